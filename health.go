@@ -1,0 +1,129 @@
+package soloist
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// stuckAfter is how long a loop that never sleeps longer than maxSleep, and
+// whose calls to the store are bounded by a lease, may take to come round.
+const stuckAfter = 3 * time.Minute
+
+// state is what others may see of a worker.
+type state struct {
+	running bool      // the user's function, here
+	busy    bool      // in a term, which takes as long as its run
+	beat    time.Time // when its loop last came round
+	err     error     // why this job is left alone
+	fault   error     // why the store could not be used for it
+}
+
+// Health is how a [Scheduler] fares on this replica.
+type Health struct {
+	Running []string         // jobs and singletons that run here now
+	Stuck   []string         // those whose loop does not come round: restart the process
+	Broken  map[string]error // those that are left alone, and why
+	Storage error            // why the store is out of reach for all of them; nil: it is not
+}
+
+// Health returns how the scheduler fares. It asks nobody.
+func (s *Scheduler) Health() Health {
+	h := Health{Broken: map[string]error{}}
+	faults := map[string]error{}
+	for _, w := range s.workers {
+		w.mu.Lock()
+		st := w.state
+		w.mu.Unlock()
+		if st.running {
+			h.Running = append(h.Running, w.job)
+		}
+		if !st.busy && !st.beat.IsZero() && time.Since(st.beat) > stuckAfter {
+			h.Stuck = append(h.Stuck, w.job)
+		}
+		if st.err != nil {
+			h.Broken[w.job] = st.err
+		}
+		if st.fault != nil {
+			faults[w.job] = st.fault
+		}
+	}
+	if len(faults) > 0 && len(faults) == len(s.workers) {
+		h.Storage = faults[slices.Min(slices.Collect(maps.Keys(faults)))]
+	}
+	return h
+}
+
+func (w *worker) set(f func(*state)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(&w.state)
+}
+
+func (w *worker) beat()             { w.set(func(s *state) { s.beat = time.Now() }) }
+func (w *worker) setRunning(b bool) { w.set(func(s *state) { s.running = b }) }
+func (w *worker) setBusy(b bool)    { w.set(func(s *state) { s.busy, s.beat = b, time.Now() }) }
+
+// trouble is why this job could not be looked after, if so.
+func (w *worker) trouble() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return errors.Join(w.state.err, w.state.fault)
+}
+
+// note keeps why the job is left alone, nil for all is well, and logs a change.
+func (w *worker) note(err error) {
+	var old error
+	w.set(func(s *state) { old, s.err = s.err, err })
+	switch {
+	case err == nil && old != nil:
+		w.log.Info("the job is looked after again")
+	case err != nil && (old == nil || old.Error() != err.Error()):
+		w.log.Error("the job is left alone", "error", err)
+	}
+}
+
+// unreachable keeps why the store did not answer.
+func (w *worker) unreachable(err error) {
+	w.set(func(s *state) { s.fault = err })
+	w.outage.begin(w, err)
+}
+
+// reached says that the store answered, whatever it was.
+func (w *worker) reached() {
+	w.pause.reset()
+	w.set(func(s *state) { s.fault = nil })
+	w.outage.end(w)
+}
+
+// An outage speaks once when it begins and once when it is over, however many
+// workers it hits.
+type outage struct {
+	mu    sync.Mutex
+	hit   map[*worker]bool
+	since time.Time
+}
+
+func (o *outage) begin(w *worker, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.hit) == 0 {
+		o.hit, o.since = map[*worker]bool{}, time.Now()
+		w.Logger.Warn("the store is out of reach: trying again until it answers", "first", w.job, "error", err)
+	}
+	o.hit[w] = true
+}
+
+func (o *outage) end(w *worker) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.hit[w] {
+		return
+	}
+	delete(o.hit, w)
+	if len(o.hit) == 0 {
+		w.Logger.Info("the store answers again", "after", time.Since(o.since).Round(time.Second))
+	}
+}

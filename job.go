@@ -1,0 +1,113 @@
+package soloist
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Work is a [Job] or a [Singleton].
+type Work interface{ work() }
+
+func (Job) work()       {}
+func (Singleton) work() {}
+
+// A Job is done once at each tick of its schedule, by one replica of all that
+// register it.
+type Job struct {
+	// Name is unique in the program: a lower-case letter, then up to 62
+	// lower-case letters, digits and hyphens.
+	Name string
+
+	// Schedule is cron text of five fields, or six with seconds first; a
+	// descriptor such as @hourly; or "@every 5m", anchored to the Unix epoch.
+	Schedule string
+
+	// TimeZone is the IANA zone that Schedule is meant in. Empty: UTC.
+	TimeZone string
+
+	// Do does the work of one tick. Its context ends when the run has to end;
+	// [context.Cause] then says why: [ErrLost], [ErrTimeout] or [ErrStopped].
+	// A panic counts as a failure.
+	Do func(ctx context.Context, run *Run) error
+
+	// Timeout ends the context of a run after so long. Zero: never.
+	Timeout time.Duration
+
+	// Window is how late a run may start. A tick that is older is recorded as
+	// missed. Zero: until the next tick is due.
+	Window time.Duration
+
+	// Missed says what becomes of ticks that nobody ran in time. Zero: RunLatest.
+	Missed MissedPolicy
+
+	// Interrupted says what becomes of a tick whose runner died. Zero: Abandon.
+	Interrupted InterruptedPolicy
+
+	// Paused has this replica skip the ticks that come due.
+	Paused bool
+
+	// Lease is how long a dead runner keeps others away. The store says what
+	// it takes: 15 to 60 s on Azure. Zero: 30 s.
+	Lease time.Duration
+}
+
+// MissedPolicy is for ticks that came due while nobody ran them.
+type MissedPolicy string
+
+const (
+	// RunLatest runs the newest tick if it is within Window. Older ones are
+	// missed; those that come due under a running job are skipped.
+	RunLatest MissedPolicy = ""
+
+	// RunAll runs each tick within Window in order, also those that came due
+	// under a running job: the newest 100 of them, the others are missed. Its
+	// zero Window is no limit.
+	RunAll MissedPolicy = "all"
+
+	// SkipMissed runs a tick within Window too, but its zero Window is one
+	// lease: what was not run at its time is not run at all.
+	SkipMissed MissedPolicy = "skip"
+)
+
+// InterruptedPolicy is for a tick whose runner died while it ran.
+type InterruptedPolicy string
+
+const (
+	// Abandon records the tick as abandoned: it is started at most once. You
+	// can opt into a repetition; you cannot undo a second payroll.
+	Abandon InterruptedPolicy = ""
+
+	// Rerun gives the same tick to another replica as soon as the lease of the
+	// dead one has lapsed, as the next attempt: five at most, since a tick
+	// that kills whoever runs it would kill every replica in turn.
+	Rerun InterruptedPolicy = "rerun"
+)
+
+// A Run is what running work knows of itself.
+type Run struct {
+	Job     string       // the name of the job or singleton
+	Tick    time.Time    // the tick, UTC; zero for a singleton
+	Attempt int          // 1, and one more for each runner of this tick that died
+	Token   int64        // the fencing token: grows with each run of this name
+	Log     *slog.Logger // tells job, tick and token with each line
+}
+
+// ID names the tick, the same on every attempt, so it serves as an idempotency
+// key: "nightly-report@2026-11-21T02:30:00Z". A singleton's has its token
+// instead of the tick.
+func (r *Run) ID() string {
+	if r.Tick.IsZero() {
+		return fmt.Sprintf("%s@%d", r.Job, r.Token)
+	}
+	return r.Job + "@" + r.Tick.Format(time.RFC3339)
+}
+
+// Skip is what a job returns that found nothing to do: the tick is skipped,
+// neither succeeded nor failed.
+func Skip(reason string) error { return &skipError{reason} }
+
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return "skipped: " + e.reason }

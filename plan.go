@@ -1,0 +1,214 @@
+package soloist
+
+import "time"
+
+const (
+	maxBacklog  = 100     // ticks that RunAll makes up for
+	maxAttempts = 5       // runners that one tick may cost under Rerun
+	maxCount    = 100_000 // ticks counted in one range: the count of more stops there
+)
+
+// A plan says what the holder of a lease has to write, and whether it runs the
+// tick that it claims by that.
+type plan struct {
+	record Record
+	run    bool
+}
+
+// ticks is what a plan needs of a schedule; see internal/schedule.
+type ticks interface {
+	Next(after time.Time) time.Time
+	Last(at time.Time) time.Time
+	Count(after, to time.Time, limit int) int
+}
+
+// A planner decides what becomes of ticks. It is pure: no clock, no store.
+type planner struct {
+	ticks       ticks // nil: a singleton, which has a claim and no ticks
+	window      time.Duration
+	lease       time.Duration
+	missed      MissedPolicy
+	interrupted InterruptedPolicy
+	paused      bool
+	spec        string
+	since       time.Time // when this replica started, by the service's clock
+}
+
+// outdated reports whether a replica that started later has written another
+// definition of this job: then it is theirs. Of two that started at once, one
+// has to be the later.
+func (p *planner) outdated(r *Record) bool {
+	return r.Spec != p.spec && (r.Since.After(p.since) || r.Since.Equal(p.since) && r.Spec > p.spec)
+}
+
+// plan returns what is to be done at now if the lease of r's entry is free. It
+// returns false when there is nothing to do.
+func (p *planner) plan(r *Record, now time.Time) (plan, bool) {
+	if p.outdated(r) {
+		return plan{}, false
+	}
+	next := plan{record: r.clone()}
+	changed := p.settleDead(&next, r)
+	if next.run {
+		return next, true
+	}
+	if p.ticks == nil {
+		p.claim(&next, time.Time{}, 1)
+		return next, true
+	}
+	changed = p.adopt(&next.record, now) || changed
+	changed = p.claimDue(&next, now) || changed
+	return next, changed
+}
+
+// settleDead gives the tick of a runner that died its fate, or its next attempt.
+func (p *planner) settleDead(next *plan, r *Record) bool {
+	stopped := r.Status == Abandoned && r.Tick.After(r.Through)
+	if r.Status != Running && !stopped {
+		return false
+	}
+	same := r.Spec == p.spec && p.ticks != nil && !p.paused
+	if same && p.interrupted == Rerun && r.Attempt < maxAttempts {
+		p.claim(next, r.Tick, r.Attempt+1)
+		return true
+	}
+	next.record.Status = Abandoned
+	next.record.settle(lastFate(r, Abandoned, "its runner died"))
+	return true
+}
+
+// lastFate is the fate of the run that r tells of.
+func lastFate(r *Record, status Status, reason string) Fate {
+	return Fate{Tick: r.Tick, Status: status, Reason: reason, Attempt: r.Attempt,
+		Token: r.Epoch, Replica: r.Holder, Start: r.Claimed, End: r.Finished}
+}
+
+// adopt makes a changed definition count from now: ticks of the old one that
+// nobody ran are over, and none of the new one is made up for.
+func (p *planner) adopt(r *Record, now time.Time) bool {
+	if r.Spec == p.spec {
+		r.Since = later(r.Since, p.since)
+		return false
+	}
+	r.Spec, r.Since = p.spec, p.since
+	if now.After(r.Through) {
+		r.settle(Fate{From: r.Through, Tick: now, Status: Missed, Reason: "the schedule changed"})
+	}
+	return true
+}
+
+// claimDue claims the tick that is to run now and settles those before it.
+func (p *planner) claimDue(next *plan, now time.Time) bool {
+	r := &next.record
+	newest := p.ticks.Last(now)
+	if !newest.After(r.Through) {
+		return false
+	}
+	if p.paused {
+		p.pass(r, newest, Skipped, "paused")
+		return true
+	}
+	tick, reason := p.choose(r.Through, newest, now)
+	if tick.IsZero() {
+		p.pass(r, newest, Missed, reason)
+		return true
+	}
+	if before := p.ticks.Last(tick.Add(-1)); before.After(r.Through) {
+		p.pass(r, before, Missed, reason)
+	}
+	p.claim(next, tick, 1)
+	return true
+}
+
+// choose returns the tick to run of those after through up to newest, none
+// when it is zero, and why the ones before it are missed.
+func (p *planner) choose(through, newest, now time.Time) (tick time.Time, reason string) {
+	window := p.window
+	if window == 0 && p.missed == SkipMissed {
+		window = p.lease
+	}
+	if window > 0 && now.Sub(newest) > window {
+		return time.Time{}, "outside the window"
+	}
+	if p.missed != RunAll {
+		return newest, "a newer one was due"
+	}
+	if window > 0 {
+		through = later(through, now.Add(-window-1))
+	}
+	reason = "outside the window"
+	tick, n := newest, 1
+	for n < maxBacklog {
+		before := p.ticks.Last(tick.Add(-1))
+		if !before.After(through) {
+			return tick, reason
+		}
+		tick, n = before, n+1
+	}
+	return tick, "too many were due"
+}
+
+// pass settles the ticks up to last, which nobody runs.
+func (p *planner) pass(r *Record, last time.Time, status Status, reason string) {
+	f := Fate{Tick: last, Status: status, Reason: reason}
+	if n := p.ticks.Count(r.Through, last, maxCount); n > 1 {
+		f.From, f.Count = r.Through, n
+	}
+	r.settle(f)
+}
+
+func (p *planner) claim(next *plan, tick time.Time, attempt int) {
+	r := &next.record
+	r.Epoch++
+	r.Tick, r.Attempt = tick, attempt
+	r.Status, r.Error = Running, ""
+	r.Finished = time.Time{}
+	r.Spec, r.Since = p.spec, later(r.Since, p.since)
+	next.run = true
+}
+
+// finish writes the outcome of the run that r tells of, which ended at end. lo
+// is the earliest that the service's clock can show now: ticks up to it came
+// due under the run.
+func (p *planner) finish(r *Record, status Status, reason string, end, lo time.Time) Record {
+	f := r.clone()
+	f.Status = status
+	f.Finished = end
+	if status == Failed {
+		f.Error = reason
+	}
+	if p.offeredAgain(&f) {
+		return f
+	}
+	f.settle(lastFate(&f, status, reason))
+	if p.ticks == nil || p.missed == RunAll {
+		return f
+	}
+	if last := p.ticks.Last(lo); last.After(f.Through) {
+		p.pass(&f, last, Skipped, "overlap")
+	}
+	return f
+}
+
+// offeredAgain reports whether the tick stays open: its runner was stopped and
+// another may have it.
+func (p *planner) offeredAgain(r *Record) bool {
+	return r.Status == Abandoned && p.interrupted == Rerun && r.Attempt < maxAttempts && p.ticks != nil
+}
+
+// next returns the next tick after what is settled, zero when there is none.
+func (p *planner) next(r *Record) time.Time {
+	if p.ticks == nil {
+		return time.Time{}
+	}
+	return p.ticks.Next(r.Through)
+}
+
+// urgent reports whether somebody waits for the end of the run that r tells
+// of: another attempt, a singleton, or a tick that is due.
+func (p *planner) urgent(r *Record, now time.Time) bool {
+	if p.ticks == nil || p.interrupted == Rerun {
+		return true
+	}
+	return p.ticks.Last(now).After(later(r.Through, r.Tick))
+}

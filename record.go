@@ -1,0 +1,238 @@
+package soloist
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// A Record is what a job's entry tells: who ran which tick last, with what
+// outcome, and up to where every tick has its fate.
+type Record struct {
+	Schema int    `json:"schema"`
+	App    string `json:"app"`
+	Job    string `json:"job"`
+
+	Created time.Time `json:"created"` // tells an entry from one made anew after a deletion
+
+	Spec  string    `json:"spec"`  // hash of the job's definition
+	Since time.Time `json:"since"` // start of the youngest replica that wrote under Spec
+
+	Epoch  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
+	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
+
+	Through time.Time `json:"through"` // the watermark: each tick up to it has its fate
+
+	Tick     time.Time `json:"tick,omitzero"` // last claimed; zero for a singleton
+	Attempt  int       `json:"attempt,omitzero"`
+	Status   Status    `json:"status"`
+	Holder   string    `json:"holder,omitzero"`
+	Lease    Seconds   `json:"lease,omitzero"`
+	Claimed  time.Time `json:"claimed,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
+	Error    string    `json:"error,omitzero"` // why the last run failed
+
+	Counts  map[Status]int64 `json:"counts,omitzero"`
+	History []Fate           `json:"history,omitzero"` // newest first
+
+	unknown map[string]json.RawMessage // fields of a newer writer survive a rewrite
+}
+
+// A Fate is what became of a tick, or of a range of ticks that nobody ran.
+type Fate struct {
+	Tick    time.Time `json:"tick,omitzero"`  // the last tick of a range
+	From    time.Time `json:"from,omitzero"`  // of a range: its ticks are after From
+	Count   int       `json:"count,omitzero"` // of a range: its ticks; zero: not known
+	Status  Status    `json:"status"`
+	Reason  string    `json:"reason,omitzero"`
+	Attempt int       `json:"attempt,omitzero"`
+	Token   int64     `json:"token,omitzero"`
+	Replica string    `json:"replica,omitzero"`
+	Start   time.Time `json:"start,omitzero"`
+	End     time.Time `json:"end,omitzero"`
+}
+
+// Status is the state of a job, or the fate of a tick.
+type Status string
+
+const (
+	Idle      Status = "idle"    // never ran
+	Running   Status = "running" // if its lease is live; else its runner died
+	Succeeded Status = "succeeded"
+	Failed    Status = "failed"
+	Abandoned Status = "abandoned" // its runner died, or was stopped before the end
+	Skipped   Status = "skipped"   // on purpose: overlap, or the job said so
+	Missed    Status = "missed"    // came due while nobody could run it
+)
+
+// Seconds is a duration that JSON shows as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON writes seconds with as many decimals as needed.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads a number of seconds.
+func (s *Seconds) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || f < 0 || f > 1e6 {
+		return fmt.Errorf("a number of seconds is expected, not %.20q", b)
+	}
+	*s = Seconds(f * float64(time.Second))
+	return nil
+}
+
+const (
+	schema      = 1
+	maxHistory  = 20
+	maxErrorLen = 500 // runes; an escaped one takes up to 12 bytes
+)
+
+// decodeRecord reads the record of app/job. Whatever it refuses is neither run
+// nor overwritten: its writer knows something that this program does not.
+func decodeRecord(b []byte, app, job string) (Record, error) {
+	var r Record
+	if len(b) == 0 {
+		return r, errors.New("the entry has no record: something else made it")
+	}
+	if err := json.Unmarshal(b, &r.unknown); err != nil {
+		return r, fmt.Errorf("the record is not JSON: %w", err)
+	}
+	type plain Record
+	if err := json.Unmarshal(b, (*plain)(&r)); err != nil {
+		return r, fmt.Errorf("the record cannot be read: %w", err)
+	}
+	for _, name := range knownFields {
+		delete(r.unknown, name)
+	}
+	return r, r.check(app, job)
+}
+
+func (r *Record) check(app, job string) error {
+	switch {
+	case r.Schema > schema:
+		return fmt.Errorf("the record has schema %d and this program reads up to %d: update the program", r.Schema, schema)
+	case r.Schema < 1:
+		return fmt.Errorf("the record has schema %d: it is none of this program's", r.Schema)
+	case r.App != app || r.Job != job:
+		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
+	case r.Epoch < 1:
+		return fmt.Errorf("the record has epoch %d: a token is positive", r.Epoch)
+	case r.Through.IsZero() || r.Created.IsZero():
+		return errors.New("the record has no watermark or no date of creation")
+	case !r.Status.known():
+		return fmt.Errorf("the record has the unknown status %.40q", r.Status)
+	}
+	return nil
+}
+
+func (s Status) known() bool {
+	switch s {
+	case Idle, Running, Succeeded, Failed, Abandoned, Skipped, Missed:
+		return true
+	}
+	return false
+}
+
+// knownFields are the names in JSON that Record has a place for.
+var knownFields = func() (names []string) {
+	for f := range reflect.TypeFor[Record]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}()
+
+// encode writes the record as ASCII, since an accent in a header's value ends
+// in 403, and within MaxRecord: the oldest history goes first, then the end of
+// the error.
+func (r *Record) encode() ([]byte, error) {
+	r.Schema = schema
+	r.Error = cut(r.Error, maxErrorLen)
+	r.History = r.History[:min(len(r.History), maxHistory)]
+	for {
+		b, err := r.marshal()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(b) <= MaxRecord:
+			return b, nil
+		case len(r.History) > 1:
+			r.History = r.History[:len(r.History)-1]
+		case len(r.Error) > 0:
+			r.Error = cut(r.Error, len([]rune(r.Error))/2)
+		default:
+			return nil, fmt.Errorf("the record takes %d bytes and %d are allowed", len(b), MaxRecord)
+		}
+	}
+}
+
+func (r *Record) marshal() ([]byte, error) {
+	type plain Record
+	b, err := json.Marshal((*plain)(r))
+	if err != nil || len(r.unknown) == 0 {
+		return ascii(b), err
+	}
+	all := maps.Clone(r.unknown)
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, err
+	}
+	b, err = json.Marshal(all)
+	return ascii(b), err
+}
+
+// ascii escapes what JSON leaves as it is beyond the printable ASCII.
+func ascii(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for _, c := range string(b) {
+		switch {
+		case c < 0x7f:
+			out = append(out, byte(c))
+		case c > 0xffff:
+			hi, lo := utf16.EncodeRune(c)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, c)
+		}
+	}
+	return out
+}
+
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n])
+	}
+	return s
+}
+
+// settle writes down the fate of a tick or of a range of ticks.
+func (r *Record) settle(f Fate) {
+	if r.Counts == nil {
+		r.Counts = map[Status]int64{}
+	}
+	n := f.Count
+	if f.From.IsZero() {
+		n = 1
+	}
+	r.Counts[f.Status] += int64(n)
+	f.Reason = cut(f.Reason, 100)
+	r.History = append([]Fate{f}, r.History...)
+	if f.Tick.After(r.Through) {
+		r.Through = f.Tick
+	}
+}
+
+// clone copies the record so far that a change of the copy leaves it alone.
+func (r *Record) clone() Record {
+	c := *r
+	c.Counts = maps.Clone(r.Counts)
+	return c
+}

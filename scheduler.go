@@ -1,0 +1,186 @@
+package soloist
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Scheduler does the work of a program on one replica. Every replica has its
+// own, over the same store.
+type Scheduler struct {
+	Jobs       []Job
+	Singletons []Singleton
+
+	// Store holds leases and records. Nil is an error.
+	Store Store
+
+	// App is the namespace of the entries: lower-case letters, digits and
+	// hyphens. Programs of the same App share their ticks. Empty: "soloist".
+	App string
+
+	// Replica names this process in records and logs. Empty: a random name.
+	Replica string
+
+	// Logger is told what happens. Nil: slog.Default().
+	Logger *slog.Logger
+
+	// Grace is how long running jobs go on after the context of Run has ended,
+	// before theirs ends. Zero: not at all.
+	Grace time.Duration
+
+	// Now is this replica's wall clock, which says when a tick is due. Nil:
+	// time.Now. How long something takes is never asked of it.
+	Now func() time.Time
+
+	once    sync.Once
+	created time.Time // monotonic
+	start   sync.Once
+	born    time.Time // created, by the service's clock
+	invalid error
+	workers []*worker
+	service serviceClock
+	outage  outage
+}
+
+// Validate returns all that is wrong with the scheduler's fields, joined, or nil.
+func (s *Scheduler) Validate() error {
+	s.once.Do(s.prepare)
+	return s.invalid
+}
+
+// Run does the work until ctx ends, then lets running jobs go on for Grace. It
+// returns when all that it started has ended: what Validate says, else nil.
+// Trouble with the store is logged and tried again.
+func (s *Scheduler) Run(ctx context.Context) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	each(s.workers, func(w *worker) {
+		w.one.Lock()
+		defer w.one.Unlock()
+		for ctx.Err() == nil {
+			sleep(ctx, min(w.step(ctx), maxSleep))
+		}
+	})
+	return nil
+}
+
+// RunDue does, once, what is due now for each job, then says when to look
+// again. It is for platforms that wake a program up: nothing goes on in the
+// background, and singletons are left out. Another replica's run is not waited
+// for: a later call settles it if that replica dies. The error joins what kept
+// jobs from being looked after; a run that failed is in the report alone.
+func (s *Scheduler) RunDue(ctx context.Context) (Report, error) {
+	if err := s.Validate(); err != nil {
+		return Report{}, err
+	}
+	jobs := s.workers[:len(s.Jobs)]
+	reports := make([]JobReport, len(jobs))
+	each(jobs, func(w *worker) { reports[w.index] = w.runDue(ctx) })
+	return newReport(reports)
+}
+
+// each calls f for every worker, side by side, and waits for all.
+func each(workers []*worker, f func(*worker)) {
+	var all sync.WaitGroup
+	for _, w := range workers {
+		all.Go(func() { f(w) })
+	}
+	all.Wait()
+}
+
+// prepare checks the fields and makes the workers.
+func (s *Scheduler) prepare() {
+	s.created = time.Now()
+	if s.App == "" {
+		s.App = "soloist"
+	}
+	if s.Replica == "" {
+		s.Replica = "replica-" + rand.Text()[:8]
+	}
+	if s.Logger == nil {
+		s.Logger = slog.Default()
+	}
+	var errs []error
+	for i := range s.Jobs {
+		errs = append(errs, s.addJob(&s.Jobs[i]))
+	}
+	for i := range s.Singletons {
+		errs = append(errs, s.addSingleton(&s.Singletons[i]))
+	}
+	s.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
+}
+
+func (s *Scheduler) addJob(j *Job) error {
+	ticks, err := j.check(s.Store)
+	if err != nil {
+		return fmt.Errorf("job %q: %w", j.Name, err)
+	}
+	w := s.addWorker(j.Name, orDefault(j.Lease, defaultLease), j.Do)
+	w.timeout, w.words = j.Timeout, ticks.Words
+	w.planner = planner{ticks: ticks, window: j.Window, lease: w.length, missed: j.Missed,
+		interrupted: j.Interrupted, paused: j.Paused, spec: spec("job", ticks.String())}
+	return nil
+}
+
+func (s *Scheduler) addSingleton(g *Singleton) error {
+	if err := g.check(s.Store); err != nil {
+		return fmt.Errorf("singleton %q: %w", g.Name, err)
+	}
+	w := s.addWorker(g.Name, orDefault(g.Lease, defaultLease), g.Do)
+	w.rest = orDefault(g.Backoff, defaultRest)
+	w.planner = planner{spec: spec("singleton")}
+	return nil
+}
+
+func (s *Scheduler) addWorker(name string, length time.Duration, work func(context.Context, *Run) error) *worker {
+	w := &worker{Scheduler: s, index: len(s.workers), job: name, work: work,
+		cell:  cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service},
+		log:   s.Logger.With("job", name, "replica", s.Replica),
+		pause: newBackoff(length / 30),
+	}
+	s.workers = append(s.workers, w)
+	return w
+}
+
+func (s *Scheduler) wall() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// started is when this replica started, by the service's clock, so that
+// replicas can tell which of them is the younger. It is called after the first
+// answer of the store.
+func (s *Scheduler) started() time.Time {
+	s.start.Do(func() {
+		now, _, ok := s.service.now()
+		if !ok {
+			now = s.wall()
+		}
+		s.born = now.Add(-time.Since(s.created)).Round(0).UTC()
+	})
+	return s.born
+}
+
+// spec is a hash of what makes the ticks of a job what they are.
+func spec(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return d
+}

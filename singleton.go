@@ -1,0 +1,80 @@
+// Package soloist runs work so that, of all replicas of a program, one does it.
+//
+// A [Job] runs at the ticks of a schedule: each tick is run by exactly one
+// replica. A [Singleton] runs all the time, on one replica at a time. The lock
+// is a lease in a [Store], as a blob on Azure has one.
+//
+// # What is promised
+//
+//   - A tick is claimed, durably, before it is run, and one claim alone can
+//     succeed. A lease only says who may run now; a replica whose clock is late
+//     could take it after the run and run the tick again. The claim tells it not to.
+//
+//   - Each tick of a job ends with one recorded fate, whoever dies when.
+//
+//   - A runner that dies, hangs or is cut off is replaced as soon as its lease
+//     has lapsed: Lease plus two seconds.
+//
+//   - While its context lives, a run is the only one of its name. The context
+//     ends before the service can give the lease to another:
+//
+//     trusted until = last successful renewal was sent + Lease - Lease/100 - Lease/6
+//
+//     The hundredth is how much the rates of two clocks may differ, the sixth is
+//     the time to stop. The time of day on any machine takes no part in it.
+//
+// # What is not promised
+//
+//   - That a run which ignores the end of its context has stopped. Go cannot
+//     stop a goroutine. Give [Run.Token] to whatever the run writes to, and let
+//     it refuse a smaller one.
+//   - That a tick runs when no replica is up or the store is out of reach. It is
+//     then recorded as missed, later.
+//   - Exactly one effect on the world. A runner may die between its effect and
+//     the record of it; [Job.Interrupted] says what then.
+//   - A start on the second. A replica whose clock is fast starts at most one
+//     second early; one whose clock is slow, or busy, is late.
+package soloist
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Why a run's context ended: what [context.Cause] tells.
+var (
+	ErrLost    = errors.New("the lease is lost")
+	ErrTimeout = errors.New("timed out")
+	ErrStopped = errors.New("the replica is stopping")
+)
+
+// A Singleton is a task that one replica of all does at a time, for as long as
+// it can: the leader election pattern
+// (https://learn.microsoft.com/azure/architecture/patterns/leader-election).
+type Singleton struct {
+	// Name is unique among the jobs and singletons of the program: a
+	// lower-case letter, then up to 62 lower-case letters, digits and hyphens.
+	Name string
+
+	// Do is the task. Its context ends when the replica loses the lease or
+	// stops; the lease is released only after Do has returned. Whenever it
+	// returns, nil or not, a replica is elected again.
+	Do func(ctx context.Context, run *Run) error
+
+	// Lease is how long a dead holder keeps others away. The store says what
+	// it takes: 15 to 60 s on Azure. Zero: 30 s.
+	Lease time.Duration
+
+	// Backoff is the pause of a replica after its Do has returned, so that a
+	// task that fails at once does not fail all the time. Zero: 5 s.
+	Backoff time.Duration
+}
+
+// Run campaigns for the lease, does the task while it holds it, and campaigns
+// again, until ctx ends; it returns after Do has returned. The error is what
+// is wrong with s, else nil. The entry is "soloist/<Name>": use a [Scheduler]
+// with an App where programs share a store.
+func (s *Singleton) Run(ctx context.Context, store Store) error {
+	return (&Scheduler{Singletons: []Singleton{*s}, Store: store}).Run(ctx)
+}

@@ -1,0 +1,51 @@
+package soloist
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+)
+
+// A JobStatus is what the store tells of one job or singleton.
+type JobStatus struct {
+	Name      string
+	Singleton bool
+	Schedule  string // in words; empty for a singleton
+	Lease     LeaseState
+	Record    Record    // zero: none yet
+	Next      time.Time // the next tick; zero: none
+	Err       error     // why Record could not be read
+}
+
+// Status reads every record once. The error is what Validate says; what a
+// single read came to is in its JobStatus.
+func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	all := make([]JobStatus, len(s.workers))
+	each(s.workers, func(w *worker) { all[w.index] = w.status(ctx) })
+	return all, nil
+}
+
+func (w *worker) status(ctx context.Context) JobStatus {
+	st := JobStatus{Name: w.job, Singleton: w.ticks == nil}
+	if !st.Singleton {
+		st.Schedule = w.words()
+	}
+	entry, err := w.read(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it is made when a scheduler starts
+		st.Next = w.next(&Record{Through: w.dueTime()})
+		return st
+	case err != nil:
+		st.Err = err
+		return st
+	}
+	st.Lease = entry.State
+	if st.Record, st.Err = decodeRecord(entry.Record, w.App, w.job); st.Err == nil {
+		st.Next = w.next(&st.Record)
+	}
+	return st
+}

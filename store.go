@@ -1,0 +1,106 @@
+package soloist
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Store keeps one entry per job: a record, and a lease that guards it.
+//
+// The name of an entry is "app/job", both made of lower-case letters, digits
+// and hyphens. A record is printable ASCII of at most [MaxRecord] bytes that
+// neither begins nor ends with a space; the store does not look inside.
+//
+// Methods may be called by many goroutines at once. They return soon after
+// their context ends; the caller sets it, and the store repeats nothing by
+// itself: whether an unclear call is worth repeating depends on the lease's
+// deadline, which only the caller knows.
+//
+// Errors are, by [errors.Is], one of the sentinels that a method names. Any
+// other error is unclear: the call may or may not have been applied.
+type Store interface {
+	// Create makes the entry with its first record, unleased.
+	// fs.ErrExist: there is one, whose record is untouched.
+	Create(ctx context.Context, name string, record []byte) (Entry, error)
+
+	// Read returns record, ETag, state of the lease and the service's time as
+	// one consistent view. It needs no lease. fs.ErrNotExist: no such entry;
+	// Date is told all the same, since a new entry starts from it.
+	Read(ctx context.Context, name string) (Entry, error)
+
+	// Lease returns a handle on the entry's lease under an id of the caller's
+	// choice, a lower-case UUID. It talks to nobody.
+	Lease(name, id string) Lease
+
+	// Limits returns the shortest and longest lease, inclusive.
+	Limits() (shortest, longest time.Duration)
+}
+
+// A Lease is the right to write one entry, for a limited time, under one id.
+// An id serves one acquisition, ever: it is what tells a late call of an old
+// holder from a call of the new one.
+//
+// The service alone judges expiry. An expired lease may be renewed by its id
+// while nobody has written or leased the entry since; that success proves that
+// nobody else held it in between.
+type Lease interface {
+	// Acquire takes the lease for d if the entry's ETag is still etag. Under
+	// an id that holds it already it succeeds again, so a call whose answer
+	// was lost can be repeated. ErrHeld: it is leased under another id, or
+	// being broken. ErrChanged: another ETag. fs.ErrNotExist.
+	Acquire(ctx context.Context, d time.Duration, etag string) (Stamp, error)
+
+	// Renew starts the time of the lease anew, with the length it was acquired
+	// for. ErrLost: it is not ours any more. fs.ErrNotExist.
+	Renew(ctx context.Context) (Stamp, error)
+
+	// Write replaces the record if the lease is active under this id and the
+	// ETag is still etag. ErrLost: not the holder, or expired. ErrChanged:
+	// another ETag. fs.ErrNotExist.
+	Write(ctx context.Context, etag string, record []byte) (Stamp, error)
+
+	// Release ends the lease, active or expired. ErrLost: it was not ours.
+	// fs.ErrNotExist.
+	Release(ctx context.Context) error
+}
+
+// A Stamp is what every answer of a store carries.
+type Stamp struct {
+	ETag string    // changes with each write of the entry, never with its lease
+	Date time.Time // the service's clock, cut to whole seconds by some; zero: not told
+}
+
+// An Entry is what one read tells.
+type Entry struct {
+	Stamp
+	Record []byte
+	State  LeaseState
+}
+
+// LeaseState is the state of a lease, in the words of the Lease Blob
+// operation (https://learn.microsoft.com/rest/api/storageservices/lease-blob).
+type LeaseState string
+
+const (
+	Available LeaseState = "available" // never leased, released, or written since it expired
+	Leased    LeaseState = "leased"
+	Expired   LeaseState = "expired"  // ran out; its last id may still renew it
+	Breaking  LeaseState = "breaking" // an operator broke it; its holder has it until its time is up
+	Broken    LeaseState = "broken"   // an operator ended it, perhaps before its time
+)
+
+// Live reports whether somebody holds the lease.
+func (s LeaseState) Live() bool { return s == Leased || s == Breaking }
+
+// MaxRecord is the longest record in bytes. Azure limits all metadata of a
+// blob to 8 KiB (https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources);
+// the difference is room for the header's name.
+const MaxRecord = 8<<10 - 64
+
+// What a store answers. fs.ErrExist, fs.ErrNotExist and fs.ErrPermission
+// (credentials missing, wrong or without the right role) complete the list.
+var (
+	ErrHeld    = errors.New("the lease is held by another replica")
+	ErrChanged = errors.New("the record was changed by another replica")
+)

@@ -1,0 +1,262 @@
+package soloist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	maxSleep  = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
+	lookEvery = time.Minute      // at a run that nobody waits for
+	firstLook = 300 * time.Millisecond
+)
+
+// A worker does the ticks of one job on one replica, or the terms of one
+// singleton. It lives in one goroutine.
+type worker struct {
+	*Scheduler
+	cell
+	planner
+	index   int
+	one     sync.Mutex // held by whoever drives it: Run or RunDue
+	job     string
+	work    func(context.Context, *Run) error
+	words   func() string // the schedule, for people
+	timeout time.Duration
+	rest    time.Duration // of a singleton: the shortest pause between two terms here
+	log     *slog.Logger
+	pause   *backoff
+
+	seen   bool          // an entry of this job, ever
+	entry  *Entry        // last seen, nil: has to be read
+	rec    Record        // of entry
+	lookAt time.Time     // an entry that has to be read is not read before
+	anew   bool          // the entry was deleted and made again: its last holder may not know
+	before time.Duration // the lease of the last holder seen
+
+	soon   bool   // the next step is not for a tick, but to end this one's business
+	ran    []Fate // since RunDue began
+	holder string // the other replica that runs now, as far as known
+
+	mu    sync.Mutex
+	state state
+}
+
+// step does what there is to do now and returns how long there is nothing.
+func (w *worker) step(ctx context.Context) time.Duration {
+	w.beat()
+	fresh := w.entry == nil
+	if fresh {
+		if wait := time.Until(w.lookAt); wait > 0 {
+			return wait
+		}
+		if err := w.look(ctx); err != nil {
+			return w.fault(err)
+		}
+		w.reached()
+	}
+	now := w.dueTime()
+	switch _, todo := w.plan(&w.rec, now); {
+	case w.outdated(&w.rec):
+		return w.yield()
+	case w.rec.Status == Running && w.entry.State.Live():
+		return w.follow(now)
+	case !todo:
+		return w.idle(now)
+	case fresh && w.entry.State.Live():
+		// Somebody is about to claim, or died before it could.
+		return w.again(jitter(w.length / 6))
+	}
+	w.holder = ""
+	return w.attempt(ctx)
+}
+
+// runDue steps until nothing is left to do now.
+func (w *worker) runDue(ctx context.Context) JobReport {
+	report := JobReport{Job: w.job, Holder: w.Replica}
+	if !w.one.TryLock() {
+		return report // this process is at it already
+	}
+	defer w.one.Unlock()
+	w.ran, w.holder, w.lookAt = nil, "", time.Time{}
+	for ctx.Err() == nil {
+		w.soon = false
+		wait := w.step(ctx)
+		if !w.soon && wait > 0 {
+			break
+		}
+		sleep(ctx, wait)
+	}
+	report.Ran, report.Holder, report.Err = w.ran, w.holder, w.trouble()
+	if w.seen {
+		report.Next = w.next(&w.rec)
+	}
+	return report
+}
+
+// look reads the entry, and makes it if there is none.
+func (w *worker) look(ctx context.Context) error {
+	entry, err := w.read(ctx)
+	w.since = w.started()
+	if errors.Is(err, fs.ErrNotExist) {
+		entry, err = w.make(ctx, entry.Date)
+	}
+	if err != nil {
+		return err
+	}
+	rec, err := decodeRecord(entry.Record, w.App, w.job)
+	if err != nil {
+		return &recordError{err}
+	}
+	if _, hi, ok := w.clock.now(); ok && rec.Through.After(hi.Add(time.Minute)) {
+		return &recordError{fmt.Errorf("its watermark %s is in the future", rec.Through.Format(time.RFC3339))}
+	}
+	w.anew = w.anew || w.seen && !rec.Created.Equal(w.rec.Created)
+	w.before = max(w.before, time.Duration(rec.Lease))
+	w.seen, w.entry, w.rec = true, &entry, rec
+	return nil
+}
+
+// make creates the entry of a new job, which owes nothing. Its first token
+// comes from the service's clock, so that no token of an entry that was
+// deleted comes back.
+func (w *worker) make(ctx context.Context, date time.Time) (Entry, error) {
+	if date.IsZero() {
+		date = w.wall()
+	}
+	rec := Record{App: w.App, Job: w.job, Created: date, Through: date, Epoch: date.UnixMicro(),
+		Spec: w.spec, Since: w.since, Status: Idle, Lease: Seconds(w.length)}
+	b, err := rec.encode()
+	if err != nil {
+		return Entry{}, err
+	}
+	entry, err := w.create(ctx, b)
+	if errors.Is(err, fs.ErrExist) {
+		return w.read(ctx)
+	}
+	entry.Record = b
+	return entry, err
+}
+
+// dueTime is the instant up to which ticks are due: this replica's clock, but
+// never later than the service's clock can show.
+func (w *worker) dueTime() time.Time {
+	now := w.wall()
+	if _, hi, ok := w.clock.now(); ok {
+		now = earlier(now, hi)
+	}
+	return now
+}
+
+// idle returns the time to the next tick.
+func (w *worker) idle(now time.Time) time.Duration {
+	w.note(nil)
+	next := w.next(&w.rec)
+	if next.IsZero() {
+		return maxSleep
+	}
+	return next.Sub(now)
+}
+
+// yield leaves the job to replicas that started later, with another definition.
+func (w *worker) yield() time.Duration {
+	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job, so this one leaves it alone",
+		w.rec.Since.Format(time.RFC3339)))
+	return w.again(maxSleep)
+}
+
+// follow waits beside a run of another replica: for the moment when its lease
+// could lapse if somebody waits for that, else a minute.
+func (w *worker) follow(now time.Time) time.Duration {
+	w.note(nil)
+	w.holder = w.rec.Holder
+	wait := lookEvery
+	if w.urgent(&w.rec, now) {
+		wait = w.untilLapse()
+	} else if next := w.ticks.Next(later(now, w.rec.Tick)); !next.IsZero() {
+		wait = min(wait, next.Sub(now))
+	}
+	return w.again(wait)
+}
+
+// untilLapse aims just behind the next instant at which the lease of another
+// replica's run could lapse: renewals come at thirds of it after the claim, and
+// so do lapses.
+func (w *worker) untilLapse() time.Duration {
+	lo, _, ok := w.clock.now()
+	third := time.Duration(w.rec.Lease) / 3
+	if !ok || third <= 0 {
+		return w.length / 3
+	}
+	wait := third - lo.Sub(w.rec.Claimed)%third
+	return min(wait, 2*third) + 50*time.Millisecond + rand.N(200*time.Millisecond)
+}
+
+// again has the entry read anew after d.
+func (w *worker) again(d time.Duration) time.Duration {
+	w.entry, w.lookAt = nil, time.Now().Add(d)
+	return d
+}
+
+// attempt acquires the lease of an entry that was seen free.
+func (w *worker) attempt(ctx context.Context) time.Duration {
+	w.note(nil)
+	h, err := w.acquire(ctx, w.entry.ETag)
+	if err != nil && !definite(err) {
+		return w.fault(err)
+	}
+	w.reached()
+	switch {
+	case errors.Is(err, ErrHeld):
+		w.log.Debug("another replica has the lease")
+		w.soon = true
+		return w.again(firstLook + rand.N(firstLook))
+	case err != nil:
+		w.log.Debug("the record is not the one last seen", "error", err)
+		w.soon = true
+		return w.again(rand.N(w.length / 100))
+	}
+	return w.term(ctx, h)
+}
+
+// fault notes why the entry could not be used, and returns when to try again.
+func (w *worker) fault(err error) time.Duration {
+	if _, bad := errors.AsType[*recordError](err); bad {
+		w.reached()
+		w.note(err)
+		return w.again(maxSleep)
+	}
+	w.unreachable(err)
+	return w.again(w.pause.next())
+}
+
+// A recordError is a record that must be left alone.
+type recordError struct{ err error }
+
+func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
+func (e *recordError) Unwrap() error { return e.err }
+
+// jitter returns between d/2 and d.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// maxPause bounds how long an outage goes on for us after it is over.
+const maxPause = 10 * time.Second
+
+// A backoff doubles its pauses up to maxPause, with jitter.
+type backoff struct{ first, pause time.Duration }
+
+func newBackoff(first time.Duration) *backoff { return &backoff{first: first, pause: first} }
+
+func (b *backoff) next() time.Duration {
+	d := jitter(b.pause)
+	b.pause = min(2*b.pause, maxPause)
+	return d
+}
+
+func (b *backoff) reset() { b.pause = b.first }
