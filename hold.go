@@ -52,6 +52,7 @@ type hold struct {
 	*cell
 	lease Lease
 	start time.Time // when the acquisition was sent: renewals count from it
+	stop  func()    // ends the renewals
 
 	renewing sync.Mutex // one renewal in flight
 
@@ -114,28 +115,28 @@ func (h *hold) keep(ctx context.Context, lost context.CancelCauseFunc) (stop fun
 				next = next.Add(h.length / 3)
 			}
 			sleep(ctx, time.Until(next))
-			if err := h.renewInTime(ctx); err != nil && ctx.Err() == nil {
+			if err := h.renewInTime(ctx); err != nil {
 				lost(err)
 				return
 			}
 		}
 	}()
-	return func() {
+	return sync.OnceFunc(func() {
 		cancel()
 		<-done
 		h.timer.Stop()
-	}
+	})
 }
 
-// renewInTime renews, again and again after a transient error, until it knows
-// or the lease can no longer be trusted.
+// renewInTime renews, again and again after a transient error, until it knows,
+// the lease can no longer be trusted, or ctx ends.
 func (h *hold) renewInTime(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		if !time.Now().Before(h.trusted()) {
 			return fmt.Errorf("%w: no renewal in time", ErrLost)
 		}
 		err := h.renew(ctx)
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
 			return nil
 		}
 		if definite(err) {
@@ -143,6 +144,7 @@ func (h *hold) renewInTime(ctx context.Context) error {
 		}
 		sleep(ctx, h.length/30)
 	}
+	return nil
 }
 
 func (h *hold) renew(ctx context.Context) error {
@@ -196,7 +198,7 @@ func (h *hold) send(ctx context.Context, rec *Record, tries int) error {
 		}
 		entry, err := h.read(ctx)
 		if err != nil {
-			return errors.Join(werr, err)
+			return fmt.Errorf("%v, and reading it back: %w", werr, err)
 		}
 		if wrote(entry.Record, rec.Writer) {
 			h.etag = entry.ETag
@@ -232,13 +234,13 @@ func (h *hold) finish(ctx context.Context, rec *Record) error {
 	pause := newBackoff(h.length / 30)
 	for {
 		err := h.send(ctx, rec, 1)
-		switch {
-		case err == nil, errors.Is(err, ErrChanged), errors.Is(err, fs.ErrNotExist):
-			return err
-		case errors.Is(err, ErrLost):
-			if rerr := h.renew(ctx); rerr != nil && definite(rerr) {
-				return rerr
+		if errors.Is(err, ErrLost) {
+			if err = h.renew(ctx); err == nil {
+				err = h.send(ctx, rec, 1)
 			}
+		}
+		if err == nil || definite(err) {
+			return err
 		}
 		if sleep(ctx, pause.next()); ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
@@ -246,8 +248,17 @@ func (h *hold) finish(ctx context.Context, rec *Record) error {
 	}
 }
 
-// release is a courtesy: without it the lease runs out.
+// release is a courtesy: without it the lease runs out. The id was never used
+// before and never will be again, so a second call can do no harm.
 func (h *hold) release(ctx context.Context) error {
+	err := h.releaseOnce(ctx)
+	if err != nil && !definite(err) {
+		err = h.releaseOnce(ctx)
+	}
+	return err
+}
+
+func (h *hold) releaseOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.try())
 	defer cancel()
 	return h.lease.Release(ctx)

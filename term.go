@@ -15,8 +15,9 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	defer w.setBusy(false)
 	held, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
-	defer h.keep(held, lost)()
-	if w.unsure() && !w.holdOff(ctx, held) {
+	h.stop = h.keep(held, lost)
+	defer h.stop()
+	if d := w.unsure(); d > 0 && !w.holdOff(ctx, held, d) {
 		w.quit(held, h)
 		return w.again(0)
 	}
@@ -38,17 +39,22 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	return 0
 }
 
-// unsure reports whether the last holder may believe that it still holds the
+// unsure returns how long the last holder may still believe that it holds the
 // lease: it was not seen to run out, or the entry is not the one it leased.
-func (w *worker) unsure() bool {
-	freed := w.rec.Status == Running && w.entry.State != Expired
-	return freed || w.anew
+func (w *worker) unsure() time.Duration {
+	length := max(w.before, time.Duration(w.rec.Lease))
+	if w.rec.Status == Running && w.entry.State != Expired {
+		return length
+	}
+	if w.anew.IsZero() {
+		return 0
+	}
+	return length - time.Since(w.anew)
 }
 
-// holdOff waits, renewing, until the last holder has given up by itself. It
-// returns false if we were stopped or lost the lease meanwhile.
-func (w *worker) holdOff(ctx, held context.Context) bool {
-	d := max(w.before, time.Duration(w.rec.Lease))
+// holdOff waits for d, renewing, so that the last holder has given up by
+// itself. It returns false if we were stopped or lost the lease meanwhile.
+func (w *worker) holdOff(ctx, held context.Context, d time.Duration) bool {
 	w.log.Warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", d)
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -72,12 +78,13 @@ func (w *worker) put(ctx context.Context, h *hold, next *plan) error {
 	if err := h.write(ctx, r); err != nil {
 		return err
 	}
-	w.rec, w.anew, w.before = *r, false, w.length
+	w.rec, w.anew, w.before = *r, time.Time{}, w.length
 	return nil
 }
 
 // quit releases the lease; what was last written is what the entry holds.
 func (w *worker) quit(ctx context.Context, h *hold) time.Duration {
+	h.stop()
 	if err := h.release(ctx); err != nil {
 		w.log.Debug("the lease was not released and will run out", "error", err)
 	}

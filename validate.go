@@ -28,13 +28,13 @@ var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "re
 func (s *Scheduler) checkSelf() error {
 	var errs []error
 	if s.Store == nil {
-		errs = append(errs, errors.New("Store is nil: leases and records need a place"))
+		errs = append(errs, wrong("Store", "nil", "a place for leases and records"))
 	}
 	if !appRule.MatchString(s.App) {
-		errs = append(errs, fmt.Errorf("App is %.80q: up to 63 lower-case letters, digits and hyphens are allowed, no hyphen first", s.App))
+		errs = append(errs, wrong("App", quote(s.App), "a lower-case letter or digit, then up to 62 of them or hyphens"))
 	}
 	if s.Grace < 0 {
-		errs = append(errs, fmt.Errorf("Grace is %s: zero or more is allowed", s.Grace))
+		errs = append(errs, wrong("Grace", s.Grace, "zero or more"))
 	}
 	if len(s.Jobs)+len(s.Singletons) == 0 {
 		errs = append(errs, errors.New("there is neither a job nor a singleton"))
@@ -67,22 +67,22 @@ func (j *Job) check(store Store) (*schedule.Schedule, error) {
 	ticks, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
 	errs := []error{checkName(j.Name), checkLease(j.Lease, store)}
 	if err != nil {
-		errs = append(errs, fmt.Errorf("Schedule: %w", err))
+		errs = append(errs, fmt.Errorf("%s is %s: %w", "Schedule", quote(j.Schedule), err))
 	}
 	if j.Do == nil {
-		errs = append(errs, errors.New("Do is nil"))
+		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
 	if j.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("Timeout is %s: zero or more is allowed", j.Timeout))
+		errs = append(errs, wrong("Timeout", j.Timeout, "zero or more"))
 	}
 	if j.Window < 0 {
-		errs = append(errs, fmt.Errorf("Window is %s: zero or more is allowed", j.Window))
+		errs = append(errs, wrong("Window", j.Window, "zero or more"))
 	}
 	if !slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed) {
-		errs = append(errs, fmt.Errorf("Missed is %.40q: RunLatest, RunAll and SkipMissed are allowed", j.Missed))
+		errs = append(errs, wrong("Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed"))
 	}
 	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
-		errs = append(errs, fmt.Errorf("Interrupted is %.40q: Abandon and Rerun are allowed", j.Interrupted))
+		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
 	}
 	return ticks, errors.Join(errs...)
 }
@@ -90,20 +90,20 @@ func (j *Job) check(store Store) (*schedule.Schedule, error) {
 func (g *Singleton) check(store Store) error {
 	errs := []error{checkName(g.Name), checkLease(g.Lease, store)}
 	if g.Do == nil {
-		errs = append(errs, errors.New("Do is nil"))
+		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
 	if g.Backoff < 0 {
-		errs = append(errs, fmt.Errorf("Backoff is %s: zero or more is allowed", g.Backoff))
+		errs = append(errs, wrong("Backoff", g.Backoff, "zero or more"))
 	}
 	return errors.Join(errs...)
 }
 
 func checkName(name string) error {
 	if !nameRule.MatchString(name) {
-		return fmt.Errorf("Name is %.80q: a lower-case letter, then up to 62 lower-case letters, digits and hyphens are allowed", name)
+		return wrong("Name", quote(name), "a lower-case letter, then up to 62 lower-case letters, digits and hyphens")
 	}
 	if slices.Contains(reserved, name) {
-		return fmt.Errorf("Name is %q, which is reserved, as are %s", name, strings.Join(reserved, ", "))
+		return wrong("Name", quote(name), "any but "+strings.Join(reserved, ", "))
 	}
 	return nil
 }
@@ -114,7 +114,14 @@ func checkLease(d time.Duration, store Store) error {
 	}
 	shortest, longest := store.Limits()
 	if d = orDefault(d, defaultLease); d < shortest || d > longest || d%time.Second != 0 {
-		return fmt.Errorf("Lease is %s: whole seconds from %s to %s are allowed by this store", d, shortest, longest)
+		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s, by this store,", shortest, longest))
 	}
 	return nil
 }
+
+// wrong is a mistake in a field: what it is, and what may be.
+func wrong(field string, value any, allowed string) error {
+	return fmt.Errorf("%s is %v: allowed is %s", field, value, allowed)
+}
+
+func quote(s string) string { return fmt.Sprintf("%.80q", s) }

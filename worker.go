@@ -37,7 +37,7 @@ type worker struct {
 	entry  *Entry        // last seen, nil: has to be read
 	rec    Record        // of entry
 	lookAt time.Time     // an entry that has to be read is not read before
-	anew   bool          // the entry was deleted and made again: its last holder may not know
+	anew   time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know
 	before time.Duration // the lease of the last holder seen
 
 	soon   bool   // the next step is not for a tick, but to end this one's business
@@ -117,7 +117,9 @@ func (w *worker) look(ctx context.Context) error {
 	if _, hi, ok := w.clock.now(); ok && rec.Through.After(hi.Add(time.Minute)) {
 		return &recordError{fmt.Errorf("its watermark %s is in the future", rec.Through.Format(time.RFC3339))}
 	}
-	w.anew = w.anew || w.seen && !rec.Created.Equal(w.rec.Created)
+	if w.seen && !rec.Created.Equal(w.rec.Created) {
+		w.anew = time.Now()
+	}
 	w.before = max(w.before, time.Duration(rec.Lease))
 	w.seen, w.entry, w.rec = true, &entry, rec
 	return nil
@@ -212,15 +214,12 @@ func (w *worker) attempt(ctx context.Context) time.Duration {
 		return w.fault(err)
 	}
 	w.reached()
-	switch {
-	case errors.Is(err, ErrHeld):
-		w.log.Debug("another replica has the lease")
+	if err != nil {
+		// Another replica is at it. By the time of the first look a short run
+		// is over, and the next tick costs no look.
+		w.log.Debug("another replica was first", "error", err)
 		w.soon = true
 		return w.again(firstLook + rand.N(firstLook))
-	case err != nil:
-		w.log.Debug("the record is not the one last seen", "error", err)
-		w.soon = true
-		return w.again(rand.N(w.length / 100))
 	}
 	return w.term(ctx, h)
 }

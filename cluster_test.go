@@ -1,0 +1,285 @@
+package soloist_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// D is the lease of all tests that name none.
+const D = 15 * time.Second
+
+// A cluster is some replicas over one store, in virtual time.
+type cluster struct {
+	t     *testing.T
+	store *local.Memory
+
+	started []*replica
+
+	mu   sync.Mutex
+	runs []*ran
+}
+
+// ran is one call of a job's Do.
+type ran struct {
+	*soloist.Run
+	replica    string
+	start, end time.Time
+	cause      error
+}
+
+// inCluster runs f in a bubble of virtual time that starts at a whole hour.
+func inCluster(t *testing.T, f func(c *cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{t: t, store: &local.Memory{}}
+		defer c.stopAll()
+		f(c)
+	})
+}
+
+// A replica is one scheduler, its way to the store, and its log.
+type replica struct {
+	*soloist.Scheduler
+	tap  *tap
+	log  *logBook
+	stop func() // as SIGTERM; waits
+	kill func() // as kill -9, seen from the store: it is never heard of again
+	done chan struct{}
+}
+
+// replica makes a replica that is not started.
+func (c *cluster) replica(name string, work ...soloist.Work) *replica {
+	r := &replica{tap: &tap{Store: c.store}, log: &logBook{}, done: make(chan struct{})}
+	r.Scheduler = &soloist.Scheduler{Store: r.tap, Replica: name,
+		Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	for _, w := range work {
+		switch w := w.(type) {
+		case soloist.Job:
+			w.Do = c.watch(name, w.Do)
+			r.Jobs = append(r.Jobs, w)
+		case soloist.Singleton:
+			w.Do = c.watch(name, w.Do)
+			r.Singletons = append(r.Singletons, w)
+		}
+	}
+	r.kill = func() { r.tap.cut.Store(true) }
+	return r
+}
+
+// start makes a replica and starts it; the test's end stops it.
+func (c *cluster) start(name string, work ...soloist.Work) *replica {
+	return c.launch(c.replica(name, work...))
+}
+
+func (c *cluster) launch(r *replica) *replica {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	go func() {
+		defer close(r.done)
+		if err := r.Run(ctx); err != nil {
+			c.t.Errorf("Run: %v", err)
+		}
+	}()
+	r.stop = func() { cancel(); <-r.done }
+	c.started = append(c.started, r)
+	return r
+}
+
+func (c *cluster) stopAll() {
+	for _, r := range c.started {
+		r.stop()
+	}
+}
+
+func (c *cluster) watch(name string, do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
+	return func(ctx context.Context, run *soloist.Run) error {
+		one := &ran{Run: run, replica: name, start: time.Now()}
+		c.mu.Lock()
+		c.runs = append(c.runs, one)
+		c.mu.Unlock()
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			one.end, one.cause = time.Now(), context.Cause(ctx)
+		}()
+		if do == nil {
+			return nil
+		}
+		return do(ctx, run)
+	}
+}
+
+// all returns the runs so far.
+func (c *cluster) all() []ran {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []ran
+	for _, r := range c.runs {
+		out = append(out, *r)
+	}
+	return out
+}
+
+// record returns what the store tells of a job.
+func (c *cluster) record(job string) soloist.Record {
+	c.t.Helper()
+	var r soloist.Record
+	if err := json.Unmarshal(c.raw(job), &r); err != nil {
+		c.t.Fatal(err)
+	}
+	return r
+}
+
+func (c *cluster) raw(job string) []byte {
+	c.t.Helper()
+	e, err := c.store.Read(context.Background(), "soloist/"+job)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return e.Record
+}
+
+// fates returns the history of a job as text, oldest first: "succeeded
+// 00:00:10", "missed 00:00:20-00:00:50 (4) reason".
+func (c *cluster) fates(job string) []string {
+	c.t.Helper()
+	var out []string
+	for _, f := range c.record(job).History {
+		out = append([]string{fateText(f)}, out...)
+	}
+	return out
+}
+
+func fateText(f soloist.Fate) string {
+	b := &bytes.Buffer{}
+	b.WriteString(string(f.Status) + " ")
+	if !f.From.IsZero() {
+		b.WriteString(f.From.Format("15:04:05") + "-")
+	}
+	b.WriteString(f.Tick.Format("15:04:05"))
+	if f.Reason != "" {
+		b.WriteString(" " + f.Reason)
+	}
+	return b.String()
+}
+
+// A tap is one replica's way to the store: it counts calls, and can fail them
+// or be cut.
+type tap struct {
+	soloist.Store
+	cut   atomic.Bool // nothing gets through; calls hang
+	mu    sync.Mutex
+	count map[string]int
+	// fault stands between the replica and one call; nil: nothing does.
+	fault func(op string, apply func() error) error
+}
+
+func (s *tap) through(ctx context.Context, op string, apply func() error) error {
+	s.mu.Lock()
+	if s.count == nil {
+		s.count = map[string]int{}
+	}
+	s.count[op]++
+	fault := s.fault
+	s.mu.Unlock()
+	if s.cut.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if fault != nil {
+		return fault(op, apply)
+	}
+	return apply()
+}
+
+// meet sets fault.
+func (s *tap) meet(fault func(op string, apply func() error) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
+}
+
+// counts returns the calls so far by operation and starts anew.
+func (s *tap) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.count
+	s.count = nil
+	return n
+}
+
+func (s *tap) Create(ctx context.Context, name string, record []byte) (e soloist.Entry, err error) {
+	err = s.through(ctx, "create", func() (err error) { e, err = s.Store.Create(ctx, name, record); return err })
+	return e, err
+}
+
+func (s *tap) Read(ctx context.Context, name string) (e soloist.Entry, err error) {
+	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); e.Date = time.Now(); return err })
+	return e, err
+}
+
+func (s *tap) Lease(name, id string) soloist.Lease {
+	return &tapLease{s.Store.Lease(name, id), s}
+}
+
+type tapLease struct {
+	soloist.Lease
+	s *tap
+}
+
+func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st soloist.Stamp, err error) {
+	err = l.s.through(ctx, "acquire", func() (err error) { st, err = l.Lease.Acquire(ctx, d, etag); return err })
+	return st, err
+}
+
+func (l *tapLease) Renew(ctx context.Context) (st soloist.Stamp, err error) {
+	err = l.s.through(ctx, "renew", func() (err error) { st, err = l.Lease.Renew(ctx); return err })
+	return st, err
+}
+
+func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st soloist.Stamp, err error) {
+	err = l.s.through(ctx, "write", func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err })
+	return st, err
+}
+
+func (l *tapLease) Release(ctx context.Context) error {
+	return l.s.through(ctx, "release", func() error { return l.Lease.Release(ctx) })
+}
+
+// A logBook keeps what a replica logs.
+type logBook struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logBook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// lines returns the lines that contain all of parts.
+func (l *logBook) lines(parts ...string) (out []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+next:
+	for line := range strings.Lines(l.b.String()) {
+		for _, p := range parts {
+			if !strings.Contains(line, p) {
+				continue next
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,349 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+var errNetwork = errors.New("connection reset")
+
+// lose loses the answers to the n-th call of op, which is applied.
+func lose(op string, n int) func(string, func() error) error {
+	seen := 0
+	return func(got string, apply func() error) error {
+		err := apply()
+		if got == op {
+			if seen++; seen == n {
+				return errNetwork
+			}
+		}
+		return err
+	}
+}
+
+// drop loses the n-th call of op before it is applied.
+func drop(op string, n int) func(string, func() error) error {
+	seen := 0
+	return func(got string, apply func() error) error {
+		if got == op {
+			if seen++; seen == n {
+				return errNetwork
+			}
+		}
+		return apply()
+	}
+}
+
+// Writes alternate: claim, outcome, claim, ...
+func TestALostCallOrAnswerCostsNothing(t *testing.T) {
+	for _, op := range []string{"create", "read", "acquire", "write", "renew", "release"} {
+		for n := 1; n <= 4; n++ {
+			for kind, fault := range map[string]func(string, func() error) error{"answer": lose(op, n), "call": drop(op, n)} {
+				t.Run(fmt.Sprintf("%s %s %d", op, kind, n), func(t *testing.T) {
+					inCluster(t, func(c *cluster) {
+						a := c.replica("a", work("@every 10s", 6*time.Second))
+						a.tap.meet(fault)
+						c.launch(a)
+						time.Sleep(59 * time.Second)
+						if got := once(t, c.all()); got != 5 {
+							t.Errorf("%d ticks ran, want 5: %q", got, c.fates("work"))
+						}
+						for _, f := range c.fates("work") {
+							if !strings.HasPrefix(f, "succeeded") {
+								t.Errorf("got %s", f)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// What of the calls after a claim of unclear outcome gets through decides
+// whether the tick is run; it is never run twice.
+func TestAnUnclearClaimIsReadBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fault func(s *tap) func(string, func() error) error
+		runs  int
+	}{
+		"applied, read back": {func(*tap) func(string, func() error) error { return lose("write", 1) }, 1},
+		"applied, unreadable": {func(s *tap) func(string, func() error) error {
+			return func(op string, apply func() error) error {
+				err := apply()
+				if op == "write" {
+					s.cut.Store(true)
+					return errNetwork
+				}
+				return err
+			}
+		}, 0},
+		"dropped twice": {func(*tap) func(string, func() error) error {
+			return func(op string, apply func() error) error {
+				if op == "write" {
+					return errNetwork
+				}
+				return apply()
+			}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				a := c.replica("a", work("0 * * * *", time.Second))
+				time.Sleep(59 * time.Minute)
+				a.tap.meet(tt.fault(a.tap))
+				c.launch(a)
+				time.Sleep(3 * time.Minute)
+				if got := len(c.all()); got != tt.runs {
+					t.Errorf("%d runs, want %d", got, tt.runs)
+				}
+			})
+		})
+	}
+}
+
+// A renewal that hangs must not move the end of the trust: it lies before the
+// end of the lease, counted from when the last good one was sent.
+func TestTheTrustEndsBeforeTheLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", 20*time.Minute))
+		time.Sleep(time.Hour + 31*time.Second) // renewed at +30 s
+		a.kill()
+		time.Sleep(time.Minute)
+		runs := c.all()
+		if len(runs) != 1 || !errors.Is(runs[0].cause, soloist.ErrLost) {
+			t.Fatalf("got %+v", runs)
+		}
+		lapse := runs[0].start.Add(30*time.Second + D)
+		if left := lapse.Sub(runs[0].end); left < D/6 || left > D/4 {
+			t.Errorf("ended %s before the lease could lapse, want a little over %s", left, D/6)
+		}
+	})
+}
+
+func TestTransientFaultsOfRenewalsEndNoRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", 2*time.Minute))
+		time.Sleep(time.Hour + 31*time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "renew" {
+				return errNetwork
+			}
+			return apply()
+		})
+		time.Sleep(8 * time.Second)
+		a.tap.meet(nil)
+		time.Sleep(2 * time.Minute)
+		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestABrokenLeaseEndsTheRun(t *testing.T) {
+	for name, period := range map[string]time.Duration{"at once": 0, "naturally": -1} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				c.start("a", work("@every 1m", 50*time.Second))
+				c.start("b", work("@every 1m", 50*time.Second))
+				time.Sleep(67 * time.Second)
+				if err := c.store.Break(t.Context(), "soloist/work", period); err != nil {
+					t.Fatal(err)
+				}
+				broken := time.Now()
+				time.Sleep(3 * time.Minute)
+				runs := c.all()
+				if !errors.Is(runs[0].cause, soloist.ErrLost) || runs[0].end.Sub(broken) > D/3+time.Second {
+					t.Errorf("ended %s after the break with %v", runs[0].end.Sub(broken), runs[0].cause)
+				}
+				if len(runs) < 2 {
+					t.Fatalf("got %+v", runs)
+				}
+				if wait := runs[1].start.Sub(broken); wait < D {
+					t.Errorf("the next run began %s after the break, within the lease of the old one", wait)
+				}
+			})
+		})
+	}
+}
+
+// Nobody may run before the old runner must have given up, even if it does not
+// notice: here it is cut off before the lease is broken.
+func TestHoldOffAfterABreak(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1m", 50*time.Minute))
+		time.Sleep(61 * time.Second)
+		c.start("b", work("@every 1m", time.Second))
+		time.Sleep(time.Minute + 700*time.Millisecond) // just renewed
+		a.kill()
+		if err := c.store.Break(context.Background(), "soloist/work", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		runs := c.all()
+		if len(runs) < 2 || runs[1].replica != "b" {
+			t.Fatalf("nobody took over: %+v", runs)
+		}
+		if !runs[0].end.Before(runs[1].start) {
+			t.Errorf("the old run ended at %s, the next began at %s", runs[0].end, runs[1].start)
+		}
+	})
+}
+
+func TestAnEntryMadeAnew(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("a", work("@every 10s", time.Second))
+		c.start("b", work("@every 10s", time.Second))
+		time.Sleep(25 * time.Second)
+		before := c.record("work")
+		if err := c.store.Delete(context.Background(), "soloist/work"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		after := c.record("work")
+		if after.Epoch <= before.Epoch {
+			t.Errorf("epoch %d after %d", after.Epoch, before.Epoch)
+		}
+		if got := once(t, c.all()); got < 6 {
+			t.Errorf("%d ticks ran: %q", got, c.fates("work"))
+		}
+		runs := c.all()
+		if gap := runs[2].start.Sub(runs[1].start); gap < D {
+			t.Errorf("the first run of the new entry began %s after the last of the old one", gap)
+		}
+	})
+}
+
+func TestAnOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		other := work("@every 10s", time.Second)
+		other.Name = "other"
+		a := c.start("a", work("@every 10s", time.Second), other)
+		time.Sleep(35 * time.Second)
+		a.tap.meet(func(string, func() error) error { return errNetwork })
+		a.tap.counts()
+		time.Sleep(10 * time.Minute)
+		if h := a.Health(); h.Storage == nil || len(h.Stuck) != 0 || len(h.Broken) != 0 {
+			t.Errorf("during the outage: %+v", h)
+		}
+		total := 0
+		for _, n := range a.tap.counts() {
+			total += n
+		}
+		if total > 600 {
+			t.Errorf("%d calls in ten minutes", total)
+		}
+		a.tap.meet(nil)
+		over := time.Now()
+		time.Sleep(30 * time.Second)
+		if h := a.Health(); h.Storage != nil {
+			t.Errorf("after the outage: %+v", h)
+		}
+		runs := c.all()
+		if last := runs[len(runs)-1]; last.start.Before(over) {
+			t.Error("nothing ran after the outage")
+		}
+		if got := a.log.lines("level=WARN", "out of reach"); len(got) != 1 {
+			t.Errorf("the outage was told %d times: %q", len(got), got)
+		}
+		if got := a.log.lines("answers again"); len(got) != 1 {
+			t.Errorf("its end was told %d times", len(got))
+		}
+		if got := c.fates("work"); !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestAFinishAfterAnOutageIsKept(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1h", 5*time.Second))
+		time.Sleep(time.Hour + 2*time.Second)
+		a.tap.meet(func(string, func() error) error { return errNetwork })
+		time.Sleep(2 * time.Minute)
+		a.tap.meet(nil)
+		time.Sleep(15 * time.Second)
+		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestARunThatWasTakenOverCannotFinish(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		stubborn := soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Do: func(context.Context, *soloist.Run) error {
+			time.Sleep(90 * time.Second) // it does not look at its context
+			return nil
+		}}
+		a := c.start("a", stubborn)
+		time.Sleep(time.Hour + time.Second)
+		c.start("b", work("@every 1h", time.Second))
+		a.kill()
+		time.Sleep(80 * time.Second)
+		want := []string{"abandoned 01:00:00 its runner died"}
+		if got := c.fates("work"); !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		a.tap.cut.Store(false)
+		time.Sleep(time.Minute)
+		if got := c.fates("work"); !slices.Equal(got, want) {
+			t.Errorf("after the late end: got %q, want %q", got, want)
+		}
+		if got := a.log.lines("level=ERROR", "refused"); len(got) != 1 {
+			t.Errorf("the refusal was told %d times", len(got))
+		}
+	})
+}
+
+func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
+	const created = `"created":"2026-01-01T00:00:00Z","through":"2026-01-01T00:00:00Z","epoch":7,"status":"idle"`
+	for name, tt := range map[string]struct{ record, want string }{
+		"garbage":   {`%PDF-1.7`, "not JSON"},
+		"array":     {`[1,2]`, "not JSON"},
+		"types":     {`{"schema":"one"}`, "cannot be read"},
+		"newer":     {`{"schema":9,"app":"soloist","job":"work",` + created + `}`, "schema 9"},
+		"foreign":   {`{"schema":1,"app":"other","job":"work",` + created + `}`, `"other/work"`},
+		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":7,"status":"dancing"}`, "dancing"},
+		"epoch":     {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":0,"status":"idle"}`, "epoch 0"},
+		"future":    {`{"schema":1,"app":"soloist","job":"work",` + created + `}`, "in the future"},
+		"watermark": {`{"schema":1,"app":"soloist","job":"work","epoch":7,"status":"idle"}`, "no watermark"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				if _, err := c.store.Create(t.Context(), "soloist/work", []byte(tt.record)); err != nil {
+					t.Fatal(err)
+				}
+				fine := work("@every 10s", time.Second)
+				fine.Name = "fine"
+				a := c.start("a", work("@every 10s", time.Second), fine)
+				time.Sleep(2 * time.Minute)
+				if got := string(c.raw("work")); got != tt.record {
+					t.Errorf("the record became %s", got)
+				}
+				if slices.ContainsFunc(c.all(), func(r ran) bool { return r.Job == "work" }) {
+					t.Error("it ran")
+				}
+				if got := len(c.all()); got != 12 && got != 11 {
+					t.Errorf("the other job ran %d times", got)
+				}
+				if err := a.Health().Broken["work"]; err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("health says %v, want %q", err, tt.want)
+				}
+				status, _ := a.Status(context.Background())
+				if tt.want != "in the future" && (status[0].Err == nil || !strings.Contains(status[0].Err.Error(), tt.want)) {
+					t.Errorf("status says %v", status[0].Err)
+				}
+				if got := a.log.lines("level=ERROR", "job=work"); len(got) != 1 {
+					t.Errorf("told %d times: %q", len(got), got)
+				}
+			})
+		})
+	}
+}
