@@ -96,7 +96,10 @@ func (w *worker) quit(ctx context.Context, h *hold) time.Duration {
 // another replica has settled it, or nobody knows.
 func (w *worker) runTick(ctx, held context.Context, h *hold) bool {
 	run := &Run{Job: w.job, Tick: w.rec.Tick, Attempt: w.rec.Attempt, Token: w.rec.Epoch}
-	run.Log = w.log.With("tick", run.Tick.Format(time.RFC3339), "attempt", run.Attempt, "token", run.Token)
+	run.Log = w.log.With("token", run.Token)
+	if w.ticks != nil {
+		run.Log = w.log.With("tick", run.Tick.Format(time.RFC3339), "attempt", run.Attempt, "token", run.Token)
+	}
 	if !time.Now().Before(h.trusted()) {
 		run.Log.Warn("the claim took so long that the lease may have run out: not run")
 		return false
@@ -216,7 +219,7 @@ func outcome(err, cause error) (Status, string) {
 
 func (w *worker) logOutcome(run *Run, status Status, reason string, took time.Duration) {
 	log := run.Log.Info
-	if status == Failed || status == Abandoned {
+	if status == Failed || status == Abandoned && w.ticks != nil {
 		log = run.Log.Warn
 	}
 	args := []any{"outcome", status, "took", took}

@@ -1,0 +1,122 @@
+package soloist_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/soloist-go/soloist"
+
+// imports returns, for each package directory of the module, what it imports.
+// Tests count for withTests alone.
+func imports(t *testing.T, withTests bool) map[string]map[string]bool {
+	t.Helper()
+	all := map[string]map[string]bool{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && p != ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") && !withTests {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := path.Clean(filepath.ToSlash(filepath.Dir(p)))
+		if all[dir] == nil {
+			all[dir] = map[string]bool{}
+		}
+		for _, i := range f.Imports {
+			name, _ := strconv.Unquote(i.Path.Value)
+			all[dir][name] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// required returns the modules that go.mod names as direct requirements.
+func required(t *testing.T) (modules []string) {
+	t.Helper()
+	b, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\s*(?:require )?([a-z0-9.]+\.[a-z]+/\S+) v\S+$`).FindAllStringSubmatch(string(b), -1) {
+		modules = append(modules, m[1])
+	}
+	return modules
+}
+
+func TestEachModuleHasOneImporter(t *testing.T) {
+	modules := required(t)
+	if len(modules) < 5 {
+		t.Fatalf("go.mod names only %q", modules)
+	}
+	importers := map[string][]string{}
+	for dir, names := range imports(t, true) {
+		for name := range names {
+			for _, m := range modules {
+				if name == m || strings.HasPrefix(name, m+"/") {
+					importers[m] = append(importers[m], dir)
+				}
+			}
+		}
+	}
+	for _, m := range modules {
+		dirs := slices.Compact(slices.Sorted(slices.Values(importers[m])))
+		if len(dirs) != 1 {
+			t.Errorf("%s is imported by %q, want exactly one package", m, dirs)
+		}
+	}
+}
+
+func TestArrowsPointOneWay(t *testing.T) {
+	allowed := map[string][]string{ // what a room of this module may import of it
+		".":                 {"internal/schedule"},
+		"jobs":              {".", "host"},
+		"host":              {".", "host/azure", "host/local", "internal/schedule"},
+		"host/azure":        {"."},
+		"host/local":        {".", "internal/filelock"},
+		"host/storetest":    {"."},
+		"internal/azurite":  {"internal/filelock"},
+		"internal/filelock": {},
+		"internal/schedule": {},
+		"internal/sim":      {},
+	}
+	all := imports(t, false)
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		for name := range all[dir] {
+			rest, ours := strings.CutPrefix(name, module)
+			if !ours {
+				continue
+			}
+			room := path.Join(".", rest)
+			if !slices.Contains(allowed[dir], room) {
+				t.Errorf("%s imports %s", dir, room)
+			}
+		}
+	}
+	for _, name := range []string{"net/http", "flag", "os"} {
+		if all["."][name] {
+			t.Errorf("the root imports %s: where it runs is the business of host", name)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package soloist
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func sample() Record {
+	at := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
+	return Record{Schema: 1, App: "app", Job: "job", Created: at, Spec: "abc", Since: at, Epoch: 7, Writer: "w",
+		Through: at, Tick: at, Attempt: 2, Status: Failed, Holder: "replica-1", Lease: Seconds(15 * time.Second),
+		Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh", Counts: map[Status]int64{Failed: 3},
+		History: []Fate{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
+}
+
+func TestARecordSurvivesARewrite(t *testing.T) {
+	want := sample()
+	b, err := want.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = append(bytes.TrimSuffix(b, []byte("}")), `,"later":{"a":[1,2.50]}}`...)
+	got, err := decodeRecord(b, "app", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := got.encode()
+	if err != nil || !strings.Contains(string(again), `"later":{"a":[1,2.50]}`) {
+		t.Errorf("got %s, %v: the unknown field is gone", again, err)
+	}
+	got.unknown = nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestARecordFitsIntoAHeader(t *testing.T) {
+	for name, text := range map[string]string{
+		"accents": strings.Repeat("é", 9000), "emoji": strings.Repeat("🦊", 9000), "controls": strings.Repeat("\x00\x7f\r\n", 9000),
+		"broken": strings.Repeat("\xff", 9000), "quotes": strings.Repeat(`"\<&>`, 9000), "empty": "",
+	} {
+		r := sample()
+		r.Error, r.Holder = text, cut(text, 60)
+		for i := range 500 {
+			r.settle(Fate{Tick: r.Tick.Add(time.Duration(i) * time.Second), Status: Failed, Reason: text, Replica: cut(text, 60)})
+		}
+		b, err := r.encode()
+		if err != nil || len(b) > MaxRecord || len(b) < 100 {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+		if i := bytes.IndexFunc(b, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {
+			t.Errorf("%s: byte %q at %d", name, b[i], i)
+		}
+		got, err := decodeRecord(b, "app", "job")
+		if err != nil || len(got.History) == 0 || !got.History[0].Tick.Equal(r.Through) {
+			t.Errorf("%s: the newest fate is lost: %v", name, err)
+		}
+		if got.Counts[Failed] != 503 {
+			t.Errorf("%s: counted %d, want 503", name, got.Counts[Failed])
+		}
+	}
+}
+
+func TestUnknownFieldsThatDoNotFitAreNotDropped(t *testing.T) {
+	r := sample()
+	big, _ := json.Marshal(strings.Repeat("x", MaxRecord))
+	r.unknown = map[string]json.RawMessage{"later": big}
+	if _, err := r.encode(); err == nil || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever stands in a blob is decoded or refused; what is decoded can be
+// written, and reads the same.
+func FuzzDecodeRecord(f *testing.F) {
+	r := sample()
+	b, _ := r.encode()
+	f.Add(b)
+	f.Add([]byte(`{"schema":1,"lease":-1}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := decodeRecord(b, "app", "job")
+		if err != nil {
+			return
+		}
+		out, err := r.encode()
+		if err != nil {
+			return // too long
+		}
+		again, err := decodeRecord(out, "app", "job")
+		if err != nil {
+			t.Fatalf("%s\nbecame %s: %v", b, out, err)
+		}
+		if fmt.Sprint(again.Tick.UTC(), again.Epoch, again.Status) != fmt.Sprint(r.Tick.UTC(), r.Epoch, r.Status) {
+			t.Errorf("%s\nbecame %s", b, out)
+		}
+	})
+}
