@@ -41,7 +41,7 @@ func skewed(d time.Duration) func() time.Time {
 }
 
 func TestEachTickRunsOnce(t *testing.T) {
-	for _, skew := range []time.Duration{0, 2 * time.Second, -2 * time.Second, time.Hour} {
+	for _, skew := range []time.Duration{0, 2 * time.Second, -2 * time.Second, time.Hour, -time.Hour} {
 		t.Run(skew.String(), func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
 				for i := range 3 {
@@ -74,6 +74,20 @@ func TestShortJobIsNotRepeatedByALateClock(t *testing.T) {
 			t.Errorf("%d ticks ran, want 30", got)
 		}
 	})
+}
+
+func TestALoneReplicaWithAWrongClock(t *testing.T) {
+	for _, skew := range []time.Duration{-time.Hour, -4 * time.Second, 4 * time.Second, time.Hour} {
+		inCluster(t, func(c *cluster) {
+			a := c.replica("a", work("@every 1s", 50*time.Millisecond))
+			a.Now = skewed(skew)
+			c.launch(a)
+			time.Sleep(60*time.Second + 500*time.Millisecond)
+			if got := once(t, c.all()); got != 60 {
+				t.Errorf("off by %s: %d ticks ran, want 60: %q", skew, got, c.fates("work"))
+			}
+		})
+	}
 }
 
 func TestANewJobOwesNothingAndWaitsForNothing(t *testing.T) {

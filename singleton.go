@@ -32,8 +32,8 @@
 //     then recorded as missed, later.
 //   - Exactly one effect on the world. A runner may die between its effect and
 //     the record of it; [Job.Interrupted] says what then.
-//   - A start on the second. A replica whose clock is fast starts at most one
-//     second early; one whose clock is slow, or busy, is late.
+//   - A start on the second. By the service's clock, whose dates have whole
+//     seconds, a tick starts at most one second early; on a busy machine, late.
 package soloist
 
 import (

@@ -146,12 +146,14 @@ func (w *worker) make(ctx context.Context, date time.Time) (Entry, error) {
 	return entry, err
 }
 
-// dueTime is the instant up to which ticks are due: this replica's clock, but
-// never later than the service's clock can show.
+// dueTime is the instant up to which ticks are due: this replica's clock, as
+// far as the service's clock cannot prove it wrong. A fast one would start
+// ticks early; a slow one, alone, would find at the end of each run that newer
+// ticks had come due under it.
 func (w *worker) dueTime() time.Time {
 	now := w.wall()
-	if _, hi, ok := w.clock.now(); ok {
-		now = earlier(now, hi)
+	if lo, hi, ok := w.clock.now(); ok {
+		now = earlier(later(now, lo), hi)
 	}
 	return now
 }
