@@ -1,0 +1,57 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+var (
+	// A dot is allowed in front only, for entries that are not jobs, such as
+	// "app/.control"; so no name leaves the directory of its app, and none
+	// collides with another name's lock file or temporary file.
+	names = regexp.MustCompile(`^(\.?[a-z0-9-]{1,63})/(\.?[a-z0-9-]{1,63})$`)
+
+	ids = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
+
+func checkName(name string) error {
+	if !names.MatchString(name) {
+		return errors.New(`not the name of an entry: want "app/job", each part 1 to 63 lower-case letters, digits or hyphens, perhaps after a dot`)
+	}
+	return nil
+}
+
+// checkID matters beyond form: the empty id would own every available lease.
+func checkID(id string) error {
+	if !ids.MatchString(id) {
+		return fmt.Errorf("lease id %q is not a lower-case UUID", id)
+	}
+	return nil
+}
+
+func checkLength(d time.Duration) error {
+	if d < Shortest || d > Longest {
+		return fmt.Errorf("a lease of %v: want %v to %v", d, Shortest, Longest)
+	}
+	return nil
+}
+
+func checkRecord(record []byte) error {
+	n := len(record)
+	if n == 0 || n > soloist.MaxRecord {
+		return fmt.Errorf("a record of %d bytes: want 1 to %d", n, soloist.MaxRecord)
+	}
+	if record[0] == ' ' || record[n-1] == ' ' {
+		return errors.New("the record begins or ends with a space")
+	}
+	for i, b := range record {
+		if b < ' ' || b > '~' {
+			return fmt.Errorf("byte %d of the record is %#x: want printable ASCII", i, b)
+		}
+	}
+	return nil
+}

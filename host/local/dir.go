@@ -1,0 +1,121 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/filelock"
+)
+
+// Dir is a [soloist.Store] in a directory, for any number of processes of one
+// user on one machine. An entry "app/job" is the file <Path>/app/job.json; the
+// job.lock beside it guards its updates and stays.
+//
+// A process may die at any point, and the machine may lose power: the entry is
+// then as it was before the call or after it. A file that is not an entry is
+// never overwritten: each call on it fails with an error that names it.
+//
+// Errors tell the path and what to do about it. fs.ErrPermission: this user may
+// not use the directory.
+type Dir struct {
+	// Path is the directory. Create makes it, and what is missing above it.
+	// Empty: every call fails.
+	Path string
+
+	// Now is the clock of the store: it judges when a lease ends, and tells
+	// the Date. All processes must have the same. Nil: time.Now.
+	Now func() time.Time
+}
+
+var _ soloist.Store = Dir{}
+
+// Create implements [soloist.Store].
+func (d Dir) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	return update(d.insert).create(ctx, name, record)
+}
+
+// Read implements [soloist.Store].
+func (d Dir) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	return update(d.update).read(ctx, name)
+}
+
+// Lease implements [soloist.Store].
+func (d Dir) Lease(name, id string) soloist.Lease {
+	return handle{update: d.update, name: name, id: id}
+}
+
+// Limits returns [Shortest] and [Longest].
+func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
+
+// Break ends the lease of an entry for whoever holds it; see [Memory.Break].
+func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
+	return update(d.update).end(ctx, name, period)
+}
+
+// insert is the update that may make the entry.
+func (d Dir) insert(ctx context.Context, name string, f change) (entry, time.Time, error) {
+	path, err := d.file(name)
+	if err == nil {
+		err = makeDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return entry{}, time.Time{}, explain(err)
+	}
+	return d.locked(ctx, name, path, f)
+}
+
+// update leaves no trace of a name that has no entry.
+func (d Dir) update(ctx context.Context, name string, f change) (entry, time.Time, error) {
+	path, err := d.file(name)
+	if err == nil {
+		_, err = os.Lstat(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return entry{}, time.Time{}, fs.ErrNotExist
+	}
+	if err != nil {
+		return entry{}, time.Time{}, explain(err)
+	}
+	return d.locked(ctx, name, path, f)
+}
+
+// locked lets one caller of the machine at a time read, change and replace the
+// file. Reads come here too: a read beside an update could see a lease as
+// expired that the update still honours.
+func (d Dir) locked(ctx context.Context, name, path string, f change) (_ entry, _ time.Time, err error) {
+	unlock, err := filelock.Lock(ctx, strings.TrimSuffix(path, ".json")+".lock")
+	if err != nil {
+		return entry{}, time.Time{}, explain(err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	e, err := load(path, name)
+	if err != nil {
+		return entry{}, time.Time{}, explain(err)
+	}
+	before := e
+	now := clock(d.Now).Round(0) // a file keeps no monotonic reading
+	err = e.apply(f, now)
+	if e != before {
+		err = errors.Join(err, explain(save(path, name, e)))
+	}
+	return e, now, err
+}
+
+// file returns the path of an entry's file.
+func (d Dir) file(name string) (string, error) {
+	if d.Path == "" {
+		return "", errors.New("local.Dir has no Path: name a directory for it")
+	}
+	rel := filepath.FromSlash(name) + ".json"
+	if !filepath.IsLocal(rel) { // such as NUL on Windows
+		return "", fmt.Errorf("%s is not a possible name of a file here: choose another app or job name", rel)
+	}
+	return filepath.Join(d.Path, rel), nil
+}

@@ -1,0 +1,122 @@
+package local_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// asNobody runs f without the rights of root, if the test has them. The thread
+// it runs on is not used again.
+func asNobody(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if os.Geteuid() == 0 {
+			_ = syscall.Setfsuid(65534)
+		}
+		f()
+	}()
+	<-done
+}
+
+func TestDirNoPermission(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	e := create(t, d, "app/job")
+	for _, dir := range []string{filepath.Dir(d.Path), d.Path} {
+		mode(t, dir, 0o755)
+	}
+	app := filepath.Join(d.Path, "app")
+	for _, forbidden := range []fs.FileMode{0o000, 0o555} {
+		mode(t, app, forbidden)
+		asNobody(func() {
+			calls := each(t.Context(), d, e.ETag)
+			_, calls["create of another"] = d.Create(t.Context(), "app/other", []byte("x"))
+			for call, err := range calls {
+				if forbidden != 0 && os.Geteuid() != 0 && (call == "read" || call == "create") {
+					continue // the owner may read
+				}
+				if !errors.Is(err, fs.ErrPermission) {
+					t.Errorf("%s, mode %v: got %v, want %v", call, forbidden, err, fs.ErrPermission)
+				} else if !strings.Contains(err.Error(), app) || !strings.Contains(err.Error(), "give this user the right") {
+					t.Errorf("%s, mode %v: got %v, want the path and what to do", call, forbidden, err)
+				}
+			}
+		})
+	}
+	mode(t, app, 0o700)
+	if got := state(t, d); got != soloist.Available {
+		t.Errorf("afterwards: got %q, want %q", got, soloist.Available)
+	}
+}
+
+func mode(t *testing.T, path string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mount puts a small file system under a store, where the test may.
+func mount(t *testing.T, options string) string {
+	path := t.TempDir()
+	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, options); err != nil {
+		t.Skipf("cannot mount here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(path, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+func TestDirFull(t *testing.T) {
+	d := local.Dir{Path: mount(t, "size=16k")}
+	e := create(t, d, "app/job")
+	filler := filepath.Join(d.Path, "filler")
+	if err := os.WriteFile(filler, make([]byte, 64<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filling the disk: got %v, want %v", err, syscall.ENOSPC)
+	}
+	l := d.Lease("app/job", id1)
+	_, err := l.Acquire(t.Context(), local.Longest, e.ETag)
+	wantRefusal(t, "acquire", err)
+	if err != nil && (!strings.Contains(err.Error(), d.Path) || !strings.Contains(err.Error(), "make room")) {
+		t.Errorf("acquire: got %v, want the path and what to do", err)
+	}
+	if got, want := state(t, d), soloist.Available; got != want {
+		t.Errorf("while the disk is full: got %q, want %q", got, want)
+	}
+	if got, want := files(t, d.Path+"/app"), "job.json job.lock"; got != want {
+		t.Errorf("files: got %s, want %s", got, want)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	acquire(t, l, local.Longest, e.ETag)
+}
+
+func TestDirReadOnly(t *testing.T) {
+	d := local.Dir{Path: mount(t, "")}
+	e := create(t, d, "app/job")
+	if err := syscall.Mount("", d.Path, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := state(t, d), soloist.Available; got != want { // one may look
+		t.Errorf("state: got %q, want %q", got, want)
+	}
+	_, err := d.Lease("app/job", id1).Acquire(t.Context(), local.Longest, e.ETag)
+	wantRefusal(t, "acquire", err)
+	if err != nil && (!strings.Contains(err.Error(), d.Path) || !strings.Contains(err.Error(), "is read-only")) {
+		t.Errorf("acquire: got %v, want the path and what to do", err)
+	}
+}

@@ -1,0 +1,146 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// file is the content of a state file. Entry guards against a file that was
+// copied to another name, Schema against a program older than the file.
+type file struct {
+	Schema int    `json:"schema"`
+	Entry  string `json:"entry"`
+	entry
+}
+
+const (
+	schema   = 1
+	fileMode = 0o600
+	dirMode  = 0o700
+	maxFile  = 1 << 20 // far beyond any entry, short of trouble with memory
+)
+
+// load reads the entry's file. No file: the entry that does not exist.
+func load(path, name string) (entry, error) {
+	text, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return entry{}, nil
+	}
+	if err != nil {
+		return entry{}, err
+	}
+	var f file
+	err = json.Unmarshal(text, &f)
+	if err == nil {
+		err = f.check(name)
+	}
+	if err != nil {
+		return entry{}, fmt.Errorf("%s is not the state of this entry, and is left as it is (%w): mend it, or move it away to begin anew", path, err)
+	}
+	return f.entry, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// check refuses whatever this program would not have written.
+func (f *file) check(name string) error {
+	switch {
+	case f.Schema > schema:
+		return fmt.Errorf("schema %d is of a newer version of this program", f.Schema)
+	case f.Schema != schema:
+		return fmt.Errorf("schema %d is unknown", f.Schema)
+	case f.Entry != name:
+		return fmt.Errorf("it is the entry %q", f.Entry)
+	case f.ETag == "":
+		return errors.New("it has no etag")
+	case f.Lease.ID == "" && f.Lease != lease{}:
+		return errors.New("its lease has no id")
+	}
+	if f.Lease.ID != "" {
+		if err := errors.Join(checkID(f.Lease.ID), checkLength(f.Lease.Length)); err != nil {
+			return err
+		}
+	}
+	return checkRecord([]byte(f.Record))
+}
+
+// save replaces the entry's file; the caller has its lock. The new one is
+// complete on disk before it takes the name, so there is a whole file under
+// that name at any time. What a dead process left of a temporary file goes away
+// with the next update, because under the lock there is only one.
+func save(path, name string, e entry) error {
+	text, err := json.Marshal(file{Schema: schema, Entry: name, entry: e})
+	if err != nil {
+		return err
+	}
+	temp := path + ".tmp"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err = writeFile(temp, append(text, '\n'))
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		os.Remove(temp) // as well as can be: it is harmless
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func writeFile(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// makeDir makes the directory of an app and sees to it that it outlasts a loss
+// of power, along with the store's directory above it.
+func makeDir(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return err
+	}
+	store := filepath.Dir(path)
+	return errors.Join(syncDir(store), syncDir(filepath.Dir(store)))
+}
+
+// explain adds to an error of the file system what to do about it.
+func explain(err error) error {
+	advice := ""
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		advice = "give this user the right to read and write the store's directory, or choose another directory"
+	case errors.Is(err, syscall.EROFS):
+		advice = "the file system is read-only: mount it for writing, or choose another directory"
+	case errors.Is(err, syscall.ENOTDIR):
+		advice = "a file stands where the store's directory should be: move it away, or choose another directory"
+	case errors.Is(err, diskFull), errors.Is(err, quotaFull):
+		advice = "the disk is full: make room; until then nothing is changed"
+	}
+	if advice == "" {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, advice)
+}

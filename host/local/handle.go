@@ -1,0 +1,70 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// handle is the lease of one name under one id.
+type handle struct {
+	update   update
+	name, id string
+}
+
+var _ soloist.Lease = handle{}
+
+func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	return h.do(ctx, "acquire the lease of", func(e *entry, now time.Time) error {
+		if err := checkLength(d); err != nil {
+			return err
+		}
+		if e.ETag != etag {
+			return soloist.ErrChanged
+		}
+		return e.Lease.acquire(h.id, d, now)
+	})
+}
+
+func (h handle) Renew(ctx context.Context) (soloist.Stamp, error) {
+	return h.do(ctx, "renew the lease of", func(e *entry, now time.Time) error {
+		return e.Lease.renew(h.id, now)
+	})
+}
+
+func (h handle) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	return h.do(ctx, "write", func(e *entry, now time.Time) error {
+		if err := checkRecord(record); err != nil {
+			return err
+		}
+		if e.ETag != etag {
+			return soloist.ErrChanged
+		}
+		if err := e.Lease.check(h.id, now); err != nil {
+			return err
+		}
+		e.write(record)
+		return nil
+	})
+}
+
+func (h handle) Release(ctx context.Context) error {
+	_, err := h.do(ctx, "release the lease of", func(e *entry, _ time.Time) error {
+		return e.Lease.release(h.id)
+	})
+	return err
+}
+
+func (h handle) do(ctx context.Context, verb string, f change) (soloist.Stamp, error) {
+	e, now, err := h.update.do(ctx, verb, h.name, func(e *entry, now time.Time) error {
+		if err := checkID(h.id); err != nil {
+			return err
+		}
+		return f(e, now)
+	})
+	if err != nil {
+		return soloist.Stamp{}, err
+	}
+	return soloist.Stamp{ETag: e.ETag, Date: now}, nil
+}

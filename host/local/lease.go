@@ -1,0 +1,88 @@
+package local
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// lease is the lease of one entry, a pure state machine: the table of the
+// Lease Blob operation (https://learn.microsoft.com/rest/api/storageservices/lease-blob).
+// A method that fails changes nothing. The zero value is available.
+type lease struct {
+	ID     string        `json:"id,omitempty"`        // who leased it last; empty: nobody since a release
+	Length time.Duration `json:"length_ns,omitempty"` // what the lease was acquired for
+	Until  time.Time     `json:"until,omitzero"`      // the first instant at which it is not live
+	Broken bool          `json:"broken,omitempty"`    // it was broken: Until cannot be moved forward
+}
+
+func (l *lease) state(now time.Time) soloist.LeaseState {
+	live := now.Before(l.Until)
+	switch {
+	case l.ID == "":
+		return soloist.Available
+	case l.Broken && live:
+		return soloist.Breaking
+	case l.Broken:
+		return soloist.Broken
+	case live:
+		return soloist.Leased
+	}
+	return soloist.Expired
+}
+
+// rebase keeps a lease from lasting longer than its length after the clock was
+// put back: by the new clock, a day of waiting could be left of a dead holder.
+func (l *lease) rebase(now time.Time) {
+	if l.Until.Sub(now) > l.Length {
+		l.Until = now.Add(l.Length)
+	}
+}
+
+func (l *lease) acquire(id string, d time.Duration, now time.Time) error {
+	switch state := l.state(now); {
+	case state == soloist.Breaking, state == soloist.Leased && l.ID != id:
+		return soloist.ErrHeld
+	}
+	*l = lease{ID: id, Length: d, Until: now.Add(d)}
+	return nil
+}
+
+// renew also revives an expired lease: that ID is still there proves that
+// nobody leased the entry in between.
+func (l *lease) renew(id string, now time.Time) error {
+	if l.ID != id || l.Broken {
+		return soloist.ErrLost
+	}
+	l.Until = now.Add(l.Length)
+	return nil
+}
+
+// check says whether id may write now.
+func (l *lease) check(id string, now time.Time) error {
+	if l.ID != id || !l.state(now).Live() {
+		return soloist.ErrLost
+	}
+	return nil
+}
+
+func (l *lease) release(id string) error {
+	if l.ID != id {
+		return soloist.ErrLost
+	}
+	*l = lease{}
+	return nil
+}
+
+// end breaks the lease after period, at the latest when it ends by itself; a
+// negative period leaves it all the time it has.
+func (l *lease) end(period time.Duration, now time.Time) error {
+	if l.ID == "" {
+		return soloist.ErrLost
+	}
+	if period >= 0 && now.Add(period).Before(l.Until) {
+		l.Until = now.Add(period)
+	}
+	l.Broken = true
+	return nil
+}

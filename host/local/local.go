@@ -1,0 +1,140 @@
+// Package local keeps the entries of a scheduler on one machine: [Memory] in
+// one process, for tests and single replicas; [Dir] in a directory that several
+// processes share, the default when there is no storage service.
+//
+// Both keep the lease rules of Azure blobs, so that what works here works
+// there: the same states, the same outcome of each call in each state. Their
+// leases last [Shortest] to [Longest]. ETags are random, so none ever returns,
+// not even after an entry was deleted and made again. Where a call offends
+// against both the lease and the ETag, it learns of the ETag.
+//
+// What is not promised: a Dir on a network file system, whose locks and renames
+// differ; a lease of a Dir that lasts its whole length while the machine's
+// clock is put forward (put back, it lasts its length again from the next call
+// on); and progress of others while a process is stopped in the instant of an
+// update of a Dir: their calls then end with their contexts, until it goes on
+// or dies.
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Shortest and Longest limit a lease, both inclusive. The shortest is short
+// because a lost holder of the same machine is not worth a longer wait; the
+// longest is that of Azure.
+const (
+	Shortest = time.Second
+	Longest  = time.Minute
+)
+
+// entry is all that a store keeps under one name. The zero value says that
+// there is no entry. It is comparable, to see whether a call changed it.
+type entry struct {
+	ETag   string `json:"etag"`
+	Record string `json:"record"`
+	Lease  lease  `json:"lease,omitzero"`
+}
+
+func (e *entry) exists() bool { return e.ETag != "" }
+
+func (e *entry) write(record []byte) {
+	e.Record = string(record)
+	e.ETag = rand.Text()
+}
+
+// A change works on the entry at an instant of the store's clock. One that
+// fails has changed nothing.
+type change func(e *entry, now time.Time) error
+
+// An update is all that differs between the stores: it hands the entry, which
+// may not exist, to a change, alone, and keeps what became of it. It returns the
+// entry as it is now, and when.
+type update func(ctx context.Context, name string, f change) (entry, time.Time, error)
+
+// apply is the part of an update that all stores share.
+func (e *entry) apply(f change, now time.Time) error {
+	e.Lease.rebase(now)
+	return f(e, now)
+}
+
+// do runs one call: it checks the name, lets f have the entry if there is one,
+// and says in an error what was to be done.
+func (u update) do(ctx context.Context, verb, name string, f change) (entry, time.Time, error) {
+	e, now, err := u.try(ctx, name, func(e *entry, now time.Time) error {
+		if !e.exists() {
+			return fs.ErrNotExist
+		}
+		return f(e, now)
+	})
+	if err != nil {
+		return entry{}, time.Time{}, fmt.Errorf("%s %q: %w", verb, name, err)
+	}
+	return e, now, nil
+}
+
+func (u update) try(ctx context.Context, name string, f change) (entry, time.Time, error) {
+	if err := checkName(name); err != nil {
+		return entry{}, time.Time{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return entry{}, time.Time{}, err
+	}
+	return u(ctx, name, f)
+}
+
+func (u update) create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	err := checkRecord(record)
+	var e entry
+	var now time.Time
+	if err == nil {
+		e, now, err = u.try(ctx, name, func(e *entry, _ time.Time) error {
+			if e.exists() {
+				return fs.ErrExist
+			}
+			e.write(record)
+			return nil
+		})
+	}
+	if err != nil {
+		return soloist.Entry{}, fmt.Errorf("create %q: %w", name, err)
+	}
+	return e.public(now), nil
+}
+
+func (u update) read(ctx context.Context, name string) (soloist.Entry, error) {
+	e, now, err := u.do(ctx, "read", name, func(*entry, time.Time) error { return nil })
+	if err != nil {
+		return soloist.Entry{}, err
+	}
+	return e.public(now), nil
+}
+
+func (u update) end(ctx context.Context, name string, period time.Duration) error {
+	_, _, err := u.do(ctx, "break the lease of", name, func(e *entry, now time.Time) error {
+		return e.Lease.end(period, now)
+	})
+	return err
+}
+
+func (e *entry) public(now time.Time) soloist.Entry {
+	return soloist.Entry{
+		Stamp:  soloist.Stamp{ETag: e.ETag, Date: now},
+		Record: []byte(e.Record),
+		State:  e.Lease.state(now),
+	}
+}
+
+// clock reads now, or the machine's clock if there is none.
+func clock(now func() time.Time) time.Time {
+	if now == nil {
+		now = time.Now
+	}
+	return now().UTC()
+}

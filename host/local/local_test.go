@@ -1,0 +1,215 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/host/storetest"
+)
+
+const (
+	id1 = "11111111-1111-4111-8111-111111111111"
+	id2 = "22222222-2222-4222-8222-222222222222"
+)
+
+func TestMemory(t *testing.T) {
+	storetest.Test(t, storetest.Harness{
+		New:     func(*testing.T) soloist.Store { return new(local.Memory) },
+		Virtual: true,
+	})
+}
+
+func TestDir(t *testing.T) {
+	storetest.Test(t, storetest.Harness{
+		New:     func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir()} },
+		Virtual: true,
+	})
+}
+
+// both runs a test on each store, under a clock of its own.
+func both(t *testing.T, f func(t *testing.T, s storetest.Breaker, store soloist.Store, now *time.Time)) {
+	start := time.Date(2026, 11, 21, 2, 30, 0, 123456789, time.UTC)
+	t.Run("Memory", func(t *testing.T) {
+		now := start
+		m := &local.Memory{Now: func() time.Time { return now }}
+		f(t, m, m, &now)
+	})
+	t.Run("Dir", func(t *testing.T) {
+		now := start
+		d := local.Dir{Path: t.TempDir(), Now: func() time.Time { return now }}
+		f(t, d, d, &now)
+	})
+}
+
+func TestClock(t *testing.T) {
+	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, now *time.Time) {
+		e := create(t, s, "app/job")
+		if !e.Date.Equal(*now) {
+			t.Errorf("Date: got %v, want %v", e.Date, *now)
+		}
+		l := s.Lease("app/job", id1)
+		acquire(t, l, 10*time.Second, e.ETag)
+		*now = now.Add(10*time.Second - 1)
+		if got, want := state(t, s), soloist.Leased; got != want {
+			t.Errorf("a nanosecond before the end: got %q, want %q", got, want)
+		}
+		*now = now.Add(1)
+		if got, want := state(t, s), soloist.Expired; got != want {
+			t.Errorf("at the end: got %q, want %q", got, want)
+		}
+	})
+}
+
+// A clock that was put back by a day does not leave a lease of a day.
+func TestClockPutBack(t *testing.T) {
+	both(t, func(t *testing.T, b storetest.Breaker, s soloist.Store, now *time.Time) {
+		e := create(t, s, "app/job")
+		for _, broken := range []bool{false, true} {
+			acquire(t, s.Lease("app/job", id1), 10*time.Second, e.ETag)
+			want := soloist.Expired
+			if broken {
+				want = soloist.Broken
+				if err := b.Break(t.Context(), "app/job", -1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			*now = now.Add(-24 * time.Hour)
+			if got := state(t, s); !got.Live() {
+				t.Errorf("just after: got %q, want a live lease", got)
+			}
+			*now = now.Add(10 * time.Second)
+			if got := state(t, s); got != want {
+				t.Errorf("10 s later: got %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("n", 63)
+	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, _ *time.Time) {
+		for _, name := range []string{"app/job", "a/1", "app/.control", ".app/job", long + "/" + long, "app/-"} {
+			create(t, s, name)
+		}
+		for _, name := range []string{
+			"", "app", "app/", "/job", "app/job/more", "../job", "app/..", "./job", "app/.", "app/a.b", "App/job",
+			"app/jöb", "app/job ", "app/jo b", `app\job`, "/etc/passwd", "app/../../job", "app/job\n", "app/job\x00",
+			long + "n/job", "app/" + long + "n", "c:/job", "app/*",
+		} {
+			_, err := s.Create(t.Context(), name, []byte("x"))
+			wantRefusal(t, "create "+name, err)
+			_, err = s.Read(t.Context(), name)
+			wantRefusal(t, "read "+name, err)
+			_, err = s.Lease(name, id1).Acquire(t.Context(), local.Shortest, "x")
+			wantRefusal(t, "acquire "+name, err)
+		}
+	})
+}
+
+func TestArguments(t *testing.T) {
+	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, _ *time.Time) {
+		e := create(t, s, "app/job")
+		for _, d := range []time.Duration{-1, 0, local.Shortest - 1, local.Longest + 1} {
+			_, err := s.Lease("app/job", id1).Acquire(t.Context(), d, e.ETag)
+			wantRefusal(t, "acquire for "+d.String(), err)
+			if err != nil && !strings.Contains(err.Error(), "1s to 1m0s") {
+				t.Errorf("acquire for %v: got %v, want the limits in it", d, err)
+			}
+		}
+		for _, id := range []string{"", "x", strings.ToUpper("abcdef00-1111-4111-8111-111111111111"), id1 + "0", "{" + id1 + "}"} {
+			l := s.Lease("app/job", id)
+			_, err := l.Acquire(t.Context(), local.Shortest, e.ETag)
+			wantRefusal(t, "acquire under "+id, err)
+			_, err = l.Renew(t.Context())
+			wantRefusal(t, "renew under "+id, err)
+			wantRefusal(t, "release under "+id, l.Release(t.Context()))
+		}
+		l := s.Lease("app/job", id1)
+		acquire(t, l, local.Shortest, e.ETag)
+		for _, record := range []string{"", " x", "x ", "x\n", "\x7f", "é", strings.Repeat("r", soloist.MaxRecord+1)} {
+			_, err := l.Write(t.Context(), e.ETag, []byte(record))
+			wantRefusal(t, "write "+record[:min(9, len(record))], err)
+			_, err = s.Create(t.Context(), "app/other", []byte(record))
+			wantRefusal(t, "create "+record[:min(9, len(record))], err)
+		}
+	})
+}
+
+// A call that offends against lease and ETag learns of the ETag.
+func TestBothWrong(t *testing.T) {
+	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, _ *time.Time) {
+		e := create(t, s, "app/job")
+		acquire(t, s.Lease("app/job", id1), local.Shortest, e.ETag)
+		_, err := s.Lease("app/job", id2).Acquire(t.Context(), local.Shortest, "old")
+		if !errors.Is(err, soloist.ErrChanged) {
+			t.Errorf("acquire: got %v, want %v", err, soloist.ErrChanged)
+		}
+		_, err = s.Lease("app/job", id2).Write(t.Context(), "old", []byte("x"))
+		if !errors.Is(err, soloist.ErrChanged) {
+			t.Errorf("write: got %v, want %v", err, soloist.ErrChanged)
+		}
+	})
+}
+
+// The machine's clock serves a zero store, as in the README of any program.
+func TestMemoryZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m local.Memory
+		if _, err := m.Read(t.Context(), "app/job"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("read: got %v, want %v", err, fs.ErrNotExist)
+		}
+		e := create(t, &m, "app/job")
+		acquire(t, m.Lease("app/job", id1), time.Minute, e.ETag)
+		<-time.After(time.Minute)
+		if got, want := state(t, &m), soloist.Expired; got != want {
+			t.Errorf("after a minute: got %q, want %q", got, want)
+		}
+	})
+}
+
+// wantRefusal is for what a caller has done wrong: an error, but none that the
+// core would take for news of the entry.
+func wantRefusal(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: got no error", what)
+	}
+	for _, news := range []error{soloist.ErrHeld, soloist.ErrLost, soloist.ErrChanged, fs.ErrExist, fs.ErrNotExist, context.Canceled} {
+		if errors.Is(err, news) {
+			t.Errorf("%s: got %v, want a refusal", what, err)
+		}
+	}
+}
+
+func create(t *testing.T, s soloist.Store, name string) soloist.Entry {
+	t.Helper()
+	e, err := s.Create(t.Context(), name, []byte("0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func acquire(t *testing.T, l soloist.Lease, d time.Duration, etag string) {
+	t.Helper()
+	if _, err := l.Acquire(t.Context(), d, etag); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state is that of app/job.
+func state(t *testing.T, s soloist.Store) soloist.LeaseState {
+	t.Helper()
+	e, err := s.Read(t.Context(), "app/job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.State
+}

@@ -1,0 +1,81 @@
+package local
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Memory is a [soloist.Store] in memory. The zero value is an empty store,
+// ready for use. It must not be copied.
+type Memory struct {
+	// Now is the clock of the store: it judges when a lease ends, and tells
+	// the Date. Nil: time.Now. Set it before the first call.
+	Now func() time.Time
+
+	mu      sync.Mutex
+	entries map[string]entry
+}
+
+var _ soloist.Store = (*Memory)(nil)
+
+// Create implements [soloist.Store].
+func (m *Memory) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	return m.all().create(ctx, name, record)
+}
+
+// Read implements [soloist.Store].
+func (m *Memory) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	return m.all().read(ctx, name)
+}
+
+// Lease implements [soloist.Store].
+func (m *Memory) Lease(name, id string) soloist.Lease {
+	return handle{update: m.update, name: name, id: id}
+}
+
+// Limits returns [Shortest] and [Longest].
+func (m *Memory) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
+
+// Break ends the lease of an entry for whoever holds it: an operator's force.
+// The holder keeps it for period, at most for what remains of it; a negative
+// period lets all of that pass, zero ends it at once. An expired lease cannot
+// be renewed any more. [soloist.ErrLost]: there is no lease; fs.ErrNotExist.
+func (m *Memory) Break(ctx context.Context, name string, period time.Duration) error {
+	return m.all().end(ctx, name, period)
+}
+
+// Delete removes an entry. [soloist.ErrLost]: it is leased, and a delete
+// carries no lease id; fs.ErrNotExist.
+func (m *Memory) Delete(ctx context.Context, name string) error {
+	_, _, err := m.all().do(ctx, "delete", name, func(e *entry, now time.Time) error {
+		if e.Lease.state(now).Live() {
+			return soloist.ErrLost
+		}
+		*e = entry{}
+		return nil
+	})
+	return err
+}
+
+func (m *Memory) all() update { return m.update }
+
+// update has no I/O: there is nothing to wait for, so ctx plays no part here.
+func (m *Memory) update(_ context.Context, name string, f change) (entry, time.Time, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := clock(m.Now)
+	e := m.entries[name]
+	err := e.apply(f, now)
+	if m.entries == nil {
+		m.entries = make(map[string]entry)
+	}
+	if e.exists() {
+		m.entries[name] = e
+	} else {
+		delete(m.entries, name)
+	}
+	return e, now, err
+}

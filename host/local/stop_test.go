@@ -1,0 +1,57 @@
+//go:build unix
+
+package local_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// A holder that is stopped is replaced when its lease has run out, and finds
+// nothing left of it when it goes on.
+func TestDirStopped(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	e := create(t, d, "app/job")
+	began := time.Now()
+	c := start(t, "hold", d.Path)
+	if got, want := <-c.lines, "holds"; got != want {
+		t.Fatalf("the holder said %q, want %q", got, want)
+	}
+	signal(t, c, syscall.SIGSTOP)
+	if _, err := c.in.Write([]byte("go on\n")); err != nil {
+		t.Fatal(err)
+	}
+	next := d.Lease("app/job", newID())
+	_, err := next.Acquire(t.Context(), local.Longest, e.ETag)
+	for errors.Is(err, soloist.ErrHeld) && time.Since(began) < time.Minute {
+		<-time.After(5 * time.Millisecond)
+		_, err = next.Acquire(t.Context(), local.Longest, e.ETag)
+	}
+	if err != nil {
+		t.Fatalf("acquire by the next: %v", err)
+	}
+	if took := time.Since(began); took < local.Shortest {
+		t.Errorf("replaced after %v, want at least %v", took, local.Shortest)
+	}
+	signal(t, c, syscall.SIGCONT)
+	for _, call := range []string{"write", "renew", "release"} {
+		if got, want := <-c.lines, "true"; got != want {
+			t.Errorf("late %s is lost: got %q, want %q", call, got, want)
+		}
+	}
+	if _, err := next.Write(t.Context(), e.ETag, []byte("next")); err != nil {
+		t.Errorf("write by the next: %v", err)
+	}
+}
+
+func signal(t *testing.T, c *child, s syscall.Signal) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}

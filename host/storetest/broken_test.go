@@ -1,0 +1,73 @@
+package storetest_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/host/storetest"
+)
+
+// mutant is a Memory whose leases have one fault.
+type mutant struct {
+	*local.Memory
+	fault func(*lease) soloist.Lease
+
+	mu      sync.Mutex
+	holders map[string]string // id by name, of the last that acquired
+}
+
+func newMutant(fault func(*lease) soloist.Lease) *mutant {
+	return &mutant{Memory: new(local.Memory), fault: fault, holders: make(map[string]string)}
+}
+
+func broken(fault func(*lease) soloist.Lease) storetest.Harness {
+	return virtual(func() soloist.Store { return newMutant(fault) })
+}
+
+func virtual(store func() soloist.Store) storetest.Harness {
+	return storetest.Harness{Virtual: true, New: func(*testing.T) soloist.Store { return store() }}
+}
+
+// sound is no fault.
+func sound(l *lease) soloist.Lease { return l }
+
+func (m *mutant) Lease(name, id string) soloist.Lease {
+	return m.fault(&lease{Lease: m.Memory.Lease(name, id), store: m, name: name, id: id})
+}
+
+// lease is as it should be; each fault embeds it and spoils one method.
+type lease struct {
+	soloist.Lease
+	store    *mutant
+	name, id string
+}
+
+func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	stamp, err := l.Lease.Acquire(ctx, d, etag)
+	if err == nil {
+		l.store.mu.Lock()
+		defer l.store.mu.Unlock()
+		l.store.holders[l.name] = l.id
+	}
+	return stamp, err
+}
+
+// holder is the lease of whoever acquired it last.
+func (l *lease) holder() soloist.Lease {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	if id := l.store.holders[l.name]; id != "" {
+		return l.store.Memory.Lease(l.name, id)
+	}
+	return l.Lease
+}
+
+// etag is the present one.
+func (l *lease) etag(ctx context.Context) string {
+	e, _ := l.store.Read(ctx, l.name)
+	return e.ETag
+}

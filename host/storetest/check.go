@@ -1,0 +1,122 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// check is a running test. It collects failures instead of passing them to
+// *testing.T at once, because those of a listed difference are none.
+type check struct {
+	ctx   context.Context
+	store soloist.Store
+	done  chan struct{}
+
+	mu       sync.Mutex
+	failures []string
+	notes    []string
+}
+
+func (c *check) errorf(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures = append(c.failures, fmt.Sprintf(format, args...))
+}
+
+// fatalf may be called by the test's own goroutine only.
+func (c *check) fatalf(format string, args ...any) {
+	c.errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (c *check) notef(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// report waits for the test and tells t how it went.
+func (c *check) report(t *testing.T, listed bool, reason string) {
+	t.Helper()
+	<-c.done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, note := range c.notes {
+		t.Log(note)
+	}
+	all := strings.Join(c.failures, "\n")
+	switch {
+	case listed && all == "":
+		t.Errorf("passes, but is listed as a difference: %s", reason)
+	case listed:
+		t.Logf("differs, as listed: %s\n%s", reason, all)
+	case all != "":
+		t.Error(all)
+	}
+}
+
+// errAny stands for an error of any kind.
+var errAny = errors.New("an error")
+
+var sentinels = []error{
+	soloist.ErrHeld, soloist.ErrChanged, soloist.ErrLost,
+	fs.ErrExist, fs.ErrNotExist, fs.ErrPermission, context.Canceled, context.DeadlineExceeded,
+}
+
+// want checks an error: it has to be the wanted one, and no other that a caller
+// would tell apart from it.
+func (c *check) want(what string, got, want error) {
+	if want == errAny && got != nil {
+		return
+	}
+	ok := errors.Is(got, want)
+	for _, other := range sentinels {
+		ok = ok && (other == want || !errors.Is(got, other))
+	}
+	if !ok {
+		c.errorf("%s: got error %v, want %v", what, got, want)
+	}
+}
+
+func (c *check) must(what string, err error) {
+	if err != nil {
+		c.fatalf("%s: %v", what, err)
+	}
+}
+
+// pause lets some time pass between two looks, little against any lease. It
+// reports whether the test may go on.
+func (c *check) pause() bool {
+	shortest, _ := c.store.Limits()
+	timer := time.NewTimer(shortest / 64)
+	defer timer.Stop()
+	select {
+	case <-c.ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// together runs n goroutines that start at one moment, and waits for them.
+func together(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	gun := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-gun
+			f(i)
+		})
+	}
+	close(gun)
+	wg.Wait()
+}

@@ -1,0 +1,84 @@
+package storetest
+
+import "github.com/soloist-go/soloist"
+
+// etags is which calls change an ETag, and which mind it.
+var etags = []property{
+	{"ETag/lease-calls", nothing, func(c *check) {
+		s := c.subject()
+		for _, l := range []soloist.Lease{s.own, s.own} { // the second time it holds it already
+			stamp, err := l.Acquire(c.ctx, s.longest(), s.etag)
+			s.unchanged("acquire", stamp, err)
+		}
+		stamp, err := s.own.Renew(c.ctx)
+		s.unchanged("renew", stamp, err)
+		s.unchanged("read while leased", s.read().Stamp, nil)
+		c.must("release", s.own.Release(c.ctx))
+		s.unchanged("read after release", s.read().Stamp, nil)
+	}},
+	{"ETag/break", breaker, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		s.unchanged("break", s.read().Stamp, s.breakLease(-1))
+		s.unchanged("read while breaking", s.read().Stamp, nil)
+		s.unchanged("break at once", s.read().Stamp, s.breakLease(0))
+		s.unchanged("read after break", s.read().Stamp, nil)
+	}},
+	{"ETag/expiry", nothing, func(c *check) {
+		s := c.subject()
+		s.expire()
+		s.unchanged("read after expiry", s.read().Stamp, nil)
+		stamp, err := s.own.Renew(c.ctx)
+		s.unchanged("renew after expiry", stamp, err)
+	}},
+	{"ETag/write", nothing, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		seen := map[string]bool{s.etag: true}
+		for range 20 { // of the same record: it is the write that counts
+			c.must("write", s.put(s.own))
+			if seen[s.etag] {
+				c.fatalf("a write got ETag %s, which an earlier one had", s.etag)
+			}
+			seen[s.etag] = true
+			s.unchanged("read after write", s.read().Stamp, nil)
+		}
+	}},
+	{"ETag/acquire", nothing, func(c *check) {
+		s := c.subject()
+		old := s.newer()
+		_, err := s.rest.Acquire(c.ctx, s.longest(), old)
+		c.want("acquire with an old ETag", err, soloist.ErrChanged)
+		s.state("after it", soloist.Available)
+		_, err = s.rest.Acquire(c.ctx, s.longest(), s.etag)
+		c.want("acquire with the present ETag", err, nil)
+	}},
+	{"ETag/write-old", nothing, func(c *check) {
+		s := c.subject()
+		old := s.newer()
+		s.acquire(s.rest, s.longest())
+		_, err := s.rest.Write(c.ctx, old, []byte("late"))
+		c.want("write with an old ETag", err, soloist.ErrChanged)
+		if e := s.read(); string(e.Record) != first || e.ETag != s.etag {
+			c.errorf("after it: got record %s, ETag %s, want %s, %s", e.Record, e.ETag, first, s.etag)
+		}
+		s.write("write with the present ETag", s.rest, nil)
+	}},
+}
+
+func (s *subject) unchanged(what string, got soloist.Stamp, err error) {
+	s.must(what, err)
+	if got.ETag != s.etag {
+		s.errorf("%s: got ETag %s, want %s", what, got.ETag, s.etag)
+	}
+}
+
+// newer writes the same record once, in a hold that is over then, and returns
+// the ETag from before.
+func (s *subject) newer() (old string) {
+	old = s.etag
+	s.acquire(s.own, s.longest())
+	s.must("write", s.put(s.own))
+	s.must("release", s.own.Release(s.ctx))
+	return old
+}

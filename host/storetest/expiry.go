@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// expiries is how long a lease lasts, and what is left of it afterwards.
+var expiries = []property{
+	{"Expiry/length", nothing, func(c *check) {
+		s := c.subject()
+		sent := s.acquire(s.own, s.shortest())
+		s.stays(soloist.Leased, sent.Add(s.shortest()))
+		s.await(soloist.Expired)
+	}},
+	{"Expiry/renewed", nothing, func(c *check) {
+		s := c.subject()
+		d := min(s.shortest()+3*time.Second, s.longest()) // not the shortest: a renewal keeps the length
+		sent := s.acquire(s.own, d)
+		s.stays(soloist.Leased, sent.Add(s.shortest()/4))
+		sent = time.Now()
+		s.renew("renew", s.own, nil)
+		s.stays(soloist.Leased, sent.Add(d))
+		s.await(soloist.Expired)
+	}},
+	{"Expiry/longer", nothing, func(c *check) { // acquired again, with a new length
+		s := c.subject()
+		sent := s.acquire(s.own, s.shortest())
+		s.acquire(s.own, s.longest())
+		s.stays(soloist.Leased, sent.Add(s.shortest()+s.shortest()/5))
+	}},
+	{"Expiry/shorter", nothing, func(c *check) {
+		s := c.subject()
+		sent := s.acquire(s.own, s.longest())
+		s.acquire(s.own, s.shortest())
+		s.await(soloist.Expired)
+		if took := time.Since(sent); took >= s.longest() {
+			c.errorf("expired after %v, want about %v", took, s.shortest())
+		}
+	}},
+	{"Expiry/write-keeps", nothing, func(c *check) { // a write is no renewal
+		s := c.subject()
+		sent := s.acquire(s.own, s.shortest())
+		s.stays(soloist.Leased, sent.Add(s.shortest()/2))
+		s.write("write", s.own, nil)
+		s.await(soloist.Expired)
+		s.write("write after expiry", s.own, soloist.ErrLost)
+	}},
+	{"Expiry/revived", nothing, func(c *check) {
+		s := c.subject()
+		s.expire()
+		s.write("write before renewal", s.own, soloist.ErrLost)
+		s.renew("renew", s.own, nil)
+		s.state("after renewal", soloist.Leased)
+		s.write("write after renewal", s.own, nil)
+		s.release("release", s.own, nil)
+	}},
+	{"Expiry/taken", nothing, func(c *check) {
+		s := c.subject()
+		s.expire()
+		s.acquire(s.rest, s.longest())
+		s.oldIsLost("under the new holder")
+		s.write("new holder's write", s.rest, nil)
+		s.oldIsLost("after the new holder's write")
+		s.release("new holder's release", s.rest, nil)
+		s.oldIsLost("after the new holder's release")
+	}},
+	{"Expiry/broken", breaker, func(c *check) { // broken to the end of its time
+		s := c.subject()
+		sent := s.acquire(s.own, s.shortest())
+		s.must("break", s.breakLease(-1))
+		s.stays(soloist.Breaking, sent.Add(s.shortest()))
+		s.await(soloist.Broken)
+		s.oldIsLost("when its time was up")
+		s.acquire(s.rest, s.longest())
+	}},
+	{"Expiry/broken-sooner", breaker, func(c *check) {
+		s := c.subject()
+		sent := s.acquire(s.own, s.longest())
+		s.must("break", s.breakLease(-1))
+		s.must("break sooner", s.breakLease(s.shortest()))
+		s.stays(soloist.Breaking, sent.Add(s.shortest()))
+		s.await(soloist.Broken)
+		if took := time.Since(sent); took >= s.longest() {
+			c.errorf("broken after %v, want about %v", took, s.shortest())
+		}
+	}},
+	{"Expiry/broken-later", breaker, func(c *check) { // a break gives nobody more time
+		s := c.subject()
+		sent := s.acquire(s.own, s.shortest())
+		s.must("break", s.breakLease(s.longest()))
+		s.await(soloist.Broken)
+		if took := time.Since(sent); took >= s.longest() {
+			c.errorf("broken after %v, want about %v", took, s.shortest())
+		}
+	}},
+}
+
+// oldIsLost checks that own has no rights, even if it knows the present ETag.
+func (s *subject) oldIsLost(when string) {
+	s.write("old write "+when, s.own, soloist.ErrLost)
+	s.renew("old renew "+when, s.own, soloist.ErrLost)
+}

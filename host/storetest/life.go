@@ -1,0 +1,182 @@
+package storetest
+
+import (
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// lives is how entries come and go, and what is told of them.
+var lives = []property{
+	{"Create/entry", nothing, func(c *check) {
+		name := newName()
+		made, err := c.store.Create(c.ctx, name, []byte(first))
+		c.must("create", err)
+		got, err := c.store.Read(c.ctx, name)
+		c.must("read", err)
+		for what, e := range map[string]soloist.Entry{"create": made, "read": got} {
+			if string(e.Record) != first || e.State != soloist.Available || e.ETag == "" || e.ETag != made.ETag {
+				c.errorf("%s told %+v, want record %s, available, one ETag", what, e, first)
+			}
+		}
+	}},
+	{"Create/twice", nothing, func(c *check) { c.subject().again("available") }},
+	{"Create/leased", nothing, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		s.again("leased")
+		s.write("own write", s.own, nil)
+	}},
+	{"Create/expired", nothing, func(c *check) {
+		s := c.subject()
+		s.expire()
+		s.again("expired")
+		s.renew("own renew", s.own, nil)
+	}},
+	{"Missing", nothing, missing},
+	{"Missing/break", breaker, func(c *check) {
+		c.want("break", c.store.(Breaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
+	}},
+	{"Missing/delete", deleter, func(c *check) {
+		c.want("delete", c.store.(Deleter).Delete(c.ctx, newName()), fs.ErrNotExist)
+	}},
+	{"Delete/leased", deleter, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		s.want("delete", c.store.(Deleter).Delete(c.ctx, s.name), soloist.ErrLost)
+		s.write("own write", s.own, nil)
+	}},
+	{"Delete/again", deleter, recreated},
+	{"Apart", nothing, apart},
+	{"Limits", nothing, limits},
+	{"Date", nothing, dates},
+}
+
+// again creates the entry a second time, which has to change nothing.
+func (s *subject) again(state soloist.LeaseState) {
+	_, err := s.store.Create(s.ctx, s.name, []byte("second"))
+	s.want("second create", err, fs.ErrExist)
+	if e := s.read(); string(e.Record) != first || e.ETag != s.etag || e.State != state {
+		s.errorf("after a second create: got %+v, want record %s, ETag %s, %s", e, first, s.etag, state)
+	}
+}
+
+func missing(c *check) {
+	there := c.subject() // for an ETag that is well formed
+	app, _, _ := strings.Cut(newName(), "/")
+	for _, name := range []string{newName(), app + strings.ToLower(newID()) + "/job"} {
+		l := c.store.Lease(name, newID())
+		_, err := c.store.Read(c.ctx, name)
+		c.want("read", err, fs.ErrNotExist)
+		_, err = l.Acquire(c.ctx, there.shortest(), there.etag)
+		c.want("acquire", err, fs.ErrNotExist)
+		_, err = l.Renew(c.ctx)
+		c.want("renew", err, fs.ErrNotExist)
+		_, err = l.Write(c.ctx, there.etag, []byte(first))
+		c.want("write", err, fs.ErrNotExist)
+		c.want("release", l.Release(c.ctx), fs.ErrNotExist)
+		_, err = c.store.Read(c.ctx, name)
+		c.want("read after all that", err, fs.ErrNotExist)
+	}
+}
+
+// recreated: an ETag or a lease from before a deletion is worth nothing.
+func recreated(c *check) {
+	s := c.subject()
+	s.expire()
+	old := s.etag
+	s.must("delete", c.store.(Deleter).Delete(c.ctx, s.name))
+	_, err := c.store.Read(c.ctx, s.name)
+	c.want("read after delete", err, fs.ErrNotExist)
+	e, err := c.store.Create(c.ctx, s.name, []byte(first))
+	c.must("create again", err)
+	if e.ETag == old || e.State != soloist.Available {
+		c.errorf("made again: got ETag %s, %s, want another ETag than %s, available", e.ETag, e.State, old)
+	}
+	s.renew("old renew", s.own, soloist.ErrLost)
+	_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
+	c.want("acquire with the old ETag", err, soloist.ErrChanged)
+}
+
+// apart: what happens to one entry happens to no other, however alike the names.
+func apart(c *check) {
+	job := strings.TrimPrefix(newName(), "storetest/")
+	id := newID()
+	var all []*subject
+	for _, name := range []string{"/" + job, "/" + job + "-2", "-2/" + job, "/." + job} {
+		s := &subject{check: c, name: "storetest" + name}
+		e, err := c.store.Create(c.ctx, s.name, []byte("record of "+s.name))
+		c.must("create "+s.name, err)
+		s.etag, s.own = e.ETag, c.store.Lease(s.name, id)
+		all = append(all, s)
+	}
+	one := all[0]
+	one.acquire(one.own, one.longest())
+	one.write("write", one.own, nil)
+	for _, s := range all[1:] {
+		e := s.read()
+		if got, want := string(e.Record), "record of "+s.name; got != want || e.State != soloist.Available || e.ETag != s.etag {
+			c.errorf("%s: got %+v, want it untouched", s.name, e)
+		}
+		s.write("write to "+s.name+" under the lease of "+one.name, s.own, soloist.ErrLost)
+	}
+}
+
+func limits(c *check) {
+	s := c.subject()
+	if s.shortest() <= 0 || s.longest() < s.shortest() {
+		c.fatalf("limits: got %v to %v", s.shortest(), s.longest())
+	}
+	for _, d := range []time.Duration{-s.longest(), 0, s.shortest() / 2, s.longest() + time.Second, 10 * s.longest()} {
+		_, err := s.own.Acquire(c.ctx, d, s.etag)
+		c.want("acquire for "+d.String(), err, errAny)
+		s.state("after acquire for "+d.String(), soloist.Available)
+	}
+	for _, d := range []time.Duration{s.shortest(), s.longest()} {
+		s.acquire(s.own, d)
+		s.release("release", s.own, nil)
+	}
+}
+
+// dates: the two clocks need not agree better than machines with NTP do, and a
+// service may cut its own to seconds.
+func dates(c *check) {
+	const tolerance = 5 * time.Second
+	var last time.Time
+	told := false
+	look := func(what string, d time.Time, err error) {
+		c.must(what, err)
+		if d.IsZero() {
+			return
+		}
+		told = true
+		if off := time.Since(d).Abs(); off > tolerance {
+			c.errorf("%s: Date %v is %v away from this machine's time, want at most %v", what, d, off, tolerance)
+		}
+		if d.Before(last) {
+			c.errorf("%s: Date %v is before %v of the call before", what, d, last)
+		}
+		last = d
+	}
+	name := newName()
+	e, err := c.store.Create(c.ctx, name, []byte(first))
+	look("create", e.Date, err)
+	l := c.store.Lease(name, newID())
+	shortest, _ := c.store.Limits()
+	for range 5 {
+		e, err = c.store.Read(c.ctx, name)
+		look("read", e.Date, err)
+		st, err := l.Acquire(c.ctx, shortest, e.ETag)
+		look("acquire", st.Date, err)
+		st, err = l.Renew(c.ctx)
+		look("renew", st.Date, err)
+		st, err = l.Write(c.ctx, e.ETag, []byte(first))
+		look("write", st.Date, err)
+		c.pause()
+	}
+	if !told {
+		c.notef("the store tells no Date")
+	}
+}

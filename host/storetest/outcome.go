@@ -1,0 +1,149 @@
+package storetest
+
+import (
+	"github.com/soloist-go/soloist"
+)
+
+// before brings a new entry into a state. Where nothing has to run out, the
+// lease is long, so that a slow machine does not run it out.
+var before = []struct {
+	name   string
+	column int // of the table
+	state  soloist.LeaseState
+	needs  need
+	reach  func(s *subject)
+}{
+	{"available", 0, soloist.Available, nothing, func(*subject) {}},
+	{"released", 0, soloist.Available, nothing, func(s *subject) {
+		s.acquire(s.own, s.longest())
+		s.must("release", s.own.Release(s.ctx))
+	}},
+	{"leased", 1, soloist.Leased, nothing, func(s *subject) { s.acquire(s.own, s.longest()) }},
+	{"breaking", 2, soloist.Breaking, breaker, func(s *subject) {
+		s.acquire(s.own, s.longest())
+		s.must("break", s.breakLease(-1))
+	}},
+	{"broken", 3, soloist.Broken, breaker, func(s *subject) {
+		s.acquire(s.own, s.longest())
+		s.must("break", s.breakLease(0))
+	}},
+	{"expired", 4, soloist.Expired, nothing, (*subject).expire},
+}
+
+// after is what a call in a state comes to: an error, which changes nothing, or
+// a new state, in which own or other may be the holder.
+type after struct {
+	err   error
+	state soloist.LeaseState
+	other bool
+}
+
+var (
+	held, lost, fails    = after{err: soloist.ErrHeld}, after{err: soloist.ErrLost}, after{err: errAny}
+	leased, leasedToRest = after{state: soloist.Leased}, after{state: soloist.Leased, other: true}
+	free                 = after{state: soloist.Available}
+	breaking, broken     = after{state: soloist.Breaking}, after{state: soloist.Broken}
+)
+
+// table is that of Lease Blob, as far as a Store offers its calls
+// (https://learn.microsoft.com/rest/api/storageservices/lease-blob).
+var table = []struct {
+	call string
+	do   func(s *subject) error
+	//    available, leased, breaking, broken, expired
+	after [5]after
+}{
+	{"acquire-own", (*subject).acquireOwn, [5]after{leased, leased, held, leased, leased}},
+	{"acquire-other", (*subject).acquireOther, [5]after{leasedToRest, held, held, leasedToRest, leasedToRest}},
+	{"renew-own", func(s *subject) error { _, err := s.own.Renew(s.ctx); return err }, [5]after{lost, leased, lost, lost, leased}},
+	{"renew-other", func(s *subject) error { _, err := s.rest.Renew(s.ctx); return err }, [5]after{lost, lost, lost, lost, lost}},
+	{"release-own", func(s *subject) error { return s.own.Release(s.ctx) }, [5]after{lost, free, free, free, free}},
+	{"release-other", func(s *subject) error { return s.rest.Release(s.ctx) }, [5]after{lost, lost, lost, lost, lost}},
+	{"write-own", func(s *subject) error { return s.put(s.own) }, [5]after{lost, leased, breaking, lost, lost}},
+	{"write-other", func(s *subject) error { return s.put(s.rest) }, [5]after{lost, lost, lost, lost, lost}},
+	{"break-now", func(s *subject) error { return s.breakLease(0) }, [5]after{fails, broken, broken, broken, broken}},
+	{"break-later", func(s *subject) error { return s.breakLease(s.longest() / 2) }, [5]after{fails, breaking, breaking, broken, broken}},
+}
+
+func (s *subject) acquireOwn() error {
+	_, err := s.own.Acquire(s.ctx, s.longest(), s.etag)
+	return err
+}
+
+func (s *subject) acquireOther() error {
+	_, err := s.rest.Acquire(s.ctx, s.longest(), s.etag)
+	return err
+}
+
+func (s *subject) put(l soloist.Lease) error {
+	stamp, err := l.Write(s.ctx, s.etag, []byte(first))
+	if err == nil {
+		s.etag = stamp.ETag
+	}
+	return err
+}
+
+// outcomes makes a test of each cell, and one of a second release in each state
+// that knows a first.
+func outcomes() []property {
+	var all []property
+	for _, b := range before {
+		for _, row := range table {
+			needs := b.needs
+			if row.call == "break-now" || row.call == "break-later" {
+				needs = breaker
+			}
+			all = append(all, property{"Outcome/" + b.name + "/" + row.call, needs, func(c *check) {
+				s := c.subject()
+				b.reach(s)
+				s.state("before the call", b.state)
+				s.cell(row.call, row.do, row.after[b.column], b.state)
+			}})
+		}
+		if b.column > 0 {
+			all = append(all, property{"Outcome/" + b.name + "/release-twice", b.needs, func(c *check) {
+				s := c.subject()
+				b.reach(s)
+				s.release("first release", s.own, nil)
+				s.cell("second release", func(s *subject) error { return s.own.Release(s.ctx) }, lost, soloist.Available)
+			}})
+		}
+	}
+	return all
+}
+
+// cell makes the call and then finds out whether the entry is in the state that
+// it should be in; an error should have left it in the state before.
+func (s *subject) cell(call string, do func(*subject) error, want after, before soloist.LeaseState) {
+	s.want(call, do(s), want.err)
+	if want.err != nil {
+		want.state = before
+	}
+	e := s.read()
+	if e.State != want.state {
+		s.errorf("state after %s: got %q, want %q", call, e.State, want.state)
+	}
+	if string(e.Record) != first || e.ETag != s.etag {
+		s.errorf("after %s: got record %s, ETag %s, want %s, %s", call, e.Record, e.ETag, first, s.etag)
+	}
+	s.probe(call, want)
+}
+
+// probe finds out who holds the lease from what own and other may do. Nothing
+// is asked here that has a cell of its own: a store that differs in one cell
+// should fail in that one.
+func (s *subject) probe(call string, want after) {
+	may := func(holder bool, ok bool) error {
+		if holder && ok {
+			return nil
+		}
+		return soloist.ErrLost
+	}
+	s.write("own write after "+call, s.own, may(!want.other, want.state.Live()))
+	s.write("other write after "+call, s.rest, may(want.other, want.state.Live()))
+	renewable := want.state == soloist.Leased || want.state == soloist.Expired
+	s.renew("own renew after "+call, s.own, may(!want.other, renewable))
+	if want.other {
+		s.renew("other renew after "+call, s.rest, nil)
+	}
+}

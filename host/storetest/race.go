@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/soloist-go/soloist"
+)
+
+// races is about many who want the same at once.
+var races = []property{
+	{"Race/create", nothing, func(c *check) {
+		name := newName()
+		records := make([]string, 16)
+		c.race(len(records), fs.ErrExist, func(i int) error {
+			record := strconv.Itoa(i)
+			_, err := c.store.Create(c.ctx, name, []byte(record))
+			if err == nil {
+				records[i] = record
+			}
+			return err
+		})
+		e, err := c.store.Read(c.ctx, name)
+		c.must("read", err)
+		if i, err := strconv.Atoi(string(e.Record)); err != nil || records[i] == "" {
+			c.errorf("record %q is not that of the winner", e.Record)
+		}
+	}},
+	{"Race/acquire", nothing, func(c *check) {
+		s := c.subject()
+		leases := make([]soloist.Lease, 64)
+		for i := range leases {
+			leases[i] = s.lease()
+		}
+		winner := c.race(len(leases), soloist.ErrHeld, func(i int) error {
+			_, err := leases[i].Acquire(c.ctx, s.longest(), s.etag)
+			return err
+		})
+		for i, l := range leases {
+			if i != winner {
+				s.write("loser's write", l, soloist.ErrLost)
+			}
+		}
+		s.write("winner's write", leases[winner], nil)
+	}},
+	{"Race/acquire-expired", nothing, func(c *check) {
+		s := c.subject()
+		s.expire()
+		c.race(16, soloist.ErrHeld, func(int) error {
+			_, err := s.lease().Acquire(c.ctx, s.longest(), s.etag)
+			return err
+		})
+		s.renew("old renew", s.own, soloist.ErrLost)
+	}},
+	{"Race/write", nothing, func(c *check) { // one holder, many calls with one ETag
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		c.race(16, soloist.ErrChanged, func(i int) error {
+			_, err := s.own.Write(c.ctx, s.etag, []byte(strconv.Itoa(i)))
+			return err
+		})
+	}},
+	{"Race/counter", nothing, counter},
+}
+
+// race checks that exactly one of n calls succeeds, and returns which; the
+// others have to fail with loss.
+func (c *check) race(n int, loss error, call func(i int) error) (winner int) {
+	winners := make(chan int, n)
+	together(n, func(i int) {
+		if err := call(i); err == nil {
+			winners <- i
+		} else {
+			c.want("call of a loser", err, loss)
+		}
+	})
+	if got := len(winners); got != 1 {
+		c.fatalf("%d of %d calls succeeded, want 1", got, n)
+	}
+	return <-winners
+}
+
+// counter lets many add to the record and to a number that nothing but the
+// lease protects.
+func counter(c *check) {
+	const goroutines, rounds = 5, 6
+	s := c.subject()
+	s.acquire(s.own, s.longest())
+	_, err := s.own.Write(c.ctx, s.etag, []byte("0"))
+	c.must("first write", err)
+	c.must("first release", s.own.Release(c.ctx))
+	var inside, total atomic.Int64 // atomic to please the race detector; the sum is not
+	together(goroutines, func(int) {
+		for range rounds {
+			for {
+				again, err := s.add(&inside, &total)
+				if err != nil {
+					c.errorf("add: %v", err)
+					return
+				}
+				if !again {
+					break
+				}
+				if !c.pause() {
+					c.errorf("no turn came")
+					return
+				}
+			}
+		}
+	})
+	const want = goroutines * rounds
+	if got := string(s.read().Record); got != strconv.Itoa(want) || total.Load() != want {
+		c.errorf("the record counts %s, the memory %d, want %d", got, total.Load(), want)
+	}
+}
+
+// add is one turn at the counter; again says that another was faster.
+func (s *subject) add(inside, total *atomic.Int64) (again bool, err error) {
+	e, err := s.store.Read(s.ctx, s.name)
+	if err != nil {
+		return false, err
+	}
+	l := s.lease()
+	_, err = l.Acquire(s.ctx, s.longest(), e.ETag)
+	if errors.Is(err, soloist.ErrHeld) || errors.Is(err, soloist.ErrChanged) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if n := inside.Add(1); n != 1 {
+		s.errorf("%d hold the lease at once", n)
+	}
+	seen := total.Load()
+	s.pause() // so that the others meet a holder
+	n, err := strconv.Atoi(string(e.Record))
+	if err == nil {
+		_, err = l.Write(s.ctx, e.ETag, []byte(strconv.Itoa(n+1)))
+	}
+	total.Store(seen + 1)
+	inside.Add(-1)
+	return false, errors.Join(err, l.Release(s.ctx))
+}

@@ -1,0 +1,155 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// hurried is a clock that runs a quarter too fast.
+func hurried() func() time.Time {
+	return func() time.Time {
+		start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of each bubble
+		return start.Add(time.Since(start) * 5 / 4)
+	}
+}
+
+// creates replaces what is there.
+type creates struct{ *local.Memory }
+
+func (s creates) Create(_ context.Context, name string, record []byte) (soloist.Entry, error) {
+	ctx := context.Background()
+	e, err := s.Memory.Create(ctx, name, record)
+	if errors.Is(err, fs.ErrExist) {
+		_ = s.Memory.Break(ctx, name, 0)
+		_ = s.Memory.Delete(ctx, name)
+		return s.Memory.Create(ctx, name, record)
+	}
+	return e, err
+}
+
+// deaf reads whatever the context says.
+type deaf struct{ *local.Memory }
+
+func (s deaf) Break(ctx context.Context, name string, period time.Duration) error {
+	return s.Memory.Break(context.WithoutCancel(ctx), name, period)
+}
+
+func (s deaf) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	return s.Memory.Read(context.WithoutCancel(ctx), name)
+}
+
+// trims does what HTTP does to the value of a header.
+type trims struct{ *local.Memory }
+
+func (s trims) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	return s.Memory.Create(ctx, name, []byte(strings.TrimSpace(string(record))))
+}
+
+// cuts confuses "app/job" with "app/job-2".
+type cuts struct{ *local.Memory }
+
+func (s cuts) cut(name string) string { return strings.TrimSuffix(name, "-2") }
+
+func (s cuts) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	return s.Memory.Create(ctx, s.cut(name), record)
+}
+
+func (s cuts) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	return s.Memory.Read(ctx, s.cut(name))
+}
+
+func (s cuts) Lease(name, id string) soloist.Lease { return s.Memory.Lease(s.cut(name), id) }
+
+// firm cannot be broken, but says it can.
+type firm struct{ *local.Memory }
+
+func (s firm) Break(context.Context, string, time.Duration) error { return nil }
+
+// generous gives the holder a whole lease before it breaks it.
+type generous struct {
+	*mutant
+}
+
+func (s generous) Break(ctx context.Context, name string, period time.Duration) error {
+	if e, err := s.Read(ctx, name); err == nil && e.State == soloist.Leased {
+		l := s.mutant.Lease(name, "").(*lease).holder()
+		_, _ = l.Acquire(ctx, local.Longest, e.ETag)
+	}
+	return s.mutant.Break(ctx, name, period)
+}
+
+// marks shows in the ETag what happened to the lease.
+type marks struct{ *local.Memory }
+
+func (s marks) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	e, err := s.Memory.Read(ctx, name)
+	if e.State != soloist.Available {
+		e.ETag += string(e.State)
+	}
+	return e, err
+}
+
+// vague does not say that an entry is missing.
+type vague struct{ *mutant }
+
+func (s vague) blur(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("something went wrong")
+	}
+	return err
+}
+
+func (s vague) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	e, err := s.mutant.Read(ctx, name)
+	return e, s.blur(err)
+}
+
+func (s vague) Break(ctx context.Context, name string, period time.Duration) error {
+	return s.blur(s.mutant.Break(ctx, name, period))
+}
+
+func (s vague) Delete(ctx context.Context, name string) error {
+	return s.blur(s.mutant.Delete(ctx, name))
+}
+
+// forces deletes what is leased.
+type forces struct{ *local.Memory }
+
+func (s forces) Delete(ctx context.Context, name string) error {
+	_ = s.Break(ctx, name, 0)
+	return s.Memory.Delete(ctx, name)
+}
+
+// silent does not say what it created.
+type silent struct{ *local.Memory }
+
+func (s silent) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	e, err := s.Memory.Create(ctx, name, record)
+	e.Record = nil
+	return e, err
+}
+
+// shares keeps the caller's bytes for its own.
+type shares struct {
+	*local.Memory
+	created map[string][]byte
+}
+
+func (s shares) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	s.created[name] = record
+	return s.Memory.Create(ctx, name, record)
+}
+
+func (s shares) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	e, err := s.Memory.Read(ctx, name)
+	if record := s.created[name]; len(record) == len(e.Record) {
+		e.Record = record
+	}
+	return e, err
+}

@@ -1,0 +1,137 @@
+// Package storetest tells whether a [soloist.Store] keeps its contract: the
+// outcome of every call in every state of a lease, ETags, expiry, late and
+// repeated calls, and who wins when many want the same.
+//
+// A store's own test is a few lines:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Test(t, storetest.Harness{
+//			New:     func(t *testing.T) soloist.Store { return new(local.Memory) },
+//			Virtual: true,
+//		})
+//	}
+//
+// What is not shown: that the store survives a crash, and how its errors read.
+package storetest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Harness tells the suite about the store under test.
+type Harness struct {
+	// New returns the store, and cleans up after it with t.Cleanup. It is
+	// called for each test, and once before, to see what the store can do. It
+	// may return one store again and again, since no test uses a name that
+	// another has used. Required.
+	New func(t *testing.T) soloist.Store
+
+	// Virtual runs each test in a bubble of testing/synctest, where waiting
+	// costs nothing; it suits a store whose clock is time.Now and that waits
+	// for nothing outside the bubble but files. False: all tests run at once,
+	// and take about twice the store's shortest lease.
+	Virtual bool
+
+	// Differences are the tests that this store is known to fail, with the
+	// reason. They are run all the same, and have to fail: a difference that is
+	// gone, or that names no test, is an error, so that the list stays true.
+	// Nil: none.
+	Differences map[string]string
+}
+
+// Breaker is the power of an operator to end a lease. A store that has it is
+// tested with it; otherwise the tests that need it are logged as not covered.
+type Breaker interface {
+	// Break ends the lease for whoever holds it, after period or when it ends
+	// by itself, whichever is sooner. Negative: when it ends by itself. Zero:
+	// at once. It fails where there never was a lease or it was released.
+	// fs.ErrNotExist.
+	Break(ctx context.Context, name string, period time.Duration) error
+}
+
+// Deleter is the power to remove an entry that nobody holds: otherwise
+// soloist.ErrLost, and fs.ErrNotExist. It is treated like [Breaker].
+type Deleter interface {
+	Delete(ctx context.Context, name string) error
+}
+
+// patience bounds what one test may take, in the store's time: the longest
+// lease, the minute that the service may take to let go of one, and room.
+const patience = 10 * time.Minute
+
+// Test runs the suite as subtests of t. In their names, own is the id that
+// leased the entry first, and other is an id that did not.
+func Test(t *testing.T, h Harness) {
+	t.Helper()
+	covered, missing := plan(h.New(t))
+	if len(missing) > 0 {
+		t.Logf("not covered, because the store has no Break or no Delete: %s", strings.Join(missing, ", "))
+	}
+	for name := range h.Differences {
+		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
+			t.Errorf("difference %q is not a test, or not one that this store is given", name)
+		}
+	}
+	for _, p := range covered {
+		t.Run(p.name, func(t *testing.T) {
+			reason, listed := h.Differences[p.name]
+			if h.Virtual {
+				synctest.Test(t, func(t *testing.T) { p.start(t, h.New(t)).report(t, listed, reason) })
+				return
+			}
+			// Start before Parallel, which limits how many run at once: most of
+			// the tests only wait for a lease to end.
+			c := p.start(t, h.New(t))
+			t.Parallel()
+			c.report(t, listed, reason)
+		})
+	}
+}
+
+// A property is one test.
+type property struct {
+	name  string
+	needs need
+	body  func(c *check)
+}
+
+type need string
+
+const (
+	nothing need = ""
+	breaker need = "Break"
+	deleter need = "Delete"
+)
+
+// plan sorts the suite into what can be run on this store and what cannot.
+func plan(store soloist.Store) (covered []property, missing []string) {
+	_, breaks := store.(Breaker)
+	_, deletes := store.(Deleter)
+	has := map[need]bool{nothing: true, breaker: breaks, deleter: deletes}
+	for _, p := range slices.Concat(outcomes(), lives, etags, expiries, lates, races, records, calls) {
+		if has[p.needs] {
+			covered = append(covered, p)
+		} else {
+			missing = append(missing, p.name)
+		}
+	}
+	return covered, missing
+}
+
+func (p property) start(t *testing.T, store soloist.Store) *check {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	c := &check{ctx: ctx, store: store, done: make(chan struct{})}
+	go func() {
+		defer close(c.done) // also after Fatalf, which ends this goroutine
+		p.body(c)
+	}()
+	return c
+}

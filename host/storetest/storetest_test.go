@@ -1,0 +1,115 @@
+package storetest_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/host/storetest"
+)
+
+func TestMemory(t *testing.T) {
+	storetest.Test(t, storetest.Harness{
+		New:     func(*testing.T) soloist.Store { return new(local.Memory) },
+		Virtual: true,
+	})
+}
+
+// A store may be shared by all tests, and the tests run at once. In real time
+// this takes some seconds.
+func TestShared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes real time")
+	}
+	shared := new(local.Memory)
+	storetest.Test(t, storetest.Harness{New: func(*testing.T) soloist.Store { return shared }})
+}
+
+// plain hides what a store has beyond the interface.
+type plain struct{ soloist.Store }
+
+const suiteVariable = "STORETEST_SUITE"
+
+// TestSuite is what the processes run.
+func TestSuite(t *testing.T) {
+	name := os.Getenv(suiteVariable)
+	if name == "" {
+		t.Skip("run by TestSuiteFails")
+	}
+	storetest.Test(t, suites[name].harness)
+}
+
+// Each broken store fails the tests that are about its fault. Together they fail
+// every test of the suite: one that cannot fail shows nothing.
+func TestSuiteFails(t *testing.T) {
+	var mu sync.Mutex
+	ever := make(map[string]bool)
+	t.Cleanup(func() {
+		for test, failed := range ever {
+			if !failed {
+				t.Errorf("%s passes on every broken store", test)
+			}
+		}
+	})
+	for name, want := range suites {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuite$", "-test.v")
+			cmd.Env = append(os.Environ(), suiteVariable+"="+name)
+			out, err := cmd.CombinedOutput()
+			if exit := new(exec.ExitError); !errors.As(err, &exit) || strings.Contains(string(out), "panic:") {
+				t.Fatalf("got %v, want a failed test\n%s", err, out)
+			}
+			verdicts := verdicts(string(out))
+			mu.Lock()
+			for test, got := range verdicts {
+				ever[test] = ever[test] || got == "FAIL" && want.says == ""
+			}
+			mu.Unlock()
+			for _, test := range want.fails {
+				if got := verdicts[test]; got != "FAIL" {
+					t.Errorf("%s: got %q, want FAIL", test, got)
+				}
+			}
+			for _, test := range want.passes {
+				if got := verdicts[test]; got != "PASS" {
+					t.Errorf("%s: got %q, want PASS", test, got)
+				}
+			}
+			if !strings.Contains(string(out), want.says) {
+				t.Errorf("it does not say %q\n%s", want.says, out)
+			}
+		})
+	}
+}
+
+// verdicts reads the output of go test -v.
+func verdicts(out string) map[string]string {
+	all := make(map[string]string)
+	for _, m := range regexp.MustCompile(`--- (PASS|FAIL|SKIP): TestSuite/(\S+)`).FindAllStringSubmatch(out, -1) {
+		all[m[2]] = m[1]
+	}
+	return all
+}
+
+// A store that fails exactly as listed passes; one without Break or Delete is
+// spared the tests that need it. The list of failures is exact, or this fails.
+func TestDifferences(t *testing.T) {
+	storetest.Test(t, storetest.Harness{
+		New:     func(*testing.T) soloist.Store { return plain{creates{new(local.Memory)}} },
+		Virtual: true,
+		Differences: map[string]string{
+			"Create/twice":   "a create replaces the record",
+			"Create/leased":  "a create replaces the record",
+			"Create/expired": "a create replaces the record",
+			"Race/create":    "a create replaces the record",
+			"Context/create": "a create asks no context",
+		},
+	})
+}

@@ -1,0 +1,140 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// first is the record that a subject is created with.
+const first = `{"n":0}`
+
+// subject is an entry of its own for one test, with two ids that want it.
+type subject struct {
+	*check
+	name string
+	own  soloist.Lease
+	rest soloist.Lease // of the other id
+	etag string        // of the last write that the test knows of
+}
+
+// newName returns a name that nobody has used.
+func newName() string {
+	return "storetest/t" + strings.ToLower(rand.Text())
+}
+
+// newID returns a random UUID.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func (c *check) subject() *subject {
+	s := &subject{check: c, name: newName()}
+	e, err := c.store.Create(c.ctx, s.name, []byte(first))
+	c.must("create", err)
+	s.etag, s.own, s.rest = e.ETag, s.lease(), s.lease()
+	return s
+}
+
+// lease returns a lease under a new id.
+func (s *subject) lease() soloist.Lease { return s.store.Lease(s.name, newID()) }
+
+func (s *subject) read() soloist.Entry {
+	e, err := s.store.Read(s.ctx, s.name)
+	s.must("read", err)
+	return e
+}
+
+func (s *subject) shortest() time.Duration {
+	d, _ := s.store.Limits()
+	return d
+}
+
+func (s *subject) longest() time.Duration {
+	_, d := s.store.Limits()
+	return d
+}
+
+// acquire leases the entry, which has to succeed, and returns when it was sent.
+func (s *subject) acquire(l soloist.Lease, d time.Duration) (sent time.Time) {
+	sent = time.Now()
+	_, err := l.Acquire(s.ctx, d, s.etag)
+	s.must("acquire", err)
+	return sent
+}
+
+func (s *subject) breakLease(period time.Duration) error {
+	return s.store.(Breaker).Break(s.ctx, s.name, period)
+}
+
+// write checks the outcome of a write under the ETag that the test knows of.
+func (s *subject) write(what string, l soloist.Lease, want error) {
+	stamp, err := l.Write(s.ctx, s.etag, []byte(`{"by":"`+what+`"}`))
+	s.want(what, err, want)
+	if err == nil {
+		s.etag = stamp.ETag
+	}
+}
+
+func (s *subject) renew(what string, l soloist.Lease, want error) {
+	_, err := l.Renew(s.ctx)
+	s.want(what, err, want)
+}
+
+func (s *subject) release(what string, l soloist.Lease, want error) {
+	s.want(what, l.Release(s.ctx), want)
+}
+
+func (s *subject) state(what string, want soloist.LeaseState) {
+	if got := s.read().State; got != want {
+		s.errorf("state %s: got %q, want %q", what, got, want)
+	}
+}
+
+// await looks until the lease is in the wanted state. Services may be late.
+func (s *subject) await(want soloist.LeaseState) {
+	limit := time.Now().Add(s.longest() + 2*time.Minute)
+	for {
+		got := s.read().State
+		if got == want {
+			return
+		}
+		if time.Now().After(limit) || !s.pause() {
+			s.fatalf("the lease is still %q after all its time, want %q", got, want)
+		}
+	}
+}
+
+// stays looks until an instant, before which the lease has to be in a state. A
+// look that ended later tells nothing.
+func (s *subject) stays(want soloist.LeaseState, until time.Time) {
+	for time.Now().Before(until) {
+		got := s.read().State
+		if now := time.Now(); got != want && now.Before(until) {
+			s.fatalf("the lease is %q %v before its time is up, want %q", got, until.Sub(now), want)
+		}
+		if !s.pause() {
+			s.fatalf("out of time")
+		}
+	}
+}
+
+// expire leases the entry under own and waits until that has run out.
+func (s *subject) expire() {
+	s.acquire(s.own, s.shortest())
+	s.await(soloist.Expired)
+}
+
+// ended returns a context that is over.
+func ended(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}

@@ -1,0 +1,197 @@
+package storetest_test
+
+import (
+	"testing"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/host/storetest"
+)
+
+// suites are run in a process of their own, because they have to fail.
+var suites = map[string]struct {
+	harness storetest.Harness
+	fails   []string // at least these
+	passes  []string // at least these, to tell a careful failure from a broken suite
+	says    string
+}{
+	"renew takes any id": {
+		harness: broken(func(l *lease) soloist.Lease { return renewsAny{l} }),
+		fails:   []string{"Outcome/leased/renew-other", "Outcome/expired/renew-other", "Late/renew", "Expiry/taken"},
+		passes:  []string{"Outcome/expired/renew-own", "Race/counter"},
+	},
+	"write ignores the ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return writesOver{l} }),
+		fails:   []string{"ETag/write-old", "Race/write", "Repeat/write"},
+		passes:  []string{"ETag/acquire", "Outcome/leased/write-other"},
+	},
+	"acquire ignores the ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return acquiresAnyway{l} }),
+		fails:   []string{"ETag/acquire", "Late/acquire-written", "Repeat/acquire-after-write"},
+		passes:  []string{"ETag/write-old", "Outcome/leased/acquire-other"},
+	},
+	"release frees anybody": {
+		harness: broken(func(l *lease) soloist.Lease { return releasesAny{l} }),
+		fails:   []string{"Outcome/leased/release-other", "Late/release", "Late/release-expired", "Outcome/released/release-own"},
+		passes:  []string{"Outcome/leased/release-own", "Late/write"},
+	},
+	"an expired lease may write": {
+		harness: broken(func(l *lease) soloist.Lease { return writesLate{l} }),
+		fails:   []string{"Outcome/expired/write-own", "Expiry/revived", "Expiry/write-keeps"},
+		passes:  []string{"Outcome/leased/write-other", "Late/write"},
+	},
+	"a held lease may be acquired": {
+		harness: broken(func(l *lease) soloist.Lease { return acquiresHeld{l} }),
+		fails:   []string{"Outcome/leased/acquire-other", "Outcome/breaking/acquire-other", "Race/acquire", "Late/acquire-held"},
+		passes:  []string{"Outcome/available/acquire-other"},
+	},
+	"leases end early": {
+		harness: virtual(func() soloist.Store { return &local.Memory{Now: hurried()} }),
+		fails:   []string{"Expiry/length", "Expiry/renewed"},
+		passes:  []string{"Expiry/revived", "Late/renew"},
+	},
+	"a write serves any id": {
+		harness: broken(func(l *lease) soloist.Lease { return writesForAny{l} }),
+		fails:   []string{"Outcome/leased/write-other", "Late/write", "Race/acquire"},
+		passes:  []string{"Late/renew"},
+	},
+	"the holder cannot acquire again": {
+		harness: broken(func(l *lease) soloist.Lease { return acquiresOnce{l} }),
+		fails:   []string{"Outcome/leased/acquire-own", "Repeat/acquire"},
+		passes:  []string{"Outcome/leased/acquire-other"},
+	},
+	"acquiring again is but renewing": {
+		harness: broken(func(l *lease) soloist.Lease { return keepsLength{l} }),
+		fails:   []string{"Expiry/longer", "Expiry/shorter"},
+		passes:  []string{"Repeat/acquire", "Expiry/renewed"},
+	},
+	"what ended is not free": {
+		harness: broken(func(l *lease) soloist.Lease { return acquiresFresh{l} }),
+		fails:   []string{"Outcome/expired/acquire-own", "Outcome/broken/acquire-other", "Race/acquire-expired"},
+		passes:  []string{"Outcome/available/acquire-own"},
+	},
+	"any length goes": {
+		harness: broken(func(l *lease) soloist.Lease { return acquiresAnyLength{l} }),
+		fails:   []string{"Limits"},
+		passes:  []string{"Expiry/length"},
+	},
+	"nobody may write": {
+		harness: broken(func(l *lease) soloist.Lease { return writesNever{l} }),
+		fails:   []string{"Outcome/leased/write-own", "Outcome/breaking/write-own", "Record/kept"},
+		passes:  []string{"Outcome/leased/release-own"},
+	},
+	"nobody may renew": {
+		harness: broken(func(l *lease) soloist.Lease { return renewsNever{l} }),
+		fails:   []string{"Outcome/leased/renew-own", "Outcome/expired/renew-own"},
+		passes:  []string{"Outcome/broken/renew-own"},
+	},
+	"expired is lost": {
+		harness: broken(func(l *lease) soloist.Lease { return renewsLive{l} }),
+		fails:   []string{"Outcome/expired/renew-own", "Expiry/revived", "ETag/expiry"},
+		passes:  []string{"Outcome/leased/renew-own"},
+	},
+	"a release does nothing": {
+		harness: broken(func(l *lease) soloist.Lease { return releasesNever{l} }),
+		fails:   []string{"Outcome/leased/release-own", "Outcome/broken/release-own", "Repeat/acquire"},
+		passes:  []string{"Create/leased"},
+	},
+	"equal writes are one": {
+		harness: broken(func(l *lease) soloist.Lease { return writesNews{l} }),
+		fails:   []string{"ETag/write"},
+		passes:  []string{"ETag/lease-calls"},
+	},
+	"lease calls change the ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return stamps{l} }),
+		fails:   []string{"ETag/lease-calls", "ETag/expiry"},
+		passes:  []string{"ETag/write"},
+	},
+	"refusals are hidden": {
+		harness: broken(func(l *lease) soloist.Lease { return hides{l} }),
+		fails:   []string{"Race/counter", "Outcome/available/renew-other", "Outcome/released/write-own"},
+		passes:  []string{"Create/entry"},
+	},
+	"leases ignore contexts": {
+		harness: broken(func(l *lease) soloist.Lease { return unheard{l} }),
+		fails:   []string{"Context/acquire", "Context/renew", "Context/write", "Context/release"},
+		passes:  []string{"Context/create"},
+	},
+	"a break does nothing": {
+		harness: virtual(func() soloist.Store { return firm{new(local.Memory)} }),
+		fails:   []string{"Outcome/available/break-now", "Outcome/leased/break-later", "Missing/break"},
+		passes:  []string{"Outcome/leased/renew-own"},
+	},
+	"a break prolongs": {
+		harness: virtual(func() soloist.Store { return generous{newMutant(sound)} }),
+		fails:   []string{"Expiry/broken-later"},
+		passes:  []string{"Outcome/leased/break-later"},
+	},
+	"the state shows in the ETag": {
+		harness: virtual(func() soloist.Store { return marks{new(local.Memory)} }),
+		fails:   []string{"ETag/break", "ETag/expiry"},
+		passes:  []string{"ETag/acquire"},
+	},
+	"missing entries are not told": {
+		harness: virtual(func() soloist.Store { return vague{newMutant(sound)} }),
+		fails:   []string{"Missing", "Missing/break", "Missing/delete"},
+		passes:  []string{"Create/twice"},
+	},
+	"a delete heeds no lease": {
+		harness: virtual(func() soloist.Store { return forces{new(local.Memory)} }),
+		fails:   []string{"Delete/leased"},
+		passes:  []string{"Delete/again"},
+	},
+	"create tells little": {
+		harness: virtual(func() soloist.Store { return silent{new(local.Memory)} }),
+		fails:   []string{"Create/entry"},
+		passes:  []string{"Create/twice"},
+	},
+	"the caller's bytes are kept": {
+		harness: virtual(func() soloist.Store { return shares{new(local.Memory), make(map[string][]byte)} }),
+		fails:   []string{"Record/own-copy"},
+		passes:  []string{"Record/kept"},
+	},
+	"create overwrites": {
+		harness: virtual(func() soloist.Store { return creates{new(local.Memory)} }),
+		fails:   []string{"Create/twice", "Race/create", "Context/create"},
+		passes:  []string{"Create/entry"},
+	},
+	"contexts are ignored": {
+		harness: virtual(func() soloist.Store { return deaf{new(local.Memory)} }),
+		fails:   []string{"Context/read", "Context/break"},
+		passes:  []string{"Context/create", "Missing"},
+	},
+	"records are trimmed": {
+		harness: virtual(func() soloist.Store { return trims{new(local.Memory)} }),
+		fails:   []string{"Record/not-altered"},
+		passes:  []string{"Record/kept"},
+	},
+	"names are cut": {
+		harness: virtual(func() soloist.Store { return cuts{new(local.Memory)} }),
+		fails:   []string{"Apart"},
+		passes:  []string{"Create/twice"},
+	},
+	"not virtual": {
+		harness: storetest.Harness{New: func(*testing.T) soloist.Store { return creates{new(local.Memory)} }},
+		fails:   []string{"Create/twice"},
+		passes:  []string{"Create/entry"},
+	},
+	"difference that is gone": {
+		harness: good(map[string]string{"Date": "no clock"}),
+		fails:   []string{"Date"},
+		passes:  []string{"Create/entry"},
+		says:    "passes, but is listed as a difference: no clock",
+	},
+	"difference that is no test": {
+		harness: good(map[string]string{"Dates": "no clock"}),
+		passes:  []string{"Date"},
+		says:    `difference "Dates" is not a test`,
+	},
+}
+
+func good(differences map[string]string) storetest.Harness {
+	return storetest.Harness{
+		New:         func(*testing.T) soloist.Store { return new(local.Memory) },
+		Virtual:     true,
+		Differences: differences,
+	}
+}

@@ -1,0 +1,75 @@
+// Package filelock lets one process of a machine at a time pass, by an advisory
+// lock on a file. The kernel drops the lock when its process dies.
+//
+// What is not promised: an order among those who wait, or anything on a network
+// file system. A process that is stopped, not killed, keeps its lock.
+package filelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Waiting starts with the length of a short critical section and doubles, so
+// that neither a short wait nor a long one burns a core.
+const (
+	firstWait   = 250 * time.Microsecond
+	longestWait = 8 * time.Millisecond
+)
+
+// Lock waits until it has the exclusive lock on the file at path, which it
+// makes if need be, or until ctx ends; then the error wraps ctx.Err(). It
+// excludes other processes and other goroutines alike. The directory must be
+// there: fs.ErrNotExist. Call unlock once; it leaves the file where it is,
+// because removing it would let two in.
+func Lock(ctx context.Context, path string) (unlock func() error, err error) {
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("wait for lock %s: %w", path, err)
+		}
+		unlock, err := try(path)
+		if unlock != nil || err != nil {
+			return unlock, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// try returns nil and nil while somebody else has the lock.
+func try(path string) (func() error, error) {
+	f := flock.New(path)
+	ok, err := f.TryLock()
+	if err != nil || !ok {
+		return nil, errors.Join(err, f.Close())
+	}
+	same, err := inPlace(f, path)
+	if err != nil || !same {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil
+}
+
+// inPlace reports whether the locked file still bears its name: whoever locks
+// a file that somebody has removed excludes nobody.
+func inPlace(f *flock.Flock, path string) (bool, error) {
+	locked, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(locked, named), err
+}
