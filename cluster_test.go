@@ -224,7 +224,7 @@ func (s *tap) Create(ctx context.Context, name string, record []byte) (e soloist
 }
 
 func (s *tap) Read(ctx context.Context, name string) (e soloist.Entry, err error) {
-	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); e.Date = time.Now(); return err })
+	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); return err })
 	return e, err
 }
 

@@ -189,11 +189,14 @@ func (r *Record) marshal() ([]byte, error) {
 	return ascii(b), err
 }
 
-// ascii escapes what JSON leaves as it is beyond the printable ASCII.
+// ascii escapes what JSON leaves as it is beyond the printable ASCII, and a
+// second space in a row, which a header's reader may fold into the first.
 func ascii(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for _, c := range string(b) {
 		switch {
+		case c == ' ' && out[len(out)-1] == ' ':
+			out = append(out, `\u0020`...)
 		case c < 0x7f:
 			out = append(out, byte(c))
 		case c > 0xffff:

@@ -42,7 +42,7 @@ func TestARecordSurvivesARewrite(t *testing.T) {
 func TestARecordFitsIntoAHeader(t *testing.T) {
 	for name, text := range map[string]string{
 		"accents": strings.Repeat("é", 9000), "emoji": strings.Repeat("🦊", 9000), "controls": strings.Repeat("\x00\x7f\r\n", 9000),
-		"broken": strings.Repeat("\xff", 9000), "quotes": strings.Repeat(`"\<&>`, 9000), "empty": "",
+		"broken": strings.Repeat("\xff", 9000), "spaces": strings.Repeat(" ", 9000), "quotes": strings.Repeat(`"\<&>`, 9000), "empty": "",
 	} {
 		r := sample()
 		r.Error, r.Holder = text, cut(text, 60)
@@ -55,6 +55,9 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		}
 		if i := bytes.IndexFunc(b, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {
 			t.Errorf("%s: byte %q at %d", name, b[i], i)
+		}
+		if bytes.Contains(b, []byte("  ")) {
+			t.Errorf("%s: two spaces in a row", name)
 		}
 		got, err := decodeRecord(b, "app", "job")
 		if err != nil || len(got.History) == 0 || !got.History[0].Tick.Equal(r.Through) {

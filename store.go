@@ -8,17 +8,19 @@ import (
 
 // A Store keeps one entry per job: a record, and a lease that guards it.
 //
-// The name of an entry is "app/job", both made of lower-case letters, digits
-// and hyphens. A record is printable ASCII of at most [MaxRecord] bytes that
-// neither begins nor ends with a space; the store does not look inside.
+// The name of an entry is "app/job", each of 1 to 63 lower-case letters, digits
+// and hyphens, perhaps after a dot. A record is printable ASCII of at most
+// [MaxRecord] bytes that neither begins nor ends with a space and has no two in
+// a row; the store does not look inside.
 //
 // Methods may be called by many goroutines at once. They return soon after
 // their context ends; the caller sets it, and the store repeats nothing by
 // itself: whether an unclear call is worth repeating depends on the lease's
 // deadline, which only the caller knows.
 //
-// Errors are, by [errors.Is], one of the sentinels that a method names. Any
-// other error is unclear: the call may or may not have been applied.
+// Errors are, by [errors.Is], one of the sentinels that a method names; where
+// two fit, either of them, so ErrChanged may also say that the entry is gone or
+// leased. Any other error is unclear: the call may or may not have been applied.
 type Store interface {
 	// Create makes the entry with its first record, unleased.
 	// fs.ErrExist: there is one, whose record is untouched.
@@ -46,8 +48,8 @@ type Store interface {
 // nobody else held it in between.
 type Lease interface {
 	// Acquire takes the lease for d if the entry's ETag is still etag. Under
-	// an id that holds it already it succeeds again, so a call whose answer
-	// was lost can be repeated. ErrHeld: it is leased under another id, or
+	// an id that holds it already it succeeds again, with d from now on, so a
+	// call whose answer was lost can be repeated. ErrHeld: it is leased under another id, or
 	// being broken. ErrChanged: another ETag. fs.ErrNotExist.
 	Acquire(ctx context.Context, d time.Duration, etag string) (Stamp, error)
 

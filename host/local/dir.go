@@ -78,7 +78,7 @@ func (d Dir) update(ctx context.Context, name string, f change) (entry, time.Tim
 		_, err = os.Lstat(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return entry{}, time.Time{}, fs.ErrNotExist
+		return entry{}, clock(d.Now).Round(0), fs.ErrNotExist
 	}
 	if err != nil {
 		return entry{}, time.Time{}, explain(err)

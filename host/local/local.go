@@ -55,7 +55,7 @@ type change func(e *entry, now time.Time) error
 
 // An update is all that differs between the stores: it hands the entry, which
 // may not exist, to a change, alone, and keeps what became of it. It returns the
-// entry as it is now, and when.
+// entry as it is now, and when, which it tells of no entry too.
 type update func(ctx context.Context, name string, f change) (entry, time.Time, error)
 
 // apply is the part of an update that all stores share.
@@ -109,9 +109,14 @@ func (u update) create(ctx context.Context, name string, record []byte) (soloist
 }
 
 func (u update) read(ctx context.Context, name string) (soloist.Entry, error) {
-	e, now, err := u.do(ctx, "read", name, func(*entry, time.Time) error { return nil })
+	e, now, err := u.try(ctx, name, func(e *entry, _ time.Time) error {
+		if !e.exists() {
+			return fs.ErrNotExist
+		}
+		return nil
+	})
 	if err != nil {
-		return soloist.Entry{}, err
+		return soloist.Entry{Stamp: soloist.Stamp{Date: now}}, fmt.Errorf("read %q: %w", name, err)
 	}
 	return e.public(now), nil
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"io/fs"
 	"strings"
 	"time"
@@ -161,8 +162,16 @@ func dates(c *check) {
 		last = d
 	}
 	name := newName()
+	none, err := c.store.Read(c.ctx, name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		c.errorf("read of no entry: got %v, want fs.ErrNotExist", err)
+	}
+	look("read of no entry", none.Date, nil)
 	e, err := c.store.Create(c.ctx, name, []byte(first))
 	look("create", e.Date, err)
+	if none.Date.IsZero() != e.Date.IsZero() {
+		c.errorf("a Date is told of an entry (%v) but not of none (%v), or the other way round", e.Date, none.Date)
+	}
 	l := c.store.Lease(name, newID())
 	shortest, _ := c.store.Limits()
 	for range 5 {

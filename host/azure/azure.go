@@ -1,0 +1,190 @@
+// Package azure keeps entries as blobs of one container of Azure Blob Storage.
+//
+// The entry "app/job" is the block blob of that name. Its lease is the lock;
+// its metadata, under the key "record", is the record. Metadata rather than
+// content, because one HEAD request then returns record, ETag, state of the
+// lease and the service's time as one view, and because it is billed like a
+// lease operation, about a twelfth of a write
+// (https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories).
+//
+// Each method sends one request and repeats nothing. Only Create may send
+// three: a missing container is created.
+//
+// What is not promised: that the service gives an expired lease away at once.
+// The Lease Blob page (https://learn.microsoft.com/rest/api/storageservices/lease-blob)
+// warns of up to a minute. And nothing here protects against somebody who
+// deletes blobs: see [soloist.Store].
+package azure
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A Store is a blob container. [Open] makes one.
+type Store struct {
+	container *container.Client
+	name      string // of the container
+	url       string // without the query, which may be a signature
+}
+
+var _ soloist.Store = (*Store)(nil)
+
+// key names the record in the metadata. The client library returns it with a
+// capital, as HTTP headers are.
+const key = "record"
+
+// String says which container it is, for logs. It has no secrets.
+func (s *Store) String() string { return s.url }
+
+// Limits are those of a lease that is not infinite: 15 and 60 seconds.
+func (s *Store) Limits() (shortest, longest time.Duration) {
+	return 15 * time.Second, 60 * time.Second
+}
+
+// Create implements [soloist.Store]. A missing container is created on the
+// way; where that is not allowed, the error says what to do.
+func (s *Store) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	if err := checkRecord(record); err != nil {
+		return soloist.Entry{}, err
+	}
+	resp, err := s.put(ctx, name, record)
+	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
+		if err := s.createContainer(ctx); err != nil {
+			return soloist.Entry{}, err
+		}
+		resp, err = s.put(ctx, name, record)
+	}
+	if err != nil {
+		return soloist.Entry{}, translate(create, name, err)
+	}
+	return soloist.Entry{
+		Stamp:  stamp(resp.ETag, resp.Date),
+		Record: bytes.Clone(record),
+		State:  soloist.Available,
+	}, nil
+}
+
+func (s *Store) put(ctx context.Context, name string, record []byte) (blockblob.UploadResponse, error) {
+	whatever := azcore.ETagAny
+	empty := streaming.NopCloser(bytes.NewReader(nil))
+	return s.container.NewBlockBlobClient(name).Upload(ctx, empty, &blockblob.UploadOptions{
+		Metadata: metadata(record),
+		AccessConditions: &blob.AccessConditions{
+			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &whatever},
+		},
+	})
+}
+
+// createContainer is content with a container that another replica created
+// meanwhile.
+func (s *Store) createContainer(ctx context.Context) error {
+	_, err := s.container.Create(ctx, nil)
+	if err == nil || bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+		return nil
+	}
+	return translate(createContainer, s.name, err)
+}
+
+// Read implements [soloist.Store]. The record of a blob without one, made by
+// somebody else, is empty.
+func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	resp, err := s.container.NewBlobClient(name).GetProperties(ctx, nil)
+	if err != nil {
+		return soloist.Entry{Stamp: soloist.Stamp{Date: refusedAt(err)}}, translate(read, name, err)
+	}
+	if resp.ETag == nil || resp.LeaseState == nil {
+		return soloist.Entry{}, fmt.Errorf("azure: read %s: the answer has no ETag or lease state: it is not from the Blob service", name)
+	}
+	e := soloist.Entry{
+		Stamp: stamp(resp.ETag, resp.Date),
+		State: soloist.LeaseState(*resp.LeaseState),
+	}
+	for k, v := range resp.Metadata {
+		if strings.EqualFold(k, key) && v != nil {
+			e.Record = []byte(*v)
+		}
+	}
+	return e, nil
+}
+
+// Lease implements [soloist.Store].
+func (s *Store) Lease(name, id string) soloist.Lease {
+	b := s.container.NewBlobClient(name)
+	// It fails only where it has to invent an id.
+	l, _ := lease.NewBlobClient(b, &lease.BlobClientOptions{LeaseID: &id})
+	return &hold{name: name, id: id, blob: b, lease: l}
+}
+
+// Break ends the lease of an entry for an operator, whoever has it: after
+// period, at most 60 s, in whole seconds, or when the lease would have ended
+// if that is sooner or period is negative. At zero it ends at once, while its
+// holder may still work; it notices with its next call. ErrLost: there is no
+// lease. fs.ErrNotExist.
+func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
+	seconds := int32(lease.BreakNaturally)
+	if period >= 0 {
+		if period > 60*time.Second || period%time.Second != 0 {
+			return fmt.Errorf("azure: break %s: a period of %s is not whole seconds up to 60 s", name, period)
+		}
+		seconds = int32(period / time.Second)
+	}
+	l, err := lease.NewBlobClient(s.container.NewBlobClient(name), nil)
+	if err != nil {
+		return fmt.Errorf("azure: break %s: %w", name, err)
+	}
+	_, err = l.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: &seconds})
+	return translate(breaking, name, err)
+}
+
+// metadata carries a record.
+func metadata(record []byte) map[string]*string {
+	value := string(record)
+	return map[string]*string{key: &value}
+}
+
+// checkRecord keeps out what would not come back as it went: a header loses
+// the spaces around its value, and the signature of a request does not cover
+// other characters reliably.
+func checkRecord(record []byte) error {
+	n := len(record)
+	switch {
+	case n == 0:
+		return errors.New("azure: the record is empty")
+	case n > soloist.MaxRecord:
+		return fmt.Errorf("azure: the record has %d bytes, more than %d", n, soloist.MaxRecord)
+	case record[0] == ' ' || record[n-1] == ' ':
+		return errors.New("azure: the record begins or ends with a space")
+	}
+	for i, c := range record {
+		if c < ' ' || c > '~' {
+			return fmt.Errorf("azure: byte %d of the record is not printable ASCII", i)
+		}
+	}
+	return nil
+}
+
+func stamp(etag *azcore.ETag, date *time.Time) soloist.Stamp {
+	var s soloist.Stamp
+	if etag != nil {
+		s.ETag = string(*etag)
+	}
+	if date != nil {
+		s.Date = *date
+	}
+	return s
+}

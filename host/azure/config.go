@@ -1,0 +1,179 @@
+package azure
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+)
+
+// A Config says where the container is and who we are. Its fields are the
+// settings of a Functions app's own storage, so that such an app needs no
+// others
+// (https://learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity).
+//
+// One of ConnectionString, ServiceURL and AccountName is needed; the first one
+// given wins. A connection string, or a ServiceURL with a signature, is its own
+// credential; otherwise an identity is used, by the first line that fits:
+//
+//	Credential "managedidentity"       the platform's identity: the one that ClientID or
+//	                                   ManagedIdentityResourceID names, else the system's
+//	TenantID, ClientID, ClientSecret   a service principal
+//	none of them                       DefaultAzureCredential: environment, workload
+//	                                   identity, platform, Azure CLI
+//
+// Errors name the setting, never its value.
+type Config struct {
+	ConnectionString          string // SOLOIST_STORAGE or AzureWebJobsStorage
+	ServiceURL                string // SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri; may carry a shared access signature
+	AccountName               string // AzureWebJobsStorage__accountName, in the public cloud
+	Credential                string // AzureWebJobsStorage__credential: empty or "managedidentity"
+	ClientID                  string // AzureWebJobsStorage__clientId
+	ManagedIdentityResourceID string // AzureWebJobsStorage__managedIdentityResourceId
+	TenantID                  string // AzureWebJobsStorage__tenantId
+	ClientSecret              string // AzureWebJobsStorage__clientSecret
+	Container                 string // SOLOIST_CONTAINER; empty: "soloist"
+
+	// Transport sends the requests, also those for tokens. Nil: over the network.
+	Transport interface {
+		Do(*http.Request) (*http.Response, error)
+	}
+}
+
+// DefaultContainer is the container of a [Config] that names none.
+const DefaultContainer = "soloist"
+
+// The names of the settings in errors.
+const (
+	connectionSetting = "connection string (SOLOIST_STORAGE or AzureWebJobsStorage)"
+	urlSetting        = "blob service URL (SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri)"
+	accountSetting    = "account name (AzureWebJobsStorage__accountName)"
+)
+
+// Open checks the configuration and returns the store. It talks to nobody: the
+// first call shows whether the service is there and lets us in.
+func Open(c Config) (*Store, error) {
+	if c.Transport == nil {
+		c.Transport = network()
+	}
+	if c.Container == "" {
+		c.Container = DefaultContainer
+	}
+	if err := checkContainer(c.Container); err != nil {
+		return nil, err
+	}
+	client, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	box := client.NewContainerClient(c.Container)
+	bare, _, _ := strings.Cut(box.URL(), "?")
+	return &Store{container: box, name: c.Container, url: bare}, nil
+}
+
+// client picks the way in, in the order of the Functions host.
+func (c Config) client() (*service.Client, error) {
+	switch {
+	case c.ConnectionString != "":
+		account, err := parseConnectionString(c.ConnectionString)
+		if err != nil {
+			return nil, fmt.Errorf("azure: %s: %w", connectionSetting, err)
+		}
+		return account.client(c.options())
+	case c.ServiceURL != "":
+		return c.atURL()
+	case c.AccountName != "":
+		if !accountName.MatchString(c.AccountName) {
+			return nil, fmt.Errorf("azure: %s: not 3 to 24 lower-case letters and digits", accountSetting)
+		}
+		return c.withIdentity("https://" + c.AccountName + ".blob.core.windows.net/")
+	}
+	return nil, fmt.Errorf("azure: no storage: set a %s, a %s or an %s", connectionSetting, urlSetting, accountSetting)
+}
+
+func (c Config) atURL() (*service.Client, error) {
+	u, err := serviceURL(c.ServiceURL)
+	if err != nil {
+		return nil, fmt.Errorf("azure: %s: %w", urlSetting, err)
+	}
+	if u.RawQuery == "" {
+		if u.Scheme != "https" {
+			return nil, fmt.Errorf("azure: %s: an identity needs https", urlSetting)
+		}
+		return c.withIdentity(u.String())
+	}
+	return plainClient(u.String(), c.options())
+}
+
+func (c Config) withIdentity(url string) (*service.Client, error) {
+	source, err := c.credential()
+	if err != nil {
+		return nil, err
+	}
+	id := &identity{source: source}
+	options := c.options()
+	// Before the library's own policy, which would make a call wait for a
+	// token that another call fetches without looking at its own context.
+	options.PerCallPolicies = []policy.Policy{id}
+	client, err := service.NewClient(url, id, &service.ClientOptions{ClientOptions: options})
+	if err != nil {
+		return nil, errors.New("azure: the client library refuses the identity")
+	}
+	return client, nil
+}
+
+// options turn everything off that repeats or delays a request: only the
+// caller knows the deadline of its lease.
+func (c Config) options() azcore.ClientOptions {
+	return azcore.ClientOptions{
+		Transport: c.Transport,
+		Retry:     policy.RetryOptions{MaxRetries: -1},
+		Telemetry: policy.TelemetryOptions{ApplicationID: "soloist"},
+	}
+}
+
+func plainClient(url string, o azcore.ClientOptions) (*service.Client, error) {
+	client, err := service.NewClientWithNoCredential(url, &service.ClientOptions{ClientOptions: o})
+	if err != nil {
+		return nil, errors.New("azure: the client library refuses the URL")
+	}
+	return client, nil
+}
+
+// serviceURL checks a blob service URL. Its errors do not tell it.
+func serviceURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("not a URL")
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+		return nil, errors.New("not an http or https URL with a host")
+	case u.User != nil || u.Fragment != "":
+		return nil, errors.New("neither a user nor a fragment belongs there")
+	case u.RawQuery != "" && u.Query().Get("sig") == "":
+		return nil, errors.New("its query is no shared access signature")
+	case strings.Contains(u.Host, ".blob.") && strings.Trim(u.Path, "/") != "":
+		return nil, errors.New("a path does not belong there: the container is a setting of its own (SOLOIST_CONTAINER)")
+	}
+	return u, nil
+}
+
+// Names, by https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
+// and https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name.
+var (
+	accountName   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
+)
+
+func checkContainer(name string) error {
+	if len(name) < 3 || len(name) > 63 || !containerName.MatchString(name) {
+		return errors.New("azure: container (SOLOIST_CONTAINER): not 3 to 63 lower-case letters, digits and single hyphens between them")
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package azure
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+)
+
+// An account is what a connection string tells: a key or a signature, never
+// both.
+type account struct {
+	url       string // with the signature
+	name, key string
+}
+
+// development is what UseDevelopmentStorage=true stands for
+// (https://learn.microsoft.com/azure/storage/common/storage-connect-azurite):
+// the key is public.
+var development = account{
+	url:  "http://127.0.0.1:10000/devstoreaccount1",
+	name: "devstoreaccount1",
+	key:  "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+}
+
+func (a account) client(o azcore.ClientOptions) (*service.Client, error) {
+	if a.key == "" {
+		return plainClient(a.url, o)
+	}
+	cred, err := service.NewSharedKeyCredential(a.name, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("azure: %s: AccountKey is not base64", connectionSetting)
+	}
+	client, err := service.NewClientWithSharedKeyCredential(a.url, cred, &service.ClientOptions{ClientOptions: o})
+	if err != nil {
+		return nil, fmt.Errorf("azure: %s: the client library refuses it", connectionSetting)
+	}
+	return client, nil
+}
+
+// parseConnectionString reads the pairs of a connection string
+// (https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string).
+// Unlike the client library it takes the keys in any case, as the Functions
+// host does, and its errors name the key at fault.
+func parseConnectionString(text string) (account, error) {
+	pairs, err := splitPairs(text)
+	if err != nil {
+		return account{}, err
+	}
+	if strings.EqualFold(pairs["usedevelopmentstorage"], "true") {
+		return development, nil
+	}
+	a := account{name: pairs["accountname"], key: pairs["accountkey"]}
+	if a.url, err = endpoint(pairs); err != nil {
+		return account{}, err
+	}
+	signature := strings.TrimPrefix(pairs["sharedaccesssignature"], "?")
+	switch {
+	case a.key != "" && a.name == "":
+		return account{}, errors.New("AccountName is missing")
+	case a.key != "":
+		if _, err := base64.StdEncoding.DecodeString(a.key); err != nil {
+			return account{}, errors.New("AccountKey is not base64")
+		}
+		return a, nil
+	case signature == "":
+		return account{}, errors.New("AccountKey is missing, or SharedAccessSignature")
+	case !strings.Contains(signature, "sig="):
+		return account{}, errors.New("SharedAccessSignature has no signature")
+	}
+	a.url += "?" + signature
+	return a, nil
+}
+
+// splitPairs does not tell text in its errors: any part may be a key.
+func splitPairs(text string) (map[string]string, error) {
+	pairs := map[string]string{}
+	for i, part := range strings.Split(text, ";") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("part %d is not of the form key=value", i+1)
+		}
+		pairs[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
+	}
+	return pairs, nil
+}
+
+func endpoint(pairs map[string]string) (string, error) {
+	if blob := pairs["blobendpoint"]; blob != "" {
+		u, err := serviceURL(blob)
+		if err != nil || u.RawQuery != "" {
+			return "", errors.New("BlobEndpoint is not a blob service URL without a query")
+		}
+		return strings.TrimSuffix(u.String(), "/") + "/", nil
+	}
+	name, protocol, suffix := pairs["accountname"], pairs["defaultendpointsprotocol"], pairs["endpointsuffix"]
+	if protocol == "" {
+		protocol = "https"
+	}
+	if suffix == "" {
+		suffix = "core.windows.net"
+	}
+	switch {
+	case name == "":
+		return "", errors.New("AccountName is missing, or BlobEndpoint")
+	case !accountName.MatchString(name):
+		return "", errors.New("AccountName is not 3 to 24 lower-case letters and digits")
+	case protocol != "https" && protocol != "http":
+		return "", errors.New("DefaultEndpointsProtocol is neither https nor http")
+	}
+	u, err := serviceURL(protocol + "://" + name + ".blob." + suffix + "/")
+	if err != nil {
+		return "", errors.New("EndpointSuffix is not a host name")
+	}
+	return u.String(), nil
+}

@@ -1,0 +1,189 @@
+package azure
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+
+	"github.com/soloist-go/soloist"
+)
+
+// An op is what was asked of the service: the same code means different things
+// to different operations.
+type op string
+
+const (
+	create          op = "create"
+	createContainer op = "create container"
+	read            op = "read"
+	acquire         op = "acquire"
+	renew           op = "renew"
+	write           op = "write"
+	release         op = "release"
+	breaking        op = "break"
+)
+
+// translate turns an error of the client library into one of the contract of
+// [soloist.Store]. Nothing above it sees a status code. The message has the
+// service's code and request id, and never a URL: its query may be a secret.
+func translate(o op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var resp *azcore.ResponseError
+	if !errors.As(err, &resp) {
+		return fmt.Errorf("azure: %s %s: %w", o, name, unanswered(err))
+	}
+	detail := answer(resp)
+	if sentinel := meaning(o, resp); sentinel != nil {
+		return fmt.Errorf("azure: %s %s: %w (%s)%s", o, name, sentinel, detail, hint(o, name, resp))
+	}
+	return fmt.Errorf("azure: %s %s: %s", o, name, detail)
+}
+
+// refusedAt is the service's time in an answer that is an error, zero if there
+// was no answer.
+func refusedAt(err error) time.Time {
+	var resp *azcore.ResponseError
+	if !errors.As(err, &resp) || resp.RawResponse == nil {
+		return time.Time{}
+	}
+	date, _ := http.ParseTime(resp.RawResponse.Header.Get("Date"))
+	return date
+}
+
+// meaning returns the sentinel for an answer, or nil where it is unclear. An
+// answer without a code comes from something between here and the service,
+// such as a proxy, and says nothing about the blob.
+func meaning(o op, resp *azcore.ResponseError) error {
+	code := bloberror.Code(resp.ErrorCode)
+	switch status := resp.StatusCode; {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fs.ErrPermission
+	case code == "" || o == createContainer:
+		return nil
+	case status == http.StatusNotFound && o != create:
+		return fs.ErrNotExist
+	case status == http.StatusConflict:
+		return conflict(o, code)
+	case status == http.StatusPreconditionFailed:
+		return precondition(o, code)
+	}
+	return nil
+}
+
+// conflict is the meaning of a 409. Those that are not about a blob that
+// exists or a lease, such as ContainerBeingDeleted, pass with time.
+func conflict(o op, code bloberror.Code) error {
+	lease := strings.HasPrefix(string(code), "Lease")
+	switch {
+	case o == create && code == bloberror.BlobAlreadyExists:
+		return fs.ErrExist
+	case o == acquire && lease:
+		return soloist.ErrHeld
+	case o != create && o != read && lease:
+		return soloist.ErrLost
+	}
+	return nil
+}
+
+// precondition is the meaning of a 412. Which code a lease that is gone gets
+// differs between the service, its documentation and the emulator
+// (https://github.com/Azure/Azurite/issues/635), and a leased blob refuses
+// If-None-Match with LeaseIdMissing (https://github.com/Azure/Azurite/issues/2637).
+func precondition(o op, code bloberror.Code) error {
+	switch {
+	case o == create:
+		return fs.ErrExist
+	case code == bloberror.ConditionNotMet:
+		return soloist.ErrChanged
+	case o == renew || o == release || o == write:
+		return soloist.ErrLost
+	}
+	return nil
+}
+
+// role is what the identity needs
+// (https://learn.microsoft.com/azure/storage/blobs/assign-azure-role-data-access).
+const role = `the role "Storage Blob Data Contributor"`
+
+// hint says what to do about a refusal.
+func hint(o op, name string, resp *azcore.ResponseError) string {
+	code := bloberror.Code(resp.ErrorCode)
+	switch {
+	case resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden:
+		return ""
+	case code == bloberror.AuthenticationFailed:
+		return ": the account key or signature is wrong or has expired, or this machine's clock is more than 15 minutes off"
+	case code == bloberror.AuthorizationFailure:
+		return ": the network rules of the storage account do not admit this address, or the key or signature does not allow this"
+	case code == "KeyBasedAuthenticationNotPermitted":
+		return ": the storage account refuses account keys: use an identity"
+	case o == createContainer:
+		return fmt.Sprintf(": create the container %q beforehand, or grant the identity %s on the storage account", name, role)
+	case code == bloberror.AuthorizationPermissionMismatch:
+		return fmt.Sprintf(": grant the identity %s on the container; it may take some minutes to work", role)
+	}
+	return ""
+}
+
+// answer tells a refusal in one short line.
+func answer(resp *azcore.ResponseError) string {
+	text := fmt.Sprintf("%d %s", resp.StatusCode, resp.ErrorCode)
+	if resp.ErrorCode == "" {
+		text = fmt.Sprintf("%d %s, not from the Blob service", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	if resp.RawResponse != nil {
+		if id := resp.RawResponse.Header.Get("x-ms-request-id"); id != "" {
+			text += ", request " + id
+		}
+	}
+	return text
+}
+
+// unanswered shortens the error of a request that got no answer: no URL, and
+// of an identity's error not the body of a response.
+func unanswered(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var token *tokenError
+	if errors.As(err, &token) {
+		return token.short()
+	}
+	return err
+}
+
+// A tokenError is why an identity gets no token.
+type tokenError struct{ err error }
+
+func (e *tokenError) Error() string { return e.err.Error() }
+func (e *tokenError) Unwrap() error { return e.err }
+
+// short is one line. A refusal is a matter of permission; without an answer
+// there may just be no network.
+func (e *tokenError) short() error {
+	var failed *azidentity.AuthenticationFailedError
+	if !errors.As(e.err, &failed) || failed.RawResponse == nil {
+		text := strings.Join(strings.Fields(e.err.Error()), " ")
+		if len(text) > 400 {
+			text = text[:400] + "..."
+		}
+		return fmt.Errorf("no token for the identity: %s", text)
+	}
+	switch status := failed.RawResponse.StatusCode; {
+	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500, status < 400:
+		return fmt.Errorf("no token for the identity (%d)", status)
+	default:
+		return fmt.Errorf("%w: no token for the identity (%d): check its client id, tenant and secret", fs.ErrPermission, status)
+	}
+}

@@ -1,0 +1,158 @@
+package azure_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+func refusal(r *http.Request, status int, code string) *http.Response {
+	resp := sim.Refusal(r, time.Now(), status, code)
+	if code == "" { // a proxy's answer
+		resp.Header.Del("x-ms-error-code")
+		resp.Header.Del("x-ms-request-id")
+		resp.Body = http.NoBody
+	}
+	return resp
+}
+
+var sentinels = []error{
+	soloist.ErrHeld, soloist.ErrLost, soloist.ErrChanged, fs.ErrExist, fs.ErrNotExist, fs.ErrPermission,
+}
+
+func TestCodes(t *testing.T) {
+	tests := []struct {
+		calls  string
+		status int
+		code   string
+		want   error // nil: unclear
+	}{
+		{"acquire", 409, "LeaseAlreadyPresent", soloist.ErrHeld},
+		{"acquire", 409, "LeaseIsBreakingAndCannotBeAcquired", soloist.ErrHeld},
+		{"renew release write", 409, "LeaseIdMismatchWithLeaseOperation", soloist.ErrLost},
+		{"renew release", 409, "LeaseIsBrokenAndCannotBeRenewed", soloist.ErrLost},
+		{"renew release break", 409, "LeaseNotPresentWithLeaseOperation", soloist.ErrLost},
+		{"write renew release", 412, "LeaseLost", soloist.ErrLost},
+		{"write", 412, "LeaseIdMissing", soloist.ErrLost},
+		{"write", 412, "LeaseIdMismatchWithBlobOperation", soloist.ErrLost},
+		{"write", 412, "LeaseNotPresentWithBlobOperation", soloist.ErrLost},
+		{"acquire write", 412, "ConditionNotMet", soloist.ErrChanged},
+		{"create", 409, "BlobAlreadyExists", fs.ErrExist},
+		{"create", 412, "LeaseIdMissing", fs.ErrExist},
+		{"create", 412, "ConditionNotMet", fs.ErrExist},
+		{"read acquire renew write release break", 404, "BlobNotFound", fs.ErrNotExist},
+		{"read acquire renew write release break", 404, "ContainerNotFound", fs.ErrNotExist},
+		{"create", 404, "ContainerNotFound", nil},
+		{"create", 404, "BlobNotFound", nil},
+		{"read acquire renew write release break create", 403, "AuthorizationPermissionMismatch", fs.ErrPermission},
+		{"read acquire renew write release break create", 403, "AuthenticationFailed", fs.ErrPermission},
+		{"read acquire renew write release break create", 403, "AuthorizationFailure", fs.ErrPermission},
+		{"read acquire renew write release break create", 403, "SomethingNew", fs.ErrPermission},
+		{"read acquire renew write release break create", 403, "", fs.ErrPermission},
+		{"read acquire renew write release break create", 401, "NoAuthenticationInformation", fs.ErrPermission},
+		{"read acquire renew write release break create", 409, "ContainerBeingDeleted", nil},
+		{"read acquire renew write release break create", 409, "ContainerDisabled", nil},
+		{"read acquire renew write release break create", 400, "InvalidHeaderValue", nil},
+		{"read acquire renew write release break create", 408, "", nil},
+		{"read acquire renew write release break create", 429, "TooManyRequests", nil},
+		{"read acquire renew write release break create", 500, "InternalError", nil},
+		{"read acquire renew write release break create", 500, "OperationTimedOut", nil},
+		{"read acquire renew write release break create", 502, "", nil},
+		{"read acquire renew write release break create", 503, "ServerBusy", nil},
+		{"read acquire renew write release break create", 404, "", nil}, // of a proxy
+		{"read acquire renew write release break create", 409, "", nil},
+		{"read acquire renew write release break create", 412, "", nil},
+		{"acquire", 412, "InfiniteLeaseDurationRequired", nil},
+	}
+	for _, tt := range tests {
+		for call := range strings.FieldsSeq(tt.calls) {
+			t.Run(call+"/"+http.StatusText(tt.status)+"/"+tt.code, func(t *testing.T) {
+				err := calls[call](t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
+					return refusal(r, tt.status, tt.code), nil
+				})))
+				if err == nil {
+					t.Fatal("no error")
+				}
+				for _, sentinel := range sentinels {
+					if got, want := errors.Is(err, sentinel), sentinel == tt.want; got != want {
+						t.Errorf("is %q: %t, want %t: %v", sentinel, got, want, err)
+					}
+				}
+				if text := err.Error(); !strings.Contains(text, tt.code) || strings.Contains(text, "\n") || len(text) > 300 {
+					t.Errorf("message: %s", text)
+				}
+			})
+		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	for code, want := range map[string]string{
+		"AuthorizationPermissionMismatch":    "Storage Blob Data Contributor",
+		"AuthenticationFailed":               "clock",
+		"AuthorizationFailure":               "network rules",
+		"KeyBasedAuthenticationNotPermitted": "use an identity",
+	} {
+		s := open(t, transport(func(r *http.Request) (*http.Response, error) { return refusal(r, 403, code), nil }))
+		if _, err := s.Read(t.Context(), name); !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "request 0000") {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
+
+func TestAForbiddenContainer(t *testing.T) {
+	var blob sim.Blob
+	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("restype") == "container" {
+			return refusal(r, 403, "AuthorizationPermissionMismatch"), nil
+		}
+		return blob.Do(r)
+	}))
+	_, err := s.Create(t.Context(), name, []byte("one"))
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{`create the container "soloist" beforehand`, "Storage Blob Data Contributor", "on the storage account"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+}
+
+func TestErrorsDoNotTellTheSignature(t *testing.T) {
+	const signed = "https://sim.blob.core.windows.net/?sv=2026&sig=" + secret
+	sends := map[string]transport{
+		"refused": func(r *http.Request) (*http.Response, error) { return refusal(r, 403, "AuthenticationFailed"), nil },
+		"network": func(r *http.Request) (*http.Response, error) {
+			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: errors.New("no such host")}
+		},
+		"proxy": func(r *http.Request) (*http.Response, error) { return refusal(r, 502, ""), nil },
+	}
+	for how, send := range sends {
+		for call, do := range calls {
+			s, err := azure.Open(azure.Config{ServiceURL: signed, Transport: transport(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Query().Get("sig") != secret {
+					t.Errorf("%s: no signature: %s", call, r.URL)
+				}
+				return send(r)
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := do(t.Context(), s); err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "sig=") {
+				t.Errorf("%s, %s: %v", how, call, err)
+			}
+			if got, want := s.String(), "https://sim.blob.core.windows.net/soloist"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+)
+
+// credential is the way from the Functions host's settings to an identity. The
+// library's own default takes its client id from the environment only, so a
+// ClientID that would be ignored is an error.
+func (c Config) credential() (azcore.TokenCredential, error) {
+	o := azcore.ClientOptions{Transport: c.Transport, Telemetry: policy.TelemetryOptions{ApplicationID: "soloist"}}
+	principal := c.TenantID != "" || c.ClientSecret != ""
+	switch {
+	case c.Credential != "" && !strings.EqualFold(c.Credential, "managedidentity"):
+		return nil, errors.New(`azure: AzureWebJobsStorage__credential: not "managedidentity", which is the only one known`)
+	case c.Credential != "":
+		return c.managed(o)
+	case principal && (c.TenantID == "" || c.ClientID == "" || c.ClientSecret == ""):
+		return nil, errors.New("azure: AzureWebJobsStorage__tenantId, __clientId and __clientSecret go together")
+	case principal:
+		cred, err := azidentity.NewClientSecretCredential(c.TenantID, c.ClientID, c.ClientSecret,
+			&azidentity.ClientSecretCredentialOptions{ClientOptions: o})
+		if err != nil {
+			return nil, errors.New("azure: AzureWebJobsStorage__tenantId, __clientId or __clientSecret is malformed")
+		}
+		return cred, nil
+	case c.ClientID != "" || c.ManagedIdentityResourceID != "":
+		return nil, errors.New("azure: AzureWebJobsStorage__clientId and __managedIdentityResourceId need AzureWebJobsStorage__credential=managedidentity")
+	}
+	cred, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: o})
+	if err != nil {
+		return nil, fmt.Errorf("azure: default identity: %w", err)
+	}
+	return cred, nil
+}
+
+func (c Config) managed(o azcore.ClientOptions) (azcore.TokenCredential, error) {
+	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: o}
+	switch {
+	case c.ClientID != "" && c.ManagedIdentityResourceID != "":
+		return nil, errors.New("azure: AzureWebJobsStorage__clientId and __managedIdentityResourceId exclude each other")
+	case c.ClientID != "":
+		options.ID = azidentity.ClientID(c.ClientID)
+	case c.ManagedIdentityResourceID != "":
+		options.ID = azidentity.ResourceID(c.ManagedIdentityResourceID)
+	}
+	cred, err := azidentity.NewManagedIdentityCredential(options)
+	if err != nil {
+		return nil, errors.New("azure: the platform does not take AzureWebJobsStorage__clientId or __managedIdentityResourceId")
+	}
+	return cred, nil
+}
+
+// An identity keeps the token. One fetch serves all calls and may take longer
+// than any of them: a renewal waits for a few seconds only, which a cold fetch
+// can exceed each time. A token that is still good is never waited for.
+type identity struct {
+	source azcore.TokenCredential
+
+	mu      sync.Mutex
+	token   azcore.AccessToken
+	current *fetch
+	tried   time.Time // when the latest fetch began
+}
+
+type fetch struct {
+	done chan struct{}
+	err  error // to be read once done
+}
+
+const (
+	storageScope = "https://storage.azure.com/.default"
+	fetchTime    = time.Minute      // bounds one fetch
+	early        = 5 * time.Minute  // before its end a token is replaced
+	again        = 30 * time.Second // between attempts while the old token is good
+)
+
+// Do makes it a policy that has the token at hand before a call goes on.
+func (i *identity) Do(r *policy.Request) (*http.Response, error) {
+	usual := policy.TokenRequestOptions{Scopes: []string{storageScope}, EnableCAE: true}
+	if _, err := i.GetToken(r.Raw().Context(), usual); err != nil {
+		return nil, err
+	}
+	return r.Next()
+}
+
+// GetToken makes it a credential. What is asked for beyond the usual, after a
+// challenge by the service, goes to the source.
+func (i *identity) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	if len(o.Scopes) != 1 || o.Scopes[0] != storageScope || o.Claims != "" {
+		return i.source.GetToken(ctx, o)
+	}
+	for {
+		token, pending := i.look(o)
+		if pending == nil {
+			return token, nil
+		}
+		select {
+		case <-ctx.Done():
+			return azcore.AccessToken{}, ctx.Err()
+		case <-pending.done:
+			if pending.err != nil {
+				return azcore.AccessToken{}, pending.err
+			}
+		}
+	}
+}
+
+// look returns a token that is good, or the fetch to wait for.
+func (i *identity) look(o policy.TokenRequestOptions) (azcore.AccessToken, *fetch) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := time.Now()
+	good := now.Before(i.token.ExpiresOn)
+	stale := !now.Before(i.token.ExpiresOn.Add(-early)) || !i.token.RefreshOn.IsZero() && !now.Before(i.token.RefreshOn)
+	if stale && i.current == nil && (!good || now.Sub(i.tried) >= again) {
+		i.tried, i.current = now, &fetch{done: make(chan struct{})}
+		// Outlives the call on purpose, as a dial does; its time-out ends it.
+		go i.fetch(i.current, o)
+	}
+	if good {
+		return i.token, nil
+	}
+	return i.token, i.current
+}
+
+func (i *identity) fetch(f *fetch, o policy.TokenRequestOptions) {
+	ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
+	defer cancel()
+	token, err := i.source.GetToken(ctx, o)
+	if err == nil && !time.Now().Before(token.ExpiresOn) {
+		err = errors.New("the identity's token has expired already: is this machine's clock right?")
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err == nil {
+		i.token = token
+	}
+	if err != nil {
+		f.err = &tokenError{err}
+	}
+	i.current = nil
+	close(f.done)
+}

@@ -1,0 +1,156 @@
+package azure_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// platformHost answers for tokens as App Service and Container Apps do
+// (https://learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference).
+const platformHost = "platform.test"
+
+func platform(t *testing.T) {
+	t.Setenv("IDENTITY_ENDPOINT", "http://"+platformHost+"/token")
+	t.Setenv("IDENTITY_HEADER", "h")
+}
+
+func token(r *http.Request, value string, seconds int) *http.Response {
+	body := fmt.Sprintf(`{"access_token":%q,"expires_on":"%d","token_type":"Bearer","resource":"https://storage.azure.com"}`,
+		value, time.Now().Unix()+int64(seconds))
+	return &http.Response{
+		StatusCode: 200, Status: "200 OK", Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// withIdentity opens a store over a service and a source of tokens. The client
+// library keeps tokens by client id for the whole process, so each test needs
+// an id of its own.
+func withIdentity(t *testing.T, clientID string, blob *sim.Blob, tokens transport) *azure.Store {
+	t.Helper()
+	s, err := azure.Open(azure.Config{
+		AccountName: "sim", Credential: "managedidentity", ClientID: clientID,
+		Transport: transport(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == platformHost {
+				return tokens(r)
+			}
+			return blob.Do(r)
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A fetch that takes longer than any call has to come to its end all the same.
+func TestASlowTokenArrives(t *testing.T) {
+	platform(t)
+	synctest.Test(t, func(t *testing.T) {
+		fetches, id := 0, uuid()
+		s := withIdentity(t, id, new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+			fetches++
+			if got := r.URL.Query().Get("client_id"); got != id {
+				t.Errorf("token for client %q, want %q", got, id)
+			}
+			select {
+			case <-time.After(10 * time.Second):
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+			return token(r, "t", 24*3600), nil
+		})
+		start := time.Now()
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			_, err := s.Read(ctx, name)
+			cancel()
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Minute {
+				t.Fatalf("after %s: %v", time.Since(start), err)
+			}
+		}
+		if took := time.Since(start); took != 10*time.Second || fetches != 1 {
+			t.Errorf("%d fetches, %s", fetches, took)
+		}
+	})
+}
+
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Nobody waits for a new token while the old one is good, even when the source
+// hangs; and when it answers again, all go on.
+func TestAGoodTokenIsNotWaitedFor(t *testing.T) {
+	platform(t)
+	synctest.Test(t, func(t *testing.T) {
+		var hang atomic.Bool
+		s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+			if hang.Load() {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return token(r, "t", 3600), nil
+		})
+		call := func() (time.Duration, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			sent := time.Now()
+			_, err := s.Read(ctx, name)
+			return time.Since(sent), err
+		}
+		start := time.Now()
+		for time.Since(start) < time.Hour {
+			if took, err := call(); took != 0 || !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("after %s: waited %s: %v", time.Since(start), took, err)
+			}
+			hang.Store(true)
+			time.Sleep(10 * time.Second)
+		}
+		if took, err := call(); took > 3*time.Second || err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("without a token: waited %s: %v", took, err)
+		}
+		hang.Store(false)
+		time.Sleep(time.Minute) // by now the fetch that hangs has given up
+		if took, err := call(); took != 0 || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after the outage: waited %s: %v", took, err)
+		}
+	})
+}
+
+func TestARefusedToken(t *testing.T) {
+	platform(t)
+	for status, want := range map[int]error{400: fs.ErrPermission, 403: fs.ErrPermission, 500: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}, nil
+			})
+			_, err := s.Read(t.Context(), name)
+			if err == nil || want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%d: got %v, want %v", status, err, want)
+			}
+			if text := fmt.Sprint(err); strings.Contains(text, "\n") || len(text) > 500 || !strings.Contains(text, "no token") {
+				t.Errorf("message: %s", text)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A hold is the lease of one blob under one id. Every request names the id;
+// those that depend on what the caller has seen name the ETag as well.
+type hold struct {
+	name, id string
+	blob     *blob.Client
+	lease    *lease.BlobClient
+}
+
+// errNoETag stops a request whose If-Match would be empty, and so mean nothing.
+var errNoETag = errors.New("no ETag given")
+
+func (h *hold) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	if err := checkSpan(d); err != nil {
+		return soloist.Stamp{}, fmt.Errorf("azure: acquire %s: %w", h.name, err)
+	}
+	match, err := ifMatch(etag)
+	if err != nil {
+		return soloist.Stamp{}, fmt.Errorf("azure: acquire %s: %w", h.name, err)
+	}
+	resp, err := h.lease.AcquireLease(ctx, int32(d/time.Second), &lease.BlobAcquireOptions{ModifiedAccessConditions: match})
+	if err != nil {
+		return soloist.Stamp{}, translate(acquire, h.name, err)
+	}
+	return stamp(resp.ETag, resp.Date), nil
+}
+
+func (h *hold) Renew(ctx context.Context) (soloist.Stamp, error) {
+	resp, err := h.lease.RenewLease(ctx, nil)
+	if err != nil {
+		return soloist.Stamp{}, translate(renew, h.name, err)
+	}
+	return stamp(resp.ETag, resp.Date), nil
+}
+
+func (h *hold) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	if err := checkRecord(record); err != nil {
+		return soloist.Stamp{}, err
+	}
+	match, err := ifMatch(etag)
+	if err != nil {
+		return soloist.Stamp{}, fmt.Errorf("azure: write %s: %w", h.name, err)
+	}
+	resp, err := h.blob.SetMetadata(ctx, metadata(record), &blob.SetMetadataOptions{
+		AccessConditions: &blob.AccessConditions{
+			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &h.id},
+			ModifiedAccessConditions: match,
+		},
+	})
+	if err != nil {
+		return soloist.Stamp{}, translate(write, h.name, err)
+	}
+	return stamp(resp.ETag, resp.Date), nil
+}
+
+func (h *hold) Release(ctx context.Context) error {
+	_, err := h.lease.ReleaseLease(ctx, nil)
+	return translate(release, h.name, err)
+}
+
+func ifMatch(etag string) (*blob.ModifiedAccessConditions, error) {
+	if etag == "" {
+		return nil, errNoETag
+	}
+	e := azcore.ETag(etag)
+	return &blob.ModifiedAccessConditions{IfMatch: &e}, nil
+}
+
+func checkSpan(d time.Duration) error {
+	if d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
+		return fmt.Errorf("a lease of %s is not whole seconds from 15 to 60 s", d)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// Package azurite runs Azurite, the emulator of Azure Storage, for tests.
+//
+// The emulator is a Node package, pinned by the lock file in
+// host/azure/testdata and installed there on first use. What it gets wrong
+// about leases is listed where the tests against it are.
+package azurite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A Server is an Azurite with the Blob service only, which keeps its data in
+// memory.
+type Server struct {
+	URL string // of the account: http://127.0.0.1:PORT/devstoreaccount1
+
+	cmd   *exec.Cmd
+	stdin io.Closer
+	done  chan struct{} // closed when the output has ended
+	close func() error
+}
+
+// Account and Key are Azurite's well-known credentials
+// (https://learn.microsoft.com/azure/storage/common/storage-connect-azurite).
+const (
+	Account = "devstoreaccount1"
+	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+// ErrNoNode is what [Launch] reports where node or npm is not installed.
+var ErrNoNode = errors.New("azurite needs node and npm on the PATH")
+
+// patience bounds the installation and the start: far more than either takes.
+const patience = 5 * time.Minute
+
+// Start runs a server until the test has ended. Where Node is not installed it
+// skips the test, except in CI (environment CI=true), where it fails it.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := Launch(ctx)
+	if errors.Is(err, ErrNoNode) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Launch installs Azurite if need be, runs it on a free port and returns when
+// it answers. It ends with [Server.Close], or with this process however that
+// ends: its standard input is a pipe from here.
+func Launch(ctx context.Context) (*Server, error) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return nil, ErrNoNode
+	}
+	dir, err := directory()
+	if err != nil {
+		return nil, err
+	}
+	if err := install(ctx, dir); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(node, "azurite.js", "--blobHost", "127.0.0.1", "--blobPort", "0",
+		"--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent")
+	cmd.Dir = dir
+	var stderr strings.Builder // to be read after Close
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start azurite: %w", err)
+	}
+	s := &Server{cmd: cmd, stdin: stdin, done: make(chan struct{})}
+	s.close = sync.OnceValue(s.stop)
+	address := make(chan string, 1)
+	go s.scan(stdout, address)
+	select {
+	case a := <-address:
+		s.URL = a + "/" + Account
+		return s, nil
+	case <-s.done:
+		err := s.Close()
+		return nil, errors.Join(fmt.Errorf("azurite ended at once: %s", stderr.String()), err)
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("start azurite: %w", ctx.Err()), s.Close())
+	}
+}
+
+var listens = regexp.MustCompile(`successfully listens on (http://127\.0\.0\.1:\d+)`)
+
+// scan reads the output to its end, so that the server never blocks on it, and
+// finds the address in it.
+func (s *Server) scan(out io.Reader, address chan<- string) {
+	defer close(s.done)
+	found := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := listens.FindStringSubmatch(lines.Text()); m != nil && !found {
+			found = true
+			address <- m[1]
+		}
+	}
+}
+
+// Close ends the server and returns when it is gone.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) stop() error {
+	s.stdin.Close()
+	select {
+	case <-s.done:
+	case <-time.After(10 * time.Second):
+		s.cmd.Process.Kill()
+		<-s.done
+	}
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("azurite: %w", err)
+	}
+	return nil
+}
+
+// ConnectionString names the server and its credentials.
+func (s *Server) ConnectionString() string {
+	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", Account, Key, s.URL)
+}
+
+// directory is where the lock file is: found from this file, because a test
+// runs in the directory of its own package.
+var directory = sync.OnceValues(func() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return "", errors.New("azurite: no source path")
+	}
+	dir := filepath.Join(filepath.Dir(file), "..", "..", "host", "azure", "testdata")
+	if _, err := os.Stat(filepath.Join(dir, "package-lock.json")); err != nil {
+		return "", fmt.Errorf("azurite: %w", err)
+	}
+	return dir, nil
+})

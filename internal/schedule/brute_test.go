@@ -1,0 +1,300 @@
+package schedule_test
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/schedule"
+)
+
+var full = flag.Bool("full", false, "compare all zones and 2000 random texts with the oracle, for some minutes")
+
+//go:embed testdata/zones.txt
+var zoneList string
+
+// awkward zones: midnight gaps, 30 minutes, 2 hours, negative DST, Ramadan, a lost date, a change at 00:01 or 24:00.
+var awkward = []string{
+	"America/New_York", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
+	"Antarctica/Troll", "Africa/Casablanca", "Europe/Dublin", "Asia/Beirut", "America/Sao_Paulo", "America/St_Johns",
+	"Asia/Gaza", "Asia/Tehran", "America/Nuuk", "Pacific/Chatham", "Asia/Pyongyang", "America/Caracas",
+}
+
+// texts in five fields, each of a different kind.
+var texts = strings.Split(`* * * * *
+*/5 * * * *
+*/15 * * * *
+*/35 * * * *
+0 * * * *
+30 * * * *
+15,45 * * * *
+0 */2 * * *
+30 */3 * * *
+0 8/4 * * *
+0 0-5/2 * * *
+*/20 2 * * *
+*/30 0 * * *
+* 1 * * *
+* 23,0 * * *
+10-50/20 0-3 * * *
+0 0 * * *
+1 0 * * *
+30 0 * * *
+0 1 * * *
+30 1 * * *
+59 1 * * *
+0 2 * * *
+15 2 * * *
+30 2 * * *
+59 2 * * *
+0 3 * * *
+30 23 * * *
+59 23 * * *
+0 0,1,2,3 * * *
+0,15,30,45 0-3 * * *
+0 0-23 * * *
+0,30 0-23 * * *
+0 1,13 * * *
+30 2 * * 0
+30 2 * * 7
+0 0 * * 6,0
+0 0 1 * *
+0 0 30 12 *
+30 2 8-14 3 0
+ncrontab 30 2 8-14 3 0
+ncrontab 0 0 * 3,4,9,10 0
+ncrontab */10 0-2 * * 0,6
+0 0 */2 * *
+0 0 */2 * 1
+0 12 31 * *
+*/7 */5 */3 */2 */4
+59 23 31 12 *`, "\n")
+
+// texts in six fields.
+var fine = strings.Split(`* * * * * *
+*/10 * * * * *
+*/13 */7 * * * *
+30 30 2 * * *
+1,59 0,59 0-3 * * *
+* 30 2 * * *
+0 0 0 * * *
+59 59 23 * * 0
+5-20/5 59 1 * * *
+ncrontab 15 0 0 * * 6`, "\n")
+
+// tally counts what was compared.
+type tally struct{ windows, texts, ticks, probes, wrong, refused atomic.Int64 }
+
+func (c *tally) String() string {
+	return fmt.Sprintf("%d stretches, %d texts in them, %d ticks, %d probes between, %d refused texts, %d differences",
+		c.windows.Load(), c.texts.Load(), c.ticks.Load(), c.probes.Load(), c.refused.Load(), c.wrong.Load())
+}
+
+// compare checks one schedule against the oracle in one stretch: its ticks, then what is asked every step seconds.
+func (c *tally) compare(t *testing.T, s *schedule.Schedule, text, zone string, st *stretch, step int64) {
+	want := st.ticks(newRule(text))
+	end := st.at[len(st.at)-1] * st.unit
+	c.texts.Add(1)
+	c.ticks.Add(int64(len(want)))
+	at := s.Next(time.Unix(st.begin*st.unit-1, 0))
+	for i := 0; ; i++ {
+		done := at.IsZero() || at.Unix() > end
+		if i == len(want) && done {
+			break
+		}
+		if done || i == len(want) || at.Unix() != want[i] {
+			missing := "no further tick"
+			if i < len(want) {
+				missing = time.Unix(want[i], 0).UTC().String()
+			}
+			c.wrong.Add(1)
+			t.Errorf("%q %s: got %v, want %s", text, zone, at, missing)
+			return
+		}
+		at = s.Next(at)
+	}
+	c.probe(t, s, st, want, step)
+}
+
+// probe asks for the ticks around instants that are none: within gaps and second passes too.
+func (c *tally) probe(t *testing.T, s *schedule.Schedule, st *stretch, want []int64, step int64) {
+	end, i := st.at[len(st.at)-1]*st.unit, 0
+	for x := st.begin * st.unit; x <= end; x += step {
+		for i < len(want) && want[i] <= x {
+			i++
+		}
+		c.probes.Add(1)
+		next, last := s.Next(time.Unix(x, 999)).Unix(), s.Last(time.Unix(x, 999)).Unix()
+		switch {
+		case i < len(want) && next != want[i], i == len(want) && next > 0 && next <= end,
+			i > 0 && last != want[i-1], i == 0 && last >= st.begin*st.unit:
+			c.wrong.Add(1)
+			t.Errorf("%s around %d: got %d, %d, want those of %d", s, x, last, next, want[max(0, i-1):min(i+1, len(want))])
+			return
+		}
+	}
+}
+
+// parse gives the schedules of many texts; nil where a text never fires in this zone.
+func (c *tally) parse(t *testing.T, list []string, zone string) []*schedule.Schedule {
+	all := make([]*schedule.Schedule, len(list))
+	for i, text := range list {
+		s, err := schedule.Parse(text, zone, "job")
+		if err != nil {
+			c.refused.Add(1)
+			if !strings.Contains(err.Error(), "never fires") {
+				t.Errorf("%q %s: %v", text, zone, err)
+			}
+		}
+		all[i] = s
+	}
+	return all
+}
+
+// changes returns the instants at which a zone's offset changed, and a key each: equal keys, equal readings around.
+func changes(loc *time.Location, from, to time.Time) (at []time.Time, keys []string) {
+	offset := func(t time.Time) int { _, off := t.In(loc).Zone(); return off }
+	const step = 6 * time.Hour
+	for t := from; t.Before(to); t = t.Add(step) {
+		lo, hi := t, t.Add(step)
+		if offset(lo) == offset(hi) {
+			continue
+		}
+		for hi.Sub(lo) > time.Second {
+			if mid := lo.Add(hi.Sub(lo) / 2).Truncate(time.Second); offset(mid) == offset(lo) {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		key := hi.String()
+		for d := -5 * 24 * time.Hour; d <= 5*24*time.Hour; d += step {
+			key += fmt.Sprint(" ", offset(hi.Add(d)))
+		}
+		at, keys = append(at, hi), append(keys, key)
+	}
+	return at, keys
+}
+
+func year(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// sweep compares around each change of the zones.
+func sweep(t *testing.T, c *tally, zones []string, from, to time.Time, minutes, seconds, random []string) {
+	var seen sync.Map
+	work := make(chan string)
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for zone := range work {
+				loc, err := time.LoadLocation(zone)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				byMinute, bySecond, byChance := c.parse(t, minutes, zone), c.parse(t, seconds, zone), c.parse(t, random, zone)
+				at, keys := changes(loc, from, to)
+				for i, change := range at {
+					if _, old := seen.LoadOrStore(keys[i], zone); old {
+						continue
+					}
+					c.windows.Add(1)
+					st := newStretch(loc, change.Add(-72*time.Hour), change.Add(72*time.Hour), time.Minute)
+					c.all(t, byMinute, minutes, zone, st, 1013)
+					c.all(t, byChance, random, zone, st, 3001)
+					if len(seconds) > 0 && (i%8 == 0 || !*full) {
+						st = newStretch(loc, change.Add(-4*time.Hour), change.Add(4*time.Hour), time.Second)
+						c.all(t, bySecond, seconds, zone, st, 199)
+					}
+				}
+			}
+		})
+	}
+	for _, zone := range zones {
+		work <- zone
+	}
+	close(work)
+	wg.Wait()
+}
+
+func (c *tally) all(t *testing.T, list []*schedule.Schedule, texts []string, zone string, st *stretch, step int64) {
+	for i, s := range list {
+		if s != nil {
+			c.compare(t, s, texts[i], zone, st, step)
+		}
+	}
+}
+
+// randomTexts makes texts of five fields, most of them with a time near a change of clocks.
+func randomTexts(n int, rnd *rand.Rand) []string {
+	list := make([]string, n)
+	for i := range list {
+		words := []string{
+			randomField(rnd, 0, 59, 3), randomField(rnd, 0, []int{3, 23}[rnd.IntN(2)], 23), "*", "*", "*",
+		}
+		for f, ends := range [][2]int{{1, 31}, {1, 12}, {0, 6}} {
+			if rnd.IntN(3) == 0 {
+				words[2+f] = randomField(rnd, ends[0], ends[1], ends[1]-ends[0])
+			}
+		}
+		list[i] = []string{"", "", "ncrontab "}[rnd.IntN(3)] + strings.Join(words, " ")
+	}
+	return list
+}
+
+func randomField(rnd *rand.Rand, lo, hi, step int) string {
+	a, b := lo+rnd.IntN(hi-lo+1), lo+rnd.IntN(hi-lo+1)
+	n := 2 + rnd.IntN(max(1, min(step, hi-lo)-1))
+	switch rnd.IntN(7) {
+	case 0:
+		return "*"
+	case 1:
+		return fmt.Sprintf("*/%d", n)
+	case 2:
+		return fmt.Sprintf("%d-%d", min(a, b), max(a, b))
+	case 3:
+		return fmt.Sprintf("%d-%d/%d", min(a, b), max(a, b), n)
+	case 4:
+		return fmt.Sprintf("%d,%d", a, b)
+	}
+	return fmt.Sprint(a)
+}
+
+func TestBruteForce(t *testing.T) {
+	var c tally
+	rnd := rand.New(rand.NewPCG(20, 26))
+	if *full {
+		sweep(t, &c, strings.Fields(zoneList), year(2000), year(2038), texts, fine, randomTexts(2000, rnd))
+	} else {
+		sweep(t, &c, awkward, year(2025), year(2027), texts, fine[2:5], randomTexts(50, rnd))
+		sweep(t, &c, []string{"Pacific/Apia", "Asia/Pyongyang", "America/Sao_Paulo"}, year(2011), year(2019), texts, nil, nil)
+	}
+	t.Log(c.String())
+}
+
+// TestBruteForceWhole leaves no minute out, far from changes too.
+func TestBruteForceWhole(t *testing.T) {
+	zones, from, to := []string{"America/Havana"}, 2026, 2027
+	if *full {
+		zones, from, to = awkward, 2000, 2038
+	}
+	var c tally
+	for _, zone := range zones {
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := c.parse(t, texts, zone)
+		for y := from; y < to; y++ {
+			c.windows.Add(1)
+			c.all(t, list, texts, zone, newStretch(loc, year(y), year(y+1).Add(-time.Minute), time.Minute), 7207)
+		}
+	}
+	t.Log(c.String())
+}

@@ -1,0 +1,128 @@
+package schedule
+
+import "math/bits"
+
+const day = 24 * 60 * 60
+
+// clock is the time of day: which seconds, minutes and hours match.
+type clock struct {
+	sec, min, hour uint64
+	first, last    int // seconds of the day
+}
+
+func newClock(sec, min, hour uint64) clock {
+	c := clock{sec: sec, min: min, hour: hour}
+	c.first = low(hour)*3600 + low(min)*60 + low(sec)
+	c.last = high(hour)*3600 + high(min)*60 + high(sec)
+	return c
+}
+
+// next returns the first match at or after a second of the day.
+func (c *clock) next(sod int) (int, bool) {
+	h, m, s := sod/3600, sod/60%60, sod%60
+	if c.hour>>h&1 == 1 {
+		if c.min>>m&1 == 1 {
+			if rest := c.sec >> s; rest != 0 {
+				return sod + low(rest), true
+			}
+		}
+		if rest := c.min >> (m + 1); rest != 0 {
+			return h*3600 + (m+1+low(rest))*60 + low(c.sec), true
+		}
+	}
+	if rest := c.hour >> (h + 1); rest != 0 {
+		return (h+1+low(rest))*3600 + low(c.min)*60 + low(c.sec), true
+	}
+	return 0, false
+}
+
+// prev returns the last match at or before a second of the day.
+func (c *clock) prev(sod int) (int, bool) {
+	h, m, s := sod/3600, sod/60%60, sod%60
+	if c.hour>>h&1 == 1 {
+		if c.min>>m&1 == 1 {
+			if rest := c.sec & (1<<(s+1) - 1); rest != 0 {
+				return sod - s + high(rest), true
+			}
+		}
+		if rest := c.min & (1<<m - 1); rest != 0 {
+			return h*3600 + high(rest)*60 + high(c.sec), true
+		}
+	}
+	if rest := c.hour & (1<<h - 1); rest != 0 {
+		return high(rest)*3600 + high(c.min)*60 + high(c.sec), true
+	}
+	return 0, false
+}
+
+// dates is the day: bit n of dom and month stands for the number n; week[w] has the days of a month that begins on
+// weekday w, from the day-of-week field.
+type dates struct {
+	dom, month uint64
+	week       [7]uint64
+	and        bool // both day fields must match
+}
+
+func newDates(dom, month, dow uint64, and bool) dates {
+	d := dates{dom: dom, month: month, and: and}
+	for w := range d.week {
+		for n := 1; n <= 31; n++ {
+			d.week[w] |= dow >> ((w + n - 1) % 7) & 1 << n
+		}
+	}
+	return d
+}
+
+// in returns the matching days of one month as bits.
+func (d *dates) in(y int64, m int) uint64 {
+	if d.month>>m&1 == 0 {
+		return 0
+	}
+	days := d.week[weekday(y, m)]
+	if d.and {
+		days &= d.dom
+	} else {
+		days |= d.dom
+	}
+	return days & (2<<length(y, m) - 2)
+}
+
+// low and high are the positions of the lowest and the highest bit.
+func low(b uint64) int  { return bits.TrailingZeros64(b) }
+func high(b uint64) int { return bits.Len64(b) - 1 }
+
+// length returns the number of days of a month in the Gregorian calendar.
+func length(y int64, m int) int {
+	if m == 2 {
+		if y%4 == 0 && (y%100 != 0 || y%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 30 + (m+m>>3)&1
+}
+
+// civil returns the date of a day counted from the epoch. Years are reckoned from March, so the leap day comes last.
+func civil(d int64) (y int64, m, dom int) {
+	d += 719468
+	era := floor(d, 146097)
+	doe := d - era*146097
+	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100)
+	mp := (5*doy + 2) / 153
+	dom = int(doy - (153*mp+2)/5 + 1)
+	y, m = yoe+era*400, int(mp)+3
+	if m > 12 {
+		y, m = y+1, m-12
+	}
+	return y, m, dom
+}
+
+// weekday returns the weekday of a month's first day, Sunday being 0.
+func weekday(y int64, m int) int {
+	if m < 3 {
+		y, m = y-1, m+12
+	}
+	n := y + floor(y, 4) - floor(y, 100) + floor(y, 400) + int64(13*(m+1)/5)
+	return int((n%7 + 7) % 7) // Zeller's congruence; leaving out its day, 1, turns its Saturday = 0 into Sunday = 0
+}

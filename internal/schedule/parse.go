@@ -1,0 +1,211 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+const maxText = 512 // bytes; also keeps every later step short
+
+var descriptors = map[string]string{
+	"@hourly":   "0 * * * *",
+	"@daily":    "0 0 * * *",
+	"@midnight": "0 0 * * *",
+	"@weekly":   "0 0 * * 0",
+	"@monthly":  "0 0 1 * *",
+	"@yearly":   "0 0 1 1 *",
+	"@annually": "0 0 1 1 *",
+}
+
+// Parse reads cron text. An empty zone means UTC; the name is the job's, for H. An error says which part of the text is
+// refused, at which byte, and what is allowed.
+func Parse(text, zone, name string) (*Schedule, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("schedule: text has %d bytes, allowed are %d", len(text), maxText)
+	}
+	s, err := parse(text, zone, name, false)
+	if err == nil {
+		return s, nil
+	}
+	other := ""
+	if _, err := parse(text, zone, name, true); err == nil {
+		other = "; valid in the ncrontab dialect only: put the word ncrontab before it"
+		if h, _ := split(text); h.and {
+			other = "; valid in the cron dialect only: leave out the word ncrontab"
+		}
+	}
+	return nil, fmt.Errorf("schedule %.80q: %w%s", text, err, other)
+}
+
+// head is what stands before the fields.
+type head struct {
+	zone string
+	at   int // of the zone
+	has  bool
+	and  bool // the word ncrontab
+}
+
+// split takes the prefixes off; pos is where the fields begin.
+func split(text string) (h head, pos int) {
+	for {
+		pos += skip(text[pos:])
+		word, _, _ := strings.Cut(text[pos:], " ")
+		key, value, set := strings.Cut(word, "=")
+		switch {
+		case set && !h.has && (key == "TZ" || key == "CRON_TZ"):
+			h.has, h.zone, h.at = true, value, pos+len(key)+1
+		case !h.and && strings.EqualFold(word, "ncrontab"):
+			h.and = true
+		default:
+			return h, pos
+		}
+		pos += len(word)
+	}
+}
+
+func skip(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
+
+// parse reads text in its own dialect, or for the sake of a better error in the other one.
+func parse(text, zone, name string, swap bool) (*Schedule, error) {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' {
+			return nil, fmt.Errorf("byte %d: %#02x is not allowed, only printable ASCII and spaces", i, c)
+		}
+	}
+	h, pos := split(text)
+	h.and = h.and != swap
+	s, err := h.open(zone)
+	if err != nil {
+		return nil, err
+	}
+	rest := strings.TrimRight(text[pos:], " ")
+	switch {
+	case rest == "" && (h.has || h.and):
+		return nil, fmt.Errorf("byte %d: nothing after the prefix, want 5 fields, 6 with seconds first, or @daily and the like", len(text))
+	case rest == "":
+		return nil, errors.New("byte 0: no text, want 5 fields, 6 with seconds first, or @daily and the like")
+	case rest[0] != '@':
+		err = s.fields(rest, pos, name, h.and)
+	case h.and:
+		err = fmt.Errorf("byte %d: %s is not allowed in the ncrontab dialect, want 5 or 6 fields", pos, rest)
+	default:
+		err = s.descriptor(rest, pos, zone != "" || h.has)
+	}
+	return s, err
+}
+
+// open settles the zone between the argument and the prefix.
+func (h head) open(zone string) (*Schedule, error) {
+	if h.has && zone != "" && zone != h.zone {
+		return nil, fmt.Errorf("byte %d: zone %q in the text, but the job's zone is %q; want one of them", h.at, h.zone, zone)
+	}
+	where := "zone"
+	if h.has {
+		zone, where = h.zone, fmt.Sprintf("byte %d: zone", h.at)
+	} else if zone == "" {
+		zone = "UTC"
+	}
+	z, err := loadZone(zone)
+	if err != nil {
+		return nil, fmt.Errorf("%s %.70q %w", where, zone, err)
+	}
+	return &Schedule{zone: zone, spans: z}, nil
+}
+
+func (s *Schedule) descriptor(text string, pos int, zoned bool) error {
+	word, arg, _ := strings.Cut(text, " ")
+	if fields, ok := descriptors[word]; ok {
+		if arg != "" {
+			return fmt.Errorf("byte %d: %q after %s, want nothing", pos+len(word), arg, word)
+		}
+		return s.fields(fields, pos, "", false)
+	}
+	if word != "@every" {
+		return fmt.Errorf("byte %d: %s is unknown; want @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually or @every 5m", pos, word)
+	}
+	pos += len(word) + skip(text[len(word):])
+	arg = strings.TrimSpace(arg)
+	d, err := time.ParseDuration(arg)
+	if err != nil {
+		return fmt.Errorf("byte %d: %q is not a duration; want @every with one such as 90s, 5m or 1h30m", pos, arg)
+	}
+	if d < time.Second || d%time.Second != 0 {
+		return fmt.Errorf("byte %d: @every %s; want whole seconds, at least 1s", pos, arg)
+	}
+	s.every, s.canon = int64(d/time.Second), "@every "+d.String()
+	if zoned && s.zone != "UTC" {
+		s.static = append(s.static, "@every counts from 1970-01-01 00:00 UTC: the zone "+s.zone+" has no effect")
+	}
+	return nil
+}
+
+// fieldParser gives the bit sets of text that has been checked and resolved.
+var fieldParser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+const starBit = 1 << 63 // set by robfig/cron in a field that restricts nothing
+
+// fields reads 5 or 6 fields that begin at byte pos of the text.
+func (s *Schedule) fields(text string, pos int, name string, and bool) error {
+	words := strings.Fields(text)
+	if len(words) != 5 && len(words) != 6 {
+		return fmt.Errorf("byte %d: %d fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)", pos, len(words))
+	}
+	p := fieldReader{name: name, and: and}
+	canon := []string{"0"}
+	at, dom := 0, 0
+	for i, word := range words {
+		at += skip(text[at:])
+		k := &kinds[i+6-len(words)]
+		c, err := p.read(k, word)
+		if err != nil {
+			return fmt.Errorf("byte %d: %s field %q: %w", pos+at, k.name, word, err)
+		}
+		if k.name == "day-of-month" {
+			dom = pos + at
+		}
+		canon, at = append(canon, c), at+len(word)
+	}
+	canon = canon[len(canon)-6:]
+	parsed, err := fieldParser.Parse(strings.Join(canon, " "))
+	if err != nil {
+		return fmt.Errorf("byte %d: %w", pos, err)
+	}
+	s.set(parsed.(*cron.SpecSchedule), canon, and, p.free)
+	s.static = append(p.notes, s.notes(canon, and)...)
+	return s.fires(dom)
+}
+
+func (s *Schedule) set(spec *cron.SpecSchedule, canon []string, and, elapsed bool) {
+	s.clock = newClock(spec.Second&^starBit, spec.Minute&^starBit, spec.Hour&^starBit)
+	free := (spec.Dom|spec.Dow)&starBit != 0
+	s.dates = newDates(spec.Dom&^starBit, spec.Month&^starBit, spec.Dow&^starBit, and || free)
+	s.fixed = !elapsed
+	s.anyDom, s.anyDow = spec.Dom&starBit != 0, spec.Dow&starBit != 0
+	if canon[0] == "0" {
+		canon = canon[1:]
+	}
+	s.canon = strings.Join(canon, " ")
+	if and {
+		s.canon = "ncrontab " + s.canon
+	}
+}
+
+// fires refuses fields without a tick: by the calendar, or because all their readings are in gaps. It begins at a fixed
+// year and asks no clock: an accepted text stays accepted.
+func (s *Schedule) fires(dom int) error {
+	for y := int64(2000); y < 2400; y++ { // the calendar repeats
+		for m := 1; m <= 12; m++ {
+			if s.dates.in(y, m) != 0 {
+				if s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+					return fmt.Errorf("never fires: from 2026 on, clocks in %s skip all of its times", s.zone)
+				}
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("byte %d: never fires: day-of-month names no day that the month field's months have", dom)
+}

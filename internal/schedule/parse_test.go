@@ -1,0 +1,256 @@
+package schedule_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/soloist-go/soloist/internal/schedule"
+)
+
+func TestRefused(t *testing.T) {
+	const first = "byte 0: "
+	for _, test := range []struct{ text, zone, want string }{
+		{"", "", first + "no text"},
+		{"   ", "", first + "no text"},
+		{"TZ=UTC", "", "byte 6: nothing after the prefix"},
+		{"TZ=0", "", "byte 3: zone \"0\" is unknown"},
+		{"TZ=", "", "byte 3: zone \"\" is empty"},
+		{"CRON_TZ= 0 0 * * *", "", "byte 8: zone \"\" is empty"},
+		{"TZ=UTC   ", "", "nothing after the prefix"},
+		{"ncrontab", "", "nothing after the prefix"},
+		{"TZ=UTC TZ=UTC 0 0 * * *", "", "byte 7: second field \"TZ=UTC\""},
+		{"TZ=Europe/Berlin 0 0 * * *", "Europe/Paris", "byte 3: zone \"Europe/Berlin\" in the text, but the job's zone is \"Europe/Paris\""},
+		{"0 0 * * *", "Local", "zone \"Local\" differs between machines"},
+		{"TZ=Local 0 0 * * *", "", "zone \"Local\" differs between machines"},
+		{"0 0 * * *", "localtime", "differs between machines"},
+		{"0 0 * * *", "right/Europe/Berlin", "not known everywhere"},
+		{"0 0 * * *", "Mars/Olympus", "zone \"Mars/Olympus\" is unknown"},
+		{"0 0 * * *", "America", "is unknown"},
+		{"0 0 * * *", "../etc/passwd", "not an IANA name"},
+		{"0 0 * * *", "/etc/localtime", "is unknown"},
+		{"0 0 * * *", " UTC", "not an IANA name"},
+		{"0 0 * * *", "Europe/\x00", "not an IANA name"},
+		{"0 0 * * *", strings.Repeat("x", 5000), "not an IANA name"},
+		{strings.Repeat("* ", 5000), "", "text has 10000 bytes, allowed are 512"},
+		{"\x000 0 * * *", "", "byte 0: 0x00 is not allowed"},
+		{"0 0 * *\t*", "", "byte 7: 0x09 is not allowed"},
+		{"0 0 * * *\n", "", "byte 9: 0x0a is not allowed"},
+		{"0 0 * * é", "", "byte 8: 0xc3 is not allowed"},
+		{"0 0 * * \x7f", "", "byte 8: 0x7f is not allowed"},
+		{"0 0 * *", "", first + "4 fields, want 5"},
+		{"0 0 0 0 * * 2026", "", "7 fields, want 5"},
+		{"*/0 * * * *", "", first + "minute field \"*/0\": step \"0\", want 1-59"},
+		{"*/60 * * * *", "", "minute field \"*/60\": step \"60\", want 1-59"},
+		{"*/60 * * * * *", "", "second field \"*/60\": step \"60\", want 1-59"},
+		{"0 */24 * * *", "", "byte 2: hour field \"*/24\": step \"24\", want 1-23"},
+		{"0 0 */31 * *", "", "want 1-30"},
+		{"0 0 1 */12 *", "", "want 1-11"},
+		{"0 0 * * */7", "", "want 1-6"},
+		{"*/ * * * *", "", "step \"\", want 1-59"},
+		{"*/-5 * * * *", "", "step \"-5\""},
+		{"*/5/5 * * * *", "", "step \"5/5\""},
+		{"*/99999999999999999999 * * * *", "", "step \"99999999999999999999\""},
+		{"60 * * * *", "", "minute field \"60\": 60 is out of range, want 0-59"},
+		{"-1 * * * *", "", "\"\" is not a value"},
+		{"+1 * * * *", "", "\"+1\" is not a value"},
+		{"1.5 * * * *", "", "\"1.5\" is not a value"},
+		{"0 24 * * *", "", "hour field \"24\": 24 is out of range, want 0-23"},
+		{"0 0 0 * *", "", "day-of-month field \"0\": 0 is out of range, want 1-31"},
+		{"0 0 1 13 *", "", "byte 6: month field \"13\": 13 is out of range, want 1-12 or jan-dec"},
+		{"0 0 * * 8", "", "day-of-week field \"8\": 8 is out of range, want 0-7 or sun-sat"},
+		{"0 0 * * L", "", "\"L\" is not a value, want 0-7"},
+		{"0 0 15W * *", "", "\"15W\" is not a value, want 1-31"},
+		{"0 0 * * 5#2", "", "\"5#2\" is not a value"},
+		{"5-1 * * * *", "", "range 5-1 ends before it begins"},
+		{"0 0 * * fri-mon", "", "range fri-mon ends before it begins"},
+		{"0 0 * * sat-sun", "", "Sunday at the end of a range is 7"},
+		{"1-2-3 * * * *", "", "\"2-3\" is not a value"},
+		{"*-5 * * * *", "", "\"*\" is not a value"},
+		{"1,,2 * * * *", "", "an item is empty"},
+		{", * * * *", "", "an item is empty"},
+		{"/5 * * * *", "", "an item is empty"},
+		{"? * * * *", "", "? stands for * only in a day field"},
+		{"H(1 * * * *", "", "want H, H(a-b), H/n or H(a-b)/n"},
+		{"H() * * * *", "", "want H, H(a-b)"},
+		{"HH * * * *", "", "want H, H(a-b)"},
+		{"H(9-1) * * * *", "", "range 9-1 ends before it begins"},
+		{"H(0-60) * * * *", "", "60 is out of range"},
+		{"H/0 * * * *", "", "step \"0\""},
+		{"0 0 30 2 *", "", "byte 4: never fires"},
+		{"0 0 0 30 2 *", "", "byte 6: never fires"},
+		{"0 0 31 4,6,9,11 *", "", "never fires"},
+		{"ncrontab 0 0 30 2 5", "", "byte 13: never fires"},
+		{"ncrontab */30 2 8-14 3 0", "America/New_York", "never fires: from 2026 on, clocks in America/New_York skip"},
+		{"@", "", "byte 0: @ is unknown; want @hourly"},
+		{"@reboot", "", "@reboot is unknown; want @hourly"},
+		{"@daily 5", "", "byte 6: \"5\" after @daily"},
+		{"@every", "", "\"\" is not a duration"},
+		{"@every 5 minutes", "", "byte 7: \"5 minutes\" is not a duration"},
+		{"@every -5s", "", "byte 7: @every -5s; want whole seconds, at least 1s"},
+		{"@every 0", "", "want whole seconds, at least 1s"},
+		{"@every 300ms", "", "want whole seconds, at least 1s"},
+		{"@every 1.5s", "", "want whole seconds, at least 1s"},
+		{"@every 9999999h", "", "is not a duration"},
+	} {
+		s, err := schedule.Parse(test.text, test.zone, "job")
+		if err == nil {
+			t.Errorf("Parse(%.40q, %.40q) = %v, want an error", test.text, test.zone, s)
+			continue
+		}
+		if got := err.Error(); !strings.Contains(got, test.want) || !strings.HasPrefix(got, "schedule") || len(got) > 1000 {
+			t.Errorf("Parse(%.40q, %.40q):\n got %s\nwant %s", test.text, test.zone, got, test.want)
+		}
+	}
+}
+
+// TestOneDialect has texts that one dialect accepts: the error names it.
+func TestOneDialect(t *testing.T) {
+	const cron, ncrontab = "valid in the cron dialect only", "valid in the ncrontab dialect only"
+	for _, test := range []struct{ text, want string }{
+		{"0 0 * * friday", ncrontab},
+		{"0 0 1 M *", ncrontab},
+		{"0 0 * * fri-mon", ncrontab},
+		{"5-1 * * * *", ncrontab},
+		{"ncrontab 0 0 * * 7", cron},
+		{"ncrontab 0 0 ? * *", cron},
+		{"ncrontab @daily", cron},
+		{"ncrontab @every 5m", cron},
+		{"ncrontab 0 0 30 2 5", cron},
+	} {
+		_, err := schedule.Parse(test.text, "", "job")
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
+		}
+	}
+	if _, err := schedule.Parse("*/60 * * * *", "", "job"); strings.Contains(err.Error(), "dialect only") {
+		t.Errorf("valid in neither: got %v", err)
+	}
+}
+
+func TestStringAndWords(t *testing.T) {
+	for _, test := range []struct{ text, zone, canon, words string }{
+		{"30 2 * * *", "Europe/Berlin", "CRON_TZ=Europe/Berlin 30 2 * * *", "at 02:30 every day, Europe/Berlin"},
+		{"  30  2 * * ?  ", "", "CRON_TZ=UTC 30 2 * * *", "at 02:30 every day, UTC"},
+		{"TZ=Asia/Tokyo 0 30 2 * * *", "", "CRON_TZ=Asia/Tokyo 30 2 * * *", "at 02:30 every day, Asia/Tokyo"},
+		{"TZ=Asia/Tokyo 30 2 * * *", "Asia/Tokyo", "CRON_TZ=Asia/Tokyo 30 2 * * *", "at 02:30 every day, Asia/Tokyo"},
+		{"5 30 2 * * *", "", "CRON_TZ=UTC 5 30 2 * * *", "at 02:30:05 every day, UTC"},
+		{"* * * * *", "", "CRON_TZ=UTC * * * * *", "every minute, UTC"},
+		{"*/1 * * * *", "", "CRON_TZ=UTC * * * * *", "every minute, UTC"},
+		{"*/15 * * * *", "", "CRON_TZ=UTC */15 * * * *", "every 15 minutes, UTC"},
+		{"5/15 * * * *", "", "CRON_TZ=UTC 5-59/15 * * * *", "at minutes 5, 20, 35 and 50 of every hour, UTC"},
+		{"*/10 * * * * *", "", "CRON_TZ=UTC */10 * * * * *", "every 10 seconds, UTC"},
+		{"*/10 5 * * * *", "", "CRON_TZ=UTC */10 5 * * * *", "every 10 seconds of minute 5 of every hour, UTC"},
+		{"5 30 */2 * * *", "", "CRON_TZ=UTC 5 30 */2 * * *", "at second 5 of minute 30 of every 2nd hour, UTC"},
+		{"*/20 */3 * * *", "", "CRON_TZ=UTC */20 */3 * * *", "every 20 minutes of every 3rd hour, UTC"},
+		{"0 */2 * * *", "", "CRON_TZ=UTC 0 */2 * * *", "every 2 hours, UTC"},
+		{"@hourly", "", "CRON_TZ=UTC 0 * * * *", "every hour, UTC"},
+		{"@daily", "", "CRON_TZ=UTC 0 0 * * *", "at 00:00 every day, UTC"},
+		{"@midnight", "", "CRON_TZ=UTC 0 0 * * *", "at 00:00 every day, UTC"},
+		{"@weekly", "", "CRON_TZ=UTC 0 0 * * 0", "at 00:00 on Sunday, UTC"},
+		{"@monthly", "", "CRON_TZ=UTC 0 0 1 * *", "at 00:00 on day 1 of the month, UTC"},
+		{"@yearly", "", "CRON_TZ=UTC 0 0 1 1 *", "at 00:00 on day 1 of the month in January, UTC"},
+		{"@annually", "", "CRON_TZ=UTC 0 0 1 1 *", "at 00:00 on day 1 of the month in January, UTC"},
+		{"0 9-17 * * mon-FRI", "", "CRON_TZ=UTC 0 9-17 * * 1-5", "at minute 0 of hours 9 to 17 on Monday to Friday, UTC"},
+		{"0 13,1 * * 5-7", "", "CRON_TZ=UTC 0 1,13 * * 0,5-6", "at 01:00 and 13:00 on Friday to Sunday, UTC"},
+		{"0 0 * * 7", "", "CRON_TZ=UTC 0 0 * * 0", "at 00:00 on Sunday, UTC"},
+		{"0 0 * * 1-7/2", "", "CRON_TZ=UTC 0 0 * * 0-1,3,5", "at 00:00 on Monday, Wednesday, Friday and Sunday, UTC"},
+		{"0 0 */2 jan,feb,mar *", "", "CRON_TZ=UTC 0 0 */2 1-3 *",
+			"at 00:00 on days 1, 3, 5 ... 31 of the month in January to March, UTC"},
+		{"0 0 13 * 5", "", "CRON_TZ=UTC 0 0 13 * 5", "at 00:00 on day 13 of the month or on Friday, UTC"},
+		{"NCRONTAB 0 0 0 13 * Fri", "", "CRON_TZ=UTC ncrontab 0 0 13 * 5", "at 00:00 on day 13 of the month if it is Friday, UTC"},
+		{"ncrontab TZ=UTC 0 0 * Ju M-T", "", "CRON_TZ=UTC ncrontab 0 0 * 6 1-2", "at 00:00 on Monday and Tuesday in June, UTC"},
+		{"ncrontab 0 0 * * 5-1", "", "CRON_TZ=UTC ncrontab 0 0 * * 1-5", "at 00:00 on Monday to Friday, UTC"},
+		{"@every 90m", "Asia/Tokyo", "@every 1h30m0s", "every 90 minutes, counted from 1970-01-01 00:00 UTC"},
+		{"@every  24h", "", "@every 24h0m0s", "every day, counted from 1970-01-01 00:00 UTC"},
+		{"@every 3601s", "", "@every 1h0m1s", "every 1h0m1s, counted from 1970-01-01 00:00 UTC"},
+	} {
+		s := parse(t, test.text, test.zone)
+		if got := s.String(); got != test.canon {
+			t.Errorf("%q: String() = %q, want %q", test.text, got, test.canon)
+		}
+		if got := s.Words(); got != test.words {
+			t.Errorf("%q: Words() = %q, want %q", test.text, got, test.words)
+		}
+		if again := parse(t, s.String(), ""); again.String() != s.String() || again.Words() != s.Words() {
+			t.Errorf("%q: parsed again: %s, %s", test.text, again, again.Words())
+		}
+	}
+}
+
+// TestHash pins the numbers: they may not change from one release to the next.
+func TestHash(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"nightly", "H H * * *", "CRON_TZ=UTC 2 20 * * *"},
+		{"nightly", "H H(1-4) * * *", "CRON_TZ=UTC 2 1 * * *"},
+		{"nightly", "H/15 * * * *", "CRON_TZ=UTC 2-59/15 * * * *"},
+		{"hourly", "H/15 * * * *", "CRON_TZ=UTC 5-59/15 * * * *"}, // 20 within the hour, so 5 within 15
+		{"nightly", "H(30-59)/10 * * * *", "CRON_TZ=UTC 32-59/10 * * * *"},
+		{"nightly", "H H H H H H", "CRON_TZ=UTC 10 2 20 26 9 1"},
+		{"hourly", "H H * * *", "CRON_TZ=UTC 20 14 * * *"},
+	} {
+		s, err := schedule.Parse(test.text, "", test.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.String(); got != test.want {
+			t.Errorf("%s %q: got %s, want %s", test.name, test.text, got, test.want)
+		}
+	}
+	seen := map[string]int{}
+	for i := range 6000 {
+		s, err := schedule.Parse("H 0 H * *", "", fmt.Sprintf("job-%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen["minute "+strings.Fields(s.String())[1]]++
+		seen["day "+strings.Fields(s.String())[3]]++
+	}
+	if len(seen) != 60+28 {
+		t.Errorf("6000 names give %d minutes and days, want 60 and 28", len(seen))
+	}
+	for value, n := range seen {
+		if n < 50 || n > 300 {
+			t.Errorf("%s: %d of 6000 names", value, n)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, test := range []struct{ text, zone, want string }{
+		{"30 2 * * *", "", ""},
+		{"*/15 * * * *", "Europe/Berlin", ""},
+		{"0 12 * * *", "Europe/Berlin", ""},
+		{"0 0 28 * *", "", ""},
+		{"@every 5m", "", ""},
+		{"30 2 * * *", "Europe/Berlin", "02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29" +
+			" | 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"},
+		{"*/30 2 * * *", "Europe/Berlin", "02:00 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: no run for it" +
+			" | 02:00 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs both times"},
+		{"0 0 * * *", "America/Santiago", "00:00 on 2026-09-06 does not exist in America/Santiago, where clocks go forward: it runs at 01:00 on 2026-09-06"},
+		{"0 0 13 * 5", "", "both day-of-month and day-of-week are set: either will do, in ncrontab both must match"},
+		{"ncrontab 0 0 13 * 5", "", "both day-of-month and day-of-week are set: both must match, in cron either would do"},
+		{"0 0 */2 * 5", "", "day-of-month field: */2 is uneven: it begins again at 1, the last before is 31" +
+			" | both day-of-month and day-of-week are set: either will do, though Vixie cron wants both where one begins with *"},
+		{"*/35 * * * *", "", "minute field: */35 is uneven: it begins again at 0, the last before is 35"},
+		{"0 */5 * * *", "", "hour field: */5 is uneven: it begins again at 0, the last before is 20"},
+		{"50/15 * * * *", "", "minute field: the step in 50/15 is longer than its range: 50 alone matches"},
+		{"* 2 * * *", "", "* in the minute field: 60 runs in each hour that matches"},
+		{"* 0 * * * *", "", "* in the second field: 60 runs in each minute that matches"},
+		{"0 0 29 2 *", "", "29 February: it runs in leap years only"},
+		{"0 0 29 * *", "", "day 29 occurs in February in leap years only: no run for it in other years"},
+		{"0 0 30 * *", "", "day 30 does not occur in February: no run for it there"},
+		{"0 0 1,31 * *", "", "day 31 does not occur in February, April, June, September and November: no run for it there"},
+		{"0 0 31 1 *", "", ""},
+		{"ncrontab 0 0 * * fri-mon", "", "day-of-week field: the ncrontab dialect reads fri-mon as 1-5, not around the end"},
+		{"@every 5m", "Europe/Berlin", "@every counts from 1970-01-01 00:00 UTC: the zone Europe/Berlin has no effect"},
+	} {
+		got := strings.Join(parse(t, test.text, test.zone).WarningsAt(utc(t, "2026-01-01 00:00:00")), " | ")
+		if got != test.want {
+			t.Errorf("%q %s:\n got %s\nwant %s", test.text, test.zone, got, test.want)
+		}
+	}
+	if got := parse(t, "30 2 * * *", "Europe/Berlin").Warnings(); len(got) != 2 {
+		t.Errorf("Warnings() = %q, want a gap and a fold", got)
+	}
+}

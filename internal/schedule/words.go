@@ -1,0 +1,186 @@
+package schedule
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Words explains the schedule in English, as in "at 02:30 every day, Europe/Berlin".
+func (s *Schedule) Words() string {
+	if s.every > 0 {
+		return interval(s.every) + ", counted from 1970-01-01 00:00 UTC"
+	}
+	text := s.clock.words()
+	if days := s.dates.words(s.anyDom, s.anyDow); days != "" {
+		text += " " + days
+	} else if !strings.Contains(text, "every") {
+		text += " every day"
+	}
+	return text + ", " + s.zone
+}
+
+// interval names seconds by one unit if it can, else as package time writes them.
+func interval(n int64) string {
+	for _, u := range []struct {
+		n    int64
+		name string
+	}{{day, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}} {
+		switch {
+		case n == u.n:
+			return "every " + u.name
+		case n%u.n == 0 && (u.n > 1 || n < 120):
+			return fmt.Sprintf("every %d %ss", n/u.n, u.name)
+		}
+	}
+	return "every " + (time.Duration(n) * time.Second).String()
+}
+
+// words names a few times one by one, and else goes from the finest unit to the hour.
+func (c *clock) words() string {
+	if bits.OnesCount64(c.sec)*bits.OnesCount64(c.min)*bits.OnesCount64(c.hour) <= 4 {
+		return "at " + join(c.times())
+	}
+	units := []unit{newUnit(c.sec, 60, "second"), newUnit(c.min, 60, "minute"), newUnit(c.hour, 24, "hour")}
+	if c.sec == 1 {
+		units = units[1:]
+		if c.min == 1 && units[1].step > 0 {
+			units = units[1:]
+		}
+	}
+	text := "at " + units[0].plain
+	if units[0].step > 0 {
+		text = "every " + units[0].plain
+	}
+	for i, u := range units[1:] {
+		switch {
+		case u.step == 1 && units[i].step > 0: // every minute of every hour
+		case u.step == 1:
+			text += " of every " + u.plain
+		case u.step > 1:
+			text += " of every " + ordinal(u.step) + " " + u.name
+		default:
+			text += " of " + u.plain
+		}
+	}
+	return text
+}
+
+// unit is one clock field in words; its step is above 0 if the field matches evenly all through.
+type unit struct {
+	name, plain string
+	step        int
+}
+
+func newUnit(set uint64, n int, name string) unit {
+	count := bits.OnesCount64(set)
+	switch {
+	case count == n:
+		return unit{name, name, 1}
+	case count == 1:
+		return unit{name, name + " " + strconv.Itoa(low(set)), 0}
+	}
+	if step := n / count; n%count == 0 && set&1 == 1 {
+		even := true
+		for i := range n {
+			even = even && set>>i&1 == 1 == (i%step == 0)
+		}
+		if even {
+			return unit{name, fmt.Sprintf("%d %ss", step, name), step}
+		}
+	}
+	return unit{name, name + "s " + values(set, strconv.Itoa), 0}
+}
+
+// times lists a handful of times of day.
+func (c *clock) times() []string {
+	layout := "15:04"
+	if c.sec != 1 {
+		layout = "15:04:05"
+	}
+	var list []string
+	for sod, ok := c.next(0); ok; sod, ok = c.next(sod + 1) {
+		list = append(list, wall(int64(sod), layout))
+	}
+	return list
+}
+
+func (d *dates) words(anyDom, anyDow bool) string {
+	var parts []string
+	if !anyDom {
+		name := "day "
+		if bits.OnesCount64(d.dom) > 1 {
+			name = "days "
+		}
+		parts = append(parts, "on "+name+values(d.dom, strconv.Itoa)+" of the month")
+	}
+	if !anyDow {
+		// week[0] begins on a Sunday: bits 2 to 8 are Monday to Sunday.
+		names := values(d.week[0]>>2&0x7f, func(n int) string { return title(kinds[5].names[(n+1)%7]) })
+		switch {
+		case anyDom:
+			parts = append(parts, "on "+names)
+		case d.and:
+			parts = append(parts, "if it is "+names)
+		default:
+			parts = append(parts, "or on "+names)
+		}
+	}
+	if d.month != 1<<13-2 {
+		parts = append(parts, "in "+values(d.month, func(n int) string { return title(kinds[4].names[n-1]) }))
+	}
+	return strings.Join(parts, " ")
+}
+
+// values lists a set: runs of three and more as "1 to 7", long progressions as "1, 3, 5 ... 31".
+func values(set uint64, name func(int) string) string {
+	var all []int
+	for rest := set; rest != 0; rest &= rest - 1 {
+		all = append(all, low(rest))
+	}
+	if n := len(all); n >= 5 && all[1]-all[0] > 1 && even(all) {
+		return fmt.Sprintf("%s, %s, %s ... %s", name(all[0]), name(all[1]), name(all[2]), name(all[n-1]))
+	}
+	var list []string
+	for i, j := 0, 0; i < len(all); i = j + 1 {
+		for j = i; j+1 < len(all) && all[j+1] == all[j]+1; j++ {
+		}
+		if j < i+2 {
+			j = i
+			list = append(list, name(all[i]))
+		} else {
+			list = append(list, name(all[i])+" to "+name(all[j]))
+		}
+	}
+	return join(list)
+}
+
+func even(all []int) bool {
+	for i := 2; i < len(all); i++ {
+		if all[i]-all[i-1] != all[1]-all[0] {
+			return false
+		}
+	}
+	return true
+}
+
+func ordinal(n int) string {
+	switch n {
+	case 2:
+		return "2nd"
+	case 3:
+		return "3rd"
+	}
+	return strconv.Itoa(n) + "th" // the other steps are at most 30
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func join(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}

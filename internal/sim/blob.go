@@ -1,0 +1,303 @@
+// Package sim holds what a cluster is simulated with.
+//
+// [Blob] is the Azure Blob service in memory, as documented: the part of its
+// REST interface that a lease on a blob needs. The real client library runs
+// over it, in real or in virtual time.
+package sim
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Blob is a Blob service of one account in memory. It is an
+// [http.RoundTripper]; faults are put around it by whoever needs them.
+//
+// It follows the tables of the Lease Blob operation
+// (https://learn.microsoft.com/rest/api/storageservices/lease-blob) and the
+// list of Blob service error codes
+// (https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes).
+// Authorization is not looked at. A request that it does not model is refused,
+// never guessed.
+type Blob struct {
+	Now func() time.Time // the service's clock; nil: time.Now
+
+	mu         sync.Mutex
+	containers map[string]*container
+	log        []Op
+	etags      int
+}
+
+// An Op is one request, in the order in which the service applied them.
+type Op struct {
+	Time   time.Time
+	Op     string // "put", "get", "head", "metadata", "delete", "acquire", "renew", "change", "release", "break", "create container", "delete container", "unknown"
+	Blob   string // container/blob
+	Lease  string // the lease id in the request; of acquire the proposed one
+	ETag   string // of the blob afterwards
+	Status int
+	Code   string // the service's error code; empty on success
+}
+
+type container struct {
+	blobs map[string]*object
+	gone  time.Time // deleted then
+}
+
+type object struct {
+	etag              string
+	created, modified time.Time
+	meta              map[string]string
+	body              []byte
+	lease             lease
+}
+
+// A request is an HTTP request as the service sees it.
+type request struct {
+	op              string
+	now             time.Time
+	header          http.Header
+	container, blob string
+	body            []byte
+}
+
+// deletion is how long the name of a deleted container is refused
+// (https://learn.microsoft.com/rest/api/storageservices/delete-container).
+const deletion = 30 * time.Second
+
+// Do makes it a transport of the client library.
+func (b *Blob) Do(r *http.Request) (*http.Response, error) { return b.RoundTrip(r) }
+
+// RoundTrip applies one request, unless its context has ended.
+func (b *Blob) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	req, err := parse(r)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	req.now = time.Now()
+	if b.Now != nil {
+		req.now = b.Now()
+	}
+	a := b.apply(req)
+	b.log = append(b.log, Op{
+		Time: req.now, Op: req.op, Blob: req.container + "/" + req.blob,
+		Lease: req.leaseID(), ETag: a.header.Get("ETag"), Status: a.status, Code: a.code,
+	})
+	return a.response(r, req.now, len(b.log)), nil
+}
+
+// Log returns a copy of all operations so far.
+func (b *Blob) Log() []Op {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]Op(nil), b.log...)
+}
+
+// parse reads a request. The client library sets some header names in lower
+// case, which a wire would not show.
+func parse(r *http.Request) (*request, error) {
+	req := &request{header: http.Header{}}
+	for name, values := range r.Header {
+		for _, v := range values {
+			req.header.Add(name, v)
+		}
+	}
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	if !strings.Contains(r.URL.Host, ".blob.") { // the account is in the path, as with Azurite
+		_, path, _ = strings.Cut(path, "/")
+	}
+	req.container, req.blob, _ = strings.Cut(path, "/")
+	req.op = operation(r, req)
+	if r.Body == nil {
+		return req, nil
+	}
+	defer r.Body.Close()
+	var err error
+	req.body, err = io.ReadAll(r.Body)
+	return req, err
+}
+
+// operation names what the request asks for.
+func operation(r *http.Request, req *request) string {
+	q := r.URL.Query()
+	restype, comp := q.Get("restype"), q.Get("comp")
+	if req.blob == "" {
+		return map[string]string{
+			"PUT container":    "create container",
+			"DELETE container": "delete container",
+		}[r.Method+" "+restype+comp]
+	}
+	switch r.Method + " " + restype + comp {
+	case "PUT ":
+		return "put"
+	case "GET ":
+		return "get"
+	case "HEAD ":
+		return "head"
+	case "DELETE ":
+		return "delete"
+	case "PUT metadata":
+		return "metadata"
+	case "PUT lease":
+		return strings.ToLower(req.header.Get("x-ms-lease-action"))
+	}
+	return ""
+}
+
+// unmodelled are headers that would change what a request means.
+var unmodelled = []string{"If-Modified-Since", "If-Unmodified-Since", "Range", "x-ms-range", "x-ms-if-tags", "x-ms-copy-source"}
+
+func (b *Blob) apply(r *request) answer {
+	for _, name := range unmodelled {
+		if r.header.Get(name) != "" {
+			return refuse("UnsupportedHeader")
+		}
+	}
+	switch r.op {
+	case "create container":
+		return b.createContainer(r)
+	case "delete container":
+		return b.deleteContainer(r)
+	case "put", "get", "head", "delete", "metadata":
+		return b.onBlob(r)
+	case "acquire", "renew", "change", "release", "break":
+		return b.onLease(r)
+	}
+	r.op = "unknown"
+	return refuse("NotImplemented")
+}
+
+func (b *Blob) createContainer(r *request) answer {
+	if c := b.containers[r.container]; c != nil && c.gone.IsZero() {
+		return refuse("ContainerAlreadyExists")
+	} else if c != nil && r.now.Before(c.gone.Add(deletion)) {
+		return refuse("ContainerBeingDeleted")
+	}
+	if b.containers == nil {
+		b.containers = map[string]*container{}
+	}
+	b.containers[r.container] = &container{blobs: map[string]*object{}}
+	return accept(http.StatusCreated)
+}
+
+// deleteContainer succeeds whatever leases its blobs are under.
+func (b *Blob) deleteContainer(r *request) answer {
+	c := b.containers[r.container]
+	if c == nil || !c.gone.IsZero() {
+		return refuse("ContainerNotFound")
+	}
+	c.gone = r.now
+	return accept(http.StatusAccepted)
+}
+
+// find returns the container and, when there is one, the blob of a request.
+func (b *Blob) find(r *request) (*container, *object) {
+	c := b.containers[r.container]
+	if c == nil || !c.gone.IsZero() {
+		return nil, nil
+	}
+	o := c.blobs[r.blob]
+	if o != nil {
+		o.lease.settle(r.now)
+	}
+	return c, o
+}
+
+// onBlob does what the state of a lease allows or forbids. The lease is judged
+// before the conditions: an If-None-Match on a leased blob ends in
+// LeaseIdMissing (https://github.com/Azure/Azurite/issues/2637).
+func (b *Blob) onBlob(r *request) answer {
+	c, o := b.find(r)
+	switch {
+	case c == nil:
+		return refuse("ContainerNotFound")
+	case o == nil && r.op != "put":
+		return refuse("BlobNotFound")
+	}
+	write := r.op != "get" && r.op != "head"
+	var l lease
+	if o != nil {
+		l = o.lease
+	} else {
+		l.state = available
+	}
+	if id := r.leaseID(); id != "" && guid(id) == "" {
+		return refuse("InvalidHeaderValue")
+	} else if code := l.guard(guid(id), write); code != "" {
+		return refuse(code)
+	}
+	if code := r.conditions(o); code != "" {
+		return refuse(code)
+	}
+	switch r.op {
+	case "put":
+		return b.put(r, c, o)
+	case "metadata":
+		return b.setMetadata(r, o)
+	case "delete":
+		delete(c.blobs, r.blob)
+		return accept(http.StatusAccepted)
+	}
+	return read(r, o)
+}
+
+// put makes or replaces a blob, its metadata included.
+func (b *Blob) put(r *request, c *container, o *object) answer {
+	switch r.header.Get("x-ms-blob-type") {
+	case "":
+		return refuse("MissingRequiredHeader")
+	case "BlockBlob":
+	default:
+		return refuse("InvalidHeaderValue")
+	}
+	meta, code := r.metadata()
+	if code != "" {
+		return refuse(code)
+	}
+	if o == nil {
+		o = &object{created: r.now, lease: lease{state: available}}
+		c.blobs[r.blob] = o
+	}
+	o.meta, o.body = meta, r.body
+	b.touch(r, o)
+	return accept(http.StatusCreated).of(o)
+}
+
+func (b *Blob) setMetadata(r *request, o *object) answer {
+	meta, code := r.metadata()
+	if code != "" {
+		return refuse(code)
+	}
+	o.meta = meta
+	b.touch(r, o)
+	return accept(http.StatusOK).of(o)
+}
+
+// touch marks a blob as written.
+func (b *Blob) touch(r *request, o *object) {
+	b.etags++
+	o.etag = etag(b.etags)
+	o.modified = r.now
+	o.lease.written()
+}
+
+func read(r *request, o *object) answer {
+	a := accept(http.StatusOK).of(o)
+	a.body = o.body
+	a.header.Set("Content-Type", "application/octet-stream")
+	a.header.Set("x-ms-blob-type", "BlockBlob")
+	a.header.Set("x-ms-creation-time", o.created.UTC().Format(http.TimeFormat))
+	o.lease.describe(a.header)
+	for name, value := range o.meta {
+		a.header.Set("x-ms-meta-"+name, value)
+	}
+	return a
+}

@@ -1,0 +1,263 @@
+package sim_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+const (
+	idA = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+	idB = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb"
+	idC = "cccccccc-cccc-4ccc-8ccc-cccccccccccc"
+)
+
+// service is a Blob service with a clock that the test moves.
+type service struct {
+	*sim.Blob
+	t   *testing.T
+	now time.Time
+}
+
+func newService(t *testing.T) *service {
+	s := &service{t: t, now: time.Date(2026, 3, 29, 1, 0, 0, 400e6, time.UTC)}
+	s.Blob = &sim.Blob{Now: func() time.Time { return s.now }}
+	return s
+}
+
+// do sends a request; headers come as "name: value".
+func (s *service) do(method, path string, headers ...string) (code string, resp *http.Response) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, "https://sim.blob.core.windows.net/"+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header[name] = []string{value} // not canonical, as the client library sets them
+	}
+	resp, err = s.RoundTrip(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.Header.Get("x-ms-error-code"), resp
+}
+
+func (s *service) must(method, path string, headers ...string) *http.Response {
+	s.t.Helper()
+	code, resp := s.do(method, path, headers...)
+	if code != "" {
+		s.t.Fatalf("%s %s %q: %d %s", method, path, headers, resp.StatusCode, code)
+	}
+	return resp
+}
+
+func (s *service) lease(action string, headers ...string) (string, *http.Response) {
+	s.t.Helper()
+	return s.do("PUT", "box/app/job?comp=lease", append(headers, "x-ms-lease-action: "+action)...)
+}
+
+func (s *service) state() string {
+	s.t.Helper()
+	return s.must("HEAD", "box/app/job").Header.Get("x-ms-lease-state")
+}
+
+// withBlob makes the container and the blob.
+func withBlob(t *testing.T) *service {
+	s := newService(t)
+	s.must("PUT", "box?restype=container")
+	s.must("PUT", "box/app/job", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: one")
+	return s
+}
+
+// in brings the lease of A into a state.
+func in(t *testing.T, state string) *service {
+	s := withBlob(t)
+	take := func(span string) {
+		s.lease("acquire", "x-ms-lease-duration: "+span, "x-ms-proposed-lease-id: "+idA)
+	}
+	switch state {
+	case "leased":
+		take("60")
+	case "infinite":
+		take("-1")
+	case "breaking":
+		take("60")
+		s.lease("break", "x-ms-lease-break-period: 50")
+	case "broken":
+		take("60")
+		s.lease("break", "x-ms-lease-break-period: 0")
+	case "expired":
+		take("15")
+		s.now = s.now.Add(15 * time.Second)
+	}
+	want := state
+	if state == "infinite" {
+		want = "leased"
+	}
+	if got := s.state(); got != want {
+		t.Fatalf("state %s, want %s", got, want)
+	}
+	return s
+}
+
+func TestRequests(t *testing.T) {
+	tests := []struct {
+		name, method, path string
+		headers            []string
+		status             int
+		code               string
+	}{
+		{"read", "HEAD", "box/app/job", nil, 200, ""},
+		{"content", "GET", "box/app/job", nil, 200, ""},
+		{"unchanged", "HEAD", "box/app/job", []string{"If-None-Match: <etag>"}, 304, "ConditionNotMet"},
+		{"no blob", "HEAD", "box/app/none", nil, 404, "BlobNotFound"},
+		{"no container", "HEAD", "none/app/job", nil, 404, "ContainerNotFound"},
+		{"create in no container", "PUT", "none/app/job", []string{"x-ms-blob-type: BlockBlob"}, 404, "ContainerNotFound"},
+		{"container exists", "PUT", "box?restype=container", nil, 409, "ContainerAlreadyExists"},
+		{"create", "PUT", "box/app/new", []string{"x-ms-blob-type: BlockBlob", "If-None-Match: *"}, 201, ""},
+		{"exists", "PUT", "box/app/job", []string{"x-ms-blob-type: BlockBlob", "If-None-Match: *"}, 409, "BlobAlreadyExists"},
+		{"overwrite", "PUT", "box/app/job", []string{"x-ms-blob-type: BlockBlob"}, 201, ""},
+		{"without type", "PUT", "box/app/job", nil, 400, "MissingRequiredHeader"},
+		{"page blob", "PUT", "box/app/job", []string{"x-ms-blob-type: PageBlob"}, 400, "InvalidHeaderValue"},
+		{"metadata", "PUT", "box/app/job?comp=metadata", []string{"x-ms-meta-record: two", "If-Match: <etag>"}, 200, ""},
+		{"metadata of another etag", "PUT", "box/app/job?comp=metadata", []string{"If-Match: \"0x0\""}, 412, "ConditionNotMet"},
+		{"largest metadata", "PUT", "box/app/job?comp=metadata", []string{"x-ms-meta-record: " + strings.Repeat("x", 8<<10-6)}, 200, ""},
+		{"too much metadata", "PUT", "box/app/job?comp=metadata", []string{"x-ms-meta-record: " + strings.Repeat("x", 8<<10-5)}, 400, "MetadataTooLarge"},
+		{"metadata name", "PUT", "box/app/job?comp=metadata", []string{"x-ms-meta-a-b: x"}, 400, "InvalidMetadata"},
+		{"accent", "PUT", "box/app/job?comp=metadata", []string{"x-ms-meta-record: caf\u00e9"}, 403, "AuthenticationFailed"},
+		{"trailing space", "PUT", "box/app/job?comp=metadata", []string{"x-ms-meta-record: x "}, 403, "AuthenticationFailed"},
+		{"lease on another etag", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: 15", "If-Match: \"0x0\""}, 412, "ConditionNotMet"},
+		{"lease on this etag", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: 15", "If-Match: <etag>"}, 201, ""},
+		{"lease on no blob", "PUT", "box/app/none?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: 15"}, 404, "BlobNotFound"},
+		{"lease in no container", "PUT", "none/app/job?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: 15"}, 404, "ContainerNotFound"},
+		{"no action", "PUT", "box/app/job?comp=lease", nil, 501, "NotImplemented"},
+		{"no duration", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: acquire"}, 400, "MissingRequiredHeader"},
+		{"14 s", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: 14"}, 400, "InvalidHeaderValue"},
+		{"61 s", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: 61"}, 400, "InvalidHeaderValue"},
+		{"infinite", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: -1"}, 201, ""},
+		{"not a GUID", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: acquire", "x-ms-lease-duration: 15", "x-ms-proposed-lease-id: me"}, 400, "InvalidHeaderValue"},
+		{"renew without id", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: renew"}, 400, "MissingRequiredHeader"},
+		{"change without proposal", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: change", "x-ms-lease-id: " + idA}, 400, "MissingRequiredHeader"},
+		{"break after 61 s", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: break", "x-ms-lease-break-period: 61"}, 400, "InvalidHeaderValue"},
+		{"delete", "DELETE", "box/app/job", nil, 202, ""},
+		{"delete container", "DELETE", "box?restype=container", nil, 202, ""},
+		{"list", "GET", "box?restype=container&comp=list", nil, 501, "NotImplemented"},
+		{"tags", "PUT", "box/app/job?comp=tags", nil, 501, "NotImplemented"},
+		{"part", "GET", "box/app/job", []string{"Range: bytes=0-1"}, 400, "UnsupportedHeader"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := withBlob(t)
+			etag := s.must("HEAD", "box/app/job").Header.Get("ETag")
+			for i := range tt.headers {
+				tt.headers[i] = strings.ReplaceAll(tt.headers[i], "<etag>", etag)
+			}
+			code, resp := s.do(tt.method, tt.path, tt.headers...)
+			if resp.StatusCode != tt.status || code != tt.code {
+				t.Errorf("got %d %s, want %d %s", resp.StatusCode, code, tt.status, tt.code)
+			}
+			log := s.Log()
+			if last := log[len(log)-1]; last.Status != tt.status || last.Code != tt.code {
+				t.Errorf("log says %+v", last)
+			}
+		})
+	}
+}
+
+func TestAnswersTellDateETagAndRequest(t *testing.T) {
+	s := withBlob(t)
+	resp := s.must("GET", "box/app/job")
+	for name, want := range map[string]string{
+		"Date":              "Sun, 29 Mar 2026 01:00:00 GMT", // the clock says .4 s more
+		"X-Ms-Meta-Record":  "one",
+		"X-Ms-Lease-State":  "available",
+		"X-Ms-Lease-Status": "unlocked",
+	} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if resp.Header.Get("x-ms-request-id") == "" || resp.Header.Get("ETag") == "" {
+		t.Errorf("no request id or ETag: %v", resp.Header)
+	}
+}
+
+func TestErrorBody(t *testing.T) {
+	s := withBlob(t)
+	_, resp := s.do("GET", "box/app/none")
+	body, _ := io.ReadAll(resp.Body)
+	if !strings.Contains(string(body), "<Code>BlobNotFound</Code>") {
+		t.Errorf("GET: %s", body)
+	}
+	_, resp = s.do("HEAD", "box/app/none")
+	if body, _ = io.ReadAll(resp.Body); len(body) != 0 {
+		t.Errorf("HEAD has a body: %s", body)
+	}
+}
+
+func TestPutReplacesMetadata(t *testing.T) {
+	s := withBlob(t)
+	s.must("PUT", "box/app/job", "x-ms-blob-type: BlockBlob")
+	if got := s.must("HEAD", "box/app/job").Header.Get("x-ms-meta-record"); got != "" {
+		t.Errorf("metadata %q survived", got)
+	}
+}
+
+func TestOnlyWritesChangeTheETag(t *testing.T) {
+	s := withBlob(t)
+	etag := func() string { return s.must("HEAD", "box/app/job").Header.Get("ETag") }
+	first := etag()
+	s.lease("acquire", "x-ms-lease-duration: 15", "x-ms-proposed-lease-id: "+idA)
+	s.lease("renew", "x-ms-lease-id: "+idA)
+	if got := etag(); got != first {
+		t.Errorf("the lease changed it: %s, %s", first, got)
+	}
+	s.must("PUT", "box/app/job?comp=metadata", "x-ms-lease-id: "+idA)
+	if etag() == first {
+		t.Error("a write did not change it")
+	}
+}
+
+func TestADeletedContainerKeepsItsName(t *testing.T) {
+	s := withBlob(t)
+	s.must("DELETE", "box?restype=container")
+	if code, _ := s.do("HEAD", "box/app/job"); code != "ContainerNotFound" {
+		t.Errorf("read: %s", code)
+	}
+	s.now = s.now.Add(30*time.Second - 1)
+	if code, _ := s.do("PUT", "box?restype=container"); code != "ContainerBeingDeleted" {
+		t.Errorf("create before 30 s: %s", code)
+	}
+	s.now = s.now.Add(1)
+	if code, _ := s.do("PUT", "box?restype=container"); code != "" {
+		t.Errorf("create after 30 s: %s", code)
+	}
+	if code, _ := s.do("HEAD", "box/app/job"); code != "BlobNotFound" {
+		t.Errorf("its blobs came back: %s", code)
+	}
+}
+
+func TestAccountInThePath(t *testing.T) {
+	s := withBlob(t)
+	r, _ := http.NewRequest("HEAD", "http://127.0.0.1:10000/devstoreaccount1/box/app/job", nil)
+	if resp, err := s.Do(r); err != nil || resp.StatusCode != 200 {
+		t.Errorf("got %v, %v", resp, err)
+	}
+}
+
+func TestRefusalIsNotApplied(t *testing.T) {
+	s := withBlob(t)
+	r, _ := http.NewRequest("PUT", "https://sim.blob.core.windows.net/box/app/job", nil)
+	resp := sim.Refusal(r, s.now, 503, "ServerBusy")
+	if resp.StatusCode != 503 || resp.Header.Get("x-ms-error-code") != "ServerBusy" {
+		t.Errorf("got %v", resp)
+	}
+	if n := len(s.Log()); n != 2 {
+		t.Errorf("%d operations, want 2", n)
+	}
+}

@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// statuses are the error codes that the service answers here.
+var statuses = map[string]int{
+	"ConditionNotMet":                    http.StatusPreconditionFailed,
+	"NotModified":                        http.StatusNotModified, // travels as ConditionNotMet
+	"InvalidHeaderValue":                 http.StatusBadRequest,
+	"MissingRequiredHeader":              http.StatusBadRequest,
+	"InvalidMetadata":                    http.StatusBadRequest,
+	"EmptyMetadataKey":                   http.StatusBadRequest,
+	"MetadataTooLarge":                   http.StatusBadRequest,
+	"UnsupportedHeader":                  http.StatusBadRequest,
+	"AuthenticationFailed":               http.StatusForbidden,
+	"BlobNotFound":                       http.StatusNotFound,
+	"ContainerNotFound":                  http.StatusNotFound,
+	"BlobAlreadyExists":                  http.StatusConflict,
+	"ContainerAlreadyExists":             http.StatusConflict,
+	"ContainerBeingDeleted":              http.StatusConflict,
+	"LeaseAlreadyPresent":                http.StatusConflict,
+	"LeaseIdMismatchWithLeaseOperation":  http.StatusConflict,
+	"LeaseNotPresentWithLeaseOperation":  http.StatusConflict,
+	"LeaseIsBreakingAndCannotBeAcquired": http.StatusConflict,
+	"LeaseIsBreakingAndCannotBeChanged":  http.StatusConflict,
+	"LeaseIsBrokenAndCannotBeRenewed":    http.StatusConflict,
+	"LeaseIdMissing":                     http.StatusPreconditionFailed,
+	"LeaseIdMismatchWithBlobOperation":   http.StatusPreconditionFailed,
+	"LeaseNotPresentWithBlobOperation":   http.StatusPreconditionFailed,
+	"LeaseLost":                          http.StatusPreconditionFailed,
+	"NotImplemented":                     http.StatusNotImplemented,
+}
+
+type answer struct {
+	status int
+	code   string
+	header http.Header
+	body   []byte
+}
+
+func accept(status int) answer { return answer{status: status, header: http.Header{}} }
+
+func refuse(code string) answer {
+	a := answer{status: statuses[code], code: code, header: http.Header{}}
+	if code == "NotModified" {
+		a.code = "ConditionNotMet"
+	}
+	return a
+}
+
+// of adds what every answer about a blob tells.
+func (a answer) of(o *object) answer {
+	a.header.Set("ETag", o.etag)
+	a.header.Set("Last-Modified", o.modified.UTC().Format(http.TimeFormat))
+	return a
+}
+
+func (a answer) response(r *http.Request, now time.Time, n int) *http.Response {
+	h := a.header
+	h.Set("Date", now.UTC().Format(http.TimeFormat)) // HTTP dates have whole seconds
+	h.Set("Server", "soloist/sim")
+	h.Set("x-ms-request-id", invented(n))
+	h.Set("x-ms-version", r.Header.Get("x-ms-version"))
+	if a.code != "" {
+		h.Set("x-ms-error-code", a.code)
+		h.Set("Content-Type", "application/xml")
+		a.body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>The simulated service refused.\nRequestId:%s\nTime:%s</Message></Error>",
+			a.code, invented(n), now.UTC().Format(time.RFC3339Nano))
+	}
+	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	resp := &http.Response{
+		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, ContentLength: int64(len(a.body)), Request: r,
+		Body: io.NopCloser(bytes.NewReader(a.body)),
+	}
+	if r.Method == http.MethodHead || a.status == http.StatusNotModified {
+		resp.Body = http.NoBody
+	}
+	return resp
+}
+
+// Refusal is the answer of a service that refuses a request without having
+// applied it: for faults put around [Blob].
+func Refusal(r *http.Request, now time.Time, status int, code string) *http.Response {
+	a := refuse(code)
+	a.status = status
+	return a.response(r, now, 0)
+}
+
+// conditions evaluates If-Match and If-None-Match on a blob, nil when there is
+// none.
+func (r *request) conditions(o *object) string {
+	match, none := r.header.Get("If-Match"), r.header.Get("If-None-Match")
+	read := r.op == "get" || r.op == "head"
+	switch {
+	case match != "" && (o == nil || match != "*" && match != o.etag):
+		return "ConditionNotMet"
+	case none == "" || o == nil:
+		return ""
+	case none == "*" && r.op == "put":
+		return "BlobAlreadyExists"
+	case none == o.etag && read:
+		return "NotModified"
+	case none == o.etag || none == "*":
+		return "ConditionNotMet"
+	}
+	return ""
+}
+
+// maxMetadata limits names and values together
+// (https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata).
+const maxMetadata = 8 << 10
+
+// metadata reads the metadata of a request. A value that does not survive the
+// way through the headers as it is breaks the request's signature.
+func (r *request) metadata() (map[string]string, string) {
+	meta, size := map[string]string{}, 0
+	for header, values := range r.header {
+		name, ok := strings.CutPrefix(strings.ToLower(header), "x-ms-meta-")
+		if !ok {
+			continue
+		}
+		value := strings.Join(values, ",")
+		switch {
+		case name == "":
+			return nil, "EmptyMetadataKey"
+		case !identifier(name):
+			return nil, "InvalidMetadata"
+		case !plain(value):
+			return nil, "AuthenticationFailed"
+		}
+		meta[name] = value
+		size += len(name) + len(value)
+	}
+	if size > maxMetadata {
+		return nil, "MetadataTooLarge"
+	}
+	return meta, ""
+}
+
+func identifier(name string) bool {
+	for i, c := range name {
+		digit := c >= '0' && c <= '9'
+		if c != '_' && (c < 'a' || c > 'z') && (!digit || i == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func plain(value string) bool {
+	for _, c := range value {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return value == strings.TrimSpace(value)
+}
+
+func etag(n int) string { return fmt.Sprintf("\"0x8DE%012X\"", n) }
+
+func invented(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", n) }

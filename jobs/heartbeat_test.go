@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+func TestHeartbeat(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		job := heartbeat()
+		time.Sleep(90*time.Second + 300*time.Millisecond) // virtual
+
+		var out bytes.Buffer
+		run := &soloist.Run{
+			Job:  job.Name,
+			Tick: time.Date(2026, 11, 21, 2, 30, 10, 0, time.UTC),
+			Log:  slog.New(slog.NewTextHandler(&out, nil)),
+		}
+		if err := job.Do(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		got := out.String()
+		for _, want := range []string{
+			"msg=heartbeat", "run=heartbeat@2026-11-21T02:30:10Z", "host=" + host, "uptime=1m30s\n",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("got %q, want it to hold %q", got, want)
+			}
+		}
+		if n := strings.Count(got, "\n"); n != 1 {
+			t.Errorf("got %d lines, want 1", n)
+		}
+	})
+}
