@@ -72,6 +72,14 @@ var sentinels = []error{
 	fs.ErrExist, fs.ErrNotExist, fs.ErrPermission, context.Canceled, context.DeadlineExceeded,
 }
 
+// wantGone checks the answer to a call with an ETag on an entry that is not
+// there: which of the two is judged first is up to the store.
+func (c *check) wantGone(what string, err error) {
+	if !errors.Is(err, soloist.ErrChanged) {
+		c.want(what, err, fs.ErrNotExist)
+	}
+}
+
 // want checks an error: it has to be the wanted one, and no other that a caller
 // would tell apart from it.
 func (c *check) want(what string, got, want error) {
