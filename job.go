@@ -2,6 +2,7 @@ package soloist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,8 +33,17 @@ type Job struct {
 	// A panic counts as a failure.
 	Do func(ctx context.Context, run *Run) error
 
-	// Timeout ends the context of a run after so long. Zero: never.
+	// Timeout ends the context of a try after so long. Zero: never.
 	Timeout time.Duration
+
+	// Tries is how often a tick that fails is tried, by the replica that has
+	// claimed it and under the same lease. Zero: once.
+	Tries int
+
+	// Backoff is the pause before the second try. It doubles with each further
+	// one, up to five minutes, and is shortened at random by up to a half.
+	// Zero: 10 s.
+	Backoff time.Duration
 
 	// Window is how late a run may start. A tick that is older is recorded as
 	// missed. Zero: until the next tick is due.
@@ -44,6 +54,12 @@ type Job struct {
 
 	// Interrupted says what becomes of a tick whose runner died. Zero: Abandon.
 	Interrupted InterruptedPolicy
+
+	// Everywhere runs the job on each replica instead of one, as for a cache
+	// that each of them keeps. It needs no lease and leaves no record, so its
+	// ticks have no fate: one that comes due while it runs here, or while the
+	// replica is down, is not made up for.
+	Everywhere bool
 
 	// Paused has this replica skip the ticks that come due.
 	Paused bool
@@ -90,6 +106,7 @@ type Run struct {
 	Job     string       // the name of the job or singleton
 	Tick    time.Time    // the tick, UTC; zero for a singleton
 	Attempt int          // 1, and one more for each runner of this tick that died
+	Try     int          // 1, and one more for each try of this attempt that failed
 	Token   int64        // the fencing token: grows with each run of this name
 	Log     *slog.Logger // tells job, tick and token with each line
 }
@@ -103,6 +120,41 @@ func (r *Run) ID() string {
 	}
 	return r.Job + "@" + r.Tick.Format(time.RFC3339)
 }
+
+// Permanent is what a job returns when another try would fail as well.
+// Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+type permanentError struct{ error }
+
+func (e *permanentError) Unwrap() error { return e.error }
+
+func isPermanent(err error) bool {
+	_, ok := errors.AsType[*permanentError](err)
+	return ok
+}
+
+// RetryAfter is what a job returns to have the next try, if one is left, no
+// earlier than d from now: what a service that throttles has asked for.
+// RetryAfter(nil, d) is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &retryError{err, d}
+}
+
+type retryError struct {
+	error
+	after time.Duration
+}
+
+func (e *retryError) Unwrap() error { return e.error }
 
 // Skip is what a job returns that found nothing to do: the tick is skipped,
 // neither succeeded nor failed.

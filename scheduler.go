@@ -126,6 +126,8 @@ func (s *Scheduler) addJob(j *Job) error {
 	}
 	w := s.addWorker(j.Name, orDefault(j.Lease, defaultLease), j.Do)
 	w.timeout, w.words = j.Timeout, ticks.Words
+	w.everywhere = j.Everywhere
+	w.tries, w.backoff = j.Tries, orDefault(j.Backoff, defaultBackoff)
 	w.planner = planner{ticks: ticks, window: j.Window, lease: w.length, missed: j.Missed,
 		interrupted: j.Interrupted, paused: j.Paused, spec: spec("job", ticks.String())}
 	return nil

@@ -9,13 +9,14 @@ import (
 
 // A JobStatus is what the store tells of one job or singleton.
 type JobStatus struct {
-	Name      string
-	Singleton bool
-	Schedule  string // in words; empty for a singleton
-	Lease     LeaseState
-	Record    Record    // zero: none yet
-	Next      time.Time // the next tick; zero: none
-	Err       error     // why Record could not be read
+	Name       string
+	Singleton  bool
+	Everywhere bool   // runs on each replica: there is neither lease nor record
+	Schedule   string // in words; empty for a singleton
+	Lease      LeaseState
+	Record     Record    // zero: none yet
+	Next       time.Time // the next tick; zero: none
+	Err        error     // why Record could not be read
 }
 
 // Status reads every record once. The error is what Validate says; what a
@@ -33,6 +34,10 @@ func (w *worker) status(ctx context.Context) JobStatus {
 	st := JobStatus{Name: w.job, Singleton: w.ticks == nil}
 	if !st.Singleton {
 		st.Schedule = w.words()
+	}
+	if w.everywhere {
+		st.Everywhere, st.Next = true, w.ticks.Next(w.wall())
+		return st
 	}
 	entry, err := w.read(ctx)
 	switch {

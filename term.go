@@ -2,9 +2,6 @@ package soloist
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 )
 
@@ -56,22 +53,17 @@ func (w *worker) unsure() time.Duration {
 // itself. It returns false if we were stopped or lost the lease meanwhile.
 func (w *worker) holdOff(ctx, held context.Context, d time.Duration) bool {
 	w.log.Warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", d)
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return held.Err() == nil
-	case <-ctx.Done():
-	case <-held.Done():
-	}
-	return false
+	return waitFor(ctx, held, d)
 }
 
 // put writes a plan, and remembers what is written.
 func (w *worker) put(ctx context.Context, h *hold, next *plan) error {
 	r := &next.record
 	if next.run {
-		_, claimed, _ := w.clock.now()
+		_, claimed, known := w.clock.now()
+		if !known {
+			claimed = w.wall().UTC()
+		}
 		r.Claimed = claimed.Truncate(time.Millisecond)
 		r.Holder, r.Lease = w.Replica, Seconds(w.length)
 	}
@@ -92,20 +84,30 @@ func (w *worker) quit(ctx context.Context, h *hold) time.Duration {
 	return 0
 }
 
+// newRun makes what the user's function is told.
+func (w *worker) newRun(tick time.Time, attempt int, token int64) *Run {
+	run := &Run{Job: w.job, Tick: tick, Attempt: attempt, Token: token, Log: w.log}
+	if !tick.IsZero() {
+		run.Log = run.Log.With("tick", tick.Format(time.RFC3339), "attempt", attempt)
+	}
+	if token != 0 {
+		run.Log = run.Log.With("token", token)
+	}
+	return run
+}
+
 // runTick runs what was claimed and writes the outcome. It returns false if
 // another replica has settled it, or nobody knows.
 func (w *worker) runTick(ctx, held context.Context, h *hold) bool {
-	run := &Run{Job: w.job, Tick: w.rec.Tick, Attempt: w.rec.Attempt, Token: w.rec.Epoch}
-	run.Log = w.log.With("token", run.Token)
-	if w.ticks != nil {
-		run.Log = w.log.With("tick", run.Tick.Format(time.RFC3339), "attempt", run.Attempt, "token", run.Token)
-	}
+	run := w.newRun(w.rec.Tick, w.rec.Attempt, w.rec.Epoch)
 	if !time.Now().Before(h.trusted()) {
 		run.Log.Warn("the claim took so long that the lease may have run out: not run")
 		return false
 	}
 	start := time.Now()
+	w.setRunning(true)
 	status, reason := w.do(ctx, held, run)
+	w.setRunning(false)
 	took := time.Since(start).Round(time.Millisecond)
 	lo, _, _ := w.clock.now()
 	rec := w.planner.finish(&w.rec, status, reason, w.rec.Claimed.Add(took), lo)
@@ -115,7 +117,7 @@ func (w *worker) runTick(ctx, held context.Context, h *hold) bool {
 	}
 	w.rec = rec
 	w.ran = append(w.ran, lastFate(&rec, status, reason))
-	w.logOutcome(run, status, reason, took)
+	logOutcome(run, status, reason, took)
 	return true
 }
 
@@ -128,103 +130,4 @@ func (w *worker) confirm(ctx, held context.Context, h *hold, rec *Record) error 
 		time.AfterFunc(max(h.try(), time.Until(h.trusted())), cancel)
 	})()
 	return h.finish(c, rec)
-}
-
-// do calls the user's function under a context that ends with the trust in
-// the lease, the timeout, or the grace after a stop, whichever comes first.
-func (w *worker) do(ctx, held context.Context, run *Run) (Status, string) {
-	c, end := context.WithCancelCause(held)
-	defer end(nil)
-	if w.timeout > 0 {
-		t := time.AfterFunc(w.timeout, func() { end(fmt.Errorf("%w after %s", ErrTimeout, w.timeout)) })
-		defer t.Stop()
-	}
-	defer w.stopAfterGrace(ctx, end)()
-	run.Log.Info("run started")
-	w.setRunning(true)
-	err := call(c, w.work, run)
-	w.setRunning(false)
-	return outcome(err, context.Cause(c))
-}
-
-// stopAfterGrace ends a run once the scheduler is to stop and the grace is over.
-func (w *worker) stopAfterGrace(ctx context.Context, end context.CancelCauseFunc) (cancel func()) {
-	returned := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-returned:
-			return
-		case <-ctx.Done():
-		}
-		t := time.NewTimer(w.grace())
-		defer t.Stop()
-		select {
-		case <-returned:
-		case <-t.C:
-			end(ErrStopped)
-		}
-	}()
-	return func() { close(returned); <-done }
-}
-
-// grace is what a run has after a stop. A singleton has none: its task has no
-// end to wait for.
-func (w *worker) grace() time.Duration {
-	if w.ticks == nil {
-		return 0
-	}
-	return w.Grace
-}
-
-var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
-
-// call runs f in a goroutine of its own, so that neither a panic nor a Goexit
-// of one job reaches another.
-func call(ctx context.Context, f func(context.Context, *Run) error, run *Run) error {
-	err := errGoexit
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				run.Log.Error("the job panicked", "panic", p, "stack", string(debug.Stack()))
-				err = fmt.Errorf("panic: %v", p)
-			}
-		}()
-		err = f(ctx, run)
-	}()
-	<-done
-	return err
-}
-
-// outcome is the fate that a run's error and the end of its context make.
-func outcome(err, cause error) (Status, string) {
-	skip, skipped := errors.AsType[*skipError](err)
-	switch {
-	case err == nil:
-		return Succeeded, ""
-	case skipped:
-		return Skipped, skip.reason
-	case errors.Is(cause, ErrStopped):
-		return Abandoned, "stopped"
-	case cause != nil && errors.Is(err, context.Canceled):
-		return Failed, cause.Error()
-	case cause != nil && !errors.Is(err, cause):
-		return Failed, fmt.Sprintf("%v: %v", cause, err)
-	}
-	return Failed, err.Error()
-}
-
-func (w *worker) logOutcome(run *Run, status Status, reason string, took time.Duration) {
-	log := run.Log.Info
-	if status == Failed || status == Abandoned && w.ticks != nil {
-		log = run.Log.Warn
-	}
-	args := []any{"outcome", status, "took", took}
-	if reason != "" {
-		args = append(args, "reason", reason)
-	}
-	log("run ended", args...)
 }

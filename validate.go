@@ -75,6 +75,12 @@ func (j *Job) check(store Store) (*schedule.Schedule, error) {
 	if j.Timeout < 0 {
 		errs = append(errs, wrong("Timeout", j.Timeout, "zero or more"))
 	}
+	if j.Tries < 0 {
+		errs = append(errs, wrong("Tries", j.Tries, "zero or more"))
+	}
+	if j.Backoff < 0 {
+		errs = append(errs, wrong("Backoff", j.Backoff, "zero or more"))
+	}
 	if j.Window < 0 {
 		errs = append(errs, wrong("Window", j.Window, "zero or more"))
 	}
@@ -83,6 +89,9 @@ func (j *Job) check(store Store) (*schedule.Schedule, error) {
 	}
 	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
 		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
+	}
+	if j.Everywhere && (j.Lease != 0 || j.Window != 0 || j.Missed != "" || j.Interrupted != "") {
+		errs = append(errs, wrong("Everywhere", true, "no Lease, Window, Missed or Interrupted beside it: such a job has no record"))
 	}
 	return ticks, errors.Join(errs...)
 }

@@ -28,10 +28,15 @@ type worker struct {
 	job     string
 	work    func(context.Context, *Run) error
 	words   func() string // the schedule, for people
-	timeout time.Duration
+	timeout time.Duration // of a try
+	tries   int
+	backoff time.Duration // before the second try
 	rest    time.Duration // of a singleton: the shortest pause between two terms here
 	log     *slog.Logger
 	pause   *backoff
+
+	everywhere bool      // it has no entry at all
+	through    time.Time // then: its ticks up to here are over
 
 	seen   bool          // an entry of this job, ever
 	entry  *Entry        // last seen, nil: has to be read
@@ -50,6 +55,9 @@ type worker struct {
 
 // step does what there is to do now and returns how long there is nothing.
 func (w *worker) step(ctx context.Context) time.Duration {
+	if w.everywhere {
+		return w.stepHere(ctx)
+	}
 	w.beat()
 	fresh := w.entry == nil
 	if fresh {
@@ -94,7 +102,10 @@ func (w *worker) runDue(ctx context.Context) JobReport {
 		sleep(ctx, wait)
 	}
 	report.Ran, report.Holder, report.Err = w.ran, w.holder, w.trouble()
-	if w.seen {
+	switch {
+	case w.everywhere:
+		report.Next = w.ticks.Next(w.through)
+	case w.seen:
 		report.Next = w.next(&w.rec)
 	}
 	return report
@@ -249,14 +260,17 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 // maxPause bounds how long an outage goes on for us after it is over.
 const maxPause = 10 * time.Second
 
-// A backoff doubles its pauses up to maxPause, with jitter.
-type backoff struct{ first, pause time.Duration }
+// A backoff doubles its pauses up to the longest, with jitter.
+type backoff struct{ first, pause, longest time.Duration }
 
-func newBackoff(first time.Duration) *backoff { return &backoff{first: first, pause: first} }
+// newBackoff is for calls to the store.
+func newBackoff(first time.Duration) *backoff {
+	return &backoff{first: first, pause: first, longest: maxPause}
+}
 
 func (b *backoff) next() time.Duration {
-	d := jitter(b.pause)
-	b.pause = min(2*b.pause, maxPause)
+	d := jitter(min(b.pause, b.longest))
+	b.pause = min(2*b.pause, b.longest)
 	return d
 }
 
