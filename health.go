@@ -25,7 +25,7 @@ type state struct {
 type Health struct {
 	Running []string         // jobs and singletons that run here now
 	Stuck   []string         // those whose loop does not come round: restart the process
-	Broken  map[string]error // those that are left alone, and why
+	Broken  map[string]error // those that cannot be looked after, and why
 	Storage error            // why the store is out of reach for all of them; nil: it is not
 }
 
@@ -52,6 +52,8 @@ func (s *Scheduler) Health() Health {
 	}
 	if len(faults) > 0 && len(faults) == len(s.workers) {
 		h.Storage = faults[slices.Min(slices.Collect(maps.Keys(faults)))]
+	} else {
+		maps.Copy(h.Broken, faults)
 	}
 	return h
 }

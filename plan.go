@@ -196,12 +196,13 @@ func (p *planner) offeredAgain(r *Record) bool {
 	return r.Status == Abandoned && p.interrupted == Rerun && r.Attempt < maxAttempts && p.ticks != nil
 }
 
-// next returns the next tick after what is settled, zero when there is none.
+// next returns the next tick after what is settled or runs, zero when there is
+// none.
 func (p *planner) next(r *Record) time.Time {
 	if p.ticks == nil {
 		return time.Time{}
 	}
-	return p.ticks.Next(r.Through)
+	return p.ticks.Next(later(r.Through, r.Tick))
 }
 
 // urgent reports whether somebody waits for the end of the run that r tells

@@ -11,12 +11,12 @@ import (
 type JobStatus struct {
 	Name       string
 	Singleton  bool
-	Everywhere bool   // runs on each replica: there is neither lease nor record
-	Schedule   string // in words; empty for a singleton
-	Lease      LeaseState
-	Record     Record    // zero: none yet
-	Next       time.Time // the next tick; zero: none
-	Err        error     // why Record could not be read
+	Everywhere bool       // runs on each replica: there is neither lease nor record
+	Schedule   string     // in words; empty for a singleton
+	Lease      LeaseState // empty: there is no entry, or it could not be read
+	Record     Record     // zero: none yet
+	Next       time.Time  // the next tick; zero: none
+	Err        error      // why Record could not be read
 }
 
 // Status reads every record once. The error is what Validate says; what a

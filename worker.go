@@ -41,6 +41,7 @@ type worker struct {
 	seen   bool          // an entry of this job, ever
 	entry  *Entry        // last seen, nil: has to be read
 	rec    Record        // of entry
+	etag   string        // of rec, if it was read
 	lookAt time.Time     // an entry that has to be read is not read before
 	anew   time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know
 	before time.Duration // the lease of the last holder seen
@@ -121,6 +122,10 @@ func (w *worker) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.seen && entry.ETag == w.etag {
+		w.entry = &entry
+		return nil
+	}
 	rec, err := decodeRecord(entry.Record, w.App, w.job)
 	if err != nil {
 		return &recordError{err}
@@ -132,7 +137,7 @@ func (w *worker) look(ctx context.Context) error {
 		w.anew = time.Now()
 	}
 	w.before = max(w.before, time.Duration(rec.Lease))
-	w.seen, w.entry, w.rec = true, &entry, rec
+	w.seen, w.entry, w.rec, w.etag = true, &entry, rec, entry.ETag
 	return nil
 }
 

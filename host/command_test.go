@@ -1,0 +1,210 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// In a bubble of synctest it is midnight, 1 January 2000, UTC.
+
+func TestTickAndStatus(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: work(), Store: &local.Memory{}}
+		time.Sleep(30 * time.Second)
+
+		got := run(t.Context(), p, "tick")
+		goldenWant(t, "first tick", got.out, `
+			JOB           TICK  DONE            NEXT
+			beat          -     nothing is due  2000-01-01 00:01:00Z
+			night-report  -     nothing is due  2000-01-01 01:30:00Z
+
+			next tick 2000-01-01 00:01:00Z, in 30s
+		`)
+		if got.code != 0 || got.err != "" {
+			t.Errorf("first tick: got %+v", got)
+		}
+
+		time.Sleep(time.Minute)
+		got = run(t.Context(), p, "tick")
+		goldenWant(t, "second tick", got.out, `
+			JOB           TICK                  DONE            NEXT
+			beat          2000-01-01 00:01:00Z  succeeded       2000-01-01 00:02:00Z
+			night-report  -                     nothing is due  2000-01-01 01:30:00Z
+
+			next tick 2000-01-01 00:02:00Z, in 30s
+		`)
+		if got.code != 0 || !strings.Contains(got.err, "run ended") {
+			t.Errorf("second tick: got %+v, want the job's log on stderr", got)
+		}
+
+		time.Sleep(90 * time.Minute)
+		got = run(t.Context(), p, "tick")
+		goldenWant(t, "third tick", got.out, `
+			JOB           TICK                  DONE               NEXT
+			beat          2000-01-01 01:31:00Z  succeeded          2000-01-01 01:32:00Z
+			night-report  2000-01-01 01:30:00Z  failed (no paper)  2000-01-02 01:30:00Z
+
+			next tick 2000-01-01 01:32:00Z, in 30s
+		`)
+		if got.code != 1 {
+			t.Errorf("third tick: got code %d, want 1, since a run failed", got.code)
+		}
+
+		got = run(t.Context(), p, "status")
+		goldenWant(t, "status", got.out, `
+			app demo on *local.Memory, 2000-01-01 01:31:30Z
+
+			NAME          SCHEDULE                                         STATE  LAST                                            NEXT                         COUNTS
+			beat          every minute, counted from 1970-01-01 00:00 UTC  idle   2000-01-01 01:31:00Z succeeded, 30s ago         2000-01-01 01:32:00Z in 30s  2 succeeded, 89 missed
+			night-report  at 02:30 every day, Europe/Berlin                idle   2000-01-01 01:30:00Z failed (no paper), 1m ago  2000-01-02 01:30:00Z in 23h  1 failed
+			leader        (singleton)                                      idle   -                                               -                            -
+		`)
+		if got.code != 0 || got.err != "" {
+			t.Errorf("status: got %+v", got)
+		}
+	})
+}
+
+func TestStatusOfARunningJob(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a", "SOLOIST_JOB_BEAT_PAUSED=true")
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+			soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(ctx context.Context, _ *soloist.Run) error {
+				time.Sleep(150 * time.Second)
+				return nil
+			}},
+			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
+		}}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		done := make(chan result)
+		go func() { done <- run(t.Context(), p, "tick") }()
+		time.Sleep(90 * time.Second)
+
+		got := run(t.Context(), p, "status")
+		goldenWant(t, "status", got.out, `
+			app demo on *local.Memory, 2000-01-01 00:02:30Z
+
+			NAME  SCHEDULE                                         STATE                          LAST                                           NEXT                      COUNTS
+			long  every minute, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m  -                                              2000-01-01 00:02:00Z due  -
+			beat  every minute, counted from 1970-01-01 00:00 UTC  paused                         2000-01-01 00:01:00Z skipped (paused), 1m ago  2000-01-01 00:02:00Z due  1 skipped
+		`)
+		got = run(t.Context(), p, "tick")
+		if want := "runs on replica-a"; got.code != 0 || !strings.Contains(got.out, want) {
+			t.Errorf("tick beside: got %+v, want %q", got, want)
+		}
+		if got := <-done; got.code != 0 || !strings.Contains(got.out, "2000-01-01 00:01:00Z  succeeded in 2m30s") {
+			t.Errorf("tick: got %+v", got)
+		}
+	})
+}
+
+func TestStatusInJSON(t *testing.T) {
+	environment(t, "SOLOIST_LAESE=warned of")
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: work(), Store: &local.Memory{}}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		run(t.Context(), p, "tick")
+		got := run(t.Context(), p, "status", "--json")
+		var answer struct {
+			App, Store string
+			Time       time.Time
+			Jobs       []struct {
+				Name, Kind, State string
+				Last              *soloist.Fate
+				Next              time.Time
+				Counts            map[soloist.Status]int
+			}
+		}
+		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 {
+			t.Fatalf("got %v of %+v", err, got)
+		}
+		j := answer.Jobs[0]
+		if answer.App != "demo" || len(answer.Jobs) != 3 || j.Name != "beat" || j.Kind != "job" || j.State != "idle" ||
+			j.Last.Status != soloist.Succeeded || j.Counts["succeeded"] != 1 || j.Next.Minute() != 2 || answer.Jobs[2].Kind != "singleton" {
+			t.Errorf("got %+v", answer)
+		}
+	})
+}
+
+func TestStatusFailsWhenTheStorageDoes(t *testing.T) {
+	environment(t)
+	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "status")
+	if got.code != 1 || strings.Count(got.out, "unknown") != 3 || !strings.Contains(got.out, "\nbeat: no route to the storage\n") {
+		t.Errorf("got %+v", got)
+	}
+	got = run(t.Context(), host.Program{Work: work(), Store: down{}}, "tick")
+	if got.code != 1 || strings.Count(got.out, "error: no route to the storage") != 2 {
+		t.Errorf("tick: got %+v", got)
+	}
+}
+
+func TestNext(t *testing.T) {
+	environment(t)
+	now := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
+	p := host.Program{Work: work(), Store: down{}, Now: func() time.Time { return now }}
+	got := run(t.Context(), p, "next", "-n", "2")
+	goldenWant(t, "next", got.out, `
+		JOB           TICK                  LOCAL              FROM NOW
+		beat          2026-03-28 12:01:00Z  -                  in 1m
+		beat          2026-03-28 12:02:00Z  -                  in 2m
+		night-report  2026-03-29 01:00:00Z  Sun 03:00:00 CEST  in 13h
+		night-report  2026-03-30 00:30:00Z  Mon 02:30:00 CEST  in 36h
+	`)
+	for _, args := range [][]string{{"next", "beat", "-n", "1"}, {"next", "-n=1", "beat"}} {
+		got = run(t.Context(), p, args...)
+		goldenWant(t, strings.Join(args, " "), got.out, `
+			JOB   TICK                  LOCAL  FROM NOW
+			beat  2026-03-28 12:01:00Z  -      in 1m
+		`)
+	}
+}
+
+func TestWrongArguments(t *testing.T) {
+	environment(t)
+	for _, test := range []struct{ args, want string }{
+		{"bogus", `demo: unknown command "bogus"`},
+		{"serve now", `demo: serve: unexpected argument "now"`},
+		{"status --jsno", "demo: status: flag provided but not defined: -jsno"},
+		{"tick --json", "demo: tick: flag provided but not defined: -json"},
+		{"next -n x", `demo: next: invalid value "x" for flag -n`},
+		{"next -n 0", "demo: next: -n is 0: want 1 to 1000"},
+		{"next beat leader", `demo: next: unexpected argument "leader"`},
+	} {
+		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
+		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, test.want) || !strings.Contains(got.err, "\n  status [--json]  ") {
+			t.Errorf("%s: got %+v, want code 2, %q and the commands", test.args, got, test.want)
+		}
+	}
+	got := run(t.Context(), host.Program{Work: work()}, "next", "leader")
+	if want := "demo: there is no job \"leader\": want one of beat, night-report\n"; got.code != 2 || got.err != want {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	environment(t, "SOLOIST_LEASE=wrong") // who asks for help may have it wrong
+	for _, args := range []string{"help", "--help", "-h", "status --help"} {
+		got := run(t.Context(), host.Program{}, strings.Fields(args)...)
+		if got.code != 0 || got.err != "" {
+			t.Errorf("%s: got %+v", args, got)
+		}
+		for _, want := range []string{"serve", "tick", "status", "next", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
+			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_READ_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
+			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED"} {
+			if !strings.Contains(got.out, "\n  "+want+" ") {
+				t.Errorf("%s: got no %s in\n%s", args, want, got.out)
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+)
+
+// environment gives the test these variables and none of the machine's that
+// matter. An empty one counts as not set.
+func environment(t *testing.T, pairs ...string) {
+	t.Helper()
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		for _, prefix := range []string{"SOLOIST_", "AzureWebJobsStorage", "CONTAINER_APP_", "WEBSITE_", "FUNCTIONS_"} {
+			if strings.HasPrefix(name, prefix) {
+				t.Setenv(name, "")
+			}
+		}
+	}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+}
+
+// result is what one run of a program came to.
+type result struct {
+	code     int
+	out, err string
+}
+
+func run(ctx context.Context, p host.Program, args ...string) result {
+	var out, errs strings.Builder
+	p.Name, p.Args, p.Stdout, p.Stderr = "demo", append([]string{}, args...), &out, &errs
+	code := p.Run(ctx)
+	return result{code, out.String(), errs.String()}
+}
+
+func do(context.Context, *soloist.Run) error { return nil }
+
+func fail(context.Context, *soloist.Run) error { return errors.New("no\n\x1bpaper") }
+
+// work is two jobs and a singleton.
+func work() []soloist.Work {
+	return []soloist.Work{
+		soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
+		soloist.Job{Name: "night-report", Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Do: fail},
+		soloist.Singleton{Name: "leader", Do: do},
+	}
+}
+
+// goldenWant compares texts line by line, without the margin of the golden one.
+func goldenWant(t *testing.T, what, got, want string) {
+	t.Helper()
+	want = strings.ReplaceAll(strings.TrimPrefix(want, "\n"), "\t", "")
+	if got != want {
+		t.Errorf("%s: got\n%s\nwant\n%s", what, got, want)
+	}
+}

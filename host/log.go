@@ -1,0 +1,51 @@
+package host
+
+import (
+	"io"
+	"log/slog"
+	"os"
+)
+
+// logger logs to stdout where the program serves, since the Functions host
+// shows all of stderr as errors. Other commands have an answer there, so they
+// log to stderr; those that only look around, warnings only.
+func (a *app) logger(c *command) *slog.Logger {
+	w, level := a.Stdout, a.LogLevel
+	if !c.serves {
+		w = a.Stderr
+	}
+	if !c.serves && !c.runs && os.Getenv("SOLOIST_LOG_LEVEL") == "" {
+		level = slog.LevelWarn
+	}
+	log := slog.New(handler(w, a.LogFormat, level))
+	if a.process {
+		slog.SetDefault(log) // jobs that use it end up where they should
+	}
+	return log
+}
+
+func handler(w io.Writer, format logFormat, level slog.Level) slog.Handler {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plainDuration}
+	if format == "text" || format == "" && isTerminal(w) {
+		return slog.NewTextHandler(w, options)
+	}
+	return slog.NewJSONHandler(w, options)
+}
+
+// plainDuration writes a duration as in the text format, "1.5s": a JSON log
+// would show a number of nanoseconds.
+func plainDuration(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

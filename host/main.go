@@ -1,0 +1,168 @@
+// Package host makes a program of jobs and singletons: command line, settings,
+// storage, logs, HTTP.
+//
+//	func main() { host.Main(soloist.Job{...}, soloist.Singleton{...}) }
+//
+// is all of it. The program's help lists its commands and settings.
+//
+// What is not promised: that a process ends whose job ignores the end of its
+// context. A graceful stop waits for it; the platform, or a second signal,
+// does not.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Main runs the program and exits. The first SIGTERM or interrupt stops it
+// gracefully, the second at once, with code 130.
+func Main(work ...soloist.Work) {
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		stop()
+		for first := time.Now(); time.Since(first) < sameSignal; {
+			<-signals
+		}
+		os.Exit(130)
+	}()
+	p := Program{Work: work, process: true}
+	os.Exit(p.Run(ctx))
+}
+
+// sameSignal is for whoever signals both the process and its group, as
+// timeout(1) does: that is one wish to stop, not two.
+const sameSignal = 500 * time.Millisecond
+
+// A Program is what [Main] runs. Its settings are the environment's.
+type Program struct {
+	// Work is the program's jobs and singletons.
+	Work []soloist.Work
+
+	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
+	Store soloist.Store
+
+	// Name is what help calls the program, and the app of a program that runs
+	// nowhere in particular. Empty: the name of its file.
+	Name string
+
+	// Args are the arguments without the name. Nil: the process's.
+	Args []string
+
+	// Stdout is for answers and the logs of serve, Stderr for mistakes and the
+	// logs of other commands. Nil: the process's.
+	Stdout, Stderr io.Writer
+
+	// Now is the wall clock. Nil: time.Now.
+	Now func() time.Time
+
+	process bool // it is all there is in this process
+}
+
+// The codes that a program exits with.
+const (
+	exitOK    = 0
+	exitFail  = 1 // something went wrong
+	exitUsage = 2 // something has to be said differently: arguments or settings
+)
+
+// Run does what Args say and returns the exit code. The end of ctx is a
+// graceful stop; Run returns when all that it started has ended.
+func (p *Program) Run(ctx context.Context) int {
+	p = p.filled()
+	c, flags, err := parse(p.Args)
+	if err != nil {
+		fmt.Fprintf(p.Stderr, "%s: %v\n\n%s", p.Name, err, p.usage())
+		return exitUsage
+	}
+	if c.bare {
+		return c.run(ctx, &app{Program: p}, flags)
+	}
+	a, err := p.open(c)
+	if err != nil {
+		p.complain(err)
+		for _, text := range a.strange { // perhaps the cause
+			fmt.Fprintf(p.Stderr, "  %s\n", text)
+		}
+		return exitUsage
+	}
+	a.warn()
+	return c.run(ctx, a, flags)
+}
+
+// filled returns a copy in which every field has a value.
+func (p *Program) filled() *Program {
+	q := *p
+	if q.Name == "" {
+		q.Name = programName(os.Args[0])
+	}
+	if q.Args == nil {
+		q.Args = os.Args[1:]
+	}
+	if q.Stdout == nil {
+		q.Stdout = os.Stdout
+	}
+	if q.Stderr == nil {
+		q.Stderr = os.Stderr
+	}
+	if q.Now == nil {
+		q.Now = time.Now
+	}
+	return &q
+}
+
+// programName is the name of the program's file; only Windows adds to it.
+func programName(path string) string {
+	name := filepath.Base(path)
+	if ext := filepath.Ext(name); strings.EqualFold(ext, ".exe") {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
+}
+
+// complain lists all mistakes, a line each.
+func (p *Program) complain(err error) {
+	all := lines(err)
+	fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, plural(len(all), "mistake"))
+	for _, line := range all {
+		fmt.Fprintf(p.Stderr, "  %s\n", strings.ReplaceAll(line, "\n", "\n    "))
+	}
+}
+
+// lines takes joined errors apart, so that each line tells on its own what it
+// is about.
+func lines(err error) (all []string) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoin(err, many.Unwrap()) {
+		for _, e := range many.Unwrap() {
+			all = append(all, lines(e)...)
+		}
+		return all
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		if prefix, ok := strings.CutSuffix(err.Error(), inner.Error()); ok {
+			for _, line := range lines(inner) {
+				all = append(all, prefix+line)
+			}
+			return all
+		}
+	}
+	return []string{err.Error()}
+}
+
+// isJoin tells [errors.Join] from an error with several causes in one sentence.
+func isJoin(err error, parts []error) bool {
+	return err.Error() == errors.Join(parts...).Error()
+}

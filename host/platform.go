@@ -1,0 +1,63 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Where the program runs, by the variables that each platform sets:
+// https://learn.microsoft.com/azure/azure-functions/functions-custom-handlers and
+// https://learn.microsoft.com/azure/container-apps/environment-variables.
+
+func inFunctions() bool { return os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT") != "" }
+
+func inContainerApps() bool {
+	return os.Getenv("CONTAINER_APP_NAME") != "" || os.Getenv("CONTAINER_APP_JOB_NAME") != ""
+}
+
+// defaultApp is the platform's name of the app. All its revisions and replicas
+// have the same; a slot is an app of its own, since two slots run at once.
+func defaultApp(program string) string {
+	site, slot := os.Getenv("WEBSITE_SITE_NAME"), os.Getenv("WEBSITE_SLOT_NAME")
+	if site != "" && slot != "" && !strings.EqualFold(slot, "production") {
+		site += "-" + slot
+	}
+	return appName(cmp.Or(os.Getenv("CONTAINER_APP_NAME"), site, program))
+}
+
+// appName makes an app's name of any other.
+func appName(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(text))
+	text = strings.Trim(text, "-")
+	return cmp.Or(text[:min(len(text), 63)], "soloist")
+}
+
+// replica names this process in records and logs.
+func replica() string {
+	if name := os.Getenv("CONTAINER_APP_REPLICA_NAME"); name != "" {
+		return name
+	}
+	if id := os.Getenv("WEBSITE_INSTANCE_ID"); id != "" {
+		return id[:min(len(id), 12)] // of 64 hexadecimal digits
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "unknown"
+	}
+	return fmt.Sprintf("%s-%d", machine, os.Getpid())
+}
+
+// defaultAddr is where the Functions host expects its handler, or everywhere.
+func defaultAddr() string {
+	if inFunctions() {
+		return "127.0.0.1:" + os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT")
+	}
+	return ":8080"
+}

@@ -1,0 +1,114 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// serve runs the scheduler until ctx ends, and answers HTTP until the last job
+// has returned: a platform that gets no answer takes a replica for dead.
+func serve(ctx context.Context, a *app, _ arguments) int {
+	ln, err := a.listen(ctx)
+	if err != nil {
+		a.log.Error(err.Error())
+		return exitFail
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	done := a.answer(ln, stop)
+	defer context.AfterFunc(ctx, a.sayStopping)()
+	err = a.sched.Run(ctx)
+	if err = errors.Join(err, done()); err != nil {
+		a.log.Error("stopped", "error", err)
+		return exitFail
+	}
+	a.log.Info("stopped")
+	return exitOK
+}
+
+// answer serves HTTP in the background. Trouble with that stops the scheduler;
+// done ends it and tells the trouble.
+func (a *app) answer(ln net.Listener, stop context.CancelCauseFunc) (done func() error) {
+	b := a.newBoard()
+	s := a.server(b)
+	ended := make(chan error, 1)
+	go func() {
+		err := s.Serve(ln)
+		stop(err)
+		ended <- err
+	}()
+	a.log.Info("listening", "url", url(ln.Addr()), "app", a.App, "replica", a.sched.Replica, "store", a.store)
+	return func() error {
+		defer b.wait()
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		if s.Shutdown(ctx) != nil {
+			s.Close() // somebody reads slowly: not worth a kill by the platform
+		}
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("HTTP: %w", err)
+		}
+		return nil
+	}
+}
+
+// server has limits: a client that is slow, or means ill, must not use it up.
+func (a *app) server(b *board) *http.Server {
+	return &http.Server{
+		Handler:           a.routes(b),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      15 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+	}
+}
+
+func (a *app) sayStopping() {
+	a.log.Info("stopping: no new runs, a second signal ends at once",
+		"running", strings.Join(a.sched.Health().Running, " "), "grace", a.Grace)
+}
+
+// Where to listen when nobody has said where and port 8080 is taken, as on a
+// machine with several replicas.
+const firstPort, lastPort = 8081, 8099
+
+func (a *app) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", a.Addr)
+	switch {
+	case err == nil:
+		return ln, nil
+	case os.Getenv("SOLOIST_ADDR") != "":
+		return nil, fmt.Errorf("SOLOIST_ADDR is %q: %w", a.Addr, err)
+	case inFunctions():
+		return nil, fmt.Errorf("FUNCTIONS_CUSTOMHANDLER_PORT is %q: %w", os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), err)
+	}
+	for port := firstPort; port <= lastPort; port++ {
+		if ln, err := lc.Listen(ctx, "tcp", fmt.Sprintf(":%d", port)); err == nil {
+			a.log.Info(fmt.Sprintf("port 8080 is taken, so this is port %d; SOLOIST_ADDR says otherwise", port))
+			return ln, nil
+		}
+	}
+	return nil, fmt.Errorf("SOLOIST_ADDR is not set, and ports 8080 to %d are taken: %w", lastPort, err)
+}
+
+// url is what to type on this machine.
+func url(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	if ip := net.ParseIP(host); ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}

@@ -1,0 +1,286 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+)
+
+// TestMain makes this binary the program of the tests with real processes.
+func TestMain(m *testing.M) {
+	switch os.Getenv("TEST_PROGRAM") {
+	case "":
+		os.Exit(m.Run())
+	case "beat":
+		host.Main(soloist.Job{Name: "beat", Schedule: "@every 1s", Do: do}, soloist.Singleton{Name: "leader", Do: untilStopped})
+	case "deaf":
+		host.Main(soloist.Job{Name: "deaf", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error { select {} }})
+	}
+}
+
+func untilStopped(ctx context.Context, _ *soloist.Run) error {
+	<-ctx.Done()
+	return nil
+}
+
+// A message is a line of a program's log.
+type message struct{ Msg, Level, URL, Job, Tick, Error string }
+
+// messages reads a log until it ends. The last line of a killed program may be
+// cut off.
+func messages(r io.Reader) <-chan message {
+	lines := make(chan message, 1000)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(r); s.Scan(); {
+			var m message
+			if json.Unmarshal(s.Bytes(), &m) == nil {
+				lines <- m
+			}
+		}
+	}()
+	return lines
+}
+
+// await returns the next message that begins with text.
+func await(t *testing.T, log <-chan message, text string) message {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		select {
+		case m, ok := <-log:
+			if !ok {
+				t.Fatalf("the log ended without %q", text)
+			}
+			if strings.HasPrefix(m.Msg, text) {
+				return m
+			}
+		case <-late:
+			t.Fatalf("no %q in 30 s", text)
+		}
+	}
+}
+
+type process struct {
+	*exec.Cmd
+	log <-chan message
+}
+
+func start(t *testing.T, program string, env ...string) process {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGTERM to send on Windows")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(append(os.Environ(), "TEST_PROGRAM="+program), env...)
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return process{cmd, messages(out)}
+}
+
+// end signals the process and returns its exit code.
+func (p process) end(t *testing.T) int {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	return p.code(t)
+}
+
+// code waits for the end of the process. Its log has to be read first.
+func (p process) code(t *testing.T) int {
+	t.Helper()
+	kill := time.AfterFunc(20*time.Second, func() { p.Process.Kill() })
+	defer kill.Stop()
+	for range p.log {
+	}
+	p.Wait()
+	return p.ProcessState.ExitCode()
+}
+
+func TestThreeProcesses(t *testing.T) {
+	environment(t)
+	if ln, err := net.Listen("tcp", ":8080"); err == nil {
+		defer ln.Close() // else another has it: all the same
+	}
+	dir := t.TempDir()
+	var all []process
+	urls := map[string]bool{}
+	for range 3 {
+		p := start(t, "beat", "SOLOIST_STORAGE=dir:"+dir)
+		await(t, p.log, "port 8080 is taken, so this is port 80")
+		urls[await(t, p.log, "listening").URL] = true
+		all = append(all, p)
+	}
+	if len(urls) != 3 {
+		t.Errorf("got the addresses %v, want three", urls)
+	}
+	for url := range urls {
+		wantOK(t, url)
+		wantOK(t, url+"readyz")
+	}
+	ran := map[string]int{}
+	for deadline := time.After(30 * time.Second); len(ran) < 3; {
+		var m message
+		select {
+		case m = <-all[0].log:
+		case m = <-all[1].log:
+		case m = <-all[2].log:
+		case <-deadline:
+			t.Fatalf("got %v, want three ticks", ran)
+		}
+		if m.Msg == "run started" && m.Job == "beat" {
+			ran[m.Tick]++
+		}
+	}
+	for tick, n := range ran {
+		if n != 1 {
+			t.Errorf("%s was run %d times", tick, n)
+		}
+	}
+	for _, p := range all {
+		if code := p.end(t); code != 0 {
+			t.Errorf("got exit code %d after SIGTERM, want 0", code)
+		}
+	}
+}
+
+func wantOK(t *testing.T, url string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Errorf("%s: got %s, want 200", url, resp.Status)
+	}
+}
+
+func TestTheSecondSignalEndsAtOnce(t *testing.T) {
+	environment(t)
+	p := start(t, "deaf", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0")
+	await(t, p.log, "run started")
+	p.Process.Signal(syscall.SIGTERM)
+	p.Process.Signal(syscall.SIGTERM) // as timeout(1) does: one wish to stop
+	await(t, p.log, "stopping")
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	ended := make(chan int)
+	go func() { ended <- p.code(t) }()
+	for {
+		select {
+		case code := <-ended:
+			if code != 130 {
+				t.Errorf("got exit code %d, want 130", code)
+			}
+			return
+		case <-again.C:
+			p.Process.Signal(syscall.SIGTERM)
+		}
+	}
+}
+
+// serving runs serve in this process.
+func serving(t *testing.T, p host.Program) (log <-chan message, stop func(), code <-chan int) {
+	r, w := io.Pipe()
+	p.Name, p.Args, p.Stdout, p.Stderr = "demo", []string{}, w, t.Output()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- p.Run(ctx)
+		w.Close()
+	}()
+	return messages(r), stop, done
+}
+
+func TestHTTPAnswersUntilTheLastJobIsDone(t *testing.T) {
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_STORAGE=memory:", "SOLOIST_GRACE=30s")
+	started, release := make(chan context.Context), make(chan struct{})
+	log, stop, code := serving(t, host.Program{Work: []soloist.Work{
+		soloist.Job{Name: "long", Schedule: "@every 1s", Do: func(ctx context.Context, _ *soloist.Run) error {
+			started <- ctx
+			<-release
+			return ctx.Err()
+		}},
+	}})
+	url := await(t, log, "listening").URL
+	ctx := <-started
+	stop()
+	await(t, log, "stopping")
+	wantOK(t, url+"healthz")
+	if ctx.Err() != nil {
+		t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
+	}
+	close(release)
+	if got := <-code; got != 0 {
+		t.Errorf("got code %d, want 0", got)
+	}
+	if resp, err := http.Get(url); err == nil {
+		resp.Body.Close()
+		t.Error("HTTP answers after the end")
+	}
+}
+
+func TestTheAddressIsTaken(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	for variable, value := range map[string]string{"SOLOIST_ADDR": ln.Addr().String(), "FUNCTIONS_CUSTOMHANDLER_PORT": port} {
+		t.Run(variable, func(t *testing.T) {
+			environment(t, variable+"="+value, "SOLOIST_STORAGE=memory:")
+			log, _, code := serving(t, host.Program{Work: work()})
+			if m := await(t, log, variable+" is"); m.Level != "ERROR" || !strings.Contains(m.Msg, value) {
+				t.Errorf("got %+v", m)
+			}
+			if got := <-code; got != 1 {
+				t.Errorf("got code %d, want 1", got)
+			}
+		})
+	}
+}
+
+func TestFunctionsAddress(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	ln.Close()
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_STORAGE=memory:")
+	log, stop, code := serving(t, host.Program{Work: work()})
+	if got, want := await(t, log, "listening").URL, "http://127.0.0.1:"+port+"/"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	stop()
+	if got := <-code; got != 0 {
+		t.Errorf("got code %d, want 0", got)
+	}
+}

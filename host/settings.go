@@ -1,0 +1,144 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// settings are those that each program has; a job's own are jobSettings. The
+// tags are the documentation, which help prints: what it is, what unset means,
+// what is wanted of a value.
+type settings struct {
+	App       string        `envconfig:"SOLOIST_APP" doc:"namespace of the records; programs of one name share their ticks" unset:"CONTAINER_APP_NAME, WEBSITE_SITE_NAME with its slot, else the program's name" want:"up to 63 lower-case letters, digits and hyphens, no hyphen first"`
+	Storage   string        `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
+	Container string        `envconfig:"SOLOIST_CONTAINER" doc:"blob container" unset:"soloist" want:"3 to 63 lower-case letters, digits and single hyphens between them"`
+	Lease     time.Duration `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"a duration such as 30s"`
+	Addr      string        `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:":8080 or the next free port; in Functions the port that the host names" want:"host:port or :port"`
+	Grace     time.Duration `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
+	ReadToken string        `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, the page asks for it: Authorization: Bearer TOKEN" unset:"the page is open" secret:"true"`
+	LogFormat logFormat     `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json" unset:"text on a terminal, else json" want:"text or json"`
+	LogLevel  slog.Level    `envconfig:"SOLOIST_LOG_LEVEL" doc:"debug, info, warn or error" unset:"info" want:"debug, info, warn or error"`
+}
+
+// jobSettings change one job without a new build: SOLOIST_JOB_<NAME>_...
+type jobSettings struct {
+	Schedule string `envconfig:"SCHEDULE" doc:"schedule of one job"`
+	TimeZone string `envconfig:"TIMEZONE" doc:"its time zone"`
+	Paused   bool   `envconfig:"PAUSED" doc:"true: its ticks are skipped" want:"true or false"`
+}
+
+// read returns all that is wrong with the variables, each of which then has
+// its default.
+func (s *settings) read(program string) []error {
+	preset := settings{
+		App:       defaultApp(program),
+		Container: "soloist",
+		Lease:     30 * time.Second,
+		Addr:      defaultAddr(),
+		Grace:     25 * time.Second,
+	}
+	*s = preset
+	errs := readFields("", s)
+	for _, rule := range []struct {
+		name string
+		ok   bool
+		undo func()
+	}{
+		{"SOLOIST_APP", appRule.MatchString(s.App), func() { s.App = preset.App }},
+		{"SOLOIST_CONTAINER", isContainer(s.Container), func() { s.Container = preset.Container }},
+		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
+		{"SOLOIST_GRACE", s.Grace >= 0, func() { s.Grace = preset.Grace }},
+	} {
+		if !rule.ok {
+			errs = append(errs, mistake(rule.name, wanted(rule.name)))
+			rule.undo()
+		}
+	}
+	return append(errs, s.checkAddr())
+}
+
+var (
+	appRule       = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	containerRule = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
+)
+
+func isContainer(name string) bool {
+	return len(name) >= 3 && len(name) <= 63 && containerRule.MatchString(name)
+}
+
+// checkAddr blames the variable that the address comes from.
+func (s *settings) checkAddr() error {
+	if _, port, err := net.SplitHostPort(s.Addr); err == nil && isPort(port) {
+		return nil
+	}
+	if os.Getenv("SOLOIST_ADDR") == "" {
+		return mistake("FUNCTIONS_CUSTOMHANDLER_PORT", "a port")
+	}
+	return mistake("SOLOIST_ADDR", wanted("SOLOIST_ADDR"))
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// readFields fills the struct that spec points to. envconfig stops at the
+// first error, so it gets the fields one by one. An empty variable counts as
+// unset: many a manifest cannot leave one out.
+func readFields(prefix string, spec any) (errs []error) {
+	v := reflect.ValueOf(spec).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name := variable(prefix, f)
+		if os.Getenv(name) == "" {
+			continue
+		}
+		one := reflect.New(reflect.StructOf([]reflect.StructField{f}))
+		if err := envconfig.Process(prefix, one.Interface()); err != nil {
+			errs = append(errs, mistake(name, f.Tag.Get("want")))
+			continue
+		}
+		v.Field(i).Set(one.Elem().Field(0))
+	}
+	return errs
+}
+
+func variable(prefix string, f reflect.StructField) string {
+	return strings.TrimPrefix(prefix+"_"+f.Tag.Get("envconfig"), "_")
+}
+
+// mistake is one wrong variable. It is not for secrets: it tells the value.
+func mistake(name, want string) error {
+	return fmt.Errorf("%s is %.80q: want %s", name, os.Getenv(name), want)
+}
+
+// wanted is what the setting's tag says.
+func wanted(name string) string {
+	for f := range reflect.TypeFor[settings]().Fields() {
+		if variable("", f) == name {
+			return f.Tag.Get("want")
+		}
+	}
+	return ""
+}
+
+// logFormat is empty where it depends on the terminal.
+type logFormat string
+
+// UnmarshalText takes text and json.
+func (f *logFormat) UnmarshalText(text []byte) error {
+	if *f = logFormat(text); *f != "text" && *f != "json" {
+		return errors.New("neither text nor json")
+	}
+	return nil
+}

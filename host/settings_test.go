@@ -1,0 +1,150 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+)
+
+const key = "c2VjcmV0c2VjcmV0c2VjcmV0" // of an account that does not exist
+
+func TestSettings(t *testing.T) {
+	connection := "DefaultEndpointsProtocol=https;AccountName=acct;AccountKey=" + key + ";EndpointSuffix=core.windows.net"
+	for _, test := range []struct {
+		name string
+		env  []string
+		ok   string   // what validate says
+		bad  []string // else the mistakes
+	}{
+		{name: "nothing", ok: "app demo on directory .soloist"},
+		{name: "app", env: []string{"SOLOIST_APP=shop-2"}, ok: "app shop-2 on directory .soloist"},
+		{name: "app wrong", env: []string{"SOLOIST_APP=My Shop"}, bad: []string{
+			`SOLOIST_APP is "My Shop": want up to 63 lower-case letters, digits and hyphens, no hyphen first`}},
+		{name: "container app", env: []string{"CONTAINER_APP_NAME=shop", "SOLOIST_STORAGE=memory:"}, ok: "app shop on memory of this process"},
+		{name: "site", env: []string{"WEBSITE_SITE_NAME=My_Shop", "WEBSITE_SLOT_NAME=Production"}, ok: "app my-shop on"},
+		{name: "slot", env: []string{"WEBSITE_SITE_NAME=shop", "WEBSITE_SLOT_NAME=Staging"}, ok: "app shop-staging on"},
+		{name: "memory", env: []string{"SOLOIST_STORAGE=memory:"}, ok: "on memory of this process"},
+		{name: "dir", env: []string{"SOLOIST_STORAGE=dir:/x/y"}, ok: "on directory /x/y"},
+		{name: "dir without path", env: []string{"SOLOIST_STORAGE=dir:"}, bad: []string{
+			"SOLOIST_STORAGE is dir: without a path: want dir:PATH"}},
+		{name: "storage wrong", env: []string{"SOLOIST_STORAGE=" + key}, bad: []string{
+			"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"}},
+		{name: "connection string", env: []string{"SOLOIST_STORAGE=" + connection}, ok: "on https://acct.blob.core.windows.net/soloist"},
+		{name: "emulator", env: []string{"SOLOIST_STORAGE=UseDevelopmentStorage=true"}, ok: "on http://127.0.0.1:10000/devstoreaccount1/soloist"},
+		{name: "broken connection string", env: []string{"SOLOIST_STORAGE=AccountKey=" + key}, bad: []string{
+			"azure: connection string (SOLOIST_STORAGE or AzureWebJobsStorage)"}},
+		{name: "signed URL", env: []string{"SOLOIST_STORAGE=https://acct.blob.core.windows.net/?sv=1&sig=" + key}, ok: "on https://acct.blob.core.windows.net/soloist"},
+		{name: "URL wrong", env: []string{"SOLOIST_STORAGE=https://acct.blob.core.windows.net/?x=" + key}, bad: []string{"azure: blob service URL"}},
+		{name: "host's identity", env: []string{"SOLOIST_STORAGE=https://other.blob.core.windows.net", "AzureWebJobsStorage__accountName=acct",
+			"AzureWebJobsStorage__credential=magic"}, bad: []string{"azure: AzureWebJobsStorage__credential"}},
+		{name: "host's connection", env: []string{"AzureWebJobsStorage=" + connection}, ok: "on https://acct.blob.core.windows.net/soloist"},
+		{name: "host's URL", env: []string{"AzureWebJobsStorage__blobServiceUri=https://b.blob.core.windows.net"}, ok: "on https://b.blob.core.windows.net/soloist"},
+		{name: "host's account", env: []string{"AzureWebJobsStorage__accountName=acct", "AzureWebJobsStorage__credential=managedidentity",
+			"AzureWebJobsStorage__clientId=1"}, ok: "on https://acct.blob.core.windows.net/soloist"},
+		{name: "host's resource", env: []string{"AzureWebJobsStorage__accountName=acct", "AzureWebJobsStorage__managedIdentityResourceId=/x"}, bad: []string{
+			"azure: AzureWebJobsStorage__clientId and __managedIdentityResourceId need"}},
+		{name: "host's principal", env: []string{"AzureWebJobsStorage__accountName=acct", "AzureWebJobsStorage__tenantId=t", "AzureWebJobsStorage__clientSecret=" + key}, bad: []string{
+			"azure: AzureWebJobsStorage__tenantId, __clientId and __clientSecret go together"}},
+		{name: "host's account missing", env: []string{"AzureWebJobsStorage__credential=managedidentity"}, bad: []string{"azure: no storage"}},
+		{name: "functions", env: []string{"FUNCTIONS_CUSTOMHANDLER_PORT=1234"}, bad: []string{"SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage"}},
+		{name: "container apps", env: []string{"CONTAINER_APP_NAME=x"}, bad: []string{"SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage"}},
+		{name: "container apps job", env: []string{"CONTAINER_APP_JOB_NAME=x"}, bad: []string{"SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage"}},
+		{name: "functions port", env: []string{"FUNCTIONS_CUSTOMHANDLER_PORT=x", "SOLOIST_STORAGE=memory:"}, bad: []string{`FUNCTIONS_CUSTOMHANDLER_PORT is "x": want a port`}},
+		{name: "container", env: []string{"SOLOIST_CONTAINER=ab-c", "SOLOIST_STORAGE=" + connection}, ok: "windows.net/ab-c"},
+		{name: "container wrong", env: []string{"SOLOIST_CONTAINER=a--b", "SOLOIST_STORAGE=" + connection}, bad: []string{
+			`SOLOIST_CONTAINER is "a--b": want 3 to 63 lower-case`}},
+		{name: "lease", env: []string{"SOLOIST_LEASE=45s"}, ok: "demo"},
+		{name: "lease no duration", env: []string{"SOLOIST_LEASE=45"}, bad: []string{`SOLOIST_LEASE is "45": want a duration such as 30s`}},
+		{name: "lease negative", env: []string{"SOLOIST_LEASE=-1s"}, bad: []string{`SOLOIST_LEASE is "-1s": want a duration such as 30s`}},
+		{name: "lease beyond the store", env: []string{"SOLOIST_LEASE=90s"}, bad: []string{`SOLOIST_LEASE is "90s": want whole seconds from 1s to 1m0s`}},
+		{name: "lease below Azure's", env: []string{"SOLOIST_LEASE=10s", "SOLOIST_STORAGE=" + connection}, bad: []string{`SOLOIST_LEASE is "10s": want whole seconds from 15s to 1m0s`}},
+		{name: "lease in parts", env: []string{"SOLOIST_LEASE=20500ms"}, bad: []string{`SOLOIST_LEASE is "20500ms": want whole seconds`}},
+		{name: "addr", env: []string{"SOLOIST_ADDR=127.0.0.1:0"}, ok: "demo"},
+		{name: "addr is a port", env: []string{"SOLOIST_ADDR=8080"}, bad: []string{`SOLOIST_ADDR is "8080": want host:port or :port`}},
+		{name: "addr too large", env: []string{"SOLOIST_ADDR=:70000"}, bad: []string{`SOLOIST_ADDR is ":70000": want host:port or :port`}},
+		{name: "grace", env: []string{"SOLOIST_GRACE=0s"}, ok: "demo"},
+		{name: "grace negative", env: []string{"SOLOIST_GRACE=-2s"}, bad: []string{`SOLOIST_GRACE is "-2s": want a duration of zero or more`}},
+		{name: "log format", env: []string{"SOLOIST_LOG_FORMAT=text"}, ok: "demo"},
+		{name: "log format wrong", env: []string{"SOLOIST_LOG_FORMAT=xml"}, bad: []string{`SOLOIST_LOG_FORMAT is "xml": want text or json`}},
+		{name: "log level", env: []string{"SOLOIST_LOG_LEVEL=warn"}, ok: "demo"},
+		{name: "log level wrong", env: []string{"SOLOIST_LOG_LEVEL=loud"}, bad: []string{`SOLOIST_LOG_LEVEL is "loud": want debug, info, warn or error`}},
+		{name: "job", env: []string{"SOLOIST_JOB_NIGHT_REPORT_SCHEDULE=0 3 * * *", "SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=UTC", "SOLOIST_JOB_BEAT_PAUSED=true"}, ok: "demo"},
+		{name: "job's schedule", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=often"}, bad: []string{`SOLOIST_JOB_BEAT_SCHEDULE is "often": `}},
+		{name: "job's zone", env: []string{"SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=Nowhere"}, bad: []string{`SOLOIST_JOB_NIGHT_REPORT_TIMEZONE is "Nowhere": `}},
+		{name: "job's pause", env: []string{"SOLOIST_JOB_BEAT_PAUSED=perhaps"}, bad: []string{`SOLOIST_JOB_BEAT_PAUSED is "perhaps": want true or false`}},
+		{name: "several", env: []string{"SOLOIST_GRACE=x", "SOLOIST_LEASE=y", "SOLOIST_STORAGE=" + key, "SOLOIST_JOB_BEAT_PAUSED=z"}, bad: []string{
+			"SOLOIST_GRACE is", "SOLOIST_LEASE is", "SOLOIST_STORAGE: want", "SOLOIST_JOB_BEAT_PAUSED is"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			environment(t, test.env...)
+			got := run(t.Context(), host.Program{Work: work()}, "validate")
+			if strings.Contains(got.out+got.err, key) {
+				t.Errorf("a secret is told: %s%s", got.out, got.err)
+			}
+			if test.ok != "" {
+				if got.code != 0 || !strings.HasPrefix(got.out, "ok: 2 jobs, 1 singleton, app ") || !strings.Contains(got.out, test.ok) || got.err != "" {
+					t.Errorf("got %+v, want ok and %q", got, test.ok)
+				}
+				return
+			}
+			checkMistakes(t, got, test.bad)
+		})
+	}
+}
+
+// checkMistakes wants each mistake to be told once, and no other.
+func checkMistakes(t *testing.T, got result, want []string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(got.err), "\n")
+	if got.code != 2 || got.out != "" || !strings.HasPrefix(lines[0], "demo: ") || len(lines) != 1+len(want) {
+		t.Errorf("got %+v, want code 2 and %d mistakes", got, len(want))
+	}
+	for _, w := range want {
+		if n := strings.Count(got.err, "\n  "+w); n != 1 {
+			t.Errorf("got %d times %q in\n%s", n, w, got.err)
+		}
+	}
+}
+
+func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
+	environment(t, "SOLOIST_GRACE=x", "SOLOIST_STORAGE=y")
+	var none *soloist.Job
+	got := run(t.Context(), host.Program{Work: []soloist.Work{
+		soloist.Job{Name: "Beat", Schedule: "@every 1m"}, nil, none, &soloist.Singleton{Name: "leader", Do: do, Backoff: -1},
+	}}, "serve")
+	checkMistakes(t, got, []string{
+		`SOLOIST_GRACE is "x"`,
+		"SOLOIST_STORAGE: want",
+		"work 2 of 4 is <nil>: want a soloist.Job or a soloist.Singleton",
+		"work 3 of 4 is a nil *soloist.Job",
+		`job "Beat": Name is "Beat"`,
+		`job "Beat": Do is nil`,
+		`singleton "leader": Backoff is -1ns`,
+	})
+}
+
+func TestUnknownSettingsAreWarnedOf(t *testing.T) {
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true", "SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text")
+	got := run(t.Context(), host.Program{Work: work()}, "validate")
+	if got.code != 0 || strings.Contains(got.err, key) {
+		t.Errorf("got %+v", got)
+	}
+	for _, want := range []string{
+		`msg="SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?"`,
+		`msg="SOLOIST_READ_TOKENS is not a setting: is SOLOIST_READ_TOKEN meant?"`,
+		`msg="SOLOIST_JOB_NIGHTREPORT_PAUSED is not a setting of any job of this program: is SOLOIST_JOB_NIGHT_REPORT_PAUSED meant?"`,
+		`msg="SOLOIST_JOB_GONE_TIMEZONE is not a setting of any job of this program"`,
+	} {
+		if strings.Count(got.err, want) != 1 {
+			t.Errorf("got\n%swant once %s", got.err, want)
+		}
+	}
+
+	t.Setenv("SOLOIST_GRACE", "x")
+	got = run(t.Context(), host.Program{Work: work()}, "validate")
+	if want := "\n  SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?\n"; !strings.Contains(got.err, want) {
+		t.Errorf("got\n%swant among the mistakes %q", got.err, want)
+	}
+}

@@ -1,0 +1,53 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// down is a store out of reach. With hang, it gives no answer at all.
+type down struct{ hang chan struct{} }
+
+var errDown = errors.New("no route to the storage")
+
+func (d down) Create(context.Context, string, []byte) (soloist.Entry, error) {
+	return soloist.Entry{}, errDown
+}
+
+func (d down) Read(context.Context, string) (soloist.Entry, error) {
+	if d.hang != nil {
+		<-d.hang // not even the end of the context makes it return
+	}
+	return soloist.Entry{}, errDown
+}
+
+func (d down) Lease(string, string) soloist.Lease { return nil }
+
+func (d down) Limits() (shortest, longest time.Duration) { return time.Second, time.Minute }
+
+// gated is a store that hangs while shut is set.
+type gated struct {
+	soloist.Store
+	shut chan struct{}
+}
+
+func (g *gated) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	if g.shut != nil {
+		<-g.shut
+	}
+	return g.Store.Read(ctx, name)
+}
+
+// counted counts the reads of a store.
+type counted struct {
+	soloist.Store
+	reads chan struct{}
+}
+
+func (c counted) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	c.reads <- struct{}{}
+	return c.Store.Read(ctx, name)
+}

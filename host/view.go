@@ -1,0 +1,124 @@
+package host
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/schedule"
+)
+
+// A view is one job or singleton as the page, the table of status and its JSON
+// show it.
+type view struct {
+	Name     string                   `json:"name"`
+	Kind     string                   `json:"kind"` // job or singleton
+	Schedule string                   `json:"schedule,omitempty"`
+	State    state                    `json:"state"`
+	Holder   string                   `json:"holder,omitempty"` // who runs it
+	Tick     time.Time                `json:"tick,omitzero"`    // that runs; zero for a singleton
+	Claimed  time.Time                `json:"claimed,omitzero"` // when that run began
+	Last     *soloist.Fate            `json:"last,omitempty"`   // the newest
+	Next     time.Time                `json:"next,omitzero"`
+	Counts   map[soloist.Status]int64 `json:"counts,omitempty"`
+	Error    string                   `json:"error,omitempty"` // why the record could not be read
+}
+
+// A state is what a job is in now; what it was in before is its last fate.
+type state string
+
+const (
+	idle        state = "idle"
+	paused      state = "paused" // by a setting or the program, on this replica
+	running     state = "running"
+	interrupted state = "interrupted" // its runner died, and nobody has settled it yet
+	broken      state = "broken"      // its record cannot be read, so it is left alone
+	unknownNow  state = "unknown"     // the store did not answer
+)
+
+func (a *app) view(st soloist.JobStatus) view {
+	v := view{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: idle, Next: st.Next}
+	if st.Singleton {
+		v.Kind = "singleton"
+	}
+	if st.Err != nil {
+		v.State, v.Error = broken, line(st.Err.Error())
+		if !reached(st) {
+			v.State = unknownNow
+		}
+		return v
+	}
+	r := &st.Record
+	if len(r.History) > 0 {
+		v.Last = &r.History[0]
+	}
+	v.Counts = r.Counts
+	switch {
+	case r.Status == soloist.Running && st.Lease.Live():
+		v.State, v.Holder, v.Tick, v.Claimed = running, r.Holder, r.Tick, r.Claimed
+		v.Next = a.after(st.Name, r.Tick, v.Next)
+	case r.Status == soloist.Running:
+		v.State, v.Tick, v.Claimed = interrupted, r.Tick, r.Claimed
+		return v
+	case a.paused(st.Name):
+		v.State = paused
+	}
+	return v
+}
+
+// after is the tick after the one that runs, which is not settled and so is
+// still the next one for the record. Of others, next is right as it is.
+func (a *app) after(name string, tick, next time.Time) time.Time {
+	j, err := a.job(name)
+	if err != nil || next.After(tick) {
+		return next
+	}
+	s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	if err != nil {
+		return next
+	}
+	return s.Next(tick)
+}
+
+func (a *app) views(all []soloist.JobStatus) []view {
+	views := make([]view, len(all))
+	for i, st := range all {
+		views[i] = a.view(st)
+	}
+	return views
+}
+
+// reached reports whether the store answered. The state of the lease is told
+// with the record, be it as it may.
+func reached(st soloist.JobStatus) bool { return st.Err == nil || st.Lease != "" }
+
+// StateWords is the state, and who runs what since when.
+func (v view) StateWords(now time.Time) string {
+	text := string(v.State)
+	if v.Holder != "" {
+		text += " on " + line(v.Holder)
+	}
+	if !v.Claimed.IsZero() {
+		text += " since " + roughly(now.Sub(v.Claimed))
+	}
+	return text
+}
+
+// LastWords is the last tick, what became of it, and how long ago.
+func (v view) LastWords(now time.Time) string {
+	if v.Last == nil {
+		return "-"
+	}
+	at := moment(v.Last)
+	return stamp(at) + " " + fate(v.Last) + ", " + relative(at, now)
+}
+
+// NextWords is the next tick, and how far it is.
+func (v view) NextWords(now time.Time) string {
+	if v.Next.IsZero() {
+		return "-"
+	}
+	return stamp(v.Next) + " " + ahead(v.Next, now)
+}
+
+// CountWords tells how often each fate came.
+func (v view) CountWords() string { return tally(v.Counts) }

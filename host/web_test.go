@@ -1,0 +1,268 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// site is what serve answers HTTP with, without a network.
+type site struct {
+	http.Handler
+	tick func() // runs what is due
+	wait func()
+}
+
+func open(t *testing.T, p host.Program) site {
+	t.Helper()
+	p.Name, p.Stdout, p.Stderr = "demo", t.Output(), t.Output()
+	h, tick, wait, err := host.Handler(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site{h, tick, wait}
+}
+
+func (s site) get(path string, header ...string) *httptest.ResponseRecorder {
+	return s.send(http.MethodGet, path, header...)
+}
+
+func (s site) send(method, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	if len(header) > 0 {
+		r.Header.Set("Authorization", header[0])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// wantAnswer checks code and body.
+func wantAnswer(t *testing.T, what string, got *httptest.ResponseRecorder, code int, parts ...string) {
+	t.Helper()
+	if got.Code != code {
+		t.Errorf("%s: got code %d, want %d: %s", what, got.Code, code, got.Body)
+	}
+	for _, part := range parts {
+		if !strings.Contains(got.Body.String(), part) {
+			t.Errorf("%s: got no %q in\n%s", what, part, got.Body)
+		}
+	}
+}
+
+func TestPage(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-<a>", "SOLOIST_JOB_BEAT_PAUSED=true")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+		s.tick()
+		time.Sleep(2 * time.Hour)
+		s.tick()
+		got := s.get("/")
+		wantAnswer(t, "page", got, 200, "<h1>demo</h1>", "replica replica-&lt;a&gt; · store *local.Memory", `content="10"`,
+			"at 02:30 every day, Europe/Berlin", `<span class="bad">failed (no paper)</span>`, "2000-01-01 01:30:00Z, 30m ago",
+			"in 23h", "1 failed", `<span class="s paused">paused</span>`, "120 skipped (paused)", "<small>singleton</small>")
+		if strings.Contains(got.Body.String(), "note\">") {
+			t.Errorf("all is well, yet there is a note:\n%s", got.Body)
+		}
+		for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+			if got := got.Header().Get(name); got != want {
+				t.Errorf("got %s %q, want %q", name, got, want)
+			}
+		}
+	})
+}
+
+func TestOtherPathsAndMethods(t *testing.T) {
+	environment(t)
+	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+	for _, path := range []string{"/x", "/index.html", "/healthz/", "/api/jobs"} {
+		wantAnswer(t, path, s.get(path), 404)
+	}
+	for _, path := range []string{"/", "/healthz", "/readyz"} {
+		wantAnswer(t, "POST "+path, s.send(http.MethodPost, path), 405)
+	}
+	s.wait()
+}
+
+func TestAPageUnderLoadReadsNoMore(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := counted{&local.Memory{}, make(chan struct{}, 1000)}
+		s := open(t, host.Program{Work: work(), Store: store})
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { wantAnswer(t, "page", s.get("/"), 200, "beat") })
+		}
+		all.Wait()
+		if n := len(store.reads); n != 3 {
+			t.Errorf("got %d reads for 50 pages at once, want one for each of 3 names", n)
+		}
+		time.Sleep(1900 * time.Millisecond)
+		s.get("/")
+		if n := len(store.reads); n != 3 {
+			t.Errorf("got %d reads after 1.9 s, want 3", n)
+		}
+		time.Sleep(200 * time.Millisecond)
+		s.get("/")
+		if n := len(store.reads); n != 6 {
+			t.Errorf("got %d reads after 2.1 s, want 6", n)
+		}
+	})
+}
+
+func TestStorageDown(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work()[:2], Store: down{}})
+		wantAnswer(t, "readyz before", s.get("/readyz"), 503, "it has not answered yet")
+		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
+		s.tick()
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"storage":"no route to the storage"`)
+		wantAnswer(t, "readyz", s.get("/readyz"), 503, "no route to the storage")
+		wantAnswer(t, "page", s.get("/"), 200, "The store is out of reach: no route to the storage", "every minute", "unknown")
+		s.wait()
+	})
+}
+
+func TestAStoreThatHangs(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		s := open(t, host.Program{Work: work(), Store: down{hang: hang}})
+		for _, path := range []string{"/", "/readyz", "/healthz"} {
+			start := time.Now()
+			got := s.get(path)
+			if d := time.Since(start); d > time.Second {
+				t.Errorf("%s answered after %s, want a second at most", path, d)
+			}
+			wantAnswer(t, path, got, map[string]int{"/": 200, "/readyz": 503, "/healthz": 200}[path])
+		}
+		wantAnswer(t, "page", s.get("/"), 200, "The store has not answered yet.", "<h1>demo</h1>")
+		close(hang)
+		s.wait()
+	})
+}
+
+func TestOldNews(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{Store: &local.Memory{}}
+		s := open(t, host.Program{Work: work(), Store: store})
+		wantAnswer(t, "page", s.get("/"), 200, "at 02:30 every day")
+		time.Sleep(time.Minute)
+		store.shut = make(chan struct{})
+		wantAnswer(t, "old page", s.get("/"), 200, "at 02:30 every day", "The store does not answer: this is what it told 1m ago.")
+		close(store.shut)
+		s.wait()
+	})
+}
+
+// A replica that stops is no news for a singleton.
+func TestAStoppedSingletonIsNothingBad(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		leader := soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		other := soloist.Scheduler{App: "demo", Store: store, Singletons: []soloist.Singleton{leader}}
+		if err := other.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, host.Program{Work: []soloist.Work{leader}, Store: store})
+		got := s.get("/")
+		wantAnswer(t, "page", got, 200, "abandoned")
+		if strings.Contains(got.Body.String(), `class="bad"`) {
+			t.Errorf("got\n%s\nwant nothing bad", got.Body)
+		}
+	})
+}
+
+func TestReadyOnceTheStorageAnswers(t *testing.T) {
+	environment(t)
+	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+	wantAnswer(t, "readyz", s.get("/readyz"), 200, `"status":"ready"`)
+	s.wait()
+}
+
+func TestBrokenRecord(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		if _, err := store.Create(t.Context(), "demo/beat", []byte(`{"schema":99}`)); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, host.Program{Work: work(), Store: store})
+		s.tick()
+		got := s.get("/healthz")
+		wantAnswer(t, "healthz", got, 200)
+		var h struct {
+			Status string
+			Broken map[string]string
+		}
+		if err := json.Unmarshal(got.Body.Bytes(), &h); err != nil || h.Status != "degraded" || !strings.Contains(h.Broken["beat"], "schema 99") {
+			t.Errorf("healthz: got %+v, %v", h, err)
+		}
+		wantAnswer(t, "readyz", s.get("/readyz"), 200)
+		wantAnswer(t, "page", s.get("/"), 200, `<span class="s broken">broken</span>`, "the record has schema 99")
+	})
+}
+
+func TestReadToken(t *testing.T) {
+	const token = "open-sesame-17"
+	environment(t, "SOLOIST_READ_TOKEN="+token)
+	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+	for _, test := range []struct {
+		header string
+		code   int
+	}{
+		{"", 401}, {"Bearer", 401}, {"Bearer ", 401}, {"Bearer wrong", 401}, {"Bearer " + token + "x", 401}, {"Basic " + token, 401}, {token, 401},
+		{"Bearer " + token, 200}, {"bearer " + token, 200},
+	} {
+		got := s.get("/", test.header)
+		wantAnswer(t, test.header, got, test.code)
+		if test.code == 401 && got.Header().Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%q: got no WWW-Authenticate", test.header)
+		}
+		if strings.Contains(got.Body.String(), token) {
+			t.Errorf("%q: the token is told", test.header)
+		}
+	}
+	wantAnswer(t, "healthz", s.get("/healthz"), 200)
+	wantAnswer(t, "readyz", s.get("/readyz"), 200)
+	s.wait()
+}
+
+func TestRunningHere(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+			soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+				time.Sleep(5 * time.Minute)
+				return nil
+			}},
+		}})
+		s.tick()
+		time.Sleep(time.Minute)
+		var all sync.WaitGroup
+		all.Go(s.tick)
+		time.Sleep(30 * time.Second)
+		wantAnswer(t, "page", s.get("/"), 200, `<span class="s running">running</span> here`, "<small>replica-a</small>", "tick 2000-01-01 00:01:00Z",
+			"in 30s", "2000-01-01 00:02:00Z")
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"running":["long"]`)
+		all.Wait()
+	})
+}

@@ -1,0 +1,123 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Times are shown in UTC, as ticks are named.
+const timeFormat = "2006-01-02 15:04:05Z"
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(timeFormat)
+}
+
+// relative says how far t is from now.
+func relative(t, now time.Time) string {
+	if d := t.Sub(now); d > 0 {
+		return "in " + roughly(d)
+	}
+	return roughly(now.Sub(t)) + " ago"
+}
+
+// ahead is relative for what nobody has done yet.
+func ahead(t, now time.Time) string {
+	if !t.After(now) {
+		return "due"
+	}
+	return relative(t, now)
+}
+
+// roughly tells a duration in its largest unit, as people do.
+func roughly(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// fate says what became of a tick, or of a range of them.
+func fate(f *soloist.Fate) string {
+	text := string(f.Status)
+	if !f.From.IsZero() && f.Count > 1 {
+		text = fmt.Sprintf("%d %s", f.Count, text)
+	}
+	if !f.Start.IsZero() && f.End.After(f.Start) {
+		text += " in " + f.End.Sub(f.Start).Round(time.Millisecond).String()
+	}
+	if f.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", f.Attempt)
+	}
+	if f.Reason != "" {
+		text += " (" + line(f.Reason) + ")"
+	}
+	return text
+}
+
+// moment is when a fate was: its tick, or for a singleton the start of its term.
+func moment(f *soloist.Fate) time.Time {
+	if f.Tick.IsZero() {
+		return f.Start
+	}
+	return f.Tick
+}
+
+// fates are those that a tick can have, the wanted one first.
+var fates = []soloist.Status{soloist.Succeeded, soloist.Failed, soloist.Abandoned, soloist.Skipped, soloist.Missed}
+
+func tally(counts map[soloist.Status]int64) string {
+	var all []string
+	for _, s := range fates {
+		if n := counts[s]; n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return join(all...)
+}
+
+// line makes one line of any text, without what would move a terminal's cursor.
+func line(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// join lists what is not empty, "-" if all is.
+func join(all ...string) string {
+	var some []string
+	for _, s := range all {
+		if s != "" {
+			some = append(some, s)
+		}
+	}
+	if some == nil {
+		return "-"
+	}
+	return strings.Join(some, ", ")
+}
+
+// plural counts things, no text for none.
+func plural(n int, thing string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
