@@ -13,7 +13,8 @@ import (
 )
 
 // serve runs the scheduler until ctx ends, and answers HTTP until the last job
-// has returned: a platform that gets no answer takes a replica for dead.
+// has returned: a platform that gets no answer takes a replica for dead. Where
+// the Functions host wakes the program up, nothing runs in the background.
 func serve(ctx context.Context, a *app, _ arguments) int {
 	ln, err := a.listen(ctx)
 	if err != nil {
@@ -24,7 +25,11 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 	defer stop(nil)
 	done := a.answer(ln, stop)
 	defer context.AfterFunc(ctx, a.sayStopping)()
-	err = a.sched.Run(ctx)
+	if inFunctions() {
+		<-ctx.Done()
+	} else {
+		err = a.sched.Run(ctx)
+	}
 	if err = errors.Join(err, done()); err != nil {
 		a.log.Error("stopped", "error", err)
 		return exitFail

@@ -14,6 +14,9 @@ func (a *app) routes(b *board) http.Handler {
 	mux.Handle("GET /{$}", a.guard(a.page(b)))
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz(b))
+	if inFunctions() { // only the host on this machine can reach it there
+		mux.HandleFunc("POST /"+tickFunction, a.tick)
+	}
 	return plainHeaders(mux)
 }
 

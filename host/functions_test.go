@@ -1,0 +1,119 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// invoke is one invocation as the Functions host makes it.
+func (s site) invoke(t *testing.T, name, payload string) (int, []string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/"+name, strings.NewReader(payload)))
+	var answer struct {
+		Outputs map[string]any
+		Logs    []string
+	}
+	if w.Code == http.StatusOK {
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.Outputs == nil || answer.Logs == nil {
+			t.Errorf("got %s, %v: the host would wait for an answer that it understands", w.Body, err)
+		}
+		if got := w.Header().Get("Content-Type"); got != "application/json" {
+			t.Errorf("got the type %q", got)
+		}
+	}
+	return w.Code, answer.Logs
+}
+
+func TestTheTickFunction(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		slow := func(ctx context.Context, _ *soloist.Run) error { time.Sleep(5 * time.Second); return nil }
+		program := func() site {
+			return open(t, host.Program{Store: store, Work: []soloist.Work{
+				soloist.Job{Name: "slow", Schedule: "@every 1m", Do: slow},
+				soloist.Job{Name: "broke", Schedule: "@every 1m", Do: fail},
+			}})
+		}
+		a, b := program(), program()
+		if code, logs := a.invoke(t, "tick", `{"Data":{},"Metadata":{}}`); code != 200 || len(logs) != 0 {
+			t.Errorf("new jobs: %d, %q", code, logs)
+		}
+		time.Sleep(61 * time.Second)
+		first := make(chan []string)
+		go func() { _, logs := a.invoke(t, "tick", `{}`); first <- logs }()
+		time.Sleep(time.Second)
+		_, logs := b.invoke(t, "tick", "not JSON at all")
+		if len(logs) != 1 || !strings.HasPrefix(logs[0], "job slow: ") || !strings.HasSuffix(logs[0], " runs it") {
+			t.Errorf("beside a run: %q", logs)
+		}
+		want := []string{"job slow: tick 2000-01-01T00:01:00Z succeeded", `job broke: tick 2000-01-01T00:01:00Z failed: no paper`}
+		if logs := <-first; !slices.Equal(logs, want) {
+			t.Errorf("got %q, want %q", logs, want)
+		}
+		if code, logs := b.invoke(t, "tick", ""); code != 200 || len(logs) != 0 {
+			t.Errorf("nothing left: %d, %q", code, logs)
+		}
+		if code, _ := b.invoke(t, "tick", strings.Repeat("x", 10<<20)); code != http.StatusRequestEntityTooLarge {
+			t.Errorf("10 MB: got code %d", code)
+		}
+		if code, _ := b.invoke(t, "tock", "{}"); code != http.StatusNotFound {
+			t.Errorf("no such function: got code %d", code)
+		}
+		a.wait()
+		b.wait()
+	})
+}
+
+func TestNoTickFunctionElsewhere(t *testing.T) {
+	environment(t)
+	s := open(t, host.Program{Store: &local.Memory{}, Work: work()})
+	if code, _ := s.invoke(t, "tick", "{}"); code != http.StatusMethodNotAllowed && code != http.StatusNotFound {
+		t.Errorf("got code %d", code)
+	}
+}
+
+// The files that the repository gives the Functions host say what the program does.
+func TestFunctionFiles(t *testing.T) {
+	var function struct {
+		Bindings []struct{ Type, Direction, Name, Schedule string }
+	}
+	readJSON(t, "../function.json", &function)
+	if b := function.Bindings; len(b) != 1 || b[0].Type != "timerTrigger" || b[0].Schedule != "0 * * * * *" || b[0].Name == "" {
+		t.Errorf("function.json: got %+v", b)
+	}
+	var settings struct {
+		Version       string
+		CustomHandler struct {
+			Description struct{ DefaultExecutablePath string }
+		}
+	}
+	readJSON(t, "../host.json", &settings)
+	if settings.Version != "2.0" || settings.CustomHandler.Description.DefaultExecutablePath != "jobs" {
+		t.Errorf("host.json: got %+v", settings)
+	}
+}
+
+func readJSON(t *testing.T, path string, v any) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
