@@ -60,7 +60,7 @@ type replica struct {
 
 // replica makes a replica that is not started.
 func (c *cluster) replica(name string, work ...soloist.Work) *replica {
-	r := &replica{tap: &tap{Store: c.store}, log: &logBook{}, done: make(chan struct{})}
+	r := &replica{tap: &tap{Store: c.store, t: c.t}, log: &logBook{}, done: make(chan struct{})}
 	r.Scheduler = &soloist.Scheduler{Store: r.tap, Replica: name,
 		Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, w := range work {
@@ -177,9 +177,11 @@ func fateText(f soloist.Fate) string {
 // or be cut.
 type tap struct {
 	soloist.Store
+	t     *testing.T
 	cut   atomic.Bool // nothing gets through; calls hang
 	mu    sync.Mutex
 	count map[string]int
+	ids   map[string]bool
 	// fault stands between the replica and one call; nil: nothing does.
 	fault func(op string, apply func() error) error
 }
@@ -228,7 +230,17 @@ func (s *tap) Read(ctx context.Context, name string) (e soloist.Entry, err error
 	return e, err
 }
 
+// Lease checks that an id serves one acquisition, ever.
 func (s *tap) Lease(name, id string) soloist.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ids[id] {
+		s.t.Errorf("the lease id %s serves again", id)
+	}
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	s.ids[id] = true
 	return &tapLease{s.Store.Lease(name, id), s}
 }
 

@@ -201,22 +201,86 @@ func TestAnEntryMadeAnew(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("a", work("@every 10s", time.Second))
 		c.start("b", work("@every 10s", time.Second))
-		time.Sleep(25 * time.Second)
-		before := c.record("work")
+		time.Sleep(55 * time.Second)
 		if err := c.store.Delete(context.Background(), "soloist/work"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		after := c.record("work")
-		if after.Epoch <= before.Epoch {
-			t.Errorf("epoch %d after %d", after.Epoch, before.Epoch)
-		}
-		if got := once(t, c.all()); got < 6 {
+		if got := once(t, c.all()); got < 8 {
 			t.Errorf("%d ticks ran: %q", got, c.fates("work"))
 		}
+		disjoint(t, c.all())
+	})
+}
+
+// The old runner may not know that its entry is gone: here it is cut off.
+func TestHoldOffAfterADeletion(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1s", 50*time.Minute))
+		time.Sleep(1500 * time.Millisecond)
+		c.start("b", work("@every 1s", time.Second))
+		time.Sleep(time.Minute)
+		a.kill()
+		ctx := context.Background()
+		if err := errors.Join(c.store.Break(ctx, "soloist/work", 0), c.store.Delete(ctx, "soloist/work")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
 		runs := c.all()
-		if gap := runs[2].start.Sub(runs[1].start); gap < D {
-			t.Errorf("the first run of the new entry began %s after the last of the old one", gap)
+		if len(runs) < 10 || runs[1].replica != "b" {
+			t.Fatalf("nobody took over: %d runs", len(runs))
+		}
+		disjoint(t, runs)
+	})
+}
+
+// A process that is frozen between its claim and the run.
+func TestAClaimThatTookTooLongIsNotRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 1h", time.Second))
+		a.tap.meet(func(op string, apply func() error) error {
+			switch op {
+			case "write":
+				err := apply()
+				time.Sleep(D + time.Second)
+				return err
+			case "renew":
+				return errNetwork
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(time.Hour + 10*time.Second)
+		c.start("b", work("@every 1h", time.Second))
+		time.Sleep(2 * time.Minute)
+		if got := c.all(); len(got) != 0 {
+			t.Errorf("it ran: %+v", got)
+		}
+		if got, want := c.fates("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// Free and unfinished, the record would look as if somebody had broken the
+// lease.
+func TestAnUnconfirmedFinishKeepsTheLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1h", 10*time.Second))
+		time.Sleep(time.Hour + time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" || op == "read" {
+				return errNetwork
+			}
+			return apply()
+		})
+		begin := time.Now()
+		a.stop()
+		if took := time.Since(begin); took > D {
+			t.Errorf("it stopped after %s", took)
+		}
+		if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == soloist.Available {
+			t.Errorf("the lease is %s, %v", e.State, err)
 		}
 	})
 }
