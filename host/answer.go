@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // statusTime bounds the reads of status: somebody waits for it.
@@ -31,24 +31,33 @@ func status(ctx context.Context, a *app, given arguments) int {
 		}
 	}
 	if given.json {
-		return max(code, a.printJSON(views))
+		return max(code, a.printJSON(newAnswer(a, views)))
 	}
 	a.printStatus(views)
 	return code
 }
 
-// An answer is what status tells in JSON.
-type answer struct {
-	App   string    `json:"app"`
-	Store string    `json:"store"`
+// An answer is what commands tell in JSON: J is what they tell of one job.
+type answer[J any] struct {
+	App   string    `json:"app,omitempty"`   // of next --schedule: there is none
+	Store string    `json:"store,omitempty"` // of next: it asks none
 	Time  time.Time `json:"time"`
-	Jobs  []view    `json:"jobs"`
+	Jobs  []J       `json:"jobs"`
+	Next  time.Time `json:"next,omitzero"` // of tick: when the next one of any job is due
 }
 
-func (a *app) printJSON(views []view) int {
-	e := json.NewEncoder(a.Stdout)
+func newAnswer[J any](a *app, jobs []J) answer[J] {
+	if jobs == nil {
+		jobs = []J{} // whoever reads it wants a list
+	}
+	return answer[J]{App: a.App, Store: a.store, Time: utc(a.Now()), Jobs: jobs}
+}
+
+func (p *Program) printJSON(body any) int {
+	e := json.NewEncoder(p.Stdout)
 	e.SetIndent("", "  ")
-	if err := e.Encode(answer{a.App, a.store, a.Now().UTC().Truncate(time.Millisecond), views}); err != nil {
+	e.SetEscapeHTML(false) // reasons are read by people too
+	if err := e.Encode(body); err != nil {
 		return exitFail
 	}
 	return exitOK
@@ -80,24 +89,32 @@ func table(w io.Writer, titles string) *tabwriter.Writer {
 	return t
 }
 
+// A ticked is what tick tells of one job in JSON.
+type ticked struct {
+	Job    string         `json:"job"`
+	Ran    []soloist.Fate `json:"ran"`              // what was run here, in order
+	Holder string         `json:"holder,omitempty"` // the other replica that runs it
+	Next   time.Time      `json:"next,omitzero"`
+	Error  string         `json:"error,omitempty"` // why it could not be looked after
+}
+
 // tick runs what is due and tells what was done.
-func tick(ctx context.Context, a *app, _ arguments) int {
+func tick(ctx context.Context, a *app, given arguments) int {
 	report, err := a.sched.RunDue(ctx)
 	code := exitOK
-	if err != nil {
+	if err != nil || slices.ContainsFunc(report.Jobs, failed) {
 		code = exitFail
+	}
+	if given.json {
+		return max(code, a.printTicked(report))
 	}
 	w := table(a.Stdout, "JOB\tTICK\tDONE\tNEXT")
 	for _, j := range report.Jobs {
-		next := stamp(j.Next)
 		if len(j.Ran) == 0 {
-			fmt.Fprintf(w, "%s\t-\t%s\t%s\n", j.Job, idleWords(j), next)
+			fmt.Fprintf(w, "%s\t-\t%s\t%s\n", j.Job, idleWords(j), stamp(j.Next))
 		}
 		for _, f := range j.Ran {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", j.Job, stamp(f.Tick), fate(&f), next)
-			if f.Status == soloist.Failed || f.Status == soloist.Abandoned {
-				code = exitFail
-			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", j.Job, stamp(f.Tick), fate(&f), stamp(j.Next))
 		}
 	}
 	w.Flush()
@@ -105,6 +122,27 @@ func tick(ctx context.Context, a *app, _ arguments) int {
 		fmt.Fprintf(a.Stdout, "\nnext tick %s, %s\n", stamp(report.Next), ahead(report.Next, a.Now()))
 	}
 	return code
+}
+
+// failed reports whether a tick that was run here came to a bad end.
+func failed(j soloist.JobReport) bool {
+	return slices.ContainsFunc(j.Ran, func(f soloist.Fate) bool {
+		return f.Status == soloist.Failed || f.Status == soloist.Abandoned
+	})
+}
+
+func (a *app) printTicked(report soloist.Report) int {
+	var jobs []ticked
+	for _, j := range report.Jobs {
+		t := ticked{Job: j.Job, Ran: plainFates(j.Ran), Holder: j.Holder, Next: utc(j.Next)}
+		if j.Err != nil {
+			t.Error = line(j.Err.Error())
+		}
+		jobs = append(jobs, t)
+	}
+	body := newAnswer(a, jobs)
+	body.Next = utc(report.Next)
+	return a.printJSON(body)
 }
 
 // idleWords says why nothing was run.
@@ -118,47 +156,19 @@ func idleWords(j soloist.JobReport) string {
 	return "nothing is due"
 }
 
-// next tells ticks by the schedules alone: the records know which of them are
-// settled, and status tells that.
-func next(_ context.Context, a *app, given arguments) int {
-	jobs := a.sched.Jobs
-	if given.job != "" {
-		j, err := a.job(given.job)
-		if err != nil {
-			fmt.Fprintf(a.Stderr, "%s: %v\n", a.Name, err)
-			return exitUsage
-		}
-		jobs = []soloist.Job{j}
-	}
-	now := a.Now()
-	w := table(a.Stdout, "JOB\tTICK\tLOCAL\tFROM NOW")
-	for _, j := range jobs {
-		s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
-		for at, n := now, 0; err == nil && n < given.n; n++ {
-			if at = s.Next(at); at.IsZero() {
-				break
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", j.Name, stamp(at), localTime(at, j.TimeZone), relative(at, now))
-		}
-	}
-	w.Flush()
-	return exitOK
-}
-
-// localTime is the time of day where the job lives.
-func localTime(at time.Time, zone string) string {
-	loc, err := time.LoadLocation(zone)
-	if err != nil || loc == time.UTC {
-		return "-"
-	}
-	return at.In(loc).Format("Mon 15:04:05 MST")
-}
-
 func (a *app) job(name string) (soloist.Job, error) {
 	for _, j := range a.sched.Jobs {
 		if j.Name == name {
 			return j, nil
 		}
 	}
-	return soloist.Job{}, fmt.Errorf("there is no job %q: want one of %s", name, join(a.names()...))
+	return soloist.Job{}, known(name, a.names())
+}
+
+// known returns an error that lists the names if it is none of them.
+func known(name string, names []string) error {
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("there is no job %q: want one of %s", name, join(names...))
 }

@@ -97,7 +97,7 @@ func (a *app) setLease() error {
 		return mistake("SOLOIST_LEASE", fmt.Sprintf("whole seconds from %s to %s, which this store takes", shortest, longest))
 	}
 	for i := range a.sched.Jobs {
-		if a.sched.Jobs[i].Lease == 0 {
+		if a.sched.Jobs[i].Lease == 0 && !a.sched.Jobs[i].Everywhere {
 			a.sched.Jobs[i].Lease = a.Lease
 		}
 	}

@@ -15,26 +15,31 @@ import (
 type command struct {
 	name, args, doc string
 	run             func(ctx context.Context, a *app, given arguments) int
+	n               int  // what -n is unless given
 	serves          bool // its output is its log
 	runs            bool // it runs jobs, whose logs are wanted
-	bare            bool // it needs no settings
+	bare            bool // it reads the settings itself, if it needs any
 }
 
 // arguments are what follows a command's name.
 type arguments struct {
-	job  string
-	n    int
-	json bool
+	job                string
+	n                  int
+	json               bool
+	at, zone, schedule string
+	set                map[string]bool // the flags that are given, with an empty value too
 }
 
 // commands is a function, since help is one of them and lists them all.
 func commands() []command {
 	return []command{
 		{name: "serve", doc: "run all jobs and singletons, and answer HTTP, until told to stop (the default)", run: serve, serves: true},
-		{name: "tick", doc: "run once what is due now, singletons left out; 1: a run failed", run: tick, runs: true},
+		{name: "tick", args: "[--json]", doc: "run once what is due now, singletons left out; 1: a run failed", run: tick, runs: true},
 		{name: "status", args: "[--json]", doc: "what the records tell: who runs what, last and next tick", run: status},
-		{name: "next", args: "[JOB] [-n 5]", doc: "the next ticks, by the schedules alone", run: next},
-		{name: "validate", doc: "check jobs and settings without asking the storage; 2: mistakes", run: validate},
+		{name: "history", args: "[JOB] [-n 20] [--json]", n: 20, doc: "what became of the last ticks, by the records; 1: one cannot be read", run: history},
+		{name: "next", args: "[JOB] [-n 10] [--at TIME] [--tz ZONE] [--schedule TEXT] [--json]", n: 10,
+			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", run: next, bare: true},
+		{name: "validate", args: "[--json]", doc: "check jobs and settings without asking the storage; 2: mistakes", run: validate, bare: true},
 		{name: "help", doc: "this text", run: help, bare: true},
 	}
 }
@@ -62,29 +67,42 @@ func parse(args []string) (*command, arguments, error) {
 
 // parse takes flags before and after the job.
 func (c *command) parse(args []string) (given arguments, err error) {
-	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	if strings.Contains(c.args, "-json") {
-		flags.BoolVar(&given.json, "json", false, "")
-	}
-	if strings.Contains(c.args, "-n") {
-		flags.IntVar(&given.n, "n", 5, "")
-	}
+	given.set = map[string]bool{}
+	flags := c.flags(&given)
 	for takesJob := strings.Contains(c.args, "JOB"); ; takesJob = false {
 		if err := flags.Parse(args); err != nil {
 			return given, fmt.Errorf("%s: %w", c.name, err)
 		}
 		args = flags.Args()
 		switch {
-		case len(args) == 0 && flags.Lookup("n") != nil && (given.n < 1 || given.n > 1000):
+		case len(args) == 0 && c.n > 0 && (given.n < 1 || given.n > 1000):
 			return given, fmt.Errorf("%s: -n is %d: want 1 to 1000", c.name, given.n)
 		case len(args) == 0:
+			flags.Visit(func(f *flag.Flag) { given.set[f.Name] = true })
 			return given, nil
 		case !takesJob:
 			return given, fmt.Errorf("%s: unexpected argument %q", c.name, args[0])
 		}
 		given.job, args = args[0], args[1:]
 	}
+}
+
+// flags are those that the command's args show.
+func (c *command) flags(given *arguments) *flag.FlagSet {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	if c.n > 0 {
+		flags.IntVar(&given.n, "n", c.n, "")
+	}
+	if strings.Contains(c.args, "--json") {
+		flags.BoolVar(&given.json, "json", false, "")
+	}
+	for name, text := range map[string]*string{"at": &given.at, "tz": &given.zone, "schedule": &given.schedule} {
+		if strings.Contains(c.args, "--"+name+" ") {
+			flags.StringVar(text, name, "", "")
+		}
+	}
+	return flags
 }
 
 func help(_ context.Context, a *app, _ arguments) int {
@@ -98,7 +116,10 @@ func (p *Program) usage() string {
 	fmt.Fprintf(&b, "usage: %s [COMMAND]\n\n", p.Name)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %s\t%s\n", strings.TrimSpace(c.name+" "+c.args), c.doc)
+		fmt.Fprintf(w, "  %s\t%s\n", c.name, c.doc)
+		if c.args != "" {
+			fmt.Fprintf(w, "  \t%s\n", c.args)
+		}
 	}
 	w.Flush()
 	return b.String()
@@ -120,9 +141,46 @@ func settingsHelp() string {
 	return b.String()
 }
 
-// validate has nothing left to do: mistakes end the program before it.
-func validate(_ context.Context, a *app, _ arguments) int {
-	fmt.Fprintf(a.Stdout, "ok: %s, app %s on %s\n",
-		join(plural(len(a.sched.Jobs), "job"), plural(len(a.sched.Singletons), "singleton")), a.App, a.store)
-	return exitOK
+// A verdict is what validate tells in JSON.
+type verdict struct {
+	OK       bool     `json:"ok"`
+	App      string   `json:"app"`
+	Store    string   `json:"store,omitempty"`
+	Mistakes []string `json:"mistakes"`
+	Warnings []string `json:"warnings"` // variables that look like settings and are none
+}
+
+// validate reads the settings itself, since its answer is what is wrong with
+// them.
+func validate(_ context.Context, bare *app, given arguments) int {
+	if !given.json {
+		a, code := bare.openOr("validate")
+		if code == exitOK {
+			fmt.Fprintf(a.Stdout, "ok: %s, app %s on %s\n",
+				join(plural(len(a.sched.Jobs), "job"), plural(len(a.sched.Singletons), "singleton")), a.App, a.store)
+		}
+		return code
+	}
+	a, err := bare.open(&command{name: "validate"})
+	v := verdict{OK: err == nil, App: a.App, Store: a.store, Mistakes: []string{}, Warnings: append([]string{}, a.strange...)}
+	code := exitOK
+	if err != nil {
+		v.Mistakes, code = lines(err), exitUsage
+	}
+	return max(code, bare.printJSON(v))
+}
+
+// openOr reads the settings for a command that does so itself. Mistakes are
+// told, and are the code.
+func (p *Program) openOr(name string) (*app, int) {
+	a, err := p.open(&command{name: name})
+	if err == nil {
+		a.warn()
+		return a, exitOK
+	}
+	p.complain(err)
+	for _, text := range a.strange { // perhaps the cause
+		fmt.Fprintf(p.Stderr, "  %s\n", text)
+	}
+	return a, exitUsage
 }

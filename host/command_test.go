@@ -120,21 +120,117 @@ func TestStatusInJSON(t *testing.T) {
 			App, Store string
 			Time       time.Time
 			Jobs       []struct {
-				Name, Kind, State string
-				Last              *soloist.Fate
-				Next              time.Time
-				Counts            map[soloist.Status]int
+				Job, Kind, State string
+				Last             *soloist.Fate
+				Next             time.Time
+				Counts           map[soloist.Status]int
 			}
 		}
 		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 {
 			t.Fatalf("got %v of %+v", err, got)
 		}
 		j := answer.Jobs[0]
-		if answer.App != "demo" || len(answer.Jobs) != 3 || j.Name != "beat" || j.Kind != "job" || j.State != "idle" ||
+		if answer.App != "demo" || len(answer.Jobs) != 3 || j.Job != "beat" || j.Kind != "job" || j.State != "idle" ||
 			j.Last.Status != soloist.Succeeded || j.Counts["succeeded"] != 1 || j.Next.Minute() != 2 || answer.Jobs[2].Kind != "singleton" {
 			t.Errorf("got %+v", answer)
 		}
 	})
+}
+
+func TestTickInJSON(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: work(), Store: &local.Memory{}}
+		time.Sleep(90 * time.Minute)
+		run(t.Context(), p, "tick")
+		time.Sleep(24*time.Hour + 30*time.Second)
+		got := run(t.Context(), p, "tick", "--json")
+		goldenWant(t, "tick", got.out, `
+			{
+			  "app": "demo",
+			  "store": "*local.Memory",
+			  "time": "2000-01-02T01:30:30Z",
+			  "jobs": [
+			    {
+			      "job": "beat",
+			      "ran": [
+			        {
+			          "tick": "2000-01-02T01:30:00Z",
+			          "status": "succeeded",
+			          "attempt": 1,
+			          "token": 946690200000001,
+			          "replica": "replica-a",
+			          "start": "2000-01-02T01:30:31Z",
+			          "end": "2000-01-02T01:30:31Z"
+			        }
+			      ],
+			      "next": "2000-01-02T01:31:00Z"
+			    },
+			    {
+			      "job": "night-report",
+			      "ran": [
+			        {
+			          "tick": "2000-01-02T01:30:00Z",
+			          "status": "failed",
+			          "reason": "no\n\u001bpaper",
+			          "attempt": 1,
+			          "token": 946690200000001,
+			          "replica": "replica-a",
+			          "start": "2000-01-02T01:30:31Z",
+			          "end": "2000-01-02T01:30:31Z"
+			        }
+			      ],
+			      "next": "2000-01-03T01:30:00Z"
+			    }
+			  ],
+			  "next": "2000-01-02T01:31:00Z"
+			}
+		`)
+		if got.code != 1 {
+			t.Errorf("got code %d, want 1, since a run failed", got.code)
+		}
+	})
+	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "tick", "--json")
+	if got.code != 1 || strings.Count(got.out, `"error": "no route to the storage"`) != 2 || strings.Count(got.out, `"ran": []`) != 2 {
+		t.Errorf("down: got %+v", got)
+	}
+}
+
+func TestValidateInJSON(t *testing.T) {
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE=memory:")
+	got := run(t.Context(), host.Program{Work: work()}, "validate", "--json")
+	goldenWant(t, "right", got.out, `
+		{
+		  "ok": true,
+		  "app": "demo",
+		  "store": "memory of this process",
+		  "mistakes": [],
+		  "warnings": [
+		    "SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?"
+		  ]
+		}
+	`)
+	if got.code != 0 || got.err != "" {
+		t.Errorf("right: got %+v", got)
+	}
+	environment(t, "SOLOIST_STORAGE="+key, "SOLOIST_GRACE=x")
+	got = run(t.Context(), host.Program{Work: work()}, "validate", "--json")
+	goldenWant(t, "wrong", got.out, `
+		{
+		  "ok": false,
+		  "app": "demo",
+		  "mistakes": [
+		    "SOLOIST_GRACE is \"x\": want a duration of zero or more, such as 25s",
+		    "SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"
+		  ],
+		  "warnings": [
+		    "SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?"
+		  ]
+		}
+	`)
+	if got.code != 2 || got.err != "" {
+		t.Errorf("wrong: got %+v", got)
+	}
 }
 
 func TestStatusFailsWhenTheStorageDoes(t *testing.T) {
@@ -149,40 +245,23 @@ func TestStatusFailsWhenTheStorageDoes(t *testing.T) {
 	}
 }
 
-func TestNext(t *testing.T) {
-	environment(t)
-	now := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
-	p := host.Program{Work: work(), Store: down{}, Now: func() time.Time { return now }}
-	got := run(t.Context(), p, "next", "-n", "2")
-	goldenWant(t, "next", got.out, `
-		JOB           TICK                  LOCAL              FROM NOW
-		beat          2026-03-28 12:01:00Z  -                  in 1m
-		beat          2026-03-28 12:02:00Z  -                  in 2m
-		night-report  2026-03-29 01:00:00Z  Sun 03:00:00 CEST  in 13h
-		night-report  2026-03-30 00:30:00Z  Mon 02:30:00 CEST  in 36h
-	`)
-	for _, args := range [][]string{{"next", "beat", "-n", "1"}, {"next", "-n=1", "beat"}} {
-		got = run(t.Context(), p, args...)
-		goldenWant(t, strings.Join(args, " "), got.out, `
-			JOB   TICK                  LOCAL  FROM NOW
-			beat  2026-03-28 12:01:00Z  -      in 1m
-		`)
-	}
-}
-
 func TestWrongArguments(t *testing.T) {
 	environment(t)
 	for _, test := range []struct{ args, want string }{
 		{"bogus", `demo: unknown command "bogus"`},
 		{"serve now", `demo: serve: unexpected argument "now"`},
 		{"status --jsno", "demo: status: flag provided but not defined: -jsno"},
-		{"tick --json", "demo: tick: flag provided but not defined: -json"},
+		{"serve --json", "demo: serve: flag provided but not defined: -json"},
+		{"tick beat", `demo: tick: unexpected argument "beat"`},
+		{"history -n 1001", "demo: history: -n is 1001: want 1 to 1000"},
+		{"history --at 2026-03-29", "demo: history: flag provided but not defined: -at"},
+		{"validate -n 3", "demo: validate: flag provided but not defined: -n"},
 		{"next -n x", `demo: next: invalid value "x" for flag -n`},
 		{"next -n 0", "demo: next: -n is 0: want 1 to 1000"},
 		{"next beat leader", `demo: next: unexpected argument "leader"`},
 	} {
 		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
-		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, test.want) || !strings.Contains(got.err, "\n  status [--json]  ") {
+		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, test.want) || !strings.Contains(got.err, "\n  status    what ") {
 			t.Errorf("%s: got %+v, want code 2, %q and the commands", test.args, got, test.want)
 		}
 	}
@@ -199,7 +278,7 @@ func TestHelp(t *testing.T) {
 		if got.code != 0 || got.err != "" {
 			t.Errorf("%s: got %+v", args, got)
 		}
-		for _, want := range []string{"serve", "tick", "status", "next", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
+		for _, want := range []string{"serve", "tick", "status", "history", "next", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
 			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_READ_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
 			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED"} {
 			if !strings.Contains(got.out, "\n  "+want+" ") {

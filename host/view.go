@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -10,7 +11,7 @@ import (
 // A view is one job or singleton as the page, the table of status and its JSON
 // show it.
 type view struct {
-	Name     string                   `json:"name"`
+	Name     string                   `json:"job"`
 	Kind     string                   `json:"kind"` // job or singleton
 	Schedule string                   `json:"schedule,omitempty"`
 	State    state                    `json:"state"`
@@ -21,6 +22,8 @@ type view struct {
 	Next     time.Time                `json:"next,omitzero"`
 	Counts   map[soloist.Status]int64 `json:"counts,omitempty"`
 	Error    string                   `json:"error,omitempty"` // why the record could not be read
+
+	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
 }
 
 // A state is what a job is in now; what it was in before is its last fate.
@@ -30,15 +33,20 @@ const (
 	idle        state = "idle"
 	paused      state = "paused" // by a setting or the program, on this replica
 	running     state = "running"
-	interrupted state = "interrupted" // its runner died, and nobody has settled it yet
-	broken      state = "broken"      // its record cannot be read, so it is left alone
-	unknownNow  state = "unknown"     // the store did not answer
+	interrupted state = "interrupted"  // its runner died, and nobody has settled it yet
+	broken      state = "broken"       // its record cannot be read, so it is left alone
+	unknownNow  state = "unknown"      // the store did not answer
+	everywhere  state = "each replica" // runs it, and nobody records that
 )
 
 func (a *app) view(st soloist.JobStatus) view {
 	v := view{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: idle, Next: st.Next}
 	if st.Singleton {
 		v.Kind = "singleton"
+	}
+	if st.Everywhere {
+		v.Everywhere, v.State = true, a.stateHere(v.Name)
+		return v
 	}
 	if st.Err != nil {
 		v.State, v.Error = broken, line(st.Err.Error())
@@ -63,6 +71,18 @@ func (a *app) view(st soloist.JobStatus) view {
 		v.State = paused
 	}
 	return v
+}
+
+// stateHere is the state of a job that runs on each replica: of the others
+// nothing is known.
+func (a *app) stateHere(name string) state {
+	switch {
+	case slices.Contains(a.sched.Health().Running, name):
+		return running
+	case a.paused(name):
+		return paused
+	}
+	return everywhere
 }
 
 // after is the tick after the one that runs, which is not settled and so is

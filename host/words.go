@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,6 +72,47 @@ func moment(f *soloist.Fate) time.Time {
 		return f.Start
 	}
 	return f.Tick
+}
+
+// utc is how JSON tells an instant.
+func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// plainFates are fates as JSON tells them, and a list even if there are none.
+func plainFates(all []soloist.Fate) []soloist.Fate {
+	plain := make([]soloist.Fate, 0, len(all))
+	for _, f := range all {
+		f.Tick, f.From, f.Start, f.End = utc(f.Tick), utc(f.From), utc(f.Start), utc(f.End)
+		plain = append(plain, f)
+	}
+	return plain
+}
+
+// span is the tick of a fate, or what is known of a range of them.
+func span(f *soloist.Fate) string {
+	if f.From.IsZero() {
+		return stamp(f.Tick)
+	}
+	count := "not counted"
+	if f.Count > 0 {
+		count = strconv.Itoa(f.Count)
+	}
+	return "after " + stamp(f.From) + " .. " + stamp(f.Tick) + " (" + count + ")"
+}
+
+// took is how long a run lasted, if it has ended.
+func took(f *soloist.Fate) string {
+	if f.Start.IsZero() || f.End.Before(f.Start) {
+		return "-"
+	}
+	return f.End.Sub(f.Start).Round(time.Millisecond).String()
+}
+
+// some is the number of what there can be none of.
+func some(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // fates are those that a tick can have, the wanted one first.

@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil || again.String() != s.String() || !again.Next(now).Equal(s.Next(now)) {
 			t.Errorf("Parse(%q) = %s, parsed again %v, %v", text, s, again, err)
 		}
-		s.WarningsAt(now)
+		s.Warnings(now)
 	})
 }
 

@@ -109,11 +109,11 @@ func (h head) open(zone string) (*Schedule, error) {
 	} else if zone == "" {
 		zone = "UTC"
 	}
-	z, err := loadZone(zone)
+	loc, err := LoadZone(zone)
 	if err != nil {
 		return nil, fmt.Errorf("%s %.70q %w", where, zone, err)
 	}
-	return &Schedule{zone: zone, spans: z}, nil
+	return &Schedule{zone: zone, loc: loc, spans: newSpans(loc)}, nil
 }
 
 func (s *Schedule) descriptor(text string, pos int, zoned bool) error {

@@ -245,12 +245,30 @@ func TestWarnings(t *testing.T) {
 		{"ncrontab 0 0 * * fri-mon", "", "day-of-week field: the ncrontab dialect reads fri-mon as 1-5, not around the end"},
 		{"@every 5m", "Europe/Berlin", "@every counts from 1970-01-01 00:00 UTC: the zone Europe/Berlin has no effect"},
 	} {
-		got := strings.Join(parse(t, test.text, test.zone).WarningsAt(utc(t, "2026-01-01 00:00:00")), " | ")
+		got := strings.Join(parse(t, test.text, test.zone).Warnings(utc(t, "2026-01-01 00:00:00")), " | ")
 		if got != test.want {
 			t.Errorf("%q %s:\n got %s\nwant %s", test.text, test.zone, got, test.want)
 		}
 	}
-	if got := parse(t, "30 2 * * *", "Europe/Berlin").Warnings(); len(got) != 2 {
-		t.Errorf("Warnings() = %q, want a gap and a fold", got)
+	later := parse(t, "30 2 * * *", "Europe/Berlin").Warnings(utc(t, "2026-04-01 00:00:00"))
+	if len(later) != 2 || !strings.HasPrefix(later[1], "02:30 on 2027-03-28 does not exist") {
+		t.Errorf("Warnings after the gap of 2026 = %q, want the fold and the next gap", later)
+	}
+}
+
+// TestLocation has the zone beside the text, in the text, and nowhere.
+func TestLocation(t *testing.T) {
+	for _, test := range []struct{ text, zone, want string }{
+		{"30 2 * * *", "Europe/Berlin", "Europe/Berlin"},
+		{"CRON_TZ=Asia/Tokyo 30 2 * * *", "", "Asia/Tokyo"},
+		{"TZ=Asia/Tokyo @every 5m", "", "Asia/Tokyo"},
+		{"30 2 * * *", "", "UTC"},
+	} {
+		if got := parse(t, test.text, test.zone).Location().String(); got != test.want {
+			t.Errorf("%q %s: got %s, want %s", test.text, test.zone, got, test.want)
+		}
+	}
+	if _, err := schedule.LoadZone("Local"); err == nil || !strings.HasPrefix(err.Error(), "differs between machines; want") {
+		t.Errorf("LoadZone(Local): got %v", err)
 	}
 }

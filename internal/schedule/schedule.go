@@ -9,6 +9,7 @@ import (
 type Schedule struct {
 	canon  string // canonical text without the zone
 	zone   string
+	loc    *time.Location
 	spans  spans
 	every  int64 // seconds; 0 for a schedule of fields
 	clock  clock
@@ -85,6 +86,9 @@ func (s *Schedule) String() string {
 	}
 	return "CRON_TZ=" + s.zone + " " + s.canon
 }
+
+// Location returns the zone that the text is meant in, be it named there or beside it.
+func (s *Schedule) Location() *time.Location { return s.loc }
 
 // The furthest reading shown so far decides: a second pass of a fold does not exceed it, so it names nothing again.
 func (s *Schedule) nextFixed(t int64) (int64, bool) {

@@ -8,12 +8,8 @@ import (
 )
 
 // Warnings returns what people often get wrong about such a text; nil is the usual answer. The next gap and fold of the
-// zone are sought within five years from now: the only place in this package that looks at a clock.
-func (s *Schedule) Warnings() []string {
-	return s.warnings(time.Now())
-}
-
-func (s *Schedule) warnings(now time.Time) []string {
+// zone are sought within five years from now.
+func (s *Schedule) Warnings(now time.Time) []string {
 	list := append([]string(nil), s.static...)
 	if s.every > 0 || !s.fixed && bits.OnesCount64(s.clock.hour) == 24 {
 		return list // elapsed time through all hours is what anybody expects

@@ -87,8 +87,9 @@ func newSpans(loc *time.Location) spans {
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/"
 
-// loadZone refuses what differs between machines: the local zone, and names that only some systems have.
-func loadZone(name string) (spans, error) {
+// LoadZone finds an IANA zone. It refuses what differs between machines: the local zone, and names that only some systems
+// have. The error completes a sentence that begins with the name.
+func LoadZone(name string) (*time.Location, error) {
 	switch {
 	case name == "":
 		return nil, errors.New("is empty; want an IANA name such as Europe/Berlin, or UTC")
@@ -103,5 +104,5 @@ func loadZone(name string) (spans, error) {
 	if err != nil {
 		return nil, errors.New("is unknown; want an IANA name such as Europe/Berlin, or UTC")
 	}
-	return newSpans(loc), nil
+	return loc, nil
 }

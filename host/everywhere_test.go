@@ -1,0 +1,89 @@
+package host_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// here is two jobs of each replica's own and one of all of them.
+func here() []soloist.Work {
+	return []soloist.Work{
+		soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, Everywhere: true},
+		soloist.Job{Name: "rest", Schedule: "@hourly", Do: do, Everywhere: true, Paused: true},
+		soloist.Job{Name: "beat", Schedule: "@hourly", Do: do},
+	}
+}
+
+func TestStatusOfAJobOnEachReplica(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: here(), Store: &local.Memory{Now: spring}, Now: spring}
+	got := run(t.Context(), p, "status")
+	goldenWant(t, "status", got.out, `
+		app demo on *local.Memory, 2026-03-28 12:00:00Z
+
+		NAME   SCHEDULE         STATE         LAST  NEXT                        COUNTS
+		cache  every hour, UTC  each replica  -     2026-03-28 13:00:00Z in 1h  -
+		rest   every hour, UTC  paused        -     2026-03-28 13:00:00Z in 1h  -
+		beat   every hour, UTC  idle          -     2026-03-28 13:00:00Z in 1h  -
+	`)
+	got = run(t.Context(), p, "status", "--json")
+	if want := `"state": "each replica"`; got.code != 0 || !strings.Contains(got.out, want) || strings.Count(got.out, `"everywhere": true`) != 2 {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+}
+
+func TestHistoryOfAJobOnEachReplica(t *testing.T) {
+	environment(t)
+	got := run(t.Context(), host.Program{Work: here(), Store: &local.Memory{}, Now: spring}, "history")
+	goldenWant(t, "history", got.out, `
+		app demo on *local.Memory, 2026-03-28 12:00:00Z
+
+		JOB    COUNTS
+		cache  each replica runs it: there is no record
+		rest   each replica runs it: there is no record
+		beat   no record yet
+	`)
+	if got.code != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestNextOfAJobOnEachReplica(t *testing.T) {
+	environment(t)
+	got := run(t.Context(), host.Program{Work: here(), Now: spring}, "next", "cache", "-n", "1")
+	goldenWant(t, "next", got.out, `
+		cache: every hour, UTC
+		text: CRON_TZ=UTC 0 * * * *
+		each replica runs it
+
+		TICK                  FROM NOW
+		2026-03-28 13:00:00Z  in 1h
+	`)
+}
+
+func TestPageOfAJobOnEachReplica(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Everywhere: true, Do: func(context.Context, *soloist.Run) error {
+			time.Sleep(20 * time.Second)
+			return nil
+		}}
+		s := open(t, host.Program{Work: append(here(), slow), Store: &local.Memory{}})
+		s.tick()
+		wantAnswer(t, "page", s.get("/"), 200, ">each replica</span><", ">paused</span><")
+		time.Sleep(time.Minute)
+		var all sync.WaitGroup
+		all.Go(s.tick)
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "page", s.get("/"), 200, `<span class="s running">running</span> here`)
+		all.Wait()
+	})
+}

@@ -1,0 +1,122 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A past is what history tells of one job or singleton.
+type past struct {
+	Name    string                   `json:"job"`
+	Kind    string                   `json:"kind"`  // job or singleton
+	State   state                    `json:"state"` // as status tells it
+	History []soloist.Fate           `json:"history"`
+	Counts  map[soloist.Status]int64 `json:"counts"`
+	Error   string                   `json:"error,omitempty"` // why the record could not be read
+
+	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
+
+	made bool // there is a record
+}
+
+// history shows the fates that the records keep, newest first. It fails if a
+// record that was asked for could not be read.
+func history(ctx context.Context, a *app, given arguments) int {
+	if given.job != "" {
+		if err := known(given.job, a.recorded()); err != nil {
+			fmt.Fprintf(a.Stderr, "%s: %v\n", a.Name, err)
+			return exitUsage
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	all, err := a.sched.Status(ctx)
+	if err != nil {
+		a.complain(err)
+		return exitFail
+	}
+	pasts, code := a.pasts(all, given), exitOK
+	for _, p := range pasts {
+		if p.Error != "" {
+			code = exitFail
+		}
+	}
+	if given.json {
+		return max(code, a.printJSON(newAnswer(a, pasts)))
+	}
+	a.printHistory(pasts)
+	return code
+}
+
+// recorded are the names that history can be asked about.
+func (a *app) recorded() []string {
+	names := a.names()
+	for _, g := range a.sched.Singletons {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+// pasts leaves out whom nobody asked for: their trouble is no trouble now.
+func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
+	for _, st := range all {
+		if given.job != "" && given.job != st.Name {
+			continue
+		}
+		v := a.view(st)
+		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Counts: v.Counts, Error: v.Error,
+			Everywhere: v.Everywhere, made: st.Record.Schema > 0}
+		if p.Counts == nil {
+			p.Counts = map[soloist.Status]int64{}
+		}
+		p.History = []soloist.Fate{}
+		if st.Err == nil {
+			p.History = plainFates(st.Record.History[:min(given.n, len(st.Record.History))])
+		}
+		pasts = append(pasts, p)
+	}
+	return pasts
+}
+
+// printHistory has the fates, then what was counted since the record was made:
+// the fates go when they are old, the counts stay.
+func (a *app) printHistory(pasts []past) {
+	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n\n", a.App, a.store, stamp(a.Now()))
+	a.printFates(pasts)
+	w := table(a.Stdout, "JOB\tCOUNTS")
+	for _, p := range pasts {
+		fmt.Fprintf(w, "%s\t%s\n", p.Name, p.countWords())
+	}
+	w.Flush()
+}
+
+func (a *app) printFates(pasts []past) {
+	if !slices.ContainsFunc(pasts, func(p past) bool { return len(p.History) > 0 }) {
+		return
+	}
+	w := table(a.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
+	for _, p := range pasts {
+		for _, f := range p.History {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, span(&f), f.Status, some(int64(f.Attempt)),
+				join(line(f.Replica)), stamp(f.Start), took(&f), some(f.Token), join(line(f.Reason)))
+		}
+	}
+	w.Flush()
+	fmt.Fprintln(a.Stdout)
+}
+
+// countWords are the counts, or why there are none.
+func (p past) countWords() string {
+	switch {
+	case p.Error != "":
+		return string(p.State) + ": " + p.Error
+	case p.Everywhere:
+		return "each replica runs it: there is no record"
+	case !p.made:
+		return "no record yet"
+	}
+	return tally(p.Counts)
+}

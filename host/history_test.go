@@ -1,0 +1,219 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// aged runs some ticks over a store.
+func aged(t *testing.T, store soloist.Store) host.Program {
+	t.Helper()
+	slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+		time.Sleep(150*time.Second + 250*time.Millisecond)
+		return soloist.Skip("nothing new")
+	}}
+	p := host.Program{Work: append(work(), slow), Store: store}
+	run(t.Context(), p, "tick")
+	time.Sleep(time.Minute)
+	run(t.Context(), p, "tick")
+	time.Sleep(90 * time.Minute)
+	run(t.Context(), p, "tick")
+	return p
+}
+
+func TestHistory(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		p := aged(t, &local.Memory{})
+		got := run(t.Context(), p, "history")
+		goldenWant(t, "history", got.out, `
+			app demo on *local.Memory, 2000-01-01 01:36:00Z
+
+			JOB           TICK                                                     FATE       ATTEMPT  REPLICA    START                 TOOK      TOKEN            REASON
+			beat          2000-01-01 01:33:00Z                                     succeeded  1        replica-a  2000-01-01 01:33:30Z  0s        946684800000002  -
+			beat          after 2000-01-01 00:01:00Z .. 2000-01-01 01:32:00Z (91)  missed     -        -          -                     -         -                a newer one was due
+			beat          2000-01-01 00:01:00Z                                     succeeded  1        replica-a  2000-01-01 00:01:01Z  0s        946684800000001  -
+			night-report  2000-01-01 01:30:00Z                                     failed     1        replica-a  2000-01-01 01:33:30Z  0s        946684800000001  no paper
+			slow          after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)   skipped    -        -          -                     -         -                overlap
+			slow          2000-01-01 01:33:00Z                                     skipped    1        replica-a  2000-01-01 01:33:30Z  2m30.25s  946684800000002  nothing new
+			slow          after 2000-01-01 00:03:00Z .. 2000-01-01 01:32:00Z (89)  missed     -        -          -                     -         -                a newer one was due
+			slow          after 2000-01-01 00:01:00Z .. 2000-01-01 00:03:00Z (2)   skipped    -        -          -                     -         -                overlap
+			slow          2000-01-01 00:01:00Z                                     skipped    1        replica-a  2000-01-01 00:01:01Z  2m30.25s  946684800000001  nothing new
+
+			JOB           COUNTS
+			beat          2 succeeded, 91 missed
+			night-report  1 failed
+			slow          7 skipped, 89 missed
+			leader        no record yet
+		`)
+		if got.code != 0 || got.err != "" {
+			t.Errorf("got %+v", got)
+		}
+		got = run(t.Context(), p, "history", "slow", "-n", "1")
+		goldenWant(t, "history slow -n 1", got.out, `
+			app demo on *local.Memory, 2000-01-01 01:36:00Z
+
+			JOB   TICK                                                    FATE     ATTEMPT  REPLICA  START  TOOK  TOKEN  REASON
+			slow  after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)  skipped  -        -        -      -     -      overlap
+
+			JOB   COUNTS
+			slow  7 skipped, 89 missed
+		`)
+		got = run(t.Context(), p, "history", "leader")
+		goldenWant(t, "history leader", got.out, `
+			app demo on *local.Memory, 2000-01-01 01:36:00Z
+
+			JOB     COUNTS
+			leader  no record yet
+		`)
+	})
+}
+
+func TestHistoryInJSON(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		got := run(t.Context(), aged(t, &local.Memory{}), "history", "night-report", "--json")
+		goldenWant(t, "history", got.out, `
+			{
+			  "app": "demo",
+			  "store": "*local.Memory",
+			  "time": "2000-01-01T01:36:00.5Z",
+			  "jobs": [
+			    {
+			      "job": "night-report",
+			      "kind": "job",
+			      "state": "idle",
+			      "history": [
+			        {
+			          "tick": "2000-01-01T01:30:00Z",
+			          "status": "failed",
+			          "reason": "no\n\u001bpaper",
+			          "attempt": 1,
+			          "token": 946684800000001,
+			          "replica": "replica-a",
+			          "start": "2000-01-01T01:33:30.25Z",
+			          "end": "2000-01-01T01:33:30.25Z"
+			        }
+			      ],
+			      "counts": {
+			        "failed": 1
+			      }
+			    }
+			  ]
+			}
+		`)
+		if got.code != 0 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// A singleton has terms and no ticks; an operator has broken its lease.
+func TestHistoryOfASingleton(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		leader := soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: store, Singletons: []soloist.Singleton{leader}}
+		if err := other.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		got := run(t.Context(), host.Program{Work: []soloist.Work{leader}, Store: store}, "history")
+		goldenWant(t, "history", got.out, `
+			app demo on *local.Memory, 2000-01-01 00:01:30Z
+
+			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK   TOKEN            REASON
+			leader  -     abandoned  1        replica-b  2000-01-01 00:00:01Z  1m30s  946684800000001  stopped
+
+			JOB     COUNTS
+			leader  1 abandoned
+		`)
+	})
+}
+
+// A changed schedule leaves a range whose ticks nobody has counted, and a dead
+// runner a run without an end.
+func TestHistoryOfWhatIsNotKnown(t *testing.T) {
+	environment(t)
+	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+	record := soloist.Record{Schema: 1, App: "demo", Job: "beat", Created: now, Through: now, Epoch: 7, Status: soloist.Abandoned,
+		Counts: map[soloist.Status]int64{soloist.Abandoned: 1},
+		History: []soloist.Fate{
+			{From: now.Add(-2 * time.Hour), Tick: now.Add(-time.Hour), Status: soloist.Missed, Reason: "the schedule changed"},
+			{Tick: now.Add(-2 * time.Hour), Status: soloist.Abandoned, Reason: "its runner\n\x1b[2Jdied", Attempt: 2, Token: 7, Replica: "replica-a",
+				Start: now.Add(-2 * time.Hour)},
+		}}
+	b, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &local.Memory{}
+	if _, err := store.Create(t.Context(), "demo/beat", b); err != nil {
+		t.Fatal(err)
+	}
+	p := host.Program{Work: work()[:1], Store: store, Now: func() time.Time { return now }}
+	got := run(t.Context(), p, "history")
+	goldenWant(t, "history", got.out, `
+		app demo on *local.Memory, 2026-03-29 12:00:00Z
+
+		JOB   TICK                                                              FATE       ATTEMPT  REPLICA    START                 TOOK  TOKEN  REASON
+		beat  after 2026-03-29 10:00:00Z .. 2026-03-29 11:00:00Z (not counted)  missed     -        -          -                     -     -      the schedule changed
+		beat  2026-03-29 10:00:00Z                                              abandoned  2        replica-a  2026-03-29 10:00:00Z  -     7      its runner [2Jdied
+
+		JOB   COUNTS
+		beat  1 abandoned
+	`)
+}
+
+func TestHistoryThatCannotBeRead(t *testing.T) {
+	environment(t)
+	store := &local.Memory{}
+	if _, err := store.Create(t.Context(), "demo/beat", []byte(`{"schema":99}`)); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+	p := host.Program{Work: work(), Store: store, Now: func() time.Time { return now }}
+	got := run(t.Context(), p, "history")
+	goldenWant(t, "broken", got.out, `
+		app demo on *local.Memory, 2026-03-29 12:00:00Z
+
+		JOB           COUNTS
+		beat          broken: the record has schema 99 and this program reads up to 1: update the program
+		night-report  no record yet
+		leader        no record yet
+	`)
+	if got.code != 1 {
+		t.Errorf("broken: got code %d, want 1", got.code)
+	}
+	if got = run(t.Context(), p, "history", "night-report"); got.code != 0 {
+		t.Errorf("beside a broken one: got %+v, want code 0", got)
+	}
+	p.Store = down{}
+	for _, args := range [][]string{{"history"}, {"history", "--json"}} {
+		got = run(t.Context(), p, args...)
+		if got.code != 1 || strings.Count(got.out, "no route to the storage") != 3 || strings.Count(got.out, "unknown") != 3 {
+			t.Errorf("%q of a store out of reach: got %+v", args, got)
+		}
+	}
+}
+
+func TestHistoryOfAnUnknownJob(t *testing.T) {
+	environment(t)
+	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "history", "nobody")
+	if want := "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"; got.code != 2 || got.err != want || got.out != "" {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}

@@ -1,0 +1,214 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+)
+
+// spring is the day before clocks go forward in Europe.
+func spring() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
+
+// TestNext needs no storage: none is set, and here that is wrong for all else.
+func TestNext(t *testing.T) {
+	environment(t, "CONTAINER_APP_NAME=shop", "SOLOIST_JOB_BEAT_PAUSED=true")
+	p := host.Program{Work: work(), Now: spring}
+	for _, test := range []struct{ args, want string }{
+		{"next -n 2", `
+			beat: every minute, counted from 1970-01-01 00:00 UTC
+			text: @every 1m0s
+			paused: its ticks are skipped
+
+			TICK                  FROM NOW
+			2026-03-28 12:01:00Z  in 1m
+			2026-03-28 12:02:00Z  in 2m
+
+			night-report: at 02:30 every day, Europe/Berlin
+			text: CRON_TZ=Europe/Berlin 30 2 * * *
+			warning: 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29
+			warning: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only
+
+			TICK                  Europe/Berlin                   FROM NOW
+			2026-03-29 01:00:00Z  Sun 2026-03-29 03:00:00 +02:00  in 13h  clock goes forward on 2026-03-29
+			2026-03-30 00:30:00Z  Mon 2026-03-30 02:30:00 +02:00  in 36h
+		`},
+		{"next beat -n=1", `
+			beat: every minute, counted from 1970-01-01 00:00 UTC
+			text: @every 1m0s
+			paused: its ticks are skipped
+
+			TICK                  FROM NOW
+			2026-03-28 12:01:00Z  in 1m
+		`},
+		{"next -n 1 beat --tz Asia/Tokyo", `
+			beat: every minute, counted from 1970-01-01 00:00 UTC
+			text: @every 1m0s
+			paused: its ticks are skipped
+
+			TICK                  Asia/Tokyo                      FROM NOW
+			2026-03-28 12:01:00Z  Sat 2026-03-28 21:01:00 +09:00  in 1m
+		`},
+		{"next night-report -n 2 --at 2026-10-25", `
+			night-report: at 02:30 every day, Europe/Berlin
+			text: CRON_TZ=Europe/Berlin 30 2 * * *
+			warning: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only
+			warning: 02:30 on 2027-03-28 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2027-03-28
+
+			TICK                  Europe/Berlin                   FROM NOW
+			2026-10-25 00:30:00Z  Sun 2026-10-25 02:30:00 +02:00  in 210d  clock goes back on 2026-10-25
+			2026-10-26 01:30:00Z  Mon 2026-10-26 02:30:00 +01:00  in 211d
+		`},
+		{"next night-report -n 1 --at 2026-10-25T02:30:00+02:00 --tz UTC", `
+			night-report: at 02:30 every day, Europe/Berlin
+			text: CRON_TZ=Europe/Berlin 30 2 * * *
+			warning: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only
+			warning: 02:30 on 2027-03-28 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2027-03-28
+
+			TICK                  FROM NOW
+			2026-10-25 00:30:00Z  in 210d
+		`},
+	} {
+		got := run(t.Context(), p, strings.Fields(test.args)...)
+		goldenWant(t, test.args, got.out, test.want)
+		if got.code != 0 || got.err != "" {
+			t.Errorf("%s: got %+v", test.args, got)
+		}
+	}
+}
+
+// TestNextOfAText has settings that are wrong: they do not matter.
+func TestNextOfAText(t *testing.T) {
+	environment(t, "SOLOIST_LEASE=wrong")
+	p := host.Program{Now: spring}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--schedule", "0 2 * * *", "--tz", "America/New_York", "-n", "3", "--at", "2026-03-07"}, `
+			at 02:00 every day, America/New_York
+			text: CRON_TZ=America/New_York 0 2 * * *
+			warning: 02:00 on 2026-03-08 does not exist in America/New_York, where clocks go forward: it runs at 03:00 on 2026-03-08
+
+			TICK                  America/New_York                FROM NOW
+			2026-03-07 07:00:00Z  Sat 2026-03-07 02:00:00 -05:00  21d ago
+			2026-03-08 07:00:00Z  Sun 2026-03-08 03:00:00 -04:00  20d ago  clock goes forward on 2026-03-08
+			2026-03-09 06:00:00Z  Mon 2026-03-09 02:00:00 -04:00  19d ago
+		`},
+		{[]string{"--schedule", "CRON_TZ=America/Havana @daily", "-n", "2", "--at", "2026-03-08"}, `
+			at 00:00 every day, America/Havana
+			text: CRON_TZ=America/Havana 0 0 * * *
+			warning: 00:00 on 2026-03-08 does not exist in America/Havana, where clocks go forward: it runs at 01:00 on 2026-03-08
+			warning: 00:00 on 2026-11-01 occurs twice in America/Havana, where clocks go back: it runs the first time only
+
+			TICK                  America/Havana                  FROM NOW
+			2026-03-08 05:00:00Z  Sun 2026-03-08 01:00:00 -04:00  20d ago  clock goes forward on 2026-03-08
+			2026-03-09 04:00:00Z  Mon 2026-03-09 00:00:00 -04:00  19d ago
+		`},
+		{[]string{"--schedule", "@daily", "--tz", "America/Santiago", "-n", "2", "--at", "2026-09-06"}, `
+			at 00:00 every day, America/Santiago
+			text: CRON_TZ=America/Santiago 0 0 * * *
+			warning: 00:00 on 2026-09-06 does not exist in America/Santiago, where clocks go forward: it runs at 01:00 on 2026-09-06
+
+			TICK                  America/Santiago                FROM NOW
+			2026-09-06 04:00:00Z  Sun 2026-09-06 01:00:00 -03:00  in 161d  clock goes forward on 2026-09-06
+			2026-09-07 03:00:00Z  Mon 2026-09-07 00:00:00 -03:00  in 162d
+		`},
+		{[]string{"--schedule", "0 12 * * *", "--tz", "Pacific/Apia", "-n", "3", "--at", "2011-12-29"}, `
+			at 12:00 every day, Pacific/Apia
+			text: CRON_TZ=Pacific/Apia 0 12 * * *
+			warning: 12:00 on 2011-12-30 does not exist in Pacific/Apia, where clocks go forward: it runs at 00:00 on 2011-12-31
+
+			TICK                  Pacific/Apia                    FROM NOW
+			2011-12-29 22:00:00Z  Thu 2011-12-29 12:00:00 -10:00  5202d ago  clock goes forward on 2011-12-31
+			2011-12-30 10:00:00Z  Sat 2011-12-31 00:00:00 +14:00  5202d ago  clock goes forward on 2011-12-31
+			2011-12-30 22:00:00Z  Sat 2011-12-31 12:00:00 +14:00  5201d ago  clock goes forward on 2011-12-31
+		`},
+		{[]string{"--schedule", "0 12 * * *", "--tz", "Pacific/Apia", "-n", "1", "--at", "2011-12-30"}, `
+			at 12:00 every day, Pacific/Apia
+			text: CRON_TZ=Pacific/Apia 0 12 * * *
+			warning: 12:00 on 2011-12-30 does not exist in Pacific/Apia, where clocks go forward: it runs at 00:00 on 2011-12-31
+
+			TICK                  Pacific/Apia                    FROM NOW
+			2011-12-30 10:00:00Z  Sat 2011-12-31 00:00:00 +14:00  5202d ago  clock goes forward on 2011-12-31
+		`},
+		{[]string{"nightly", "--schedule", "H H * * *", "-n", "1"}, `
+			nightly: at 20:02 every day, UTC
+			text: CRON_TZ=UTC 2 20 * * *
+
+			TICK                  FROM NOW
+			2026-03-28 20:02:00Z  in 8h
+		`},
+		{[]string{"--schedule", "@every 2500000h", "--at", "9990-01-01"}, `
+			every 2500000 hours, counted from 1970-01-01 00:00 UTC
+			text: @every 2500000h0m0s
+
+			no tick from then on
+		`},
+	} {
+		got := run(t.Context(), p, append([]string{"next"}, test.args...)...)
+		goldenWant(t, strings.Join(test.args, " "), got.out, test.want)
+		if got.code != 0 || got.err != "" {
+			t.Errorf("%q: got %+v", test.args, got)
+		}
+	}
+}
+
+func TestNextInJSON(t *testing.T) {
+	environment(t)
+	zoned := soloist.Job{Name: "zoned", Schedule: "CRON_TZ=Europe/Berlin */30 2 * * *", Do: do}
+	p := host.Program{Work: []soloist.Work{zoned}, Now: spring}
+	got := run(t.Context(), p, "next", "--json", "-n", "1")
+	goldenWant(t, "next", got.out, `
+		{
+		  "app": "demo",
+		  "time": "2026-03-28T12:00:00Z",
+		  "jobs": [
+		    {
+		      "job": "zoned",
+		      "schedule": "at 02:00 and 02:30 every day, Europe/Berlin",
+		      "text": "CRON_TZ=Europe/Berlin */30 2 * * *",
+		      "zone": "Europe/Berlin",
+		      "ticks": [
+		        {
+		          "tick": "2026-03-30T00:00:00Z",
+		          "local": "2026-03-30T02:00:00+02:00"
+		        }
+		      ],
+		      "warnings": [
+		        "02:00 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: no run for it",
+		        "02:00 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs both times"
+		      ]
+		    }
+		  ]
+		}
+	`)
+}
+
+func TestNextOfWrongArguments(t *testing.T) {
+	environment(t)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--at", "tomorrow"}, `next: --at is "tomorrow": want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z`},
+		{[]string{"--at", ""}, `next: --at is "": want a date`},
+		{[]string{"--at", "2026-02-30"}, `next: --at is "2026-02-30": want a date`},
+		{[]string{"--tz", "Mars/Olympus"}, `next: --tz "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`},
+		{[]string{"--tz", ""}, `next: --tz "" is empty; want an IANA name`},
+		{[]string{"--schedule", "60 * * * *"}, `next: --schedule "60 * * * *": byte 0: minute field "60": 60 is out of range, want 0-59`},
+		{[]string{"--schedule", ""}, `next: --schedule "": byte 0: no text`},
+		{[]string{"--schedule", "TZ=UTC @daily", "--tz", "Asia/Tokyo"}, `next: --schedule "TZ=UTC @daily": byte 3: zone "UTC" in the text`},
+		{[]string{"leader"}, `there is no job "leader": want one of beat, night-report`},
+	} {
+		got := run(t.Context(), host.Program{Work: work(), Now: spring}, append([]string{"next"}, test.args...)...)
+		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, "demo: "+test.want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%q: got %+v, want %q", test.args, got, test.want)
+		}
+	}
+	t.Setenv("SOLOIST_GRACE", "x")
+	got := run(t.Context(), host.Program{Work: work(), Now: spring}, "next")
+	checkMistakes(t, got, []string{`SOLOIST_GRACE is "x"`})
+}
