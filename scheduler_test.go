@@ -166,10 +166,13 @@ func TestAnAbandonedRunIsToldWithinAMinute(t *testing.T) {
 		time.Sleep(59 * time.Minute)
 		a := c.start("a", work("0 * * * *", time.Hour))
 		time.Sleep(time.Minute + time.Second)
-		c.start("b", work("0 * * * *", time.Hour))
+		b := c.start("b", work("0 * * * *", time.Hour))
 		time.Sleep(time.Minute)
 		a.kill()
 		time.Sleep(D + time.Minute + time.Second)
+		if got := b.log.lines("level=WARN", "fate=abandoned", "its runner died", "runner=a"); len(got) != 1 {
+			t.Errorf("logged %d times", len(got))
+		}
 		if got, want := c.fates("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -364,7 +367,7 @@ func TestAChangedScheduleStartsFromNow(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@every 10s", time.Second))
 		time.Sleep(25 * time.Second)
-		c.start("new", work("@every 7s", time.Second))
+		young := c.start("new", work("@every 7s", time.Second))
 		time.Sleep(20 * time.Second) // ticks at 30, 37, 44: multiples of 7 s since 1970
 		var byNew []string
 		for _, r := range c.all() {
@@ -379,6 +382,9 @@ func TestAChangedScheduleStartsFromNow(t *testing.T) {
 		}
 		if got := old.Health().Broken["work"]; got == nil || !strings.Contains(got.Error(), "another schedule") {
 			t.Errorf("the old one says %v", got)
+		}
+		if got := young.log.lines("level=INFO", "the schedule has changed"); len(got) != 1 {
+			t.Errorf("the new one says so %d times", len(got))
 		}
 		if got := old.log.lines("level=ERROR", "another schedule"); len(got) != 1 {
 			t.Errorf("logged %d times: %q", len(got), got)

@@ -2,6 +2,7 @@ package soloist
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -67,11 +68,30 @@ func (w *worker) put(ctx context.Context, h *hold, next *plan) error {
 		r.Claimed = claimed.Truncate(time.Millisecond)
 		r.Holder, r.Lease = w.Replica, Seconds(w.length)
 	}
+	news := r.History[:len(r.History)-len(w.rec.History)]
 	if err := h.write(ctx, r); err != nil {
 		return err
 	}
+	w.tell(r, news)
 	w.rec, w.anew, w.before = *r, time.Time{}, w.length
 	return nil
+}
+
+// tell logs what was settled for ticks that nobody ran to their end.
+func (w *worker) tell(r *Record, news []Fate) {
+	if r.Spec != w.rec.Spec {
+		w.log.Info("the schedule has changed: its ticks count from now")
+	}
+	for _, f := range slices.Backward(news) {
+		args := []any{"tick", f.Tick.Format(time.RFC3339), "fate", f.Status, "reason", f.Reason}
+		if f.Count > 0 {
+			args = append(args, "after", f.From.Format(time.RFC3339), "ticks", f.Count)
+		}
+		if f.Token != 0 {
+			args = append(args, "runner", f.Replica, "token", f.Token, "attempt", f.Attempt)
+		}
+		w.log.Warn("not run to its end", args...)
+	}
 }
 
 // quit releases the lease; what was last written is what the entry holds.
