@@ -22,9 +22,15 @@ const driftShare = 100
 // A serviceClock bounds the service's clock by the dates of its answers. Each
 // answer leaves room of a second and a round trip; where several overlap, it
 // narrows. No replica's wall clock takes part.
+//
+// A wall clock that an answer proves wrong is put right by as much as was
+// proved, so that it stays right while the bounds widen again.
 type serviceClock struct {
+	wall func() time.Time
+
 	mu     sync.Mutex
-	at     time.Time // monotonic: when lo and hi were true; zero: nothing known
+	off    time.Duration // of the wall clock, at least
+	at     time.Time     // monotonic: when lo and hi were true; zero: nothing known
 	lo, hi time.Time
 }
 
@@ -41,6 +47,20 @@ func (c *serviceClock) observe(sent, date time.Time) {
 		lo, hi = later(lo, oldLo), earlier(hi, oldHi)
 	}
 	c.at, c.lo, c.hi = now, lo, hi
+	wall := c.wall()
+	c.off = earlier(later(wall, lo), hi).Sub(wall)
+}
+
+// best returns the wall clock's time as far as the service's clock cannot prove
+// it wrong.
+func (c *serviceClock) best() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.wall().Add(c.off)
+	if lo, hi, ok := c.bounds(time.Now()); ok {
+		now = earlier(later(now, lo), hi)
+	}
+	return now
 }
 
 // bounds returns the earliest and the latest that the service's clock can

@@ -36,6 +36,6 @@ func (w *worker) runHere(ctx context.Context, tick time.Time) {
 	w.setRunning(true)
 	status, reason := w.do(ctx, context.WithoutCancel(ctx), run)
 	w.setRunning(false)
-	w.ran = append(w.ran, Fate{Tick: tick, Status: status, Reason: reason, Replica: w.Replica})
+	w.report(Fate{Tick: tick, Status: status, Reason: reason, Replica: w.Replica})
 	logOutcome(run, status, reason, time.Since(start).Round(time.Millisecond))
 }

@@ -16,6 +16,7 @@ const stuckAfter = 3 * time.Minute
 type state struct {
 	running bool      // the user's function, here
 	busy    bool      // in a term, which takes as long as its run
+	looping bool      // in Run
 	beat    time.Time // when its loop last came round
 	err     error     // why this job is left alone
 	fault   error     // why the store could not be used for it
@@ -31,6 +32,7 @@ type Health struct {
 
 // Health returns how the scheduler fares. It asks nobody.
 func (s *Scheduler) Health() Health {
+	s.once.Do(s.prepare)
 	h := Health{Broken: map[string]error{}}
 	faults := map[string]error{}
 	for _, w := range s.workers {
@@ -40,7 +42,7 @@ func (s *Scheduler) Health() Health {
 		if st.running {
 			h.Running = append(h.Running, w.job)
 		}
-		if !st.busy && !st.beat.IsZero() && time.Since(st.beat) > stuckAfter {
+		if st.looping && !st.busy && time.Since(st.beat) > stuckAfter {
 			h.Stuck = append(h.Stuck, w.job)
 		}
 		if st.err != nil {
@@ -65,6 +67,7 @@ func (w *worker) set(f func(*state)) {
 }
 
 func (w *worker) beat()             { w.set(func(s *state) { s.beat = time.Now() }) }
+func (w *worker) setLooping(b bool) { w.set(func(s *state) { s.looping, s.beat = b, time.Now() }) }
 func (w *worker) setRunning(b bool) { w.set(func(s *state) { s.running = b }) }
 func (w *worker) setBusy(b bool)    { w.set(func(s *state) { s.busy, s.beat = b, time.Now() }) }
 

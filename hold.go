@@ -50,9 +50,10 @@ func (c *cell) create(ctx context.Context, record []byte) (Entry, error) {
 //	        - length/100 (the clocks' rates) - length/6 (time to stop)
 type hold struct {
 	*cell
-	lease Lease
-	start time.Time // when the acquisition was sent: renewals count from it
-	stop  func()    // ends the renewals
+	lease  Lease
+	length time.Duration
+	start  time.Time // when the acquisition was sent: renewals count from it
+	stop   func()    // ends the renewals
 
 	renewing sync.Mutex // one renewal in flight
 
@@ -64,8 +65,8 @@ type hold struct {
 
 // acquire takes the lease if the entry still has etag. A call of unclear
 // outcome is repeated once under the same id, then undone as far as possible.
-func (c *cell) acquire(ctx context.Context, etag string) (*hold, error) {
-	h := &hold{cell: c, lease: c.store.Lease(c.name, uuid.NewString()), etag: etag}
+func (c *cell) acquire(ctx context.Context, etag string, length time.Duration) (*hold, error) {
+	h := &hold{cell: c, lease: c.store.Lease(c.name, uuid.NewString()), length: length, etag: etag}
 	err := h.take(ctx)
 	if err != nil && !definite(err) {
 		err = h.take(ctx)

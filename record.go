@@ -216,6 +216,12 @@ func cut(s string, n int) string {
 	return s
 }
 
+// newer reports whether b, which was read later, cannot have followed on r.
+func (r *Record) newer(b *Record) bool {
+	return b.Created.Before(r.Created) ||
+		b.Created.Equal(r.Created) && (b.Epoch < r.Epoch || b.Through.Before(r.Through))
+}
+
 // settle writes down the fate of a tick or of a range of ticks.
 func (r *Record) settle(f Fate) {
 	if r.Counts == nil {

@@ -53,7 +53,7 @@ func waitFor(ctx, held context.Context, d time.Duration) bool {
 // unfinished is the fate of a tick that had tries left.
 func unfinished(held context.Context, try int, reason string) (Status, string) {
 	if held.Err() != nil {
-		return Failed, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
+		return Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
 	}
 	return Abandoned, fmt.Sprintf("stopped after try %d: %s", try, reason)
 }
@@ -135,6 +135,8 @@ func outcome(err, cause error) (Status, string) {
 		return Skipped, skip.reason
 	case errors.Is(cause, ErrStopped):
 		return Abandoned, "stopped"
+	case errors.Is(cause, ErrLost):
+		return Abandoned, cause.Error()
 	case cause != nil && errors.Is(err, context.Canceled):
 		return Failed, cause.Error()
 	case cause != nil && !errors.Is(err, cause):

@@ -63,13 +63,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	each(s.workers, func(w *worker) {
-		w.one.Lock()
-		defer w.one.Unlock()
-		for ctx.Err() == nil {
-			sleep(ctx, min(w.step(ctx), maxSleep))
-		}
-	})
+	each(s.workers, func(w *worker) { w.loop(ctx) })
 	return nil
 }
 
@@ -100,6 +94,7 @@ func each(workers []*worker, f func(*worker)) {
 // prepare checks the fields and makes the workers.
 func (s *Scheduler) prepare() {
 	s.created = time.Now()
+	s.service.wall = s.wall
 	if s.App == "" {
 		s.App = "soloist"
 	}
@@ -145,9 +140,11 @@ func (s *Scheduler) addSingleton(g *Singleton) error {
 
 func (s *Scheduler) addWorker(name string, length time.Duration, work func(context.Context, *Run) error) *worker {
 	w := &worker{Scheduler: s, index: len(s.workers), job: name, work: work,
-		cell:  cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service},
-		log:   s.Logger.With("job", name, "replica", s.Replica),
-		pause: newBackoff(length / 30),
+		cell:   cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service},
+		log:    s.Logger.With("job", name, "replica", s.Replica),
+		one:    make(chan struct{}, 1),
+		pause:  newBackoff(length / 30),
+		losses: newBackoff(firstLook),
 	}
 	s.workers = append(s.workers, w)
 	return w

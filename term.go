@@ -2,6 +2,7 @@ package soloist
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -25,7 +26,11 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	}
 	if err := w.put(held, h, &next); err != nil {
 		w.log.Warn("the claim was not confirmed, so nothing runs", "tick", next.record.Tick, "error", err)
-		return w.again(jitter(w.length / 6))
+		if definite(err) {
+			w.soon = true
+			return w.again(firstLook)
+		}
+		return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %v", err))
 	}
 	if next.run && !w.runTick(ctx, held, h) {
 		return w.again(0)
@@ -66,14 +71,14 @@ func (w *worker) put(ctx context.Context, h *hold, next *plan) error {
 			claimed = w.wall().UTC()
 		}
 		r.Claimed = claimed.Truncate(time.Millisecond)
-		r.Holder, r.Lease = w.Replica, Seconds(w.length)
+		r.Holder, r.Lease = w.Replica, Seconds(h.length)
 	}
 	news := r.History[:len(r.History)-len(w.rec.History)]
 	if err := h.write(ctx, r); err != nil {
 		return err
 	}
 	w.tell(r, news)
-	w.rec, w.anew, w.before = *r, time.Time{}, w.length
+	w.rec, w.anew, w.before = *r, time.Time{}, h.length
 	return nil
 }
 
@@ -120,8 +125,8 @@ func (w *worker) newRun(tick time.Time, attempt int, token int64) *Run {
 // another replica has settled it, or nobody knows.
 func (w *worker) runTick(ctx, held context.Context, h *hold) bool {
 	run := w.newRun(w.rec.Tick, w.rec.Attempt, w.rec.Epoch)
-	if !time.Now().Before(h.trusted()) {
-		run.Log.Warn("the claim took so long that the lease may have run out: not run")
+	if held.Err() != nil || !time.Now().Before(h.trusted()) {
+		run.Log.Warn("the lease was lost while the tick was claimed: not run")
 		return false
 	}
 	start := time.Now()
@@ -136,7 +141,7 @@ func (w *worker) runTick(ctx, held context.Context, h *hold) bool {
 		return false
 	}
 	w.rec = rec
-	w.ran = append(w.ran, lastFate(&rec, status, reason))
+	w.report(lastFate(&rec, status, reason))
 	logOutcome(run, status, reason, took)
 	return true
 }
@@ -150,4 +155,11 @@ func (w *worker) confirm(ctx, held context.Context, h *hold, rec *Record) error 
 		time.AfterFunc(max(h.try(), time.Until(h.trusted())), cancel)
 	})()
 	return h.finish(c, rec)
+}
+
+// report keeps what ran for RunDue.
+func (w *worker) report(f Fate) {
+	if w.ran != nil {
+		*w.ran = append(*w.ran, f)
+	}
 }

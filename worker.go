@@ -24,7 +24,7 @@ type worker struct {
 	cell
 	planner
 	index   int
-	one     sync.Mutex // held by whoever drives it: Run or RunDue
+	one     chan struct{} // has room for whoever drives it: Run or RunDue
 	job     string
 	work    func(context.Context, *Run) error
 	words   func() string // the schedule, for people
@@ -33,7 +33,8 @@ type worker struct {
 	backoff time.Duration // before the second try
 	rest    time.Duration // of a singleton: the shortest pause between two terms here
 	log     *slog.Logger
-	pause   *backoff
+	pause   *backoff // between calls to a store that does not answer
+	losses  *backoff // between acquisitions that come too late
 
 	everywhere bool      // it has no entry at all
 	through    time.Time // then: its ticks up to here are over
@@ -46,9 +47,9 @@ type worker struct {
 	anew   time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know
 	before time.Duration // the lease of the last holder seen
 
-	soon   bool   // the next step is not for a tick, but to end this one's business
-	ran    []Fate // since RunDue began
-	holder string // the other replica that runs now, as far as known
+	soon   bool    // the next step is not for a tick, but to end this one's business
+	ran    *[]Fate // since RunDue began; nil: nobody asks
+	holder string  // the other replica that runs now, as far as known
 
 	mu    sync.Mutex
 	state state
@@ -66,7 +67,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 			return wait
 		}
 		if err := w.look(ctx); err != nil {
-			return w.fault(err)
+			return w.fault(ctx, err)
 		}
 		w.reached()
 	}
@@ -80,29 +81,50 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		return w.idle(now)
 	case fresh && w.entry.State.Live():
 		// Somebody is about to claim, or died before it could.
+		w.soon = true
 		return w.again(jitter(w.length / 6))
 	}
 	w.holder = ""
 	return w.attempt(ctx)
 }
 
+// loop steps until ctx ends.
+func (w *worker) loop(ctx context.Context) {
+	select {
+	case w.one <- struct{}{}:
+		defer func() { <-w.one }()
+	case <-ctx.Done():
+		return
+	}
+	w.setLooping(true)
+	defer w.setLooping(false)
+	for ctx.Err() == nil {
+		sleep(ctx, min(w.step(ctx), maxSleep))
+	}
+}
+
 // runDue steps until nothing is left to do now.
 func (w *worker) runDue(ctx context.Context) JobReport {
-	report := JobReport{Job: w.job, Holder: w.Replica}
-	if !w.one.TryLock() {
-		return report // this process is at it already
+	select {
+	case w.one <- struct{}{}:
+		defer func() { <-w.one }()
+	default: // this process is at it already
+		return JobReport{Job: w.job, Holder: w.Replica, Next: w.ticks.Next(w.dueTime())}
 	}
-	defer w.one.Unlock()
-	w.ran, w.holder, w.lookAt = nil, "", time.Time{}
-	for ctx.Err() == nil {
+	begin, more := time.Now(), true
+	w.ran, w.holder, w.lookAt = &[]Fate{}, "", time.Time{}
+	for more && ctx.Err() == nil {
 		w.soon = false
 		wait := w.step(ctx)
-		if !w.soon && wait > 0 {
-			break
+		if more = w.soon || wait == 0 && w.dueBefore(begin); more {
+			sleep(ctx, wait)
 		}
-		sleep(ctx, wait)
 	}
-	report.Ran, report.Holder, report.Err = w.ran, w.holder, w.trouble()
+	report := JobReport{Job: w.job, Ran: *w.ran, Holder: w.holder, Err: w.trouble()}
+	w.ran = nil
+	if more {
+		report.Err = errors.Join(report.Err, context.Cause(ctx))
+	}
 	switch {
 	case w.everywhere:
 		report.Next = w.ticks.Next(w.through)
@@ -110,6 +132,17 @@ func (w *worker) runDue(ctx context.Context) JobReport {
 		report.Next = w.next(&w.rec)
 	}
 	return report
+}
+
+// dueBefore reports whether there may be ticks left that were due at begin. One
+// that came due since then waits for the next call: where each run makes the
+// next tick due, the call would never end.
+func (w *worker) dueBefore(begin time.Time) bool {
+	if w.everywhere {
+		return false
+	}
+	next := w.next(&w.rec)
+	return !next.IsZero() && !next.After(w.dueTime().Add(-time.Since(begin)))
 }
 
 // look reads the entry, and makes it if there is none.
@@ -129,6 +162,9 @@ func (w *worker) look(ctx context.Context) error {
 	rec, err := decodeRecord(entry.Record, w.App, w.job)
 	if err != nil {
 		return &recordError{err}
+	}
+	if w.seen && w.rec.newer(&rec) {
+		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", w.rec.Through.Format(time.RFC3339))}
 	}
 	if _, hi, ok := w.clock.now(); ok && rec.Through.After(hi.Add(time.Minute)) {
 		return &recordError{fmt.Errorf("its watermark %s is in the future", rec.Through.Format(time.RFC3339))}
@@ -162,21 +198,15 @@ func (w *worker) make(ctx context.Context, date time.Time) (Entry, error) {
 	return entry, err
 }
 
-// dueTime is the instant up to which ticks are due: this replica's clock, as
-// far as the service's clock cannot prove it wrong. A fast one would start
-// ticks early; a slow one, alone, would find at the end of each run that newer
-// ticks had come due under it.
-func (w *worker) dueTime() time.Time {
-	now := w.wall()
-	if lo, hi, ok := w.clock.now(); ok {
-		now = earlier(later(now, lo), hi)
-	}
-	return now
-}
+// dueTime is the instant up to which ticks are due. A fast clock of this
+// replica would start ticks early; a slow one, alone, would find at the end of
+// each run that newer ticks had come due under it. Hence the service's.
+func (w *worker) dueTime() time.Time { return w.clock.best() }
 
 // idle returns the time to the next tick.
 func (w *worker) idle(now time.Time) time.Duration {
 	w.note(nil)
+	w.losses.reset()
 	next := w.next(&w.rec)
 	if next.IsZero() {
 		return maxSleep
@@ -186,7 +216,7 @@ func (w *worker) idle(now time.Time) time.Duration {
 
 // yield leaves the job to replicas that started later, with another definition.
 func (w *worker) yield() time.Duration {
-	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job, so this one leaves it alone",
+	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job, so this one leaves it alone; if that one is gone for good, restart this one",
 		w.rec.Since.Format(time.RFC3339)))
 	return w.again(maxSleep)
 }
@@ -195,6 +225,7 @@ func (w *worker) yield() time.Duration {
 // could lapse if somebody waits for that, else a minute.
 func (w *worker) follow(now time.Time) time.Duration {
 	w.note(nil)
+	w.losses.reset()
 	w.holder = w.rec.Holder
 	wait := lookEvery
 	if w.urgent(&w.rec, now) {
@@ -227,23 +258,34 @@ func (w *worker) again(d time.Duration) time.Duration {
 // attempt acquires the lease of an entry that was seen free.
 func (w *worker) attempt(ctx context.Context) time.Duration {
 	w.note(nil)
-	h, err := w.acquire(ctx, w.entry.ETag)
+	length := w.length
+	if w.rec.Status == Running {
+		// While its last runner may believe in its lease, nobody's may end
+		// before that one's: an expired lease then speaks for all before it.
+		length = max(length, time.Duration(w.rec.Lease))
+	}
+	h, err := w.acquire(ctx, w.entry.ETag, length)
 	if err != nil && !definite(err) {
-		return w.fault(err)
+		return w.fault(ctx, err)
 	}
 	w.reached()
 	if err != nil {
 		// Another replica is at it. By the time of the first look a short run
-		// is over, and the next tick costs no look.
+		// is over, and the next tick costs no look. If nobody was, because a
+		// lease that ran out is not free at once, the looks become rarer.
 		w.log.Debug("another replica was first", "error", err)
 		w.soon = true
-		return w.again(firstLook + rand.N(firstLook))
+		return w.again(firstLook + w.losses.next())
 	}
+	w.losses.reset()
 	return w.term(ctx, h)
 }
 
 // fault notes why the entry could not be used, and returns when to try again.
-func (w *worker) fault(err error) time.Duration {
+func (w *worker) fault(ctx context.Context, err error) time.Duration {
+	if ctx.Err() != nil {
+		return w.again(0) // we were stopped, and the store is not to blame
+	}
 	if _, bad := errors.AsType[*recordError](err); bad {
 		w.reached()
 		w.note(err)

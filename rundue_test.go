@@ -1,0 +1,121 @@
+package soloist_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// The winner dies between its acquisition and its claim, when the loser has
+// seen the lease: the loser takes over before it says that all is well.
+func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		b := c.replica("b", work("0 * * * *", time.Second))
+		a.RunDue(c.t.Context())
+		b.RunDue(c.t.Context())
+		time.Sleep(time.Hour + time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "acquire" {
+				a.kill()
+			}
+			return err
+		})
+		go a.RunDue(c.t.Context())
+		synctest.Wait()
+		got, err := b.RunDue(c.t.Context())
+		if len(got.Jobs[0].Ran) != 1 && got.Jobs[0].Holder == "" && err == nil {
+			t.Errorf("nobody has claimed the tick, and b says all is well: %+v, %v", got, err)
+		}
+		time.Sleep(time.Hour)
+		c.replica("c", work("0 * * * *", time.Second)).RunDue(c.t.Context())
+		if got := c.fates("work"); !strings.HasPrefix(got[0], "succeeded 01:00:00") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// A claim that is not confirmed is no success.
+func TestRunDueTellsOfAClaimThatFailed(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Hour + time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" {
+				return errNetwork
+			}
+			return apply()
+		})
+		got, err := a.RunDue(c.t.Context())
+		if len(got.Jobs[0].Ran) == 0 && err == nil {
+			t.Errorf("the tick did not run and nothing is said: %+v", got)
+		}
+	})
+}
+
+// Between two calls there is no loop that could hang.
+func TestRunDueIsNotStuckBetweenCalls(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.RunDue(c.t.Context())
+		time.Sleep(10 * time.Minute)
+		if h := a.Health(); len(h.Stuck) != 0 {
+			t.Errorf("stuck: %q", h.Stuck)
+		}
+	})
+}
+
+func TestRunDueBesideItself(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 1m", 30*time.Second))
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Minute)
+		go a.RunDue(c.t.Context())
+		time.Sleep(time.Second)
+		got, _ := a.RunDue(c.t.Context())
+		if got.Next.IsZero() || got.Jobs[0].Next.IsZero() {
+			t.Errorf(`Next is zero, which says "none ever": %+v`, got)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// Where each run makes the next tick due, a call ends all the same.
+func TestRunDueEnds(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10s", 11*time.Second)
+		job.Missed = soloist.RunAll
+		a := c.replica("a", job)
+		ctx, cancel := context.WithCancel(c.t.Context())
+		a.RunDue(ctx)
+		time.Sleep(30 * time.Second)
+		begin := time.Now()
+		done := make(chan struct{})
+		go func() { a.RunDue(ctx); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(time.Hour):
+			t.Errorf("three ticks were due and RunDue is at work since %s: %d runs", time.Since(begin), len(c.all()))
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestRunDueUnderAnEndedContext(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		ctx, cancel := context.WithCancel(c.t.Context())
+		cancel()
+		got, err := a.RunDue(ctx)
+		if err == nil {
+			t.Errorf("nothing was looked after, and there is no error: %+v", got)
+		}
+	})
+}
