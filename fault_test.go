@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -322,6 +323,26 @@ func TestAnOutage(t *testing.T) {
 		}
 		if got := c.fates("work"); !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestAnOutageAtTheStart(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 10s", time.Second))
+		a.tap.meet(func(string, func() error) error { return fs.ErrPermission })
+		c.launch(a)
+		time.Sleep(5 * time.Minute)
+		if h := a.Health(); !errors.Is(h.Storage, fs.ErrPermission) {
+			t.Errorf("health says %v", h.Storage)
+		}
+		a.tap.meet(nil)
+		time.Sleep(30 * time.Second)
+		if got := len(c.all()); got < 1 {
+			t.Error("nothing runs after the outage")
+		}
+		if got := a.log.lines("level=WARN", "out of reach"); len(got) != 1 {
+			t.Errorf("the outage was told %d times: %q", len(got), got)
 		}
 	})
 }
