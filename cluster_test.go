@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
@@ -182,6 +183,7 @@ type tap struct {
 	mu    sync.Mutex
 	count map[string]int
 	ids   map[string]bool
+	deny  string // an entry that may not be read
 	// fault stands between the replica and one call; nil: nothing does.
 	fault func(op string, apply func() error) error
 }
@@ -226,6 +228,9 @@ func (s *tap) Create(ctx context.Context, name string, record []byte) (e soloist
 }
 
 func (s *tap) Read(ctx context.Context, name string) (e soloist.Entry, err error) {
+	if name == s.deny {
+		return e, fs.ErrPermission
+	}
 	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); return err })
 	return e, err
 }

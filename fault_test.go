@@ -288,9 +288,9 @@ func TestAnUnconfirmedFinishKeepsTheLease(t *testing.T) {
 
 func TestAnOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		other := work("@every 10s", time.Second)
-		other.Name = "other"
-		a := c.start("a", work("@every 10s", time.Second), other)
+		other, daily := work("@every 10s", time.Second), work("0 5 * * *", time.Second)
+		other.Name, daily.Name = "other", "daily" // which has nothing to ask during the outage
+		a := c.start("a", work("@every 10s", time.Second), other, daily)
 		time.Sleep(35 * time.Second)
 		a.tap.meet(func(string, func() error) error { return errNetwork })
 		a.tap.counts()
@@ -323,6 +323,22 @@ func TestAnOutage(t *testing.T) {
 		}
 		if got := c.fates("work"); !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestATroubleOfOneJobIsNoOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		other := work("@every 10s", time.Second)
+		other.Name = "other"
+		a := c.replica("a", work("@every 10s", time.Second), other)
+		a.tap.deny = "soloist/work"
+		c.launch(a)
+		for range 20 {
+			time.Sleep(27 * time.Second)
+			if h := a.Health(); h.Storage != nil || len(h.Broken) != 1 || !errors.Is(h.Broken["work"], fs.ErrPermission) {
+				t.Errorf("got %+v", h)
+			}
 		}
 	})
 }
@@ -422,7 +438,7 @@ func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
 					t.Errorf("health says %v, want %q", err, tt.want)
 				}
 				status, _ := a.Status(context.Background())
-				if tt.want != "in the future" && (status[0].Err == nil || !strings.Contains(status[0].Err.Error(), tt.want)) {
+				if status[0].Err == nil || !strings.Contains(status[0].Err.Error(), tt.want) {
 					t.Errorf("status says %v", status[0].Err)
 				}
 				if got := a.log.lines("level=ERROR", "job=work"); len(got) != 1 {

@@ -2,8 +2,6 @@ package soloist
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 )
@@ -27,14 +25,15 @@ type Health struct {
 	Running []string         // jobs and singletons that run here now
 	Stuck   []string         // those whose loop does not come round: restart the process
 	Broken  map[string]error // those that cannot be looked after, and why
-	Storage error            // why the store is out of reach for all of them; nil: it is not
+	Storage error            // why the store is out of reach; nil: it is not, as far as known
+	Reached bool             // the store has answered, once
 }
 
 // Health returns how the scheduler fares. It asks nobody.
 func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
 	h := Health{Broken: map[string]error{}}
-	faults := map[string]error{}
+	h.Storage, h.Reached = s.outage.now()
 	for _, w := range s.workers {
 		w.mu.Lock()
 		st := w.state
@@ -47,15 +46,9 @@ func (s *Scheduler) Health() Health {
 		}
 		if st.err != nil {
 			h.Broken[w.job] = st.err
+		} else if st.fault != nil && h.Storage == nil {
+			h.Broken[w.job] = st.fault
 		}
-		if st.fault != nil {
-			faults[w.job] = st.fault
-		}
-	}
-	if len(faults) > 0 && len(faults) == len(s.workers) {
-		h.Storage = faults[slices.Min(slices.Collect(maps.Keys(faults)))]
-	} else {
-		maps.Copy(h.Broken, faults)
 	}
 	return h
 }
@@ -106,29 +99,46 @@ func (w *worker) reached() {
 // An outage speaks once when it begins and once when it is over, however many
 // workers it hits.
 type outage struct {
-	mu    sync.Mutex
-	hit   map[*worker]bool
-	since time.Time
+	mu      sync.Mutex
+	hit     map[*worker]int // and how many answers there had been before
+	since   time.Time
+	answers int   // of the store, to anybody
+	err     error // why it is out of reach for all; nil: it is not, as far as known
 }
 
 func (o *outage) begin(w *worker, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.hit) == 0 {
-		o.hit, o.since = map[*worker]bool{}, time.Now()
+		o.hit, o.since = map[*worker]int{}, time.Now()
 		w.Logger.Warn("the store is out of reach: trying again until it answers", "first", w.job, "error", err)
 	}
-	o.hit[w] = true
+	if _, again := o.hit[w]; !again {
+		o.hit[w] = o.answers
+	}
+	// Where others have had answers since its trouble began, it is its own.
+	if o.hit[w] == o.answers {
+		o.err = err
+	}
 }
 
 func (o *outage) end(w *worker) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.hit[w] {
+	o.answers++
+	o.err = nil
+	if _, hit := o.hit[w]; !hit {
 		return
 	}
 	delete(o.hit, w)
 	if len(o.hit) == 0 {
 		w.Logger.Info("the store answers again", "after", time.Since(o.since).Round(time.Second))
 	}
+}
+
+// now is why the store is out of reach, and whether it ever answered.
+func (o *outage) now() (unreachable error, reached bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err, o.answers > 0
 }

@@ -107,13 +107,13 @@ type Run struct {
 	Tick    time.Time    // the tick, UTC; zero for a singleton
 	Attempt int          // 1, and one more for each runner of this tick that died
 	Try     int          // 1, and one more for each try of this attempt that failed
-	Token   int64        // the fencing token: grows with each run of this name
+	Token   int64        // the fencing token: grows with each run of this name; zero Everywhere
 	Log     *slog.Logger // tells job, tick and token with each line
 }
 
 // ID names the tick, the same on every attempt, so it serves as an idempotency
 // key: "nightly-report@2026-11-21T02:30:00Z". A singleton's has its token
-// instead of the tick.
+// instead of the tick. Of a job that runs Everywhere all replicas have the same.
 func (r *Run) ID() string {
 	if r.Tick.IsZero() {
 		return fmt.Sprintf("%s@%d", r.Job, r.Token)

@@ -1,7 +1,7 @@
 // Package soloist runs work so that, of all replicas of a program, one does it.
 //
-// A [Job] runs at the ticks of a schedule: each tick is run by exactly one
-// replica. A [Singleton] runs all the time, on one replica at a time. The lock
+// A [Job] runs at the ticks of a schedule: each tick is run by one replica of
+// all. A [Singleton] runs all the time, on one replica at a time. The lock
 // is a lease in a [Store], as a blob on Azure has one.
 //
 // # What is promised
@@ -13,7 +13,8 @@
 //   - Each tick of a job ends with one recorded fate, whoever dies when.
 //
 //   - A runner that dies, hangs or is cut off is replaced as soon as its lease
-//     has lapsed: Lease plus two seconds.
+//     has lapsed, Lease plus two seconds, if something waits for that: a tick
+//     that is due, another attempt, a singleton. Else within a minute more.
 //
 //   - While its context lives, a run is the only one of its name. The context
 //     ends before the service can give the lease to another:

@@ -50,6 +50,7 @@ func (w *worker) status(ctx context.Context) JobStatus {
 	}
 	st.Lease = entry.State
 	if st.Record, st.Err = decodeRecord(entry.Record, w.App, w.job); st.Err == nil {
+		st.Err = w.ahead(&st.Record)
 		st.Next = w.next(&st.Record)
 	}
 	return st

@@ -49,8 +49,8 @@ type Store interface {
 type Lease interface {
 	// Acquire takes the lease for d if the entry's ETag is still etag. Under
 	// an id that holds it already it succeeds again, with d from now on, so a
-	// call whose answer was lost can be repeated. ErrHeld: it is leased under another id, or
-	// being broken. ErrChanged: another ETag. fs.ErrNotExist.
+	// call whose answer was lost can be repeated. ErrHeld: it is leased under
+	// another id, or being broken. ErrChanged: another ETag. fs.ErrNotExist.
 	Acquire(ctx context.Context, d time.Duration, etag string) (Stamp, error)
 
 	// Renew starts the time of the lease anew, with the length it was acquired

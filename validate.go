@@ -21,7 +21,8 @@ var (
 	appRule  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 )
 
-// reserved are the paths that a program answers itself.
+// reserved are names that a job's own path or function would take from the
+// program or from the Functions host.
 var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "readyz", "metrics"}
 
 // checkSelf checks what is not one job's or singleton's own.
@@ -65,6 +66,9 @@ func (s *Scheduler) names() (names []string) {
 // check returns all that is wrong with a job, and else its ticks.
 func (j *Job) check(store Store) (*schedule.Schedule, error) {
 	ticks, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	if _, inUTC := schedule.Parse(j.Schedule, "", j.Name); err != nil && inUTC != nil && inUTC.Error() != err.Error() {
+		err = errors.Join(err, inUTC) // the zone is one mistake, the text another
+	}
 	errs := []error{checkName(j.Name), checkLease(j.Lease, store)}
 	if err != nil {
 		errs = append(errs, fmt.Errorf("%s is %s: %w", "Schedule", quote(j.Schedule), err))
@@ -123,7 +127,7 @@ func checkLease(d time.Duration, store Store) error {
 	}
 	shortest, longest := store.Limits()
 	if d = orDefault(d, defaultLease); d < shortest || d > longest || d%time.Second != 0 {
-		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s, by this store,", shortest, longest))
+		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s", shortest, longest))
 	}
 	return nil
 }

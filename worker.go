@@ -166,14 +166,23 @@ func (w *worker) look(ctx context.Context) error {
 	if w.seen && w.rec.newer(&rec) {
 		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", w.rec.Through.Format(time.RFC3339))}
 	}
-	if _, hi, ok := w.clock.now(); ok && rec.Through.After(hi.Add(time.Minute)) {
-		return &recordError{fmt.Errorf("its watermark %s is in the future", rec.Through.Format(time.RFC3339))}
+	if err := w.ahead(&rec); err != nil {
+		return &recordError{err}
 	}
 	if w.seen && !rec.Created.Equal(w.rec.Created) {
 		w.anew = time.Now()
 	}
 	w.before = max(w.before, time.Duration(rec.Lease))
 	w.seen, w.entry, w.rec, w.etag = true, &entry, rec, entry.ETag
+	return nil
+}
+
+// ahead is what is wrong with a record whose watermark is yet to come: its job
+// would rest until then.
+func (w *worker) ahead(r *Record) error {
+	if _, hi, ok := w.clock.now(); ok && r.Through.After(hi.Add(time.Minute)) {
+		return fmt.Errorf("the record's watermark %s is in the future", r.Through.Format(time.RFC3339))
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ type app struct {
 	*Program
 	settings
 	sched   *soloist.Scheduler
+	life    context.Context // of serve
 	log     *slog.Logger
 	store   string   // what it is, for people
 	notes   []string // what an operator should know, though it is no mistake

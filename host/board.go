@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (b *board) reading() {
 	all, err := b.read(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err == nil {
+	if err == nil && (b.last.at.IsZero() || slices.ContainsFunc(all, reached)) {
 		b.last = news{at: time.Now(), all: all}
 	}
 	for _, st := range all {

@@ -138,6 +138,7 @@ func settingsHelp() string {
 		fmt.Fprintf(w, "  %s\t%s\n", variable("SOLOIST_JOB_<NAME>", f), f.Tag.Get("doc"))
 	}
 	w.Flush()
+	b.WriteString("\n<NAME> is a job's name in capitals, with _ for -: NIGHTLY_REPORT for nightly-report.\n")
 	return b.String()
 }
 

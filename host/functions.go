@@ -33,9 +33,12 @@ func (a *app) tick(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a run takes as long as it takes
-	// The host does not cancel an invocation; a connection that breaks is no
-	// reason to abandon a run.
-	report, err := a.sched.RunDue(context.WithoutCancel(r.Context()))
+	// The host does not cancel an invocation, and a connection that breaks is no
+	// reason to abandon a run: a stop of this process is.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	defer context.AfterFunc(a.serving(), cancel)()
+	report, err := a.sched.RunDue(ctx)
 	answer := invocation{Outputs: map[string]any{}, Logs: []string{}}
 	for _, j := range report.Jobs {
 		answer.Logs = append(answer.Logs, reportLines(j)...)

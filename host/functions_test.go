@@ -3,6 +3,8 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -115,5 +117,53 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A stop gives the runs of an invocation their grace, and the host its answer.
+func TestAStopDuringAnInvocation(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	ln.Close()
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_GRACE=30s")
+	started, release := make(chan context.Context), make(chan struct{})
+	log, stop, code := serving(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+		soloist.Job{Name: "long", Schedule: "@every 1s", Do: func(ctx context.Context, _ *soloist.Run) error {
+			started <- ctx
+			<-release
+			return ctx.Err()
+		}},
+	}})
+	url := await(t, log, "listening").URL
+	answers := make(chan string)
+	go func() {
+		for {
+			resp, err := http.Post(url+"tick", "application/json", strings.NewReader("{}"))
+			if err != nil {
+				return // it has stopped
+			}
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if strings.Contains(string(body), "long") {
+				answers <- string(body)
+				return
+			}
+		}
+	}()
+	ctx := <-started
+	stop()
+	await(t, log, "stopping")
+	if ctx.Err() != nil {
+		t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
+	}
+	close(release)
+	if got := <-answers; !strings.Contains(got, "succeeded") {
+		t.Errorf("got the answer %s", got)
+	}
+	if got := <-code; got != 0 {
+		t.Errorf("got code %d, want 0", got)
 	}
 }

@@ -23,6 +23,7 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	a.life = ctx
 	done := a.answer(ln, stop)
 	defer context.AfterFunc(ctx, a.sayStopping)()
 	if inFunctions() {
@@ -52,7 +53,7 @@ func (a *app) answer(ln net.Listener, stop context.CancelCauseFunc) (done func()
 	a.log.Info("listening", "url", url(ln.Addr()), "app", a.App, "replica", a.sched.Replica, "store", a.store)
 	return func() error {
 		defer b.wait()
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), a.lastAnswers())
 		defer cancel()
 		if s.Shutdown(ctx) != nil {
 			s.Close() // somebody reads slowly: not worth a kill by the platform
@@ -62,6 +63,24 @@ func (a *app) answer(ln net.Listener, stop context.CancelCauseFunc) (done func()
 		}
 		return nil
 	}
+}
+
+// lastAnswers is how long requests under way may take once all is to end. The
+// runs of a function are such requests: they have their grace, and then the
+// time to write what became of them.
+func (a *app) lastAnswers() time.Duration {
+	if inFunctions() {
+		return a.Grace + a.Lease
+	}
+	return 3 * time.Second
+}
+
+// serving ends when serve is to end.
+func (a *app) serving() context.Context {
+	if a.life == nil {
+		return context.Background()
+	}
+	return a.life
 }
 
 // server has limits: a client that is slow, or means ill, must not use it up.

@@ -22,8 +22,8 @@ type settings struct {
 	App       string        `envconfig:"SOLOIST_APP" doc:"namespace of the records; programs of one name share their ticks" unset:"CONTAINER_APP_NAME, WEBSITE_SITE_NAME with its slot, else the program's name" want:"up to 63 lower-case letters, digits and hyphens, no hyphen first"`
 	Storage   string        `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
 	Container string        `envconfig:"SOLOIST_CONTAINER" doc:"blob container" unset:"soloist" want:"3 to 63 lower-case letters, digits and single hyphens between them"`
-	Lease     time.Duration `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"a duration such as 30s"`
-	Addr      string        `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:":8080 or the next free port; in Functions the port that the host names" want:"host:port or :port"`
+	Lease     time.Duration `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
+	Addr      string        `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:":8080 or the next free port; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
 	Grace     time.Duration `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
 	ReadToken string        `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, the page asks for it: Authorization: Bearer TOKEN" unset:"the page is open" secret:"true"`
 	LogFormat logFormat     `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json" unset:"text on a terminal, else json" want:"text or json"`
@@ -63,6 +63,9 @@ func (s *settings) read(program string) []error {
 			errs = append(errs, mistake(rule.name, wanted(rule.name)))
 			rule.undo()
 		}
+	}
+	if strings.ContainsFunc(s.ReadToken, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		errs = append(errs, errors.New("SOLOIST_READ_TOKEN (not shown) has a blank, a line break or another character that no header can carry: want printable ASCII"))
 	}
 	return append(errs, s.checkAddr())
 }

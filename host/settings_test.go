@@ -56,8 +56,8 @@ func TestSettings(t *testing.T) {
 		{name: "container wrong", env: []string{"SOLOIST_CONTAINER=a--b", "SOLOIST_STORAGE=" + connection}, bad: []string{
 			`SOLOIST_CONTAINER is "a--b": want 3 to 63 lower-case`}},
 		{name: "lease", env: []string{"SOLOIST_LEASE=45s"}, ok: "demo"},
-		{name: "lease no duration", env: []string{"SOLOIST_LEASE=45"}, bad: []string{`SOLOIST_LEASE is "45": want a duration such as 30s`}},
-		{name: "lease negative", env: []string{"SOLOIST_LEASE=-1s"}, bad: []string{`SOLOIST_LEASE is "-1s": want a duration such as 30s`}},
+		{name: "lease no duration", env: []string{"SOLOIST_LEASE=45"}, bad: []string{`SOLOIST_LEASE is "45": want whole seconds within what the store takes, such as 30s`}},
+		{name: "lease negative", env: []string{"SOLOIST_LEASE=-1s"}, bad: []string{`SOLOIST_LEASE is "-1s": want whole seconds within what the store takes, such as 30s`}},
 		{name: "lease beyond the store", env: []string{"SOLOIST_LEASE=90s"}, bad: []string{`SOLOIST_LEASE is "90s": want whole seconds from 1s to 1m0s`}},
 		{name: "lease below Azure's", env: []string{"SOLOIST_LEASE=10s", "SOLOIST_STORAGE=" + connection}, bad: []string{`SOLOIST_LEASE is "10s": want whole seconds from 15s to 1m0s`}},
 		{name: "lease in parts", env: []string{"SOLOIST_LEASE=20500ms"}, bad: []string{`SOLOIST_LEASE is "20500ms": want whole seconds`}},

@@ -31,10 +31,14 @@ func (d down) Limits() (shortest, longest time.Duration) { return time.Second, t
 // gated is a store that hangs while shut is set.
 type gated struct {
 	soloist.Store
-	shut chan struct{}
+	shut   chan struct{}
+	refuse bool // each read, at once
 }
 
 func (g *gated) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	if g.refuse {
+		return soloist.Entry{}, errDown
+	}
 	if g.shut != nil {
 		<-g.shut
 	}

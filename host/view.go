@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // A view is one job or singleton as the page, the table of status and its JSON
@@ -57,13 +56,12 @@ func (a *app) view(st soloist.JobStatus) view {
 	}
 	r := &st.Record
 	if len(r.History) > 0 {
-		v.Last = &r.History[0]
+		v.Last = lastRun(r.History)
 	}
 	v.Counts = r.Counts
 	switch {
 	case r.Status == soloist.Running && st.Lease.Live():
 		v.State, v.Holder, v.Tick, v.Claimed = running, r.Holder, r.Tick, r.Claimed
-		v.Next = a.after(st.Name, r.Tick, v.Next)
 	case r.Status == soloist.Running:
 		v.State, v.Tick, v.Claimed = interrupted, r.Tick, r.Claimed
 		return v
@@ -85,18 +83,15 @@ func (a *app) stateHere(name string) state {
 	return everywhere
 }
 
-// after is the tick after the one that runs, which is not settled and so is
-// still the next one for the record. Of others, next is right as it is.
-func (a *app) after(name string, tick, next time.Time) time.Time {
-	j, err := a.job(name)
-	if err != nil || next.After(tick) {
-		return next
+// lastRun is the newest fate of a tick that was run: a failure is news even if
+// a tick was skipped under it. Where none was run it is the newest of all.
+func lastRun(history []soloist.Fate) *soloist.Fate {
+	for i := range history {
+		if !history[i].Start.IsZero() {
+			return &history[i]
+		}
 	}
-	s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
-	if err != nil {
-		return next
-	}
-	return s.Next(tick)
+	return &history[0]
 }
 
 func (a *app) views(all []soloist.JobStatus) []view {
@@ -129,7 +124,11 @@ func (v view) LastWords(now time.Time) string {
 		return "-"
 	}
 	at := moment(v.Last)
-	return stamp(at) + " " + fate(v.Last) + ", " + relative(at, now)
+	text := stamp(at) + " " + fate(v.Last)
+	if v.Last.Replica != "" {
+		text += " on " + line(v.Last.Replica)
+	}
+	return text + ", " + relative(at, now)
 }
 
 // NextWords is the next tick, and how far it is.

@@ -79,11 +79,11 @@ func (a *app) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz answers whether the replica can do its work.
 func (a *app) readyz(b *board) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ready := b.ready(r.Context())
-		switch err := a.sched.Health().Storage; {
-		case err != nil:
-			reply(w, http.StatusServiceUnavailable, health{Status: "waiting", Storage: line(err.Error())})
-		case !ready:
+		now := a.sched.Health()
+		switch {
+		case now.Storage != nil:
+			reply(w, http.StatusServiceUnavailable, health{Status: "waiting", Storage: line(now.Storage.Error())})
+		case !now.Reached && !b.ready(r.Context()):
 			reply(w, http.StatusServiceUnavailable, health{Status: "waiting", Storage: "it has not answered yet"})
 		default:
 			reply(w, http.StatusOK, health{Status: "ready"})

@@ -167,6 +167,41 @@ func TestOldNews(t *testing.T) {
 	})
 }
 
+func TestOldNewsWhereTheStoreRefuses(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{Store: &local.Memory{}}
+		s := open(t, host.Program{Work: work(), Store: store})
+		s.tick()
+		time.Sleep(time.Minute)
+		s.tick()
+		wantAnswer(t, "page", s.get("/"), 200, "1 succeeded")
+		time.Sleep(time.Minute)
+		store.refuse = true
+		wantAnswer(t, "old page", s.get("/"), 200, "1 succeeded", "The store does not answer: this is what it told 1m ago.")
+		s.wait()
+	})
+}
+
+// What a job came to the last time it ran is not hidden by a tick that was
+// skipped under it.
+func TestAFailureUnderAnOverlapIsShown(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		slow := soloist.Job{Name: "slow", Schedule: "@every 2s", Do: func(ctx context.Context, run *soloist.Run) error {
+			time.Sleep(3 * time.Second)
+			return fail(ctx, run)
+		}}
+		s := open(t, host.Program{Work: []soloist.Work{slow}, Store: store})
+		s.tick()
+		time.Sleep(2 * time.Second)
+		s.tick()
+		wantAnswer(t, "page", s.get("/"), 200, `class="bad">failed in 3s (no paper)`, ", on ", "1 failed, 1 skipped")
+		s.wait()
+	})
+}
+
 // A replica that stops is no news for a singleton.
 func TestAStoppedSingletonIsNothingBad(t *testing.T) {
 	environment(t)

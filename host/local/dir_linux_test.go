@@ -120,3 +120,18 @@ func TestDirReadOnly(t *testing.T) {
 		t.Errorf("acquire: got %v, want the path and what to do", err)
 	}
 }
+
+// A pipe in the place of a state file must not make a call wait for a writer.
+func TestDirPipe(t *testing.T) {
+	dir := local.Dir{Path: t.TempDir()}
+	path := filepath.Join(dir.Path, "app", "job.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dir.Read(t.Context(), "app/job"); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("got %v", err)
+	}
+}

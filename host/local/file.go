@@ -47,6 +47,10 @@ func load(path, name string) (entry, error) {
 }
 
 func readFile(path string) ([]byte, error) {
+	// A pipe would keep us waiting for a writer, whatever our context says.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file: move it away to begin anew", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
