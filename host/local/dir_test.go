@@ -3,6 +3,7 @@ package local_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,6 +122,9 @@ func TestDirGarbage(t *testing.T) {
 				wantRefusal(t, call, err)
 				if err != nil && !strings.Contains(err.Error(), path) {
 					t.Errorf("%s: got %v, want the file named", call, err)
+				}
+				if newer := strings.Contains(text, `"schema":2`); newer != strings.Contains(fmt.Sprint(err), "update the program") {
+					t.Errorf("%s: got the advice %v", call, err)
 				}
 			}
 			if got, err := os.ReadFile(path); err != nil || string(got) != text {

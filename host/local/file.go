@@ -37,6 +37,9 @@ func load(path, name string) (entry, error) {
 	}
 	var f file
 	err = json.Unmarshal(text, &f)
+	if err == nil && f.Schema > schema {
+		return entry{}, fmt.Errorf("%s has schema %d, of a newer version of this program, and is left as it is: update the program", path, f.Schema)
+	}
 	if err == nil {
 		err = f.check(name)
 	}
@@ -62,8 +65,6 @@ func readFile(path string) ([]byte, error) {
 // check refuses whatever this program would not have written.
 func (f *file) check(name string) error {
 	switch {
-	case f.Schema > schema:
-		return fmt.Errorf("schema %d is of a newer version of this program", f.Schema)
 	case f.Schema != schema:
 		return fmt.Errorf("schema %d is unknown", f.Schema)
 	case f.Entry != name:
