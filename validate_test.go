@@ -27,6 +27,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 			{Name: "odd", Schedule: "@hourly", Do: nothing, Lease: 1500 * time.Millisecond},
 			{Name: "policy", Schedule: "@hourly", Do: nothing, Missed: "sometimes", Interrupted: "maybe"},
 			{Name: "zone", Schedule: "@hourly", Do: nothing, TimeZone: "Mars/Olympus"},
+			{Name: "both", Schedule: "61 * * * *", Do: nothing, TimeZone: "No/Where"},
 			{Name: "never", Schedule: "0 0 30 2 *", Do: nothing},
 		},
 		Singletons: []soloist.Singleton{{Name: "twice", Do: nothing}, {Name: "lead", Backoff: -1}},
@@ -40,7 +41,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 		`job "empty": Schedule is ""`, "Do is nil", `"twice" is used more than once`,
 		"Timeout is -1ns", "Window is -1h0m0s", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
 		"Lease is 1.5s", `Missed is "sometimes": allowed is RunLatest, RunAll or SkipMissed`,
-		`Interrupted is "maybe"`, "Mars/Olympus", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
+		`Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told in:\n%v", want, err)

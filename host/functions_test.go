@@ -120,50 +120,67 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 }
 
-// A stop gives the runs of an invocation their grace, and the host its answer.
+// A stop gives the runs of an invocation their grace, then ends their contexts,
+// and the host has its answer.
 func TestAStopDuringAnInvocation(t *testing.T) {
+	t.Run("within the grace", func(t *testing.T) {
+		release := make(chan struct{})
+		stopDuringInvocation(t, "30s", "succeeded", func(ctx context.Context) error {
+			<-release
+			return ctx.Err()
+		}, func() { close(release) })
+	})
+	t.Run("without a grace", func(t *testing.T) {
+		stopDuringInvocation(t, "0s", "abandoned: stopped", func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, func() {})
+	})
+}
+
+func stopDuringInvocation(t *testing.T, grace, want string, run func(context.Context) error, stopping func()) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	ln.Close()
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_GRACE=30s")
-	started, release := make(chan context.Context), make(chan struct{})
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_GRACE="+grace)
+	started := make(chan struct{})
 	log, stop, code := serving(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
 		soloist.Job{Name: "long", Schedule: "@every 1s", Do: func(ctx context.Context, _ *soloist.Run) error {
-			started <- ctx
-			<-release
-			return ctx.Err()
+			close(started)
+			return run(ctx)
 		}},
 	}})
-	url := await(t, log, "listening").URL
-	answers := make(chan string)
-	go func() {
-		for {
-			resp, err := http.Post(url+"tick", "application/json", strings.NewReader("{}"))
-			if err != nil {
-				return // it has stopped
-			}
-			body, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if strings.Contains(string(body), "long") {
-				answers <- string(body)
-				return
-			}
-		}
-	}()
-	ctx := <-started
+	answers := make(chan string, 1)
+	go invokeUntilRun(await(t, log, "listening").URL+"tick", answers)
+	<-started
 	stop()
 	await(t, log, "stopping")
-	if ctx.Err() != nil {
-		t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
-	}
-	close(release)
-	if got := <-answers; !strings.Contains(got, "succeeded") {
-		t.Errorf("got the answer %s", got)
+	stopping()
+	if got := <-answers; !strings.Contains(got, want) {
+		t.Errorf("got the answer %s, want %q", got, want)
 	}
 	if got := <-code; got != 0 {
 		t.Errorf("got code %d, want 0", got)
+	}
+}
+
+// invokeUntilRun is the timer of a host in a hurry. It passes the first answer
+// that tells of a run.
+func invokeUntilRun(url string, answers chan<- string) {
+	for {
+		resp, err := http.Post(url, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			answers <- err.Error()
+			return
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if strings.Contains(string(body), "job long") {
+			answers <- string(body)
+			return
+		}
 	}
 }

@@ -73,6 +73,7 @@ func TestSettings(t *testing.T) {
 		{name: "job", env: []string{"SOLOIST_JOB_NIGHT_REPORT_SCHEDULE=0 3 * * *", "SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=UTC", "SOLOIST_JOB_BEAT_PAUSED=true"}, ok: "demo"},
 		{name: "job's schedule", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=often"}, bad: []string{`SOLOIST_JOB_BEAT_SCHEDULE is "often": `}},
 		{name: "job's zone", env: []string{"SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=Nowhere"}, bad: []string{`SOLOIST_JOB_NIGHT_REPORT_TIMEZONE is "Nowhere": `}},
+		{name: "token", env: []string{"SOLOIST_READ_TOKEN=s3cret\n"}, bad: []string{"SOLOIST_READ_TOKEN (not shown)"}},
 		{name: "job's pause", env: []string{"SOLOIST_JOB_BEAT_PAUSED=perhaps"}, bad: []string{`SOLOIST_JOB_BEAT_PAUSED is "perhaps": want true or false`}},
 		{name: "several", env: []string{"SOLOIST_GRACE=x", "SOLOIST_LEASE=y", "SOLOIST_STORAGE=" + key, "SOLOIST_JOB_BEAT_PAUSED=z"}, bad: []string{
 			"SOLOIST_GRACE is", "SOLOIST_LEASE is", "SOLOIST_STORAGE: want", "SOLOIST_JOB_BEAT_PAUSED is"}},
