@@ -67,6 +67,27 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
+// A Keeper is a [Lease] whose entry can keep a checkpoint beside its record, up
+// to [MaxCheckpoint] bytes of any kind; a new entry's is empty. Without it
+// [Run.Save] and [Run.Load] fail.
+type Keeper interface {
+	// Save is Write that replaces the checkpoint too: both or neither.
+	Save(ctx context.Context, etag string, record, checkpoint []byte) (Stamp, error)
+
+	// Load returns the checkpoint if the lease is active under this id and the
+	// ETag is still etag; its errors are those of Write.
+	Load(ctx context.Context, etag string) ([]byte, error)
+}
+
+// A Breaker is a [Store] in which an operator can end the lease of another.
+type Breaker interface {
+	// Break ends the lease after period, in whole seconds up to a minute, or
+	// when it would have ended if that is sooner or period is negative. At zero
+	// it ends at once, while its holder may still work. ErrLost: there is no
+	// lease. fs.ErrNotExist.
+	Break(ctx context.Context, name string, period time.Duration) error
+}
+
 // A Stamp is what every answer of a store carries.
 type Stamp struct {
 	ETag string    // changes with each write of the entry, never with its lease
@@ -99,6 +120,10 @@ func (s LeaseState) Live() bool { return s == Leased || s == Breaking }
 // blob to 8 KiB (https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources);
 // the difference is room for the header's name.
 const MaxRecord = 8<<10 - 64
+
+// MaxCheckpoint is the largest checkpoint in bytes: one that takes long to send
+// would stand in the way of renewals.
+const MaxCheckpoint = 1 << 20
 
 // What a store answers. fs.ErrExist, fs.ErrNotExist and fs.ErrPermission
 // (credentials missing, wrong or without the right role) complete the list.

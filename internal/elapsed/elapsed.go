@@ -1,0 +1,30 @@
+// Package elapsed measures how long something takes on a machine that may be
+// suspended meanwhile. The runtime's monotonic clock stands still then
+// (https://go.dev/issue/24595), while a lease at a service runs out.
+package elapsed
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+var start = time.Now()
+
+// asleep is the longest suspension seen so far, in all.
+var asleep atomic.Int64
+
+// Now is the time since some instant before, the same for the whole process;
+// it includes the time for which the machine was suspended, where the system
+// tells that, and never goes back. A step of the wall clock does not touch it.
+func Now() time.Duration {
+	for {
+		seen := asleep.Load()
+		now := int64(suspended())
+		if now <= seen {
+			return time.Since(start) + time.Duration(seen)
+		}
+		if asleep.CompareAndSwap(seen, now) {
+			return time.Since(start) + time.Duration(now)
+		}
+	}
+}
