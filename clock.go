@@ -26,27 +26,30 @@ const driftShare = 100
 // A wall clock that an answer proves wrong is put right by as much as was
 // proved, so that it stays right while the bounds widen again.
 type serviceClock struct {
-	wall func() time.Time
+	wall    func() time.Time
+	elapsed func() time.Duration
 
 	mu     sync.Mutex
+	known  bool
 	off    time.Duration // of the wall clock, at least
-	at     time.Time     // monotonic: when lo and hi were true; zero: nothing known
+	at     time.Duration // elapsed: when lo and hi were true
 	lo, hi time.Time
 }
 
-// observe takes in the date of an answer to a request that was sent at sent.
-func (c *serviceClock) observe(sent, date time.Time) {
+// observe takes in the date of an answer to a request that was sent at sent, in
+// elapsed time.
+func (c *serviceClock) observe(sent time.Duration, date time.Time) {
 	if date.IsZero() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	lo, hi := date, date.Add(dateStep(date)+now.Sub(sent))
+	now := c.elapsed()
+	lo, hi := date, date.Add(dateStep(date)+now-sent)
 	if oldLo, oldHi, ok := c.bounds(now); ok && oldLo.Before(hi) && lo.Before(oldHi) {
 		lo, hi = later(lo, oldLo), earlier(hi, oldHi)
 	}
-	c.at, c.lo, c.hi = now, lo, hi
+	c.known, c.at, c.lo, c.hi = true, now, lo, hi
 	wall := c.wall()
 	c.off = earlier(later(wall, lo), hi).Sub(wall)
 }
@@ -57,7 +60,7 @@ func (c *serviceClock) best() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.wall().Add(c.off)
-	if lo, hi, ok := c.bounds(time.Now()); ok {
+	if lo, hi, ok := c.bounds(c.elapsed()); ok {
 		now = earlier(later(now, lo), hi)
 	}
 	return now
@@ -65,17 +68,33 @@ func (c *serviceClock) best() time.Time {
 
 // bounds returns the earliest and the latest that the service's clock can
 // show at now. The caller holds mu.
-func (c *serviceClock) bounds(now time.Time) (lo, hi time.Time, ok bool) {
-	gone := now.Sub(c.at)
+func (c *serviceClock) bounds(now time.Duration) (lo, hi time.Time, ok bool) {
+	gone := now - c.at
 	slack := gone / driftShare
-	return c.lo.Add(gone - slack), c.hi.Add(gone + slack), !c.at.IsZero()
+	return c.lo.Add(gone - slack), c.hi.Add(gone + slack), c.known
+}
+
+// skew is how far the wall clock is ahead of the service's clock, behind if
+// negative, as far as that is proved.
+func (c *serviceClock) skew() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wall := c.wall()
+	lo, hi, ok := c.bounds(c.elapsed())
+	switch {
+	case ok && wall.After(hi):
+		return wall.Sub(hi)
+	case ok && wall.Before(lo):
+		return wall.Sub(lo)
+	}
+	return 0
 }
 
 // now returns the bounds at this instant; ok is false while nothing is known.
 func (c *serviceClock) now() (lo, hi time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.bounds(time.Now())
+	return c.bounds(c.elapsed())
 }
 
 func later(a, b time.Time) time.Time {

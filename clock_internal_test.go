@@ -4,11 +4,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/elapsed"
 )
 
 func TestTheServiceClockIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := serviceClock{wall: time.Now}
+		c := serviceClock{wall: time.Now, elapsed: elapsed.Now}
 		if _, _, ok := c.now(); ok {
 			t.Error("it knows a time that nobody told")
 		}
@@ -16,7 +18,7 @@ func TestTheServiceClockIsBounded(t *testing.T) {
 		truth := func() time.Time { return time.Now().Add(offset) }
 		var width time.Duration
 		for range 200 {
-			sent := time.Now()
+			sent := elapsed.Now()
 			time.Sleep(13 * time.Millisecond)
 			date := truth().Truncate(time.Second)
 			time.Sleep(17 * time.Millisecond)
@@ -32,11 +34,11 @@ func TestTheServiceClockIsBounded(t *testing.T) {
 			t.Errorf("after 200 answers it is still unsure by %s", width)
 		}
 		offset = -time.Hour // the service's clock was set: the past says nothing any more
-		c.observe(time.Now(), truth().Truncate(time.Second))
+		c.observe(elapsed.Now(), truth().Truncate(time.Second))
 		if lo, hi, _ := c.now(); truth().Before(lo) || truth().After(hi) {
 			t.Errorf("%s is not within %s and %s", truth(), lo, hi)
 		}
-		c.observe(time.Now(), time.Time{})
+		c.observe(elapsed.Now(), time.Time{})
 		time.Sleep(time.Hour)
 		if lo, hi, _ := c.now(); hi.Sub(lo) < time.Minute || truth().Before(lo) || truth().After(hi) {
 			t.Errorf("an hour later it is sure to %s", hi.Sub(lo))

@@ -34,7 +34,7 @@ func (w *worker) runHere(ctx context.Context, tick time.Time) {
 	run := w.newRun(tick, 1, 0)
 	start := time.Now()
 	w.setRunning(true)
-	status, reason := w.do(ctx, context.WithoutCancel(ctx), run)
+	status, reason := w.do(ctx, context.WithoutCancel(ctx), nil, run)
 	w.setRunning(false)
 	w.report(Fate{Tick: tick, Status: status, Reason: reason, Replica: w.Replica})
 	logOutcome(run, status, reason, time.Since(start).Round(time.Millisecond))

@@ -2,6 +2,7 @@ package soloist
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -18,6 +19,10 @@ type state struct {
 	beat    time.Time // when its loop last came round
 	err     error     // why this job is left alone
 	fault   error     // why the store could not be used for it
+	overrun error     // why the context of a run ended that has not returned since
+
+	stepDown func()        // hands over what runs here; nil: nothing does
+	over     chan struct{} // closed when that is done
 }
 
 // Health is how a [Scheduler] fares on this replica.
@@ -25,6 +30,8 @@ type Health struct {
 	Running []string         // jobs and singletons that run here now
 	Stuck   []string         // those whose loop does not come round: restart the process
 	Broken  map[string]error // those that cannot be looked after, and why
+	Overrun map[string]error // those that go on though their context has ended, and why: restart the process
+	Skew    time.Duration    // how far the wall clock is ahead of the store's, behind if negative, as far as that is proved
 	Storage error            // why the store is out of reach; nil: it is not, as far as known
 	Reached bool             // the store has answered, once
 }
@@ -32,7 +39,7 @@ type Health struct {
 // Health returns how the scheduler fares. It asks nobody.
 func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
-	h := Health{Broken: map[string]error{}}
+	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: s.service.skew()}
 	h.Storage, h.Reached = s.outage.now()
 	for _, w := range s.workers {
 		w.mu.Lock()
@@ -43,6 +50,9 @@ func (s *Scheduler) Health() Health {
 		}
 		if st.looping && !st.busy && time.Since(st.beat) > stuckAfter {
 			h.Stuck = append(h.Stuck, w.job)
+		}
+		if st.overrun != nil {
+			h.Overrun[w.job] = st.overrun
 		}
 		if st.err != nil {
 			h.Broken[w.job] = st.err
@@ -63,6 +73,22 @@ func (w *worker) beat()             { w.set(func(s *state) { s.beat = time.Now()
 func (w *worker) setLooping(b bool) { w.set(func(s *state) { s.looping, s.beat = b, time.Now() }) }
 func (w *worker) setRunning(b bool) { w.set(func(s *state) { s.running = b }) }
 func (w *worker) setBusy(b bool)    { w.set(func(s *state) { s.busy, s.beat = b, time.Now() }) }
+
+func (w *worker) setOverrun(cause error) { w.set(func(s *state) { s.overrun = cause }) }
+
+// unwell returns why this replica takes nothing new, nil if it does: a run that
+// cannot be ended is a reason to restart the process.
+func (s *Scheduler) unwell() error {
+	for _, w := range s.workers {
+		w.mu.Lock()
+		cause := w.state.overrun
+		w.mu.Unlock()
+		if cause != nil {
+			return fmt.Errorf("%s goes on though its context has ended (%w): this replica takes nothing new until it returns or the process is restarted", w.job, cause)
+		}
+	}
+	return nil
+}
 
 // trouble is why this job could not be looked after, if so.
 func (w *worker) trouble() error {

@@ -2,8 +2,6 @@ package soloist
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,7 +26,7 @@ func (c *cell) try() time.Duration { return c.length / 6 }
 func (c *cell) read(ctx context.Context) (Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.try())
 	defer cancel()
-	sent := time.Now()
+	sent := c.clock.elapsed()
 	entry, err := c.store.Read(ctx, c.name)
 	c.clock.observe(sent, entry.Date)
 	return entry, err
@@ -37,7 +35,7 @@ func (c *cell) read(ctx context.Context) (Entry, error) {
 func (c *cell) create(ctx context.Context, record []byte) (Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*c.try()) // it may have to make the container first
 	defer cancel()
-	sent := time.Now()
+	sent := c.clock.elapsed()
 	entry, err := c.store.Create(ctx, c.name, record)
 	c.clock.observe(sent, entry.Date)
 	return entry, err
@@ -48,25 +46,32 @@ func (c *cell) create(ctx context.Context, record []byte) (Entry, error) {
 //
 //	until = when the last successful renewal was sent + length
 //	        - length/100 (the clocks' rates) - length/6 (time to stop)
+//
+// All three are elapsed time: a step of the wall clock ends no hold, a
+// suspension of the machine does.
 type hold struct {
 	*cell
+	book
 	lease  Lease
 	length time.Duration
-	start  time.Time // when the acquisition was sent: renewals count from it
-	stop   func()    // ends the renewals
+	start  time.Duration   // when the acquisition was sent: renewals count from it
+	held   context.Context // ends with the trust
+	lost   context.CancelCauseFunc
+	stop   func() // ends the renewals, and waits for that
+	giveUp func() // ends them: the lease runs out
 
-	renewing sync.Mutex // one renewal in flight
+	renewing chan struct{} // has room for one renewal in flight
 
 	mu    sync.Mutex
-	etag  string
-	until time.Time
-	timer *time.Timer // ends the trust at until, however long a renewal hangs
+	until time.Duration
 }
 
-// acquire takes the lease if the entry still has etag. A call of unclear
-// outcome is repeated once under the same id, then undone as far as possible.
-func (c *cell) acquire(ctx context.Context, etag string, length time.Duration) (*hold, error) {
-	h := &hold{cell: c, lease: c.store.Lease(c.name, uuid.NewString()), length: length, etag: etag}
+// acquire takes the lease if the entry still has etag, whose record is rec. A
+// call of unclear outcome is repeated once under the same id, then undone as
+// far as possible.
+func (c *cell) acquire(ctx context.Context, etag string, rec *Record, length time.Duration) (*hold, error) {
+	h := &hold{cell: c, lease: c.store.Lease(c.name, uuid.NewString()), length: length,
+		book: newBook(etag, rec), renewing: make(chan struct{}, 1)}
 	err := h.take(ctx)
 	if err != nil && !definite(err) {
 		err = h.take(ctx)
@@ -80,61 +85,81 @@ func (c *cell) acquire(ctx context.Context, etag string, length time.Duration) (
 func (h *hold) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
-	h.start = time.Now()
+	h.start = h.clock.elapsed()
 	stamp, err := h.lease.Acquire(ctx, h.length, h.etag)
 	if err != nil {
 		return err
 	}
 	h.clock.observe(h.start, stamp.Date)
-	h.until = trust(h.start, h.length)
+	h.until = h.start + h.trust()
 	return nil
 }
 
-func trust(sent time.Time, length time.Duration) time.Time {
-	return sent.Add(length - length/driftShare - length/6)
-}
+// trust is how long an answer of the service may be trusted, from when its
+// request was sent.
+func (h *hold) trust() time.Duration { return h.length - h.length/driftShare - h.length/6 }
 
 // definite reports whether err says that the call was not applied and would
 // not be if it were repeated.
 func definite(err error) bool {
 	return errors.Is(err, ErrHeld) || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) ||
-		errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)
+		errors.Is(err, fs.ErrNotExist)
 }
 
-// keep renews the lease at each third of its length, and calls lost with
-// ErrLost once it cannot be trusted any more. stop ends that and waits.
-func (h *hold) keep(ctx context.Context, lost context.CancelCauseFunc) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	h.timer = time.AfterFunc(time.Until(h.until), func() {
-		lost(fmt.Errorf("%w: no renewal in time", ErrLost))
-	})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for next := h.start; ctx.Err() == nil; {
-			for !next.After(time.Now()) {
-				next = next.Add(h.length / 3)
-			}
-			sleep(ctx, time.Until(next))
-			if err := h.renewInTime(ctx); err != nil {
-				lost(err)
-				return
-			}
-		}
-	}()
-	return sync.OnceFunc(func() {
+// keep renews the lease at each third of its length until stop. The context
+// held ends, with ErrLost, once the lease cannot be trusted any more.
+func (h *hold) keep(ctx context.Context) {
+	h.held, h.lost = context.WithCancelCause(ctx)
+	watch, cancel := context.WithCancel(h.held)
+	renewals, giveUp := context.WithCancel(watch)
+	h.giveUp = giveUp
+	var both sync.WaitGroup
+	both.Go(func() { h.watch(watch) })
+	both.Go(func() { h.renewals(renewals) })
+	h.stop = sync.OnceFunc(func() {
 		cancel()
-		<-done
-		h.timer.Stop()
+		both.Wait()
 	})
+}
+
+// lookAgain is how often the deadline is compared with elapsed time, since
+// timers stand still while a machine is suspended.
+const lookAgain = time.Second
+
+// watch ends the trust in time, however long a renewal hangs.
+func (h *hold) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		left := h.left()
+		if left <= 0 {
+			h.lost(errNotRenewed)
+			return
+		}
+		sleep(ctx, min(left, lookAgain))
+	}
+}
+
+var errNotRenewed = fmt.Errorf("%w: no renewal in time", ErrLost)
+
+func (h *hold) renewals(ctx context.Context) {
+	for next := h.start; ctx.Err() == nil; {
+		now := h.clock.elapsed()
+		for next <= now {
+			next += h.length / 3
+		}
+		sleep(ctx, next-now)
+		if err := h.renewInTime(ctx); err != nil {
+			h.lost(err)
+			return
+		}
+	}
 }
 
 // renewInTime renews, again and again after a transient error, until it knows,
 // the lease can no longer be trusted, or ctx ends.
 func (h *hold) renewInTime(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if !time.Now().Before(h.trusted()) {
-			return fmt.Errorf("%w: no renewal in time", ErrLost)
+		if h.left() <= 0 {
+			return errNotRenewed
 		}
 		err := h.renew(ctx)
 		if err == nil {
@@ -149,105 +174,41 @@ func (h *hold) renewInTime(ctx context.Context) error {
 }
 
 func (h *hold) renew(ctx context.Context) error {
-	h.renewing.Lock()
-	defer h.renewing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
-	sent := time.Now()
+	select {
+	case h.renewing <- struct{}{}:
+		defer func() { <-h.renewing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	sent := h.clock.elapsed()
 	stamp, err := h.lease.Renew(ctx)
 	if err != nil {
 		return err
 	}
 	h.clock.observe(sent, stamp.Date)
-	h.extend(trust(sent, h.length))
+	h.extend(sent + h.trust())
 	return nil
 }
 
 // extend moves the deadline, never back: a reply says when its own request was
 // sent.
-func (h *hold) extend(until time.Time) {
+func (h *hold) extend(until time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if until.After(h.until) {
-		h.until = until
-		h.timer.Reset(time.Until(until))
-	}
+	h.until = max(h.until, until)
 }
 
-func (h *hold) trusted() time.Time {
+// trusted is the instant, in elapsed time, up to which the lease can be trusted.
+func (h *hold) trusted() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.until
 }
 
-// write replaces the record. After an unclear answer it reads who wrote last,
-// and sends once more if nobody did.
-func (h *hold) write(ctx context.Context, rec *Record) error {
-	rec.Writer = rand.Text()
-	return h.send(ctx, rec, 2)
-}
-
-func (h *hold) send(ctx context.Context, rec *Record, tries int) error {
-	b, err := rec.encode()
-	if err != nil {
-		return err
-	}
-	for try := 1; ; try++ {
-		werr := h.sendOnce(ctx, b)
-		if werr == nil {
-			return nil
-		}
-		entry, err := h.read(ctx)
-		if err != nil {
-			return fmt.Errorf("%v, and reading it back: %w", werr, err)
-		}
-		if wrote(entry.Record, rec.Writer) {
-			h.etag = entry.ETag
-			return nil
-		}
-		if entry.ETag != h.etag {
-			return fmt.Errorf("%w: %w", ErrChanged, werr)
-		}
-		if try == tries || definite(werr) {
-			return werr
-		}
-	}
-}
-
-func (h *hold) sendOnce(ctx context.Context, b []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, h.try())
-	defer cancel()
-	sent := time.Now()
-	stamp, err := h.lease.Write(ctx, h.etag, b)
-	if err != nil {
-		return err
-	}
-	h.clock.observe(sent, stamp.Date)
-	h.etag = stamp.ETag
-	return nil
-}
-
-// finish writes the outcome of a run, for as long as that can be: a lease that
-// ran out while nobody took it is renewed first. ErrLost or ErrChanged:
-// another replica has settled the tick.
-func (h *hold) finish(ctx context.Context, rec *Record) error {
-	rec.Writer = rand.Text()
-	pause := newBackoff(h.length / 30)
-	for {
-		err := h.send(ctx, rec, 1)
-		if errors.Is(err, ErrLost) {
-			if err = h.renew(ctx); err == nil {
-				err = h.send(ctx, rec, 1)
-			}
-		}
-		if err == nil || definite(err) {
-			return err
-		}
-		if sleep(ctx, pause.next()); ctx.Err() != nil {
-			return errors.Join(err, context.Cause(ctx))
-		}
-	}
-}
+// left is how long the lease can still be trusted.
+func (h *hold) left() time.Duration { return h.trusted() - h.clock.elapsed() }
 
 // release is a courtesy: without it the lease runs out. The id was never used
 // before and never will be again, so a second call can do no harm.
@@ -273,10 +234,4 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-}
-
-// wrote reports whether record b is the write that had the nonce.
-func wrote(b []byte, nonce string) bool {
-	var r struct{ Writer string }
-	return json.Unmarshal(b, &r) == nil && r.Writer == nonce
 }

@@ -3,8 +3,6 @@ package soloist
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"time"
 )
 
@@ -29,12 +27,31 @@ type Job struct {
 	TimeZone string
 
 	// Do does the work of one tick. Its context ends when the run has to end;
-	// [context.Cause] then says why: [ErrLost], [ErrTimeout] or [ErrStopped].
-	// A panic counts as a failure.
+	// [context.Cause] then says why: [ErrLost], [ErrStalled], [ErrTimeout] or
+	// [ErrStopped]. A panic counts as a failure.
 	Do func(ctx context.Context, run *Run) error
 
 	// Timeout ends the context of a try after so long. Zero: never.
 	Timeout time.Duration
+
+	// Silence is the longest time without [Run.Heartbeat] or [Run.Save]. After
+	// it the try has stalled: its context ends and its lease is given up, so
+	// that another replica can have the job. At least one second. Zero: no
+	// limit.
+	Silence time.Duration
+
+	// Healthy is asked while Do runs whether it still does its work: a leader
+	// whose task hangs goes on renewing its lease, and nobody could replace it.
+	// An error, a panic, or no answer until the next is due, is a failure; so
+	// many in a row end the run as Silence does. Its context ends with the run,
+	// which is not over before Healthy has returned. Nil: nobody is asked.
+	Healthy func(ctx context.Context) error
+
+	// HealthyEvery is the time between two calls of Healthy. Zero: 10 s.
+	HealthyEvery time.Duration
+
+	// HealthyFailures is how many in a row end the run. Zero: 3.
+	HealthyFailures int
 
 	// Tries is how often a tick that fails is tried, by the replica that has
 	// claimed it and under the same lease. Zero: once.
@@ -63,6 +80,10 @@ type Job struct {
 
 	// Paused has this replica skip the ticks that come due.
 	Paused bool
+
+	// MaxCheckpoint is the most that [Run.Save] takes, in bytes of JSON, at most
+	// the package's MaxCheckpoint. Zero: 64 KiB.
+	MaxCheckpoint int
 
 	// Lease is how long a dead runner keeps others away. The store says what
 	// it takes: 15 to 60 s on Azure. Zero: 30 s.
@@ -100,26 +121,6 @@ const (
 	// that kills whoever runs it would kill every replica in turn.
 	Rerun InterruptedPolicy = "rerun"
 )
-
-// A Run is what running work knows of itself.
-type Run struct {
-	Job     string       // the name of the job or singleton
-	Tick    time.Time    // the tick, UTC; zero for a singleton
-	Attempt int          // 1, and one more for each runner of this tick that died
-	Try     int          // 1, and one more for each try of this attempt that failed
-	Token   int64        // the fencing token: grows with each run of this name; zero Everywhere
-	Log     *slog.Logger // tells job, tick and token with each line
-}
-
-// ID names the tick, the same on every attempt, so it serves as an idempotency
-// key: "nightly-report@2026-11-21T02:30:00Z". A singleton's has its token
-// instead of the tick. Of a job that runs Everywhere all replicas have the same.
-func (r *Run) ID() string {
-	if r.Tick.IsZero() {
-		return fmt.Sprintf("%s@%d", r.Job, r.Token)
-	}
-	return r.Job + "@" + r.Tick.Format(time.RFC3339)
-}
 
 // Permanent is what a job returns when another try would fail as well.
 // Permanent(nil) is nil.

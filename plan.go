@@ -43,11 +43,12 @@ func (p *planner) outdated(r *Record) bool {
 
 // plan returns what is to be done at now if the lease of r's entry is free. It
 // returns false when there is nothing to do.
-func (p *planner) plan(r *Record, now time.Time) (plan, bool) {
+func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 	if p.outdated(r) {
 		return plan{}, false
 	}
-	next := plan{record: r.clone()}
+	next = plan{record: r.clone()}
+	defer func() { next.record.Due = p.next(&next.record) }()
 	changed := p.settleDead(&next, r)
 	if next.run {
 		return next, true
@@ -63,8 +64,8 @@ func (p *planner) plan(r *Record, now time.Time) (plan, bool) {
 
 // settleDead gives the tick of a runner that died its fate, or its next attempt.
 func (p *planner) settleDead(next *plan, r *Record) bool {
-	stopped := r.Status == Abandoned && r.Tick.After(r.Through)
-	if r.Status != Running && !stopped {
+	open := (r.Status == Abandoned || r.Status == Stalled) && r.Tick.After(r.Through)
+	if r.Status != Running && !open {
 		return false
 	}
 	same := r.Spec == p.spec && p.ticks != nil && !p.paused
@@ -72,8 +73,12 @@ func (p *planner) settleDead(next *plan, r *Record) bool {
 		p.claim(next, r.Tick, r.Attempt+1)
 		return true
 	}
-	next.record.Status = Abandoned
-	next.record.settle(lastFate(r, Abandoned, "its runner died"))
+	status, reason := Abandoned, "its runner died"
+	if open {
+		status, reason = r.Status, "not run again"
+	}
+	next.record.Status = status
+	next.record.settle(lastFate(r, status, reason))
 	return true
 }
 
@@ -162,7 +167,7 @@ func (p *planner) claim(next *plan, tick time.Time, attempt int) {
 	r.Epoch++
 	r.Tick, r.Attempt = tick, attempt
 	r.Status, r.Error = Running, ""
-	r.Finished = time.Time{}
+	r.Finished, r.Stopping, r.Progress = time.Time{}, false, Progress{}
 	r.Spec, r.Since = p.spec, later(r.Since, p.since)
 	next.run = true
 }
@@ -172,28 +177,52 @@ func (p *planner) claim(next *plan, tick time.Time, attempt int) {
 // due under the run.
 func (p *planner) finish(r *Record, status Status, reason string, end, lo time.Time) Record {
 	f := r.clone()
-	f.Status = status
-	f.Finished = end
-	if status == Failed {
-		f.Error = reason
+	f.Finished, f.Stopping = end, false
+	if f.Status != Stalled { // else its fate was written when it stalled
+		p.conclude(&f, status, reason)
 	}
-	if p.offeredAgain(&f) {
-		return f
-	}
-	f.settle(lastFate(&f, status, reason))
-	if p.ticks == nil || p.missed == RunAll {
-		return f
-	}
-	if last := p.ticks.Last(lo); last.After(f.Through) {
-		p.pass(&f, last, Skipped, "overlap")
-	}
+	p.skipUnder(&f, lo)
 	return f
 }
 
-// offeredAgain reports whether the tick stays open: its runner was stopped and
-// another may have it.
+// stall writes that the run has stalled. It is not known to have ended: its
+// end follows when it returns.
+func (p *planner) stall(r *Record, reason string, lo time.Time) Record {
+	f := r.clone()
+	f.Stopping = true
+	p.conclude(&f, Stalled, reason)
+	p.skipUnder(&f, lo)
+	return f
+}
+
+// conclude gives the tick that r tells of its fate, unless it stays open.
+func (p *planner) conclude(r *Record, status Status, reason string) {
+	r.Status = status
+	if status == Failed || status == Stalled {
+		r.Error = reason
+	}
+	if !p.offeredAgain(r) {
+		r.settle(lastFate(r, status, reason))
+	}
+	r.Due = p.next(r)
+}
+
+// skipUnder skips the ticks up to lo: they came due under a run.
+func (p *planner) skipUnder(r *Record, lo time.Time) {
+	if p.ticks == nil || p.missed == RunAll || p.offeredAgain(r) {
+		return
+	}
+	if last := p.ticks.Last(lo); last.After(r.Through) {
+		p.pass(r, last, Skipped, "overlap")
+	}
+	r.Due = p.next(r)
+}
+
+// offeredAgain reports whether the tick stays open: its run was ended before
+// its time, and another replica may have it.
 func (p *planner) offeredAgain(r *Record) bool {
-	return r.Status == Abandoned && p.interrupted == Rerun && r.Attempt < maxAttempts && p.ticks != nil
+	early := r.Status == Abandoned || r.Status == Stalled
+	return early && p.interrupted == Rerun && r.Attempt < maxAttempts && p.ticks != nil
 }
 
 // next returns the next tick after what is settled or runs, zero when there is

@@ -27,7 +27,8 @@ type Record struct {
 	Epoch  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
 	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
 
-	Through time.Time `json:"through"` // the watermark: each tick up to it has its fate
+	Through time.Time `json:"through"`      // the watermark: each tick up to it has its fate
+	Due     time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
 
 	Tick     time.Time `json:"tick,omitzero"` // last claimed; zero for a singleton
 	Attempt  int       `json:"attempt,omitzero"`
@@ -35,7 +36,9 @@ type Record struct {
 	Holder   string    `json:"holder,omitzero"`
 	Lease    Seconds   `json:"lease,omitzero"`
 	Claimed  time.Time `json:"claimed,omitzero"`
-	Finished time.Time `json:"finished,omitzero"`
+	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
+	Stopping bool      `json:"stopping,omitzero"` // the run is about to be handed over
+	Progress Progress  `json:"progress,omitzero"`
 	Error    string    `json:"error,omitzero"` // why the last run failed
 
 	Counts  map[Status]int64 `json:"counts,omitzero"`
@@ -58,6 +61,13 @@ type Fate struct {
 	End     time.Time `json:"end,omitzero"`
 }
 
+// Progress is what a run has told last. It is written now and then, for others
+// to see.
+type Progress struct {
+	Note string    `json:"note,omitzero"` // of the last [Run.Heartbeat]
+	At   time.Time `json:"at"`            // when that was
+}
+
 // Status is the state of a job, or the fate of a tick.
 type Status string
 
@@ -66,6 +76,7 @@ const (
 	Running   Status = "running" // if its lease is live; else its runner died
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
+	Stalled   Status = "stalled"   // silent for too long, or unhealthy
 	Abandoned Status = "abandoned" // its runner died, or was stopped before the end
 	Skipped   Status = "skipped"   // on purpose: overlap, or the job said so
 	Missed    Status = "missed"    // came due while nobody could run it
@@ -93,6 +104,7 @@ const (
 	schema      = 1
 	maxHistory  = 20
 	maxErrorLen = 500 // runes; an escaped one takes up to 12 bytes
+	maxNoteLen  = 100 // likewise
 )
 
 // decodeRecord reads the record of app/job. Whatever it refuses is neither run
@@ -135,7 +147,7 @@ func (r *Record) check(app, job string) error {
 
 func (s Status) known() bool {
 	switch s {
-	case Idle, Running, Succeeded, Failed, Abandoned, Skipped, Missed:
+	case Idle, Running, Succeeded, Failed, Stalled, Abandoned, Skipped, Missed:
 		return true
 	}
 	return false
@@ -157,6 +169,7 @@ var knownFields = func() (names []string) {
 func (r *Record) encode() ([]byte, error) {
 	r.Schema = schema
 	r.Error = cut(r.Error, maxErrorLen)
+	r.Progress.Note = cut(r.Progress.Note, maxNoteLen)
 	r.History = r.History[:min(len(r.History), maxHistory)]
 	for {
 		b, err := r.marshal()
@@ -214,6 +227,13 @@ func cut(s string, n int) string {
 		return string(r[:n])
 	}
 	return s
+}
+
+// mayRun reports whether the run that r tells of can still be under way, also
+// in a process that nobody hears from: one that has stalled is, until it is
+// known to have returned.
+func (r *Record) mayRun() bool {
+	return r.Status == Running || r.Status == Stalled && r.Finished.IsZero()
 }
 
 // newer reports whether b, which was read later, cannot have followed on r.

@@ -16,7 +16,7 @@ type Report struct {
 type JobReport struct {
 	Job    string
 	Ran    []Fate    // what was run here, in order
-	Holder string    // the other replica that runs it now, if one does
+	Holder string    // the replica that runs it now instead; this one, if another call does
 	Next   time.Time // the next tick that is not settled; zero: none ever
 	Err    error     // why it could not be looked after
 }

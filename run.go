@@ -2,157 +2,249 @@ package soloist
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"log/slog"
+	"math"
+	"sync"
 	"time"
 )
 
-const (
-	defaultBackoff = 10 * time.Second
-	longestBackoff = 5 * time.Minute
+// A Run is what running work knows of itself, and may ask. Its methods may be
+// called by many goroutines at once. Those of a Run that no [Scheduler] made, as
+// in a test of the work alone, ask nobody: Save and Load then fail.
+type Run struct {
+	Job     string       // the name of the job or singleton
+	Tick    time.Time    // the tick, UTC; zero for a singleton
+	Attempt int          // 1, and one more for each runner of this tick that died
+	Try     int          // 1, and one more for each try of this attempt that failed
+	Token   int64        // the fencing token: grows with each run of this name; zero Everywhere
+	Log     *slog.Logger // tells job, tick and token with each line
+
+	live *live
+}
+
+// ID names the tick, the same on every attempt, so it serves as an idempotency
+// key: "nightly-report@2026-11-21T02:30:00Z". A singleton's has its token
+// instead of the tick. Of a job that runs Everywhere all replicas have the same.
+func (r *Run) ID() string {
+	if r.Tick.IsZero() {
+		return fmt.Sprintf("%s@%d", r.Job, r.Token)
+	}
+	return r.Job + "@" + r.Tick.Format(time.RFC3339)
+}
+
+// Heartbeat says that the run makes progress, which Silence asks for, and how
+// far it is. It calls nobody: the note, of which 100 characters count, is
+// written into the record at most once a minute, or each third of Silence if
+// that is longer. An error says why the run has to end: [ErrLost] once its
+// lease cannot be trusted any more, else what [context.Cause] tells. Such a
+// heartbeat does not count.
+func (r *Run) Heartbeat(note string) error {
+	if r.live == nil {
+		return nil
+	}
+	return r.live.heartbeat(note)
+}
+
+// Remaining is how long the run may go on for sure, even if no renewal succeeds
+// any more: the time that a side effect may take. It is zero once the run has to
+// end, and very long where neither a lease nor a time-out limits it.
+func (r *Run) Remaining() time.Duration {
+	if r.live == nil {
+		return math.MaxInt64
+	}
+	return r.live.remaining()
+}
+
+// Check asks the store whether the run still has its lease, before a side
+// effect that is worth the call. [ErrLost]: it has not. Another error: nobody
+// knows. A job that runs Everywhere has no lease and gets nil.
+func (r *Run) Check(ctx context.Context) error {
+	if r.live == nil || r.live.hold == nil {
+		return nil
+	}
+	return r.live.check(ctx)
+}
+
+// Save keeps v, as JSON, as the checkpoint of the job: what the next run, here
+// or elsewhere, gets from Load. It is written together with the record, so the
+// store refuses a run that has lost its lease, with [ErrLost]. It counts as a
+// heartbeat, and is tried until ctx ends or the lease is lost.
+func (r *Run) Save(ctx context.Context, v any) error {
+	if r.live == nil || r.live.hold == nil {
+		return errNoEntry
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("the checkpoint cannot be written as JSON: %w", err)
+	}
+	return r.live.save(ctx, b)
+}
+
+// Load reads what was saved last into v, as json.Unmarshal does. It leaves v as
+// it is when nothing was. It is tried until ctx ends or the lease is lost.
+func (r *Run) Load(ctx context.Context, v any) error {
+	if r.live == nil || r.live.hold == nil {
+		return errNoEntry
+	}
+	b, err := r.live.load(ctx)
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("the checkpoint does not fit: %w", err)
+	}
+	return nil
+}
+
+var (
+	errNoEntry  = errors.New("a run without a lease has no checkpoint")
+	errNoKeeper = errors.New("the store keeps no checkpoints: it is none of this module's, and its Lease is no Keeper")
+	errOver     = errors.New("the run is over")
 )
 
-// do runs the tick, again after a failure while tries last, and returns its
-// fate. It holds the lease all the while.
-func (w *worker) do(ctx, held context.Context, run *Run) (Status, string) {
-	pause := &backoff{first: w.backoff, pause: w.backoff, longest: longestBackoff}
-	for try := 1; ; try++ {
-		this := *run
-		this.Try = try
-		err, cause := w.try(ctx, held, &this)
-		status, reason := outcome(err, cause)
-		if status != Failed || try >= w.tries || held.Err() != nil || isPermanent(err) {
-			return status, reason
-		}
-		wait := pause.next()
-		if after, ok := errors.AsType[*retryError](err); ok {
-			wait = max(wait, after.after)
-		}
-		run.Log.Warn("try failed", "try", try, "of", w.tries, "error", reason, "next", wait.Round(time.Millisecond))
-		if !waitFor(ctx, held, wait) {
-			return unfinished(held, try, reason)
-		}
+// live is a run under way: one try.
+type live struct {
+	ctx     context.Context // of the user's function
+	clock   *serviceClock
+	hold    *hold         // nil: Everywhere
+	until   time.Duration // elapsed: the time-out; the longest there is: none
+	largest int           // checkpoint
+
+	mu   sync.Mutex
+	over bool
+	beat time.Duration // elapsed: the last heartbeat, at first the start
+	note string        // of it
+}
+
+// end cuts off goroutines that the user's function has left behind.
+func (l *live) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+}
+
+// valid returns why the run has to end, or has ended.
+func (l *live) valid(now time.Duration) error {
+	l.mu.Lock()
+	over := l.over
+	l.mu.Unlock()
+	switch {
+	case over:
+		return errOver
+	case l.ctx.Err() != nil:
+		return context.Cause(l.ctx)
 	}
+	return l.leased(now)
 }
 
-// waitFor returns false if a stop or the loss of the lease comes before the
-// end of d.
-func waitFor(ctx, held context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return held.Err() == nil && ctx.Err() == nil
-	case <-ctx.Done():
-	case <-held.Done():
+// leased returns ErrLost if the lease cannot be trusted at now.
+func (l *live) leased(now time.Duration) error {
+	if l.hold != nil && l.hold.trusted() <= now {
+		l.hold.lost(errNotRenewed) // the one that watches is late
+		return errNotRenewed
 	}
-	return false
+	return nil
 }
 
-// unfinished is the fate of a tick that had tries left.
-func unfinished(held context.Context, try int, reason string) (Status, string) {
-	if held.Err() != nil {
-		return Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
+func (l *live) heartbeat(note string) error {
+	now := l.clock.elapsed()
+	if err := l.valid(now); err != nil {
+		return err
 	}
-	return Abandoned, fmt.Sprintf("stopped after try %d: %s", try, reason)
+	l.count(now, note)
+	return nil
 }
 
-// try calls the user's function once, under a context that ends with the trust
-// in the lease, the timeout, or the grace after a stop, whichever comes first.
-func (w *worker) try(ctx, held context.Context, run *Run) (err, cause error) {
-	c, end := context.WithCancelCause(held)
-	defer end(nil)
-	if w.timeout > 0 {
-		t := time.AfterFunc(w.timeout, func() { end(fmt.Errorf("%w after %s", ErrTimeout, w.timeout)) })
-		defer t.Stop()
-	}
-	defer w.stopAfterGrace(ctx, end)()
-	run.Log.Info("run started", "try", run.Try)
-	err = call(c, w.work, run)
-	return err, context.Cause(c)
+func (l *live) count(now time.Duration, note string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.beat = max(l.beat, now)
+	l.note = cut(note, maxNoteLen)
 }
 
-// stopAfterGrace ends a run once the scheduler is to stop and the grace is over.
-func (w *worker) stopAfterGrace(ctx context.Context, end context.CancelCauseFunc) (cancel func()) {
-	returned := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-returned:
-			return
-		case <-ctx.Done():
-		}
-		t := time.NewTimer(w.grace())
-		defer t.Stop()
-		select {
-		case <-returned:
-		case <-t.C:
-			end(ErrStopped)
-		}
-	}()
-	return func() { close(returned); <-done }
+// last is the last heartbeat.
+func (l *live) last() (beat time.Duration, note string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.beat, l.note
 }
 
-// grace is what a run has after a stop. A singleton has none: its task has no
-// end to wait for.
-func (w *worker) grace() time.Duration {
-	if w.ticks == nil {
+func (l *live) remaining() time.Duration {
+	now := l.clock.elapsed()
+	if l.valid(now) != nil {
 		return 0
 	}
-	return w.Grace
+	left := l.until - now
+	if l.hold != nil {
+		left = min(left, l.hold.left())
+	}
+	return max(0, left)
 }
 
-var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
+func (l *live) check(ctx context.Context) error {
+	if err := l.valid(l.clock.elapsed()); err != nil {
+		return err
+	}
+	return l.refused(l.hold.renew(ctx))
+}
 
-// call runs f in a goroutine of its own, so that neither a panic nor a Goexit
-// of one job reaches another.
-func call(ctx context.Context, f func(context.Context, *Run) error, run *Run) error {
-	err := errGoexit
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				run.Log.Error("the job panicked", "panic", p, "stack", string(debug.Stack()))
-				err = fmt.Errorf("panic: %v", p)
-			}
-		}()
-		err = f(ctx, run)
-	}()
-	<-done
+// keeper is for work on the checkpoint, which a run that is asked to stop may
+// still do. The context that it returns ends with the lease too.
+func (l *live) keeper(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	l.mu.Lock()
+	over := l.over
+	l.mu.Unlock()
+	if over {
+		return nil, nil, errOver
+	}
+	if _, ok := l.hold.lease.(Keeper); !ok {
+		return nil, nil, errNoKeeper
+	}
+	if err := l.leased(l.clock.elapsed()); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.hold.held, func() { cancel(context.Cause(l.hold.held)) })
+	return ctx, func() { stop(); cancel(nil) }, nil
+}
+
+func (l *live) save(ctx context.Context, b []byte) error {
+	if len(b) > l.largest {
+		return fmt.Errorf("the checkpoint has %d bytes of JSON and MaxCheckpoint is %d: save less, or raise it up to %d", len(b), l.largest, MaxCheckpoint)
+	}
+	ctx, cancel, err := l.keeper(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	_, note := l.last()
+	now := l.clock.elapsed()
+	err = l.hold.write(ctx, l.hold.progress(now, note), b, l.hold.lasting)
+	if err == nil {
+		l.count(now, note)
+	}
+	return l.refused(err)
+}
+
+func (l *live) load(ctx context.Context) ([]byte, error) {
+	ctx, cancel, err := l.keeper(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	b, err := l.hold.load(ctx)
+	return b, l.refused(err)
+}
+
+// refused ends the run after an answer that says that its lease is gone.
+func (l *live) refused(err error) error {
+	if !definite(err) {
+		return err
+	}
+	err = fmt.Errorf("%w: %w", ErrLost, err)
+	l.hold.lost(err)
 	return err
-}
-
-// outcome is the fate that a run's error and the end of its context make.
-func outcome(err, cause error) (Status, string) {
-	skip, skipped := errors.AsType[*skipError](err)
-	switch {
-	case err == nil:
-		return Succeeded, ""
-	case skipped:
-		return Skipped, skip.reason
-	case errors.Is(cause, ErrStopped):
-		return Abandoned, "stopped"
-	case errors.Is(cause, ErrLost):
-		return Abandoned, cause.Error()
-	case cause != nil && errors.Is(err, context.Canceled):
-		return Failed, cause.Error()
-	case cause != nil && !errors.Is(err, cause):
-		return Failed, fmt.Sprintf("%v: %v", cause, err)
-	}
-	return Failed, err.Error()
-}
-
-func logOutcome(run *Run, status Status, reason string, took time.Duration) {
-	log := run.Log.Info
-	if status == Failed || status == Abandoned && !run.Tick.IsZero() {
-		log = run.Log.Warn
-	}
-	args := []any{"outcome", status, "took", took}
-	if reason != "" {
-		args = append(args, "reason", reason)
-	}
-	log("run ended", args...)
 }

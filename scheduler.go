@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/elapsed"
 )
 
 // A Scheduler does the work of a program on one replica. Every replica has its
@@ -33,15 +35,29 @@ type Scheduler struct {
 	Logger *slog.Logger
 
 	// Grace is how long running jobs go on after the context of Run has ended,
-	// before theirs ends. Zero: not at all.
+	// before theirs ends. Singletons go on until other replicas had the time to
+	// notice, a third of the lease and a second, but no longer than Grace. Zero:
+	// not at all.
 	Grace time.Duration
+
+	// Overrun is called when a run that has lost its lease, or has stalled, has
+	// not returned a sixth of the lease after its context ended: the process has
+	// to be gone before the lease can go to another replica. Nil: nothing is
+	// done about it but what [Health] tells.
+	Overrun func(job string, cause error)
 
 	// Now is this replica's wall clock, which says when a tick is due. Nil:
 	// time.Now. How long something takes is never asked of it.
 	Now func() time.Time
 
+	// Elapsed is the time since some fixed instant, which says how long
+	// something takes. It has to count the time for which the machine was
+	// suspended, and steps of the wall clock must not touch it. Nil: the
+	// machine's clock for that.
+	Elapsed func() time.Duration
+
 	once    sync.Once
-	created time.Time // monotonic
+	created time.Duration // elapsed
 	start   sync.Once
 	born    time.Time // created, by the service's clock
 	invalid error
@@ -93,8 +109,11 @@ func each(workers []*worker, f func(*worker)) {
 
 // prepare checks the fields and makes the workers.
 func (s *Scheduler) prepare() {
-	s.created = time.Now()
-	s.service.wall = s.wall
+	if s.Elapsed == nil {
+		s.Elapsed = elapsed.Now
+	}
+	s.created = s.Elapsed()
+	s.service.wall, s.service.elapsed = s.wall, s.Elapsed
 	if s.App == "" {
 		s.App = "soloist"
 	}
@@ -122,6 +141,8 @@ func (s *Scheduler) addJob(j *Job) error {
 	w := s.addWorker(j.Name, orDefault(j.Lease, defaultLease), j.Do)
 	w.timeout, w.words = j.Timeout, ticks.Words
 	w.everywhere = j.Everywhere
+	w.limits = newLimits(j.Silence, j.Healthy, j.HealthyEvery, j.HealthyFailures)
+	w.largest = orDefault(j.MaxCheckpoint, defaultCheckpoint)
 	w.tries, w.backoff = j.Tries, orDefault(j.Backoff, defaultBackoff)
 	w.planner = planner{ticks: ticks, window: j.Window, lease: w.length, missed: j.Missed,
 		interrupted: j.Interrupted, paused: j.Paused, spec: spec("job", ticks.String())}
@@ -133,6 +154,8 @@ func (s *Scheduler) addSingleton(g *Singleton) error {
 		return fmt.Errorf("singleton %q: %w", g.Name, err)
 	}
 	w := s.addWorker(g.Name, orDefault(g.Lease, defaultLease), g.Do)
+	w.limits = newLimits(g.Silence, g.Healthy, g.HealthyEvery, g.HealthyFailures)
+	w.largest = orDefault(g.MaxCheckpoint, defaultCheckpoint)
 	w.rest = orDefault(g.Backoff, defaultRest)
 	w.planner = planner{spec: spec("singleton")}
 	return nil
@@ -166,7 +189,7 @@ func (s *Scheduler) started() time.Time {
 		if !ok {
 			now = s.wall()
 		}
-		s.born = now.Add(-time.Since(s.created)).Round(0).UTC()
+		s.born = now.Add(s.created - s.Elapsed()).Round(0).UTC()
 	})
 	return s.born
 }
@@ -177,9 +200,9 @@ func spec(parts ...string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-func orDefault(d, def time.Duration) time.Duration {
-	if d == 0 {
+func orDefault[T ~int | ~int64](v, def T) T {
+	if v == 0 {
 		return def
 	}
-	return d
+	return v
 }

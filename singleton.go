@@ -46,6 +46,7 @@ import (
 // Why a run's context ended: what [context.Cause] tells.
 var (
 	ErrLost    = errors.New("the lease is lost")
+	ErrStalled = errors.New("stalled")
 	ErrTimeout = errors.New("timed out")
 	ErrStopped = errors.New("the replica is stopping")
 )
@@ -59,9 +60,16 @@ type Singleton struct {
 	Name string
 
 	// Do is the task. Its context ends when the replica loses the lease or
-	// stops; the lease is released only after Do has returned. Whenever it
-	// returns, nil or not, a replica is elected again.
+	// stops, or when the task has stalled; the lease is released only after Do
+	// has returned. Whenever it returns, nil or not, a replica is elected again.
 	Do func(ctx context.Context, run *Run) error
+
+	// These are as for a [Job].
+	Silence         time.Duration
+	Healthy         func(ctx context.Context) error
+	HealthyEvery    time.Duration
+	HealthyFailures int
+	MaxCheckpoint   int
 
 	// Lease is how long a dead holder keeps others away. The store says what
 	// it takes: 15 to 60 s on Azure. Zero: 30 s.

@@ -12,19 +12,20 @@ import (
 func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	w.setBusy(true)
 	defer w.setBusy(false)
-	held, lost := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer lost(nil)
-	h.stop = h.keep(held, lost)
+	stop, done := w.stoppable(ctx)
+	defer done()
+	h.keep(context.WithoutCancel(ctx))
+	defer h.lost(nil)
 	defer h.stop()
-	if d := w.unsure(); d > 0 && !w.holdOff(ctx, held, d) {
-		w.quit(held, h)
+	if d := w.unsure(); d > 0 && !w.holdOff(stop, h.held, d) {
+		w.quit(h)
 		return w.again(0)
 	}
 	next, todo := w.plan(&w.rec, w.dueTime())
-	if !todo || ctx.Err() != nil {
-		return w.quit(held, h)
+	if !todo || stop.Err() != nil {
+		return w.quit(h)
 	}
-	if err := w.put(held, h, &next); err != nil {
+	if err := w.put(h, &next); err != nil {
 		w.log.Warn("the claim was not confirmed, so nothing runs", "tick", next.record.Tick, "error", err)
 		if definite(err) {
 			w.soon = true
@@ -32,22 +33,42 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 		}
 		return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %v", err))
 	}
-	if next.run && !w.runTick(ctx, held, h) {
+	if next.run && !w.runTick(ctx, stop, h) {
 		return w.again(0)
 	}
-	w.quit(held, h)
-	if w.ticks == nil {
-		sleep(ctx, w.rest)
-	}
-	return 0
+	w.quit(h)
+	return w.pauseAfter(ctx, stop)
 }
+
+// pauseAfter is how long this replica leaves the job alone after its run: a
+// singleton's task that fails at once is not to fail all the time, and after a
+// stall, or when it was asked to step down, others have the first go.
+func (w *worker) pauseAfter(ctx, stop context.Context) time.Duration {
+	pause := w.rest
+	switch {
+	case ctx.Err() != nil:
+		return 0
+	case stop.Err() != nil:
+		pause = max(pause, w.comeCloser())
+	case w.rec.Status == Stalled:
+		pause = headStart
+	}
+	if pause == 0 {
+		return 0
+	}
+	return w.again(pause)
+}
+
+// headStart is the time that others have to take over what has stalled here.
+// They are near, since they were told.
+const headStart = 1500 * time.Millisecond
 
 // unsure returns how long the last holder may still believe that it holds the
 // lease: it was not seen to run out, or the entry is not the one it leased.
 func (w *worker) unsure() time.Duration {
 	length := max(w.before, time.Duration(w.rec.Lease))
-	if w.rec.Status == Running && w.entry.State != Expired {
-		return length
+	if w.rec.mayRun() && w.entry.State != Expired {
+		return length - time.Since(w.freed.at)
 	}
 	if w.anew.IsZero() {
 		return 0
@@ -63,7 +84,7 @@ func (w *worker) holdOff(ctx, held context.Context, d time.Duration) bool {
 }
 
 // put writes a plan, and remembers what is written.
-func (w *worker) put(ctx context.Context, h *hold, next *plan) error {
+func (w *worker) put(h *hold, next *plan) error {
 	r := &next.record
 	if next.run {
 		_, claimed, known := w.clock.now()
@@ -74,11 +95,11 @@ func (w *worker) put(ctx context.Context, h *hold, next *plan) error {
 		r.Holder, r.Lease = w.Replica, Seconds(h.length)
 	}
 	news := r.History[:len(r.History)-len(w.rec.History)]
-	if err := h.write(ctx, r); err != nil {
+	if err := h.write(h.held, func(last *Record) { *last = *r }, nil, h.twice); err != nil {
 		return err
 	}
-	w.tell(r, news)
-	w.rec, w.anew, w.before = *r, time.Time{}, h.length
+	w.tell(&h.rec, news)
+	w.rec, w.anew, w.before = h.rec, time.Time{}, h.length
 	return nil
 }
 
@@ -100,9 +121,9 @@ func (w *worker) tell(r *Record, news []Fate) {
 }
 
 // quit releases the lease; what was last written is what the entry holds.
-func (w *worker) quit(ctx context.Context, h *hold) time.Duration {
+func (w *worker) quit(h *hold) time.Duration {
 	h.stop()
-	if err := h.release(ctx); err != nil {
+	if err := h.release(h.held); err != nil {
 		w.log.Debug("the lease was not released and will run out", "error", err)
 	}
 	w.entry = &Entry{Stamp: Stamp{ETag: h.etag}, State: Available}
@@ -123,38 +144,38 @@ func (w *worker) newRun(tick time.Time, attempt int, token int64) *Run {
 
 // runTick runs what was claimed and writes the outcome. It returns false if
 // another replica has settled it, or nobody knows.
-func (w *worker) runTick(ctx, held context.Context, h *hold) bool {
+func (w *worker) runTick(ctx, stop context.Context, h *hold) bool {
 	run := w.newRun(w.rec.Tick, w.rec.Attempt, w.rec.Epoch)
-	if held.Err() != nil || !time.Now().Before(h.trusted()) {
+	if h.held.Err() != nil || h.left() <= 0 {
 		run.Log.Warn("the lease was lost while the tick was claimed: not run")
 		return false
 	}
-	start := time.Now()
+	start := w.clock.elapsed()
 	w.setRunning(true)
-	status, reason := w.do(ctx, held, run)
+	status, reason := w.do(stop, h.held, h, run)
 	w.setRunning(false)
-	took := time.Since(start).Round(time.Millisecond)
+	took := (w.clock.elapsed() - start).Round(time.Millisecond)
 	lo, _, _ := w.clock.now()
-	rec := w.planner.finish(&w.rec, status, reason, w.rec.Claimed.Add(took), lo)
-	if err := w.confirm(ctx, held, h, &rec); err != nil {
+	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.finish(r, status, reason, w.rec.Claimed.Add(took), lo) })
+	if err != nil {
 		run.Log.Error("the outcome was refused: another replica settles this run", "outcome", status, "error", err)
 		return false
 	}
-	w.rec = rec
-	w.report(lastFate(&rec, status, reason))
+	w.rec = h.rec
+	w.report(lastFate(&w.rec, status, reason))
 	logOutcome(run, status, reason, took)
 	return true
 }
 
 // confirm writes the outcome. Once we are asked to stop it tries no longer
 // than the lease lasts: after that others settle the run anyway.
-func (w *worker) confirm(ctx, held context.Context, h *hold, rec *Record) error {
-	c, cancel := context.WithCancel(context.WithoutCancel(held))
+func (w *worker) confirm(ctx context.Context, h *hold, outcome func(*Record)) error {
+	c, cancel := context.WithCancel(context.WithoutCancel(h.held))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		time.AfterFunc(max(h.try(), time.Until(h.trusted())), cancel)
+		time.AfterFunc(max(h.try(), h.left()), cancel)
 	})()
-	return h.finish(c, rec)
+	return h.write(c, outcome, nil, h.lasting)
 }
 
 // report keeps what ran for RunDue.

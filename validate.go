@@ -14,7 +14,12 @@ import (
 const (
 	defaultLease = 30 * time.Second
 	defaultRest  = 5 * time.Second
+
+	defaultCheckpoint = 64 << 10 // bytes
 )
+
+// maxReplicaLen keeps a name from filling the record.
+const maxReplicaLen = 128
 
 var (
 	nameRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
@@ -33,6 +38,9 @@ func (s *Scheduler) checkSelf() error {
 	}
 	if !appRule.MatchString(s.App) {
 		errs = append(errs, wrong("App", quote(s.App), "a lower-case letter or digit, then up to 62 of them or hyphens"))
+	}
+	if len(s.Replica) > maxReplicaLen {
+		errs = append(errs, wrong("Replica", quote(s.Replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
 	}
 	if s.Grace < 0 {
 		errs = append(errs, wrong("Grace", s.Grace, "zero or more"))
@@ -85,6 +93,7 @@ func (j *Job) check(store Store) (*schedule.Schedule, error) {
 	if j.Backoff < 0 {
 		errs = append(errs, wrong("Backoff", j.Backoff, "zero or more"))
 	}
+	errs = append(errs, checkLimits(j.Silence, j.HealthyEvery, j.HealthyFailures, j.MaxCheckpoint))
 	if j.Window < 0 {
 		errs = append(errs, wrong("Window", j.Window, "zero or more"))
 	}
@@ -107,6 +116,25 @@ func (g *Singleton) check(store Store) error {
 	}
 	if g.Backoff < 0 {
 		errs = append(errs, wrong("Backoff", g.Backoff, "zero or more"))
+	}
+	errs = append(errs, checkLimits(g.Silence, g.HealthyEvery, g.HealthyFailures, g.MaxCheckpoint))
+	return errors.Join(errs...)
+}
+
+// checkLimits checks what jobs and singletons have in common of a run's life.
+func checkLimits(silence, every time.Duration, failures, checkpoint int) error {
+	var errs []error
+	if silence != 0 && silence < time.Second {
+		errs = append(errs, wrong("Silence", silence, "zero, or one second or more"))
+	}
+	if every != 0 && every < 100*time.Millisecond {
+		errs = append(errs, wrong("HealthyEvery", every, "zero, or 100ms or more"))
+	}
+	if failures < 0 {
+		errs = append(errs, wrong("HealthyFailures", failures, "zero or more"))
+	}
+	if checkpoint < 0 || checkpoint > MaxCheckpoint {
+		errs = append(errs, wrong("MaxCheckpoint", checkpoint, fmt.Sprintf("0 to %d bytes", MaxCheckpoint)))
 	}
 	return errors.Join(errs...)
 }

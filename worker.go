@@ -15,6 +15,7 @@ const (
 	maxSleep  = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
 	lookEvery = time.Minute      // at a run that nobody waits for
 	firstLook = 300 * time.Millisecond
+	nearEvery = 100 * time.Millisecond // at a run that is about to be handed over
 )
 
 // A worker does the ticks of one job on one replica, or the terms of one
@@ -29,6 +30,8 @@ type worker struct {
 	work    func(context.Context, *Run) error
 	words   func() string // the schedule, for people
 	timeout time.Duration // of a try
+	limits  limits
+	largest int // checkpoint, in bytes
 	tries   int
 	backoff time.Duration // before the second try
 	rest    time.Duration // of a singleton: the shortest pause between two terms here
@@ -46,6 +49,9 @@ type worker struct {
 	lookAt time.Time     // an entry that has to be read is not read before
 	anew   time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know
 	before time.Duration // the lease of the last holder seen
+	freed  sighting      // the lease of an unfinished run that did not run out by itself
+	closer sighting      // a run that is about to be handed over
+	heir   time.Time     // when this replica took over from younger ones that are gone, by the service's clock
 
 	soon   bool    // the next step is not for a tick, but to end this one's business
 	ran    *[]Fate // since RunDue began; nil: nobody asks
@@ -72,10 +78,15 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		w.reached()
 	}
 	now := w.dueTime()
-	switch _, todo := w.plan(&w.rec, now); {
-	case w.outdated(&w.rec):
+	if err := w.unwell(); err != nil {
+		w.note(err)
+		return unwellRest
+	}
+	if w.outdated(&w.rec) && !w.inherits(now) {
 		return w.yield()
-	case w.rec.Status == Running && w.entry.State.Live():
+	}
+	switch _, todo := w.plan(&w.rec, now); {
+	case w.rec.mayRun() && w.entry.State.Live():
 		return w.follow(now)
 	case !todo:
 		return w.idle(now)
@@ -87,6 +98,10 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	w.holder = ""
 	return w.attempt(ctx)
 }
+
+// unwellRest is how soon a replica that takes nothing new looks whether it can
+// again.
+const unwellRest = time.Second
 
 // loop steps until ctx ends.
 func (w *worker) loop(ctx context.Context) {
@@ -148,7 +163,7 @@ func (w *worker) dueBefore(begin time.Time) bool {
 // look reads the entry, and makes it if there is none.
 func (w *worker) look(ctx context.Context) error {
 	entry, err := w.read(ctx)
-	w.since = w.started()
+	w.since = later(w.started(), w.heir)
 	if errors.Is(err, fs.ErrNotExist) {
 		entry, err = w.make(ctx, entry.Date)
 	}
@@ -157,6 +172,7 @@ func (w *worker) look(ctx context.Context) error {
 	}
 	if w.seen && entry.ETag == w.etag {
 		w.entry = &entry
+		w.sight()
 		return nil
 	}
 	rec, err := decodeRecord(entry.Record, w.App, w.job)
@@ -174,7 +190,33 @@ func (w *worker) look(ctx context.Context) error {
 	}
 	w.before = max(w.before, time.Duration(rec.Lease))
 	w.seen, w.entry, w.rec, w.etag = true, &entry, rec, entry.ETag
+	w.sight()
 	return nil
+}
+
+// A sighting is when something was first seen of the run with a token.
+type sighting struct {
+	token int64
+	at    time.Time // monotonic
+}
+
+func (s *sighting) of(token int64) {
+	if s.token != token {
+		*s = sighting{token, time.Now()}
+	}
+}
+
+// sight remembers since when what was read is as it is. A hold-off counts from
+// there, however often it is cut short.
+func (w *worker) sight() {
+	if w.rec.mayRun() && !w.entry.State.Live() && w.entry.State != Expired {
+		w.freed.of(w.rec.Epoch)
+	}
+	if w.rec.Stopping {
+		w.closer.of(w.rec.Epoch)
+	} else {
+		w.closer = sighting{}
+	}
 }
 
 // ahead is what is wrong with a record whose watermark is yet to come: its job
@@ -203,7 +245,6 @@ func (w *worker) make(ctx context.Context, date time.Time) (Entry, error) {
 	if errors.Is(err, fs.ErrExist) {
 		return w.read(ctx)
 	}
-	entry.Record = b
 	return entry, err
 }
 
@@ -223,9 +264,23 @@ func (w *worker) idle(now time.Time) time.Duration {
 	return next.Sub(now)
 }
 
+// inherits reports whether the replicas with the younger definition are gone: a
+// tick of theirs is overdue by more than any of them could need. The job then
+// is this one's, and its definition counts as new.
+func (w *worker) inherits(now time.Time) bool {
+	due := w.rec.Due
+	if due.IsZero() || w.entry.State.Live() || now.Sub(due) < 2*max(w.length, time.Duration(w.rec.Lease))+lookEvery {
+		return false
+	}
+	w.log.Warn("replicas with another schedule for this job started later and are gone: this one takes it back", "due", due)
+	w.heir = now
+	w.since = later(w.since, now)
+	return true
+}
+
 // yield leaves the job to replicas that started later, with another definition.
 func (w *worker) yield() time.Duration {
-	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job, so this one leaves it alone; if that one is gone for good, restart this one",
+	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job, so this one leaves it alone unless that one is gone",
 		w.rec.Since.Format(time.RFC3339)))
 	return w.again(maxSleep)
 }
@@ -236,10 +291,15 @@ func (w *worker) follow(now time.Time) time.Duration {
 	w.note(nil)
 	w.losses.reset()
 	w.holder = w.rec.Holder
+	switch urgent := w.urgent(&w.rec, now); {
+	case urgent && w.rec.Stopping:
+		// Often at first, then ever more rarely: some take long to stop.
+		return w.again(min(w.untilLapse(), max(nearEvery, time.Since(w.closer.at)/50)))
+	case urgent:
+		return w.again(w.untilLapse())
+	}
 	wait := lookEvery
-	if w.urgent(&w.rec, now) {
-		wait = w.untilLapse()
-	} else if next := w.ticks.Next(later(now, w.rec.Tick)); !next.IsZero() {
+	if next := w.ticks.Next(later(now, w.rec.Tick)); !next.IsZero() {
 		wait = min(wait, next.Sub(now))
 	}
 	return w.again(wait)
@@ -268,12 +328,12 @@ func (w *worker) again(d time.Duration) time.Duration {
 func (w *worker) attempt(ctx context.Context) time.Duration {
 	w.note(nil)
 	length := w.length
-	if w.rec.Status == Running {
+	if w.rec.mayRun() {
 		// While its last runner may believe in its lease, nobody's may end
 		// before that one's: an expired lease then speaks for all before it.
 		length = max(length, time.Duration(w.rec.Lease))
 	}
-	h, err := w.acquire(ctx, w.entry.ETag, length)
+	h, err := w.acquire(ctx, w.entry.ETag, &w.rec, length)
 	if err != nil && !definite(err) {
 		return w.fault(ctx, err)
 	}

@@ -61,7 +61,7 @@ func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 // has the lease and nothing else.
 func withoutClaim(t *testing.T) string {
 	t.Helper()
-	const file, before = "hold.go", "tries int) error {\n"
+	const file, before = "book.go", "func (h *hold) once(ctx context.Context, p *page) error {\n"
 	path, err := filepath.Abs(filepath.Join("..", "..", file))
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func withoutClaim(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	mutant := filepath.Join(dir, file)
-	source = bytes.Replace(source, []byte(before), []byte(before+"\tif tries > 0 {\n\t\treturn nil\n\t}\n"), 1)
+	source = bytes.Replace(source, []byte(before), []byte(before+"\tif p != nil {\n\t\treturn nil\n\t}\n"), 1)
 	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: mutant}})
 	for name, b := range map[string][]byte{mutant: source, filepath.Join(dir, "overlay.json"): overlay} {
 		if err := os.WriteFile(name, b, 0o600); err != nil {

@@ -1,0 +1,80 @@
+package soloist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// StepDown hands over what this replica runs of a job or singleton, as a stop
+// of the replica would: the record says so, other replicas come near, the run's
+// context ends with [ErrStopped], and another replica may have the lease. It
+// returns once the lease is free or ctx has ended. This replica then leaves the
+// job alone for a third of its lease and a second. An error: there is no such
+// job, or it does not run here.
+func (s *Scheduler) StepDown(ctx context.Context, job string) error {
+	w, err := s.worker(job)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	stepDown, over := w.state.stepDown, w.state.over
+	w.mu.Unlock()
+	if stepDown == nil {
+		return fmt.Errorf("%s does not run on this replica", job)
+	}
+	stepDown()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Unlock ends the lease of a job or singleton for whoever has it: when it would
+// have run out, or at once, while its holder may still work. Its next holder
+// waits for the length of the lease before it does anything, since the last one
+// may believe in it until then. [ErrLost]: nobody has a lease. fs.ErrNotExist:
+// the job has no entry.
+func (s *Scheduler) Unlock(ctx context.Context, job string, now bool) error {
+	w, err := s.worker(job)
+	if err != nil {
+		return err
+	}
+	store, ok := s.Store.(Breaker)
+	switch {
+	case w.everywhere:
+		return fmt.Errorf("%s runs on each replica: it has no lease", job)
+	case !ok:
+		return errors.New("the store cannot end a lease: it is none of this module's, and no Breaker")
+	case now:
+		return store.Break(ctx, w.name, 0)
+	}
+	return store.Break(ctx, w.name, -1)
+}
+
+// worker returns the one of a job or singleton.
+func (s *Scheduler) worker(job string) (*worker, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	for _, w := range s.workers {
+		if w.job == job {
+			return w, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no job or singleton %q", job)
+}
+
+// stoppable returns a context that a stop of the replica ends, and StepDown.
+func (w *worker) stoppable(ctx context.Context) (stop context.Context, done func()) {
+	stop, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	w.set(func(s *state) { s.stepDown, s.over = cancel, over })
+	return stop, func() {
+		w.set(func(s *state) { s.stepDown, s.over = nil, nil })
+		cancel()
+		close(over)
+	}
+}

@@ -1,0 +1,183 @@
+package soloist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	defaultBackoff = 10 * time.Second
+	longestBackoff = 5 * time.Minute
+)
+
+// do runs the tick, again after a failure while tries last, and returns its
+// fate. It holds the lease all the while.
+func (w *worker) do(stop, held context.Context, h *hold, run *Run) (Status, string) {
+	pause := &backoff{first: w.backoff, pause: w.backoff, longest: longestBackoff}
+	for try := 1; ; try++ {
+		this := *run
+		this.Try = try
+		err, cause := w.try(stop, held, h, &this)
+		status, reason := outcome(err, cause)
+		if status != Failed || try >= w.tries || held.Err() != nil || isPermanent(err) {
+			return status, reason
+		}
+		wait := pause.next()
+		if after, ok := errors.AsType[*retryError](err); ok {
+			wait = max(wait, after.after)
+		}
+		run.Log.Warn("try failed", "try", try, "of", w.tries, "error", reason, "next", wait.Round(time.Millisecond))
+		if !waitFor(stop, held, wait) {
+			return unfinished(held, try, reason)
+		}
+	}
+}
+
+// waitFor returns false if a stop or the loss of the lease comes before the
+// end of d.
+func waitFor(ctx, held context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return held.Err() == nil && ctx.Err() == nil
+	case <-ctx.Done():
+	case <-held.Done():
+	}
+	return false
+}
+
+// unfinished is the fate of a tick that had tries left.
+func unfinished(held context.Context, try int, reason string) (Status, string) {
+	if held.Err() != nil {
+		return Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
+	}
+	return Abandoned, fmt.Sprintf("stopped after try %d: %s", try, reason)
+}
+
+// try calls the user's function once, under a context that ends with the trust
+// in the lease, the timeout, a stall, or the grace after stop, whichever comes
+// first.
+func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause error) {
+	c, end := context.WithCancelCause(held)
+	run.live = w.begin(c, h)
+	if w.timeout > 0 {
+		t := time.AfterFunc(w.timeout, func() { end(fmt.Errorf("%w after %s", ErrTimeout, w.timeout)) })
+		defer t.Stop()
+	}
+	defer w.stopAfterGrace(stop, end)()
+	minded := w.mind(stop, run, end)
+	run.Log.Info("run started", "try", run.Try)
+	err = call(c, w.work, run)
+	run.live.end()
+	end(errReturned)
+	minded()
+	if cause = context.Cause(c); cause == errReturned {
+		cause = nil
+	}
+	return err, cause
+}
+
+var errReturned = errors.New("the run has returned")
+
+func (w *worker) begin(ctx context.Context, h *hold) *live {
+	l := &live{ctx: ctx, clock: w.clock, hold: h, until: math.MaxInt64, largest: w.largest, beat: w.clock.elapsed()}
+	if w.timeout > 0 {
+		l.until = l.beat + w.timeout
+	}
+	return l
+}
+
+// stopAfterGrace ends a run once it is to stop and the grace is over.
+func (w *worker) stopAfterGrace(stop context.Context, end context.CancelCauseFunc) (cancel func()) {
+	returned := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-returned:
+			return
+		case <-stop.Done():
+		}
+		t := time.NewTimer(w.grace())
+		defer t.Stop()
+		select {
+		case <-returned:
+		case <-t.C:
+			end(ErrStopped)
+		}
+	}()
+	return func() { close(returned); <-done }
+}
+
+// grace is what a run has after a stop. A singleton's task has no end to wait
+// for: it goes on until others are near, so that nobody is without it for long.
+func (w *worker) grace() time.Duration {
+	if w.ticks == nil {
+		return min(w.Grace, w.comeCloser())
+	}
+	return w.Grace
+}
+
+// comeCloser is how long it takes until the other replicas, which look at each
+// third of the lease, have seen that a run is to be handed over.
+func (c *cell) comeCloser() time.Duration { return c.length/3 + time.Second }
+
+var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
+
+// call runs f in a goroutine of its own, so that neither a panic nor a Goexit
+// of one job reaches another.
+func call(ctx context.Context, f func(context.Context, *Run) error, run *Run) error {
+	err := errGoexit
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				run.Log.Error("panicked", "panic", p, "stack", string(debug.Stack()))
+				err = fmt.Errorf("panic: %v", p)
+			}
+		}()
+		err = f(ctx, run)
+	}()
+	<-done
+	return err
+}
+
+// outcome is the fate that a run's error and the end of its context make.
+func outcome(err, cause error) (Status, string) {
+	skip, skipped := errors.AsType[*skipError](err)
+	switch {
+	case errors.Is(cause, ErrStalled): // others have been told so
+		return Stalled, cause.Error()
+	case err == nil:
+		return Succeeded, ""
+	case skipped:
+		return Skipped, skip.reason
+	case errors.Is(cause, ErrStopped):
+		return Abandoned, "stopped"
+	case errors.Is(cause, ErrLost):
+		return Abandoned, cause.Error()
+	case cause != nil && errors.Is(err, context.Canceled):
+		return Failed, cause.Error()
+	case cause != nil && !errors.Is(err, cause):
+		return Failed, fmt.Sprintf("%v: %v", cause, err)
+	}
+	return Failed, err.Error()
+}
+
+func logOutcome(run *Run, status Status, reason string, took time.Duration) {
+	log := run.Log.Info
+	if status == Failed || status == Stalled || status == Abandoned && !run.Tick.IsZero() {
+		log = run.Log.Warn
+	}
+	args := []any{"outcome", status, "took", took}
+	if reason != "" {
+		args = append(args, "reason", reason)
+	}
+	log("run ended", args...)
+}
