@@ -235,6 +235,10 @@ func (s *tap) Read(ctx context.Context, name string) (e soloist.Entry, err error
 	return e, err
 }
 
+func (s *tap) Break(ctx context.Context, name string, period time.Duration) error {
+	return s.through(ctx, "break", func() error { return s.Store.(soloist.Breaker).Break(ctx, name, period) })
+}
+
 // Lease checks that an id serves one acquisition, ever.
 func (s *tap) Lease(name, id string) soloist.Lease {
 	s.mu.Lock()
@@ -267,6 +271,19 @@ func (l *tapLease) Renew(ctx context.Context) (st soloist.Stamp, err error) {
 func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st soloist.Stamp, err error) {
 	err = l.s.through(ctx, "write", func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err })
 	return st, err
+}
+
+func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st soloist.Stamp, err error) {
+	err = l.s.through(ctx, "save", func() (err error) {
+		st, err = l.Lease.(soloist.Keeper).Save(ctx, etag, record, checkpoint)
+		return err
+	})
+	return st, err
+}
+
+func (l *tapLease) Load(ctx context.Context, etag string) (b []byte, err error) {
+	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(soloist.Keeper).Load(ctx, etag); return err })
+	return b, err
 }
 
 func (l *tapLease) Release(ctx context.Context) error {

@@ -191,37 +191,47 @@ func (m *minder) overrun(ctx context.Context) {
 	}
 }
 
-// askHealthy asks the user's function at each interval until the run is over.
+// askHealthy asks the user's function at each interval until the run is over,
+// one call at a time.
 func (m *minder) askHealthy() {
 	for waitFor(m.ctx, m.ctx, m.limits.every) {
-		ctx, cancel := context.WithTimeout(m.ctx, m.limits.every)
-		answer := make(chan error, 1)
-		go func() {
-			answer <- call(ctx, func(ctx context.Context, _ *Run) error { return m.limits.healthy(ctx) }, m.run)
-		}()
-		m.await(answer)
-		cancel()
-	}
-}
-
-// await passes on the answer; while there is none, each interval is a failure.
-func (m *minder) await(answer chan error) {
-	for {
-		t := time.NewTimer(m.limits.every)
-		select {
-		case err := <-answer:
-			t.Stop()
-			m.verdict(err)
-			return
-		case <-t.C:
-			m.verdict(fmt.Errorf("no answer within %s", m.limits.every))
-		case <-m.ctx.Done():
-			t.Stop()
-			<-answer
-			return
+		for late := true; late && m.ctx.Err() == nil; {
+			late = m.ask()
 		}
 	}
 }
+
+// ask makes one call. It returns true if the answer came when the next call was
+// due: that is a failure, as is each further interval without one.
+func (m *minder) ask() (late bool) {
+	ctx, cancel := context.WithTimeout(m.ctx, m.limits.every)
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() {
+		answer <- call(ctx, func(ctx context.Context, _ *Run) error { return m.limits.healthy(ctx) }, m.run)
+	}()
+	for {
+		select {
+		case err := <-answer:
+			if !late && ctx.Err() == nil {
+				m.verdict(err)
+				return false
+			}
+			if !late {
+				m.verdict(errNoAnswer)
+			}
+			return true
+		case <-time.After(m.limits.every):
+			late = true
+			m.verdict(errNoAnswer)
+		case <-m.ctx.Done():
+			<-answer
+			return false
+		}
+	}
+}
+
+var errNoAnswer = errors.New("no answer before the next check was due")
 
 func (m *minder) verdict(err error) {
 	select {

@@ -293,8 +293,8 @@ func (w *worker) follow(now time.Time) time.Duration {
 	w.holder = w.rec.Holder
 	switch urgent := w.urgent(&w.rec, now); {
 	case urgent && w.rec.Stopping:
-		// Often at first, then ever more rarely: some take long to stop.
-		return w.again(min(w.untilLapse(), max(nearEvery, time.Since(w.closer.at)/50)))
+		// After half a minute ever more rarely: some take long to stop.
+		return w.again(min(w.untilLapse(), max(nearEvery, time.Since(w.closer.at)/300)))
 	case urgent:
 		return w.again(w.untilLapse())
 	}

@@ -1,0 +1,126 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Every end of a context has its cause, which the record and the run's own
+// methods tell as well.
+func TestCauses(t *testing.T) {
+	for name, test := range map[string]struct {
+		job   func(*soloist.Job)
+		grace time.Duration
+		meet  func(c *cluster, r *replica) // a minute and a second after the start, a second into the run
+		cause error                        // nil: the context did not end before the run returned
+		text  string
+		fate  string // empty: not told, since another replica tells it
+		after time.Duration
+	}{
+		"returns": {
+			job:  func(j *soloist.Job) { j.Do = func(context.Context, *soloist.Run) error { return nil } },
+			fate: "succeeded 00:01:00",
+		},
+		"time-out": {
+			job:   func(j *soloist.Job) { j.Timeout = 10 * time.Second },
+			cause: soloist.ErrTimeout, text: "timed out after 10s", fate: "failed 00:01:00 timed out after 10s", after: 9 * time.Second,
+		},
+		"silence": {
+			job:   func(j *soloist.Job) { j.Silence = 10 * time.Second },
+			cause: soloist.ErrStalled, text: "stalled: no heartbeat for 10s", fate: "stalled 00:01:00 stalled: no heartbeat for 10s", after: 9 * time.Second,
+		},
+		"unhealthy": {
+			job: func(j *soloist.Job) {
+				j.HealthyEvery, j.HealthyFailures = 4*time.Second, 2
+				j.Healthy = func(context.Context) error { return errors.New("no data") }
+			},
+			cause: soloist.ErrStalled, text: "stalled: unhealthy 2 times in a row: no data", fate: "stalled 00:01:00 stalled: unhealthy 2 times in a row: no data", after: 7 * time.Second,
+		},
+		"stop without a grace": {
+			meet:  func(_ *cluster, r *replica) { go r.stop() },
+			cause: soloist.ErrStopped, text: "the replica is stopping", fate: "abandoned 00:01:00 stopped",
+		},
+		"stop with a grace": {
+			grace: 5 * time.Second,
+			meet:  func(_ *cluster, r *replica) { go r.stop() },
+			cause: soloist.ErrStopped, text: "the replica is stopping", fate: "abandoned 00:01:00 stopped", after: 5 * time.Second,
+		},
+		"stepped down": {
+			meet:  func(c *cluster, r *replica) { go r.StepDown(c.t.Context(), "work") },
+			cause: soloist.ErrStopped, text: "the replica is stopping", fate: "abandoned 00:01:00 stopped",
+		},
+		"cut off": {
+			meet:  func(_ *cluster, r *replica) { r.kill() },
+			cause: soloist.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
+		},
+		"errors that pass": {
+			meet: func(_ *cluster, r *replica) {
+				r.tap.meet(func(string, func() error) error { return errNetwork })
+			},
+			cause: soloist.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
+		},
+		"broken": {
+			meet:  func(c *cluster, r *replica) { _ = c.store.Break(c.t.Context(), "soloist/work", 0) },
+			cause: soloist.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": the lease is lost`, after: D/3 - time.Second,
+		},
+		"deleted": {
+			meet: func(c *cluster, r *replica) {
+				_ = c.store.Break(c.t.Context(), "soloist/work", 0)
+				_ = c.store.Delete(c.t.Context(), "soloist/work")
+			},
+			cause: soloist.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": file does not exist`, after: D/3 - time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				var heart, check error
+				var cause error
+				var left time.Duration
+				var ended time.Time
+				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D}
+				job.Do = func(ctx context.Context, run *soloist.Run) error {
+					if err := run.Heartbeat("at work"); err != nil {
+						t.Errorf("Heartbeat: %v", err)
+					}
+					<-ctx.Done()
+					ended, cause, left = time.Now(), context.Cause(ctx), run.Remaining()
+					heart, check = run.Heartbeat("too late"), run.Check(context.Background())
+					return ctx.Err()
+				}
+				if test.job != nil {
+					test.job(&job)
+				}
+				r := c.replica("a", job)
+				r.Grace = test.grace
+				c.launch(r)
+				time.Sleep(time.Minute + time.Second)
+				met := time.Now()
+				if test.meet != nil {
+					test.meet(c, r)
+				}
+				time.Sleep(time.Minute)
+				if !errors.Is(cause, test.cause) || test.cause == nil && cause != nil || cause != nil && cause.Error() != test.text {
+					t.Errorf("the cause is %q, want %q", cause, test.text)
+				}
+				if test.cause != nil {
+					if got := ended.Sub(met); got < test.after || got > test.after+time.Second {
+						t.Errorf("ended after %s, want %s", got, test.after)
+					}
+					if heart != cause || check != cause || left != 0 {
+						t.Errorf("Heartbeat says %v, Check %v, Remaining %s", heart, check, left)
+					}
+				}
+				if test.fate == "" {
+					return
+				}
+				if got := c.fates("work"); len(got) != 1 || got[0] != test.fate {
+					t.Errorf("got %q, want %q", got, test.fate)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/elapsed"
+)
+
+// A step of the wall clock ends no run.
+func TestAStepOfTheWallClockEndsNoRun(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour, 30 * time.Second, -30 * time.Second} {
+		inCluster(t, func(c *cluster) {
+			var off atomic.Int64
+			for _, name := range []string{"a", "b"} {
+				r := c.replica(name, leader(), work("@every 10s", 15*time.Second))
+				r.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+				c.launch(r)
+			}
+			time.Sleep(time.Minute)
+			off.Store(int64(step))
+			time.Sleep(10 * time.Minute)
+			leads := 0
+			for _, r := range c.all() {
+				if r.Job == "lead" {
+					leads++
+				} else if r.cause != nil {
+					t.Errorf("%s: a run ended: %v", step, r.cause)
+				}
+			}
+			if leads != 1 {
+				t.Errorf("%s: %d terms", step, leads)
+			}
+		})
+	}
+}
+
+// suspended is a machine that sleeps at times: its timers stand still while
+// elapsed time goes on.
+type suspended struct{ slept atomic.Int64 }
+
+func (s *suspended) elapsed() time.Duration { return elapsed.Now() + time.Duration(s.slept.Load()) }
+
+// A machine that was suspended knows so at once when it is asked, and within a
+// second by itself.
+func TestASuspensionEndsARun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		lead := leader()
+		var heart, check error
+		var remaining time.Duration
+		lead.Do = func(ctx context.Context, run *soloist.Run) error {
+			time.Sleep(time.Minute + time.Millisecond)
+			heart, remaining = run.Heartbeat(""), run.Remaining()
+			check = run.Check(context.Background())
+			<-ctx.Done()
+			return nil
+		}
+		a := c.replica("a", lead)
+		a.Elapsed = machine.elapsed
+		c.launch(a)
+		time.Sleep(time.Minute)
+		machine.slept.Add(int64(D))
+		slept := time.Now()
+		time.Sleep(2 * time.Second)
+		got := c.all()[0]
+		if got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, soloist.ErrLost) {
+			t.Errorf("ended at %s for %v", got.end, got.cause)
+		}
+		if !errors.Is(heart, soloist.ErrLost) || !errors.Is(check, soloist.ErrLost) || remaining != 0 {
+			t.Errorf("Heartbeat: %v, Check: %v, Remaining: %s", heart, check, remaining)
+		}
+	})
+}
+
+// A short one ends nothing.
+func TestAShortSuspensionEndsNoRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		a := c.replica("a", leader())
+		a.Elapsed = machine.elapsed
+		c.launch(a)
+		for range 10 {
+			time.Sleep(20 * time.Second)
+			machine.slept.Add(int64(D / 3))
+		}
+		time.Sleep(10 * time.Second)
+		if n := len(c.all()); n != 1 {
+			t.Errorf("%d terms", n)
+		}
+	})
+}
+
+// The clock's skew is told as far as it is proved.
+func TestSkew(t *testing.T) {
+	for _, off := range []time.Duration{0, 7 * time.Second, -7 * time.Second, time.Hour} {
+		inCluster(t, func(c *cluster) {
+			r := c.replica("a", work("@every 10s", 0))
+			r.Now = skewed(off)
+			c.launch(r)
+			time.Sleep(5 * time.Minute)
+			if got := r.Health().Skew; (got - off).Abs() > 1100*time.Millisecond {
+				t.Errorf("skew is %s, want about %s", got, off)
+			}
+		})
+	}
+}

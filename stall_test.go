@@ -1,0 +1,332 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+const silence = 20 * time.Second
+
+// beating leads and beats each interval until its context ends, or for so long
+// as it goes well; then it hangs, and obeys its context if obeys is set.
+func beating(every, well time.Duration, obeys bool) soloist.Singleton {
+	return soloist.Singleton{Name: "lead", Lease: D, Silence: silence, Do: func(ctx context.Context, run *soloist.Run) error {
+		for begin := time.Now(); time.Since(begin) < well; {
+			if err := run.Heartbeat("all well"); err != nil {
+				return err
+			}
+			select {
+			case <-time.After(every):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if obeys {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		time.Sleep(time.Hour)
+		return nil
+	}}
+}
+
+func TestAHeartbeatKeepsALeader(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", beating(silence-time.Second, time.Hour, true))
+		time.Sleep(30 * time.Minute)
+		if got := c.all(); len(got) != 1 {
+			t.Errorf("got %d terms", len(got))
+		}
+		p := c.record("lead").Progress
+		if p.Note != "all well" || time.Since(p.At) > 2*time.Minute || p.At.After(time.Now().Add(time.Second)) {
+			t.Errorf("progress is %+v at %s", p, time.Now())
+		}
+		// One a minute tells progress. Each beat comes so late that others are
+		// told that they may be needed, which is taken back.
+		a.tap.counts()
+		time.Sleep(10 * time.Minute)
+		if n := a.tap.counts()["write"]; n < 10 || n > 12+2*33 {
+			t.Errorf("%d writes in 10 minutes", n)
+		}
+	})
+}
+
+func TestProgressIsWrittenOnceAMinute(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", beating(50*time.Millisecond, time.Hour, true))
+		time.Sleep(time.Minute)
+		a.tap.counts()
+		time.Sleep(10 * time.Minute)
+		if n := a.tap.counts()["write"]; n < 9 || n > 11 {
+			t.Errorf("%d writes in 10 minutes", n)
+		}
+	})
+}
+
+// A leader that hangs and obeys: others are near when it is given up.
+func TestAStalledLeaderIsReplaced(t *testing.T) {
+	for phase := range 7 {
+		inCluster(t, func(c *cluster) {
+			well := 3*time.Minute + time.Duration(phase)*773*time.Millisecond
+			a := c.start("a", beating(time.Second, well, true))
+			time.Sleep(10 * time.Second)
+			c.start("b", beating(time.Second, time.Hour, true))
+			c.start("c", beating(time.Second, time.Hour, true))
+			time.Sleep(well + silence - 8*time.Second)
+			runs := c.all()
+			if len(runs) != 2 {
+				t.Fatalf("got %d terms", len(runs))
+			}
+			disjoint(t, runs)
+			silent := runs[0].start.Add(well.Truncate(time.Second)) // about
+			if took := runs[1].start.Sub(silent); took < silence-time.Second || took > silence+2*time.Second {
+				t.Errorf("replaced %s after the last heartbeat", took)
+			}
+			if runs[1].replica == "a" {
+				t.Errorf("by itself")
+			}
+			if gap := runs[1].start.Sub(runs[0].end); gap > 300*time.Millisecond {
+				t.Errorf("nobody led for %s", gap)
+			}
+			if !errors.Is(runs[0].cause, soloist.ErrStalled) {
+				t.Errorf("the cause is %v", runs[0].cause)
+			}
+			if got := c.record("lead").Counts; got[soloist.Stalled] != 1 || got[soloist.Abandoned] != 0 {
+				t.Errorf("counts are %v", got)
+			}
+			if len(a.log.lines("the run has stalled", "no heartbeat for 20s", "goroutine")) != 1 {
+				t.Errorf("the log has no goroutines: %q", a.log.lines("stalled"))
+			}
+		})
+	}
+}
+
+// Alone, it takes over from itself, a moment later than others could.
+func TestAStalledLeaderThatIsAloneGoesOn(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("a", beating(time.Second, time.Minute, true))
+		time.Sleep(time.Minute + silence + 2*time.Second)
+		if runs := c.all(); len(runs) != 2 {
+			t.Errorf("got %d terms", len(runs))
+		}
+	})
+}
+
+// A leader that hangs and ignores its context keeps its lease until it runs
+// out; the process has to go before that.
+func TestAStalledLeaderThatDoesNotObey(t *testing.T) {
+	for phase := range 7 {
+		inCluster(t, func(c *cluster) {
+			well := time.Minute + time.Duration(phase)*773*time.Millisecond
+			a := c.replica("a", beating(time.Second, well, false), work("@every 1s", 0))
+			var overran time.Time
+			a.Overrun = func(job string, cause error) {
+				if job != "lead" || !errors.Is(cause, soloist.ErrStalled) {
+					t.Errorf("%s overran: %v", job, cause)
+				}
+				overran = time.Now()
+			}
+			c.launch(a)
+			time.Sleep(10 * time.Second)
+			c.start("b", beating(time.Second, 2*time.Hour, true))
+			time.Sleep(well + silence - 8*time.Second)
+			if r := c.record("lead"); r.Status != soloist.Stalled || !r.Finished.IsZero() || r.Holder != "a" {
+				t.Errorf("got %+v", r)
+			}
+			time.Sleep(D)
+			var lead []ran
+			for _, r := range c.all() {
+				if r.Job == "lead" {
+					lead = append(lead, r)
+				}
+			}
+			if len(lead) != 2 {
+				t.Fatalf("got %d terms", len(lead))
+			}
+			if took := lead[1].start.Sub(lead[0].start.Add(well.Truncate(time.Second))); took > silence+D+3*time.Second {
+				t.Errorf("replaced %s after the last heartbeat", took)
+			}
+			if overran.IsZero() || !overran.Before(lead[1].start) {
+				t.Errorf("overran at %s, replaced at %s", overran, lead[1].start)
+			}
+			if h := a.Health(); h.Overrun["lead"] == nil {
+				t.Errorf("health is %+v", h)
+			}
+			ticks := len(c.all())
+			time.Sleep(10 * time.Minute)
+			if n := len(c.all()); n != ticks {
+				t.Errorf("it took %d ticks of another job", n-ticks)
+			}
+			time.Sleep(time.Hour)
+			if h := a.Health(); len(h.Overrun) > 0 {
+				t.Errorf("it has returned, and health is %+v", h)
+			}
+			if n := len(c.all()); n == ticks {
+				t.Error("it has returned, and takes no ticks")
+			}
+		})
+	}
+}
+
+// The tick of a stalled run is another's under Rerun, and over without.
+func TestAStalledTick(t *testing.T) {
+	for policy, want := range map[soloist.InterruptedPolicy]string{
+		soloist.Abandon: "stalled 00:01:00 stalled: no heartbeat for 20s",
+		soloist.Rerun:   "succeeded 00:01:00",
+	} {
+		inCluster(t, func(c *cluster) {
+			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: policy,
+				Do: func(ctx context.Context, run *soloist.Run) error {
+					if run.Attempt == 1 {
+						<-ctx.Done()
+					}
+					return ctx.Err()
+				}}
+			c.start("a", job)
+			c.start("b", job)
+			time.Sleep(time.Minute + silence + 2*time.Second)
+			if got := c.fates("work"); len(got) != 1 || got[0] != want {
+				t.Errorf("%q: got %q, want %q", policy, got, want)
+			}
+			if runs := c.all(); policy == soloist.Rerun && (len(runs) != 2 || runs[1].Attempt != 2) {
+				t.Errorf("got %+v", runs)
+			}
+		})
+	}
+}
+
+func TestATickThatStallsEachTimeIsStalledInTheEnd(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: soloist.Rerun,
+			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
+		c.start("a", job)
+		time.Sleep(time.Hour)
+		if got := c.fates("work"); len(got) != 1 || !strings.HasPrefix(got[0], "stalled 00:01:00") {
+			t.Errorf("got %q", got)
+		}
+		if n := len(c.all()); n != 5 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
+
+// With the store out of reach a stalled run is ended all the same.
+func TestAStallInAnOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", beating(time.Second, time.Minute, true))
+		time.Sleep(time.Minute + silence - 2*time.Second)
+		a.kill()
+		time.Sleep(2*time.Second + D/6 + time.Second)
+		if got := c.all()[0]; got.end.IsZero() || !errors.Is(got.cause, soloist.ErrStalled) {
+			t.Errorf("got %+v, cause %v", got.end, got.cause)
+		}
+	})
+}
+
+// An answer to the write of "stalled" that is lost does not cost the outcome.
+func TestALostAnswerToAStall(t *testing.T) {
+	for _, applied := range []bool{true, false} {
+		inCluster(t, func(c *cluster) {
+			a := c.start("a", beating(time.Second, time.Minute, true))
+			time.Sleep(time.Minute + silence - 3*time.Second)
+			lost := false
+			a.tap.meet(func(op string, apply func() error) error {
+				if op == "write" && !lost {
+					lost = true
+					if applied {
+						_ = apply()
+					}
+					return errNetwork
+				}
+				return apply()
+			})
+			time.Sleep(10 * time.Second)
+			if got := c.record("lead").Counts; got[soloist.Stalled] != 1 || len(got) != 1 {
+				t.Errorf("applied: %t: counts are %v", applied, got)
+			}
+			if n := len(c.all()); n != 2 {
+				t.Errorf("applied: %t: %d terms", applied, n)
+			}
+		})
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	errSick := errors.New("the feed has no data")
+	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, test := range map[string]struct {
+		healthy func(n int) func(context.Context) error // for the nth call
+		end     time.Duration                           // of the run; zero: it goes on
+		reason  string
+	}{
+		"well": {healthy: func(int) func(context.Context) error { return func(context.Context) error { return nil } }},
+		"now and then not": {healthy: func(n int) func(context.Context) error {
+			return func(context.Context) error { return sick(n%3 != 0, errSick) }
+		}},
+		"sick": {func(int) func(context.Context) error { return func(context.Context) error { return errSick } }, 30 * time.Second, "stalled: unhealthy 3 times in a row: the feed has no data"},
+		"sick after a minute": {func(n int) func(context.Context) error {
+			return func(context.Context) error { return sick(n > 6, errSick) }
+		}, 90 * time.Second, "unhealthy 3 times in a row"},
+		"panics": {func(int) func(context.Context) error { return func(context.Context) error { panic("oh") } }, 30 * time.Second, "panic: oh"},
+		"hangs":  {func(int) func(context.Context) error { return hangs }, 40 * time.Second, "no answer before the next check was due"},
+		"hangs, and ignores its context": {func(int) func(context.Context) error {
+			return func(context.Context) error { time.Sleep(35 * time.Second); return nil }
+		}, 40 * time.Second, "no answer before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				var calls atomic.Int32
+				lead := leader()
+				lead.Healthy = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
+				c.start("a", lead)
+				time.Sleep(2*time.Minute - time.Second)
+				first := c.all()[0]
+				if test.end == 0 {
+					if !first.end.IsZero() || calls.Load() != 11 {
+						t.Errorf("ended at %s for %v, after %d calls", first.end, first.cause, calls.Load())
+					}
+					return
+				}
+				if took := first.end.Sub(first.start); took < test.end || took > test.end+2*time.Second {
+					t.Errorf("ended after %s, want %s", took, test.end)
+				}
+				if !errors.Is(first.cause, soloist.ErrStalled) || !strings.Contains(first.cause.Error(), test.reason) {
+					t.Errorf("the cause is %v", first.cause)
+				}
+			})
+		})
+	}
+}
+
+func sick(really bool, err error) error {
+	if really {
+		return err
+	}
+	return nil
+}
+
+// Others are told before the last failure, and are near when it comes.
+func TestAnUnhealthyLeaderIsReplaced(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		unwell := leader()
+		unwell.Healthy = func(context.Context) error { return fmt.Errorf("no data") }
+		c.start("a", unwell)
+		time.Sleep(time.Second)
+		c.start("b", leader())
+		time.Sleep(40 * time.Second)
+		runs := c.all()
+		if len(runs) != 2 || runs[1].replica != "b" {
+			t.Fatalf("got %+v", runs)
+		}
+		if gap := runs[1].start.Sub(runs[0].end); gap > 300*time.Millisecond {
+			t.Errorf("nobody led for %s", gap)
+		}
+	})
+}
