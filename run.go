@@ -110,7 +110,8 @@ type live struct {
 	ctx     context.Context // of the user's function
 	clock   *serviceClock
 	hold    *hold         // nil: Everywhere
-	until   time.Duration // elapsed: the time-out; the longest there is: none
+	start   time.Duration // elapsed
+	timeout time.Duration // zero: none
 	largest int           // checkpoint
 
 	mu   sync.Mutex
@@ -177,7 +178,10 @@ func (l *live) remaining() time.Duration {
 	if l.valid(now) != nil {
 		return 0
 	}
-	left := l.until - now
+	left := time.Duration(math.MaxInt64)
+	if l.timeout > 0 {
+		left = l.start + l.timeout - now
+	}
 	if l.hold != nil {
 		left = min(left, l.hold.left())
 	}

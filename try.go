@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime/debug"
 	"time"
 )
@@ -85,11 +84,8 @@ func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause 
 var errReturned = errors.New("the run has returned")
 
 func (w *worker) begin(ctx context.Context, h *hold) *live {
-	l := &live{ctx: ctx, clock: w.clock, hold: h, until: math.MaxInt64, largest: w.largest, beat: w.clock.elapsed()}
-	if w.timeout > 0 {
-		l.until = l.beat + w.timeout
-	}
-	return l
+	now := w.clock.elapsed()
+	return &live{ctx: ctx, clock: w.clock, hold: h, start: now, timeout: w.timeout, largest: w.largest, beat: now}
 }
 
 // stopAfterGrace ends a run once it is to stop and the grace is over.

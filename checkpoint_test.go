@@ -1,0 +1,271 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// counting is a job that counts to 100 in its checkpoint, a second each, and
+// notes in applied what it counted.
+func counting(applied *[]string) soloist.Job {
+	return soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Interrupted: soloist.Rerun,
+		Do: func(ctx context.Context, run *soloist.Run) error {
+			var n int
+			if err := run.Load(ctx, &n); err != nil {
+				return err
+			}
+			for n < 100 {
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				if err := run.Save(ctx, n+1); err != nil {
+					return err
+				}
+				n++
+				*applied = append(*applied, fmt.Sprint(n))
+			}
+			return nil
+		}}
+}
+
+// A job that is taken over goes on where it was.
+func TestACheckpointSurvivesATakeOver(t *testing.T) {
+	for name, end := range map[string]func(*cluster, *replica){
+		"killed":  func(_ *cluster, r *replica) { r.kill() },
+		"stopped": func(_ *cluster, r *replica) { r.stop() },
+		"broken":  func(c *cluster, _ *replica) { _ = c.store.Break(c.t.Context(), "soloist/work", 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				var a, b []string
+				first := c.start("a", counting(&a))
+				time.Sleep(time.Minute + time.Second)
+				c.start("b", counting(&b))
+				time.Sleep(40 * time.Second)
+				end(c, first)
+				time.Sleep(5 * time.Minute)
+				c.stopAll()
+				if got := c.fates("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+					t.Errorf("got %q", got)
+				}
+				all := append(a, b...)
+				for i, n := range all {
+					if n != fmt.Sprint(i+1) {
+						c.t.Fatalf("counted %q", all)
+					}
+				}
+				// After a break either may be first.
+				if len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45) {
+					t.Errorf("counted %q, then %q", a, b)
+				}
+			})
+		})
+	}
+}
+
+// It is the job's, not the tick's: the next tick goes on from it.
+func TestACheckpointOutlivesItsTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var seen []int
+		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			n := -1
+			if err := run.Load(ctx, &n); err != nil {
+				return err
+			}
+			seen = append(seen, n)
+			return run.Save(ctx, n+1)
+		}}
+		a := c.start("a", job)
+		time.Sleep(3*time.Minute + time.Second)
+		a.stop()
+		if fmt.Sprint(seen) != "[-1 0 1]" {
+			t.Errorf("loaded %v", seen)
+		}
+	})
+}
+
+// Answers that are lost, at each write of the run, cost nothing.
+func TestLostAnswersAroundACheckpoint(t *testing.T) {
+	for _, applied := range []bool{true, false} {
+		for nth := 1; nth <= 8; nth++ {
+			t.Run(fmt.Sprintf("call %d, applied: %t", nth, applied), func(t *testing.T) {
+				inCluster(t, func(c *cluster) {
+					n := 0
+					job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+						for i := range 3 {
+							var was int
+							if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil {
+								return err
+							}
+							if was != i {
+								t.Errorf("loaded %d, saved %d", was, i)
+							}
+						}
+						return nil
+					}}
+					a := c.start("a", job)
+					time.Sleep(59 * time.Second)
+					a.tap.meet(func(op string, apply func() error) error {
+						if op == "read" || op == "acquire" {
+							return apply()
+						}
+						if n++; n != nth {
+							return apply()
+						}
+						if applied {
+							_ = apply()
+						}
+						return errNetwork
+					})
+					time.Sleep(30 * time.Second)
+					if got := c.fates("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+						t.Errorf("got %q", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A progress write whose answer was lost, and that is applied late, does not
+// cost the outcome.
+func TestALateProgressWrite(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var late func() error
+		lead := beating(time.Second, 90*time.Second, true)
+		lead.Silence, lead.Do = 0, func(ctx context.Context, run *soloist.Run) error {
+			for range 90 {
+				time.Sleep(time.Second)
+				_ = run.Heartbeat("at work")
+			}
+			if late == nil {
+				t.Error("no progress was written")
+			} else {
+				_ = late()
+			}
+			return nil
+		}
+		a := c.start("a", lead)
+		time.Sleep(time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" && late == nil {
+				late = apply
+				return errNetwork
+			}
+			return apply()
+		})
+		time.Sleep(92 * time.Second)
+		a.stop()
+		if r := c.record("lead"); r.Status != soloist.Succeeded {
+			t.Errorf("got %+v: %q", r, a.log.lines("level=ERROR"))
+		}
+	})
+}
+
+func TestWhatACheckpointRefuses(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var left *soloist.Run
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, MaxCheckpoint: 10,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				left = run
+				for want, v := range map[string]any{
+					"12 bytes of JSON and MaxCheckpoint is 10": strings.Repeat("x", 10),
+					"cannot be written as JSON":                math.NaN(),
+				} {
+					if err := run.Save(ctx, v); err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("Save says %v, want %s", err, want)
+					}
+				}
+				if err := run.Save(ctx, "text"); err != nil {
+					t.Errorf("Save: %v", err)
+				}
+				var n int
+				if err := run.Load(ctx, &n); err == nil || !strings.Contains(err.Error(), "does not fit") {
+					t.Errorf("Load says %v", err)
+				}
+				ended, cancel := context.WithCancel(ctx)
+				cancel()
+				if err := run.Save(ended, "late"); !errors.Is(err, context.Canceled) {
+					t.Errorf("Save under a context that has ended says %v", err)
+				}
+				return nil
+			}}
+		everywhere := soloist.Job{Name: "here", Schedule: "0 1 0 * * *", Everywhere: true, Do: func(ctx context.Context, run *soloist.Run) error {
+			if err := run.Save(ctx, 1); err == nil {
+				t.Error("a job without a lease saves")
+			}
+			if err := errors.Join(run.Heartbeat("x"), run.Check(ctx)); err != nil || run.Remaining() < time.Hour {
+				t.Errorf("got %v, %s", err, run.Remaining())
+			}
+			return nil
+		}}
+		a := c.start("a", job, everywhere)
+		time.Sleep(time.Hour)
+		a.stop()
+		// A goroutine that the job has left behind.
+		var s string
+		for name, err := range map[string]error{
+			"Save": left.Save(c.t.Context(), "x"), "Load": left.Load(c.t.Context(), &s),
+			"Heartbeat": left.Heartbeat(""), "Check": left.Check(c.t.Context()),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "the run is over") {
+				t.Errorf("%s after the run says %v", name, err)
+			}
+		}
+		if got := c.fates("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// A run that has lost its lease while it slept through all of it saves nothing.
+func TestAStaleRunSavesNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		var stale error
+		ran := false
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Interrupted: soloist.Rerun,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				if run.Attempt == 1 {
+					time.Sleep(2 * time.Minute)
+					stale = run.Save(context.WithoutCancel(ctx), "stale")
+					return nil
+				}
+				ran = true
+				return run.Save(ctx, "fresh")
+			}}
+		a := c.replica("a", job)
+		a.Elapsed = machine.elapsed
+		c.launch(a)
+		time.Sleep(time.Minute + time.Second)
+		a.tap.cut.Store(true) // as good as asleep
+		c.start("b", job)
+		time.Sleep(time.Minute)
+		a.tap.cut.Store(false)
+		time.Sleep(2 * time.Minute)
+		c.stopAll()
+		if !ran || !errors.Is(stale, soloist.ErrLost) {
+			t.Errorf("ran elsewhere: %t, Save says %v", ran, stale)
+		}
+	})
+}
+
+// A run of which no scheduler knows, as in a test of the work alone.
+func TestARunOfNoScheduler(t *testing.T) {
+	run := &soloist.Run{Job: "work"}
+	if err := errors.Join(run.Heartbeat("x"), run.Check(t.Context())); err != nil || run.Remaining() < time.Hour {
+		t.Errorf("got %v, %s", err, run.Remaining())
+	}
+	if run.Save(t.Context(), 1) == nil || run.Load(t.Context(), new(int)) == nil {
+		t.Error("it has a checkpoint")
+	}
+}
