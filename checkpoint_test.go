@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,25 +141,24 @@ func TestLostAnswersAroundACheckpoint(t *testing.T) {
 // cost the outcome.
 func TestALateProgressWrite(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var late func() error
+		var late atomic.Pointer[func() error]
 		lead := beating(time.Second, 90*time.Second, true)
 		lead.Silence, lead.Do = 0, func(ctx context.Context, run *soloist.Run) error {
 			for range 90 {
 				time.Sleep(time.Second)
 				_ = run.Heartbeat("at work")
 			}
-			if late == nil {
-				t.Error("no progress was written")
+			if apply := late.Load(); apply != nil {
+				_ = (*apply)()
 			} else {
-				_ = late()
+				t.Error("no progress was written")
 			}
 			return nil
 		}
 		a := c.start("a", lead)
 		time.Sleep(time.Second)
 		a.tap.meet(func(op string, apply func() error) error {
-			if op == "write" && late == nil {
-				late = apply
+			if op == "write" && late.CompareAndSwap(nil, &apply) {
 				return errNetwork
 			}
 			return apply()
