@@ -103,6 +103,7 @@ func TestCauses(t *testing.T) {
 					test.meet(c, r)
 				}
 				time.Sleep(time.Minute)
+				c.stopAll()
 				if !errors.Is(cause, test.cause) || test.cause == nil && cause != nil || cause != nil && cause.Error() != test.text {
 					t.Errorf("the cause is %q, want %q", cause, test.text)
 				}

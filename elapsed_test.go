@@ -67,6 +67,7 @@ func TestASuspensionEndsARun(t *testing.T) {
 		machine.slept.Add(int64(D))
 		slept := time.Now()
 		time.Sleep(2 * time.Second)
+		a.stop()
 		got := c.all()[0]
 		if got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, soloist.ErrLost) {
 			t.Errorf("ended at %s for %v", got.end, got.cause)
