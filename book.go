@@ -135,6 +135,13 @@ func (h *hold) lasting(ctx context.Context, p *page) error {
 	}
 }
 
+// stopping reports whether the record says that the run is to be handed over.
+func (h *hold) stopping() bool {
+	h.turn <- struct{}{}
+	defer func() { <-h.turn }()
+	return h.rec.Stopping
+}
+
 // progress drafts how far the run is, which it told at elapsed time now.
 func (h *hold) progress(now time.Duration, note string) func(*Record) {
 	at := h.clock.best().Add(now - h.clock.elapsed())

@@ -5,27 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 )
 
 const (
-	defaultHealthy  = 10 * time.Second
-	defaultFailures = 3
-	progressEvery   = time.Minute
-	maxDump         = 64 << 10 // bytes of goroutines in a log
+	progressEvery = time.Minute
+	maxDump       = 64 << 10 // bytes of goroutines in a log
 )
-
-// limits are when a run counts as stalled.
-type limits struct {
-	silence  time.Duration // zero: none
-	healthy  func(context.Context) error
-	every    time.Duration
-	failures int
-}
-
-func newLimits(silence time.Duration, healthy func(context.Context) error, every time.Duration, failures int) limits {
-	return limits{silence, healthy, orDefault(every, defaultHealthy), orDefault(failures, defaultFailures)}
-}
 
 // A minder watches one try from its start until it has returned: it writes how
 // far the run is, ends one that has stalled, and says so when one does not obey.
@@ -47,24 +34,18 @@ type minder struct {
 // waits for that.
 func (w *worker) mind(stop context.Context, run *Run, fail context.CancelCauseFunc) (done func()) {
 	m := &minder{worker: w, live: run.live, run: run, stop: stop, fail: fail,
-		verdicts: make(chan error), written: w.clock.elapsed()}
+		verdicts: make(chan error), written: run.live.start,
+		announced: run.live.hold != nil && run.live.hold.stopping()}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		m.watch(ctx)
-	}()
-	asked := make(chan struct{})
-	go func() {
-		defer close(asked)
-		if w.limits.healthy != nil {
-			m.askHealthy()
-		}
-	}()
+	var watch, ask sync.WaitGroup
+	watch.Go(func() { m.watch(ctx) })
+	if w.limits.healthy != nil {
+		ask.Go(m.askHealthy)
+	}
 	return func() {
-		<-asked
+		ask.Wait()
 		cancel()
-		<-ended
+		watch.Wait()
 		m.setOverrun(nil)
 	}
 }
@@ -189,72 +170,4 @@ func (m *minder) overrun(ctx context.Context) {
 			m.Overrun(m.job, cause)
 		}
 	}
-}
-
-// askHealthy asks the user's function at each interval until the run is over,
-// one call at a time.
-func (m *minder) askHealthy() {
-	for waitFor(m.ctx, m.ctx, m.limits.every) {
-		for late := true; late && m.ctx.Err() == nil; {
-			late = m.ask()
-		}
-	}
-}
-
-// ask makes one call. It returns true if the answer came when the next call was
-// due: that is a failure, as is each further interval without one.
-func (m *minder) ask() (late bool) {
-	ctx, cancel := context.WithTimeout(m.ctx, m.limits.every)
-	defer cancel()
-	answer := make(chan error, 1)
-	go func() {
-		answer <- call(ctx, func(ctx context.Context, _ *Run) error { return m.limits.healthy(ctx) }, m.run)
-	}()
-	for {
-		select {
-		case err := <-answer:
-			if !late && ctx.Err() == nil {
-				m.verdict(err)
-				return false
-			}
-			if !late {
-				m.verdict(errNoAnswer)
-			}
-			return true
-		case <-time.After(m.limits.every):
-			late = true
-			m.verdict(errNoAnswer)
-		case <-m.ctx.Done():
-			<-answer
-			return false
-		}
-	}
-}
-
-var errNoAnswer = errors.New("no answer before the next check was due")
-
-func (m *minder) verdict(err error) {
-	select {
-	case m.verdicts <- err:
-	case <-m.ctx.Done():
-	}
-}
-
-// judge counts failures. Others are told before the last one.
-func (m *minder) judge(err error) {
-	if m.ctx.Err() != nil {
-		return
-	}
-	if err == nil {
-		m.failures = 0
-		m.look()
-		return
-	}
-	m.failures++
-	m.run.Log.Warn("the run is not healthy", "failure", m.failures, "of", m.limits.failures, "error", err)
-	if m.failures >= m.limits.failures {
-		m.stalled(fmt.Errorf("%w: unhealthy %d times in a row: %w", ErrStalled, m.failures, err))
-		return
-	}
-	m.look()
 }

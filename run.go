@@ -109,31 +109,23 @@ var (
 type live struct {
 	ctx     context.Context // of the user's function
 	clock   *serviceClock
-	hold    *hold         // nil: Everywhere
-	start   time.Duration // elapsed
-	timeout time.Duration // zero: none
-	largest int           // checkpoint
+	hold    *hold           // nil: Everywhere
+	over    context.Context // ends when the user's function has returned
+	end     func()          // says that it has
+	start   time.Duration   // elapsed
+	timeout time.Duration   // zero: none
+	largest int             // checkpoint
 
 	mu   sync.Mutex
-	over bool
 	beat time.Duration // elapsed: the last heartbeat, at first the start
 	note string        // of it
 }
 
-// end cuts off goroutines that the user's function has left behind.
-func (l *live) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.over = true
-}
-
-// valid returns why the run has to end, or has ended.
+// valid returns why the run has to end, or has ended. It also cuts off
+// goroutines that the user's function has left behind.
 func (l *live) valid(now time.Duration) error {
-	l.mu.Lock()
-	over := l.over
-	l.mu.Unlock()
 	switch {
-	case over:
+	case l.over.Err() != nil:
 		return errOver
 	case l.ctx.Err() != nil:
 		return context.Cause(l.ctx)
@@ -196,12 +188,9 @@ func (l *live) check(ctx context.Context) error {
 }
 
 // keeper is for work on the checkpoint, which a run that is asked to stop may
-// still do. The context that it returns ends with the lease too.
+// still do. The context that it returns ends with the run and the lease too.
 func (l *live) keeper(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	l.mu.Lock()
-	over := l.over
-	l.mu.Unlock()
-	if over {
+	if l.over.Err() != nil {
 		return nil, nil, errOver
 	}
 	if _, ok := l.hold.lease.(Keeper); !ok {
@@ -211,8 +200,9 @@ func (l *live) keeper(ctx context.Context) (context.Context, context.CancelFunc,
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.hold.held, func() { cancel(context.Cause(l.hold.held)) })
-	return ctx, func() { stop(); cancel(nil) }, nil
+	stop1 := context.AfterFunc(l.hold.held, func() { cancel(context.Cause(l.hold.held)) })
+	stop2 := context.AfterFunc(l.over, func() { cancel(errOver) })
+	return ctx, func() { stop1(); stop2(); cancel(nil) }, nil
 }
 
 func (l *live) save(ctx context.Context, b []byte) error {

@@ -67,7 +67,7 @@ const headStart = 1500 * time.Millisecond
 // lease: it was not seen to run out, or the entry is not the one it leased.
 func (w *worker) unsure() time.Duration {
 	length := max(w.before, time.Duration(w.rec.Lease))
-	if w.rec.mayRun() && w.entry.State != Expired {
+	if w.rec.mayRun() && w.entry.State != Expired && w.freed.token == w.rec.Epoch {
 		return length - time.Since(w.freed.at)
 	}
 	if w.anew.IsZero() {

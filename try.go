@@ -84,8 +84,10 @@ func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause 
 var errReturned = errors.New("the run has returned")
 
 func (w *worker) begin(ctx context.Context, h *hold) *live {
+	over, end := context.WithCancel(context.Background())
 	now := w.clock.elapsed()
-	return &live{ctx: ctx, clock: w.clock, hold: h, start: now, timeout: w.timeout, largest: w.largest, beat: now}
+	return &live{ctx: ctx, over: over, end: end, clock: w.clock, hold: h,
+		start: now, timeout: w.timeout, largest: w.largest, beat: now}
 }
 
 // stopAfterGrace ends a run once it is to stop and the grace is over.

@@ -1,0 +1,92 @@
+package soloist
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// inherits reports whether the replicas with the younger definition are gone: a
+// tick of theirs is overdue by more than any of them could need. The job then
+// is this one's, and its definition counts as new.
+func (w *worker) inherits(now time.Time) bool {
+	due := w.rec.Due
+	if due.IsZero() || w.entry.State.Live() || now.Sub(due) < 2*max(w.length, time.Duration(w.rec.Lease))+lookEvery {
+		return false
+	}
+	w.log.Warn("replicas with another schedule for this job started later and are gone: this one takes it back", "due", due)
+	w.heir = now
+	w.since = later(w.since, now)
+	return true
+}
+
+// yield leaves the job to replicas that started later, with another definition.
+func (w *worker) yield() time.Duration {
+	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job, so this one leaves it alone unless that one is gone",
+		w.rec.Since.Format(time.RFC3339)))
+	return w.again(maxSleep)
+}
+
+// follow waits beside a run of another replica: for the moment when its lease
+// could lapse if somebody waits for that, else a minute.
+func (w *worker) follow(now time.Time) time.Duration {
+	w.note(nil)
+	w.losses.reset()
+	w.holder = w.rec.Holder
+	switch urgent := w.urgent(&w.rec, now); {
+	case urgent && w.rec.Stopping:
+		// After half a minute ever more rarely: some take long to stop.
+		return w.again(min(w.untilLapse(), max(nearEvery, time.Since(w.closer.at)/300)))
+	case urgent:
+		return w.again(w.untilLapse())
+	}
+	wait := lookEvery
+	if next := w.ticks.Next(later(now, w.rec.Tick)); !next.IsZero() {
+		wait = min(wait, next.Sub(now))
+	}
+	return w.again(wait)
+}
+
+// untilLapse aims just behind the next instant at which the lease of another
+// replica's run could lapse: renewals come at thirds of it after the claim, and
+// so do lapses.
+func (w *worker) untilLapse() time.Duration {
+	lo, _, ok := w.clock.now()
+	third := time.Duration(w.rec.Lease) / 3
+	if !ok || third <= 0 {
+		return w.length / 3
+	}
+	wait := third - lo.Sub(w.rec.Claimed)%third
+	return min(wait, 2*third) + 50*time.Millisecond + rand.N(200*time.Millisecond)
+}
+
+// again has the entry read anew after d.
+func (w *worker) again(d time.Duration) time.Duration {
+	w.entry, w.lookAt = nil, time.Now().Add(d)
+	return d
+}
+
+// A sighting is when something was first seen of the run with a token.
+type sighting struct {
+	token int64
+	at    time.Time // monotonic
+}
+
+func (s *sighting) of(token int64) {
+	if s.token != token {
+		*s = sighting{token, time.Now()}
+	}
+}
+
+// sight remembers since when what was read is as it is. A hold-off counts from
+// there, however often it is cut short.
+func (w *worker) sight() {
+	if w.rec.mayRun() && !w.entry.State.Live() && w.entry.State != Expired {
+		w.freed.of(w.rec.Epoch)
+	}
+	if w.rec.Stopping {
+		w.closer.of(w.rec.Epoch)
+	} else {
+		w.closer = sighting{}
+	}
+}
