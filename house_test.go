@@ -29,6 +29,9 @@ func imports(t *testing.T, withTests bool) map[string]map[string]bool {
 		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && p != ".") {
 			return filepath.SkipDir
 		}
+		if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil && d.IsDir() && p != "." {
+			return filepath.SkipDir // a module of its own, whose weight users do not get
+		}
 		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") && !withTests {
 			return nil
 		}
