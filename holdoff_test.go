@@ -57,7 +57,7 @@ func TestAYoungerDefinitionThatIsGone(t *testing.T) {
 		if len(runs) == 0 {
 			c.t.Fatalf("the job does not run any more: %v", stays.Health().Broken)
 		}
-		if took := runs[0].start.Sub(stopped); took > 2*D+time.Minute+maxLook {
+		if took := runs[0].start.Sub(stopped); took > 2*D+time.Minute+maxLook+20*time.Second {
 			t.Errorf("taken back after %s", took)
 		}
 		if len(stays.log.lines("level=WARN", "takes it back")) != 1 {

@@ -147,7 +147,7 @@ func (m *minder) stalled(cause error) {
 	m.run.Log.Error("the run has stalled", "error", cause, "goroutines", goroutines())
 	if m.hold != nil {
 		lo, _, _ := m.clock.now()
-		m.write(func(r *Record) { *r = m.planner.stall(r, cause.Error(), lo) })
+		m.write(func(r *Record) { *r = m.planner.stall(r, why(cause), lo) })
 		defer m.hold.giveUp()
 	}
 	m.fail(cause)

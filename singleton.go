@@ -22,13 +22,18 @@
 //     trusted until = last successful renewal was sent + Lease - Lease/100 - Lease/6
 //
 //     The hundredth is how much the rates of two clocks may differ, the sixth is
-//     the time to stop. The time of day on any machine takes no part in it.
+//     the time to stop. The time of day on any machine takes no part in it; the
+//     time for which a machine is suspended does.
+//
+//   - A run that makes no progress loses its lease: see [Job.Silence] and
+//     [Job.Healthy]. A run that is told to stop hands over: others are near when
+//     it returns. A checkpoint, [Run.Save], survives either.
 //
 // # What is not promised
 //
 //   - That a run which ignores the end of its context has stopped. Go cannot
-//     stop a goroutine. Give [Run.Token] to whatever the run writes to, and let
-//     it refuse a smaller one.
+//     stop a goroutine; [Scheduler.Overrun] is where to end the process. Give
+//     [Run.Token] to whatever the run writes to, and let it refuse a smaller one.
 //   - That a tick runs when no replica is up or the store is out of reach. It is
 //     then recorded as missed, later.
 //   - Exactly one effect on the world. A runner may die between its effect and

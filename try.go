@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -151,7 +152,7 @@ func outcome(err, cause error) (Status, string) {
 	skip, skipped := errors.AsType[*skipError](err)
 	switch {
 	case errors.Is(cause, ErrStalled): // others have been told so
-		return Stalled, cause.Error()
+		return Stalled, why(cause)
 	case err == nil:
 		return Succeeded, ""
 	case skipped:
@@ -166,6 +167,11 @@ func outcome(err, cause error) (Status, string) {
 		return Failed, fmt.Sprintf("%v: %v", cause, err)
 	}
 	return Failed, err.Error()
+}
+
+// why leaves out of the cause of a stall what the status says.
+func why(stalled error) string {
+	return strings.TrimPrefix(stalled.Error(), ErrStalled.Error()+": ")
 }
 
 func logOutcome(run *Run, status Status, reason string, took time.Duration) {
