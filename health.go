@@ -13,6 +13,17 @@ const stuckAfter = 3 * time.Minute
 
 // state is what others may see of a worker.
 type state struct {
+	mu sync.Mutex
+	seen
+}
+
+func (s *state) get() seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+type seen struct {
 	running bool      // the user's function, here
 	busy    bool      // in a term, which takes as long as its run
 	looping bool      // in Run
@@ -42,9 +53,7 @@ func (s *Scheduler) Health() Health {
 	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: s.service.skew()}
 	h.Storage, h.Reached = s.outage.now()
 	for _, w := range s.workers {
-		w.mu.Lock()
-		st := w.state
-		w.mu.Unlock()
+		st := w.state.get()
 		if st.running {
 			h.Running = append(h.Running, w.job)
 		}
@@ -63,27 +72,24 @@ func (s *Scheduler) Health() Health {
 	return h
 }
 
-func (w *worker) set(f func(*state)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f(&w.state)
+func (w *worker) set(f func(*seen)) {
+	w.state.mu.Lock()
+	defer w.state.mu.Unlock()
+	f(&w.state.seen)
 }
 
-func (w *worker) beat()             { w.set(func(s *state) { s.beat = time.Now() }) }
-func (w *worker) setLooping(b bool) { w.set(func(s *state) { s.looping, s.beat = b, time.Now() }) }
-func (w *worker) setRunning(b bool) { w.set(func(s *state) { s.running = b }) }
-func (w *worker) setBusy(b bool)    { w.set(func(s *state) { s.busy, s.beat = b, time.Now() }) }
+func (w *worker) beat()             { w.set(func(s *seen) { s.beat = time.Now() }) }
+func (w *worker) setLooping(b bool) { w.set(func(s *seen) { s.looping, s.beat = b, time.Now() }) }
+func (w *worker) setRunning(b bool) { w.set(func(s *seen) { s.running = b }) }
+func (w *worker) setBusy(b bool)    { w.set(func(s *seen) { s.busy, s.beat = b, time.Now() }) }
 
-func (w *worker) setOverrun(cause error) { w.set(func(s *state) { s.overrun = cause }) }
+func (w *worker) setOverrun(cause error) { w.set(func(s *seen) { s.overrun = cause }) }
 
 // unwell returns why this replica takes nothing new, nil if it does: a run that
 // cannot be ended is a reason to restart the process.
 func (s *Scheduler) unwell() error {
 	for _, w := range s.workers {
-		w.mu.Lock()
-		cause := w.state.overrun
-		w.mu.Unlock()
-		if cause != nil {
+		if cause := w.state.get().overrun; cause != nil {
 			return fmt.Errorf("%s goes on though its context has ended (%w): this replica takes nothing new until it returns or the process is restarted", w.job, cause)
 		}
 	}
@@ -92,15 +98,14 @@ func (s *Scheduler) unwell() error {
 
 // trouble is why this job could not be looked after, if so.
 func (w *worker) trouble() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return errors.Join(w.state.err, w.state.fault)
+	st := w.state.get()
+	return errors.Join(st.err, st.fault)
 }
 
 // note keeps why the job is left alone, nil for all is well, and logs a change.
 func (w *worker) note(err error) {
 	var old error
-	w.set(func(s *state) { old, s.err = s.err, err })
+	w.set(func(s *seen) { old, s.err = s.err, err })
 	switch {
 	case err == nil && old != nil:
 		w.log.Info("the job is looked after again")
@@ -111,22 +116,22 @@ func (w *worker) note(err error) {
 
 // unreachable keeps why the store did not answer.
 func (w *worker) unreachable(err error) {
-	w.set(func(s *state) { s.fault = err })
+	w.set(func(s *seen) { s.fault = err })
 	w.outage.begin(w, err)
 }
 
 // reached says that the store answered, whatever it was.
 func (w *worker) reached() {
 	w.pause.reset()
-	w.set(func(s *state) { s.fault = nil })
+	w.set(func(s *seen) { s.fault = nil })
 	w.outage.end(w)
 }
 
 // An outage speaks once when it begins and once when it is over, however many
-// workers it hits.
+// jobs it hits.
 type outage struct {
 	mu      sync.Mutex
-	hit     map[*worker]int // and how many answers there had been before
+	hit     map[string]int // by job, and how many answers there had been before
 	since   time.Time
 	answers int   // of the store, to anybody
 	err     error // why it is out of reach for all; nil: it is not, as far as known
@@ -136,14 +141,14 @@ func (o *outage) begin(w *worker, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.hit) == 0 {
-		o.hit, o.since = map[*worker]int{}, time.Now()
+		o.hit, o.since = map[string]int{}, time.Now()
 		w.Logger.Warn("the store is out of reach: trying again until it answers", "first", w.job, "error", err)
 	}
-	if _, again := o.hit[w]; !again {
-		o.hit[w] = o.answers
+	if _, again := o.hit[w.job]; !again {
+		o.hit[w.job] = o.answers
 	}
 	// Where others have had answers since its trouble began, it is its own.
-	if o.hit[w] == o.answers {
+	if o.hit[w.job] == o.answers {
 		o.err = err
 	}
 }
@@ -153,10 +158,10 @@ func (o *outage) end(w *worker) {
 	defer o.mu.Unlock()
 	o.answers++
 	o.err = nil
-	if _, hit := o.hit[w]; !hit {
+	if _, hit := o.hit[w.job]; !hit {
 		return
 	}
-	delete(o.hit, w)
+	delete(o.hit, w.job)
 	if len(o.hit) == 0 {
 		w.Logger.Info("the store answers again", "after", time.Since(o.since).Round(time.Second))
 	}

@@ -17,15 +17,13 @@ func (s *Scheduler) StepDown(ctx context.Context, job string) error {
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	stepDown, over := w.state.stepDown, w.state.over
-	w.mu.Unlock()
-	if stepDown == nil {
+	st := w.state.get()
+	if st.stepDown == nil {
 		return fmt.Errorf("%s does not run on this replica", job)
 	}
-	stepDown()
+	st.stepDown()
 	select {
-	case <-over:
+	case <-st.over:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -71,9 +69,9 @@ func (s *Scheduler) worker(job string) (*worker, error) {
 func (w *worker) stoppable(ctx context.Context) (stop context.Context, done func()) {
 	stop, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
-	w.set(func(s *state) { s.stepDown, s.over = cancel, over })
+	w.set(func(s *seen) { s.stepDown, s.over = cancel, over })
 	return stop, func() {
-		w.set(func(s *state) { s.stepDown, s.over = nil, nil })
+		w.set(func(s *seen) { s.stepDown, s.over = nil, nil })
 		cancel()
 		close(over)
 	}

@@ -32,6 +32,7 @@ type planner struct {
 	paused      bool
 	spec        string
 	since       time.Time // when this replica started, by the service's clock
+	request     string    // of a run by hand, which is all that there is to do; empty: the ticks are
 }
 
 // outdated reports whether a replica that started later has written another
@@ -49,6 +50,10 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 	}
 	next = plan{record: r.clone()}
 	defer func() { next.record.Due = p.next(&next.record) }()
+	if p.request != "" {
+		todo = p.claimByHand(&next, r, now)
+		return next, todo
+	}
 	changed := p.settleDead(&next, r)
 	if next.run {
 		return next, true
@@ -64,11 +69,11 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 
 // settleDead gives the tick of a runner that died its fate, or its next attempt.
 func (p *planner) settleDead(next *plan, r *Record) bool {
-	open := (r.Status == Abandoned || r.Status == Stalled) && r.Tick.After(r.Through)
+	open := (r.Status == Abandoned || r.Status == Stalled) && r.claimed().After(r.Through)
 	if r.Status != Running && !open {
 		return false
 	}
-	same := r.Spec == p.spec && p.ticks != nil && !p.paused
+	same := r.Spec == p.spec && p.ticks != nil && r.Request == "" && !p.paused
 	if same && p.interrupted == Rerun && r.Attempt < maxAttempts {
 		p.claim(next, r.Tick, r.Attempt+1)
 		return true
@@ -84,7 +89,7 @@ func (p *planner) settleDead(next *plan, r *Record) bool {
 
 // lastFate is the fate of the run that r tells of.
 func lastFate(r *Record, status Status, reason string) Fate {
-	return Fate{Tick: r.Tick, Status: status, Reason: reason, Attempt: r.Attempt,
+	return Fate{Tick: r.Tick, Request: r.Request, Status: status, Reason: reason, Attempt: r.Attempt,
 		Token: r.Epoch, Replica: r.Holder, Start: r.Claimed, End: r.Finished}
 }
 
@@ -97,7 +102,7 @@ func (p *planner) adopt(r *Record, now time.Time) bool {
 	}
 	r.Spec, r.Since = p.spec, p.since
 	if now.After(r.Through) {
-		r.settle(Fate{From: r.Through, Tick: now, Status: Missed, Reason: "the schedule changed"})
+		r.settle(Fate{From: r.Through, Tick: now.UTC(), Status: Missed, Reason: "the schedule changed"})
 	}
 	return true
 }
@@ -165,11 +170,24 @@ func (p *planner) pass(r *Record, last time.Time, status Status, reason string) 
 func (p *planner) claim(next *plan, tick time.Time, attempt int) {
 	r := &next.record
 	r.Epoch++
-	r.Tick, r.Attempt = tick, attempt
+	r.Tick, r.Request, r.Attempt = tick, "", attempt
 	r.Status, r.Error = Running, ""
 	r.Finished, r.Stopping, r.Progress = time.Time{}, false, Progress{}
 	r.Spec, r.Since = p.spec, later(r.Since, p.since)
 	next.run = true
+}
+
+// claimByHand claims a run beside the ticks. It returns false where a tick is to
+// be run again first.
+func (p *planner) claimByHand(next *plan, r *Record, now time.Time) bool {
+	if p.settleDead(next, r); next.run {
+		next.run = false
+		return false
+	}
+	p.adopt(&next.record, now)
+	p.claim(next, now.UTC().Truncate(time.Millisecond), 1)
+	next.record.Request = p.request
+	return true
 }
 
 // finish writes the outcome of the run that r tells of, which ended at end. lo
@@ -222,7 +240,7 @@ func (p *planner) skipUnder(r *Record, lo time.Time) {
 // its time, and another replica may have it.
 func (p *planner) offeredAgain(r *Record) bool {
 	early := r.Status == Abandoned || r.Status == Stalled
-	return early && p.interrupted == Rerun && r.Attempt < maxAttempts && p.ticks != nil
+	return early && p.interrupted == Rerun && r.Request == "" && r.Attempt < maxAttempts && p.ticks != nil
 }
 
 // next returns the next tick after what is settled or runs, zero when there is
@@ -231,7 +249,7 @@ func (p *planner) next(r *Record) time.Time {
 	if p.ticks == nil {
 		return time.Time{}
 	}
-	return p.ticks.Next(later(r.Through, r.Tick))
+	return p.ticks.Next(later(r.Through, r.claimed()))
 }
 
 // urgent reports whether somebody waits for the end of the run that r tells
@@ -240,5 +258,5 @@ func (p *planner) urgent(r *Record, now time.Time) bool {
 	if p.ticks == nil || p.interrupted == Rerun {
 		return true
 	}
-	return p.ticks.Last(now).After(later(r.Through, r.Tick))
+	return p.ticks.Last(now).After(later(r.Through, r.claimed()))
 }

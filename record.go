@@ -30,7 +30,8 @@ type Record struct {
 	Through time.Time `json:"through"`      // the watermark: each tick up to it has its fate
 	Due     time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
 
-	Tick     time.Time `json:"tick,omitzero"` // last claimed; zero for a singleton
+	Tick     time.Time `json:"tick,omitzero"`    // last claimed; zero for a singleton
+	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
 	Attempt  int       `json:"attempt,omitzero"`
 	Status   Status    `json:"status"`
 	Holder   string    `json:"holder,omitzero"`
@@ -54,6 +55,7 @@ type Fate struct {
 	Count   int       `json:"count,omitzero"` // of a range: its ticks; zero: not known
 	Status  Status    `json:"status"`
 	Reason  string    `json:"reason,omitzero"`
+	Request string    `json:"request,omitzero"` // of a run by hand: it is the fate of no tick
 	Attempt int       `json:"attempt,omitzero"`
 	Token   int64     `json:"token,omitzero"`
 	Replica string    `json:"replica,omitzero"`
@@ -242,6 +244,15 @@ func (r *Record) newer(b *Record) bool {
 		b.Created.Equal(r.Created) && (b.Epoch < r.Epoch || b.Through.Before(r.Through))
 }
 
+// claimed is the last tick that was claimed, settled or not; zero: none was
+// since.
+func (r *Record) claimed() time.Time {
+	if r.Request != "" {
+		return time.Time{}
+	}
+	return r.Tick
+}
+
 // settle writes down the fate of a tick or of a range of ticks.
 func (r *Record) settle(f Fate) {
 	if r.Counts == nil {
@@ -251,9 +262,12 @@ func (r *Record) settle(f Fate) {
 	if f.From.IsZero() {
 		n = 1
 	}
-	r.Counts[f.Status] += int64(n)
 	f.Reason = cut(f.Reason, 100)
 	r.History = append([]Fate{f}, r.History...)
+	if f.Request != "" {
+		return
+	}
+	r.Counts[f.Status] += int64(n)
 	if f.Tick.After(r.Through) {
 		r.Through = f.Tick
 	}

@@ -17,6 +17,7 @@ import (
 type Run struct {
 	Job     string       // the name of the job or singleton
 	Tick    time.Time    // the tick, UTC; zero for a singleton
+	Request string       // of a run by hand: who or what asked for it; Tick is when
 	Attempt int          // 1, and one more for each runner of this tick that died
 	Try     int          // 1, and one more for each try of this attempt that failed
 	Token   int64        // the fencing token: grows with each run of this name; zero Everywhere
@@ -27,8 +28,12 @@ type Run struct {
 
 // ID names the tick, the same on every attempt, so it serves as an idempotency
 // key: "nightly-report@2026-11-21T02:30:00Z". A singleton's has its token
-// instead of the tick. Of a job that runs Everywhere all replicas have the same.
+// instead of the tick, a run by hand its request. Of a job that runs Everywhere
+// all replicas have the same.
 func (r *Run) ID() string {
+	if r.Request != "" {
+		return r.Job + "@" + r.Request
+	}
 	if r.Tick.IsZero() {
 		return fmt.Sprintf("%s@%d", r.Job, r.Token)
 	}

@@ -83,21 +83,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunDue does, once, what is due now for each job, then says when to look
-// again. It is for platforms that wake a program up: nothing goes on in the
-// background, and singletons are left out. Another replica's run is not waited
-// for: a later call settles it if that replica dies. The error joins what kept
-// jobs from being looked after; a run that failed is in the report alone.
-func (s *Scheduler) RunDue(ctx context.Context) (Report, error) {
-	if err := s.Validate(); err != nil {
-		return Report{}, err
-	}
-	jobs := s.workers[:len(s.Jobs)]
-	reports := make([]JobReport, len(jobs))
-	each(jobs, func(w *worker) { reports[w.index] = w.runDue(ctx) })
-	return newReport(reports)
-}
-
 // each calls f for every worker, side by side, and waits for all.
 func each(workers []*worker, f func(*worker)) {
 	var all sync.WaitGroup
@@ -144,8 +129,9 @@ func (s *Scheduler) addJob(j *Job) error {
 	w.limits = newLimits(j.Silence, j.Healthy, j.HealthyEvery, j.HealthyFailures)
 	w.largest = orDefault(j.MaxCheckpoint, defaultCheckpoint)
 	w.tries, w.backoff = j.Tries, orDefault(j.Backoff, defaultBackoff)
-	w.planner = planner{ticks: ticks, window: j.Window, lease: w.length, missed: j.Missed,
+	w.policy = planner{ticks: ticks, window: j.Window, lease: w.length, missed: j.Missed,
 		interrupted: j.Interrupted, paused: j.Paused, spec: spec("job", ticks.String())}
+	w.planner = w.policy
 	return nil
 }
 
@@ -157,20 +143,22 @@ func (s *Scheduler) addSingleton(g *Singleton) error {
 	w.limits = newLimits(g.Silence, g.Healthy, g.HealthyEvery, g.HealthyFailures)
 	w.largest = orDefault(g.MaxCheckpoint, defaultCheckpoint)
 	w.rest = orDefault(g.Backoff, defaultRest)
-	w.planner = planner{spec: spec("singleton")}
+	w.policy = planner{spec: spec("singleton")}
+	w.planner = w.policy
 	return nil
 }
 
 func (s *Scheduler) addWorker(name string, length time.Duration, work func(context.Context, *Run) error) *worker {
-	w := &worker{Scheduler: s, index: len(s.workers), job: name, work: work,
-		cell:   cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service},
-		log:    s.Logger.With("job", name, "replica", s.Replica),
-		one:    make(chan struct{}, 1),
-		pause:  newBackoff(length / 30),
-		losses: newBackoff(firstLook),
-	}
+	w := s.newWorker(cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service}, &state{})
+	w.duty = duty{index: len(s.workers), job: name, work: work,
+		log: s.Logger.With("job", name, "replica", s.Replica)}
 	s.workers = append(s.workers, w)
 	return w
+}
+
+func (s *Scheduler) newWorker(c cell, st *state) *worker {
+	return &worker{Scheduler: s, cell: c, state: st, one: make(chan struct{}, 1),
+		pause: newBackoff(c.length / 30), losses: newBackoff(firstLook)}
 }
 
 func (s *Scheduler) wall() time.Time {

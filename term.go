@@ -146,6 +146,9 @@ func (w *worker) newRun(tick time.Time, attempt int, token int64) *Run {
 // another replica has settled it, or nobody knows.
 func (w *worker) runTick(ctx, stop context.Context, h *hold) bool {
 	run := w.newRun(w.rec.Tick, w.rec.Attempt, w.rec.Epoch)
+	if run.Request = w.rec.Request; run.Request != "" {
+		run.Log = run.Log.With("request", run.Request)
+	}
 	if h.held.Err() != nil || h.left() <= 0 {
 		run.Log.Warn("the lease was lost while the tick was claimed: not run")
 		return false

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"time"
 )
 
@@ -17,31 +16,38 @@ const (
 	nearEvery = 100 * time.Millisecond // at a run that is about to be handed over
 )
 
+// A duty is what there is to do, as the program says.
+type duty struct {
+	index      int
+	job        string
+	work       func(context.Context, *Run) error
+	words      func() string // the schedule, for people
+	timeout    time.Duration // of a try
+	limits     limits
+	largest    int // checkpoint, in bytes
+	tries      int
+	backoff    time.Duration // before the second try
+	rest       time.Duration // of a singleton: the shortest pause between two terms here
+	everywhere bool          // it has no entry at all
+	policy     planner       // as the program says, for a worker that begins
+	log        *slog.Logger
+}
+
 // A worker does the ticks of one job on one replica, or the terms of one
 // singleton. It lives in one goroutine.
 type worker struct {
 	*Scheduler
 	cell
 	planner
-	index   int
-	one     chan struct{} // has room for whoever drives it: Run or RunDue
-	job     string
-	work    func(context.Context, *Run) error
-	words   func() string // the schedule, for people
-	timeout time.Duration // of a try
-	limits  limits
-	largest int // checkpoint, in bytes
-	tries   int
-	backoff time.Duration // before the second try
-	rest    time.Duration // of a singleton: the shortest pause between two terms here
-	log     *slog.Logger
-	pause   *backoff // between calls to a store that does not answer
-	losses  *backoff // between acquisitions that come too late
+	duty
+	state  *state
+	one    chan struct{} // has room for whoever drives it: Run or RunDue
+	pause  *backoff      // between calls to a store that does not answer
+	losses *backoff      // between acquisitions that come too late
 
-	everywhere bool      // it has no entry at all
-	through    time.Time // then: its ticks up to here are over
+	through time.Time // Everywhere: ticks up to here are over
 
-	seen   bool          // an entry of this job, ever
+	known  bool          // an entry of this job, ever
 	entry  *Entry        // last seen, nil: has to be read
 	rec    Record        // of entry
 	etag   string        // of rec, if it was read
@@ -52,12 +58,11 @@ type worker struct {
 	closer sighting      // a run that is about to be handed over
 	heir   time.Time     // when this replica took over from younger ones that are gone, by the service's clock
 
+	wake   Wake    // what RunDue was called for
+	unfit  error   // why the tick that is due was not started
 	soon   bool    // the next step is not for a tick, but to end this one's business
 	ran    *[]Fate // since RunDue began; nil: nobody asks
 	holder string  // the other replica that runs now, as far as known
-
-	mu    sync.Mutex
-	state state
 }
 
 // step does what there is to do now and returns how long there is nothing.
@@ -95,6 +100,9 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		return w.again(jitter(w.length / 6))
 	}
 	w.holder = ""
+	if w.unfit = w.fits(ctx); w.unfit != nil {
+		return maxSleep
+	}
 	return w.attempt(ctx)
 }
 
@@ -117,48 +125,6 @@ func (w *worker) loop(ctx context.Context) {
 	}
 }
 
-// runDue steps until nothing is left to do now.
-func (w *worker) runDue(ctx context.Context) JobReport {
-	select {
-	case w.one <- struct{}{}:
-		defer func() { <-w.one }()
-	default: // this process is at it already
-		return JobReport{Job: w.job, Holder: w.Replica, Next: w.ticks.Next(w.dueTime())}
-	}
-	begin, more := time.Now(), true
-	w.ran, w.holder, w.lookAt = &[]Fate{}, "", time.Time{}
-	for more && ctx.Err() == nil {
-		w.soon = false
-		wait := w.step(ctx)
-		if more = w.soon || wait == 0 && w.dueBefore(begin); more {
-			sleep(ctx, wait)
-		}
-	}
-	report := JobReport{Job: w.job, Ran: *w.ran, Holder: w.holder, Err: w.trouble()}
-	w.ran = nil
-	if more {
-		report.Err = errors.Join(report.Err, context.Cause(ctx))
-	}
-	switch {
-	case w.everywhere:
-		report.Next = w.ticks.Next(w.through)
-	case w.seen:
-		report.Next = w.next(&w.rec)
-	}
-	return report
-}
-
-// dueBefore reports whether there may be ticks left that were due at begin. One
-// that came due since then waits for the next call: where each run makes the
-// next tick due, the call would never end.
-func (w *worker) dueBefore(begin time.Time) bool {
-	if w.everywhere {
-		return false
-	}
-	next := w.next(&w.rec)
-	return !next.IsZero() && !next.After(w.dueTime().Add(-time.Since(begin)))
-}
-
 // look reads the entry, and makes it if there is none.
 func (w *worker) look(ctx context.Context) error {
 	entry, err := w.read(ctx)
@@ -169,7 +135,7 @@ func (w *worker) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.seen && entry.ETag == w.etag {
+	if w.known && entry.ETag == w.etag {
 		w.entry = &entry
 		w.sight()
 		return nil
@@ -178,17 +144,17 @@ func (w *worker) look(ctx context.Context) error {
 	if err != nil {
 		return &recordError{err}
 	}
-	if w.seen && w.rec.newer(&rec) {
+	if w.known && w.rec.newer(&rec) {
 		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", w.rec.Through.Format(time.RFC3339))}
 	}
 	if err := w.ahead(&rec); err != nil {
 		return &recordError{err}
 	}
-	if w.seen && !rec.Created.Equal(w.rec.Created) {
+	if w.known && !rec.Created.Equal(w.rec.Created) {
 		w.anew = time.Now()
 	}
 	w.before = max(w.before, time.Duration(rec.Lease))
-	w.seen, w.entry, w.rec, w.etag = true, &entry, rec, entry.ETag
+	w.known, w.entry, w.rec, w.etag = true, &entry, rec, entry.ETag
 	w.sight()
 	return nil
 }
@@ -209,7 +175,7 @@ func (w *worker) make(ctx context.Context, date time.Time) (Entry, error) {
 	if date.IsZero() {
 		date = w.wall()
 	}
-	rec := Record{App: w.App, Job: w.job, Created: date, Through: date, Epoch: date.UnixMicro(),
+	rec := Record{App: w.App, Job: w.job, Created: date, Through: w.firstThrough(date), Epoch: date.UnixMicro(),
 		Spec: w.spec, Since: w.since, Status: Idle, Lease: Seconds(w.length)}
 	b, err := rec.encode()
 	if err != nil {

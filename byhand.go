@@ -1,0 +1,104 @@
+package soloist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// requestRule keeps requests short and plain: they are in the record, in logs,
+// and in [Run.ID].
+var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
+
+// RunNow runs a job once by hand, beside its ticks, on this replica, and returns
+// when that is over or ctx, after Grace, has ended it. It is claimed as a tick is,
+// so only one replica runs the job at a time; it settles no tick but those that
+// come due under it, which are skipped.
+//
+// The request names the wish: up to 64 letters, digits, dots, colons, hyphens
+// and underscores. One that the record still knows is not run again, and its
+// fate returned. [ErrHeld]: another replica runs the job, or its tick has to be
+// run again first.
+func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, error) {
+	w, err := s.worker(job)
+	switch {
+	case err != nil:
+		return Fate{}, err
+	case w.ticks == nil:
+		return Fate{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
+	case !requestRule.MatchString(request):
+		return Fate{}, wrong("request", quote(request), "a letter or digit, then up to 63 of them or . : - _")
+	}
+	m := s.newWorker(w.cell, w.state)
+	m.duty, m.planner, m.ran = w.duty, w.policy, &[]Fate{}
+	m.request, m.rest = request, 0
+	if m.everywhere {
+		m.runHere(ctx, m.wall().UTC())
+		return (*m.ran)[0], nil
+	}
+	return m.byHand(ctx)
+}
+
+// byHand steps until the request has its fate, or cannot have one now.
+func (w *worker) byHand(ctx context.Context) (Fate, error) {
+	var err error
+	for ctx.Err() == nil {
+		var wait time.Duration
+		if err = w.look(ctx); err != nil {
+			if _, bad := errors.AsType[*recordError](err); bad {
+				return Fate{}, err
+			}
+			wait = w.fault(ctx, err)
+		} else {
+			w.reached()
+			if fate, known := w.rec.request(w.request); known {
+				return fate, nil
+			}
+			if err = w.hinderedByHand(); err != nil {
+				return Fate{}, err
+			}
+			if w.entry.State.Live() { // somebody is about to claim, or died before it could
+				wait = jitter(w.length / 6)
+			} else {
+				wait = w.attempt(ctx)
+			}
+		}
+		if len(*w.ran) > 0 {
+			return (*w.ran)[0], nil
+		}
+		sleep(ctx, wait)
+	}
+	return Fate{}, errors.Join(err, context.Cause(ctx))
+}
+
+// hinderedByHand is why the job cannot be run now.
+func (w *worker) hinderedByHand() error {
+	if err := w.unwell(); err != nil {
+		return err
+	}
+	if w.outdated(&w.rec) {
+		return errors.New("a replica that started later has another schedule for this job: ask that one")
+	}
+	if w.rec.mayRun() && w.entry.State.Live() {
+		return fmt.Errorf("%w: %s runs it", ErrHeld, w.rec.Holder)
+	}
+	if _, todo := w.plan(&w.rec, w.dueTime()); !todo {
+		return fmt.Errorf("%w: its tick %s has to be run again first", ErrHeld, w.rec.Tick.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// request returns the fate of a run by hand, as far as the record knows it.
+func (r *Record) request(name string) (Fate, bool) {
+	if r.Request == name {
+		return lastFate(r, r.Status, r.Error), true
+	}
+	i := slices.IndexFunc(r.History, func(f Fate) bool { return f.Request == name })
+	if i < 0 {
+		return Fate{}, false
+	}
+	return r.History[i], true
+}

@@ -1,0 +1,139 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+func TestRunNow(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 10*time.Second)
+		a, b := c.start("a", job), c.start("b", job)
+		time.Sleep(time.Hour + time.Minute)
+		before := c.record("work")
+		fate, err := a.RunNow(c.t.Context(), "work", "request-1")
+		if err != nil || fate.Status != soloist.Succeeded || fate.Request != "request-1" || fate.Replica != "a" {
+			t.Errorf("got %+v, %v", fate, err)
+		}
+		run := c.all()[len(c.all())-1]
+		if run.ID() != "work@request-1" || run.Request != "request-1" || run.Token <= before.Epoch {
+			t.Errorf("got %+v", run.Run)
+		}
+		after := c.record("work")
+		if !after.Through.Equal(before.Through) || after.Counts[soloist.Succeeded] != before.Counts[soloist.Succeeded] {
+			t.Errorf("a run by hand counts as a tick: %+v", after)
+		}
+		// Once more, here and elsewhere: it is known.
+		for _, r := range []*replica{a, b} {
+			if again, err := r.RunNow(c.t.Context(), "work", "request-1"); err != nil || again.Status != soloist.Succeeded || again.Token != fate.Token {
+				t.Errorf("%s: got %+v, %v", r.Replica, again, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		want := []string{"succeeded 01:00:00", "succeeded 01:01:00", "succeeded 02:00:00"}
+		if got := c.fates("work"); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if n := len(c.all()); n != 3 {
+			t.Errorf("%d runs", n)
+		}
+	})
+}
+
+// While the job runs, nobody runs it by hand, and a tick that comes due under a
+// run by hand is skipped.
+func TestRunNowBesideATick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 10*time.Minute)
+		a, b := c.start("a", job), c.start("b", job)
+		time.Sleep(time.Hour + time.Minute)
+		for _, r := range []*replica{a, b} {
+			if _, err := r.RunNow(c.t.Context(), "work", "now"); !errors.Is(err, soloist.ErrHeld) {
+				t.Errorf("%s: got %v", r.Replica, err)
+			}
+		}
+		time.Sleep(55 * time.Minute) // 01:56
+		if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != soloist.Succeeded {
+			t.Errorf("got %+v, %v", fate, err)
+		}
+		time.Sleep(time.Minute)
+		want := []string{"succeeded 01:00:00", "succeeded 01:56:00", "skipped 02:00:00 overlap"}
+		if got := c.fates("work"); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		disjoint(t, c.all())
+	})
+}
+
+// One whose runner dies is abandoned, under either policy, and no tick of the
+// job is touched by that.
+func TestRunNowAndItsRunnerDies(t *testing.T) {
+	for _, policy := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
+		inCluster(t, func(c *cluster) {
+			job := work("0 * * * *", 5*time.Minute)
+			job.Interrupted = policy
+			a, b := c.start("a", job), c.start("b", job)
+			time.Sleep(90 * time.Minute)
+			ctx, cancel := context.WithCancel(c.t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); a.RunNow(ctx, "work", "now") }()
+			defer func() { cancel(); <-done }()
+			time.Sleep(time.Minute)
+			a.kill()
+			time.Sleep(29*time.Minute + 10*time.Minute)
+			want := []string{"succeeded 01:00:00", "abandoned 01:30:00 its runner died", "succeeded 02:00:00"}
+			if got := c.fates("work"); !slices.Equal(got, want) {
+				t.Errorf("%q: got %q, want %q", policy, got, want)
+			}
+			if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != soloist.Abandoned {
+				t.Errorf("got %+v, %v", fate, err)
+			}
+		})
+	}
+}
+
+func TestRunNowRefuses(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", 0), leader())
+		for _, try := range [][2]string{{"nobody", "x"}, {"lead", "x"}, {"work", ""}, {"work", "a b"}, {"work", "\x00"}} {
+			if _, err := a.RunNow(c.t.Context(), try[0], try[1]); err == nil {
+				t.Errorf("%q is taken", try)
+			}
+		}
+		a.kill()
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		if _, err := a.RunNow(ctx, "work", "x"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with the store out of reach: %v", err)
+		}
+	})
+}
+
+// A job that is paused, one of which a tick is open, and one that is everywhere.
+func TestRunNowInSpecialCases(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		paused, here := work("0 * * * *", 0), work("0 * * * *", 0)
+		paused.Name, paused.Paused = "paused", true
+		here.Name, here.Everywhere, here.Lease = "here", true, 0
+		a := c.start("a", paused, here)
+		for _, name := range []string{"paused", "here"} {
+			if fate, err := a.RunNow(c.t.Context(), name, "x"); err != nil || fate.Status != soloist.Succeeded {
+				t.Errorf("%s: got %+v, %v", name, fate, err)
+			}
+		}
+		rerun := work("0 * * * *", time.Minute)
+		rerun.Interrupted = soloist.Rerun
+		b := c.start("b", rerun)
+		time.Sleep(time.Hour + time.Second)
+		b.stop() // the tick is open
+		r := c.replica("r", rerun)
+		if _, err := r.RunNow(c.t.Context(), "work", "x"); !errors.Is(err, soloist.ErrHeld) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package soloist_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// The first wake-up ever is for a tick, which is then run.
+func TestAWakeUpOfANewJob(t *testing.T) {
+	for name, test := range map[string]struct {
+		at, tick time.Duration
+		want     []string
+	}{
+		"on time":          {time.Hour + 300*time.Millisecond, time.Hour, []string{"succeeded 01:00:00"}},
+		"late":             {time.Hour + 20*time.Second, time.Hour, []string{"succeeded 01:00:00"}},
+		"a moment early":   {time.Hour - 30*time.Millisecond, time.Hour, []string{"succeeded 01:00:00"}},
+		"not told":         {time.Hour + 300*time.Millisecond, -1, nil},
+		"far too late":     {time.Hour + 10*time.Minute, time.Hour, nil},
+		"no tick of its":   {time.Hour + time.Second, time.Hour + time.Second/2, nil},
+		"in a year's time": {time.Hour, 365 * 24 * time.Hour, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				begin := time.Now()
+				time.Sleep(test.at)
+				a := c.replica("a", work("0 * * * *", time.Second))
+				var wake soloist.Wake
+				if test.tick >= 0 {
+					wake.Tick = begin.Add(test.tick)
+				}
+				called := time.Now()
+				if _, err := a.RunWake(c.t.Context(), wake); err != nil {
+					t.Errorf("RunWake: %v", err)
+				}
+				if took := time.Since(called); took > 3*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				if got := c.fates("work"); !slices.Equal(got, test.want) {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A timer that fires a moment before the tick gets it run all the same.
+func TestAWakeUpThatIsEarly(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		begin := time.Now()
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Hour - 1500*time.Millisecond)
+		report, err := a.RunWake(c.t.Context(), soloist.Wake{Tick: begin.Add(time.Hour)})
+		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 1 {
+			t.Errorf("got %+v, %v", report, err)
+		}
+		if early := begin.Add(time.Hour).Sub(c.all()[0].start); early > time.Second {
+			t.Errorf("started %s early", early)
+		}
+	})
+}
+
+func TestAWakeUpOfSomeJobs(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		one, two := work("@every 1m", 0), work("@every 1m", 0)
+		two.Name = "other"
+		a := c.replica("a", one, two, leader())
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Minute)
+		report, err := a.RunWake(c.t.Context(), soloist.Wake{Jobs: []string{"other"}})
+		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "other" || len(report.Jobs[0].Ran) != 1 {
+			t.Errorf("got %+v, %v", report, err)
+		}
+		if n := len(c.all()); n != 1 {
+			t.Errorf("%d runs", n)
+		}
+		for _, name := range []string{"nobody", "lead"} {
+			if _, err := a.RunWake(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
+				t.Errorf("%s is taken", name)
+			}
+		}
+	})
+}
+
+// A job that cannot end in time is not started; one that can is.
+func TestAJobThatDoesNotFit(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		long, short := work("@every 1h", time.Second), work("@every 1h", time.Second)
+		long.Timeout, short.Timeout, short.Name = 20*time.Minute, time.Minute, "short"
+		a := c.replica("a", long, short)
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Hour)
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+		defer cancel()
+		report, err := a.RunDue(ctx)
+		if err == nil || !strings.Contains(err.Error(), "job work: not started: it may take 20m0s, and this call ends in 10m0s") {
+			t.Errorf("got %v", err)
+		}
+		if len(report.Jobs[0].Ran) != 0 || len(report.Jobs[1].Ran) != 1 {
+			t.Errorf("got %+v", report)
+		}
+		if report, err := a.RunDue(c.t.Context()); err != nil || len(report.Jobs[0].Ran) != 1 {
+			t.Errorf("without a deadline: got %+v, %v", report, err)
+		}
+	})
+}
