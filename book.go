@@ -101,7 +101,7 @@ func (h *hold) twice(ctx context.Context, p *page) error {
 // outcome is known. A lease that ran out while nobody took it is renewed first.
 // ErrLost or ErrChanged: another replica has the entry.
 func (h *hold) lasting(ctx context.Context, p *page) error {
-	pause := newBackoff(h.length / 30)
+	pause := h.backoff(h.length / 30)
 	for {
 		etag := h.etag
 		err := h.once(ctx, p)
@@ -156,7 +156,7 @@ func (h *hold) load(ctx context.Context) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	pause := newBackoff(h.length / 30)
+	pause := h.backoff(h.length / 30)
 	for {
 		b, err := h.loadOnce(ctx)
 		if err == nil || definite(err) {

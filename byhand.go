@@ -61,7 +61,7 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 				return Fate{}, err
 			}
 			if w.entry.State.Live() { // somebody is about to claim, or died before it could
-				wait = jitter(w.length / 6)
+				wait = w.dice.jitter(w.length / 6)
 			} else {
 				wait = w.attempt(ctx)
 			}

@@ -2,7 +2,6 @@ package soloist
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -57,7 +56,7 @@ func (w *worker) untilLapse() time.Duration {
 		return w.length / 3
 	}
 	wait := third - lo.Sub(w.rec.Claimed)%third
-	return min(wait, 2*third) + 50*time.Millisecond + rand.N(200*time.Millisecond)
+	return min(wait, 2*third) + 50*time.Millisecond + w.dice.upTo(200*time.Millisecond)
 }
 
 // again has the entry read anew after d.

@@ -17,6 +17,7 @@ type cell struct {
 	name   string // app/job
 	length time.Duration
 	clock  *serviceClock
+	dice   *dice
 }
 
 // try is how long one call to the store may take: a lease's renewals come at

@@ -128,7 +128,7 @@ func (s *Scheduler) addJob(j *Job) error {
 	w.everywhere = j.Everywhere
 	w.limits = newLimits(j.Silence, j.Healthy, j.HealthyEvery, j.HealthyFailures)
 	w.largest = orDefault(j.MaxCheckpoint, defaultCheckpoint)
-	w.tries, w.backoff = j.Tries, orDefault(j.Backoff, defaultBackoff)
+	w.tries, w.tryAfter = j.Tries, orDefault(j.Backoff, defaultBackoff)
 	w.policy = planner{ticks: ticks, window: j.Window, lease: w.length, missed: j.Missed,
 		interrupted: j.Interrupted, paused: j.Paused, spec: spec("job", ticks.String())}
 	w.planner = w.policy
@@ -149,7 +149,8 @@ func (s *Scheduler) addSingleton(g *Singleton) error {
 }
 
 func (s *Scheduler) addWorker(name string, length time.Duration, work func(context.Context, *Run) error) *worker {
-	w := s.newWorker(cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service}, &state{})
+	w := s.newWorker(cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service,
+		dice: newDice(fmt.Sprint(s.Replica, name, s.created))}, &state{})
 	w.duty = duty{index: len(s.workers), job: name, work: work,
 		log: s.Logger.With("job", name, "replica", s.Replica)}
 	s.workers = append(s.workers, w)
@@ -158,7 +159,7 @@ func (s *Scheduler) addWorker(name string, length time.Duration, work func(conte
 
 func (s *Scheduler) newWorker(c cell, st *state) *worker {
 	return &worker{Scheduler: s, cell: c, state: st, one: make(chan struct{}, 1),
-		pause: newBackoff(c.length / 30), losses: newBackoff(firstLook)}
+		pause: c.backoff(c.length / 30), losses: c.backoff(firstLook)}
 }
 
 func (s *Scheduler) wall() time.Time {

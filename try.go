@@ -17,7 +17,7 @@ const (
 // do runs the tick, again after a failure while tries last, and returns its
 // fate. It holds the lease all the while.
 func (w *worker) do(stop, held context.Context, h *hold, run *Run) (Status, string) {
-	pause := &backoff{first: w.backoff, pause: w.backoff, longest: longestBackoff}
+	pause := &backoff{w.tryAfter, w.tryAfter, longestBackoff, w.dice}
 	for try := 1; ; try++ {
 		this := *run
 		this.Try = try

@@ -26,7 +26,7 @@ type duty struct {
 	limits     limits
 	largest    int // checkpoint, in bytes
 	tries      int
-	backoff    time.Duration // before the second try
+	tryAfter   time.Duration // before the second try
 	rest       time.Duration // of a singleton: the shortest pause between two terms here
 	everywhere bool          // it has no entry at all
 	policy     planner       // as the program says, for a worker that begins
@@ -97,7 +97,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	case fresh && w.entry.State.Live():
 		// Somebody is about to claim, or died before it could.
 		w.soon = true
-		return w.again(jitter(w.length / 6))
+		return w.again(w.dice.jitter(w.length / 6))
 	}
 	w.holder = ""
 	if w.unfit = w.fits(ctx); w.unfit != nil {
