@@ -1,0 +1,77 @@
+package soloist_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// pricePerOperation is that of the class "Other" in the page that
+// docs/costs.md names.
+const pricePerOperation = 0.0044 / 10_000
+
+// The page on costs tells what is counted here.
+func TestThePageOnCosts(t *testing.T) {
+	page, err := os.ReadFile("docs/costs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (always on|woken up) \| (\d+) \| ([\d.]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 5 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, row := range rows {
+		n, _ := strconv.Atoi(row[2])
+		told, _ := strconv.ParseFloat(row[3], 64)
+		dollars, _ := strconv.ParseFloat(row[4], 64)
+		got := operationsPerTick(t, n, row[1] == "woken up")
+		if math.Abs(got-told) > 0.05*told {
+			t.Errorf("%s, %d replicas: %.2f operations a tick, the page says %s", row[1], n, got, row[3])
+		}
+		if month := told * 60 * 24 * 30 * pricePerOperation; fmt.Sprintf("%.2f", month) != fmt.Sprintf("%.2f", dollars) {
+			t.Errorf("%s, %d replicas: $%.3f a month, the page says $%s", row[1], n, month, row[4])
+		}
+	}
+}
+
+// operationsPerTick counts what n replicas ask of the store for one job that is
+// due each minute and takes a second.
+func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
+	inCluster(t, func(c *cluster) {
+		const ticks = 120
+		var all []*replica
+		for i := range n {
+			r := c.replica(fmt.Sprint("replica-", i), work("* * * * *", time.Second))
+			all = append(all, r)
+			if !woken {
+				c.launch(r)
+			} else if _, err := r.RunDue(c.t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		for _, r := range all {
+			r.tap.counts()
+		}
+		for i := range ticks {
+			time.Sleep(time.Minute)
+			if woken { // the platform's timer wakes up one of them
+				if _, err := all[i%n].RunDue(c.t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		sum := 0
+		for _, r := range all {
+			for _, calls := range r.tap.counts() {
+				sum += calls
+			}
+		}
+		mean = float64(sum) / ticks
+	})
+	return mean
+}
