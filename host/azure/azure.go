@@ -1,10 +1,11 @@
 // Package azure keeps entries as blobs of one container of Azure Blob Storage.
 //
 // The entry "app/job" is the block blob of that name. Its lease is the lock;
-// its metadata, under the key "record", is the record. Metadata rather than
-// content, because one HEAD request then returns record, ETag, state of the
-// lease and the service's time as one view, and because it is billed like a
-// lease operation, about a twelfth of a write
+// its metadata, under the key "record", is the record; its content is the
+// checkpoint. The record is metadata, because one HEAD request then returns
+// record, ETag, state of the lease and the service's time as one view, and
+// because it is billed like a lease operation, about a twelfth of a write, as
+// which a checkpoint is billed
 // (https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories).
 //
 // Each method sends one request and repeats nothing. Only Create may send
@@ -42,7 +43,10 @@ type Store struct {
 	url       string // without the query, which may be a signature
 }
 
-var _ soloist.Store = (*Store)(nil)
+var (
+	_ soloist.Store   = (*Store)(nil)
+	_ soloist.Breaker = (*Store)(nil)
+)
 
 // key names the record in the metadata. The client library returns it with a
 // capital, as HTTP headers are.
@@ -124,17 +128,13 @@ func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
 
 // Lease implements [soloist.Store].
 func (s *Store) Lease(name, id string) soloist.Lease {
-	b := s.container.NewBlobClient(name)
+	b := s.container.NewBlockBlobClient(name)
 	// It fails only where it has to invent an id.
 	l, _ := lease.NewBlobClient(b, &lease.BlobClientOptions{LeaseID: &id})
 	return &hold{name: name, id: id, blob: b, lease: l}
 }
 
-// Break ends the lease of an entry for an operator, whoever has it: after
-// period, at most 60 s, in whole seconds, or when the lease would have ended
-// if that is sooner or period is negative. At zero it ends at once, while its
-// holder may still work; it notices with its next call. ErrLost: there is no
-// lease. fs.ErrNotExist.
+// Break implements [soloist.Breaker]. The holder notices with its next call.
 func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
 	seconds := int32(lease.BreakNaturally)
 	if period >= 0 {

@@ -72,6 +72,14 @@ var calls = map[string]func(ctx context.Context, s *azure.Store) error{
 		_, err := s.Lease(name, idA).Write(ctx, `"0x1"`, []byte("two"))
 		return err
 	},
+	"save": func(ctx context.Context, s *azure.Store) error {
+		_, err := s.Lease(name, idA).(soloist.Keeper).Save(ctx, `"0x1"`, []byte("two"), []byte("{}"))
+		return err
+	},
+	"load": func(ctx context.Context, s *azure.Store) error {
+		_, err := s.Lease(name, idA).(soloist.Keeper).Load(ctx, `"0x1"`)
+		return err
+	},
 	"release": func(ctx context.Context, s *azure.Store) error {
 		return s.Lease(name, idA).Release(ctx)
 	},
@@ -101,6 +109,8 @@ func TestRequestsCarryTheirGuards(t *testing.T) {
 		"acquire": {"PUT", "lease", map[string]string{"x-ms-lease-action": "acquire", "x-ms-proposed-lease-id": idA, "x-ms-lease-duration": "15", "If-Match": `"0x1"`}},
 		"renew":   {"PUT", "lease", map[string]string{"x-ms-lease-action": "renew", "x-ms-lease-id": idA, "If-Match": ""}},
 		"write":   {"PUT", "metadata", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two"}},
+		"save":    {"PUT", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json", "Content-Length": "2"}},
+		"load":    {"GET", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "Range": "", "x-ms-range": ""}},
 		"release": {"PUT", "lease", map[string]string{"x-ms-lease-action": "release", "x-ms-lease-id": idA}},
 		"break":   {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0"}},
 	}
@@ -288,13 +298,19 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 		t.Errorf("sent %s %s", r.Method, r.URL)
 		return nil, errors.New("sent")
 	}))
-	l := s.Lease(name, idA)
+	l := s.Lease(name, idA).(interface {
+		soloist.Lease
+		soloist.Keeper
+	})
 	for _, record := range []string{"", " x", "x ", "a\nb", "caf\u00e9", "\x7f", strings.Repeat("x", soloist.MaxRecord+1)} {
 		if _, err := s.Create(t.Context(), name, []byte(record)); err == nil {
 			t.Errorf("created with %.20q", record)
 		}
 		if _, err := l.Write(t.Context(), `"0x1"`, []byte(record)); err == nil {
 			t.Errorf("wrote %.20q", record)
+		}
+		if _, err := l.Save(t.Context(), `"0x1"`, []byte(record), nil); err == nil {
+			t.Errorf("saved %.20q", record)
 		}
 	}
 	for _, d := range []time.Duration{-time.Second, 0, 14 * time.Second, 61 * time.Second, 20*time.Second + 1} {
@@ -307,6 +323,15 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 	}
 	if _, err := l.Write(t.Context(), "", []byte("x")); err == nil {
 		t.Error("wrote without an ETag")
+	}
+	if _, err := l.Save(t.Context(), "", []byte("x"), nil); err == nil {
+		t.Error("saved without an ETag")
+	}
+	if _, err := l.Load(t.Context(), ""); err == nil {
+		t.Error("loaded without an ETag")
+	}
+	if _, err := l.Save(t.Context(), `"0x1"`, []byte("x"), make([]byte, soloist.MaxCheckpoint+1)); err == nil || !strings.Contains(err.Error(), "the checkpoint has") {
+		t.Errorf("saved too much: %v", err)
 	}
 	for _, d := range []time.Duration{61 * time.Second, time.Second / 2} {
 		if err := s.Break(t.Context(), name, d); err == nil {

@@ -27,6 +27,8 @@ const (
 	acquire         op = "acquire"
 	renew           op = "renew"
 	write           op = "write"
+	save            op = "save"
+	load            op = "load"
 	release         op = "release"
 	breaking        op = "break"
 )
@@ -105,7 +107,7 @@ func precondition(o op, code bloberror.Code) error {
 		return fs.ErrExist
 	case code == bloberror.ConditionNotMet:
 		return soloist.ErrChanged
-	case o == renew || o == release || o == write:
+	case o == renew || o == release || o == write || o == save || o == load:
 		return soloist.ErrLost
 	}
 	return nil

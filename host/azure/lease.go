@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/soloist-go/soloist"
@@ -17,9 +18,14 @@ import (
 // those that depend on what the caller has seen name the ETag as well.
 type hold struct {
 	name, id string
-	blob     *blob.Client
+	blob     *blockblob.Client
 	lease    *lease.BlobClient
 }
+
+var (
+	_ soloist.Lease  = (*hold)(nil)
+	_ soloist.Keeper = (*hold)(nil)
+)
 
 // errNoETag stops a request whose If-Match would be empty, and so mean nothing.
 var errNoETag = errors.New("no ETag given")
@@ -51,20 +57,27 @@ func (h *hold) Write(ctx context.Context, etag string, record []byte) (soloist.S
 	if err := checkRecord(record); err != nil {
 		return soloist.Stamp{}, err
 	}
-	match, err := ifMatch(etag)
+	guards, err := h.guards(etag)
 	if err != nil {
 		return soloist.Stamp{}, fmt.Errorf("azure: write %s: %w", h.name, err)
 	}
-	resp, err := h.blob.SetMetadata(ctx, metadata(record), &blob.SetMetadataOptions{
-		AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &h.id},
-			ModifiedAccessConditions: match,
-		},
-	})
+	resp, err := h.blob.SetMetadata(ctx, metadata(record), &blob.SetMetadataOptions{AccessConditions: guards})
 	if err != nil {
 		return soloist.Stamp{}, translate(write, h.name, err)
 	}
 	return stamp(resp.ETag, resp.Date), nil
+}
+
+// guards let a request through while the lease is ours and the ETag the same.
+func (h *hold) guards(etag string) (*blob.AccessConditions, error) {
+	match, err := ifMatch(etag)
+	if err != nil {
+		return nil, err
+	}
+	return &blob.AccessConditions{
+		LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &h.id},
+		ModifiedAccessConditions: match,
+	}, nil
 }
 
 func (h *hold) Release(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
 )
@@ -55,14 +56,62 @@ func TestOverRealConnections(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.Write(t.Context(), e.ETag, []byte("two")); err != nil {
+	if _, err := l.Write(t.Context(), e.ETag, []byte("one")); err != nil {
 		t.Error(err)
+	}
+	checkpoint := strings.Repeat("\xff", soloist.MaxCheckpoint)
+	stamp, err := l.(soloist.Keeper).Save(t.Context(), latest(t, s), []byte("two"), []byte(checkpoint))
+	if err != nil {
+		t.Error(err)
+	}
+	if got, err := l.(soloist.Keeper).Load(t.Context(), stamp.ETag); err != nil || string(got) != checkpoint {
+		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "two" {
 		t.Errorf("got %s, %v", e.Record, err)
 	}
 	if n := connections.Load(); n != 1 {
 		t.Errorf("%d connections, want one that is used again", n)
+	}
+}
+
+func latest(t *testing.T, s *azure.Store) string {
+	t.Helper()
+	e, err := s.Read(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.ETag
+}
+
+// A connection that breaks, or falls silent, amid a checkpoint.
+func TestABodyThatEndsEarly(t *testing.T) {
+	tests := map[string]struct {
+		then func(*http.Request)
+		want error
+	}{
+		"broken": {func(*http.Request) { panic(http.ErrAbortHandler) }, io.ErrUnexpectedEOF},
+		"silent": {func(r *http.Request) { <-r.Context().Done() }, context.DeadlineExceeded},
+	}
+	for how, tt := range tests {
+		t.Run(how, func(t *testing.T) {
+			var requests atomic.Int32
+			s, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				w.Header().Set("ETag", `"0x1"`)
+				w.Header().Set("x-ms-lease-state", "leased")
+				w.Header().Set("Content-Length", "100")
+				io.WriteString(w, "half")
+				w.(http.Flusher).Flush()
+				tt.then(r)
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := s.Lease(name, idA).(soloist.Keeper).Load(ctx, `"0x1"`)
+			if !errors.Is(err, tt.want) || strings.Contains(err.Error(), secret) || requests.Load() != 1 {
+				t.Errorf("got %v after %d requests, want %v after one", err, requests.Load(), tt.want)
+			}
+		})
 	}
 }
 

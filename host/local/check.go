@@ -55,3 +55,10 @@ func checkRecord(record []byte) error {
 	}
 	return nil
 }
+
+func checkCheckpoint(n int) error {
+	if n > soloist.MaxCheckpoint {
+		return fmt.Errorf("a checkpoint of %d bytes: want at most %d", n, soloist.MaxCheckpoint)
+	}
+	return nil
+}

@@ -29,12 +29,20 @@ type Dir struct {
 	// Empty: every call fails.
 	Path string
 
-	// Now is the clock of the store: it judges when a lease ends, and tells
-	// the Date. All processes must have the same. Nil: time.Now.
+	// Now, when set, is the only clock of the store: it judges when a lease
+	// ends, and tells the Date; all processes must have the same. Nil: time.Now
+	// tells the Date, and the time since the machine started ends leases, where
+	// the system tells that. That one is real in a bubble of testing/synctest
+	// too: there, set Now to time.Now.
 	Now func() time.Time
+
+	clock func() instant // nil: the machine's; for tests
 }
 
-var _ soloist.Store = Dir{}
+var (
+	_ soloist.Store   = Dir{}
+	_ soloist.Breaker = Dir{}
+)
 
 // Create implements [soloist.Store].
 func (d Dir) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
@@ -54,7 +62,7 @@ func (d Dir) Lease(name, id string) soloist.Lease {
 // Limits returns [Shortest] and [Longest].
 func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
 
-// Break ends the lease of an entry for whoever holds it; see [Memory.Break].
+// Break implements [soloist.Breaker]; see [Memory.Break].
 func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
 	return update(d.update).end(ctx, name, period)
 }
@@ -78,7 +86,7 @@ func (d Dir) update(ctx context.Context, name string, f change) (entry, time.Tim
 		_, err = os.Lstat(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return entry{}, clock(d.Now).Round(0), fs.ErrNotExist
+		return entry{}, d.instant().wall, fs.ErrNotExist
 	}
 	if err != nil {
 		return entry{}, time.Time{}, explain(err)
@@ -99,13 +107,15 @@ func (d Dir) locked(ctx context.Context, name, path string, f change) (_ entry, 
 	if err != nil {
 		return entry{}, time.Time{}, explain(err)
 	}
+	now := d.instant()
+	e.Lease.tell(now)
 	before := e
-	now := clock(d.Now).Round(0) // a file keeps no monotonic reading
-	err = e.apply(f, now)
+	err = e.apply(f, now.wall)
 	if e != before {
+		e.Lease.note(now)
 		err = errors.Join(err, explain(save(path, name, e)))
 	}
-	return e, now, err
+	return e, now.wall, err
 }
 
 // file returns the path of an entry's file.

@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,6 +96,9 @@ func TestDirDiedInCreate(t *testing.T) {
 	create(t, d, "app/job")
 }
 
+// tooLong is a byte more than a checkpoint may have, as a file would hold it.
+var tooLong = base64.StdEncoding.EncodeToString(make([]byte, soloist.MaxCheckpoint+1))
+
 func TestDirGarbage(t *testing.T) {
 	const good = `{"schema":1,"entry":"app/job","etag":"e","record":"r","lease":{"id":"` + id1 + `","length_ns":1000000000,"until":"2026-11-21T02:30:00Z"}}`
 	for what, text := range map[string]string{
@@ -104,7 +108,8 @@ func TestDirGarbage(t *testing.T) {
 		"more behind":   good + good,
 		"not an object": `[]`,
 		"no schema":     strings.Replace(good, `"schema":1,`, "", 1),
-		"newer schema":  strings.Replace(good, `"schema":1`, `"schema":2`, 1),
+		"newer schema":  strings.Replace(good, `"schema":1`, `"schema":3`, 1),
+		"schema 0":      strings.Replace(good, `"schema":1`, `"schema":0`, 1),
 		"other entry":   strings.Replace(good, "app/job", "app/old", 1),
 		"no etag":       strings.Replace(good, `"etag":"e",`, "", 1),
 		"no record":     strings.Replace(good, `"record":"r",`, "", 1),
@@ -112,6 +117,8 @@ func TestDirGarbage(t *testing.T) {
 		"no lease id":   strings.Replace(good, id1, "", 1),
 		"endless lease": strings.Replace(good, "1000000000", "3600000000000", 1),
 		"bad time":      strings.Replace(good, "2026-11", "2026-13", 1),
+		"no base64":     strings.Replace(good, `"record"`, `"checkpoint":"\u00e9","record"`, 1),
+		"checkpoint":    strings.Replace(good, `"record"`, `"checkpoint":"`+tooLong+`","record"`, 1),
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := local.Dir{Path: t.TempDir()}
@@ -123,12 +130,12 @@ func TestDirGarbage(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), path) {
 					t.Errorf("%s: got %v, want the file named", call, err)
 				}
-				if newer := strings.Contains(text, `"schema":2`); newer != strings.Contains(fmt.Sprint(err), "update the program") {
+				if newer := strings.Contains(text, `"schema":3`); newer != strings.Contains(fmt.Sprint(err), "update the program") {
 					t.Errorf("%s: got the advice %v", call, err)
 				}
 			}
 			if got, err := os.ReadFile(path); err != nil || string(got) != text {
-				t.Errorf("after all calls: got %q, %v, want %q", got, err, text)
+				t.Errorf("after all calls: got %.200q, %v, want %.200q", got, err, text)
 			}
 			put(t, path, good) // the test's own idea of a good file
 			if got, want := state(t, d), soloist.Expired; got != want {
@@ -153,8 +160,10 @@ func each(ctx context.Context, d local.Dir, etag string) map[string]error {
 	_, acquire := l.Acquire(ctx, local.Shortest, etag)
 	_, renew := l.Renew(ctx)
 	_, write := l.Write(ctx, etag, []byte("x"))
+	_, save := l.(soloist.Keeper).Save(ctx, etag, []byte("x"), []byte("y"))
+	_, load := l.(soloist.Keeper).Load(ctx, etag)
 	return map[string]error{
-		"create": create, "read": read, "acquire": acquire, "renew": renew, "write": write,
+		"create": create, "read": read, "acquire": acquire, "renew": renew, "write": write, "save": save, "load": load,
 		"release": l.Release(ctx), "break": d.Break(ctx, "app/job", 0),
 	}
 }

@@ -9,22 +9,40 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/soloist-go/soloist"
 )
 
 // file is the content of a state file. Entry guards against a file that was
-// copied to another name, Schema against a program older than the file.
+// copied to another name, Schema against a program older than the file: it
+// would drop what it does not know with its next update.
 type file struct {
 	Schema int    `json:"schema"`
 	Entry  string `json:"entry"`
 	entry
 }
 
+// A checkpoint must not get lost that way, so an entry that has one is of
+// schema 2. Any other stays 1, lest a step back to the version before find
+// nothing that it can read; how a lease's end fares there, see instant.
 const (
-	schema   = 1
+	schemaPlain      = 1
+	schemaCheckpoint = 2
+)
+
+const (
 	fileMode = 0o600
 	dirMode  = 0o700
-	maxFile  = 1 << 20 // far beyond any entry, short of trouble with memory
+	maxFile  = 2*soloist.MaxCheckpoint + 8*soloist.MaxRecord // beyond base64 and escapes of any entry, short of trouble with memory
 )
+
+func newFile(name string, e entry) file {
+	f := file{Schema: schemaPlain, Entry: name, entry: e}
+	if e.Checkpoint != "" {
+		f.Schema = schemaCheckpoint
+	}
+	return f
+}
 
 // load reads the entry's file. No file: the entry that does not exist.
 func load(path, name string) (entry, error) {
@@ -37,7 +55,7 @@ func load(path, name string) (entry, error) {
 	}
 	var f file
 	err = json.Unmarshal(text, &f)
-	if err == nil && f.Schema > schema {
+	if err == nil && f.Schema > schemaCheckpoint {
 		return entry{}, fmt.Errorf("%s has schema %d, of a newer version of this program, and is left as it is: update the program", path, f.Schema)
 	}
 	if err == nil {
@@ -65,7 +83,7 @@ func readFile(path string) ([]byte, error) {
 // check refuses whatever this program would not have written.
 func (f *file) check(name string) error {
 	switch {
-	case f.Schema != schema:
+	case f.Schema < schemaPlain:
 		return fmt.Errorf("schema %d is unknown", f.Schema)
 	case f.Entry != name:
 		return fmt.Errorf("it is the entry %q", f.Entry)
@@ -79,7 +97,7 @@ func (f *file) check(name string) error {
 			return err
 		}
 	}
-	return checkRecord([]byte(f.Record))
+	return errors.Join(checkRecord([]byte(f.Record)), checkCheckpoint(len(f.Checkpoint)))
 }
 
 // save replaces the entry's file; the caller has its lock. The new one is
@@ -87,7 +105,7 @@ func (f *file) check(name string) error {
 // that name at any time. What a dead process left of a temporary file goes away
 // with the next update, because under the lock there is only one.
 func save(path, name string, e entry) error {
-	text, err := json.Marshal(file{Schema: schema, Entry: name, entry: e})
+	text, err := json.Marshal(newFile(name, e))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -13,7 +14,10 @@ type handle struct {
 	name, id string
 }
 
-var _ soloist.Lease = handle{}
+var (
+	_ soloist.Lease  = handle{}
+	_ soloist.Keeper = handle{}
+)
 
 func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
 	return h.do(ctx, "acquire the lease of", func(e *entry, now time.Time) error {
@@ -38,15 +42,38 @@ func (h handle) Write(ctx context.Context, etag string, record []byte) (soloist.
 		if err := checkRecord(record); err != nil {
 			return err
 		}
-		if e.ETag != etag {
-			return soloist.ErrChanged
-		}
-		if err := e.Lease.check(h.id, now); err != nil {
+		if err := e.guard(h.id, etag, now); err != nil {
 			return err
 		}
 		e.write(record)
 		return nil
 	})
+}
+
+func (h handle) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	return h.do(ctx, "save", func(e *entry, now time.Time) error {
+		if err := errors.Join(checkRecord(record), checkCheckpoint(len(checkpoint))); err != nil {
+			return err
+		}
+		if err := e.guard(h.id, etag, now); err != nil {
+			return err
+		}
+		e.write(record)
+		e.Checkpoint = content(checkpoint)
+		return nil
+	})
+}
+
+func (h handle) Load(ctx context.Context, etag string) ([]byte, error) {
+	var checkpoint []byte
+	_, err := h.do(ctx, "load the checkpoint of", func(e *entry, now time.Time) error {
+		checkpoint = []byte(e.Checkpoint)
+		return e.guard(h.id, etag, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint, nil
 }
 
 func (h handle) Release(ctx context.Context) error {

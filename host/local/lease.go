@@ -14,6 +14,10 @@ type lease struct {
 	Length time.Duration `json:"length_ns,omitempty"` // what the lease was acquired for
 	Until  time.Time     `json:"until,omitzero"`      // the first instant at which it is not live
 	Broken bool          `json:"broken,omitempty"`    // it was broken: Until cannot be moved forward
+
+	// In the file of a Dir, Until by a clock that nobody sets: see instant.
+	Boot string        `json:"boot,omitempty"`
+	End  time.Duration `json:"end_ns,omitempty"`
 }
 
 func (l *lease) state(now time.Time) soloist.LeaseState {
@@ -31,7 +35,7 @@ func (l *lease) state(now time.Time) soloist.LeaseState {
 	return soloist.Expired
 }
 
-// rebase keeps a lease from lasting longer than its length after the clock was
+// rebase keeps a lease that goes by the wall clock from lasting longer than its length after the clock was
 // put back: by the new clock, a day of waiting could be left of a dead holder.
 func (l *lease) rebase(now time.Time) {
 	if l.Until.Sub(now) > l.Length {

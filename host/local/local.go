@@ -9,16 +9,18 @@
 // against both the lease and the ETag, it learns of the ETag.
 //
 // What is not promised: a Dir on a network file system, whose locks and renames
-// differ; a lease of a Dir that lasts its whole length while the machine's
-// clock is put forward (put back, it lasts its length again from the next call
-// on); and progress of others while a process is stopped in the instant of an
-// update of a Dir: their calls then end with their contexts, until it goes on
-// or dies.
+// differ; where the system does not tell the time since it started (only Linux
+// does, by /proc), a lease of a Dir that lasts its whole length while the
+// machine's clock is put forward (put back, it lasts its length again from the
+// next call on); and progress of others while a process is stopped in the
+// instant of an update of a Dir: their calls then end with their contexts,
+// until it goes on or dies.
 package local
 
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"time"
@@ -37,9 +39,24 @@ const (
 // entry is all that a store keeps under one name. The zero value says that
 // there is no entry. It is comparable, to see whether a call changed it.
 type entry struct {
-	ETag   string `json:"etag"`
-	Record string `json:"record"`
-	Lease  lease  `json:"lease,omitzero"`
+	ETag       string  `json:"etag"`
+	Record     string  `json:"record"`
+	Checkpoint content `json:"checkpoint,omitempty"`
+	Lease      lease   `json:"lease,omitzero"`
+}
+
+// content is bytes of any kind, as a string to be comparable. In JSON it is
+// base64: a string there would lose what is no UTF-8.
+type content string
+
+func (c content) MarshalText() ([]byte, error) {
+	return base64.StdEncoding.AppendEncode(nil, []byte(c)), nil
+}
+
+func (c *content) UnmarshalText(text []byte) error {
+	b, err := base64.StdEncoding.AppendDecode(nil, text)
+	*c = content(b)
+	return err
 }
 
 func (e *entry) exists() bool { return e.ETag != "" }
@@ -47,6 +64,14 @@ func (e *entry) exists() bool { return e.ETag != "" }
 func (e *entry) write(record []byte) {
 	e.Record = string(record)
 	e.ETag = rand.Text()
+}
+
+// guard lets the holder pass who has seen the entry as it is.
+func (e *entry) guard(id, etag string, now time.Time) error {
+	if e.ETag != etag {
+		return soloist.ErrChanged
+	}
+	return e.Lease.check(id, now)
 }
 
 // A change works on the entry at an instant of the store's clock. One that

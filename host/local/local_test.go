@@ -28,13 +28,23 @@ func TestMemory(t *testing.T) {
 
 func TestDir(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
-		New:     func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir()} },
+		New:     func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} },
 		Virtual: true,
 	})
 }
 
+// The machine's own clocks, in real time.
+func TestDirReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for real leases to run out")
+	}
+	storetest.Test(t, storetest.Harness{
+		New: func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir()} },
+	})
+}
+
 // both runs a test on each store, under a clock of its own.
-func both(t *testing.T, f func(t *testing.T, s storetest.Breaker, store soloist.Store, now *time.Time)) {
+func both(t *testing.T, f func(t *testing.T, s soloist.Breaker, store soloist.Store, now *time.Time)) {
 	start := time.Date(2026, 11, 21, 2, 30, 0, 123456789, time.UTC)
 	t.Run("Memory", func(t *testing.T) {
 		now := start
@@ -49,7 +59,7 @@ func both(t *testing.T, f func(t *testing.T, s storetest.Breaker, store soloist.
 }
 
 func TestClock(t *testing.T) {
-	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, now *time.Time) {
+	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, now *time.Time) {
 		e := create(t, s, "app/job")
 		if !e.Date.Equal(*now) {
 			t.Errorf("Date: got %v, want %v", e.Date, *now)
@@ -69,7 +79,7 @@ func TestClock(t *testing.T) {
 
 // A clock that was put back by a day does not leave a lease of a day.
 func TestClockPutBack(t *testing.T) {
-	both(t, func(t *testing.T, b storetest.Breaker, s soloist.Store, now *time.Time) {
+	both(t, func(t *testing.T, b soloist.Breaker, s soloist.Store, now *time.Time) {
 		e := create(t, s, "app/job")
 		for _, broken := range []bool{false, true} {
 			acquire(t, s.Lease("app/job", id1), 10*time.Second, e.ETag)
@@ -94,7 +104,7 @@ func TestClockPutBack(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	long := strings.Repeat("n", 63)
-	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, _ *time.Time) {
 		for _, name := range []string{"app/job", "a/1", "app/.control", ".app/job", long + "/" + long, "app/-"} {
 			create(t, s, name)
 		}
@@ -114,7 +124,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, _ *time.Time) {
 		e := create(t, s, "app/job")
 		for _, d := range []time.Duration{-1, 0, local.Shortest - 1, local.Longest + 1} {
 			_, err := s.Lease("app/job", id1).Acquire(t.Context(), d, e.ETag)
@@ -136,15 +146,19 @@ func TestArguments(t *testing.T) {
 		for _, record := range []string{"", " x", "x ", "x\n", "\x7f", "é", strings.Repeat("r", soloist.MaxRecord+1)} {
 			_, err := l.Write(t.Context(), e.ETag, []byte(record))
 			wantRefusal(t, "write "+record[:min(9, len(record))], err)
+			_, err = save(t, l, e.ETag, record, "")
+			wantRefusal(t, "save "+record[:min(9, len(record))], err)
 			_, err = s.Create(t.Context(), "app/other", []byte(record))
 			wantRefusal(t, "create "+record[:min(9, len(record))], err)
 		}
+		_, err := save(t, l, e.ETag, "x", strings.Repeat("c", soloist.MaxCheckpoint+1))
+		wantRefusal(t, "save of a long checkpoint", err)
 	})
 }
 
 // A call that offends against lease and ETag learns of the ETag.
 func TestBothWrong(t *testing.T) {
-	both(t, func(t *testing.T, _ storetest.Breaker, s soloist.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, _ *time.Time) {
 		e := create(t, s, "app/job")
 		acquire(t, s.Lease("app/job", id1), local.Shortest, e.ETag)
 		_, err := s.Lease("app/job", id2).Acquire(t.Context(), local.Shortest, "old")
@@ -154,6 +168,14 @@ func TestBothWrong(t *testing.T) {
 		_, err = s.Lease("app/job", id2).Write(t.Context(), "old", []byte("x"))
 		if !errors.Is(err, soloist.ErrChanged) {
 			t.Errorf("write: got %v, want %v", err, soloist.ErrChanged)
+		}
+		_, err = save(t, s.Lease("app/job", id2), "old", "x", "x")
+		if !errors.Is(err, soloist.ErrChanged) {
+			t.Errorf("save: got %v, want %v", err, soloist.ErrChanged)
+		}
+		_, err = s.Lease("app/job", id2).(soloist.Keeper).Load(t.Context(), "old")
+		if !errors.Is(err, soloist.ErrChanged) {
+			t.Errorf("load: got %v, want %v", err, soloist.ErrChanged)
 		}
 	})
 }
@@ -202,6 +224,10 @@ func acquire(t *testing.T, l soloist.Lease, d time.Duration, etag string) {
 	if _, err := l.Acquire(t.Context(), d, etag); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func save(t *testing.T, l soloist.Lease, etag, record, checkpoint string) (soloist.Stamp, error) {
+	return l.(soloist.Keeper).Save(t.Context(), etag, []byte(record), []byte(checkpoint))
 }
 
 // state is that of app/job.

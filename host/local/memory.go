@@ -19,7 +19,10 @@ type Memory struct {
 	entries map[string]entry
 }
 
-var _ soloist.Store = (*Memory)(nil)
+var (
+	_ soloist.Store   = (*Memory)(nil)
+	_ soloist.Breaker = (*Memory)(nil)
+)
 
 // Create implements [soloist.Store].
 func (m *Memory) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
@@ -39,10 +42,8 @@ func (m *Memory) Lease(name, id string) soloist.Lease {
 // Limits returns [Shortest] and [Longest].
 func (m *Memory) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
 
-// Break ends the lease of an entry for whoever holds it: an operator's force.
-// The holder keeps it for period, at most for what remains of it; a negative
-// period lets all of that pass, zero ends it at once. An expired lease cannot
-// be renewed any more. [soloist.ErrLost]: there is no lease; fs.ErrNotExist.
+// Break implements [soloist.Breaker], for a period of any length. An expired
+// lease cannot be renewed any more.
 func (m *Memory) Break(ctx context.Context, name string, period time.Duration) error {
 	return m.all().end(ctx, name, period)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/elapsed"
 )
 
 // A child is this test binary, run again to do one of the roles on a directory.
@@ -26,7 +27,12 @@ const (
 	pathVariable = "LOCAL_TEST_PATH"
 )
 
-var roles = map[string]func(d local.Dir) error{"count": countForever, "hold": hold}
+var roles = map[string]func(d local.Dir) error{
+	"count":  countForever,
+	"hold":   hold,
+	"ahead":  func(d local.Dir) error { return await(d, time.Hour) },
+	"behind": func(d local.Dir) error { return await(d, -time.Hour) },
+}
 
 func TestMain(m *testing.M) {
 	role := roles[os.Getenv(roleVariable)]
@@ -281,4 +287,74 @@ func hold(d local.Dir) error {
 		fmt.Println(errors.Is(err, soloist.ErrLost))
 	}
 	return nil
+}
+
+// await takes the lease as soon as it is free, on a machine whose wall clock
+// was stepped, and says when that was.
+func await(d local.Dir, step time.Duration) error {
+	if _, start := elapsed.Boot(); start == "" {
+		fmt.Println("blind")
+		return nil
+	}
+	d = d.On(func() (time.Time, time.Duration, string) {
+		boot, start := elapsed.Boot()
+		return time.Now().Add(step), boot, start
+	})
+	ctx := context.Background()
+	l := d.Lease("app/job", newID())
+	fmt.Println("waits")
+	for {
+		e, err := d.Read(ctx, "app/job")
+		if err != nil {
+			return err
+		}
+		_, err = l.Acquire(ctx, local.Longest, e.ETag)
+		if err == nil {
+			fmt.Println("took", time.Now().UnixNano())
+			return nil
+		}
+		if !errors.Is(err, soloist.ErrHeld) {
+			return err
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// Two processes go by one clock, whatever their wall clocks say: a lease is
+// given on neither before its time nor an hour late.
+func TestDirProcessesAgree(t *testing.T) {
+	const length = 3 * time.Second
+	for _, role := range []string{"ahead", "behind"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			d := local.Dir{Path: t.TempDir()}
+			e := create(t, d, "app/job")
+			l := d.Lease("app/job", newID())
+			sent := time.Now()
+			acquire(t, l, length, e.ETag)
+			c := start(t, role, d.Path)
+			switch line := <-c.lines; line {
+			case "blind":
+				t.Skip("the system does not tell when the machine started")
+			case "waits":
+			default:
+				t.Fatalf("the other process said %q", line)
+			}
+			var at int64
+			if line := <-c.lines; line == "" {
+				t.Fatal("the other process ended")
+			} else if _, err := fmt.Sscanf(line, "took %d", &at); err != nil {
+				t.Fatalf("the other process said %q", line)
+			}
+			if took := time.Unix(0, at).Sub(sent); took < length || took > length+30*time.Second {
+				t.Errorf("taken after %v, want %v", took, length)
+			}
+			if _, err := l.Write(t.Context(), e.ETag, []byte("late")); !errors.Is(err, soloist.ErrLost) {
+				t.Errorf("late write: got %v, want %v", err, soloist.ErrLost)
+			}
+			if got, want := state(t, d), soloist.Leased; got != want {
+				t.Errorf("under the new holder: got %q, want %q", got, want)
+			}
+		})
+	}
 }

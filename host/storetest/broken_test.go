@@ -18,10 +18,11 @@ type mutant struct {
 
 	mu      sync.Mutex
 	holders map[string]string // id by name, of the last that acquired
+	shelf   map[string][]byte // checkpoints by label
 }
 
 func newMutant(fault func(*lease) soloist.Lease) *mutant {
-	return &mutant{Memory: new(local.Memory), fault: fault, holders: make(map[string]string)}
+	return &mutant{Memory: new(local.Memory), fault: fault, holders: make(map[string]string), shelf: make(map[string][]byte)}
 }
 
 func broken(fault func(*lease) soloist.Lease) storetest.Harness {
@@ -54,6 +55,16 @@ func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (solo
 		l.store.holders[l.name] = l.id
 	}
 	return stamp, err
+}
+
+func (l *lease) keeper() soloist.Keeper { return l.Lease.(soloist.Keeper) }
+
+func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	return l.keeper().Save(ctx, etag, record, checkpoint)
+}
+
+func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
+	return l.keeper().Load(ctx, etag)
 }
 
 // holder is the lease of whoever acquired it last.

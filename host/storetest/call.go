@@ -61,11 +61,28 @@ var calls = []property{
 		s.promptly("release", s.own.Release)
 		s.state("after it", soloist.Leased)
 	}},
+	{"Context/save", keeper, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		s.promptly("save", func(ctx context.Context) error {
+			_, err := s.own.(soloist.Keeper).Save(ctx, s.etag, []byte("late"), []byte("late"))
+			return err
+		})
+		s.holds("after it", first, "")
+	}},
+	{"Context/load", keeper, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		s.promptly("load", func(ctx context.Context) error {
+			_, err := s.own.(soloist.Keeper).Load(ctx, s.etag)
+			return err
+		})
+	}},
 	{"Context/break", breaker, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("break", func(ctx context.Context) error {
-			return s.store.(Breaker).Break(ctx, s.name, 0)
+			return s.store.(soloist.Breaker).Break(ctx, s.name, 0)
 		})
 		s.state("after it", soloist.Leased)
 	}},

@@ -80,6 +80,14 @@ func (c *check) wantGone(what string, err error) {
 	}
 }
 
+// wantGoneOrLost is for calls that do not look for the entry first: nobody has
+// the lease of one that is not there.
+func (c *check) wantGoneOrLost(what string, err error) {
+	if !errors.Is(err, soloist.ErrLost) {
+		c.wantGone(what, err)
+	}
+}
+
 // want checks an error: it has to be the wanted one, and no other that a caller
 // would tell apart from it.
 func (c *check) want(what string, got, want error) {

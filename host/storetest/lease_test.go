@@ -166,6 +166,17 @@ func (l hides) Write(ctx context.Context, etag string, record []byte) (soloist.S
 	return l.hide(ctx, stamp, err)
 }
 
+func (l hides) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	stamp, err := l.lease.Save(ctx, etag, record, checkpoint)
+	return l.hide(ctx, stamp, err)
+}
+
+func (l hides) Load(ctx context.Context, etag string) ([]byte, error) {
+	checkpoint, err := l.lease.Load(ctx, etag)
+	_, err = l.hide(ctx, soloist.Stamp{}, err)
+	return checkpoint, err
+}
+
 func (l hides) Release(ctx context.Context) error {
 	_, err := l.hide(ctx, soloist.Stamp{}, l.lease.Release(ctx))
 	return err
@@ -184,6 +195,14 @@ func (l unheard) Renew(ctx context.Context) (soloist.Stamp, error) {
 
 func (l unheard) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
 	return l.lease.Write(context.WithoutCancel(ctx), etag, record)
+}
+
+func (l unheard) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	return l.lease.Save(context.WithoutCancel(ctx), etag, record, checkpoint)
+}
+
+func (l unheard) Load(ctx context.Context, etag string) ([]byte, error) {
+	return l.lease.Load(context.WithoutCancel(ctx), etag)
 }
 
 func (l unheard) Release(ctx context.Context) error {

@@ -38,7 +38,16 @@ var lives = []property{
 	}},
 	{"Missing", nothing, missing},
 	{"Missing/break", breaker, func(c *check) {
-		c.want("break", c.store.(Breaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
+		c.want("break", c.store.(soloist.Breaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
+	}},
+	{"Missing/keep", keeper, func(c *check) {
+		there := c.subject()
+		gone := &subject{check: c, name: newName(), etag: there.etag}
+		c.wantGoneOrLost("save", gone.keep(gone.lease(), "checkpoint"))
+		_, err := gone.load(gone.lease())
+		c.wantGoneOrLost("load", err)
+		_, err = c.store.Read(c.ctx, gone.name)
+		c.want("read after all that", err, fs.ErrNotExist)
 	}},
 	{"Missing/delete", deleter, func(c *check) {
 		c.want("delete", c.store.(Deleter).Delete(c.ctx, newName()), fs.ErrNotExist)

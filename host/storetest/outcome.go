@@ -39,7 +39,7 @@ type after struct {
 }
 
 var (
-	held, lost, fails    = after{err: soloist.ErrHeld}, after{err: soloist.ErrLost}, after{err: errAny}
+	held, lost           = after{err: soloist.ErrHeld}, after{err: soloist.ErrLost}
 	leased, leasedToRest = after{state: soloist.Leased}, after{state: soloist.Leased, other: true}
 	free                 = after{state: soloist.Available}
 	breaking, broken     = after{state: soloist.Breaking}, after{state: soloist.Broken}
@@ -48,21 +48,26 @@ var (
 // table is that of Lease Blob, as far as a Store offers its calls
 // (https://learn.microsoft.com/rest/api/storageservices/lease-blob).
 var table = []struct {
-	call string
-	do   func(s *subject) error
+	call  string
+	needs need
+	do    func(s *subject) error
 	//    available, leased, breaking, broken, expired
 	after [5]after
 }{
-	{"acquire-own", (*subject).acquireOwn, [5]after{leased, leased, held, leased, leased}},
-	{"acquire-other", (*subject).acquireOther, [5]after{leasedToRest, held, held, leasedToRest, leasedToRest}},
-	{"renew-own", func(s *subject) error { _, err := s.own.Renew(s.ctx); return err }, [5]after{lost, leased, lost, lost, leased}},
-	{"renew-other", func(s *subject) error { _, err := s.rest.Renew(s.ctx); return err }, [5]after{lost, lost, lost, lost, lost}},
-	{"release-own", func(s *subject) error { return s.own.Release(s.ctx) }, [5]after{lost, free, free, free, free}},
-	{"release-other", func(s *subject) error { return s.rest.Release(s.ctx) }, [5]after{lost, lost, lost, lost, lost}},
-	{"write-own", func(s *subject) error { return s.put(s.own) }, [5]after{lost, leased, breaking, lost, lost}},
-	{"write-other", func(s *subject) error { return s.put(s.rest) }, [5]after{lost, lost, lost, lost, lost}},
-	{"break-now", func(s *subject) error { return s.breakLease(0) }, [5]after{fails, broken, broken, broken, broken}},
-	{"break-later", func(s *subject) error { return s.breakLease(s.longest() / 2) }, [5]after{fails, breaking, breaking, broken, broken}},
+	{"acquire-own", nothing, (*subject).acquireOwn, [5]after{leased, leased, held, leased, leased}},
+	{"acquire-other", nothing, (*subject).acquireOther, [5]after{leasedToRest, held, held, leasedToRest, leasedToRest}},
+	{"renew-own", nothing, func(s *subject) error { _, err := s.own.Renew(s.ctx); return err }, [5]after{lost, leased, lost, lost, leased}},
+	{"renew-other", nothing, func(s *subject) error { _, err := s.rest.Renew(s.ctx); return err }, [5]after{lost, lost, lost, lost, lost}},
+	{"release-own", nothing, func(s *subject) error { return s.own.Release(s.ctx) }, [5]after{lost, free, free, free, free}},
+	{"release-other", nothing, func(s *subject) error { return s.rest.Release(s.ctx) }, [5]after{lost, lost, lost, lost, lost}},
+	{"write-own", nothing, func(s *subject) error { return s.put(s.own) }, [5]after{lost, leased, breaking, lost, lost}},
+	{"write-other", nothing, func(s *subject) error { return s.put(s.rest) }, [5]after{lost, lost, lost, lost, lost}},
+	{"save-own", keeper, func(s *subject) error { return s.keep(s.own, "checkpoint") }, [5]after{lost, leased, breaking, lost, lost}},
+	{"save-other", keeper, func(s *subject) error { return s.keep(s.rest, "checkpoint") }, [5]after{lost, lost, lost, lost, lost}},
+	{"load-own", keeper, func(s *subject) error { _, err := s.load(s.own); return err }, [5]after{lost, leased, breaking, lost, lost}},
+	{"load-other", keeper, func(s *subject) error { _, err := s.load(s.rest); return err }, [5]after{lost, lost, lost, lost, lost}},
+	{"break-now", breaker, func(s *subject) error { return s.breakLease(0) }, [5]after{lost, broken, broken, broken, broken}},
+	{"break-later", breaker, func(s *subject) error { return s.breakLease(s.longest() / 2) }, [5]after{lost, breaking, breaking, broken, broken}},
 }
 
 func (s *subject) acquireOwn() error {
@@ -89,11 +94,7 @@ func outcomes() []property {
 	var all []property
 	for _, b := range before {
 		for _, row := range table {
-			needs := b.needs
-			if row.call == "break-now" || row.call == "break-later" {
-				needs = breaker
-			}
-			all = append(all, property{"Outcome/" + b.name + "/" + row.call, needs, func(c *check) {
+			all = append(all, property{"Outcome/" + b.name + "/" + row.call, b.needs | row.needs, func(c *check) {
 				s := c.subject()
 				b.reach(s)
 				s.state("before the call", b.state)

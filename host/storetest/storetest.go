@@ -1,6 +1,6 @@
 // Package storetest tells whether a [soloist.Store] keeps its contract: the
 // outcome of every call in every state of a lease, ETags, expiry, late and
-// repeated calls, and who wins when many want the same.
+// repeated calls, checkpoints, and who wins when many want the same.
 //
 // A store's own test is a few lines:
 //
@@ -46,18 +46,10 @@ type Harness struct {
 	Differences map[string]string
 }
 
-// Breaker is the power of an operator to end a lease. A store that has it is
-// tested with it; otherwise the tests that need it are logged as not covered.
-type Breaker interface {
-	// Break ends the lease for whoever holds it, after period or when it ends
-	// by itself, whichever is sooner. Negative: when it ends by itself. Zero:
-	// at once. It fails where there never was a lease or it was released.
-	// fs.ErrNotExist.
-	Break(ctx context.Context, name string, period time.Duration) error
-}
-
 // Deleter is the power to remove an entry that nobody holds: otherwise
-// soloist.ErrLost, and fs.ErrNotExist. It is treated like [Breaker].
+// soloist.ErrLost, and fs.ErrNotExist. Like [soloist.Breaker], and
+// [soloist.Keeper] of its leases, it is tested in a store that has it; otherwise
+// the tests that need it are logged as not covered.
 type Deleter interface {
 	Delete(ctx context.Context, name string) error
 }
@@ -72,7 +64,7 @@ func Test(t *testing.T, h Harness) {
 	t.Helper()
 	covered, missing := plan(h.New(t))
 	if len(missing) > 0 {
-		t.Logf("not covered, because the store has no Break or no Delete: %s", strings.Join(missing, ", "))
+		t.Logf("not covered, because the store has no Break, no Delete or no Save and Load: %s", strings.Join(missing, ", "))
 	}
 	for name := range h.Differences {
 		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
@@ -102,27 +94,41 @@ type property struct {
 	body  func(c *check)
 }
 
-type need string
+// need is a set of powers.
+type need int
 
 const (
-	nothing need = ""
-	breaker need = "Break"
-	deleter need = "Delete"
+	nothing need = 0
+	breaker need = 1 << (iota - 1)
+	deleter
+	keeper
 )
 
 // plan sorts the suite into what can be run on this store and what cannot.
 func plan(store soloist.Store) (covered []property, missing []string) {
-	_, breaks := store.(Breaker)
-	_, deletes := store.(Deleter)
-	has := map[need]bool{nothing: true, breaker: breaks, deleter: deletes}
-	for _, p := range slices.Concat(outcomes(), lives, etags, expiries, lates, races, records, calls) {
-		if has[p.needs] {
+	has := powers(store)
+	for _, p := range slices.Concat(outcomes(), lives, etags, expiries, lates, races, records, keeps, calls) {
+		if p.needs&^has == 0 {
 			covered = append(covered, p)
 		} else {
 			missing = append(missing, p.name)
 		}
 	}
 	return covered, missing
+}
+
+func powers(store soloist.Store) need {
+	has := nothing
+	if _, ok := store.(soloist.Breaker); ok {
+		has |= breaker
+	}
+	if _, ok := store.(Deleter); ok {
+		has |= deleter
+	}
+	if _, ok := store.Lease(newName(), newID()).(soloist.Keeper); ok {
+		has |= keeper
+	}
+	return has
 }
 
 func (p property) start(t *testing.T, store soloist.Store) *check {

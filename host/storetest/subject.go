@@ -71,7 +71,7 @@ func (s *subject) acquire(l soloist.Lease, d time.Duration) (sent time.Time) {
 }
 
 func (s *subject) breakLease(period time.Duration) error {
-	return s.store.(Breaker).Break(s.ctx, s.name, period)
+	return s.store.(soloist.Breaker).Break(s.ctx, s.name, period)
 }
 
 // write checks the outcome of a write under the ETag that the test knows of.
@@ -81,6 +81,20 @@ func (s *subject) write(what string, l soloist.Lease, want error) {
 	if err == nil {
 		s.etag = stamp.ETag
 	}
+}
+
+// keep saves a checkpoint, with the first record.
+func (s *subject) keep(l soloist.Lease, checkpoint string) error {
+	stamp, err := l.(soloist.Keeper).Save(s.ctx, s.etag, []byte(first), []byte(checkpoint))
+	if err == nil {
+		s.etag = stamp.ETag
+	}
+	return err
+}
+
+func (s *subject) load(l soloist.Lease) (string, error) {
+	checkpoint, err := l.(soloist.Keeper).Load(s.ctx, s.etag)
+	return string(checkpoint), err
 }
 
 func (s *subject) renew(what string, l soloist.Lease, want error) {

@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"crypto/rand"
 	"testing"
 
 	"github.com/soloist-go/soloist"
@@ -112,8 +113,93 @@ var suites = map[string]struct {
 	},
 	"leases ignore contexts": {
 		harness: broken(func(l *lease) soloist.Lease { return unheard{l} }),
-		fails:   []string{"Context/acquire", "Context/renew", "Context/write", "Context/release"},
+		fails:   []string{"Context/acquire", "Context/renew", "Context/write", "Context/release", "Context/save", "Context/load"},
 		passes:  []string{"Context/create"},
+	},
+	"a save is but a write": {
+		harness: broken(func(l *lease) soloist.Lease { return forgets{l} }),
+		fails:   []string{"Keep/save", "Keep/bytes", "Keep/through"},
+		passes:  []string{"Keep/new", "Outcome/leased/save-own"},
+	},
+	"a save keeps the record": {
+		harness: broken(func(l *lease) soloist.Lease { return halves{l} }),
+		fails:   []string{"Keep/save", "Keep/race"},
+		passes:  []string{"Keep/bytes"},
+	},
+	"a write empties the checkpoint": {
+		harness: broken(func(l *lease) soloist.Lease { return empties{l} }),
+		fails:   []string{"Keep/write"},
+		passes:  []string{"Keep/save", "Keep/through"},
+	},
+	"a save ignores the ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return savesOver{l} }),
+		fails:   []string{"Keep/old-etag", "Keep/race"},
+		passes:  []string{"Keep/other", "Keep/save"},
+	},
+	"a load ignores the ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return loadsOver{l} }),
+		fails:   []string{"Keep/old-etag"},
+		passes:  []string{"Keep/other", "Keep/race"},
+	},
+	"checkpoints serve any id": {
+		harness: broken(func(l *lease) soloist.Lease { return keepsForAny{l} }),
+		fails:   []string{"Keep/other", "Keep/late", "Outcome/leased/save-other", "Outcome/breaking/load-other"},
+		passes:  []string{"Keep/old-etag"},
+	},
+	"save and load renew": {
+		harness: broken(func(l *lease) soloist.Lease { return keepsLate{l} }),
+		fails:   []string{"Keep/expired", "Keep/no-renewal", "Outcome/expired/save-own", "Outcome/expired/load-own"},
+		passes:  []string{"Keep/other", "Keep/late"},
+	},
+	"equal saves are one": {
+		harness: broken(func(l *lease) soloist.Lease { return savesNews{l} }),
+		fails:   []string{"Keep/save-same"},
+		passes:  []string{"Keep/save"},
+	},
+	"checkpoints are text": {
+		harness: broken(func(l *lease) soloist.Lease { return texts{l} }),
+		fails:   []string{"Keep/bytes"},
+		passes:  []string{"Keep/save"},
+	},
+	"long checkpoints are cut": {
+		harness: broken(func(l *lease) soloist.Lease { return clips{l} }),
+		fails:   []string{"Keep/too-long"},
+		passes:  []string{"Keep/bytes"},
+	},
+	"checkpoints lie beside their entries": {
+		harness: broken(func(l *lease) soloist.Lease { return aside{l, l.name} }),
+		fails:   []string{"Keep/own-copy", "Keep/other", "Keep/old-etag", "Keep/late", "Keep/broken", "Keep/deleted", "Context/save"},
+		passes:  []string{"Keep/save", "Keep/through", "Keep/handle", "Keep/apart"},
+	},
+	"checkpoints belong to the id": {
+		harness: broken(func(l *lease) soloist.Lease { return aside{l, l.id} }),
+		fails:   []string{"Keep/through", "Keep/broken"},
+		passes:  []string{"Keep/save", "Keep/handle", "Keep/apart"},
+	},
+	"checkpoints belong to the handle": {
+		harness: broken(func(l *lease) soloist.Lease { return aside{l, rand.Text()} }),
+		fails:   []string{"Keep/handle", "Keep/through"},
+		passes:  []string{"Keep/save"},
+	},
+	"one checkpoint for all": {
+		harness: broken(func(l *lease) soloist.Lease { return aside{l, ""} }),
+		fails:   []string{"Keep/apart"},
+		passes:  []string{"Keep/save", "Keep/handle"},
+	},
+	"no checkpoint is one": {
+		harness: broken(func(l *lease) soloist.Lease { return nulls{l} }),
+		fails:   []string{"Keep/new", "Keep/save"},
+		passes:  []string{"Keep/through"},
+	},
+	"nobody may save": {
+		harness: broken(func(l *lease) soloist.Lease { return keepsNever{l} }),
+		fails:   []string{"Outcome/leased/save-own", "Outcome/breaking/load-own"},
+		passes:  []string{"Outcome/leased/write-own"},
+	},
+	"a save makes the entry": {
+		harness: broken(func(l *lease) soloist.Lease { return conjures{l} }),
+		fails:   []string{"Missing/keep"},
+		passes:  []string{"Missing", "Keep/save"},
 	},
 	"a break does nothing": {
 		harness: virtual(func() soloist.Store { return firm{new(local.Memory)} }),

@@ -1,6 +1,9 @@
 package elapsed
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -33,18 +36,41 @@ func read(clock int32) (time.Duration, bool) {
 	return time.Duration(t.Nano()), err == nil
 }
 
-var bootID = sync.OnceValue(func() string {
+// machine is the id of the machine's start, and how far CLOCK_BOOTTIME is off
+// in this process. It is in a time namespace of its own, as a container may
+// have (https://man7.org/linux/man-pages/man7/time_namespaces.7.html).
+var machine = sync.OnceValues(func() (id string, off time.Duration) {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(b))
+	offsets, err := os.ReadFile("/proc/self/timens_offsets")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without such namespaces has no such file
+		return "", 0
+	}
+	off, ok := shift(string(offsets))
+	if !ok {
+		return "", 0
+	}
+	return strings.TrimSpace(string(b)), off
 })
+
+// shift reads the line "boottime SECONDS NANOSECONDS". No text: no shift.
+func shift(offsets string) (time.Duration, bool) {
+	for line := range strings.Lines(offsets) {
+		var seconds, nanoseconds int64
+		if n, _ := fmt.Sscanf(line, "boottime %d %d", &seconds, &nanoseconds); n == 2 {
+			return time.Duration(seconds)*time.Second + time.Duration(nanoseconds), true
+		}
+	}
+	return 0, offsets == ""
+}
 
 // Boot returns the time since the machine started, suspension included, and an
 // id of that start: two processes of one machine can compare what they read. An
 // empty id: the system does not tell.
 func Boot() (time.Duration, string) {
 	now, ok := read(unix.CLOCK_BOOTTIME)
-	if !ok {
+	id, off := machine()
+	if !ok || id == "" {
 		return 0, ""
 	}
-	return now, bootID()
+	return now - off, id
 }

@@ -6,6 +6,7 @@
 package sim
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
@@ -52,6 +53,7 @@ type object struct {
 	created, modified time.Time
 	meta              map[string]string
 	body              []byte
+	mediaType         string
 	lease             lease
 }
 
@@ -249,7 +251,7 @@ func (b *Blob) onBlob(r *request) answer {
 	return read(r, o)
 }
 
-// put makes or replaces a blob, its metadata included.
+// put makes or replaces a blob, its metadata included, under the lease it has.
 func (b *Blob) put(r *request, c *container, o *object) answer {
 	switch r.header.Get("x-ms-blob-type") {
 	case "":
@@ -266,11 +268,12 @@ func (b *Blob) put(r *request, c *container, o *object) answer {
 		o = &object{created: r.now, lease: lease{state: available}}
 		c.blobs[r.blob] = o
 	}
-	o.meta, o.body = meta, r.body
+	o.meta, o.body, o.mediaType = meta, r.body, cmp.Or(r.header.Get("x-ms-blob-content-type"), "application/octet-stream")
 	b.touch(r, o)
 	return accept(http.StatusCreated).of(o)
 }
 
+// setMetadata keeps the content.
 func (b *Blob) setMetadata(r *request, o *object) answer {
 	meta, code := r.metadata()
 	if code != "" {
@@ -292,7 +295,7 @@ func (b *Blob) touch(r *request, o *object) {
 func read(r *request, o *object) answer {
 	a := accept(http.StatusOK).of(o)
 	a.body = o.body
-	a.header.Set("Content-Type", "application/octet-stream")
+	a.header.Set("Content-Type", o.mediaType)
 	a.header.Set("x-ms-blob-type", "BlockBlob")
 	a.header.Set("x-ms-creation-time", o.created.UTC().Format(http.TimeFormat))
 	o.lease.describe(a.header)

@@ -32,7 +32,13 @@ func newService(t *testing.T) *service {
 // do sends a request; headers come as "name: value".
 func (s *service) do(method, path string, headers ...string) (code string, resp *http.Response) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, "https://sim.blob.core.windows.net/"+path, nil)
+	return s.send(method, path, "", headers...)
+}
+
+// send is do with a body.
+func (s *service) send(method, path, body string, headers ...string) (code string, resp *http.Response) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, "https://sim.blob.core.windows.net/"+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -114,6 +120,9 @@ func TestRequests(t *testing.T) {
 	}{
 		{"read", "HEAD", "box/app/job", nil, 200, ""},
 		{"content", "GET", "box/app/job", nil, 200, ""},
+		{"content of this etag", "GET", "box/app/job", []string{"If-Match: <etag>"}, 200, ""},
+		{"content of another etag", "GET", "box/app/job", []string{"If-Match: \"0x0\""}, 412, "ConditionNotMet"},
+		{"content of no blob", "GET", "box/app/none", []string{"If-Match: \"0x0\""}, 404, "BlobNotFound"},
 		{"unchanged", "HEAD", "box/app/job", []string{"If-None-Match: <etag>"}, 304, "ConditionNotMet"},
 		{"no blob", "HEAD", "box/app/none", nil, 404, "BlobNotFound"},
 		{"no container", "HEAD", "none/app/job", nil, 404, "ContainerNotFound"},
@@ -205,6 +214,77 @@ func TestPutReplacesMetadata(t *testing.T) {
 	s.must("PUT", "box/app/job", "x-ms-blob-type: BlockBlob")
 	if got := s.must("HEAD", "box/app/job").Header.Get("x-ms-meta-record"); got != "" {
 		t.Errorf("metadata %q survived", got)
+	}
+}
+
+// content is what a GET tells under lease A and an ETag.
+func (s *service) content(etag string) string {
+	s.t.Helper()
+	resp := s.must("GET", "box/app/job", "x-ms-lease-id: "+idA, "If-Match: "+etag)
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.ContentLength != int64(len(body)) {
+		s.t.Errorf("%d bytes of %d, %v", len(body), resp.ContentLength, err)
+	}
+	return string(body)
+}
+
+func TestContent(t *testing.T) {
+	s := in(t, "leased")
+	put := func(body string) string {
+		code, resp := s.send("PUT", "box/app/job", body, "x-ms-blob-type: BlockBlob", "x-ms-lease-id: "+idA,
+			"x-ms-blob-content-type: application/json", "x-ms-meta-record: two")
+		if code != "" {
+			t.Fatal(code)
+		}
+		return resp.Header.Get("ETag")
+	}
+	etag := put("{\x00\xff}")
+	if got := s.state(); got != "leased" {
+		t.Errorf("after a put under the lease: %s", got)
+	}
+	resp := s.must("PUT", "box/app/job?comp=metadata", "x-ms-lease-id: "+idA, "x-ms-meta-record: three", "If-Match: "+etag)
+	if got, want := s.content(resp.Header.Get("ETag")), "{\x00\xff}"; got != want {
+		t.Errorf("after new metadata: got %q, want %q", got, want)
+	}
+	if got := s.must("HEAD", "box/app/job").Header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("content type %q", got)
+	}
+	if got := s.content(put("")); got != "" {
+		t.Errorf("emptied: got %q", got)
+	}
+}
+
+// A read is judged by the lease it names, and by its condition.
+func TestLeaseAndConditionOfARead(t *testing.T) {
+	for _, tt := range []struct{ state, id, match, want string }{
+		{"leased", idA, "", ""},
+		{"leased", idA, "<etag>", ""},
+		{"breaking", idA, "<etag>", ""},
+		{"leased", idA, `"0x0"`, "ConditionNotMet"},
+		{"leased", "", `"0x0"`, "ConditionNotMet"},
+		{"leased", idB, "<etag>", "LeaseIdMismatchWithBlobOperation"},
+		{"leased", idB, `"0x0"`, "LeaseIdMismatchWithBlobOperation"},
+		{"expired", idA, "<etag>", "LeaseLost"},
+		{"broken", idA, "<etag>", "LeaseNotPresentWithBlobOperation"},
+		{"available", idA, "<etag>", "LeaseNotPresentWithBlobOperation"},
+		{"expired", "", "<etag>", ""},
+		{"leased", "me", "<etag>", "InvalidHeaderValue"},
+	} {
+		s := in(t, tt.state)
+		etag := s.must("HEAD", "box/app/job").Header.Get("ETag")
+		var headers []string
+		if tt.id != "" {
+			headers = append(headers, "x-ms-lease-id: "+tt.id)
+		}
+		if tt.match != "" {
+			headers = append(headers, "If-Match: "+strings.ReplaceAll(tt.match, "<etag>", etag))
+		}
+		if code, resp := s.do("GET", "box/app/job", headers...); code != tt.want || code != "" && resp.StatusCode/100 != 4 {
+			t.Errorf("%s %s %s: got %d %q, want %q", tt.state, tt.id, tt.match, resp.StatusCode, code, tt.want)
+		}
+		if got := s.state(); got != tt.state {
+			t.Errorf("a read made %s of %s", got, tt.state)
+		}
 	}
 }
 

@@ -1,0 +1,73 @@
+package azure
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/soloist-go/soloist"
+)
+
+// contentType is for whoever looks at the blob: the core saves JSON.
+var contentType = "application/json"
+
+// Save puts the blob anew. That erases metadata which it does not bring
+// (https://learn.microsoft.com/rest/api/storageservices/put-blob), so the
+// record goes along; it keeps the lease.
+func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	if err := checkRecord(record); err != nil {
+		return soloist.Stamp{}, err
+	}
+	if n := len(checkpoint); n > soloist.MaxCheckpoint {
+		return soloist.Stamp{}, fmt.Errorf("azure: save %s: the checkpoint has %d bytes, more than %d", h.name, n, soloist.MaxCheckpoint)
+	}
+	guards, err := h.guards(etag)
+	if err != nil {
+		return soloist.Stamp{}, fmt.Errorf("azure: save %s: %w", h.name, err)
+	}
+	// A copy, because a request whose context ends may still be read from
+	// after we have returned, when the caller uses its bytes again.
+	body := streaming.NopCloser(bytes.NewReader(bytes.Clone(checkpoint)))
+	resp, err := h.blob.Upload(ctx, body, &blockblob.UploadOptions{
+		Metadata:         metadata(record),
+		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType},
+		AccessConditions: guards,
+	})
+	if err != nil {
+		return soloist.Stamp{}, translate(save, h.name, err)
+	}
+	return stamp(resp.ETag, resp.Date), nil
+}
+
+// Load gets the blob's content.
+func (h *hold) Load(ctx context.Context, etag string) ([]byte, error) {
+	guards, err := h.guards(etag)
+	if err != nil {
+		return nil, fmt.Errorf("azure: load %s: %w", h.name, err)
+	}
+	resp, err := h.blob.DownloadStream(ctx, &blob.DownloadStreamOptions{AccessConditions: guards})
+	if err != nil {
+		return nil, translate(load, h.name, err)
+	}
+	defer resp.Body.Close()
+	// The library takes a 304, which has no content, for a success.
+	if resp.LeaseState == nil || resp.ETag == nil || string(*resp.ETag) != etag {
+		return nil, fmt.Errorf("azure: load %s: the answer is not about ETag %s or has no lease state: it is not from the Blob service", h.name, etag)
+	}
+	// Not by resp.NewRetryReader, which asks again when the body breaks.
+	checkpoint, err := io.ReadAll(io.LimitReader(resp.Body, soloist.MaxCheckpoint+1))
+	switch n := len(checkpoint); {
+	case err != nil:
+		return nil, translate(load, h.name, err)
+	case n > soloist.MaxCheckpoint:
+		return nil, fmt.Errorf("azure: load %s: the checkpoint has more than %d bytes: something else than this program wrote it", h.name, soloist.MaxCheckpoint)
+	case resp.ContentLength != nil && *resp.ContentLength != int64(n):
+		return nil, fmt.Errorf("azure: load %s: %d of %d bytes came: %w", h.name, n, *resp.ContentLength, io.ErrUnexpectedEOF)
+	}
+	return checkpoint, nil
+}

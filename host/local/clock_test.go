@@ -1,0 +1,287 @@
+package local_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// machine is one with clocks that the test moves.
+type machine struct {
+	wall  time.Time
+	boot  time.Duration
+	start string
+}
+
+func newMachine() *machine {
+	return &machine{wall: time.Date(2026, 11, 21, 2, 30, 0, 123456789, time.UTC), boot: 90 * time.Minute, start: "first"}
+}
+
+func (m *machine) tell() (time.Time, time.Duration, string) { return m.wall, m.boot, m.start }
+
+// pass lets time pass, on all clocks.
+func (m *machine) pass(d time.Duration) {
+	m.wall = m.wall.Add(d)
+	m.boot += d
+}
+
+// step sets the wall clock.
+func (m *machine) step(d time.Duration) { m.wall = m.wall.Add(d) }
+
+// restart takes some seconds.
+func (m *machine) restart() {
+	m.wall = m.wall.Add(4 * time.Second)
+	m.boot, m.start = 3*time.Second, m.start+" again"
+}
+
+func TestDirWallClockStepped(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		for _, broken := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, broken %t", step, broken), func(t *testing.T) {
+				m := newMachine()
+				d := local.Dir{Path: t.TempDir()}.On(m.tell)
+				e := create(t, d, "app/job")
+				l := d.Lease("app/job", id1)
+				acquire(t, l, 10*time.Second, e.ETag)
+				live, over := soloist.Leased, soloist.Expired
+				if broken {
+					live, over = soloist.Breaking, soloist.Broken
+					if err := d.Break(t.Context(), "app/job", -1); err != nil {
+						t.Fatal(err)
+					}
+				}
+				m.step(step)
+				m.pass(5 * time.Second)
+				e, err := d.Read(t.Context(), "app/job")
+				if err != nil || e.State != live || !e.Date.Equal(m.wall) {
+					t.Errorf("midway: got %q at %v, %v, want %q at %v", e.State, e.Date, err, live, m.wall)
+				}
+				if _, err := l.Write(t.Context(), e.ETag, []byte("x")); err != nil { // saves the file anew
+					t.Errorf("write: %v", err)
+				}
+				m.step(step)
+				m.pass(5*time.Second - 1)
+				if got := state(t, d); got != live {
+					t.Errorf("a nanosecond before the end: got %q, want %q", got, live)
+				}
+				m.pass(1)
+				if got := state(t, d); got != over {
+					t.Errorf("at the end: got %q, want %q", got, over)
+				}
+				m.step(-24 * time.Hour)
+				if got := state(t, d); got != over {
+					t.Errorf("put back after the end: got %q, want %q", got, over)
+				}
+			})
+		}
+	}
+}
+
+func TestDirRenewedAfterStep(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		m := newMachine()
+		d := local.Dir{Path: t.TempDir()}.On(m.tell)
+		l := d.Lease("app/job", id1)
+		acquire(t, l, 10*time.Second, create(t, d, "app/job").ETag)
+		m.pass(9 * time.Second)
+		m.step(step)
+		if _, err := l.Renew(t.Context()); err != nil {
+			t.Errorf("%v: %v", step, err)
+		}
+		m.pass(10*time.Second - 1)
+		if got, want := state(t, d), soloist.Leased; got != want {
+			t.Errorf("%v, a nanosecond before the end: got %q, want %q", step, got, want)
+		}
+		m.pass(1)
+		if got, want := state(t, d), soloist.Expired; got != want {
+			t.Errorf("%v, at the end: got %q, want %q", step, got, want)
+		}
+	}
+}
+
+// The holder died with the machine, so its lease ended with it.
+func TestDirMachineRestarted(t *testing.T) {
+	m := newMachine()
+	d := local.Dir{Path: t.TempDir()}.On(m.tell)
+	e := create(t, d, "app/job")
+	acquire(t, d.Lease("app/job", id1), time.Minute, e.ETag)
+	m.restart()
+	if got, want := state(t, d), soloist.Expired; got != want {
+		t.Errorf("after the restart: got %q, want %q", got, want)
+	}
+	acquire(t, d.Lease("app/job", id2), time.Minute, e.ETag)
+	if _, err := d.Lease("app/job", id2).Write(t.Context(), e.ETag, []byte("x")); err != nil {
+		t.Errorf("write: %v", err)
+	}
+	m.pass(time.Minute - 1)
+	if got, want := state(t, d), soloist.Leased; got != want {
+		t.Errorf("the new lease, a nanosecond before its end: got %q, want %q", got, want)
+	}
+}
+
+// Without a battery the wall clock is off after a restart. A lease of the dead
+// lasts its length again at worst.
+func TestDirMachineRestartedInThePast(t *testing.T) {
+	m := newMachine()
+	d := local.Dir{Path: t.TempDir()}.On(m.tell)
+	acquire(t, d.Lease("app/job", id1), 10*time.Second, create(t, d, "app/job").ETag)
+	m.restart()
+	m.step(-30 * 24 * time.Hour)
+	_ = state(t, d)
+	m.pass(10 * time.Second)
+	if got, want := state(t, d), soloist.Expired; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Two machines that share a directory, against advice, go by their wall clocks.
+func TestDirOtherMachine(t *testing.T) {
+	m, other := newMachine(), newMachine()
+	other.start, other.boot = "other", time.Hour
+	d := local.Dir{Path: t.TempDir()}
+	e := create(t, d.On(m.tell), "app/job")
+	acquire(t, d.On(m.tell).Lease("app/job", id1), 10*time.Second, e.ETag)
+	other.pass(10*time.Second - 1)
+	if got, want := state(t, d.On(other.tell)), soloist.Leased; got != want {
+		t.Errorf("before the end: got %q, want %q", got, want)
+	}
+	other.pass(1)
+	if got, want := state(t, d.On(other.tell)), soloist.Expired; got != want {
+		t.Errorf("at the end: got %q, want %q", got, want)
+	}
+}
+
+// A process that cannot tell when the machine started, and one that can, honour
+// the leases and the breaks of each other.
+func TestDirMixed(t *testing.T) {
+	m := newMachine()
+	blind := func() (time.Time, time.Duration, string) { return m.wall, 0, "" }
+	for name, by := range map[string][2]local.Machine{"blind looks": {m.tell, blind}, "blind holds": {blind, m.tell}} {
+		t.Run(name, func(t *testing.T) {
+			d := local.Dir{Path: t.TempDir()}
+			holder, looker := d.On(by[0]), d.On(by[1])
+			e := create(t, holder, "app/job")
+			l := holder.Lease("app/job", id1)
+			acquire(t, l, 10*time.Second, e.ETag)
+			m.pass(10*time.Second - 1)
+			if got, want := state(t, looker), soloist.Leased; got != want {
+				t.Errorf("before the end: got %q, want %q", got, want)
+			}
+			m.pass(1)
+			if got, want := state(t, looker), soloist.Expired; got != want {
+				t.Errorf("at the end: got %q, want %q", got, want)
+			}
+			if _, err := l.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := looker.Break(t.Context(), "app/job", 2*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			m.pass(2*time.Second - 1)
+			if got, want := state(t, holder), soloist.Breaking; got != want {
+				t.Errorf("before the end of a break: got %q, want %q", got, want)
+			}
+			m.pass(1)
+			if got, want := state(t, holder), soloist.Broken; got != want {
+				t.Errorf("at the end of a break: got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// oldFile is a state file as the version before this one knows it.
+type oldFile struct {
+	Schema int    `json:"schema"`
+	Entry  string `json:"entry"`
+	ETag   string `json:"etag"`
+	Record string `json:"record"`
+	Lease  struct {
+		ID     string        `json:"id,omitempty"`
+		Length time.Duration `json:"length_ns,omitempty"`
+		Until  time.Time     `json:"until,omitzero"`
+		Broken bool          `json:"broken,omitempty"`
+	} `json:"lease,omitzero"`
+}
+
+// A lease that the version before took is honoured by the wall clock, and what
+// this one writes can be read there, unless something would get lost.
+func TestDirVersionBefore(t *testing.T) {
+	m := newMachine()
+	d := local.Dir{Path: t.TempDir()}.On(m.tell)
+	create(t, d, "app/job")
+	path := filepath.Join(d.Path, "app", "job.json")
+	var old oldFile
+	read := func() {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(text, &old)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	old.Lease.ID, old.Lease.Length, old.Lease.Until = id1, 10*time.Second, m.wall.Add(10*time.Second)
+	text, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, string(text))
+	m.pass(10*time.Second - 1)
+	if got, want := state(t, d), soloist.Leased; got != want {
+		t.Errorf("before the end: got %q, want %q", got, want)
+	}
+	m.pass(1)
+	if got, want := state(t, d), soloist.Expired; got != want {
+		t.Errorf("at the end: got %q, want %q", got, want)
+	}
+	l := d.Lease("app/job", id1)
+	if _, err := l.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if read(); old.Schema != 1 || !old.Lease.Until.Equal(m.wall.Add(10*time.Second)) {
+		t.Errorf("the version before reads %+v, want schema 1 and 10 s from %v", old, m.wall)
+	}
+	m.step(time.Hour)
+	stamp, err := save(t, l, old.ETag, "x", "y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read(); old.Schema != 2 || !old.Lease.Until.Equal(m.wall.Add(10*time.Second)) {
+		t.Errorf("with a checkpoint: the version before reads %+v, want schema 2 and 10 s from %v", old, m.wall)
+	}
+	if _, err := save(t, l, stamp.ETag, "x", ""); err != nil {
+		t.Fatal(err)
+	}
+	if read(); old.Schema != 1 {
+		t.Errorf("emptied: got schema %d, want 1", old.Schema)
+	}
+}
+
+// A file as large as they come.
+func TestDirLargestEntry(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	e := create(t, d, "app/job")
+	l := d.Lease("app/job", id1)
+	acquire(t, l, time.Minute, e.ETag)
+	record, checkpoint := strings.Repeat("<", soloist.MaxRecord), strings.Repeat("\xff", soloist.MaxCheckpoint)
+	stamp, err := save(t, l, e.ETag, record, checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Lease("app/job", id1).(soloist.Keeper).Load(t.Context(), stamp.ETag)
+	if err != nil || string(got) != checkpoint {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if e, err := d.Read(t.Context(), "app/job"); err != nil || string(e.Record) != record {
+		t.Errorf("got %d bytes, %v", len(e.Record), err)
+	}
+}
