@@ -71,7 +71,8 @@ type Lease interface {
 // to [MaxCheckpoint] bytes of any kind; a new entry's is empty. Without it
 // [Run.Save] and [Run.Load] fail.
 type Keeper interface {
-	// Save is Write that replaces the checkpoint too: both or neither.
+	// Save is Write that replaces the checkpoint too: both or neither. Of an
+	// entry that is gone it may say ErrLost.
 	Save(ctx context.Context, etag string, record, checkpoint []byte) (Stamp, error)
 
 	// Load returns the checkpoint if the lease is active under this id and the
