@@ -49,6 +49,29 @@ func TestALeaderIsHandedOver(t *testing.T) {
 	}
 }
 
+// A run that goes on well until the end of its stop is handed over all the same.
+func TestAHandOverIsNotTakenBack(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		lead := beating(time.Second, time.Hour, true)
+		lead.Silence = 4 * time.Second
+		a := c.graceful(25*time.Second, lead, "a")["a"]
+		time.Sleep(time.Minute)
+		go a.stop()
+		for range int(D/3/time.Second) + 1 {
+			time.Sleep(990 * time.Millisecond)
+			if r := c.record("lead"); !r.Stopping {
+				t.Errorf("after %s the record says that it goes on", time.Since(c.all()[0].start))
+			}
+		}
+		time.Sleep(time.Second)
+		c.start("b", leader())
+		time.Sleep(time.Second)
+		if r := c.record("lead"); r.Holder != "b" || r.Stopping || r.Progress != (soloist.Progress{}) {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
 func TestAGraceThatIsShorterThanAHandOver(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.graceful(2*time.Second, leader(), "a")["a"]

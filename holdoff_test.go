@@ -92,5 +92,10 @@ func TestAYoungerDefinitionThatRunsLong(t *testing.T) {
 		if last := runs[len(runs)-1]; last.replica != "young" || !last.end.IsZero() {
 			t.Errorf("got %+v", last)
 		}
+		time.Sleep(10 * time.Minute)
+		runs = c.all()
+		if last := runs[len(runs)-1]; last.replica != "young" || !last.end.IsZero() {
+			t.Errorf("after its end: got %+v", last)
+		}
 	})
 }

@@ -137,9 +137,16 @@ func TestAStalledLeaderThatDoesNotObey(t *testing.T) {
 			c.launch(a)
 			time.Sleep(10 * time.Second)
 			c.start("b", beating(time.Second, 2*time.Hour, true))
-			time.Sleep(well + silence - 8*time.Second)
+			time.Sleep(well + silence - 10*time.Second + time.Second)
+			if overran.Load() != nil {
+				t.Error("it had no time to return")
+			}
+			time.Sleep(D / 6)
 			if r := c.record("lead"); r.Status != soloist.Stalled || !r.Finished.IsZero() || r.Holder != "a" {
 				t.Errorf("got %+v", r)
+			}
+			if now := time.Now(); overran.Load() == nil || now.Sub(*overran.Load()) > 2*time.Second {
+				t.Errorf("overran at %v, and its context ended %s before %s", overran.Load(), D/6, now)
 			}
 			time.Sleep(D)
 			var lead []ran
