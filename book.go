@@ -102,37 +102,41 @@ func (h *hold) twice(ctx context.Context, p *page) error {
 // ErrLost or ErrChanged: another replica has the entry.
 func (h *hold) lasting(ctx context.Context, p *page) error {
 	pause := h.backoff(h.length / 30)
-	for {
-		etag := h.etag
-		err := h.once(ctx, p)
-		if err == nil {
-			return nil
-		}
-		mine, rerr := h.readBack(ctx, p.nonce)
-		switch {
-		case mine:
-			return nil
-		case errors.Is(rerr, ErrChanged):
-			return fmt.Errorf("%w: %w", ErrChanged, err)
-		case errors.Is(rerr, fs.ErrNotExist):
-			return rerr
-		case rerr != nil:
-		case errors.Is(err, ErrLost):
-			if err = h.renew(ctx); definite(err) {
-				return err
-			}
-			if err == nil {
-				if err = h.once(ctx, p); err == nil {
-					return nil
-				}
-			}
-		case definite(err) && h.etag == etag:
+	for try := 1; ; try++ {
+		known, err := h.settle(ctx, p)
+		h.tell(try, err)
+		if known {
 			return err
 		}
 		if sleep(ctx, pause.next()); ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
 	}
+}
+
+// settle sends a page and finds out what became of it. It returns false if that
+// is not known, or not decided yet.
+func (h *hold) settle(ctx context.Context, p *page) (known bool, err error) {
+	etag := h.etag
+	if err = h.once(ctx, p); err == nil {
+		return true, nil
+	}
+	mine, rerr := h.readBack(ctx, p.nonce)
+	switch {
+	case mine:
+		return true, nil
+	case errors.Is(rerr, ErrChanged):
+		return true, fmt.Errorf("%w: %w", ErrChanged, err)
+	case errors.Is(rerr, fs.ErrNotExist):
+		return true, rerr
+	case rerr == nil && errors.Is(err, ErrLost):
+		if err = h.renew(ctx); err == nil {
+			err = h.once(ctx, p)
+			return err == nil, err
+		}
+		return definite(err), err
+	}
+	return rerr == nil && definite(err) && h.etag == etag, err
 }
 
 // stopping reports whether the record says that the run is to be handed over.

@@ -123,6 +123,20 @@ func (w *worker) unreachable(err error) {
 // reached says that the store answered, whatever it was.
 func (w *worker) reached() {
 	w.pause.reset()
+	w.answered()
+}
+
+// tellTrouble is for the calls of a hold, which go on beside the worker: why one
+// failed again, nil once it did not.
+func (w *worker) tellTrouble(err error) {
+	if err != nil {
+		w.unreachable(err)
+		return
+	}
+	w.answered()
+}
+
+func (w *worker) answered() {
 	w.set(func(s *seen) { s.fault = nil })
 	w.outage.end(w)
 }

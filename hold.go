@@ -61,6 +61,8 @@ type hold struct {
 	stop   func() // ends the renewals, and waits for that
 	giveUp func() // ends them: the lease runs out
 
+	trouble func(error) // is told why calls fail again and again, nil once they do not; nil: nobody is
+
 	renewing chan struct{} // has room for one renewal in flight
 
 	mu    sync.Mutex
@@ -158,11 +160,12 @@ func (h *hold) renewals(ctx context.Context) {
 // renewInTime renews, again and again after a transient error, until it knows,
 // the lease can no longer be trusted, or ctx ends.
 func (h *hold) renewInTime(ctx context.Context) error {
-	for ctx.Err() == nil {
+	for try := 1; ctx.Err() == nil; try++ {
 		if h.left() <= 0 {
 			return errNotRenewed
 		}
 		err := h.renew(ctx)
+		h.tell(try, err)
 		if err == nil {
 			return nil
 		}
@@ -191,6 +194,14 @@ func (h *hold) renew(ctx context.Context) error {
 	h.clock.observe(sent, stamp.Date)
 	h.extend(sent + h.trust())
 	return nil
+}
+
+// tell passes on the outcome of the nth try of a call: one failure is no
+// trouble yet.
+func (h *hold) tell(try int, err error) {
+	if try > 1 && h.trouble != nil && !definite(err) {
+		h.trouble(err)
+	}
 }
 
 // extend moves the deadline, never back: a reply says when its own request was

@@ -14,6 +14,7 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	defer w.setBusy(false)
 	stop, done := w.stoppable(ctx)
 	defer done()
+	h.trouble = w.tellTrouble
 	h.keep(context.WithoutCancel(ctx))
 	defer h.lost(nil)
 	defer h.stop()
@@ -31,8 +32,9 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 			w.soon = true
 			return w.again(firstLook)
 		}
-		return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %v", err))
+		return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
+	w.reached()
 	if next.run && !w.runTick(ctx, stop, h) {
 		return w.again(0)
 	}

@@ -79,31 +79,43 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		if err := w.look(ctx); err != nil {
 			return w.fault(ctx, err)
 		}
-		w.reached()
 	}
 	now := w.dueTime()
 	if err := w.unwell(); err != nil {
 		w.note(err)
 		return unwellRest
 	}
-	if w.outdated(&w.rec) && !w.inherits(now) {
-		return w.yield()
+	w.unfit = nil
+	if wait, todo := w.due(now, fresh); !todo {
+		if fresh {
+			w.reached()
+		}
+		return wait
 	}
-	switch _, todo := w.plan(&w.rec, now); {
-	case w.rec.mayRun() && w.entry.State.Live():
-		return w.follow(now)
-	case !todo:
-		return w.idle(now)
-	case fresh && w.entry.State.Live():
-		// Somebody is about to claim, or died before it could.
-		w.soon = true
-		return w.again(w.dice.jitter(w.length / 6))
-	}
+	// That it can be read is no reason to believe that it can be written.
 	w.holder = ""
 	if w.unfit = w.fits(ctx); w.unfit != nil {
 		return maxSleep
 	}
 	return w.attempt(ctx)
+}
+
+// due reports whether there is something to do that nobody else is at, else how
+// long not.
+func (w *worker) due(now time.Time, fresh bool) (wait time.Duration, todo bool) {
+	if w.outdated(&w.rec) && !w.inherits(now) {
+		return w.yield(), false
+	}
+	switch _, todo := w.plan(&w.rec, now); {
+	case w.rec.mayRun() && w.entry.State.Live():
+		return w.follow(now), false
+	case !todo:
+		return w.idle(now), false
+	case fresh && w.entry.State.Live(): // somebody is about to claim, or died before it could
+		w.soon = true
+		return w.again(w.dice.jitter(w.length / 6)), false
+	}
+	return 0, true
 }
 
 // unwellRest is how soon a replica that takes nothing new looks whether it can
@@ -217,8 +229,8 @@ func (w *worker) attempt(ctx context.Context) time.Duration {
 	if err != nil && !definite(err) {
 		return w.fault(ctx, err)
 	}
-	w.reached()
 	if err != nil {
+		w.reached()
 		// Another replica is at it. By the time of the first look a short run
 		// is over, and the next tick costs no look. If nobody was, because a
 		// lease that ran out is not free at once, the looks become rarer.
