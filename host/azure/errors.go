@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,6 +134,8 @@ func hint(o op, name string, resp *azcore.ResponseError) string {
 		return fmt.Sprintf(": create the container %q beforehand, or grant the identity %s on the storage account", name, role)
 	case code == bloberror.AuthorizationPermissionMismatch:
 		return fmt.Sprintf(": grant the identity %s on the container; it may take some minutes to work", role)
+	case resp.StatusCode == http.StatusUnauthorized:
+		return ": the service does not take this token: check that the account in the URL and the identity are of one tenant, and this machine's clock"
 	}
 	return ""
 }
@@ -174,6 +177,11 @@ func (e *tokenError) Unwrap() error { return e.err }
 // short is one line. A refusal is a matter of permission; without an answer
 // there may just be no network.
 func (e *tokenError) short() error {
+	for _, end := range []error{context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(e.err, end) {
+			return fmt.Errorf("no token for the identity: its source has not answered: %w", end)
+		}
+	}
 	var failed *azidentity.AuthenticationFailedError
 	if !errors.As(e.err, &failed) || failed.RawResponse == nil {
 		text := strings.Join(strings.Fields(e.err.Error()), " ")

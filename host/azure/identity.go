@@ -107,7 +107,7 @@ func (i *identity) GetToken(ctx context.Context, o policy.TokenRequestOptions) (
 		}
 		select {
 		case <-ctx.Done():
-			return azcore.AccessToken{}, ctx.Err()
+			return azcore.AccessToken{}, &tokenError{ctx.Err()}
 		case <-pending.done:
 			if pending.err != nil {
 				return azcore.AccessToken{}, pending.err
