@@ -13,10 +13,11 @@ import (
 // A book is the record as one hold writes it: one write at a time, each on the
 // ETag of the one before.
 type book struct {
-	turn chan struct{}   // has room for one writer
-	etag string          // of the entry
-	rec  Record          // as last written
-	ours map[string]bool // the nonces of all writes of this hold
+	turn    chan struct{}   // has room for one writer
+	rec     Record          // as last written, or perhaps written: what follows says the same
+	etag    string          // of the entry
+	unclear bool            // etag may be that of the write before
+	ours    map[string]bool // the nonces of all writes of this hold
 }
 
 func newBook(etag string, rec *Record) book {
@@ -30,15 +31,12 @@ type page struct {
 	checkpoint []byte // nil: it stays as it is
 }
 
-// write makes the next record by draft and sends it. What is not known to be
-// written is not in the book.
+// write makes the next record by draft and sends it.
 func (h *hold) write(ctx context.Context, draft func(*Record), checkpoint []byte, send func(context.Context, *page) error) error {
-	select {
-	case h.turn <- struct{}{}:
-		defer func() { <-h.turn }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := h.takeTurn(ctx); err != nil {
+		return err
 	}
+	defer h.endTurn()
 	next := h.rec.clone()
 	draft(&next)
 	next.Writer = rand.Text()
@@ -47,25 +45,49 @@ func (h *hold) write(ctx context.Context, draft func(*Record), checkpoint []byte
 		return err
 	}
 	h.ours[next.Writer] = true
-	if err := send(ctx, &page{next.Writer, b, checkpoint}); err != nil {
-		return err
-	}
 	h.rec = next
+	return send(ctx, &page{next.Writer, b, checkpoint})
+}
+
+func (h *hold) takeTurn(ctx context.Context) error {
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil { // it ended while others had their turn
+		h.endTurn()
+		return context.Cause(ctx)
+	}
 	return nil
 }
 
-// once sends a page. Where the answer is lost, a later write finds out.
+func (h *hold) endTurn() { <-h.turn }
+
+// once sends a page. Where the answer is lost, the next call finds out.
 func (h *hold) once(ctx context.Context, p *page) error {
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
+	if err := h.catchUp(ctx); err != nil {
+		return err
+	}
 	sent := h.clock.elapsed()
 	stamp, err := h.put(ctx, p)
-	if err != nil {
+	if h.unclear = err != nil; h.unclear {
 		return err
 	}
 	h.clock.observe(sent, stamp.Date)
 	h.etag = stamp.ETag
 	return nil
+}
+
+// catchUp learns the ETag where the last answer was lost.
+func (h *hold) catchUp(ctx context.Context) error {
+	if !h.unclear {
+		return nil
+	}
+	_, err := h.readBack(ctx, "")
+	return err
 }
 
 func (h *hold) put(ctx context.Context, p *page) (Stamp, error) {
@@ -139,30 +161,26 @@ func (h *hold) settle(ctx context.Context, p *page) (known bool, err error) {
 	return rerr == nil && definite(err) && h.etag == etag, err
 }
 
-// stopping reports whether the record says that the run is to be handed over.
-func (h *hold) stopping() bool {
-	h.turn <- struct{}{}
-	defer func() { <-h.turn }()
-	return h.rec.Stopping
-}
-
-// progress drafts how far the run is, which it told at elapsed time now.
-func (h *hold) progress(now time.Duration, note string) func(*Record) {
-	at := h.clock.best().Add(now - h.clock.elapsed())
+// progress drafts how far the run is, which it told at the time beat.
+func (h *hold) progress(beat time.Time, note string) func(*Record) {
+	at := h.clock.best().Add(-time.Since(beat))
 	return func(r *Record) { r.Progress = Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()} }
 }
 
 // load reads the checkpoint, again and again until the outcome is known.
 func (h *hold) load(ctx context.Context) ([]byte, error) {
-	select {
-	case h.turn <- struct{}{}:
-		defer func() { <-h.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := h.takeTurn(ctx); err != nil {
+		return nil, err
 	}
+	defer h.endTurn()
 	pause := h.backoff(h.length / 30)
-	for {
+	for try := 1; ; try++ {
 		b, err := h.loadOnce(ctx)
+		if errors.Is(err, ErrChanged) && !h.unclear { // perhaps by a write of ours that came late
+			h.unclear = true
+			b, err = h.loadOnce(ctx)
+		}
+		h.tell(try, err)
 		if err == nil || definite(err) {
 			return b, err
 		}
@@ -175,6 +193,9 @@ func (h *hold) load(ctx context.Context) ([]byte, error) {
 func (h *hold) loadOnce(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
+	if err := h.catchUp(ctx); err != nil {
+		return nil, err
+	}
 	return h.lease.(Keeper).Load(ctx, h.etag)
 }
 
@@ -190,7 +211,7 @@ func (h *hold) readBack(ctx context.Context, nonce string) (mine bool, err error
 	if entry.ETag != h.etag && !h.ours[last] {
 		return false, ErrChanged
 	}
-	h.etag = entry.ETag
+	h.etag, h.unclear = entry.ETag, false
 	return last == nonce, nil
 }
 

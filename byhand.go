@@ -54,7 +54,7 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 			wait = w.fault(ctx, err)
 		} else {
 			w.reached()
-			if fate, known := w.rec.request(w.request); known {
+			if fate, known := w.rec.request(w.request, w.entry.State.Live()); known {
 				return fate, nil
 			}
 			if err = w.hinderedByHand(); err != nil {
@@ -92,7 +92,10 @@ func (w *worker) hinderedByHand() error {
 }
 
 // request returns the fate of a run by hand, as far as the record knows it.
-func (r *Record) request(name string) (Fate, bool) {
+func (r *Record) request(name string, live bool) (Fate, bool) {
+	if r.Request == name && r.mayRun() && !live {
+		return lastFate(r, Abandoned, "its runner died"), true
+	}
 	if r.Request == name {
 		return lastFate(r, r.Status, r.Error), true
 	}

@@ -10,10 +10,10 @@ import (
 func (w *worker) stepHere(ctx context.Context) time.Duration {
 	w.beat()
 	now := w.wall()
-	if w.through.IsZero() {
-		w.through = now // a replica that starts owes nothing
+	if w.through.IsZero() || w.through.After(now) {
+		w.through = now // a replica that starts owes nothing, nor one whose clock was put back
 	}
-	if tick := w.ticks.Last(now); tick.After(w.through) {
+	if tick := w.ticks.Last(now); tick.After(w.through) && !w.paused {
 		w.runHere(ctx, tick)
 		now = w.wall()
 		w.through = now
@@ -26,9 +26,6 @@ func (w *worker) stepHere(ctx context.Context) time.Duration {
 }
 
 func (w *worker) runHere(ctx context.Context, tick time.Time) {
-	if w.paused {
-		return
-	}
 	w.setBusy(true)
 	defer w.setBusy(false)
 	run := w.newRun(tick, 1, 0)

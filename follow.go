@@ -6,15 +6,15 @@ import (
 )
 
 // inherits reports whether the replicas with the younger definition are gone: a
-// tick of theirs is overdue by more than any of them could need. The job then
-// is this one's, and its definition counts as new.
+// tick of theirs is overdue, and this one has looked on for long enough while
+// nobody touched the entry. The job then is this one's, and its definition
+// counts as new. Replicas that are woken up less often count as gone, too.
 func (w *worker) inherits(now time.Time) bool {
-	due := w.rec.Due
-	if due.IsZero() || w.entry.State.Live() || now.Sub(due) < 2*max(w.length, time.Duration(w.rec.Lease))+lookEvery {
+	due, patience := w.rec.Due, 2*max(w.length, time.Duration(w.rec.Lease))+lookEvery
+	if due.IsZero() || w.entry.State.Live() || now.Sub(due) < patience || time.Since(w.still.at) < patience {
 		return false
 	}
 	w.log.Warn("replicas with another schedule for this job started later and are gone: this one takes it back", "due", due)
-	w.heir = now
 	w.since = later(w.since, now)
 	return true
 }
@@ -77,9 +77,18 @@ func (s *sighting) of(token int64) {
 	}
 }
 
+// lookedAway says that the entry may have been changed and changed again.
+func (w *worker) lookedAway() {
+	w.entry = nil
+	w.still.etag, w.still.at = "", time.Now()
+}
+
 // sight remembers since when what was read is as it is. A hold-off counts from
 // there, however often it is cut short.
 func (w *worker) sight() {
+	if w.still.etag != w.entry.ETag {
+		w.still.etag, w.still.at = w.entry.ETag, time.Now()
+	}
 	if w.rec.mayRun() && !w.entry.State.Live() && w.entry.State != Expired {
 		w.freed.of(w.rec.Epoch)
 	}

@@ -61,6 +61,8 @@ type hold struct {
 	stop   func() // ends the renewals, and waits for that
 	giveUp func() // ends them: the lease runs out
 
+	announced bool // the record says that the run is about to be handed over
+
 	trouble func(error) // is told why calls fail again and again, nil once they do not; nil: nobody is
 
 	renewing chan struct{} // has room for one renewal in flight

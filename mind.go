@@ -26,27 +26,27 @@ type minder struct {
 	verdicts chan error // of Healthy
 	failures int        // in a row
 
-	written   time.Duration // elapsed: when progress was written
-	announced bool          // the record says that the run is stopping
+	written time.Time // monotonic: when progress was written
+	gaveUp  error     // why the run was given up as a stalled one
 }
 
-// mind starts a minder; done ends it once the context of the run has ended, and
-// waits for that.
-func (w *worker) mind(stop context.Context, run *Run, fail context.CancelCauseFunc) (done func()) {
+// mind starts a minder; done ends it once the context of the run has ended, waits
+// for that, and returns why it gave the run up, if so.
+func (w *worker) mind(stop context.Context, run *Run, fail context.CancelCauseFunc) (done func() error) {
 	m := &minder{worker: w, live: run.live, run: run, stop: stop, fail: fail,
-		verdicts: make(chan error), written: run.live.start,
-		announced: run.live.hold != nil && run.live.hold.stopping()}
+		verdicts: make(chan error), written: run.live.beat}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch, ask sync.WaitGroup
 	watch.Go(func() { m.watch(ctx) })
 	if w.limits.healthy != nil {
 		ask.Go(m.askHealthy)
 	}
-	return func() {
+	return func() error {
 		ask.Wait()
 		cancel()
 		watch.Wait()
 		m.setOverrun(nil)
+		return m.gaveUp
 	}
 }
 
@@ -56,11 +56,14 @@ func (m *minder) watch(ctx context.Context) {
 	if m.hold == nil || m.grace() == 0 {
 		stop = nil // there is nobody, or no time, to hand over to
 	}
+	m.announce(false) // a try before may have said so
 	for ctx.Err() == nil {
 		t := time.NewTimer(m.wait())
 		select {
 		case <-ctx.Done():
 		case <-t.C:
+			m.look()
+		case <-m.alarm:
 			m.look()
 		case err := <-m.verdicts:
 			m.judge(err)
@@ -78,20 +81,19 @@ func (m *minder) watch(ctx context.Context) {
 // lead is how long before the end of Silence others are told, so that they are
 // near when the run is given up.
 func (m *minder) lead() time.Duration {
-	return min(m.comeCloser(), m.limits.silence/2)
+	return min(m.comeCloser(), m.limits.silence/4)
 }
 
 // wait is how long there is nothing to look at.
 func (m *minder) wait() time.Duration {
-	now := m.clock.elapsed()
-	wait := m.written + m.progressEvery() - now
+	wait := m.progressEvery() - time.Since(m.written)
 	if m.limits.silence > 0 && m.ctx.Err() == nil {
 		beat, _ := m.last()
-		next := beat + m.limits.silence - now
-		if !m.announced {
-			next -= m.lead()
+		left := m.limits.silence - time.Since(beat)
+		if m.hold != nil && !m.hold.announced {
+			left -= m.lead()
 		}
-		wait = min(wait, next)
+		wait = min(wait, left)
 	}
 	return max(wait, 0)
 }
@@ -100,21 +102,20 @@ func (m *minder) progressEvery() time.Duration { return max(progressEvery, m.lim
 
 // look does what wait has waited for.
 func (m *minder) look() {
-	now := m.clock.elapsed()
 	beat, note := m.last()
 	if m.ctx.Err() == nil {
-		quiet, silence := now-beat, m.limits.silence
+		quiet, silence := time.Since(beat), m.limits.silence
 		if silence > 0 && quiet >= silence {
 			m.stalled(fmt.Errorf("%w: no heartbeat for %s", ErrStalled, silence))
 			return
 		}
 		m.announce(silence > 0 && quiet >= silence-m.lead() || m.failures > 0 && m.failures == m.limits.failures-1)
 	}
-	if now-m.written >= m.progressEvery() {
-		if beat > m.written && m.hold != nil {
+	if time.Since(m.written) >= m.progressEvery() {
+		if beat.After(m.written) && m.hold != nil {
 			m.write(m.hold.progress(beat, note))
 		}
-		m.written = now
+		m.written = time.Now()
 	}
 }
 
@@ -122,10 +123,11 @@ func (m *minder) look() {
 // it is not after all.
 func (m *minder) announce(stopping bool) {
 	stopping = stopping || m.stop.Err() != nil
-	if m.hold == nil || stopping == m.announced {
+	if m.hold == nil || stopping == m.hold.announced {
 		return
 	}
-	m.announced = stopping
+	m.hold.announced = stopping
+	m.alarmed.Store(stopping)
 	m.write(func(r *Record) { r.Stopping = stopping })
 }
 
@@ -145,6 +147,7 @@ func (m *minder) stalled(cause error) {
 		return // it has lost its lease as well, which counts
 	}
 	m.run.Log.Error("the run has stalled", "error", cause, "goroutines", goroutines())
+	m.gaveUp = cause
 	if m.hold != nil {
 		lo, _, _ := m.clock.now()
 		m.write(func(r *Record) { *r = m.planner.stall(r, why(cause), lo) })
@@ -160,14 +163,25 @@ func goroutines() string {
 
 // overrun waits for a run whose context has ended. If it does not return, this
 // replica is not well: it takes nothing new. After the loss of the lease or a
-// stall the process may have to go.
+// stall the process may have to go, before another replica has the lease; else
+// there is time, since the lease is kept.
 func (m *minder) overrun(ctx context.Context) {
-	cause := context.Cause(m.ctx)
-	if waitFor(ctx, ctx, m.cell.try()) {
-		m.setOverrun(cause)
-		m.run.Log.Error("the run ignores the end of its context", "cause", cause)
-		if m.Overrun != nil && (errors.Is(cause, ErrLost) || errors.Is(cause, ErrStalled)) {
-			m.Overrun(m.job, cause)
-		}
+	cause, patience := context.Cause(m.ctx), m.length
+	gone := errors.Is(cause, ErrLost) || errors.Is(cause, ErrStalled)
+	if gone {
+		patience = m.cell.try()
+	}
+	if !waitFor(ctx, ctx, patience) {
+		return
+	}
+	if cause == errReturned {
+		cause = errHealthyHangs
+	}
+	m.setOverrun(cause)
+	m.run.Log.Error("the run ignores the end of its context", "cause", cause)
+	if gone && m.Overrun != nil {
+		m.Overrun(m.job, cause)
 	}
 }
+
+var errHealthyHangs = errors.New("the run has returned and its Healthy has not")

@@ -9,9 +9,9 @@ import (
 // StepDown hands over what this replica runs of a job or singleton, as a stop
 // of the replica would: the record says so, other replicas come near, the run's
 // context ends with [ErrStopped], and another replica may have the lease. It
-// returns once the lease is free or ctx has ended. This replica then leaves the
-// job alone for a third of its lease and a second. An error: there is no such
-// job, or it does not run here.
+// returns once the run is over or ctx has ended; a run that calls it waits for
+// itself. This replica then leaves the job alone for a third of its lease and a
+// second. An error: there is no such job, or no lease of it is held here.
 func (s *Scheduler) StepDown(ctx context.Context, job string) error {
 	w, err := s.worker(job)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Scheduler) StepDown(ctx context.Context, job string) error {
 	}
 	st := w.state.get()
 	if st.stepDown == nil {
-		return fmt.Errorf("%s does not run on this replica", job)
+		return fmt.Errorf("%s holds no lease on this replica", job)
 	}
 	st.stepDown()
 	select {

@@ -1,6 +1,9 @@
 package soloist
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	maxBacklog  = 100     // ticks that RunAll makes up for
@@ -69,7 +72,7 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 
 // settleDead gives the tick of a runner that died its fate, or its next attempt.
 func (p *planner) settleDead(next *plan, r *Record) bool {
-	open := (r.Status == Abandoned || r.Status == Stalled) && r.claimed().After(r.Through)
+	open := r.open()
 	if r.Status != Running && !open {
 		return false
 	}
@@ -196,8 +199,12 @@ func (p *planner) claimByHand(next *plan, r *Record, now time.Time) bool {
 func (p *planner) finish(r *Record, status Status, reason string, end, lo time.Time) Record {
 	f := r.clone()
 	f.Finished, f.Stopping = end, false
-	if f.Status != Stalled { // else its fate was written when it stalled
+	switch {
+	case f.Status != Stalled:
 		p.conclude(&f, status, reason)
+	case len(f.History) > 0 && f.History[0].Token == f.Epoch: // its fate was written when it stalled
+		f.History = slices.Clone(f.History)
+		f.History[0].End = end
 	}
 	p.skipUnder(&f, lo)
 	return f
@@ -230,6 +237,9 @@ func (p *planner) skipUnder(r *Record, lo time.Time) {
 	if p.ticks == nil || p.missed == RunAll || p.offeredAgain(r) {
 		return
 	}
+	if r.Request != "" && p.ticks.Last(r.Tick).After(r.Through) {
+		return // a tick was due before this run by hand, and still is
+	}
 	if last := p.ticks.Last(lo); last.After(r.Through) {
 		p.pass(r, last, Skipped, "overlap")
 	}
@@ -248,6 +258,9 @@ func (p *planner) offeredAgain(r *Record) bool {
 func (p *planner) next(r *Record) time.Time {
 	if p.ticks == nil {
 		return time.Time{}
+	}
+	if r.open() {
+		return r.Tick
 	}
 	return p.ticks.Next(later(r.Through, r.claimed()))
 }

@@ -244,6 +244,11 @@ func (r *Record) newer(b *Record) bool {
 		b.Created.Equal(r.Created) && (b.Epoch < r.Epoch || b.Through.Before(r.Through))
 }
 
+// open reports whether the tick of the last run waits for another attempt.
+func (r *Record) open() bool {
+	return (r.Status == Abandoned || r.Status == Stalled) && r.claimed().After(r.Through)
+}
+
 // claimed is the last tick that was claimed, settled or not; zero: none was
 // since.
 func (r *Record) claimed() time.Time {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -121,9 +122,12 @@ type live struct {
 	timeout time.Duration   // zero: none
 	largest int             // checkpoint
 
+	alarmed atomic.Bool   // others are told that they may be needed
+	alarm   chan struct{} // has room to tell the minder that they are not
+
 	mu   sync.Mutex
-	beat time.Duration // elapsed: the last heartbeat, at first the start
-	note string        // of it
+	beat time.Time // monotonic: the last heartbeat, at first the start; there is none while the machine is suspended
+	note string    // of it
 }
 
 // valid returns why the run has to end, or has ended. It also cuts off
@@ -148,23 +152,29 @@ func (l *live) leased(now time.Duration) error {
 }
 
 func (l *live) heartbeat(note string) error {
-	now := l.clock.elapsed()
-	if err := l.valid(now); err != nil {
+	at := time.Now()
+	if err := l.valid(l.clock.elapsed()); err != nil {
 		return err
 	}
-	l.count(now, note)
+	l.count(at, note)
 	return nil
 }
 
-func (l *live) count(now time.Duration, note string) {
+func (l *live) count(at time.Time, note string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.beat = max(l.beat, now)
+	l.beat = later(l.beat, at)
 	l.note = cut(note, maxNoteLen)
+	if l.alarmed.Load() {
+		select {
+		case l.alarm <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // last is the last heartbeat.
-func (l *live) last() (beat time.Duration, note string) {
+func (l *live) last() (beat time.Time, note string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.beat, l.note
@@ -193,7 +203,8 @@ func (l *live) check(ctx context.Context) error {
 }
 
 // keeper is for work on the checkpoint, which a run that is asked to stop may
-// still do. The context that it returns ends with the run and the lease too.
+// still do for the length of its lease. The context that it returns ends with
+// the run and the lease too.
 func (l *live) keeper(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if l.over.Err() != nil {
 		return nil, nil, errOver
@@ -207,7 +218,17 @@ func (l *live) keeper(ctx context.Context) (context.Context, context.CancelFunc,
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop1 := context.AfterFunc(l.hold.held, func() { cancel(context.Cause(l.hold.held)) })
 	stop2 := context.AfterFunc(l.over, func() { cancel(errOver) })
-	return ctx, func() { stop1(); stop2(); cancel(nil) }, nil
+	stop3 := context.AfterFunc(l.ctx, func() {
+		if waitFor(ctx, ctx, l.hold.length) {
+			cancel(context.Cause(l.ctx))
+		}
+	})
+	end := func() { stop1(); stop2(); stop3(); cancel(nil) }
+	if l.over.Err() != nil { // meanwhile
+		end()
+		return nil, nil, errOver
+	}
+	return ctx, end, nil
 }
 
 func (l *live) save(ctx context.Context, b []byte) error {
@@ -220,10 +241,9 @@ func (l *live) save(ctx context.Context, b []byte) error {
 	}
 	defer cancel()
 	_, note := l.last()
-	now := l.clock.elapsed()
-	err = l.hold.write(ctx, l.hold.progress(now, note), b, l.hold.lasting)
+	err = l.hold.write(ctx, l.hold.progress(time.Now(), note), b, l.hold.lasting)
 	if err == nil {
-		l.count(now, note)
+		l.count(time.Now(), note)
 	}
 	return l.refused(err)
 }

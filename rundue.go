@@ -110,7 +110,10 @@ const wakeSpan = time.Minute
 // early is how long it takes until the tick of the wake-up is due, zero if it
 // is, or is over.
 func (w *worker) early() time.Duration {
-	if w.wake.Tick.IsZero() || w.everywhere || !w.known || w.rec.mayRun() {
+	if w.wake.Tick.IsZero() || w.everywhere || !w.known {
+		return 0
+	}
+	if w.rec.mayRun() && (w.entry == nil || w.entry.State.Live()) {
 		return 0
 	}
 	next, now := w.next(&w.rec), w.dueTime()

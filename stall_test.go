@@ -338,3 +338,51 @@ func TestAnUnhealthyLeaderIsReplaced(t *testing.T) {
 		}
 	})
 }
+
+// A leader that often beats late alarms others no more than for a moment.
+func TestALateHeartbeatIsNoAlarmForLong(t *testing.T) {
+	for every, most := range map[time.Duration]int{10 * time.Second: 800, 15 * time.Second: 1000, 16 * time.Second: 3600} {
+		inCluster(t, func(c *cluster) {
+			a := c.start("a", beating(every, 24*time.Hour, true))
+			time.Sleep(time.Minute)
+			b := c.start("b", beating(every, 24*time.Hour, true))
+			time.Sleep(time.Hour)
+			a.tap.counts()
+			b.tap.counts()
+			time.Sleep(time.Hour)
+			if n := b.tap.counts()["read"]; n > most {
+				t.Errorf("a beat each %s: %d reads in an hour", every, n)
+			}
+			if n := a.tap.counts()["write"]; n > 60+2*3600/16 {
+				t.Errorf("a beat each %s: %d writes in an hour", every, n)
+			}
+		})
+	}
+}
+
+// An Everywhere job has nobody to alarm, and waits in peace.
+func TestSilenceEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", Everywhere: true, Silence: silence,
+			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return nil }})
+		time.Sleep(time.Minute + silence + time.Second)
+		a.stop()
+		if r := c.all()[0]; !errors.Is(r.cause, soloist.ErrStalled) || r.end.Sub(r.start) != silence {
+			t.Errorf("ended after %s for %v", r.end.Sub(r.start), r.cause)
+		}
+	})
+}
+
+// A run that takes its time to return after a time-out, but no longer than its
+// lease, keeps nobody from running.
+func TestASlowReturn(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		slow := soloist.Job{Name: "slow", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
+			Do: func(ctx context.Context, run *soloist.Run) error { time.Sleep(D); return nil }}
+		a := c.start("a", slow, work("@every 1s", 0))
+		time.Sleep(3*time.Minute + 500*time.Millisecond)
+		if n := len(c.all()); n < 180 {
+			t.Errorf("%d runs in 180 s: %v", n, a.Health())
+		}
+	})
+}

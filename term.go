@@ -19,12 +19,17 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	defer h.lost(nil)
 	defer h.stop()
 	if d := w.unsure(); d > 0 && !w.holdOff(stop, h.held, d) {
-		w.quit(h)
-		return w.again(0)
+		// One that has run out speaks for the last holder's, also to a replica
+		// that has not looked on. But the next wake-up of this one has.
+		if w.ran != nil {
+			w.quit(h)
+		}
+		return max(w.again(0), w.pauseAfter(ctx, stop))
 	}
 	next, todo := w.plan(&w.rec, w.dueTime())
 	if !todo || stop.Err() != nil {
-		return w.quit(h)
+		w.quit(h)
+		return w.pauseAfter(ctx, stop)
 	}
 	if err := w.put(h, &next); err != nil {
 		w.log.Warn("the claim was not confirmed, so nothing runs", "tick", next.record.Tick, "error", err)
@@ -42,18 +47,20 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	return w.pauseAfter(ctx, stop)
 }
 
-// pauseAfter is how long this replica leaves the job alone after its run: a
+// pauseAfter is how long this replica leaves the job alone after a term: a
 // singleton's task that fails at once is not to fail all the time, and after a
 // stall, or when it was asked to step down, others have the first go.
 func (w *worker) pauseAfter(ctx, stop context.Context) time.Duration {
-	pause := w.rest
+	var pause time.Duration
 	switch {
 	case ctx.Err() != nil:
 		return 0
 	case stop.Err() != nil:
-		pause = max(pause, w.comeCloser())
+		pause = max(w.rest, w.comeCloser())
 	case w.rec.Status == Stalled:
 		pause = headStart
+	case !w.rec.mayRun():
+		pause = w.rest
 	}
 	if pause == 0 {
 		return 0
@@ -102,6 +109,7 @@ func (w *worker) put(h *hold, next *plan) error {
 	}
 	w.tell(&h.rec, news)
 	w.rec, w.anew, w.before = h.rec, time.Time{}, h.length
+	w.heir = later(w.heir, w.since) // what it has inherited is its own now
 	return nil
 }
 
@@ -123,13 +131,12 @@ func (w *worker) tell(r *Record, news []Fate) {
 }
 
 // quit releases the lease; what was last written is what the entry holds.
-func (w *worker) quit(h *hold) time.Duration {
+func (w *worker) quit(h *hold) {
 	h.stop()
 	if err := h.release(h.held); err != nil {
 		w.log.Debug("the lease was not released and will run out", "error", err)
 	}
 	w.entry = &Entry{Stamp: Stamp{ETag: h.etag}, State: Available}
-	return 0
 }
 
 // newRun makes what the user's function is told.

@@ -75,8 +75,11 @@ func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause 
 	err = call(c, w.work, run)
 	run.live.end()
 	end(errReturned)
-	minded()
-	if cause = context.Cause(c); cause == errReturned {
+	gaveUp := minded()
+	switch cause = context.Cause(c); {
+	case gaveUp != nil: // others have been told so, whatever came next
+		cause = gaveUp
+	case cause == errReturned:
 		cause = nil
 	}
 	return err, cause
@@ -86,9 +89,8 @@ var errReturned = errors.New("the run has returned")
 
 func (w *worker) begin(ctx context.Context, h *hold) *live {
 	over, end := context.WithCancel(context.Background())
-	now := w.clock.elapsed()
-	return &live{ctx: ctx, over: over, end: end, clock: w.clock, hold: h,
-		start: now, timeout: w.timeout, largest: w.largest, beat: now}
+	return &live{ctx: ctx, alarm: make(chan struct{}, 1), over: over, end: end, clock: w.clock, hold: h,
+		start: w.clock.elapsed(), timeout: w.timeout, largest: w.largest, beat: time.Now()}
 }
 
 // stopAfterGrace ends a run once it is to stop and the grace is over.
@@ -124,7 +126,9 @@ func (w *worker) grace() time.Duration {
 
 // comeCloser is how long it takes until the other replicas, which look at each
 // third of the lease, have seen that a run is to be handed over.
-func (c *cell) comeCloser() time.Duration { return c.length/3 + time.Second }
+func (w *worker) comeCloser() time.Duration {
+	return max(w.length, time.Duration(w.rec.Lease))/3 + time.Second
+}
 
 var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
 

@@ -56,7 +56,11 @@ type worker struct {
 	before time.Duration // the lease of the last holder seen
 	freed  sighting      // the lease of an unfinished run that did not run out by itself
 	closer sighting      // a run that is about to be handed over
-	heir   time.Time     // when this replica took over from younger ones that are gone, by the service's clock
+	still  struct {      // since when each look at the entry has shown it unchanged
+		etag string
+		at   time.Time
+	}
+	heir time.Time // when this replica took over from younger ones that are gone, by the service's clock
 
 	wake   Wake    // what RunDue was called for
 	unfit  error   // why the tick that is due was not started
@@ -82,6 +86,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	}
 	now := w.dueTime()
 	if err := w.unwell(); err != nil {
+		w.lookedAway()
 		w.note(err)
 		return unwellRest
 	}
@@ -252,6 +257,7 @@ func (w *worker) fault(ctx context.Context, err error) time.Duration {
 		w.note(err)
 		return w.again(maxSleep)
 	}
+	w.lookedAway()
 	w.unreachable(err)
 	return w.again(w.pause.next())
 }

@@ -1,0 +1,166 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// What a try has announced is not true of the next one.
+func TestStoppingOfATryBefore(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Tries: 2, Backoff: time.Second,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				if run.Try == 1 {
+					time.Sleep(16 * time.Second)
+					return errors.New("slow")
+				}
+				for ctx.Err() == nil {
+					_ = run.Heartbeat("")
+					time.Sleep(time.Second)
+				}
+				return nil
+			}}
+		c.start("a", job)
+		time.Sleep(30 * time.Minute)
+		if r := c.record("work"); r.Stopping {
+			t.Errorf("stopping, half an hour into the second try: %+v", r)
+		}
+	})
+}
+
+// Its fate is the one that others have been told.
+func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
+	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: soloist.Rerun, Tries: 2, Backoff: time.Second,
+					Do: func(ctx context.Context, run *soloist.Run) error {
+						if run.Attempt == 1 && run.Try == 1 {
+							time.Sleep(silence + time.Second)
+							return late
+						}
+						<-ctx.Done()
+						return nil
+					}}
+				a := c.start("a", job)
+				a.tap.meet(func(op string, apply func() error) error {
+					err := apply()
+					if op == "write" && err == nil && c.record("work").Status == soloist.Stalled && c.record("work").Finished.IsZero() {
+						time.Sleep(2 * time.Second) // the answer takes long
+					}
+					return err
+				})
+				time.Sleep(time.Minute + silence + 10*time.Second)
+				r := c.record("work")
+				t.Logf("%+v %v", r.Status, c.fates("work"))
+				for _, run := range c.all() {
+					t.Logf("attempt %d try %d %s-%s", run.Attempt, run.Try, run.start.Format("05.000"), run.end.Format("05.000"))
+				}
+				t.Logf("%q", a.log.lines("run ended"))
+				if len(a.log.lines("run ended", "outcome=succeeded")) > 0 {
+					t.Errorf("the log says succeeded, the record %s, and it ran %d times", r.Status, len(c.all()))
+				}
+				for _, run := range c.all() {
+					if run.Try == 2 {
+						t.Error("a second try of a run that has stalled, whose lease is given up")
+					}
+				}
+			})
+		})
+	}
+}
+
+// A machine that sleeps cannot beat.
+func TestASuspensionIsNoSilence(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		lead := beating(500*time.Millisecond, time.Hour, true)
+		lead.Silence = 3 * time.Second
+		a := c.replica("a", lead)
+		a.Elapsed = machine.elapsed
+		c.launch(a)
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		machine.slept.Add(int64(4 * time.Second))
+		time.Sleep(20 * time.Second)
+		if n := len(c.all()); n != 1 {
+			t.Errorf("%d terms: %v", n, c.all()[0].cause)
+		}
+	})
+}
+
+// Others have the first go, as after a run.
+func TestStepDownInAHoldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", leader())
+		time.Sleep(time.Minute)
+		a.kill()
+		_ = c.store.Break(c.t.Context(), "soloist/lead", 0)
+		b := c.start("b", leader())
+		time.Sleep(5 * time.Second)
+		before := b.tap.counts()["acquire"]
+		if err := b.StepDown(c.t.Context(), "lead"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(D / 3)
+		if n := b.tap.counts()["acquire"]; n > 0 {
+			t.Errorf("acquired %d times, then %d times within a third of the lease of StepDown", before, n)
+		}
+	})
+}
+
+// The next look is for the next attempt.
+func TestRunDueOfAnOpenTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: soloist.Rerun,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				if run.Attempt == 1 {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			}}
+		a := c.replica("a", job)
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Minute)
+		got, err := a.RunDue(c.t.Context())
+		if got.Next.After(time.Now().Add(time.Hour)) {
+			t.Errorf("%s %v: tick 00:01:00 is open, and the next look is to be at %s (%v)", c.record("work").Status, c.fates("work"), got.Next, err)
+		}
+	})
+}
+
+// A run that has stalled, and whose process is gone, is in nobody's way.
+func TestAnEarlyTimerAfterAStall(t *testing.T) {
+	for _, stalls := range []bool{false, true} {
+		inCluster(t, func(c *cluster) {
+			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, Silence: silence,
+				Do: func(ctx context.Context, run *soloist.Run) error {
+					if stalls && len(c.all()) == 1 {
+						time.Sleep(3 * time.Hour)
+					}
+					return nil
+				}}
+			a := c.replica("a", job)
+			_, _ = a.RunDue(c.t.Context())
+			time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
+			ctx, cancel := context.WithCancel(c.t.Context())
+			go func() { _, _ = a.RunDue(ctx) }()
+			defer func() { cancel(); time.Sleep(time.Hour) }()
+			time.Sleep(silence + 5*time.Second)
+			if stalls {
+				a.kill() // its host exits
+			}
+			next := time.Now().Truncate(time.Hour).Add(time.Hour)
+			time.Sleep(time.Until(next.Add(-3 * time.Second)))
+			b := c.replica("b", job)
+			got, err := b.RunWake(c.t.Context(), soloist.Wake{Tick: next})
+			if len(got.Jobs[0].Ran) != 1 {
+				t.Errorf("stalls %t: got %+v, %v; record %s %s", stalls, got, err, c.record("work").Status, c.record("work").Finished)
+			}
+			time.Sleep(3 * time.Hour)
+		})
+	}
+}
