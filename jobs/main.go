@@ -3,4 +3,4 @@ package main
 
 import "github.com/soloist-go/soloist/host"
 
-func main() { host.Main(heartbeat(), prune(), probe()) }
+func main() { host.Main(heartbeat(), prune(), probe(), ingest()) }

@@ -1,0 +1,559 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// An ingestWorld is a run, its source and its sink. It tells what happened to
+// them, in order.
+type ingestWorld struct {
+	saved string // the checkpoint
+	pages int    // how many the source has
+
+	loading, get, put, beat, saving func() error // what else happens then; an error is the answer
+
+	over chan struct{} // closed when the job has returned
+
+	mu     sync.Mutex
+	events []string
+	bodies map[string]string // what the sink got
+}
+
+func (w *ingestWorld) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, fmt.Sprintf(format, args...))
+}
+
+func (w *ingestWorld) Load(_ context.Context, v any) error {
+	w.tell("load %s", w.saved)
+	if w.loading != nil {
+		return w.loading()
+	}
+	if w.saved == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(w.saved), v)
+}
+
+func (w *ingestWorld) Save(ctx context.Context, v any) error {
+	if w.saving != nil {
+		if err := w.saving(); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	b, err := json.Marshal(v)
+	w.saved = string(b)
+	w.tell("save %s", b)
+	return err
+}
+
+func (w *ingestWorld) Heartbeat(note string) error {
+	w.tell("beat %s", note)
+	if w.beat != nil {
+		return w.beat()
+	}
+	return nil
+}
+
+// status is what a hook answers instead of the usual.
+type ingestStatus int
+
+func (s ingestStatus) Error() string { return http.StatusText(int(s)) }
+
+func (w *ingestWorld) handler() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, hook *func() error, usual http.HandlerFunc) {
+		mux.HandleFunc(pattern, func(rw http.ResponseWriter, req *http.Request) {
+			w.tell("%s %s?%s token %s", req.Method, req.URL.Path, req.URL.RawQuery, req.Header.Get("Soloist-Token"))
+			if *hook != nil {
+				status, ok := (*hook)().(ingestStatus)
+				if ok && status == 302 {
+					rw.Header().Set("Location", "/elsewhere?key=sesame")
+				}
+				if ok {
+					rw.WriteHeader(int(status))
+					return
+				}
+			}
+			usual(rw, req)
+		})
+	}
+	handle("GET /source/pages/{n}", &w.get, func(rw http.ResponseWriter, req *http.Request) {
+		var n int
+		fmt.Sscan(req.PathValue("n"), &n)
+		if n > w.pages {
+			rw.WriteHeader(http.StatusNotFound)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/x-page")
+		fmt.Fprintf(rw, "page %d", n)
+	})
+	handle("PUT /sink/pages/{n}", &w.put, func(_ http.ResponseWriter, req *http.Request) {
+		b, _ := io.ReadAll(req.Body)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.bodies[req.PathValue("n")] = req.Header.Get("Content-Type") + " " + string(b)
+	})
+	return mux
+}
+
+// ingest runs the job with token 42 and returns its log and its error.
+func (w *ingestWorld) ingest(t *testing.T, ctx context.Context) (string, error) {
+	t.Helper()
+	server := httptest.NewServer(w.handler())
+	defer server.Close()
+	w.bodies, w.over = map[string]string{}, make(chan struct{})
+	base := strings.Replace(server.URL, "//", "//ada:hunter2@", 1)
+	env := environment("INGEST_SOURCE", base+"/source?key=sesame", "INGEST_SINK", base+"/sink/")
+	var out bytes.Buffer
+	err := runIngest(ctx, env, ingestClient(), w, 42, slog.New(slog.NewTextHandler(&out, nil)))
+	close(w.over)
+	ingestNoSecret(t, out.String()+fmt.Sprint(err))
+	return out.String(), err
+}
+
+func ingestNoSecret(t *testing.T, text string) {
+	t.Helper()
+	for _, secret := range []string{"ada", "hunter", "sesame", "key="} {
+		if strings.Contains(text, secret) {
+			t.Errorf("got %q, which shows %q", text, secret)
+		}
+	}
+}
+
+func (w *ingestWorld) wantEvents(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(w.events, want) {
+		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(w.events, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestIngest(t *testing.T) {
+	w := &ingestWorld{pages: 2}
+	log, err := w.ingest(t, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvents(t, "load ",
+		"GET /source/pages/1?key=sesame token 42", "beat page 1", "PUT /sink/pages/1? token 42", `save {"next":2}`,
+		"GET /source/pages/2?key=sesame token 42", "beat page 2", "PUT /sink/pages/2? token 42", `save {"next":3}`,
+		"GET /source/pages/3?key=sesame token 42")
+	if got, want := w.bodies["2"], "text/x-page page 2"; got != want {
+		t.Errorf("the sink got %q, want %q", got, want)
+	}
+	if !strings.Contains(log, "msg=ingested pages=2 next=3") {
+		t.Errorf("got log %q", log)
+	}
+}
+
+func TestIngestGoesOnWhereItWas(t *testing.T) {
+	w := &ingestWorld{saved: `{"next":7}`, pages: 7}
+	log, err := w.ingest(t, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvents(t, `load {"next":7}`,
+		"GET /source/pages/7?key=sesame token 42", "beat page 7", "PUT /sink/pages/7? token 42", `save {"next":8}`,
+		"GET /source/pages/8?key=sesame token 42")
+	if !strings.Contains(log, "pages=1 next=8") {
+		t.Errorf("got log %q", log)
+	}
+}
+
+func TestIngestNoPageYet(t *testing.T) {
+	for _, status := range []ingestStatus{204, 404} {
+		w := &ingestWorld{get: func() error { return status }}
+		if _, err := w.ingest(t, t.Context()); err != nil || w.saved != "" {
+			t.Errorf("status %d: got %v, saved %q, want neither", status, err, w.saved)
+		}
+	}
+}
+
+// Whatever goes wrong, the position is that of a page which the sink has.
+func TestIngestStopsAt(t *testing.T) {
+	lost := fmt.Errorf("%w: no renewal in time", soloist.ErrLost)
+	full := errors.New("the disk is full")
+	fails := func(err error) func() error { return func() error { return err } }
+	tests := []struct {
+		name   string
+		world  *ingestWorld
+		want   string // in the error
+		put    bool   // the sink was asked
+		expect error
+	}{
+		{"load", &ingestWorld{loading: fails(full)}, "load the position: ", false, full},
+		{"source, 400", &ingestWorld{get: fails(ingestStatus(400))}, "/source/pages/5: status 400", false, nil},
+		{"source, 503", &ingestWorld{get: fails(ingestStatus(503))}, "/source/pages/5: status 503", false, nil},
+		{"source, 206", &ingestWorld{get: fails(ingestStatus(206))}, "/source/pages/5: status 206", false, nil},
+		{"source, 302", &ingestWorld{get: fails(ingestStatus(302))}, "/source/pages/5: status 302", false, nil},
+		{"heartbeat", &ingestWorld{beat: fails(lost)}, "", false, soloist.ErrLost},
+		{"sink, 400", &ingestWorld{put: fails(ingestStatus(400))}, "/sink/pages/5: status 400", true, nil},
+		{"sink, 202", &ingestWorld{put: fails(ingestStatus(202))}, "/sink/pages/5: status 202", true, nil},
+		{"sink, 302", &ingestWorld{put: fails(ingestStatus(302))}, "/sink/pages/5: status 302", true, nil},
+		{"sink, 503", &ingestWorld{put: fails(ingestStatus(503))}, "/sink/pages/5: status 503", true, nil},
+		{"sink, 409", &ingestWorld{put: fails(ingestStatus(409))}, "seen a larger token than 42", true, nil},
+		{"sink, 412", &ingestWorld{put: fails(ingestStatus(412))}, "seen a larger token than 42", true, nil},
+		{"save", &ingestWorld{saving: fails(full)}, "save the position: ", true, full},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := test.world
+			w.saved, w.pages = `{"next":5}`, 6
+			_, err := w.ingest(t, t.Context())
+			if err == nil || !strings.Contains(err.Error(), test.want) || test.expect != nil && !errors.Is(err, test.expect) {
+				t.Errorf("got %v, want %q, %v", err, test.want, test.expect)
+			}
+			if w.saved != `{"next":5}` {
+				t.Errorf("saved %s", w.saved)
+			}
+			if asked := strings.Contains(strings.Join(w.events, "\n"), "PUT"); asked != test.put {
+				t.Errorf("the sink was asked: %t, want %t", asked, test.put)
+			}
+		})
+	}
+}
+
+func TestIngestStopsWithItsContext(t *testing.T) {
+	for _, test := range []struct{ when, saved string }{
+		{"get", `{"next":5}`},
+		{"put", `{"next":5}`},
+		{"save", `{"next":6}`}, // the page is in the sink by then
+	} {
+		t.Run(test.when, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			w := &ingestWorld{saved: `{"next":5}`, pages: 10}
+			w.get = func() error {
+				if test.when == "get" {
+					cancel(soloist.ErrStopped)
+					<-w.over // the answer would be fine, but comes too late
+				}
+				return nil
+			}
+			w.put = func() error {
+				if test.when == "put" {
+					cancel(soloist.ErrStopped)
+					<-w.over
+				}
+				return nil
+			}
+			w.saving = func() error {
+				cancel(soloist.ErrStopped)
+				return nil
+			}
+			_, err := w.ingest(t, ctx)
+			if !errors.Is(err, soloist.ErrStopped) {
+				t.Errorf("got %v, want %v", err, soloist.ErrStopped)
+			}
+			if w.saved != test.saved {
+				t.Errorf("got position %s, want %s", w.saved, test.saved)
+			}
+		})
+	}
+}
+
+func TestIngestEnvironment(t *testing.T) {
+	const good = "http://a"
+	permanent := reflect.TypeOf(soloist.Permanent(errors.ErrUnsupported))
+	tests := []struct{ source, sink, want string }{
+		{"", "", "skipped: INGEST_SOURCE is not set"},
+		{"", good, "skipped: INGEST_SOURCE is not set"},
+		{good, "", "INGEST_SINK is not set: want a URL that begins with http:// or https://"},
+		{"ftp://ada:hunter2@a", "a/b?key=sesame", "INGEST_SOURCE: want a URL that begins with http:// or https://\n" +
+			"INGEST_SINK: want a URL that begins with http:// or https://"},
+		{"http://ada:hunter/2@b", good, "INGEST_SOURCE: not a valid URL"},
+		{good, "http:///?key=sesame", "INGEST_SINK: the URL has no host"},
+	}
+	client := fakeClient(func(*http.Request) (*http.Response, error) {
+		t.Error("got a request")
+		return answer(http.NoBody), nil
+	})
+	for _, test := range tests {
+		env := environment("INGEST_SOURCE", test.source, "INGEST_SINK", test.sink)
+		err := runIngest(t.Context(), env, client, &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%q: got %v, want %s", test, err, test.want)
+		}
+		if test.source != "" && reflect.TypeOf(err) != permanent {
+			t.Errorf("%q: the settings are tried again: %v", test, err)
+		}
+	}
+}
+
+// runIngestWith runs the job with a network of its own.
+func runIngestWith(ctx context.Context, w *ingestWorld, f roundTrip) error {
+	client := ingestClient()
+	client.Transport = f
+	env := environment("INGEST_SOURCE", "http://source/v1", "INGEST_SINK", "http://sink")
+	return runIngest(ctx, env, client, w, 42, slog.New(slog.DiscardHandler))
+}
+
+func TestIngestBodyLimit(t *testing.T) {
+	for _, size := range []int{ingestBody, ingestBody + 1} {
+		var put int64
+		got := runIngestWith(t.Context(), &ingestWorld{}, func(req *http.Request) (*http.Response, error) {
+			switch {
+			case req.Method == http.MethodPut:
+				put = req.ContentLength
+				return answer(http.NoBody), nil
+			case strings.HasSuffix(req.URL.Path, "/1"):
+				return answer(io.MultiReader(bytes.NewReader(make([]byte, size)))), nil
+			}
+			return &http.Response{StatusCode: 404, Body: http.NoBody}, nil
+		})
+		if size == ingestBody && (got != nil || put != ingestBody) {
+			t.Errorf("%d bytes: got %v, %d bytes put", size, got, put)
+		}
+		if want := "GET http://source/v1/pages/1: more than 8388608 bytes"; size > ingestBody && (got == nil || got.Error() != want || put != 0) {
+			t.Errorf("%d bytes: got %v, %d bytes put, want %s", size, got, put, want)
+		}
+	}
+}
+
+// A page whose body breaks off is no page; an empty one is.
+func TestIngestBrokenAndEmptyBodies(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/pages/1":
+		case "/pages/2":
+			w.Header().Set("Content-Length", "100")
+			io.WriteString(w, "not a hundred bytes")
+		}
+	}))
+	defer server.Close()
+	var puts []string
+	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		puts = append(puts, fmt.Sprint(req.URL.Path, " ", req.ContentLength))
+	}))
+	defer sink.Close()
+	env := environment("INGEST_SOURCE", server.URL, "INGEST_SINK", sink.URL)
+	err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+	if want := "GET " + server.URL + "/pages/2: unexpected EOF"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if want := []string{"/pages/1 0"}; !slices.Equal(puts, want) {
+		t.Errorf("got %q, want %q", puts, want)
+	}
+}
+
+// What an error wraps is not told unless it is known to be harmless.
+func TestIngestErrorsKeepSecrets(t *testing.T) {
+	for _, text := range []string{
+		`malformed HTTP response "ada:hunter2"`,
+		`invalid proxy address "http://ada:hunter2@proxy"`,
+	} {
+		err := runIngestWith(t.Context(), &ingestWorld{}, func(*http.Request) (*http.Response, error) { return nil, errors.New(text) })
+		if want := "GET http://source/v1/pages/1: no valid answer"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	env := environment("INGEST_SOURCE", strings.Replace(gone.URL, "//", "//ada:hunter2@", 1), "INGEST_SINK", "http://a")
+	err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+	if want := "GET " + gone.URL + "/pages/1: dial tcp "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s...", err, want)
+	}
+	ingestNoSecret(t, fmt.Sprint(err))
+}
+
+// A server that accepts and says nothing, and a store that hangs.
+func TestIngestTimeLimits(t *testing.T) {
+	silent := func(req *http.Request) (*http.Response, error) {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err := runIngestWith(t.Context(), &ingestWorld{}, silent)
+		if want := "GET http://source/v1/pages/1: no complete answer within 10s"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if took := time.Since(began); took != ingestLimit {
+			t.Errorf("took %v, want %v", took, ingestLimit)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := &hangingSave{}
+		env := environment("INGEST_SOURCE", "http://source", "INGEST_SINK", "http://sink")
+		client := fakeClient(func(*http.Request) (*http.Response, error) { return answer(http.NoBody), nil })
+		err := runIngest(t.Context(), env, client, w, 42, slog.New(slog.DiscardHandler))
+		if want := "save the position: not done within 10s"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if took := time.Since(began); took != ingestLimit {
+			t.Errorf("took %v, want %v", took, ingestLimit)
+		}
+	})
+}
+
+type hangingSave struct{ ingestWorld }
+
+func (*hangingSave) Save(ctx context.Context, _ any) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestIngestRetryAfter(t *testing.T) {
+	const date = "Sat, 21 Nov 2026 02:30:00 GMT"
+	tests := []struct {
+		after, date string
+		want        time.Duration
+	}{
+		{"", date, 0},
+		{"0", date, 0},
+		{"7", "", 7 * time.Second},
+		{"600", "", 10 * time.Minute},
+		{"601", "", 10 * time.Minute},
+		{"99999999999999999999", "", 10 * time.Minute},
+		{"-1", date, 0},
+		{"soon", date, 0},
+		{"Sat, 21 Nov 2026 02:30:42 GMT", date, 42 * time.Second},
+		{"Sat, 21 Nov 2026 02:29:42 GMT", date, 0},
+		{"Sat, 21 Nov 2027 02:30:42 GMT", date, 10 * time.Minute},
+		{"Sat, 21 Nov 2026 02:30:42 GMT", "", 0}, // by what clock?
+	}
+	for _, test := range tests {
+		h := http.Header{}
+		h.Set("Retry-After", test.after)
+		h.Set("Date", test.date)
+		if got := ingestRetryAfter(h); got != test.want {
+			t.Errorf("%q at %q: got %v, want %v", test.after, test.date, got, test.want)
+		}
+	}
+}
+
+// scheduleIngest has the job run by a scheduler, in virtual time.
+func scheduleIngest(t *testing.T, store soloist.Store, d time.Duration, f roundTrip) {
+	t.Helper()
+	job, client := ingest(), ingestClient()
+	client.Transport = f
+	env := environment("INGEST_SOURCE", "http://source", "INGEST_SINK", "http://sink")
+	job.Do = func(ctx context.Context, run *soloist.Run) error {
+		return runIngest(ctx, env, client, run, run.Token, run.Log)
+	}
+	s := soloist.Scheduler{App: "test", Store: store, Jobs: []soloist.Job{job}, Logger: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The whole job over a store: a later run, of another process, goes on where
+// the one before has ended, with a larger token.
+func TestIngestOverAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, pages := new(local.Memory), 2
+		var got []string
+		var last string // token
+		network := func(req *http.Request) (*http.Response, error) {
+			token := req.Header.Get("Soloist-Token")
+			if token != last {
+				got = append(got, "run")
+			}
+			if len(token) < len(last) || len(token) == len(last) && token < last {
+				t.Errorf("token %s after %s", token, last)
+			}
+			last = token
+			got = append(got, req.Method+" "+req.URL.Path)
+			if req.Method == http.MethodGet && strings.TrimPrefix(req.URL.Path, "/pages/") > fmt.Sprint(pages) {
+				return &http.Response{StatusCode: 404, Body: http.NoBody}, nil
+			}
+			return answer(http.NoBody), nil
+		}
+		scheduleIngest(t, store, 90*time.Second, network)
+		pages = 3
+		scheduleIngest(t, store, time.Minute, network)
+		want := []string{
+			"run", "GET /pages/1", "PUT /pages/1", "GET /pages/2", "PUT /pages/2", "GET /pages/3",
+			"run", "GET /pages/3", "PUT /pages/3", "GET /pages/4",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// What is worth another try gets one soon, and no sooner than the server wants.
+func TestIngestTries(t *testing.T) {
+	tests := []struct {
+		what    string
+		status  int
+		after   string
+		want    int           // requests under one tick
+		soonest time.Duration // between two of them
+	}{
+		{"GET", 503, "", 3, 2500 * time.Millisecond},
+		{"GET", 503, "11", 3, 11 * time.Second},
+		{"PUT", 429, "11", 3, 11 * time.Second},
+		{"PUT", 408, "", 3, 2500 * time.Millisecond},
+		{"GET", 400, "", 1, 0},
+		{"GET", 401, "", 1, 0},
+		{"PUT", 302, "", 1, 0},
+		{"PUT", 409, "", 1, 0},
+		{"PUT", 412, "", 1, 0},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprint(test.what, " ", test.status, " ", test.after), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []time.Time
+				begin := time.Now()
+				until := begin.Truncate(time.Minute).Add(119 * time.Second) // one tick
+				scheduleIngest(t, new(local.Memory), until.Sub(begin), func(req *http.Request) (*http.Response, error) {
+					if req.Method != test.what {
+						return answer(http.NoBody), nil
+					}
+					asked = append(asked, time.Now())
+					h := http.Header{}
+					h.Set("Retry-After", test.after)
+					return &http.Response{StatusCode: test.status, Header: h, Body: http.NoBody}, nil
+				})
+				if len(asked) != test.want {
+					t.Fatalf("asked %d times, want %d", len(asked), test.want)
+				}
+				for i, at := range asked[1:] {
+					if d := at.Sub(asked[i]); d < test.soonest {
+						t.Errorf("asked again after %v, want %v or more", d, test.soonest)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestIngestIsValid(t *testing.T) {
+	job := ingest()
+	job.Lease = 15 * time.Second
+	s := soloist.Scheduler{App: "test", Store: new(local.Memory), Jobs: []soloist.Job{job}}
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+	// A page at its slowest is no stall.
+	if job.Silence < 3*ingestLimit+job.Lease {
+		t.Errorf("Silence is %s", job.Silence)
+	}
+}
