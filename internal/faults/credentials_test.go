@@ -1,0 +1,196 @@
+package faults_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+)
+
+// refusals of a request for who sent it, and what the error has to say.
+var refusals = []struct {
+	status     int
+	code, hint string
+}{
+	{403, "AuthenticationFailed", "key or signature is wrong or has expired"},
+	{403, "AuthorizationPermissionMismatch", `grant the identity the role "Storage Blob Data Contributor"`},
+	{403, "AuthorizationFailure", "network rules"},
+	{403, "KeyBasedAuthenticationNotPermitted", "use an identity"},
+	{401, "InvalidAuthenticationInfo", "of one tenant"},
+	{401, "NoAuthenticationInformation", "of one tenant"},
+}
+
+var ways = map[string]string{"key": byKey, "signature": bySignature}
+
+// denied checks that health says what is wrong, and what to do about it.
+func (w *world) denied(r *replica, code, hint string) {
+	w.t.Helper()
+	h := r.Health()
+	if !errors.Is(h.Storage, fs.ErrPermission) {
+		w.t.Errorf("%s: health tells %v", r.Replica, h.Storage)
+		return
+	}
+	var bad complaints
+	bad.secrets(h.Storage.Error())
+	if text := h.Storage.Error(); len(bad) > 0 || !strings.Contains(text, code) || !strings.Contains(text, hint) {
+		w.t.Errorf("%s: health tells %q", r.Replica, text)
+	}
+}
+
+// A key is rotated, a signature runs out or a role is removed while a run is
+// under way.
+func TestCredentialsThatGoBad(t *testing.T) {
+	for how, way := range ways {
+		for _, tt := range refusals {
+			o := outage{fault: refuse(tt.status, tt.code), share: 1, way: way,
+				tell: func(w *world, r *replica) { w.denied(r, tt.code, tt.hint) }}
+			each(t, fmt.Sprintf("%s, %d %s", how, tt.status, tt.code), o, 6*time.Second, 3*time.Minute)
+		}
+	}
+}
+
+func TestCredentialsThatWereNeverGood(t *testing.T) {
+	for how, way := range ways {
+		for _, tt := range refusals {
+			t.Run(fmt.Sprintf("%s, %d %s", how, tt.status, tt.code), func(t *testing.T) {
+				t.Parallel()
+				in(t, long, func(w *world) {
+					w.config = by(way)
+					w.make("a", "b")
+					begin := time.Now()
+					w.meet(refuse(tt.status, tt.code))
+					w.launch()
+					time.Sleep(10 * time.Minute)
+					for _, r := range w.replicas {
+						w.denied(r, tt.code, tt.hint)
+						if r.Health().Reached {
+							t.Errorf("%s: reached what refuses", r.Replica)
+						}
+					}
+					if runs, log := w.all(), w.service.log(); len(runs) > 0 || len(log) > 0 {
+						t.Errorf("%d runs, %d requests applied", len(runs), len(log))
+					}
+					over := time.Now()
+					w.meet(nil)
+					w.wellAfter(over)
+					w.bounded(perSecond, begin, over)
+				})
+			})
+		}
+	}
+}
+
+// readOnly is an identity with the role of a reader.
+func readOnly(c *call) (*http.Response, error) {
+	if c.op == "read" {
+		return c.deliver()
+	}
+	return refuse(403, "AuthorizationPermissionMismatch")(c)
+}
+
+// A read that succeeds must neither start the pauses between acquisitions anew
+// nor end the outage: nothing can be written.
+func TestARoleThatMayOnlyRead(t *testing.T) {
+	in(t, long, func(w *world) {
+		w.start("a", "b")
+		time.Sleep(long.every + long.takes + 5*time.Second)
+		begin := time.Now()
+		w.meet(readOnly)
+		time.Sleep(10 * time.Minute)
+		for _, r := range w.replicas {
+			if n := r.line.number(begin, begin.Add(10*time.Minute)); n > 10*60 {
+				t.Errorf("%s sent %d requests in ten minutes", r.Replica, n)
+			}
+			if n := strings.Count(r.log.String(), "the store is out of reach"); n > 1 {
+				t.Errorf("%s told the outage %d times", r.Replica, n)
+			}
+			told := 0
+			for range 60 {
+				if h := r.Health(); errors.Is(errors.Join(h.Storage, h.Broken["work"]), fs.ErrPermission) {
+					told++
+				}
+				time.Sleep(time.Second)
+			}
+			if told < 60 {
+				t.Errorf("%s: health told it %d times of 60", r.Replica, told)
+			}
+		}
+		over := time.Now()
+		w.meet(nil)
+		w.wellAfter(over)
+		w.bounded(perSecond, begin, over)
+	})
+}
+
+// tokenHost gives out tokens as App Service and Container Apps do
+// (https://learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference).
+const tokenHost = "platform.test"
+
+// tokens answers for tokens that are good for life, while the source is not broken.
+func tokens(life time.Duration, broken *atomic.Bool, f fault) fault {
+	return func(c *call) (*http.Response, error) {
+		switch {
+		case c.URL.Host != tokenHost:
+			return c.deliver()
+		case broken.Load():
+			return f(c)
+		}
+		body := fmt.Sprintf(`{"access_token":%q,"expires_on":"%d","token_type":"Bearer","resource":"https://storage.azure.com"}`,
+			accountKey, time.Now().Add(life).Unix())
+		return &http.Response{StatusCode: 200, Request: c.Request, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}, nil
+	}
+}
+
+// byIdentity has a client id of its own for each replica: the client library
+// keeps tokens by it for the whole process.
+func byIdentity() azure.Config {
+	var b [16]byte
+	rand.Read(b[:])
+	id := fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	return azure.Config{AccountName: "sim", Credential: "managedidentity", ClientID: id}
+}
+
+// The source of tokens breaks some time before the token runs out, which is in
+// the middle of a run.
+func TestASourceOfTokensThatBreaks(t *testing.T) {
+	t.Setenv("IDENTITY_ENDPOINT", "http://"+tokenHost+"/token")
+	t.Setenv("IDENTITY_HEADER", signature)
+	for name, f := range map[string]fault{"refuses": refuse(400, ""), "fails": refuse(500, ""), "hangs": hang, "closes": refused} {
+		for mended, lost := range map[time.Duration]bool{43 * time.Minute: false, 50 * time.Minute: true} {
+			t.Run(fmt.Sprintf("%s until %s", name, mended), func(t *testing.T) {
+				in(t, job{20 * time.Minute, 15 * time.Minute, soloist.Rerun}, func(w *world) {
+					var broken atomic.Bool
+					w.config = byIdentity
+					w.make("a", "b")
+					w.meet(tokens(45*time.Minute, &broken, f))
+					w.launch()
+					time.Sleep(30 * time.Minute)
+					broken.Store(true)
+					time.Sleep(12 * time.Minute)
+					_, r := w.running()
+					time.Sleep(mended - 42*time.Minute)
+					for _, hit := range w.replicas {
+						if text := fmt.Sprint(hit.Health().Storage); lost && !strings.Contains(text, "token") {
+							t.Errorf("%s: health tells %q", hit.Replica, text)
+						}
+					}
+					broken.Store(false)
+					w.wellAfter(time.Now())
+					if got := errors.Is(w.outcome(r).cause, soloist.ErrLost); got != lost {
+						t.Errorf("the run ended with %v", w.outcome(r).cause)
+					}
+				})
+			})
+		}
+	}
+}

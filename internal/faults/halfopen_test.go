@@ -1,0 +1,27 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+)
+
+// Connections that were not closed and do not work. That each call is bounded,
+// and each run ends in time, is checked at the end of each world.
+func TestHalfOpenConnections(t *testing.T) {
+	for name, f := range map[string]fault{
+		"nothing gets through":      hang,
+		"nothing comes back":        mute,
+		"replies without an end":    spoil((*call).deliver, endless),
+		"replies a byte a second":   spoil((*call).deliver, trickle),
+		"replies that are cut off":  spoil((*call).deliver, cutOff),
+		"refusals without an end":   spoil(refuse(503, "ServerBusy"), endless),
+		"refusals a byte a second":  spoil(refuse(503, "ServerBusy"), trickle),
+		"refusals that are cut off": spoil(refuse(503, "ServerBusy"), cutOff),
+	} {
+		o := outage{fault: f, share: 1}
+		if name == "replies that are cut off" {
+			o.mean = 1 // a read has no body, so it gets through
+		}
+		each(t, name, o, 4*time.Second, time.Minute, 10*time.Minute)
+	}
+}

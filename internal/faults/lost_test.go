@@ -1,0 +1,69 @@
+package faults_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Every step of a tick, on whichever replica it comes first, is applied and its
+// reply lost, or applied when the caller has long given up.
+func TestLostReplies(t *testing.T) {
+	for _, op := range []string{"container", "create", "read", "acquire", "claim", "renew", "finish", "release"} {
+		for how, f := range map[string]fault{
+			"lost at once":          dropped,
+			"never told":            mute,
+			"of a request 3 s late": late(3 * time.Second),
+			"of a request D late":   late(D + time.Second),
+			"of a request 3 D late": late(3 * D),
+		} {
+			for n := 1; n <= 2; n++ {
+				for _, names := range [][]string{{"a"}, {"a", "b", "c"}} {
+					t.Run(fmt.Sprintf("%s, %s, %d times, among %d", op, how, n, len(names)), func(t *testing.T) {
+						t.Parallel()
+						in(t, job{30 * time.Second, 8 * time.Second, soloist.Abandon}, func(w *world) {
+							w.make(names...)
+							w.meet(first(n, op, f))
+							w.launch()
+							time.Sleep(4*time.Minute + 12*time.Second)
+							// A step is done twice before a lease is left to run out.
+							if n == 1 || n == 2 && !strings.HasSuffix(how, "late") {
+								w.succeeded(8, D/2)
+							} else if n := len(w.all()); n < 6 {
+								t.Errorf("%d of 8 ticks ran", n)
+							}
+							if !w.struck(op) {
+								t.Error("nothing was lost")
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+// succeeded checks that all ticks did, none of them later than late.
+func (w *world) succeeded(ticks int, late time.Duration) {
+	w.t.Helper()
+	for _, r := range w.all() {
+		if got := r.start.Sub(r.Tick); got > late {
+			w.t.Errorf("%s began %s late", r.ID(), got)
+		}
+	}
+	all := writes(w.service.log())
+	if last := all[len(all)-1].record; last.Counts[soloist.Succeeded] != int64(ticks) {
+		w.t.Errorf("want %d ticks that succeeded, got %v", ticks, last.Counts)
+	}
+}
+
+// struck reports whether a request of that kind had no answer.
+func (w *world) struck(op string) bool {
+	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
+		return slices.ContainsFunc(r.line.sent(), func(c call) bool { return c.op == op && c.unanswered })
+	})
+}
