@@ -67,8 +67,9 @@ type hold struct {
 
 	renewing chan struct{} // has room for one renewal in flight
 
-	mu    sync.Mutex
-	until time.Duration
+	mu      sync.Mutex
+	until   time.Duration
+	claimed time.Time // as the record tells it
 }
 
 // acquire takes the lease if the entry still has etag, whose record is rec. A
@@ -146,17 +147,33 @@ func (h *hold) watch(ctx context.Context) {
 var errNotRenewed = fmt.Errorf("%w: no renewal in time", ErrLost)
 
 func (h *hold) renewals(ctx context.Context) {
-	for next := h.start; ctx.Err() == nil; {
-		now := h.clock.elapsed()
-		for next <= now {
-			next += h.length / 3
-		}
-		sleep(ctx, next-now)
+	for ctx.Err() == nil {
+		sleep(ctx, h.untilRenewal())
 		if err := h.renewInTime(ctx); err != nil {
 			h.lost(err)
 			return
 		}
 	}
+}
+
+// untilRenewal is the time to the next third of the lease since the claim, by
+// the service's clock: by its own, one that is slow would, after hours, renew
+// just after the others have looked whether it still does. The latest reading,
+// so that the renewal is never late.
+func (h *hold) untilRenewal() time.Duration {
+	third := h.length / 3
+	h.mu.Lock()
+	claimed := h.claimed
+	h.mu.Unlock()
+	gone := h.clock.elapsed() - h.start
+	if _, hi, ok := h.clock.now(); ok && !claimed.IsZero() {
+		gone = hi.Sub(claimed)
+	}
+	wait := third - gone%third
+	if wait < third/5 { // the reading went back a little: this one is done
+		wait += third
+	}
+	return min(wait, third+third/5)
 }
 
 // renewInTime renews, again and again after a transient error, until it knows,

@@ -107,6 +107,9 @@ func (w *worker) put(h *hold, next *plan) error {
 	if err := h.write(h.held, func(last *Record) { *last = *r }, nil, h.twice); err != nil {
 		return err
 	}
+	h.mu.Lock()
+	h.claimed = h.rec.Claimed
+	h.mu.Unlock()
 	w.tell(&h.rec, news)
 	w.rec, w.anew, w.before = h.rec, time.Time{}, h.length
 	w.heir = later(w.heir, w.since) // what it has inherited is its own now
