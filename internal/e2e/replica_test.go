@@ -8,13 +8,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,19 +35,29 @@ const replicaEnv = "SOLOIST_E2E_REPLICA"
 
 // An order says what a replica is to do.
 type order struct {
-	Name     string
-	Storage  string
-	Schedule string
-	Missed   soloist.MissedPolicy
-	Takes    time.Duration // of a run that is not told to end
-	Skew     time.Duration // of its wall clock
+	Name      string
+	Storage   string
+	Container string
+	Schedule  string
+	Missed    soloist.MissedPolicy
+	Takes     time.Duration // of a run that is not told to end
+	Skew      time.Duration // of its wall clock
+
+	// Program, when set, is what the replica does instead, as a program of a
+	// user: under host.Main. The rest is for those.
+	Program string
+	Rerun   bool // it is a job
+	Silence time.Duration
+	Grace   time.Duration
+	Sink    string // where effects go
 }
 
 // An event is a line that a replica prints.
 type event struct {
 	Replica string
-	What    string // "ready", "start", "end", or "log"
+	What    string // "ready", "start", "beat", "end", or "log"
 	Tick    time.Time
+	Attempt int
 	Token   int64
 	Cause   string // of the end of the run's context
 	Text    string // of a log
@@ -60,7 +73,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	flag.Set("test.parallel", "8") // the replicas sleep nearly all the time
+	flag.Set("test.parallel", "16") // the replicas sleep nearly all the time
 	os.Exit(m.Run())
 }
 
@@ -70,11 +83,14 @@ func replica(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	store, err := azure.Open(azure.Config{ConnectionString: o.Storage})
+	p := &printer{name: o.Name}
+	if o.Program != "" {
+		return p.main(o)
+	}
+	store, err := azure.Open(azure.Config{ConnectionString: o.Storage, Container: o.Container})
 	if err != nil {
 		return err
 	}
-	p := &printer{name: o.Name}
 	s := &soloist.Scheduler{
 		Store: store, Replica: o.Name, App: "e2e",
 		Logger: slog.New(slog.NewTextHandler(p, nil)),
@@ -108,22 +124,37 @@ func (p *printer) Write(b []byte) (int, error) {
 }
 
 func (p *printer) run(ctx context.Context, run *soloist.Run, takes time.Duration) error {
-	p.print(event{What: "start", Tick: run.Tick, Token: run.Token})
+	p.print(of("start", run))
 	t := time.NewTimer(takes)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	end := event{What: "end", Tick: run.Tick, Token: run.Token}
-	if cause := context.Cause(ctx); cause != nil {
-		end.Cause = cause.Error()
-	}
-	p.print(end)
+	p.end(run, context.Cause(ctx))
 	return ctx.Err()
 }
 
-// A fleet is the replicas of one test over an Azurite of their own.
+func (p *printer) end(run *soloist.Run, cause error) {
+	e := of("end", run)
+	if cause != nil {
+		e.Cause = cause.Error()
+	}
+	p.print(e)
+}
+
+func of(what string, run *soloist.Run) event {
+	return event{What: what, Tick: run.Tick, Attempt: run.Attempt, Token: run.Token}
+}
+
+// emulator is the Azurite of all tests: to start one takes longer than it is
+// busy with them. It ends with this process.
+var emulator = sync.OnceValues(func() (*azurite.Server, error) { return azurite.Launch(context.Background()) })
+
+// fleets numbers the containers.
+var fleets atomic.Int64
+
+// A fleet is the replicas of one test over a container of their own.
 type fleet struct {
 	t       *testing.T
 	order   order  // of all; Name and Skew are each one's own
@@ -136,8 +167,15 @@ type fleet struct {
 
 func newFleet(t *testing.T, o order) *fleet {
 	t.Helper()
-	o.Storage = azurite.Start(t).ConnectionString()
-	store, err := azure.Open(azure.Config{ConnectionString: o.Storage})
+	server, err := emulator()
+	if errors.Is(err, azurite.ErrNoNode) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Storage, o.Container = server.ConnectionString(), fmt.Sprintf("fleet-%d", fleets.Add(1))
+	store, err := azure.Open(azure.Config{ConnectionString: o.Storage, Container: o.Container})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,11 +205,16 @@ func (f *fleet) start(name string, skew time.Duration) {
 	p := &proc{cmd, make(chan struct{})}
 	go func() {
 		defer close(p.read)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		lines := bufio.NewScanner(out)
+		for lines.Buffer(nil, 1<<20); lines.Scan(); { // a log may have all goroutines
 			var e event
-			if json.Unmarshal(lines.Bytes(), &e) == nil {
-				f.events <- e
+			if json.Unmarshal(lines.Bytes(), &e) != nil {
+				continue
 			}
+			if e.What == "" { // not of ours: host.Main logs there too
+				e = event{Replica: name, What: "log", Text: lines.Text(), At: time.Now()}
+			}
+			f.events <- e
 		}
 	}()
 	f.procs[name] = p
@@ -211,6 +254,42 @@ func (f *fleet) await(what string, patience time.Duration, ok func(event) bool) 
 			f.t.Fatalf("%s did not come within %s", what, patience)
 		}
 	}
+}
+
+// have is await that takes an event of before, too: those of two replicas may
+// arrive in either order.
+func (f *fleet) have(what string, patience time.Duration, ok func(event) bool) event {
+	f.t.Helper()
+	if i := slices.IndexFunc(f.seen, ok); i >= 0 {
+		return f.seen[i]
+	}
+	return f.await(what, patience, ok)
+}
+
+// drain takes in what has arrived.
+func (f *fleet) drain() {
+	for len(f.events) > 0 {
+		f.seen = append(f.seen, <-f.events)
+	}
+}
+
+// exit waits for the end of a process, and returns when that was.
+func (f *fleet) exit(name string, patience time.Duration) (at time.Time, code int) {
+	f.t.Helper()
+	p := f.procs[name]
+	select {
+	case <-p.read:
+	case <-time.After(patience):
+		f.t.Fatalf("%s did not exit within %s", name, patience)
+	}
+	at = time.Now()
+	p.wait()
+	f.drain()
+	return at, p.ProcessState.ExitCode()
+}
+
+func ended(by string) func(event) bool {
+	return func(e event) bool { return e.What == "end" && e.Replica == by }
 }
 
 func started(by string) func(event) bool {

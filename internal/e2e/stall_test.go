@@ -1,0 +1,106 @@
+//go:build unix
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+func TestARunThatStallsAndObeysIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, o := range stalling(obeys) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, last := stalls(t, o)
+			next := f.await("a run after it", time.Minute, func(e event) bool { return e.What == "start" && e.Token > last.Token })
+			end := f.have("the end of the one that stalled", time.Second, ended("a"))
+			if !strings.HasPrefix(end.Cause, soloist.ErrStalled.Error()) {
+				t.Errorf("it ended for %q", end.Cause)
+			}
+			if quiet := end.At.Sub(last.At); quiet < o.Silence-time.Second/2 {
+				t.Errorf("it was ended %s after its last heartbeat, and may be silent for %s", quiet, o.Silence)
+			}
+			if next.At.Before(end.At) {
+				t.Errorf("two runs at once for %s", end.At.Sub(next.At))
+			}
+			f.checkReplaced(last, next, o.Silence+2*time.Second)
+			if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != soloist.Stalled) {
+				t.Errorf("the record tells %+v", h)
+			}
+		})
+	}
+}
+
+func TestARunThatStallsAndGoesOnEndsItsProcess(t *testing.T) {
+	t.Parallel()
+	for name, o := range stalling(ignores) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, last := stalls(t, o)
+			gone, code := f.exit("a", o.Silence+lease)
+			if code != 3 {
+				t.Errorf("it exited with code %d", code)
+			}
+			if r := f.record(); r.Status != soloist.Stalled || r.Holder != "a" || r.Epoch != last.Token {
+				t.Errorf("once it is gone, the record tells of %s, token %d, %s", r.Holder, r.Epoch, r.Status)
+			}
+			next := f.have("a run after it", time.Minute, started("b"))
+			if next.At.Before(gone) {
+				t.Errorf("the other one started %s before the process was gone", gone.Sub(next.At))
+			}
+			f.checkReplaced(last, next, o.Silence+lease+3*time.Second)
+			f.checkDump()
+		})
+	}
+}
+
+func stalling(program string) map[string]order {
+	return map[string]order{
+		"a singleton":     {Program: program, Silence: 8 * time.Second},
+		"a job, to rerun": {Program: program, Silence: 20 * time.Second, Rerun: true},
+	}
+}
+
+// stalls starts two replicas, of which the first has the work and stalls. It
+// returns its last heartbeat.
+func stalls(t *testing.T, o order) (*fleet, event) {
+	t.Helper()
+	f := newFleet(t, o)
+	f.start("a", 0)
+	f.await("the first run", time.Minute, started("a"))
+	f.order.Program = leads
+	f.start("b", 0)
+	return f, f.have("the last heartbeat", time.Minute, func(e event) bool { return e.What == "beat" })
+}
+
+// checkReplaced checks how long the work was not done, and that under Rerun it
+// is the same tick that is done.
+func (f *fleet) checkReplaced(last, next event, within time.Duration) {
+	f.t.Helper()
+	took := next.At.Sub(last.At)
+	if took > within {
+		f.t.Errorf("replaced %s after its last heartbeat, want at most %s", took, within)
+	}
+	if !last.Tick.IsZero() && (!next.Tick.Equal(last.Tick) || next.Attempt != last.Attempt+1) {
+		f.t.Errorf("attempt %d of tick %s follows on attempt %d of %s", next.Attempt, next.Tick, last.Attempt, last.Tick)
+	}
+	f.t.Logf("replaced by %s %s after its last heartbeat", next.Replica, took.Round(time.Millisecond))
+}
+
+// checkDump checks that what is logged shows where the work was stuck.
+func (f *fleet) checkDump() {
+	f.t.Helper()
+	for _, text := range []string{"the run has stalled", "the process exits"} {
+		found := false
+		for _, e := range f.seen {
+			found = found || e.Replica == "a" && e.What == "log" && strings.Contains(e.Text, text) && strings.Contains(e.Text, "printer).ignore")
+		}
+		if !found {
+			f.t.Errorf("no log %q with the goroutine that is stuck", text)
+		}
+	}
+}
