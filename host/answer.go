@@ -31,7 +31,7 @@ func status(ctx context.Context, a *app, given arguments) int {
 		}
 	}
 	if given.json {
-		return max(code, a.printJSON(newAnswer(a, views)))
+		return max(code, a.printJSON(a.statusAnswer(views)))
 	}
 	a.printStatus(views)
 	return code
@@ -44,6 +44,11 @@ type answer[J any] struct {
 	Time  time.Time `json:"time"`
 	Jobs  []J       `json:"jobs"`
 	Next  time.Time `json:"next,omitzero"` // of tick: when the next one of any job is due
+
+	// Of status: seconds that this machine's clock is ahead of the store's, as
+	// far as that is proved.
+	Skew float64 `json:"skew,omitzero"`
+	Note string  `json:"note,omitempty"` // of /api/jobs: how old this is, if that is worth a word
 }
 
 func newAnswer[J any](a *app, jobs []J) answer[J] {
@@ -51,6 +56,12 @@ func newAnswer[J any](a *app, jobs []J) answer[J] {
 		jobs = []J{} // whoever reads it wants a list
 	}
 	return answer[J]{App: a.App, Store: a.store, Time: utc(a.Now()), Jobs: jobs}
+}
+
+func (a *app) statusAnswer(views []view) answer[view] {
+	body := newAnswer(a, views)
+	body.Skew = skewSeconds(a.skew())
+	return body
 }
 
 func (p *Program) printJSON(body any) int {
@@ -65,7 +76,11 @@ func (p *Program) printJSON(body any) int {
 
 func (a *app) printStatus(views []view) {
 	now := a.Now()
-	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n\n", a.App, a.store, stamp(now))
+	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n", a.App, a.store, stamp(now))
+	if text := skewNote(a.skew()); text != "" {
+		fmt.Fprintln(a.Stdout, text)
+	}
+	fmt.Fprintln(a.Stdout)
 	w := table(a.Stdout, "NAME\tSCHEDULE\tSTATE\tLAST\tNEXT\tCOUNTS")
 	for _, v := range views {
 		schedule := v.Schedule
@@ -101,6 +116,7 @@ type ticked struct {
 // tick runs what is due and tells what was done.
 func tick(ctx context.Context, a *app, given arguments) int {
 	report, err := a.sched.RunDue(ctx)
+	(&clockWatch{log: a.log, skew: a.skew}).look(ctx)
 	code := exitOK
 	if err != nil || slices.ContainsFunc(report.Jobs, failed) {
 		code = exitFail
@@ -127,18 +143,14 @@ func tick(ctx context.Context, a *app, given arguments) int {
 // failed reports whether a tick that was run here came to a bad end.
 func failed(j soloist.JobReport) bool {
 	return slices.ContainsFunc(j.Ran, func(f soloist.Fate) bool {
-		return f.Status == soloist.Failed || f.Status == soloist.Abandoned
+		return f.Status == soloist.Failed || f.Status == soloist.Stalled || f.Status == soloist.Abandoned
 	})
 }
 
 func (a *app) printTicked(report soloist.Report) int {
 	var jobs []ticked
 	for _, j := range report.Jobs {
-		t := ticked{Job: j.Job, Ran: plainFates(j.Ran), Holder: j.Holder, Next: utc(j.Next)}
-		if j.Err != nil {
-			t.Error = line(j.Err.Error())
-		}
-		jobs = append(jobs, t)
+		jobs = append(jobs, newTicked(j))
 	}
 	body := newAnswer(a, jobs)
 	body.Next = utc(report.Next)
@@ -149,7 +161,7 @@ func (a *app) printTicked(report soloist.Report) int {
 func idleWords(j soloist.JobReport) string {
 	switch {
 	case j.Err != nil:
-		return "error: " + line(j.Err.Error())
+		return "error: " + brief(j.Err.Error())
 	case j.Holder != "":
 		return "runs on " + line(j.Holder)
 	}

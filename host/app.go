@@ -36,6 +36,9 @@ func (p *Program) open(c *command) (*app, error) {
 	a.strange = unknown(a.names())
 	a.log = a.logger(c)
 	a.sched.App, a.sched.Replica, a.sched.Grace, a.sched.Logger = a.App, replica(), a.Grace, a.log
+	if a.exit != nil {
+		a.sched.Overrun = a.overrun
+	}
 	return a, errors.Join(errors.Join(errs...), a.sched.Validate())
 }
 
@@ -119,8 +122,39 @@ func (a *app) names() (names []string) {
 	return names
 }
 
+// all are the names of jobs and singletons.
+func (a *app) all() []string {
+	names := a.names()
+	for _, g := range a.sched.Singletons {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
 func (a *app) paused(name string) bool {
 	return slices.ContainsFunc(a.sched.Jobs, func(j soloist.Job) bool { return j.Name == name && j.Paused })
+}
+
+func (a *app) everywhere(name string) bool {
+	return slices.ContainsFunc(a.sched.Jobs, func(j soloist.Job) bool { return j.Name == name && j.Everywhere })
+}
+
+// onEach is why nothing can be done about the lease of a job.
+func onEach(job string) string { return job + " runs on each replica: it has no lease" }
+
+// leaseOf is the lease that this program gives a job or singleton.
+func (a *app) leaseOf(name string) time.Duration {
+	for _, j := range a.sched.Jobs {
+		if j.Name == name {
+			return j.Lease
+		}
+	}
+	for _, g := range a.sched.Singletons {
+		if g.Name == name {
+			return g.Lease
+		}
+	}
+	return 0
 }
 
 // warn says what was noticed on the way, and nothing twice.

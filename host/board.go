@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +31,17 @@ type board struct {
 type news struct {
 	at  time.Time
 	all []soloist.JobStatus
+}
+
+// old says how old the news is, if that is worth a word.
+func (n news) old() string {
+	switch age := time.Since(n.at); {
+	case n.at.IsZero():
+		return "The store has not answered yet."
+	case age > freshFor+waitTime:
+		return "The store does not answer: this is what it told " + roughly(age) + " ago."
+	}
+	return ""
 }
 
 func (a *app) newBoard() *board { return &board{read: a.sched.Status} }
@@ -70,14 +80,31 @@ func (b *board) reading() {
 	all, err := b.read(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err == nil && (b.last.at.IsZero() || slices.ContainsFunc(all, reached)) {
+	ok := err == nil && answered(all)
+	if ok || err == nil && b.last.at.IsZero() {
 		b.last = news{at: time.Now(), all: all}
 	}
-	for _, st := range all {
-		b.met = b.met || reached(st)
-	}
+	b.met = b.met || ok
 	close(b.pending)
 	b.pending = nil
+}
+
+// answered reports whether the store gave at least one answer, if it was asked.
+func answered(all []soloist.JobStatus) bool {
+	asked := false
+	for _, st := range all {
+		if reached(st) {
+			return true
+		}
+		asked = asked || !st.Everywhere
+	}
+	return !asked
+}
+
+// fresh reports whether the store answers now.
+func (b *board) fresh(ctx context.Context) bool {
+	n := b.look(ctx)
+	return n.old() == "" && answered(n.all)
 }
 
 // ready reports whether the store has ever answered; from then on the

@@ -23,10 +23,12 @@ type command struct {
 
 // arguments are what follows a command's name.
 type arguments struct {
-	job                string
+	job                string // or the directory
 	n                  int
-	json               bool
+	json, now          bool
 	at, zone, schedule string
+	binary             string
+	warmup             bool
 	set                map[string]bool // the flags that are given, with an empty value too
 }
 
@@ -39,7 +41,12 @@ func commands() []command {
 		{name: "history", args: "[JOB] [-n 20] [--json]", n: 20, doc: "what became of the last ticks, by the records; 1: one cannot be read", run: history},
 		{name: "next", args: "[JOB] [-n 10] [--at TIME] [--tz ZONE] [--schedule TEXT] [--json]", n: 10,
 			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", run: next, bare: true},
+		{name: "unlock", args: "JOB [--now]", run: unlock,
+			doc: "end the lease of a job whose holder hangs: when it runs out, or --now, while that one may still work; 0: done, or nobody has one"},
+		{name: "functions", args: "DIR [--binary FILE] [--warmup]", run: writeFunctions, bare: true,
+			doc: "write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE"},
 		{name: "validate", args: "[--json]", doc: "check jobs and settings without asking the storage; 2: mistakes", run: validate, bare: true},
+		{name: "doctor", args: "[--json]", doc: "try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings", run: diagnose, bare: true},
 		{name: "help", doc: "this text", run: help, bare: true},
 	}
 }
@@ -69,14 +76,16 @@ func parse(args []string) (*command, arguments, error) {
 func (c *command) parse(args []string) (given arguments, err error) {
 	given.set = map[string]bool{}
 	flags := c.flags(&given)
-	for takesJob := strings.Contains(c.args, "JOB"); ; takesJob = false {
+	for takesJob := strings.Contains(c.args, "JOB") || strings.Contains(c.args, "DIR"); ; takesJob = false {
 		if err := flags.Parse(args); err != nil {
 			return given, fmt.Errorf("%s: %w", c.name, err)
 		}
 		args = flags.Args()
 		switch {
-		case len(args) == 0 && c.n > 0 && (given.n < 1 || given.n > 1000):
-			return given, fmt.Errorf("%s: -n is %d: want 1 to 1000", c.name, given.n)
+		case len(args) == 0 && given.job == "" && strings.HasPrefix(c.args, "JOB"):
+			return given, fmt.Errorf("%s: of which job?", c.name)
+		case len(args) == 0 && given.job == "" && strings.HasPrefix(c.args, "DIR"):
+			return given, fmt.Errorf("%s: into which directory?", c.name)
 		case len(args) == 0:
 			flags.Visit(func(f *flag.Flag) { given.set[f.Name] = true })
 			return given, nil
@@ -94,10 +103,12 @@ func (c *command) flags(given *arguments) *flag.FlagSet {
 	if c.n > 0 {
 		flags.IntVar(&given.n, "n", c.n, "")
 	}
-	if strings.Contains(c.args, "--json") {
-		flags.BoolVar(&given.json, "json", false, "")
+	for name, set := range map[string]*bool{"json": &given.json, "now": &given.now, "warmup": &given.warmup} {
+		if strings.Contains(c.args, "--"+name+"]") {
+			flags.BoolVar(set, name, false, "")
+		}
 	}
-	for name, text := range map[string]*string{"at": &given.at, "tz": &given.zone, "schedule": &given.schedule} {
+	for name, text := range map[string]*string{"at": &given.at, "tz": &given.zone, "schedule": &given.schedule, "binary": &given.binary} {
 		if strings.Contains(c.args, "--"+name+" ") {
 			flags.StringVar(text, name, "", "")
 		}
@@ -105,8 +116,16 @@ func (c *command) flags(given *arguments) *flag.FlagSet {
 	return flags
 }
 
+// count is what is wrong with -n.
+func (g *arguments) count() error {
+	if g.n < 1 || g.n > 1000 {
+		return fmt.Errorf("-n is %d: want 1 to 1000", g.n)
+	}
+	return nil
+}
+
 func help(_ context.Context, a *app, _ arguments) int {
-	fmt.Fprint(a.Stdout, a.usage(), settingsHelp())
+	fmt.Fprint(a.Stdout, a.usage(), codesHelp, settingsHelp())
 	return exitOK
 }
 
@@ -124,6 +143,14 @@ func (p *Program) usage() string {
 	w.Flush()
 	return b.String()
 }
+
+// codesHelp is about what a platform sees of the program.
+var codesHelp = fmt.Sprintf(`
+Exit codes: %d done, %d something went wrong, %d mistakes in arguments or settings, 130 a second signal.
+%d, in Functions %d: a run went on without its lease, and the process was ended before another replica had it.
+
+/healthz answers 503 where a restart would help: "overrun", a run goes on though its context has ended, or "stuck".
+`, exitOK, exitFail, exitUsage, exitOverrun, exitRestart)
 
 // settingsHelp lists the settings, as their tags tell.
 func settingsHelp() string {

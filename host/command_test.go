@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -233,6 +234,34 @@ func TestValidateInJSON(t *testing.T) {
 	}
 }
 
+// A long error stays in its line; the log and JSON have all of it.
+func TestTickWithLongErrors(t *testing.T) {
+	environment(t)
+	long := strings.Repeat("ä long\nstory ", 50)
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return errors.New(long) }}
+		p := host.Program{Work: []soloist.Work{sad}, Store: store}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
+		wantCut(t, run(t.Context(), p, "tick"), "failed ("+cut+")")
+		p.Store = &gated{Store: store, refuse: errors.New(long)}
+		wantCut(t, run(t.Context(), p, "tick"), "error: "+cut)
+		if got := run(t.Context(), p, "tick", "--json"); !strings.Contains(got.out, strings.TrimSpace(strings.Repeat("ä long story ", 50))) {
+			t.Errorf("got %s, want all of it", got.out)
+		}
+	})
+}
+
+func wantCut(t *testing.T, got result, want string) {
+	t.Helper()
+	table, _, _ := strings.Cut(got.out, "\n\n")
+	if got.code != 1 || strings.Count(table, "\n") > 2 || !strings.Contains(table, want) {
+		t.Errorf("got %d\n%s\nwant two lines and %q", got.code, got.out, want)
+	}
+}
+
 func TestStatusFailsWhenTheStorageDoes(t *testing.T) {
 	environment(t)
 	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "status")
@@ -253,15 +282,17 @@ func TestWrongArguments(t *testing.T) {
 		{"status --jsno", "demo: status: flag provided but not defined: -jsno"},
 		{"serve --json", "demo: serve: flag provided but not defined: -json"},
 		{"tick beat", `demo: tick: unexpected argument "beat"`},
-		{"history -n 1001", "demo: history: -n is 1001: want 1 to 1000"},
+		{"unlock", "demo: unlock: of which job?"},
+		{"unlock --now", "demo: unlock: of which job?"},
+		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
+		{"status --now", "demo: status: flag provided but not defined: -now"},
 		{"history --at 2026-03-29", "demo: history: flag provided but not defined: -at"},
 		{"validate -n 3", "demo: validate: flag provided but not defined: -n"},
 		{"next -n x", `demo: next: invalid value "x" for flag -n`},
-		{"next -n 0", "demo: next: -n is 0: want 1 to 1000"},
 		{"next beat leader", `demo: next: unexpected argument "leader"`},
 	} {
 		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
-		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, test.want) || !strings.Contains(got.err, "\n  status    what ") {
+		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, test.want) || !strings.Contains(got.err, "\n  status ") {
 			t.Errorf("%s: got %+v, want code 2, %q and the commands", test.args, got, test.want)
 		}
 	}
@@ -278,12 +309,15 @@ func TestHelp(t *testing.T) {
 		if got.code != 0 || got.err != "" {
 			t.Errorf("%s: got %+v", args, got)
 		}
-		for _, want := range []string{"serve", "tick", "status", "history", "next", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
-			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_READ_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
+		for _, want := range []string{"serve", "tick", "status", "history", "next", "unlock", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
+			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_READ_TOKEN", "SOLOIST_ADMIN_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
 			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED"} {
 			if !strings.Contains(got.out, "\n  "+want+" ") {
 				t.Errorf("%s: got no %s in\n%s", args, want, got.out)
 			}
+		}
+		if !strings.Contains(got.out, "\n3, in Functions 200: ") || !strings.Contains(got.out, `"overrun"`) {
+			t.Errorf("%s: got no exit codes in\n%s", args, got.out)
 		}
 	}
 }

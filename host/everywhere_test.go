@@ -46,10 +46,10 @@ func TestHistoryOfAJobOnEachReplica(t *testing.T) {
 	goldenWant(t, "history", got.out, `
 		app demo on *local.Memory, 2026-03-28 12:00:00Z
 
-		JOB    COUNTS
-		cache  each replica runs it: there is no record
-		rest   each replica runs it: there is no record
-		beat   no record yet
+		JOB    STATE         COUNTS
+		cache  each replica  each replica runs it: there is no record
+		rest   paused        each replica runs it: there is no record
+		beat   idle          no record yet
 	`)
 	if got.code != 0 {
 		t.Errorf("got %+v", got)

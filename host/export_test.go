@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"time"
 )
 
 // Handler is what serve answers HTTP with, and the scheduler behind it. wait
@@ -19,4 +21,16 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 	}
 	b := a.newBoard()
 	return a.routes(b), func() { a.sched.RunDue(context.Background()) }, b.wait, nil
+}
+
+// WithExit is p as Main runs it, with another end of the process.
+func WithExit(p Program, exit func(code int)) Program {
+	p.exit = exit
+	return p
+}
+
+// Clock returns how often the skew is looked at.
+func Clock(log *slog.Logger, skew func() time.Duration, ask func(context.Context) bool) (look func()) {
+	c := clockWatch{log: log, skew: skew, ask: ask}
+	return func() { c.look(context.Background()) }
 }

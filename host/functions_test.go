@@ -58,7 +58,7 @@ func TestTheTickFunction(t *testing.T) {
 		first := make(chan []string)
 		go func() { _, logs := a.invoke(t, "tick", `{}`); first <- logs }()
 		time.Sleep(time.Second)
-		_, logs := b.invoke(t, "tick", "not JSON at all")
+		_, logs := b.invoke(t, "slow", `{"Data":{"timer":{"IsPastDue":false}}}`)
 		if len(logs) != 1 || !strings.HasPrefix(logs[0], "job slow: ") || !strings.HasSuffix(logs[0], " runs it") {
 			t.Errorf("beside a run: %q", logs)
 		}

@@ -10,23 +10,29 @@ import (
 
 // A past is what history tells of one job or singleton.
 type past struct {
-	Name    string                   `json:"job"`
-	Kind    string                   `json:"kind"`  // job or singleton
-	State   state                    `json:"state"` // as status tells it
-	History []soloist.Fate           `json:"history"`
-	Counts  map[soloist.Status]int64 `json:"counts"`
-	Error   string                   `json:"error,omitempty"` // why the record could not be read
+	Name     string                   `json:"job"`
+	Kind     string                   `json:"kind"`               // job or singleton
+	State    state                    `json:"state"`              // as status tells it
+	Progress *soloist.Progress        `json:"progress,omitempty"` // as status tells it
+	History  []soloist.Fate           `json:"history"`
+	Counts   map[soloist.Status]int64 `json:"counts"`
+	Error    string                   `json:"error,omitempty"` // why the record could not be read
 
 	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
 
-	made bool // there is a record
+	made  bool   // there is a record
+	words string // the state
 }
 
 // history shows the fates that the records keep, newest first. It fails if a
 // record that was asked for could not be read.
 func history(ctx context.Context, a *app, given arguments) int {
+	if err := given.count(); err != nil {
+		fmt.Fprintf(a.Stderr, "%s: history: %v\n", a.Name, err)
+		return exitUsage
+	}
 	if given.job != "" {
-		if err := known(given.job, a.recorded()); err != nil {
+		if err := known(given.job, a.all()); err != nil {
 			fmt.Fprintf(a.Stderr, "%s: %v\n", a.Name, err)
 			return exitUsage
 		}
@@ -51,15 +57,6 @@ func history(ctx context.Context, a *app, given arguments) int {
 	return code
 }
 
-// recorded are the names that history can be asked about.
-func (a *app) recorded() []string {
-	names := a.names()
-	for _, g := range a.sched.Singletons {
-		names = append(names, g.Name)
-	}
-	return names
-}
-
 // pasts leaves out whom nobody asked for: their trouble is no trouble now.
 func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 	for _, st := range all {
@@ -67,8 +64,8 @@ func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 			continue
 		}
 		v := a.view(st)
-		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Counts: v.Counts, Error: v.Error,
-			Everywhere: v.Everywhere, made: st.Record.Schema > 0}
+		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
+			Everywhere: v.Everywhere, made: st.Record.Schema > 0, words: v.StateWords(a.Now())}
 		if p.Counts == nil {
 			p.Counts = map[soloist.Status]int64{}
 		}
@@ -86,9 +83,9 @@ func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 func (a *app) printHistory(pasts []past) {
 	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n\n", a.App, a.store, stamp(a.Now()))
 	a.printFates(pasts)
-	w := table(a.Stdout, "JOB\tCOUNTS")
+	w := table(a.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
-		fmt.Fprintf(w, "%s\t%s\n", p.Name, p.countWords())
+		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
 	}
 	w.Flush()
 }
@@ -112,7 +109,7 @@ func (a *app) printFates(pasts []past) {
 func (p past) countWords() string {
 	switch {
 	case p.Error != "":
-		return string(p.State) + ": " + p.Error
+		return p.Error
 	case p.Everywhere:
 		return "each replica runs it: there is no record"
 	case !p.made:

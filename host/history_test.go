@@ -48,11 +48,11 @@ func TestHistory(t *testing.T) {
 			slow          after 2000-01-01 00:01:00Z .. 2000-01-01 00:03:00Z (2)   skipped    -        -          -                     -         -                overlap
 			slow          2000-01-01 00:01:00Z                                     skipped    1        replica-a  2000-01-01 00:01:01Z  2m30.25s  946684800000001  nothing new
 
-			JOB           COUNTS
-			beat          2 succeeded, 91 missed
-			night-report  1 failed
-			slow          7 skipped, 89 missed
-			leader        no record yet
+			JOB           STATE  COUNTS
+			beat          idle   2 succeeded, 91 missed
+			night-report  idle   1 failed
+			slow          idle   7 skipped, 89 missed
+			leader        idle   no record yet
 		`)
 		if got.code != 0 || got.err != "" {
 			t.Errorf("got %+v", got)
@@ -64,15 +64,15 @@ func TestHistory(t *testing.T) {
 			JOB   TICK                                                    FATE     ATTEMPT  REPLICA  START  TOOK  TOKEN  REASON
 			slow  after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)  skipped  -        -        -      -     -      overlap
 
-			JOB   COUNTS
-			slow  7 skipped, 89 missed
+			JOB   STATE  COUNTS
+			slow  idle   7 skipped, 89 missed
 		`)
 		got = run(t.Context(), p, "history", "leader")
 		goldenWant(t, "history leader", got.out, `
 			app demo on *local.Memory, 2000-01-01 01:36:00Z
 
-			JOB     COUNTS
-			leader  no record yet
+			JOB     STATE  COUNTS
+			leader  idle   no record yet
 		`)
 	})
 }
@@ -138,8 +138,8 @@ func TestHistoryOfASingleton(t *testing.T) {
 			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK   TOKEN            REASON
 			leader  -     abandoned  1        replica-b  2000-01-01 00:00:01Z  1m30s  946684800000001  stopped
 
-			JOB     COUNTS
-			leader  1 abandoned
+			JOB     STATE  COUNTS
+			leader  idle   1 abandoned
 		`)
 	})
 }
@@ -173,8 +173,8 @@ func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 		beat  after 2026-03-29 10:00:00Z .. 2026-03-29 11:00:00Z (not counted)  missed     -        -          -                     -     -      the schedule changed
 		beat  2026-03-29 10:00:00Z                                              abandoned  2        replica-a  2026-03-29 10:00:00Z  -     7      its runner [2Jdied
 
-		JOB   COUNTS
-		beat  1 abandoned
+		JOB   STATE  COUNTS
+		beat  idle   1 abandoned
 	`)
 }
 
@@ -190,10 +190,10 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 	goldenWant(t, "broken", got.out, `
 		app demo on *local.Memory, 2026-03-29 12:00:00Z
 
-		JOB           COUNTS
-		beat          broken: the record has schema 99 and this program reads up to 1: update the program
-		night-report  no record yet
-		leader        no record yet
+		JOB           STATE   COUNTS
+		beat          broken  the record has schema 99 and this program reads up to 1: update the program
+		night-report  idle    no record yet
+		leader        idle    no record yet
 	`)
 	if got.code != 1 {
 		t.Errorf("broken: got code %d, want 1", got.code)
@@ -213,6 +213,9 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 func TestHistoryOfAnUnknownJob(t *testing.T) {
 	environment(t)
 	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "history", "nobody")
+	if n := run(t.Context(), host.Program{Work: work(), Store: down{}}, "history", "-n", "1001"); n.code != 2 || n.err != "demo: history: -n is 1001: want 1 to 1000\n" {
+		t.Errorf("-n 1001: got %+v", n)
+	}
 	if want := "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"; got.code != 2 || got.err != want || got.out != "" {
 		t.Errorf("got %+v, want %q", got, want)
 	}

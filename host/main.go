@@ -5,9 +5,24 @@
 //
 // is all of it. The program's help lists its commands and settings.
 //
-// What is not promised: that a process ends whose job ignores the end of its
-// context. A graceful stop waits for it; the platform, or a second signal,
-// does not.
+// Where a run has lost its lease, or has stalled, and goes on all the same, Main
+// ends the process a sixth of the lease after the run's context, before another
+// replica can have the lease: with code 3, in Functions with 200, after which
+// its host starts the program again.
+//
+// # What is not promised
+//
+//   - That a graceful stop ends while a job ignores the end of its context. It
+//     waits for the job; the platform, or a second signal, does not.
+//   - That a job which ignores its time-out ends. It keeps its lease, the
+//     replica takes nothing new, and /healthz answers 503 with status "overrun":
+//     a probe has to restart the process. In Functions the host does when the
+//     invocation has lasted for functionTimeout.
+//   - That other jobs are spared when the process ends: their runs end with it,
+//     and are settled as those of a runner that died.
+//   - That [Program.Run] ends the process. Its caller has to look at /healthz.
+//   - That a clock which is wrong is noticed at once, or by less than the store
+//     can prove, a second on Azure. Ticks come by the store's clock all the same.
 package host
 
 import (
@@ -39,7 +54,7 @@ func Main(work ...soloist.Work) {
 		}
 		os.Exit(130)
 	}()
-	p := Program{Work: work, process: true}
+	p := Program{Work: work, process: true, exit: os.Exit}
 	os.Exit(p.Run(ctx))
 }
 
@@ -69,14 +84,17 @@ type Program struct {
 	// Now is the wall clock. Nil: time.Now.
 	Now func() time.Time
 
-	process bool // it is all there is in this process
+	process bool           // it is all there is in this process
+	exit    func(code int) // ends the process; nil: that is not ours to do
 }
 
-// The codes that a program exits with.
+// The codes that a program exits with. A second signal's is 130.
 const (
-	exitOK    = 0
-	exitFail  = 1 // something went wrong
-	exitUsage = 2 // something has to be said differently: arguments or settings
+	exitOK      = 0
+	exitFail    = 1   // something went wrong
+	exitUsage   = 2   // something has to be said differently: arguments or settings
+	exitOverrun = 3   // a run went on without its lease
+	exitRestart = 200 // the same in Functions, whose host restarts such a program without counting it as a crash
 )
 
 // Run does what Args say and returns the exit code. The end of ctx is a

@@ -35,7 +35,9 @@ type upcoming struct {
 func next(_ context.Context, bare *app, given arguments) int {
 	from, zone, err := given.display(bare.Now)
 	if err != nil {
-		fmt.Fprintf(bare.Stderr, "%s: next: %v\n", bare.Name, err)
+		for _, text := range lines(err) {
+			fmt.Fprintf(bare.Stderr, "%s: next: %s\n", bare.Name, text)
+		}
 		return exitUsage
 	}
 	a, jobs, code := bare.asked(given)
@@ -45,9 +47,9 @@ func next(_ context.Context, bare *app, given arguments) int {
 	var all []outlook
 	for _, j := range jobs {
 		s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
-		if err != nil { // only --schedule has not been checked
-			fmt.Fprintf(a.Stderr, "%s: next: --%v\n", a.Name, err)
-			return exitUsage
+		if err != nil { // it has been checked
+			a.complain(err)
+			return exitFail
 		}
 		loc := cmp.Or(zone, s.Location())
 		o := look(s, from(loc), loc, given.n)
@@ -86,20 +88,28 @@ func (a *app) asked(given arguments) (*app, []soloist.Job, int) {
 }
 
 // display reads from when on ticks are shown, which may depend on the zone,
-// and the zone to show them in; nil: the schedule's own.
+// and the zone to show them in; nil: the schedule's own. The error joins all
+// that is wrong with the flags.
 func (g *arguments) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
+	errs := []error{g.count()}
 	if g.set["tz"] {
 		if zone, err = schedule.LoadZone(g.zone); err != nil {
-			return nil, nil, fmt.Errorf("--tz %.70q %w", g.zone, err)
+			errs = append(errs, fmt.Errorf("--tz %.70q %w", g.zone, err))
+			g.zone = "" // and is no fault of the schedule's
 		}
 	}
 	from = func(*time.Location) time.Time { return now() }
 	if g.set["at"] {
 		if from, err = moments(g.at); err != nil {
-			return nil, nil, fmt.Errorf("--at is %.70q: %w", g.at, err)
+			errs = append(errs, fmt.Errorf("--at is %.70q: %w", g.at, err))
 		}
 	}
-	return from, zone, nil
+	if g.set["schedule"] {
+		if _, err := schedule.Parse(g.schedule, g.zone, g.job); err != nil {
+			errs = append(errs, fmt.Errorf("--%w", err))
+		}
+	}
+	return from, zone, errors.Join(errs...)
 }
 
 // moments reads an instant, or a date: its first instant in a zone. A tick at

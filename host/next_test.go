@@ -201,6 +201,7 @@ func TestNextOfWrongArguments(t *testing.T) {
 		{[]string{"--schedule", "60 * * * *"}, `next: --schedule "60 * * * *": byte 0: minute field "60": 60 is out of range, want 0-59`},
 		{[]string{"--schedule", ""}, `next: --schedule "": byte 0: no text`},
 		{[]string{"--schedule", "TZ=UTC @daily", "--tz", "Asia/Tokyo"}, `next: --schedule "TZ=UTC @daily": byte 3: zone "UTC" in the text`},
+		{[]string{"-n", "0"}, "next: -n is 0: want 1 to 1000\n"},
 		{[]string{"leader"}, `there is no job "leader": want one of beat, night-report`},
 	} {
 		got := run(t.Context(), host.Program{Work: work(), Now: spring}, append([]string{"next"}, test.args...)...)
@@ -208,7 +209,14 @@ func TestNextOfWrongArguments(t *testing.T) {
 			t.Errorf("%q: got %+v, want %q", test.args, got, test.want)
 		}
 	}
+	got := run(t.Context(), host.Program{Now: spring}, "next", "-n", "1001", "--at", "tomorrow", "--tz", "Mars", "--schedule", "60 * * * *")
+	goldenWant(t, "all at once", got.err, `
+		demo: next: -n is 1001: want 1 to 1000
+		demo: next: --tz "Mars" is unknown; want an IANA name such as Europe/Berlin, or UTC
+		demo: next: --at is "tomorrow": want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z
+		demo: next: --schedule "60 * * * *": byte 0: minute field "60": 60 is out of range, want 0-59
+	`)
 	t.Setenv("SOLOIST_GRACE", "x")
-	got := run(t.Context(), host.Program{Work: work(), Now: spring}, "next")
+	got = run(t.Context(), host.Program{Work: work(), Now: spring}, "next")
 	checkMistakes(t, got, []string{`SOLOIST_GRACE is "x"`})
 }

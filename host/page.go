@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -24,7 +25,8 @@ type page struct {
 	Now                 time.Time
 	Old                 string   // how old the news is, if that is worth a word
 	Storage             string   // why the store is out of reach
-	Stuck               []string // what only a restart helps
+	Stuck, Overrun      []string // what only a restart helps
+	Skew                string   // how far the clock is off, if that is worth a word
 	Jobs                []row
 }
 
@@ -53,18 +55,15 @@ func (a *app) page(b *board) http.HandlerFunc {
 
 func (a *app) show(n news) page {
 	h := a.sched.Health()
-	p := page{App: a.App, Replica: a.sched.Replica, Store: a.store, Now: a.Now(), Stuck: h.Stuck}
+	p := page{App: a.App, Replica: a.sched.Replica, Store: a.store, Now: a.Now(), Old: n.old(), Stuck: h.Stuck, Skew: skewNote(h.Skew)}
+	for _, job := range slices.Sorted(maps.Keys(h.Overrun)) {
+		p.Overrun = append(p.Overrun, job+" "+goesOn(h.Overrun[job]))
+	}
 	for _, v := range a.views(n.all) {
 		p.Jobs = append(p.Jobs, row{view: v, Here: slices.Contains(h.Running, v.Name), Bad: bad(v)})
 	}
 	if h.Storage != nil {
 		p.Storage = line(h.Storage.Error())
-	}
-	switch age := time.Since(n.at); {
-	case n.at.IsZero():
-		p.Old = "The store has not answered yet."
-	case age > freshFor+waitTime:
-		p.Old = "The store does not answer: this is what it told " + roughly(age) + " ago."
 	}
 	return p
 }
@@ -75,5 +74,5 @@ func bad(v view) bool {
 	if v.Last == nil || v.Kind == "singleton" && v.Last.Status == soloist.Abandoned {
 		return false
 	}
-	return slices.Contains([]soloist.Status{soloist.Failed, soloist.Abandoned, soloist.Missed}, v.Last.Status)
+	return slices.Contains([]soloist.Status{soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Missed}, v.Last.Status)
 }

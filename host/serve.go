@@ -24,13 +24,15 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	a.life = ctx
-	done := a.answer(ln, stop)
+	b := a.newBoard()
+	done, watched := a.answer(ln, b, stop), a.watchClock(ctx, b)
 	defer context.AfterFunc(ctx, a.sayStopping)()
 	if inFunctions() {
 		<-ctx.Done()
 	} else {
 		err = a.sched.Run(ctx)
 	}
+	watched()
 	if err = errors.Join(err, done()); err != nil {
 		a.log.Error("stopped", "error", err)
 		return exitFail
@@ -41,8 +43,7 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 
 // answer serves HTTP in the background. Trouble with that stops the scheduler;
 // done ends it and tells the trouble.
-func (a *app) answer(ln net.Listener, stop context.CancelCauseFunc) (done func() error) {
-	b := a.newBoard()
+func (a *app) answer(ln net.Listener, b *board, stop context.CancelCauseFunc) (done func() error) {
 	s := a.server(b)
 	ended := make(chan error, 1)
 	go func() {

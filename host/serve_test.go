@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		host.Main(soloist.Job{Name: "beat", Schedule: "@every 1s", Do: do}, soloist.Singleton{Name: "leader", Do: untilStopped})
 	case "deaf":
 		host.Main(soloist.Job{Name: "deaf", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error { select {} }})
+	case "stray":
+		host.Main(soloist.Job{Name: "stray", Schedule: "@every 1s", Do: stray})
 	}
 }
 
@@ -37,7 +39,11 @@ func untilStopped(ctx context.Context, _ *soloist.Run) error {
 }
 
 // A message is a line of a program's log.
-type message struct{ Msg, Level, URL, Job, Tick, Error string }
+type message struct {
+	Msg, Level, URL, Job, Tick, Error, Cause, Goroutines string
+
+	Code int
+}
 
 // messages reads a log until it ends. The last line of a killed program may be
 // cut off.
@@ -45,7 +51,9 @@ func messages(r io.Reader) <-chan message {
 	lines := make(chan message, 1000)
 	go func() {
 		defer close(lines)
-		for s := bufio.NewScanner(r); s.Scan(); {
+		s := bufio.NewScanner(r)
+		s.Buffer(nil, 1<<20) // goroutines are long
+		for s.Scan() {
 			var m message
 			if json.Unmarshal(s.Bytes(), &m) == nil {
 				lines <- m

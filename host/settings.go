@@ -19,15 +19,18 @@ import (
 // tags are the documentation, which help prints: what it is, what unset means,
 // what is wanted of a value.
 type settings struct {
-	App       string        `envconfig:"SOLOIST_APP" doc:"namespace of the records; programs of one name share their ticks" unset:"CONTAINER_APP_NAME, WEBSITE_SITE_NAME with its slot, else the program's name" want:"up to 63 lower-case letters, digits and hyphens, no hyphen first"`
-	Storage   string        `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
-	Container string        `envconfig:"SOLOIST_CONTAINER" doc:"blob container" unset:"soloist" want:"3 to 63 lower-case letters, digits and single hyphens between them"`
-	Lease     time.Duration `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
-	Addr      string        `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:":8080 or the next free port; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
-	Grace     time.Duration `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
-	ReadToken string        `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, the page asks for it: Authorization: Bearer TOKEN" unset:"the page is open" secret:"true"`
-	LogFormat logFormat     `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json" unset:"text on a terminal, else json" want:"text or json"`
-	LogLevel  slog.Level    `envconfig:"SOLOIST_LOG_LEVEL" doc:"debug, info, warn or error" unset:"info" want:"debug, info, warn or error"`
+	App             string        `envconfig:"SOLOIST_APP" doc:"namespace of the records; programs of one name share their ticks" unset:"CONTAINER_APP_NAME, WEBSITE_SITE_NAME with its slot, else the program's name" want:"up to 63 lower-case letters, digits and hyphens, no hyphen first"`
+	Storage         string        `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
+	Container       string        `envconfig:"SOLOIST_CONTAINER" doc:"blob container" unset:"soloist" want:"3 to 63 lower-case letters, digits and single hyphens between them"`
+	Lease           time.Duration `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
+	Addr            string        `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:":8080 or the next free port; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
+	Grace           time.Duration `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
+	ReadToken       string        `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, page, /api/jobs and /metrics ask for it: Authorization: Bearer TOKEN, or as a browser's password" unset:"they are open" secret:"true"`
+	AdminToken      string        `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what POST /api/jobs/<JOB>/stepdown asks for, in the same way" unset:"nothing over HTTP changes state" secret:"true"`
+	FunctionTimeout time.Duration `envconfig:"SOLOIST_FUNCTION_TIMEOUT" doc:"in Functions, how long an invocation may take" unset:"functionTimeout of host.json, else the plan's default" want:"a duration of a second or more, such as 10m"`
+	FunctionFailure failure       `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error" unset:"log" want:"log or error"`
+	LogFormat       logFormat     `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json" unset:"text on a terminal, else json" want:"text or json"`
+	LogLevel        slog.Level    `envconfig:"SOLOIST_LOG_LEVEL" doc:"debug, info, warn or error" unset:"info" want:"debug, info, warn or error"`
 }
 
 // jobSettings change one job without a new build: SOLOIST_JOB_<NAME>_...
@@ -58,14 +61,17 @@ func (s *settings) read(program string) []error {
 		{"SOLOIST_CONTAINER", isContainer(s.Container), func() { s.Container = preset.Container }},
 		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
 		{"SOLOIST_GRACE", s.Grace >= 0, func() { s.Grace = preset.Grace }},
+		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},
 	} {
 		if !rule.ok {
 			errs = append(errs, mistake(rule.name, wanted(rule.name)))
 			rule.undo()
 		}
 	}
-	if strings.ContainsFunc(s.ReadToken, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		errs = append(errs, errors.New("SOLOIST_READ_TOKEN (not shown) has a blank, a line break or another character that no header can carry: want printable ASCII"))
+	for _, token := range []struct{ name, value string }{{"SOLOIST_READ_TOKEN", s.ReadToken}, {"SOLOIST_ADMIN_TOKEN", s.AdminToken}} {
+		if strings.ContainsFunc(token.value, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			errs = append(errs, errors.New(token.name+" (not shown) has a blank, a line break or another character that no header can carry: want printable ASCII"))
+		}
 	}
 	return append(errs, s.checkAddr())
 }
@@ -81,7 +87,7 @@ func isContainer(name string) bool {
 
 // checkAddr blames the variable that the address comes from.
 func (s *settings) checkAddr() error {
-	if _, port, err := net.SplitHostPort(s.Addr); err == nil && isPort(port) {
+	if _, port, err := net.SplitHostPort(s.Addr); err == nil && isPort(port) && (port != "0" || !inFunctions() || os.Getenv("SOLOIST_ADDR") != "") {
 		return nil
 	}
 	if os.Getenv("SOLOIST_ADDR") == "" {

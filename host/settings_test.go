@@ -74,6 +74,8 @@ func TestSettings(t *testing.T) {
 		{name: "job's schedule", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=often"}, bad: []string{`SOLOIST_JOB_BEAT_SCHEDULE is "often": `}},
 		{name: "job's zone", env: []string{"SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=Nowhere"}, bad: []string{`SOLOIST_JOB_NIGHT_REPORT_TIMEZONE is "Nowhere": `}},
 		{name: "token", env: []string{"SOLOIST_READ_TOKEN=s3cret\n"}, bad: []string{"SOLOIST_READ_TOKEN (not shown)"}},
+		{name: "admin token", env: []string{"SOLOIST_ADMIN_TOKEN=s3cret token"}, bad: []string{"SOLOIST_ADMIN_TOKEN (not shown)"}},
+		{name: "tokens", env: []string{"SOLOIST_ADMIN_TOKEN=a:b~!", "SOLOIST_READ_TOKEN=" + key}, ok: "demo"},
 		{name: "job's pause", env: []string{"SOLOIST_JOB_BEAT_PAUSED=perhaps"}, bad: []string{`SOLOIST_JOB_BEAT_PAUSED is "perhaps": want true or false`}},
 		{name: "several", env: []string{"SOLOIST_GRACE=x", "SOLOIST_LEASE=y", "SOLOIST_STORAGE=" + key, "SOLOIST_JOB_BEAT_PAUSED=z"}, bad: []string{
 			"SOLOIST_GRACE is", "SOLOIST_LEASE is", "SOLOIST_STORAGE: want", "SOLOIST_JOB_BEAT_PAUSED is"}},
@@ -127,7 +129,7 @@ func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
 }
 
 func TestUnknownSettingsAreWarnedOf(t *testing.T) {
-	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true", "SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text")
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true", "SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text")
 	got := run(t.Context(), host.Program{Work: work()}, "validate")
 	if got.code != 0 || strings.Contains(got.err, key) {
 		t.Errorf("got %+v", got)
@@ -141,6 +143,9 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 		if strings.Count(got.err, want) != 1 {
 			t.Errorf("got\n%swant once %s", got.err, want)
 		}
+	}
+	if strings.Contains(got.err, "ADMIN") {
+		t.Errorf("got\n%swant no word of a setting that there is", got.err)
 	}
 
 	t.Setenv("SOLOIST_GRACE", "x")

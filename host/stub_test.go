@@ -32,12 +32,12 @@ func (d down) Limits() (shortest, longest time.Duration) { return time.Second, t
 type gated struct {
 	soloist.Store
 	shut   chan struct{}
-	refuse bool // each read, at once
+	refuse error // of each read, at once
 }
 
 func (g *gated) Read(ctx context.Context, name string) (soloist.Entry, error) {
-	if g.refuse {
-		return soloist.Entry{}, errDown
+	if g.refuse != nil {
+		return soloist.Entry{}, g.refuse
 	}
 	if g.shut != nil {
 		<-g.shut

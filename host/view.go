@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,10 +15,11 @@ type view struct {
 	Kind     string                   `json:"kind"` // job or singleton
 	Schedule string                   `json:"schedule,omitempty"`
 	State    state                    `json:"state"`
-	Holder   string                   `json:"holder,omitempty"` // who runs it
-	Tick     time.Time                `json:"tick,omitzero"`    // that runs; zero for a singleton
-	Claimed  time.Time                `json:"claimed,omitzero"` // when that run began
-	Last     *soloist.Fate            `json:"last,omitempty"`   // the newest
+	Holder   string                   `json:"holder,omitempty"`   // who runs it
+	Tick     time.Time                `json:"tick,omitzero"`      // that runs; zero for a singleton
+	Claimed  time.Time                `json:"claimed,omitzero"`   // when that run began
+	Progress *soloist.Progress        `json:"progress,omitempty"` // what that run has told last
+	Last     *soloist.Fate            `json:"last,omitempty"`     // the newest
 	Next     time.Time                `json:"next,omitzero"`
 	Counts   map[soloist.Status]int64 `json:"counts,omitempty"`
 	Error    string                   `json:"error,omitempty"` // why the record could not be read
@@ -32,7 +34,9 @@ const (
 	idle        state = "idle"
 	paused      state = "paused" // by a setting or the program, on this replica
 	running     state = "running"
-	interrupted state = "interrupted"  // its runner died, and nobody has settled it yet
+	stopping    state = "stopping"     // it runs, and is about to be handed over
+	stalled     state = "stalled"      // its run was given up, and is not known to have ended
+	interrupted state = "interrupted"  // its lease has ended, as when its runner died, and nobody has settled it yet
 	broken      state = "broken"       // its record cannot be read, so it is left alone
 	unknownNow  state = "unknown"      // the store did not answer
 	everywhere  state = "each replica" // runs it, and nobody records that
@@ -60,15 +64,40 @@ func (a *app) view(st soloist.JobStatus) view {
 	}
 	v.Counts = r.Counts
 	switch {
-	case r.Status == soloist.Running && st.Lease.Live():
-		v.State, v.Holder, v.Tick, v.Claimed = running, r.Holder, r.Tick, r.Claimed
-	case r.Status == soloist.Running:
-		v.State, v.Tick, v.Claimed = interrupted, r.Tick, r.Claimed
-		return v
+	case mayRun(r):
+		v.Tick, v.Claimed, v.Progress = r.Tick, r.Claimed, progress(r)
+		if v.State = runState(r, st.Lease); v.State != interrupted {
+			v.Holder = r.Holder
+		}
 	case a.paused(st.Name):
 		v.State = paused
 	}
 	return v
+}
+
+// mayRun reports whether a run is not known to have ended.
+func mayRun(r *soloist.Record) bool {
+	return r.Status == soloist.Running || r.Status == soloist.Stalled && r.Finished.IsZero()
+}
+
+func runState(r *soloist.Record, lease soloist.LeaseState) state {
+	switch {
+	case r.Status == soloist.Stalled:
+		return stalled
+	case !lease.Live():
+		return interrupted
+	case r.Stopping:
+		return stopping
+	}
+	return running
+}
+
+// progress is nil where the run has told nothing.
+func progress(r *soloist.Record) *soloist.Progress {
+	if r.Progress.At.IsZero() {
+		return nil
+	}
+	return &soloist.Progress{Note: r.Progress.Note, At: utc(r.Progress.At)}
 }
 
 // stateHere is the state of a job that runs on each replica: of the others
@@ -103,8 +132,8 @@ func (a *app) views(all []soloist.JobStatus) []view {
 }
 
 // reached reports whether the store answered. The state of the lease is told
-// with the record, be it as it may.
-func reached(st soloist.JobStatus) bool { return st.Err == nil || st.Lease != "" }
+// with the record, be it as it may. For a job on each replica nobody asks it.
+func reached(st soloist.JobStatus) bool { return !st.Everywhere && (st.Err == nil || st.Lease != "") }
 
 // StateWords is the state, and who runs what since when.
 func (v view) StateWords(now time.Time) string {
@@ -115,7 +144,18 @@ func (v view) StateWords(now time.Time) string {
 	if !v.Claimed.IsZero() {
 		text += " since " + roughly(now.Sub(v.Claimed))
 	}
+	if told := v.ProgressWords(now); told != "" {
+		text += " (" + told + ")"
+	}
 	return text
+}
+
+// ProgressWords is what the run has told last, and how long ago.
+func (v view) ProgressWords(now time.Time) string {
+	if v.Progress == nil {
+		return ""
+	}
+	return cmp.Or(line(v.Progress.Note), "heartbeat") + ", " + relative(v.Progress.At, now)
 }
 
 // LastWords is the last tick, what became of it, and how long ago.

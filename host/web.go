@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -11,11 +12,20 @@ import (
 // routes are all paths. The two for probes are open: a platform has no token.
 func (a *app) routes(b *board) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", a.guard(a.page(b)))
+	read := func(h http.HandlerFunc) http.Handler {
+		if a.ReadToken == "" {
+			return h
+		}
+		return guard("SOLOIST_READ_TOKEN", a.ReadToken, h)
+	}
+	mux.Handle("GET /{$}", read(a.page(b)))
+	mux.Handle("GET /api/jobs", read(a.jobs(b)))
+	mux.Handle("GET /metrics", read(a.metrics))
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz(b))
-	if inFunctions() { // only the host on this machine can reach it there
-		mux.HandleFunc("POST /"+tickFunction, a.tick)
+	mux.Handle("POST /api/jobs/{job}/stepdown", a.admin(a.stepDown))
+	if inFunctions() {
+		return plainHeaders(a.functionRoutes(mux))
 	}
 	return plainHeaders(mux)
 }
@@ -28,67 +38,41 @@ func plainHeaders(h http.Handler) http.Handler {
 	})
 }
 
-// guard asks for the token if there is one.
-func (a *app) guard(h http.Handler) http.Handler {
-	if a.ReadToken == "" {
-		return h
+// admin is around all that changes state. A browser that has the token sends it
+// along on behalf of any site, so other sites are refused.
+func (a *app) admin(h http.HandlerFunc) http.Handler {
+	if a.AdminToken == "" {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "SOLOIST_ADMIN_TOKEN is not set: nothing over HTTP changes state", http.StatusForbidden)
+		})
 	}
-	want := sha256.Sum256([]byte(a.ReadToken)) // of equal length, whatever is offered
+	return http.NewCrossOriginProtection().Handler(guard("SOLOIST_ADMIN_TOKEN", a.AdminToken, h))
+}
+
+// guard asks for the token of a setting.
+func guard(setting, token string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		got := sha256.Sum256([]byte(token))
-		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "want the header Authorization: Bearer, with the token of SOLOIST_READ_TOKEN", http.StatusUnauthorized)
+		if !offers(r, token) {
+			w.Header().Add("WWW-Authenticate", "Bearer")
+			w.Header().Add("WWW-Authenticate", fmt.Sprintf(`Basic realm=%q, charset="UTF-8"`, setting))
+			http.Error(w, "want the header Authorization: Bearer, with the token of "+setting+", or the token as the password of any user", http.StatusUnauthorized)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// health is the answer to a probe.
-type health struct {
-	Status  string            `json:"status"` // ok, degraded, stuck; ready, waiting
-	Running []string          `json:"running,omitempty"`
-	Stuck   []string          `json:"stuck,omitempty"`
-	Broken  map[string]string `json:"broken,omitempty"`
-	Storage string            `json:"storage,omitempty"` // why it is out of reach
-}
-
-// healthz answers whether a restart would help. It would not against a broken
-// record or an outage of the storage: all replicas would restart in a loop.
-func (a *app) healthz(w http.ResponseWriter, _ *http.Request) {
-	now := a.sched.Health()
-	h := health{Status: "ok", Running: now.Running, Stuck: now.Stuck, Broken: map[string]string{}}
-	for job, err := range now.Broken {
-		h.Broken[job] = line(err.Error())
+// offers reports whether the request has the token: as such, or as a browser
+// sends what was typed as a password.
+func offers(r *http.Request, token string) bool {
+	scheme, offered, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if _, password, ok := r.BasicAuth(); ok {
+		offered = password
+	} else if !strings.EqualFold(scheme, "Bearer") {
+		return false
 	}
-	if now.Storage != nil {
-		h.Storage = line(now.Storage.Error())
-	}
-	code := http.StatusOK
-	switch {
-	case len(h.Stuck) > 0:
-		h.Status, code = "stuck", http.StatusServiceUnavailable
-	case len(h.Broken) > 0 || h.Storage != "":
-		h.Status = "degraded"
-	}
-	reply(w, code, h)
-}
-
-// readyz answers whether the replica can do its work.
-func (a *app) readyz(b *board) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		now := a.sched.Health()
-		switch {
-		case now.Storage != nil:
-			reply(w, http.StatusServiceUnavailable, health{Status: "waiting", Storage: line(now.Storage.Error())})
-		case !now.Reached && !b.ready(r.Context()):
-			reply(w, http.StatusServiceUnavailable, health{Status: "waiting", Storage: "it has not answered yet"})
-		default:
-			reply(w, http.StatusOK, health{Status: "ready"})
-		}
-	}
+	got, want := sha256.Sum256([]byte(offered)), sha256.Sum256([]byte(token)) // of equal length, whatever is offered
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 func reply(w http.ResponseWriter, code int, body any) {

@@ -39,6 +39,7 @@ func (s site) get(path string, header ...string) *httptest.ResponseRecorder {
 
 func (s site) send(method, path string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
+	r.Header.Set("Accept", "text/html,*/*") // as a browser does
 	if len(header) > 0 {
 		r.Header.Set("Authorization", header[0])
 	}
@@ -85,10 +86,10 @@ func TestPage(t *testing.T) {
 func TestOtherPathsAndMethods(t *testing.T) {
 	environment(t)
 	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
-	for _, path := range []string{"/x", "/index.html", "/healthz/", "/api/jobs"} {
+	for _, path := range []string{"/x", "/index.html", "/healthz/", "/api/jobs/", "/api/jobs/beat"} {
 		wantAnswer(t, path, s.get(path), 404)
 	}
-	for _, path := range []string{"/", "/healthz", "/readyz"} {
+	for _, path := range []string{"/", "/healthz", "/readyz", "/api/jobs", "/metrics"} {
 		wantAnswer(t, "POST "+path, s.send(http.MethodPost, path), 405)
 	}
 	s.wait()
@@ -177,7 +178,7 @@ func TestOldNewsWhereTheStoreRefuses(t *testing.T) {
 		s.tick()
 		wantAnswer(t, "page", s.get("/"), 200, "1 succeeded")
 		time.Sleep(time.Minute)
-		store.refuse = true
+		store.refuse = errDown
 		wantAnswer(t, "old page", s.get("/"), 200, "1 succeeded", "The store does not answer: this is what it told 1m ago.")
 		s.wait()
 	})

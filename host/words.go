@@ -61,7 +61,7 @@ func fate(f *soloist.Fate) string {
 		text += fmt.Sprintf(", attempt %d", f.Attempt)
 	}
 	if f.Reason != "" {
-		text += " (" + line(f.Reason) + ")"
+		text += " (" + brief(f.Reason) + ")"
 	}
 	return text
 }
@@ -116,7 +116,7 @@ func some(n int64) string {
 }
 
 // fates are those that a tick can have, the wanted one first.
-var fates = []soloist.Status{soloist.Succeeded, soloist.Failed, soloist.Abandoned, soloist.Skipped, soloist.Missed}
+var fates = []soloist.Status{soloist.Succeeded, soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Skipped, soloist.Missed}
 
 func tally(counts map[soloist.Status]int64) string {
 	var all []string
@@ -137,6 +137,15 @@ func line(text string) string {
 		return c
 	}, text)
 	return strings.Join(strings.Fields(text), " ")
+}
+
+// brief is a line that a table can take: as much as a record keeps of a reason.
+func brief(text string) string {
+	const most = 100
+	if r := []rune(line(text)); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return line(text)
 }
 
 // join lists what is not empty, "-" if all is.

@@ -41,6 +41,7 @@ type Store struct {
 	container *container.Client
 	name      string // of the container
 	url       string // without the query, which may be a signature
+	way       entrance
 }
 
 var (

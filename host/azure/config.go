@@ -68,53 +68,56 @@ func Open(c Config) (*Store, error) {
 	if err := checkContainer(c.Container); err != nil {
 		return nil, err
 	}
-	client, err := c.client()
+	client, id, err := c.client()
 	if err != nil {
 		return nil, err
 	}
 	box := client.NewContainerClient(c.Container)
 	bare, _, _ := strings.Cut(box.URL(), "?")
-	return &Store{container: box, name: c.Container, url: bare}, nil
+	return &Store{container: box, name: c.Container, url: bare, way: c.entrance(box.URL(), id)}, nil
 }
 
-// client picks the way in, in the order of the Functions host.
-func (c Config) client() (*service.Client, error) {
+// client picks the way in, in the order of the Functions host. The identity is
+// nil where there is none.
+func (c Config) client() (*service.Client, *identity, error) {
 	switch {
 	case c.ConnectionString != "":
 		account, err := parseConnectionString(c.ConnectionString)
 		if err != nil {
-			return nil, fmt.Errorf("azure: %s: %w", connectionSetting, err)
+			return nil, nil, fmt.Errorf("azure: %s: %w", connectionSetting, err)
 		}
-		return account.client(c.options())
+		client, err := account.client(c.options())
+		return client, nil, err
 	case c.ServiceURL != "":
 		return c.atURL()
 	case c.AccountName != "":
 		if !accountName.MatchString(c.AccountName) {
-			return nil, fmt.Errorf("azure: %s: not 3 to 24 lower-case letters and digits", accountSetting)
+			return nil, nil, fmt.Errorf("azure: %s: not 3 to 24 lower-case letters and digits", accountSetting)
 		}
 		return c.withIdentity("https://" + c.AccountName + ".blob.core.windows.net/")
 	}
-	return nil, fmt.Errorf("azure: no storage: set a %s, a %s or an %s", connectionSetting, urlSetting, accountSetting)
+	return nil, nil, fmt.Errorf("azure: no storage: set a %s, a %s or an %s", connectionSetting, urlSetting, accountSetting)
 }
 
-func (c Config) atURL() (*service.Client, error) {
+func (c Config) atURL() (*service.Client, *identity, error) {
 	u, err := serviceURL(c.ServiceURL)
 	if err != nil {
-		return nil, fmt.Errorf("azure: %s: %w", urlSetting, err)
+		return nil, nil, fmt.Errorf("azure: %s: %w", urlSetting, err)
 	}
 	if u.RawQuery == "" {
 		if u.Scheme != "https" {
-			return nil, fmt.Errorf("azure: %s: an identity needs https", urlSetting)
+			return nil, nil, fmt.Errorf("azure: %s: an identity needs https", urlSetting)
 		}
 		return c.withIdentity(u.String())
 	}
-	return plainClient(u.String(), c.options())
+	client, err := plainClient(u.String(), c.options())
+	return client, nil, err
 }
 
-func (c Config) withIdentity(url string) (*service.Client, error) {
+func (c Config) withIdentity(url string) (*service.Client, *identity, error) {
 	source, err := c.credential()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	id := &identity{source: source}
 	options := c.options()
@@ -123,9 +126,9 @@ func (c Config) withIdentity(url string) (*service.Client, error) {
 	options.PerCallPolicies = []policy.Policy{id}
 	client, err := service.NewClient(url, id, &service.ClientOptions{ClientOptions: options})
 	if err != nil {
-		return nil, errors.New("azure: the client library refuses the identity")
+		return nil, nil, errors.New("azure: the client library refuses the identity")
 	}
-	return client, nil
+	return client, id, nil
 }
 
 // options turn everything off that repeats or delays a request: only the

@@ -32,6 +32,7 @@ const (
 	load            op = "load"
 	release         op = "release"
 	breaking        op = "break"
+	remove          op = "delete"
 )
 
 // translate turns an error of the client library into one of the contract of
@@ -46,11 +47,22 @@ func translate(o op, name string, err error) error {
 		return fmt.Errorf("azure: %s %s: %w", o, name, unanswered(err))
 	}
 	detail := answer(resp)
+	text := fmt.Errorf("azure: %s %s: %s", o, name, detail)
 	if sentinel := meaning(o, resp); sentinel != nil {
-		return fmt.Errorf("azure: %s %s: %w (%s)%s", o, name, sentinel, detail, hint(o, name, resp))
+		text = fmt.Errorf("azure: %s %s: %w (%s)%s", o, name, sentinel, detail, hint(o, name, resp))
 	}
-	return fmt.Errorf("azure: %s %s: %s", o, name, detail)
+	return &refusal{error: text, op: o, code: bloberror.Code(resp.ErrorCode), detail: detail}
 }
+
+// A refusal is an answer that is an error.
+type refusal struct {
+	error
+	op     op
+	code   bloberror.Code // empty: it is not the service's
+	detail string
+}
+
+func (r *refusal) Unwrap() error { return r.error }
 
 // refusedAt is the service's time in an answer that is an error, zero if there
 // was no answer.
@@ -108,7 +120,7 @@ func precondition(o op, code bloberror.Code) error {
 		return fs.ErrExist
 	case code == bloberror.ConditionNotMet:
 		return soloist.ErrChanged
-	case o == renew || o == release || o == write || o == save || o == load:
+	case o == renew || o == release || o == write || o == save || o == load || o == remove:
 		return soloist.ErrLost
 	}
 	return nil
@@ -163,10 +175,13 @@ func unanswered(err error) error {
 	}
 	var token *tokenError
 	if errors.As(err, &token) {
-		return token.short()
+		return &tokenError{token.short()}
 	}
 	return err
 }
+
+// tokenHint is what there is to say of any kind of identity.
+const tokenHint = ": check its client id, tenant and secret"
 
 // A tokenError is why an identity gets no token.
 type tokenError struct{ err error }
@@ -194,6 +209,6 @@ func (e *tokenError) short() error {
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500, status < 400:
 		return fmt.Errorf("no token for the identity (%d)", status)
 	default:
-		return fmt.Errorf("%w: no token for the identity (%d): check its client id, tenant and secret", fs.ErrPermission, status)
+		return fmt.Errorf("%w: no token for the identity (%d)%s", fs.ErrPermission, status, tokenHint)
 	}
 }

@@ -25,7 +25,7 @@ import (
 // A Server is an Azurite with the Blob service only, which keeps its data in
 // memory.
 type Server struct {
-	URL string // of the account: http://127.0.0.1:PORT/devstoreaccount1
+	URL string // of the account: http://127.0.0.1:PORT/devstoreaccount1, or https
 
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -50,9 +50,14 @@ const patience = 5 * time.Minute
 // skips the test, except in CI (environment CI=true), where it fails it.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	return start(t)
+}
+
+func start(t testing.TB, options ...string) *Server {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := Launch(ctx)
+	s, err := Launch(ctx, options...)
 	if errors.Is(err, ErrNoNode) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
@@ -69,8 +74,8 @@ func Start(t testing.TB) *Server {
 
 // Launch installs Azurite if need be, runs it on a free port and returns when
 // it answers. It ends with [Server.Close], or with this process however that
-// ends: its standard input is a pipe from here.
-func Launch(ctx context.Context) (*Server, error) {
+// ends: its standard input is a pipe from here. The options are more of Azurite's.
+func Launch(ctx context.Context, options ...string) (*Server, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		return nil, ErrNoNode
@@ -82,8 +87,8 @@ func Launch(ctx context.Context) (*Server, error) {
 	if err := install(ctx, dir); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(node, "azurite.js", "--blobHost", "127.0.0.1", "--blobPort", "0",
-		"--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent")
+	cmd := exec.Command(node, append([]string{"azurite.js", "--blobHost", "127.0.0.1", "--blobPort", "0",
+		"--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"}, options...)...)
 	cmd.Dir = dir
 	var stderr strings.Builder // to be read after Close
 	cmd.Stderr = &stderr
@@ -114,7 +119,7 @@ func Launch(ctx context.Context) (*Server, error) {
 	}
 }
 
-var listens = regexp.MustCompile(`successfully listens on (http://127\.0\.0\.1:\d+)`)
+var listens = regexp.MustCompile(`successfully listens on (https?://127\.0\.0\.1:\d+)`)
 
 // scan reads the output to its end, so that the server never blocks on it, and
 // finds the address in it.
@@ -148,7 +153,8 @@ func (s *Server) stop() error {
 
 // ConnectionString names the server and its credentials.
 func (s *Server) ConnectionString() string {
-	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", Account, Key, s.URL)
+	scheme, _, _ := strings.Cut(s.URL, ":")
+	return fmt.Sprintf("DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", scheme, Account, Key, s.URL)
 }
 
 // directory is where the lock file is: found from this file, because a test

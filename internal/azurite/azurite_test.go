@@ -3,6 +3,7 @@ package azurite_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/azurite"
 )
@@ -23,5 +24,30 @@ func TestStart(t *testing.T) {
 	}
 	if _, err := http.Get(s.URL); err == nil {
 		t.Error("still answers after Close")
+	}
+}
+
+// Over https a token lets in, and none does not.
+func TestStartSecure(t *testing.T) {
+	s, certificate := azurite.StartSecure(t)
+	client := azurite.Trusting(t, certificate)
+	for _, tt := range []struct {
+		life time.Duration
+		want int
+	}{{time.Hour, http.StatusCreated}, {-time.Minute, http.StatusForbidden}} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL+"/box?restype=container", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+azurite.Token(tt.life))
+		r.Header.Set("x-ms-version", "2025-01-05")
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != tt.want {
+			t.Errorf("a token of %s: got %s, want %d", tt.life, resp.Status, tt.want)
+		}
 	}
 }

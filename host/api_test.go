@@ -1,0 +1,274 @@
+package host_test
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+const adminToken = "open-sesame-18"
+
+func basic(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}
+
+// obedient is a job and a singleton that stop when they are told.
+func obedient() []soloist.Work {
+	return []soloist.Work{
+		soloist.Job{Name: "long", Schedule: "@every 1m", Do: untilCancelled},
+		soloist.Job{Name: "beat", Schedule: "@hourly", Do: do},
+		soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, Everywhere: true},
+	}
+}
+
+func untilCancelled(ctx context.Context, _ *soloist.Run) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestStepDown(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		s := open(t, host.Program{Work: obedient(), Store: store})
+		s.tick()
+		time.Sleep(time.Minute)
+		var all sync.WaitGroup
+		all.Go(s.tick)
+		time.Sleep(5 * time.Second)
+		begin := time.Now()
+		got := s.send(http.MethodPost, "/api/jobs/long/stepdown", "Bearer "+adminToken)
+		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"}`)
+		if e, err := store.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
+			t.Errorf("got the lease %s, %v", e.State, err)
+		}
+		if took := time.Since(begin); took < 24*time.Second || took > 26*time.Second {
+			t.Errorf("took %s, want the grace", took)
+		}
+		all.Wait()
+		wantAnswer(t, "again", s.send(http.MethodPost, "/api/jobs/long/stepdown", "Bearer "+adminToken), 409, `{"job":"long","error":"long `, "on this replica")
+		s.wait()
+	})
+}
+
+func TestStepDownOfARunThatDoesNotReturn(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := open(t, host.Program{Work: late(release), Store: &local.Memory{}})
+		s.tick()
+		time.Sleep(time.Minute)
+		var all sync.WaitGroup
+		all.Go(s.tick)
+		time.Sleep(5 * time.Second)
+		got := s.send(http.MethodPost, "/api/jobs/late/stepdown", "Bearer "+adminToken)
+		wantAnswer(t, "step down", got, 202, `{"job":"late","status":"stopping","error":"its run has not returned after 1m25s"}`)
+		close(release)
+		all.Wait()
+	})
+}
+
+func TestWhoMaySendAStepDown(t *testing.T) {
+	for _, test := range []struct {
+		name, token, method, path, header string
+		code                              int
+	}{
+		{"no token is set", "", "POST", "/api/jobs/long/stepdown", "Bearer " + adminToken, 403},
+		{"no token is set, and none sent", "", "POST", "/api/jobs/long/stepdown", "", 403},
+		{"none", adminToken, "POST", "/api/jobs/long/stepdown", "", 401},
+		{"wrong", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer wrong", 401},
+		{"longer", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer " + adminToken + "x", 401},
+		{"the one for reading", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer read-me", 401},
+		{"wrong password", adminToken, "POST", "/api/jobs/long/stepdown", basic(adminToken, "wrong"), 401},
+		{"none, of an unknown job", adminToken, "POST", "/api/jobs/none/stepdown", "", 401},
+		{"unknown job", adminToken, "POST", "/api/jobs/none/stepdown", "Bearer " + adminToken, 404},
+		{"does not run", adminToken, "POST", "/api/jobs/beat/stepdown", "Bearer " + adminToken, 409},
+		{"as a password", adminToken, "POST", "/api/jobs/beat/stepdown", basic("anybody", adminToken), 409},
+		{"on each replica", adminToken, "POST", "/api/jobs/cache/stepdown", "Bearer " + adminToken, 409},
+		{"GET", adminToken, "GET", "/api/jobs/long/stepdown", "Bearer " + adminToken, 405},
+		{"PUT", adminToken, "PUT", "/api/jobs/long/stepdown", "Bearer " + adminToken, 405},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			environment(t, "SOLOIST_ADMIN_TOKEN="+test.token, "SOLOIST_READ_TOKEN=read-me")
+			s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
+			got := s.send(test.method, test.path, test.header)
+			wantAnswer(t, test.path, got, test.code)
+			if asks := len(got.Header().Values("WWW-Authenticate")) == 2; asks != (test.code == 401) {
+				t.Errorf("got %q", got.Header())
+			}
+			if strings.Contains(got.Body.String(), adminToken) {
+				t.Error("the token is told")
+			}
+		})
+	}
+}
+
+// A page of another site makes a browser send the password that it has.
+func TestOtherSitesAreRefused(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
+	for site, code := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 409} {
+		r := httptest.NewRequest(http.MethodPost, "/api/jobs/beat/stepdown", nil)
+		r.Header.Set("Authorization", basic("anybody", adminToken))
+		r.Header.Set("Sec-Fetch-Site", site)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		wantAnswer(t, site, w, code)
+	}
+}
+
+func TestJobsAsJSON(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{Store: &local.Memory{}}
+		p := host.Program{Work: work(), Store: store}
+		s := open(t, p)
+		s.tick()
+		time.Sleep(2 * time.Minute)
+		s.tick()
+		got, want := s.get("/api/jobs"), run(t.Context(), p, "status", "--json").out
+		if body := got.Body.String(); got.Code != 200 || strings.TrimSpace(body) != compact(want) || got.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("got %d %s\nwant %s", got.Code, body, compact(want))
+		}
+		time.Sleep(time.Minute)
+		store.shut = make(chan struct{})
+		wantAnswer(t, "old", s.get("/api/jobs"), 200, `"note":"The store does not answer: this is what it told 1m ago."`, "succeeded")
+		close(store.shut)
+		s.wait()
+	})
+}
+
+// compact takes out what only people need.
+func compact(indented string) string {
+	return strings.ReplaceAll(regexp.MustCompile(`\n *`).ReplaceAllString(indented, ""), `": `, `":`)
+}
+
+func TestMetrics(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{Store: &local.Memory{}}
+		release := make(chan struct{})
+		long := soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { <-release; return nil }}
+		p := host.Program{Work: []soloist.Work{long, obedient()[1]}, Store: store, Now: func() time.Time { return time.Now().Add(time.Minute) }}
+		put(t, store, "demo/beat", `{"schema":99}`, false)
+		s := open(t, p)
+		wantMetrics(t, s, 0, "soloist_storage_up 0")
+		s.tick()
+		time.Sleep(time.Minute + time.Millisecond) // a date of whole seconds could mean any time of its second
+		var all sync.WaitGroup
+		all.Go(s.tick)
+		time.Sleep(time.Second)
+		got := wantMetrics(t, s, 60, "soloist_storage_up 1", `soloist_running{job="long"} 1`, `soloist_running{job="beat"} 0`, `soloist_overrun{job="long"} 0`,
+			`soloist_overrun{job="beat"} 0`, `soloist_job_broken{job="long"} 0`, `soloist_job_broken{job="beat"} 1`)
+		if len(got) != 8 {
+			t.Errorf("got %q, want 8 lines", got)
+		}
+		close(release)
+		all.Wait()
+	})
+}
+
+// wantMetrics wants these lines, and about this skew.
+func wantMetrics(t *testing.T, s site, skew float64, want ...string) []string {
+	t.Helper()
+	got := s.get("/metrics")
+	if kind := got.Header().Get("Content-Type"); got.Code != 200 || kind != "text/plain; version=0.0.4; charset=utf-8" {
+		t.Errorf("got %d, %s", got.Code, kind)
+	}
+	all := strings.Split(strings.TrimSpace(got.Body.String()), "\n")
+	for _, line := range want {
+		if !slices.Contains(all, line) {
+			t.Errorf("got no %s in %q", line, all)
+		}
+	}
+	for _, line := range all {
+		if value, ok := strings.CutPrefix(line, "soloist_clock_skew_seconds "); ok {
+			if got, err := strconv.ParseFloat(value, 64); err != nil || got < skew-0.1 || got > skew+0.1 {
+				t.Errorf("got %s, want a skew of %g", line, skew)
+			}
+			return all
+		}
+	}
+	t.Errorf("got no skew in %q", all)
+	return all
+}
+
+func TestMetricsOfJobsOnEachReplica(t *testing.T) {
+	environment(t)
+	s := open(t, host.Program{Work: here()[:1], Store: down{}})
+	wantMetrics(t, s, 0, "soloist_storage_up 1", `soloist_running{job="cache"} 0`)
+}
+
+func TestTheReadToken(t *testing.T) {
+	const token = "open:sesame-17"
+	environment(t, "SOLOIST_READ_TOKEN="+token, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+	for _, path := range []string{"/", "/api/jobs", "/metrics"} {
+		for header, code := range map[string]int{"": 401, "Bearer " + adminToken: 401, basic(token, ""): 401, "Basic " + token: 401, basic("me", token+"x"): 401,
+			"Bearer " + token: 200, basic("me", token): 200, basic("", token): 200} {
+			got := s.get(path, header)
+			wantAnswer(t, path+" "+header, got, code)
+			want := []string{"Bearer", `Basic realm="SOLOIST_READ_TOKEN", charset="UTF-8"`}
+			if asks := got.Header().Values("WWW-Authenticate"); code == 401 && !slices.Equal(asks, want) {
+				t.Errorf("%s: got %q, want %q", header, asks, want)
+			}
+		}
+	}
+	s.wait()
+}
+
+// Probes have no token. What errors say is for those who have it.
+func TestProbesTellNoErrorTexts(t *testing.T) {
+	environment(t, "SOLOIST_READ_TOKEN=read-me")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work()[:2], Store: down{}})
+		s.tick()
+		for _, path := range []string{"/healthz", "/readyz"} {
+			got := s.get(path)
+			wantAnswer(t, path, got, map[string]int{"/healthz": 200, "/readyz": 503}[path], `"storage":"out of reach"`)
+			if strings.Contains(got.Body.String(), errDown.Error()) {
+				t.Errorf("%s: got %s", path, got.Body)
+			}
+			wantAnswer(t, path+" with the token", s.get(path, "Bearer read-me"), got.Code, `"storage":"`+errDown.Error()+`"`)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		put(t, store, "demo/broken", `{"schema":99}`, false)
+		release := make(chan struct{})
+		j := still(release)
+		j.HealthyEvery, j.Healthy = 100*time.Millisecond, func(context.Context) error { return errDown }
+		s := open(t, host.Program{Work: []soloist.Work{j, soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}}, Store: store})
+		s.tick()
+		time.Sleep(time.Minute)
+		go s.tick()
+		time.Sleep(20 * time.Second)
+		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"overrun":{"still":"stalled"}`, `"broken":{"broken":"left alone: the log tells why"}`)
+		wantAnswer(t, "healthz with the token", s.get("/healthz", "Bearer read-me"), 503, `"overrun":{"still":"stalled: unhealthy 3 times in a row: no route`, "schema 99")
+		close(release)
+	})
+}
+
+// A job on each replica is no answer of the store.
+func TestNotReadyForAJobOnEachReplica(t *testing.T) {
+	environment(t)
+	s := open(t, host.Program{Work: here(), Store: down{}})
+	wantAnswer(t, "readyz", s.get("/readyz"), 503, "it has not answered yet")
+	s.wait()
+	s = open(t, host.Program{Work: here()[:2], Store: down{}})
+	wantAnswer(t, "readyz of those alone", s.get("/readyz"), 200)
+	s.wait()
+}

@@ -1,0 +1,123 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// A wrong clock is warned of once, and right again only if the store says so.
+func TestTheClockIsWatched(t *testing.T) {
+	var out strings.Builder
+	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	var skew, proved time.Duration
+	answers, asked := true, 0
+	look := host.Clock(log, func() time.Duration { return skew }, func(context.Context) bool {
+		asked++
+		if answers {
+			skew = proved
+		}
+		return answers
+	})
+	const (
+		ahead  = "level=WARN msg=\"this machine's clock is 5.1s ahead of the store's, by which ticks are run: put it right\" skew=5.1s\n"
+		behind = "level=WARN msg=\"this machine's clock is 1m0s behind the store's, by which ticks are run: put it right\" skew=-1m0s\n"
+		right  = "level=INFO msg=\"this machine's clock is right again\"\n"
+	)
+	for i, step := range []struct {
+		skew, proved time.Duration
+		answers      bool
+		asked        int
+		want         string
+	}{
+		{0, 0, true, 0, ""},
+		{5 * time.Second, 0, true, 0, ""},
+		{5100 * time.Millisecond, 0, true, 0, ahead},
+		{7 * time.Second, 0, true, 0, ""},
+		{4 * time.Second, 0, true, 0, ""},                       // not as wrong, and not right
+		{time.Second, 5100 * time.Millisecond, true, 1, ""},     // the old proof has faded
+		{0, 0, false, 2, ""},                                    // nobody knows
+		{0, 0, true, 3, right},                                  //
+		{0, 0, true, 3, ""},                                     //
+		{-time.Minute, 0, true, 3, behind},                      //
+		{-900 * time.Millisecond, -time.Second, true, 4, right}, //
+	} {
+		skew, proved, answers = step.skew, step.proved, step.answers
+		out.Reset()
+		look()
+		if out.String() != step.want || asked != step.asked {
+			t.Errorf("step %d: got %q, asked %d times, want %q and %d", i, out.String(), asked, step.want, step.asked)
+		}
+	}
+}
+
+func TestAWrongClockIsTold(t *testing.T) {
+	environment(t)
+	for _, test := range []struct {
+		off  time.Duration
+		want string
+	}{
+		{0, ""},
+		{900 * time.Millisecond, ""},
+		{-90 * time.Second, "this machine's clock is 1m30s behind the store's"},
+		{90 * time.Second, "this machine's clock is 1m30s ahead of the store's"},
+	} {
+		t.Run(test.off.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Millisecond) // a date of whole seconds could mean any time of its second
+				p := host.Program{Work: work(), Store: &local.Memory{}, Now: func() time.Time { return time.Now().Add(test.off) }}
+				warned := strings.Contains(run(t.Context(), p, "tick").err, test.want+", by which")
+				if warned != (test.want != "") {
+					t.Errorf("tick: warned is %t", warned)
+				}
+				got := run(t.Context(), p, "status")
+				if head := "app demo on *local.Memory, " + time.Now().Add(test.off).UTC().Format("2006-01-02 15:04:05Z\n") + test.want; !strings.HasPrefix(got.out, head) ||
+					strings.Contains(got.out, "clock") != (test.want != "") {
+					t.Errorf("status: got\n%s\nwant\n%s", got.out, head)
+				}
+				got = run(t.Context(), p, "status", "--json")
+				wantSkew(t, got.out, test.off)
+				s := open(t, p)
+				page := s.get("/")
+				if got := strings.Contains(page.Body.String(), "clock"); got != (test.want != "") {
+					t.Errorf("page: speaks of the clock: %t", got)
+				}
+				wantSkew(t, s.get("/healthz").Body.String(), test.off)
+				wantSkew(t, s.get("/api/jobs").Body.String(), test.off)
+				s.wait()
+			})
+		})
+	}
+}
+
+func wantSkew(t *testing.T, out string, want time.Duration) {
+	t.Helper()
+	var answer struct{ Skew float64 }
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || answer.Skew != want.Seconds() {
+		t.Errorf("got %s, %v, want a skew of %s", out, err, want)
+	}
+}
+
+func TestServeWatchesTheClock(t *testing.T) {
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_STORAGE=memory:")
+	log, stop, code := serving(t, host.Program{Work: work(), Now: func() time.Time { return time.Now().Add(time.Hour) }})
+	if m := await(t, log, "this machine's clock is 1h0m0s ahead of the store's"); m.Level != "WARN" {
+		t.Errorf("got %+v", m)
+	}
+	stop()
+	if got := <-code; got != 0 {
+		t.Errorf("got code %d, want 0", got)
+	}
+}

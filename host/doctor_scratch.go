@@ -1,0 +1,183 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// deleter is a store that can remove an entry which nobody holds.
+type deleter interface {
+	Delete(ctx context.Context, name string) error
+}
+
+// A scratch is an entry on which doctor does what a run does. Its name has a
+// dot, which no job's has.
+type scratch struct {
+	*doctor
+	name  string
+	once  bool // the store can remove it
+	made  bool // it is there, by us
+	lease soloist.Lease
+	etag  string
+}
+
+// checkScratch reports whether a run could do all that it has to.
+func (d *doctor) checkScratch() bool {
+	s := &scratch{doctor: d, name: d.App + "/.doctor"}
+	if _, s.once = d.sched.Store.(deleter); s.once {
+		s.name += "-" + strings.ToLower(rand.Text()[:12])
+	} // otherwise one name serves again and again, lest each call leave something behind
+	s.lease = d.sched.Store.Lease(s.name, randomID())
+	defer s.tidy()
+	for _, a := range s.acts() {
+		if !s.try(a) {
+			d.skip("records", "nothing to learn before that works")
+			return false
+		}
+		s.made = true
+	}
+	return true
+}
+
+// try does one act. What it learns counts once it has answered in time.
+func (s *scratch) try(a act) bool {
+	etag, next := s.etag, ""
+	ok := s.step(a.name, stepTime, func(ctx context.Context) finding {
+		sent := time.Now()
+		stamp, err := a.do(ctx, etag)
+		if err != nil {
+			text, advice := s.explain(err)
+			return finding{Result: fails, Text: text, Advice: advice}
+		}
+		next = cmp.Or(stamp.ETag, etag)
+		return s.judge(time.Since(sent))
+	})
+	if ok {
+		s.etag = next
+	}
+	return ok
+}
+
+// judge warns where a renewal could come too late: it has a sixth of the lease.
+func (s *scratch) judge(took time.Duration) finding {
+	f := finding{Result: passes, Text: fmt.Sprintf("%s, %s", s.name, took.Round(time.Millisecond))}
+	if took > s.Lease/12 {
+		f.Result, f.Advice = warns, "that is slow: a renewal that takes a sixth of the lease is none; see the network, or choose a longer SOLOIST_LEASE"
+	}
+	return f
+}
+
+type act struct {
+	name string
+	do   func(ctx context.Context, etag string) (soloist.Stamp, error)
+}
+
+// acts are those of a run, in its order.
+func (s *scratch) acts() []act {
+	all := []act{{"create", s.create}, {"read", s.read}, {"acquire", s.acquire}, {"claim", s.write("claimed")}}
+	if k, ok := s.lease.(soloist.Keeper); ok {
+		checkpoint := []byte(`{"doctor":"é"}`)
+		all = append(all,
+			act{"save", func(ctx context.Context, etag string) (soloist.Stamp, error) {
+				return k.Save(ctx, etag, s.text("saved"), checkpoint)
+			}},
+			act{"load", func(ctx context.Context, etag string) (none soloist.Stamp, err error) {
+				got, err := k.Load(ctx, etag)
+				if err == nil && !bytes.Equal(got, checkpoint) {
+					err = errors.New("the checkpoint is not what was saved: something on the way changes contents")
+				}
+				return none, err
+			}})
+	}
+	return append(all, act{"renew", s.renew}, act{"finish", s.write("finished")}, act{"release", s.release})
+}
+
+func (s *scratch) text(what string) []byte { return fmt.Appendf(nil, `{"doctor":%q}`, what) }
+
+func (s *scratch) create(ctx context.Context, _ string) (soloist.Stamp, error) {
+	e, err := s.sched.Store.Create(ctx, s.name, s.text("created"))
+	if !s.once && errors.Is(err, fs.ErrExist) { // the read tells the rest
+		err = nil
+	}
+	return e.Stamp, err
+}
+
+func (s *scratch) read(ctx context.Context, _ string) (soloist.Stamp, error) {
+	e, err := s.sched.Store.Read(ctx, s.name)
+	if err == nil && s.once && !bytes.Equal(e.Record, s.text("created")) {
+		err = errors.New("the record is not what was written: something on the way changes headers")
+	}
+	return e.Stamp, err
+}
+
+func (s *scratch) acquire(ctx context.Context, etag string) (soloist.Stamp, error) {
+	shortest, longest := s.sched.Store.Limits()
+	return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
+}
+
+func (s *scratch) write(what string) func(context.Context, string) (soloist.Stamp, error) {
+	return func(ctx context.Context, etag string) (soloist.Stamp, error) {
+		return s.lease.Write(ctx, etag, s.text(what))
+	}
+}
+
+func (s *scratch) renew(ctx context.Context, _ string) (soloist.Stamp, error) {
+	return s.lease.Renew(ctx)
+}
+
+func (s *scratch) release(ctx context.Context, _ string) (soloist.Stamp, error) {
+	return soloist.Stamp{}, s.lease.Release(ctx)
+}
+
+// tidy removes the entry, also when time is up. Where creating it has failed it
+// may be there all the same, or not: that is not worth a word.
+func (s *scratch) tidy() {
+	if !s.once {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), tidyTime)
+	defer cancel()
+	gone := make(chan error, 1)
+	go func() { gone <- s.remove(ctx) }()
+	var err error
+	select {
+	case err = <-gone:
+	case <-ctx.Done():
+		err = fmt.Errorf("no answer within %s", tidyTime)
+	}
+	switch {
+	case !s.made:
+	case err == nil:
+		s.add(passes, "delete", s.name, "")
+	default:
+		text, advice := s.explain(err)
+		s.add(warns, "delete", s.name+" is left behind: "+text, cmp.Or(advice, "delete it when you like: no job uses it"))
+	}
+}
+
+// remove ends the lease where a failure has left it.
+func (s *scratch) remove(ctx context.Context) error {
+	store := s.sched.Store.(deleter)
+	err := store.Delete(ctx, s.name)
+	if errors.Is(err, soloist.ErrLost) && s.lease.Release(ctx) == nil {
+		err = store.Delete(ctx, s.name)
+	}
+	return err
+}
+
+// randomID is an id for a lease.
+func randomID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,144 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// How long an invocation lasts unless host.json says otherwise
+// (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
+const (
+	consumptionTimeout = 5 * time.Minute
+	otherTimeout       = 30 * time.Minute
+)
+
+// maxMargin is what is left of an invocation for the records after the last run
+// was told to stop, a tenth of short ones.
+const maxMargin = 30 * time.Second
+
+// invocationLimits are what of an invocation's time the runs may have. At its
+// end the host kills this process, without notice and with all that runs in it.
+type invocationLimits struct {
+	run   time.Duration // up to here runs are started; zero: no limit
+	grace time.Duration // after it those that run may go on
+}
+
+func (a *app) invocationLimits() invocationLimits {
+	timeout, err := a.functionTimeout()
+	if err != nil {
+		a.log.Warn("how long an invocation lasts is not known, so the default counts", "error", err, "timeout", timeout)
+	}
+	return dividedLimits(timeout, a.Grace)
+}
+
+// dividedLimits divides a time-out; zero is none.
+func dividedLimits(timeout, grace time.Duration) invocationLimits {
+	if timeout == 0 {
+		return invocationLimits{grace: grace}
+	}
+	grace = min(grace, timeout/4)
+	return invocationLimits{run: timeout - margin(timeout) - grace, grace: grace}
+}
+
+func margin(timeout time.Duration) time.Duration { return min(timeout/10, maxMargin) }
+
+// functionTimeout is how long an invocation lasts, zero if that has no end. With
+// an error it is the default.
+func (a *app) functionTimeout() (time.Duration, error) {
+	if a.FunctionTimeout > 0 {
+		return a.FunctionTimeout, nil
+	}
+	const variable = "AzureFunctionsJobHost__functionTimeout" // it overrides the file
+	if text := os.Getenv(variable); text != "" {
+		d, err := timeSpan(text)
+		if err != nil {
+			return defaultTimeout(), fmt.Errorf("%s: %w", variable, err)
+		}
+		return d, nil
+	}
+	root := os.Getenv("FUNCTIONS_APP_ROOT_PATH")
+	if root == "" {
+		return defaultTimeout(), nil
+	}
+	return timeoutIn(filepath.Join(root, "host.json"))
+}
+
+func defaultTimeout() time.Duration {
+	if os.Getenv("WEBSITE_SKU") == "Dynamic" {
+		return consumptionTimeout
+	}
+	return otherTimeout
+}
+
+// timeoutIn reads a host.json.
+func timeoutIn(path string) (time.Duration, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return defaultTimeout(), nil
+	}
+	var settings struct{ FunctionTimeout string }
+	if err == nil {
+		err = json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &settings)
+	}
+	if err == nil && settings.FunctionTimeout == "" {
+		return defaultTimeout(), nil
+	}
+	var d time.Duration
+	if err == nil {
+		d, err = timeSpan(settings.FunctionTimeout)
+	}
+	if err != nil {
+		return defaultTimeout(), fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+var timeSpanRule = regexp.MustCompile(`^(?:(\d{1,4})\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.\d{1,7})?)?$`)
+
+// timeSpan reads the host's durations, [d.]hh:mm[:ss]; -1 is without end.
+func timeSpan(text string) (d time.Duration, err error) {
+	if text == "-1" {
+		return 0, nil
+	}
+	m := timeSpanRule.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("functionTimeout is %.40q: want hh:mm:ss or -1", text)
+	}
+	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		n, _ := strconv.Atoi("0" + m[i+1])
+		d += time.Duration(n) * unit
+	}
+	if d < time.Second {
+		return 0, fmt.Errorf("functionTimeout is %.40q: want a second at least", text)
+	}
+	return d, nil
+}
+
+// hostSpan writes a duration of less than a day as the host does.
+func hostSpan(d time.Duration) string {
+	s := int(d / time.Second)
+	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// failure is what an invocation answers after a run has failed.
+type failure string
+
+const (
+	failLog   failure = "log"
+	failError failure = "error"
+)
+
+// UnmarshalText takes log and error.
+func (f *failure) UnmarshalText(text []byte) error {
+	if *f = failure(text); *f != failLog && *f != failError {
+		return errors.New("neither log nor error")
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package host_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/azurite"
+)
+
+// child runs a command of the program "beat" in a process of its own, whose
+// environment is this one and nothing else.
+func child(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("Go looks at SSL_CERT_FILE on other systems only")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append([]string{"TEST_PROGRAM=beat", "PATH=", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}, env...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &errs, time.Second
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// tunnel is a proxy that leads all names to one address.
+func tunnel(t *testing.T, address string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			http.Error(w, "a tunnel is wanted", http.StatusMethodNotAllowed)
+			return
+		}
+		there, err := net.Dial("tcp", address)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer there.Close()
+		w.WriteHeader(http.StatusOK)
+		here, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer here.Close()
+		go func() {
+			io.Copy(there, buffered)
+			there.(*net.TCPConn).CloseWrite()
+		}()
+		io.Copy(here, there)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestIdentityInContainerApps: a program with the environment of Container Apps
+// and no key anywhere does its work. So do the other forms of the settings.
+func TestIdentityInContainerApps(t *testing.T) {
+	server, certificate := azurite.StartSecure(t)
+	platform := azurite.NewPlatform(t)
+	address := strings.TrimPrefix(strings.TrimSuffix(server.URL, "/"+azurite.Account), "https://")
+	common := append(platform.Environment(), "SSL_CERT_FILE="+certificate, "CONTAINER_APP_NAME=shop",
+		"CONTAINER_APP_REVISION=shop--20mh1s9", "CONTAINER_APP_REPLICA_NAME=shop--20mh1s9-86c8c4b497-zx9bq")
+	system := []string{"AzureWebJobsStorage__blobServiceUri=" + server.URL, "AzureWebJobsStorage__credential=managedidentity"}
+	tests := []struct {
+		what   string
+		env    []string
+		client string // of the request for a token; "-": there is none
+	}{
+		{"system identity", system, ""},
+		{"user-assigned identity", append(system, "AzureWebJobsStorage__clientId=0badcafe-0000-4000-8000-000000000001"), "0badcafe-0000-4000-8000-000000000001"},
+		{"account name", []string{"AzureWebJobsStorage__accountName=" + azurite.Account, "AzureWebJobsStorage__credential=managedidentity", "HTTPS_PROXY=" + tunnel(t, address)}, ""},
+		{"default identity", []string{"AzureWebJobsStorage__blobServiceUri=" + server.URL, "AZURE_CLIENT_ID=0badcafe-0000-4000-8000-000000000002"}, "0badcafe-0000-4000-8000-000000000002"},
+		{"URL of our own, identity of the host", []string{"SOLOIST_STORAGE=" + server.URL, "AzureWebJobsStorage__accountName=elsewhere", "AzureWebJobsStorage__credential=managedidentity"}, ""},
+		{"plain value wins", append(system, "AzureWebJobsStorage__accountName=elsewhere", "AzureWebJobsStorage="+server.ConnectionString()), "-"},
+		{"signature in a URL", []string{"SOLOIST_STORAGE=" + server.URL + "?" + azurite.Signature("rwdlac", time.Now().Add(30*24*time.Hour))}, "-"},
+		{"signature in a connection string", []string{"AzureWebJobsStorage=BlobEndpoint=" + server.URL + ";SharedAccessSignature=" + azurite.Signature("rwdlac", time.Now().Add(30*24*time.Hour))}, "-"},
+	}
+	for i, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			env := slices.Concat(common, tt.env, []string{"SOLOIST_CONTAINER=box-" + string(rune('a'+i))})
+			before := len(platform.Asked())
+			if got := child(t, env, "doctor"); got.code != 0 || !strings.Contains(got.out, "app shop, replica shop--20mh1s9-86c8c4b497-zx9bq") {
+				t.Errorf("doctor: got %+v", got)
+			} else {
+				untold(t, got, platform)
+			}
+			for deadline := time.Now().Add(20 * time.Second); ; {
+				got := child(t, env, "tick", "--json")
+				untold(t, got, platform)
+				if got.code != 0 || time.Now().After(deadline) {
+					t.Fatalf("tick: got %+v", got)
+				}
+				if strings.Contains(got.out, "succeeded") {
+					break
+				}
+				time.Sleep(300 * time.Millisecond)
+			}
+			asked := platform.Asked()[before:]
+			if none := tt.client == "-"; none != (len(asked) == 0) {
+				t.Errorf("%d tokens asked for", len(asked))
+			}
+			for _, q := range asked {
+				if got := q.Get("client_id"); got != tt.client {
+					t.Errorf("token for client %q, want %q", got, tt.client)
+				}
+			}
+		})
+	}
+}
+
+func untold(t *testing.T, got result, p *azurite.Platform) {
+	t.Helper()
+	secretless(t, got.out+got.err)
+	for _, secret := range p.Secrets() {
+		if strings.Contains(got.out+got.err, secret) {
+			t.Errorf("tells a token or what gets one: %+v", got)
+		}
+	}
+}
+
+// What is broken against a service that looks at credentials.
+func TestDoctorOverAzurite(t *testing.T) {
+	server, certificate := azurite.StartSecure(t)
+	platform := azurite.NewPlatform(t)
+	system := append(platform.Environment(), "AzureWebJobsStorage__blobServiceUri="+server.URL, "AzureWebJobsStorage__credential=managedidentity")
+	trusted := "SSL_CERT_FILE=" + certificate
+	tests := []struct {
+		what  string
+		env   []string
+		life  time.Duration
+		check string
+		says  string
+	}{
+		{"nothing", append(system, trusted), time.Hour, "", "ok    release"},
+		{"certificate not trusted", system, time.Hour, "connection", "SSL_CERT_FILE"},
+		{"wrong key", []string{trusted, "SOLOIST_STORAGE=" + strings.ReplaceAll(server.ConnectionString(), azurite.Key, hiddenKey)}, 0, "container", "key is wrong, or was replaced"},
+		{"wrong account", []string{trusted, "SOLOIST_STORAGE=" + strings.ReplaceAll(server.ConnectionString(), azurite.Account, "nobodys")}, 0, "container", "no such account"},
+		{"expired signature", []string{trusted, "SOLOIST_STORAGE=" + server.URL + "?" + azurite.Signature("rwdlac", time.Now().Add(-time.Minute))}, 0, "credentials", "has expired"},
+		{"signature changed", []string{trusted, "SOLOIST_STORAGE=" + server.URL + "?" + azurite.Signature("rwdlac", time.Now().Add(time.Hour)) + "x"}, 0, "container", "the signature does not allow this"},
+		{"token that has expired", append(system, trusted), -time.Minute, "credentials", "has expired already"},
+		{"wrong key, by http", []string{"SOLOIST_STORAGE=" + strings.ReplaceAll(azurite.Start(t).ConnectionString(), azurite.Key, hiddenKey)}, 0, "container", "emulator says this of a wrong key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			platform.Give(tt.life, 0)
+			got := child(t, tt.env, "doctor")
+			untold(t, got, platform)
+			want := 0
+			if tt.check != "" {
+				want = 1
+			}
+			if got.code != want || !strings.Contains(got.out, tt.says) || strings.Count(got.out, "FAIL") != want || tt.check != "" && !strings.Contains(got.out, "FAIL  "+tt.check+" ") {
+				t.Errorf("got %+v, want %s to fail and %q", got, tt.check, tt.says)
+			}
+		})
+	}
+}

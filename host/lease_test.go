@@ -1,0 +1,230 @@
+package host_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// claimed is a store at noon in which replica-b runs the first job of work, as
+// f has it; leased if its lease is live.
+func claimed(t *testing.T, leased bool, f func(*soloist.Record)) *local.Memory {
+	t.Helper()
+	store, now := &local.Memory{Now: spring}, spring()
+	r := soloist.Record{Schema: 1, App: "demo", Job: "beat", Created: now.Add(-time.Hour), Through: now.Add(-3 * time.Minute), Epoch: 7,
+		Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: soloist.Running, Holder: "replica-b", Lease: soloist.Seconds(20 * time.Second),
+		Claimed: now.Add(-2 * time.Minute)}
+	f(&r)
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, store, "demo/beat", string(b), leased)
+	return store
+}
+
+func put(t *testing.T, store soloist.Store, name, record string, leased bool) {
+	t.Helper()
+	e, err := store.Create(t.Context(), name, []byte(record))
+	if err == nil && leased {
+		_, err = store.Lease(name, "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(t.Context(), 20*time.Second, e.ETag)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func told(note string) func(*soloist.Record) {
+	return func(r *soloist.Record) {
+		r.Progress = soloist.Progress{Note: note, At: spring().Add(-20 * time.Second)}
+	}
+}
+
+func stall(r *soloist.Record) {
+	told("page 3 of 9")(r)
+	r.Status, r.Stopping, r.Error = soloist.Stalled, true, "stalled: no heartbeat for 1m0s"
+	r.Counts = map[soloist.Status]int64{soloist.Stalled: 1}
+	r.History = []soloist.Fate{{Tick: r.Tick, Status: soloist.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Holder,
+		Start: r.Claimed, End: r.Claimed.Add(time.Minute)}}
+}
+
+// What a run is in is told in the same words everywhere.
+func TestTheStatesOfARun(t *testing.T) {
+	const since = " on replica-b since 2m"
+	for _, test := range []struct {
+		name   string
+		leased bool
+		f      func(*soloist.Record)
+		state  string
+		words  string // of status and history
+	}{
+		{"running", true, func(*soloist.Record) {}, "running", since},
+		{"told", true, told("page 3 of\n9"), "running", since + " (page 3 of 9, 20s ago)"},
+		{"told no note", true, told(""), "running", since + " (heartbeat, 20s ago)"},
+		{"stopping", true, func(r *soloist.Record) { r.Stopping = true }, "stopping", since},
+		{"interrupted", false, func(r *soloist.Record) { told("page 3")(r); r.Stopping = true }, "interrupted", " since 2m (page 3, 20s ago)"},
+		{"stalled", true, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
+		{"stalled, lease lapsed", false, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
+		{"stalled, then returned", false, func(r *soloist.Record) { stall(r); r.Stopping, r.Finished = false, spring() }, "idle", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			environment(t)
+			p := host.Program{Work: work()[:1], Store: claimed(t, test.leased, test.f), Now: spring}
+			for _, command := range []string{"status", "history"} {
+				if got := run(t.Context(), p, command); got.code != 0 || !strings.Contains(got.out, "  "+test.state+test.words+"  ") {
+					t.Errorf("%s: got %+v, want %s%s", command, got, test.state, test.words)
+				}
+			}
+			s := open(t, p)
+			_, note, _ := strings.Cut(strings.TrimSuffix(test.words, ")"), " (")
+			page := []string{`<span class="s ` + test.state + `">` + test.state + `</span>`}
+			if note != "" {
+				page = append(page, "<small>"+note+"</small>")
+			}
+			wantAnswer(t, "page", s.get("/"), 200, page...)
+			for _, out := range []string{run(t.Context(), p, "status", "--json").out, run(t.Context(), p, "history", "--json").out, s.get("/api/jobs").Body.String()} {
+				wantState(t, out, test.state, note != "")
+			}
+			s.wait()
+		})
+	}
+}
+
+func wantState(t *testing.T, out, state string, told bool) {
+	t.Helper()
+	var answer struct {
+		Jobs []struct {
+			State    string
+			Progress *soloist.Progress
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Jobs) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if j := answer.Jobs[0]; j.State != state || (j.Progress != nil) != told || told && !j.Progress.At.Equal(spring().Add(-20*time.Second)) {
+		t.Errorf("got %+v of %s, want %s", j, out, state)
+	}
+}
+
+// A stalled run is a bad end, and counted.
+func TestTheFateOfAStalledRun(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: work()[:1], Store: claimed(t, false, stall), Now: spring}
+	const words = "stalled in 1m0s (stalled: no heartbeat for 1m0s)"
+	got := run(t.Context(), p, "status")
+	if !strings.Contains(got.out, words+" on replica-b, 2m ago") || !strings.Contains(got.out, "  1 stalled\n") {
+		t.Errorf("status: got %s", got.out)
+	}
+	if got = run(t.Context(), p, "history"); !strings.Contains(got.out, "  stalled  1        replica-b  ") || !strings.Contains(got.out, "  1 stalled\n") {
+		t.Errorf("history: got %s", got.out)
+	}
+	s := open(t, p)
+	wantAnswer(t, "page", s.get("/"), 200, `<span class="bad">`+words+`</span>`, "1 stalled")
+	s.wait()
+}
+
+func TestUnlock(t *testing.T) {
+	nothing := func(*soloist.Record) {}
+	idle := func(r *soloist.Record) { r.Status, r.Finished = soloist.Succeeded, spring() }
+	for _, test := range []struct {
+		name   string
+		leased bool
+		f      func(*soloist.Record)
+		args   string
+		state  soloist.LeaseState // afterwards
+		out    string
+		err    string
+	}{
+		{"when it runs out", true, told("page 3"), "beat", soloist.Breaking, `
+			beat: the lease was leased, held by replica-b
+			state: running on replica-b since 2m (page 3, 20s ago)
+			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
+			next: another replica can run it from about 2026-03-28 12:00:40Z on, in 40s; one that starts later, 20s after its start
+		`, ""},
+		{"at once", true, nothing, "--now beat", soloist.Broken, `
+			beat: the lease was leased, held by replica-b
+			state: running on replica-b since 2m
+			lease: ended now
+			next: another replica can run it from about 2026-03-28 12:00:20Z on, in 20s; one that starts later, 20s after its start
+		`, "demo: unlock --now: replica-b may still work until it notices, up to 6.7s, a third of its lease; the next holder waits for 20s, one lease, before it does anything\n"},
+		{"a holder that has claimed nothing", true, idle, "beat", soloist.Breaking, `
+			beat: the lease was leased, held by a replica that has claimed nothing
+			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
+			next: another replica can run it from then on
+		`, ""},
+		{"a holder that has claimed nothing, at once", true, idle, "beat --now", soloist.Broken, `
+			beat: the lease was leased, held by a replica that has claimed nothing
+			lease: ended now
+			next: another replica can run it now
+		`, "demo: unlock --now: its holder is a replica that has claimed nothing\n"},
+		{"nobody", false, idle, "beat --now", soloist.Available, "beat: nobody has a lease: it is available\n", ""},
+		{"nobody any more", false, nothing, "beat", soloist.Available, "beat: nobody has a lease: it is available\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			environment(t)
+			store := claimed(t, test.leased, test.f)
+			got := run(t.Context(), host.Program{Work: work(), Store: store, Now: spring}, append([]string{"unlock"}, strings.Fields(test.args)...)...)
+			goldenWant(t, test.args, got.out, test.out)
+			if got.code != 0 || got.err != test.err {
+				t.Errorf("got %+v, want the warning %q", got, test.err)
+			}
+			if e, err := store.Read(t.Context(), "demo/beat"); err != nil || e.State != test.state {
+				t.Errorf("got %s, %v, want %s", e.State, err, test.state)
+			}
+		})
+	}
+}
+
+// An expired lease is left as it is: after a break the next holder would have
+// to wait.
+func TestUnlockOfAnExpiredLease(t *testing.T) {
+	environment(t)
+	store := claimed(t, true, func(*soloist.Record) {})
+	store.Now = func() time.Time { return spring().Add(time.Minute) }
+	got := run(t.Context(), host.Program{Work: work(), Store: store, Now: spring}, "unlock", "beat", "--now")
+	if got.code != 0 || got.out != "beat: nobody has a lease: it is expired\n" || got.err != "" {
+		t.Errorf("got %+v", got)
+	}
+	if e, _ := store.Read(t.Context(), "demo/beat"); e.State != soloist.Expired {
+		t.Errorf("got %s", e.State)
+	}
+}
+
+func TestUnlockWhereThereIsLittleToSay(t *testing.T) {
+	environment(t)
+	broken := &local.Memory{Now: spring}
+	put(t, broken, "demo/beat", `{"schema":99}`, true)
+	for _, test := range []struct {
+		name  string
+		store soloist.Store
+		work  []soloist.Work
+		job   string
+		code  int
+		out   string
+		err   string
+	}{
+		{"no entry", &local.Memory{Now: spring}, work(), "leader", 0, "leader: nobody has a lease: there is no record yet\n", ""},
+		{"unknown", &local.Memory{}, work(), "nobody", 2, "", "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"},
+		{"each replica", &local.Memory{}, here(), "cache", 2, "", "demo: cache runs on each replica: it has no lease\n"},
+		{"down", down{}, work(), "beat", 1, "", "demo: unlock beat: no route to the storage\n"},
+		{"no breaker", &gated{Store: claimed(t, true, func(*soloist.Record) {})}, work(), "beat", 1, "",
+			"demo: unlock beat: the store cannot end a lease"},
+		{"broken", broken, work(), "beat", 0, `
+			beat: the lease was leased, held by a replica that is not known, since the record cannot be read
+			state: broken
+			lease: it cannot be renewed any more, which its holder notices within 10s; it ends by 2026-03-28 12:00:30Z, in 30s
+			next: another replica can run it from about 2026-03-28 12:01:00Z on, in 1m; one that starts later, 30s after its start
+		`, ""},
+	} {
+		got := run(t.Context(), host.Program{Work: test.work, Store: test.store, Now: spring}, "unlock", test.job)
+		goldenWant(t, test.name, got.out, test.out)
+		if got.code != test.code || !strings.HasPrefix(got.err, test.err) || (got.err == "") != (test.err == "") {
+			t.Errorf("%s: got %+v, want code %d and %q", test.name, got, test.code, test.err)
+		}
+	}
+}

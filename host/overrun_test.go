@@ -1,0 +1,293 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// stray ignores the end of its context, and writes down that it runs. It ends
+// if nobody does that: a test that is killed leaves nothing behind.
+func stray(context.Context, *soloist.Run) error {
+	f, err := os.OpenFile(os.Getenv("TEST_BEATS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	for begin := time.Now(); time.Since(begin) < time.Minute; <-time.After(2 * time.Millisecond) {
+		if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
+			return err
+		}
+	}
+	os.Exit(1)
+	return nil
+}
+
+const oneLease = time.Second
+
+// strays starts two replicas of a job that ignores the end of its context, and
+// returns the one that runs it first.
+func strays(t *testing.T) (first, other process, dir, beats string) {
+	t.Helper()
+	dir = t.TempDir()
+	beats = filepath.Join(t.TempDir(), "beats")
+	environment(t, "SOLOIST_APP=demo", "SOLOIST_LEASE="+oneLease.String(), "SOLOIST_STORAGE=dir:"+dir, "SOLOIST_ADDR=127.0.0.1:0", "TEST_BEATS="+beats)
+	a, b := start(t, "stray"), start(t, "stray")
+	late := time.After(30 * time.Second)
+	for {
+		select {
+		case m := <-a.log:
+			if m.Msg == "run started" {
+				return a, b, dir, beats
+			}
+		case m := <-b.log:
+			if m.Msg == "run started" {
+				return b, a, dir, beats
+			}
+		case <-late:
+			t.Fatal("no run in 30 s")
+		}
+	}
+}
+
+// wantExit checks the exit code of a process, and its last words if there was
+// time for them: a busy machine may have none.
+func wantExit(t *testing.T, p process, code int) {
+	t.Helper()
+	kill := time.AfterFunc(20*time.Second, func() { p.Process.Kill() })
+	defer kill.Stop()
+	for m := range p.log {
+		if strings.HasPrefix(m.Msg, "the process exits") && (m.Level != "ERROR" || m.Job != "stray" || m.Code != code ||
+			!strings.Contains(m.Cause, soloist.ErrLost.Error()) || !strings.Contains(m.Goroutines, "host_test.stray")) {
+			t.Errorf("got the last words %+v", m)
+		}
+	}
+	if got := p.code(t); got != code {
+		t.Errorf("got exit code %d, want %d", got, code)
+	}
+}
+
+// The lease is taken from a run that does not stop: its process is gone before
+// the next run begins.
+func TestAProcessThatLosesItsLeaseExits(t *testing.T) {
+	first, other, dir, beats := strays(t)
+	if err := (local.Dir{Path: dir}).Break(t.Context(), "demo/stray", 0); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, first, 3)
+	await(t, other.log, "run started")
+	next := fmt.Sprint(other.Process.Pid)
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		b, err := os.ReadFile(beats)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Fields(string(b))
+		if all[len(all)-1] == next {
+			wantOneAfterTheOther(t, all)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the other replica does not run")
+		}
+	}
+}
+
+// wantOneAfterTheOther checks that the runs did not overlap.
+func wantOneAfterTheOther(t *testing.T, beats []string) {
+	t.Helper()
+	changes := 0
+	for i := 1; i < len(beats); i++ {
+		if beats[i] != beats[i-1] {
+			changes++
+		}
+	}
+	if changes != 1 {
+		t.Errorf("the processes took turns %d times in %d beats, want once", changes, len(beats))
+	}
+}
+
+// still is a job that is silent for too long and does not stop until released.
+func still(release <-chan struct{}) soloist.Job {
+	return soloist.Job{Name: "still", Schedule: "@every 1m", Silence: 2 * time.Second, Do: func(context.Context, *soloist.Run) error {
+		<-release
+		return nil
+	}}
+}
+
+func TestTickExitsUnderAStalledRun(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var codes []int
+		p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
+			codes = append(codes, code)
+			close(release)
+		})
+		for range 1000 {
+			go func() { <-release }() // more than a log should have to hold
+		}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		begin := time.Now()
+		got := run(t.Context(), p, "tick")
+		if len(codes) != 1 || codes[0] != 3 {
+			t.Errorf("got the codes %d, want one 3", codes)
+		}
+		if took := time.Since(begin); took > 2*time.Second+30*time.Second/6+2*time.Second {
+			t.Errorf("the process was gone after %s, want Silence and a sixth of the lease", took)
+		}
+		words := await(t, messages(strings.NewReader(got.err)), "the process exits")
+		if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != 3 || len(words.Goroutines) != 64<<10 {
+			t.Errorf("got the last words %+v", words)
+		}
+		if got.code != 1 || !strings.Contains(got.out, "stalled in") {
+			t.Errorf("got %+v, want a stalled run", got)
+		}
+	})
+}
+
+func TestFunctionsRestartsAnOverrunProcess(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		code := 0
+		s := open(t, host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(c int) {
+			code = c
+			close(release)
+		}))
+		s.tick()
+		time.Sleep(time.Minute)
+		s.tick()
+		if code != 200 {
+			t.Errorf("got code %d, want 200", code)
+		}
+	})
+}
+
+// Whoever calls Program.Run has other things in the process. A job on each
+// replica has no lease.
+func TestWhoDoesNotExit(t *testing.T) {
+	for name, set := range map[string]func(*host.Program, *soloist.Job){
+		"a library": func(*host.Program, *soloist.Job) {},
+		"a job on each replica": func(p *host.Program, j *soloist.Job) {
+			*p, j.Everywhere = host.WithExit(*p, os.Exit), true
+			j.Silence, j.HealthyEvery, j.Healthy = 0, time.Second, func(context.Context) error { return errDown }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment(t)
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				p, j := host.Program{Store: &local.Memory{}}, still(release)
+				set(&p, &j)
+				p.Work = []soloist.Work{j}
+				s := open(t, p)
+				s.tick()
+				time.Sleep(time.Minute)
+				go s.tick()
+				time.Sleep(20 * time.Second)
+				wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"still":"stalled: `)
+				close(release)
+			})
+		})
+	}
+}
+
+// stuckPipe takes no line with this text until it is released.
+type stuckPipe struct {
+	text    string
+	release <-chan struct{}
+}
+
+func (s stuckPipe) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), s.text) {
+		<-s.release
+	}
+	return len(b), nil
+}
+
+// A log that nobody reads does not keep the process.
+func TestTheProcessExitsWithoutItsLastWords(t *testing.T) {
+	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LEASE=1s")
+	exit, release := make(chan int, 1), make(chan struct{})
+	j := still(release)
+	j.Schedule, j.Silence = "@every 1s", time.Second
+	p := host.WithExit(host.Program{Name: "demo", Args: []string{}, Work: []soloist.Work{j}, Stdout: stuckPipe{"the process exits", release}}, func(code int) { exit <- code })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.Run(ctx) }()
+	select {
+	case code := <-exit:
+		if code != 3 {
+			t.Errorf("got code %d, want 3", code)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the process goes on")
+	}
+	close(release)
+	stop()
+	<-ended
+}
+
+// late is a job that ignores its time-out, and keeps its lease.
+func late(release <-chan struct{}) []soloist.Work {
+	return []soloist.Work{
+		soloist.Job{Name: "late", Schedule: "@every 1m", Timeout: 10 * time.Second, Do: func(context.Context, *soloist.Run) error {
+			<-release
+			return nil
+		}},
+		soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
+	}
+}
+
+// browse asks for the page as a browser does.
+func (s site) browse() *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+func TestARunThatIgnoresItsTimeoutIsTold(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := open(t, host.WithExit(host.Program{Work: late(release), Store: &local.Memory{}}, os.Exit))
+		s.tick()
+		time.Sleep(time.Minute)
+		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
+		ended := make(chan struct{})
+		go func() { defer close(ended); s.tick() }()
+		time.Sleep(14 * time.Second)
+		wantAnswer(t, "healthz in time", s.get("/healthz"), 200, `"status":"ok"`)
+		time.Sleep(50 * time.Second)
+
+		// The job beside it is left alone, and the replica not just degraded.
+		const words = "late goes on though its context has ended (timed out after 10s)"
+		code, logs := s.invoke(t, "tick", "{}")
+		if code != 200 || len(logs) != 2 || logs[0] != "job late: "+strings.TrimPrefix(words, "late ")+": only a restart helps" || !strings.HasPrefix(logs[1], "job beat: "+words) {
+			t.Errorf("got code %d and %q", code, logs)
+		}
+		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"`+words)
+		wantAnswer(t, "page", s.browse(), 200, `<p class="note">`+words+`: only a restart helps.</p>`)
+		wantAnswer(t, "metrics", s.get("/metrics"), 200, `soloist_overrun{job="late"} 1`, `soloist_overrun{job="beat"} 0`, `soloist_job_broken{job="beat"} 1`)
+
+		close(release)
+		<-ended
+		s.tick()
+		wantAnswer(t, "healthz after", s.get("/healthz"), http.StatusOK, `"status":"ok"`)
+		s.wait()
+	})
+}

@@ -1,0 +1,252 @@
+package host_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+)
+
+// tree is a directory's files.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		name, _ := filepath.Rel(dir, p)
+		files[filepath.ToSlash(name)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func names(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }
+
+// stand is a small file in place of a program.
+func stand(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("a program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func jobs(list ...soloist.Job) (all []soloist.Work) {
+	for _, j := range list {
+		if j.Do = do; j.Schedule == "" {
+			j.Schedule = "30 2 * * *"
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
+func TestWriteFunctions(t *testing.T) {
+	environment(t)
+	program := stand(t)
+	for _, test := range []struct {
+		name  string
+		work  []soloist.Work
+		args  []string
+		files []string // beside those that are always there
+		err   string
+	}{
+		{name: "by its own timer", work: jobs(soloist.Job{Name: "night"}), files: []string{"night/function.json"}},
+		{name: "in another zone", work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: []string{"tick/function.json"}},
+		{name: "rerun", work: jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), files: []string{"night/function.json", "tick/function.json"}},
+		{name: "all missed", work: jobs(soloist.Job{Name: "night", Missed: soloist.RunAll}), files: []string{"night/function.json", "tick/function.json"}},
+		{name: "some of each", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 7m"}), files: []string{"a/function.json", "tick/function.json"}},
+		{name: "warmup", work: jobs(soloist.Job{Name: "night"}), args: []string{"--warmup"}, files: []string{"night/function.json", "warmup/function.json"}},
+		{name: "a singleton", work: append(jobs(soloist.Job{Name: "night"}), soloist.Singleton{Name: "leader", Do: do}), files: []string{"night/function.json"},
+			err: "singleton leader does not run in Functions"},
+		{name: "everywhere", work: jobs(soloist.Job{Name: "night", Everywhere: true}), files: []string{"night/function.json"}, err: "here it is the one instance"},
+		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night/function.json"}, err: "functionTimeout is 01:02:00: the Consumption plan takes up to 00:10:00"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "deep", "app")
+			got := run(t.Context(), host.Program{Work: test.work}, append([]string{"functions", dir, "--binary", program}, test.args...)...)
+			if got.code != 0 || !strings.Contains(got.err, test.err) || !strings.Contains(got.err, "it is no Go program") {
+				t.Fatalf("got %+v", got)
+			}
+			files := tree(t, dir)
+			want := append([]string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json"}, test.files...)
+			if slices.Sort(want); !slices.Equal(names(files), want) {
+				t.Errorf("got %q, want %q", names(files), want)
+			}
+			if info, err := os.Stat(filepath.Join(dir, "demo")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
+				t.Errorf("the program: %v, %v", info.Mode(), err)
+			}
+			for name, text := range files {
+				if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
+					t.Errorf("%s: %s", name, text)
+				}
+			}
+		})
+	}
+}
+
+// A second call replaces what the first has written, and nothing else.
+func TestWriteFunctionsAgain(t *testing.T) {
+	environment(t)
+	program, dir := stand(t), t.TempDir()
+	write := func(work []soloist.Work, dir string) result {
+		return run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+	}
+	both := jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"}, soloist.Job{Name: "c"})
+	if got := write(both, dir); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	first := tree(t, dir)
+	if got := write(both, dir); got.code != 0 || !maps.Equal(tree(t, dir), first) {
+		t.Errorf("a second call: got %+v, %q", got, names(tree(t, dir)))
+	}
+	edit := func(name, text string) {
+		os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit("README", "mine")
+	edit("b/sample.dat", "mine")
+	edit("c/function.json", "mine")
+	edit("host.json", "mine")
+	edit("local.settings.json", "mine")
+	if err := os.WriteFile(program, []byte("a newer program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := write(jobs(soloist.Job{Name: "a", Schedule: "@hourly"}), dir)
+	if got.code != 0 || !strings.Contains(got.out, "removed b/function.json") || !strings.Contains(got.err, "host.json was edited") ||
+		!strings.Contains(got.err, "c/function.json is not wanted any more") || strings.Contains(got.err, "local.settings.json") {
+		t.Errorf("got %+v", got)
+	}
+	files := tree(t, dir)
+	for name, want := range map[string]string{"README": "mine", "b/sample.dat": "mine", "c/function.json": "mine", "host.json": "mine",
+		"local.settings.json": "mine", "demo": "a newer program", "b/function.json": ""} {
+		if files[name] != want {
+			t.Errorf("%s: got %q, want %q", name, files[name], want)
+		}
+	}
+	if !strings.Contains(files["a/function.json"], `"0 0 * * * *"`) {
+		t.Errorf("got %s", files["a/function.json"])
+	}
+	edit("d/function.json", "mine")
+	before := tree(t, dir)
+	if got := write(jobs(soloist.Job{Name: "d"}), dir); got.code != 1 || !strings.Contains(got.err, "d/function.json") || !maps.Equal(tree(t, dir), before) {
+		t.Errorf("over a file of somebody else: got %+v", got)
+	}
+}
+
+func TestWriteFunctionsRefuses(t *testing.T) {
+	environment(t)
+	program := stand(t)
+	work := jobs(soloist.Job{Name: "night"})
+	full := t.TempDir()
+	os.WriteFile(filepath.Join(full, "thesis.txt"), []byte("mine"), 0o644)
+	like := t.TempDir()
+	os.WriteFile(filepath.Join(like, "host.json"), []byte(`{"version":"2.0"}`), 0o644)
+	damaged := t.TempDir()
+	os.WriteFile(filepath.Join(damaged, ".soloist-functions.json"), []byte("x"), 0o644)
+	for _, test := range []struct {
+		name, want string
+		work       []soloist.Work
+		args       []string
+		code       int
+	}{
+		{"no directory", "functions: into which directory?", work, nil, 2},
+		{"two", `unexpected argument "b"`, work, []string{"a", "b"}, 2},
+		{"not empty", "was not written by this command, and has thesis.txt in it", work, []string{full}, 1},
+		{"somebody's host.json", "was not written by this command, and has host.json in it", work, []string{like}, 1},
+		{"damaged", "is damaged", work, []string{damaged}, 1},
+		{"a file", "", work, []string{program}, 1},
+		{"no program", "the program: ", work, []string{filepath.Join(t.TempDir(), "x"), "--binary", filepath.Join(full, "none")}, 1},
+		{"no job", "there is no job", []soloist.Work{soloist.Singleton{Name: "leader", Do: do}}, []string{filepath.Join(t.TempDir(), "x")}, 1},
+		{"mistakes", "a job", jobs(soloist.Job{Name: "Tick"}), []string{filepath.Join(t.TempDir(), "x")}, 2},
+	} {
+		args := append([]string{"functions"}, test.args...)
+		if !slices.Contains(args, "--binary") {
+			args = append(args, "--binary", program)
+		}
+		got := run(t.Context(), host.Program{Work: test.work}, args...)
+		if got.code != test.code || got.err == "" || test.name != "mistakes" && !strings.Contains(got.err, test.want) {
+			t.Errorf("%s: got %+v, want code %d and %q", test.name, got, test.code, test.want)
+		}
+	}
+	for dir, want := range map[string][]string{full: {"thesis.txt"}, like: {"host.json"}, damaged: {".soloist-functions.json"}} {
+		if got := names(tree(t, dir)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want it as it was", dir, got)
+		}
+	}
+}
+
+// A link in the directory leads nowhere else.
+func TestWriteFunctionsFollowsNoLink(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege")
+	}
+	environment(t)
+	program, dir, elsewhere := stand(t), t.TempDir(), t.TempDir()
+	work := jobs(soloist.Job{Name: "night"})
+	run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+	os.RemoveAll(filepath.Join(dir, "night"))
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "night")); err != nil {
+		t.Fatal(err)
+	}
+	got := run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+	if got.code == 0 || len(tree(t, elsewhere)) != 0 {
+		t.Errorf("got %+v, and %q elsewhere", got, names(tree(t, elsewhere)))
+	}
+}
+
+// A program for another system is warned of, and one whose name a folder has
+// gets another.
+func TestWriteFunctionsLooksAtTheProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	environment(t)
+	src := t.TempDir()
+	os.WriteFile(filepath.Join(src, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644)
+	os.WriteFile(filepath.Join(src, "go.mod"), []byte("module example.org/x\n"), 0o644)
+	for _, test := range []struct{ system, arch, file, warning string }{
+		{"linux", "amd64", "demo.program", ""},
+		{"windows", "amd64", "demo.program.exe", "the program is for windows/amd64"},
+		{"linux", "arm64", "demo.program", "the program is for linux/arm64"},
+	} {
+		binary := filepath.Join(t.TempDir(), "built")
+		cmd := exec.Command("go", "build", "-o", binary, ".")
+		cmd.Dir, cmd.Env = src, append(os.Environ(), "GOOS="+test.system, "GOARCH="+test.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		dir := t.TempDir()
+		got := run(t.Context(), host.Program{Work: jobs(soloist.Job{Name: "demo"})}, "functions", "--binary", binary, dir)
+		if got.code != 0 || !strings.Contains(got.err, test.warning) || test.warning == "" && got.err != "" {
+			t.Errorf("%+v: got %+v", test, got)
+		}
+		want, _ := os.ReadFile(binary)
+		if b, err := os.ReadFile(filepath.Join(dir, test.file)); err != nil || !bytes.Equal(b, want) {
+			t.Errorf("%+v: got %d bytes, %v", test, len(b), err)
+		}
+		if text := tree(t, dir)["host.json"]; !strings.Contains(text, `"`+test.file+`"`) {
+			t.Errorf("got %s", text)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package host
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+)
+
+// markerFile says which files of a directory are this command's, by their
+// hashes. What has another hash was edited, and is nobody's to overwrite.
+const markerFile = ".soloist-functions.json"
+
+// A marker is what it holds. A path has several hashes while it is written.
+type marker struct {
+	By    string              `json:"by"`
+	Files map[string][]string `json:"files"`
+}
+
+const markerBy = "the command functions of a soloist program: it overwrites and removes these files, unless they have been edited"
+
+// write puts the site into a directory: a new one, an empty one, or one that it
+// has written before.
+func (s *site) write(dir string) error {
+	s.where = dir
+	program, err := os.ReadFile(s.program)
+	if err != nil {
+		return fmt.Errorf("the program: %w", err)
+	}
+	s.files[s.target] = program
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir) // no link in it leads elsewhere
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	old, err := s.readMarker(root)
+	if err != nil {
+		return err
+	}
+	if err := s.keepEdited(root, old); err != nil {
+		return err
+	}
+	return s.replace(root, old)
+}
+
+// readMarker returns the marker of a directory that this command may write to.
+func (s *site) readMarker(root *os.Root) (marker, error) {
+	old := marker{Files: map[string][]string{}}
+	text, err := root.ReadFile(markerFile)
+	if err == nil {
+		if err := json.Unmarshal(text, &old); err != nil || old.Files == nil {
+			return old, fmt.Errorf("%s is damaged: write to another directory", markerFile)
+		}
+		return old, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return old, err
+	}
+	there, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return old, err
+	}
+	var strange []string
+	for _, e := range there {
+		if !s.isOurs(root, e.Name()) {
+			strange = append(strange, e.Name())
+		}
+	}
+	if len(strange) > 0 {
+		return old, fmt.Errorf("%s was not written by this command, and has %s in it: want an empty directory, or a new one", s.where, join(strange[:min(3, len(strange))]...))
+	}
+	return old, nil
+}
+
+// isOurs reports whether all below this name is what would be written there.
+func (s *site) isOurs(root *os.Root, name string) bool {
+	ours := true
+	err := fs.WalkDir(root.FS(), name, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := root.ReadFile(p)
+		if want, known := s.files[p]; err != nil || !known || !bytes.Equal(text, want) {
+			ours = false
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return ours && err == nil
+}
+
+// keepEdited leaves out what somebody has made their own. A file that was never
+// this command's stands in the way.
+func (s *site) keepEdited(root *os.Root, old marker) error {
+	for _, p := range slices.Sorted(maps.Keys(s.files)) {
+		text, err := root.ReadFile(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case bytes.Equal(text, s.files[p]), slices.Contains(old.Files[p], hash(text)):
+			continue
+		case old.Files[p] == nil:
+			return fmt.Errorf("%s in %s is not this command's: move it away", p, s.where)
+		}
+		delete(s.files, p)
+		if p != "local.settings.json" { // which is there to be edited
+			s.kept = append(s.kept, p)
+		}
+	}
+	return nil
+}
+
+// replace writes the files and removes those of jobs that are gone. The marker
+// knows both old and new ones until all is done, so that a second call can
+// finish what a first has begun.
+func (s *site) replace(root *os.Root, old marker) error {
+	now := marker{By: markerBy, Files: map[string][]string{}}
+	for p, text := range s.files {
+		now.Files[p] = []string{hash(text)}
+	}
+	for _, p := range append(s.kept, "local.settings.json") {
+		if now.Files[p] == nil && old.Files[p] != nil {
+			now.Files[p] = old.Files[p]
+		}
+	}
+	both := marker{By: markerBy, Files: maps.Clone(old.Files)}
+	for p, hashes := range now.Files {
+		both.Files[p] = append(slices.Clone(old.Files[p]), hashes...)
+	}
+	if err := put(root, markerFile, indented(both), 0o644); err != nil {
+		return err
+	}
+	for _, p := range slices.Sorted(maps.Keys(s.files)) {
+		mode := fs.FileMode(0o644)
+		if p == s.target {
+			mode = 0o755
+		}
+		if err := put(root, p, s.files[p], mode); err != nil {
+			return err
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(old.Files)) {
+		if now.Files[p] == nil {
+			if err := s.remove(root, p, old.Files[p]); err != nil {
+				return err
+			}
+		}
+	}
+	return put(root, markerFile, indented(now), 0o644)
+}
+
+// remove takes away a file of an earlier call unless it was edited.
+func (s *site) remove(root *os.Root, p string, hashes []string) error {
+	text, err := root.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(hashes, hash(text)) {
+		s.warnings = append(s.warnings, p+" is not wanted any more, but was edited since it was written, and is left alone")
+		return nil
+	}
+	if err := root.Remove(p); err != nil {
+		return err
+	}
+	s.removed = append(s.removed, p)
+	if dir := path.Dir(p); dir != "." {
+		root.Remove(dir) // unless somebody else has something there
+	}
+	return nil
+}
+
+// put replaces a file at once: the program may be running.
+func put(root *os.Root, p string, text []byte, mode fs.FileMode) error {
+	if dir := path.Dir(p); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	temp := p + "." + rand.Text()[:8] + ".new"
+	f, err := root.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, bytes.NewReader(text))
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil { // Chmod, as the umask may have taken bits away
+		err = root.Rename(temp, p)
+	}
+	if err != nil {
+		root.Remove(temp)
+	}
+	return err
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
