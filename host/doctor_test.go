@@ -527,6 +527,16 @@ func (s slow) Read(ctx context.Context, name string) (soloist.Entry, error) {
 	return s.Store.Read(ctx, name)
 }
 
+func (s slow) Examine(string, func() time.Time) (all []azure.Check) {
+	for range 3 {
+		all = append(all, azure.Check{Name: "check", Do: func(context.Context) azure.Finding {
+			time.Sleep(min(s.takes, 4900*time.Millisecond))
+			return azure.Finding{Text: "slow"}
+		}})
+	}
+	return all
+}
+
 func (s slow) Delete(ctx context.Context, name string) error {
 	time.Sleep(s.takes)
 	return s.Store.(*local.Memory).Delete(ctx, name)
@@ -554,6 +564,16 @@ func (l slowLease) Renew(ctx context.Context) (soloist.Stamp, error) {
 func (l slowLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
 	time.Sleep(l.takes)
 	return l.Lease.Write(ctx, etag, record)
+}
+
+func (l slowLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	time.Sleep(l.takes)
+	return l.Lease.(soloist.Keeper).Save(ctx, etag, record, checkpoint)
+}
+
+func (l slowLease) Load(ctx context.Context, etag string) ([]byte, error) {
+	time.Sleep(l.takes)
+	return l.Lease.(soloist.Keeper).Load(ctx, etag)
 }
 
 func (l slowLease) Release(ctx context.Context) error {
@@ -585,7 +605,7 @@ func TestDoctorIsStopped(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}
-		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond) // in the renewal
+		ctx, cancel := context.WithTimeout(t.Context(), 7500*time.Millisecond) // in the checkpoint
 		defer cancel()
 		names := &namer{Store: slow{store, time.Second}}
 		got := run(ctx, host.Program{Work: work(), Store: names}, "doctor")
