@@ -39,6 +39,7 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, erro
 		m.runHere(ctx, m.wall().UTC())
 		return (*m.ran)[0], nil
 	}
+	defer m.outage.leave(m)
 	return m.byHand(ctx)
 }
 

@@ -15,7 +15,7 @@ func (w *worker) inherits(now time.Time) bool {
 		return false
 	}
 	w.log.Warn("replicas with another schedule for this job started later and are gone: this one takes it back", "due", due)
-	w.since = later(w.since, now)
+	w.since = later(w.since, later(now, w.rec.Since.Add(1)))
 	return true
 }
 

@@ -181,6 +181,17 @@ func (o *outage) end(w *worker) {
 	}
 }
 
+// leave forgets the trouble of a worker that has ended.
+func (o *outage) leave(w *worker) {
+	w.set(func(s *seen) { s.fault = nil })
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.hit, w.job)
+	if len(o.hit) == 0 {
+		o.err = nil
+	}
+}
+
 // now is why the store is out of reach, and whether it ever answered.
 func (o *outage) now() (unreachable error, reached bool) {
 	o.mu.Lock()

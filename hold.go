@@ -184,7 +184,9 @@ func (h *hold) renewInTime(ctx context.Context) error {
 			return errNotRenewed
 		}
 		err := h.renew(ctx)
-		h.tell(try, err)
+		if ctx.Err() == nil {
+			h.tell(try, err)
+		}
 		if err == nil {
 			return nil
 		}

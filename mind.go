@@ -146,14 +146,18 @@ func (m *minder) stalled(cause error) {
 	if m.hold != nil && m.leased(m.clock.elapsed()) != nil {
 		return // it has lost its lease as well, which counts
 	}
-	m.run.Log.Error("the run has stalled", "error", cause, "goroutines", goroutines())
 	m.gaveUp = cause
+	dump := goroutines()
 	if m.hold != nil {
 		lo, _, _ := m.clock.now()
 		m.write(func(r *Record) { *r = m.planner.stall(r, why(cause), lo) })
-		defer m.hold.giveUp()
 	}
 	m.fail(cause)
+	if m.hold != nil {
+		m.hold.giveUp()
+	}
+	// Last, since a log that nobody reads keeps its writer waiting.
+	m.run.Log.Error("the run has stalled", "error", cause, "goroutines", dump)
 }
 
 func goroutines() string {
@@ -178,10 +182,10 @@ func (m *minder) overrun(ctx context.Context) {
 		cause = errHealthyHangs
 	}
 	m.setOverrun(cause)
-	m.run.Log.Error("the run ignores the end of its context", "cause", cause)
 	if gone && m.Overrun != nil {
 		m.Overrun(m.job, cause)
 	}
+	m.run.Log.Error("the run ignores the end of its context", "cause", cause)
 }
 
 var errHealthyHangs = errors.New("the run has returned and its Healthy has not")

@@ -136,6 +136,7 @@ func (w *worker) tell(r *Record, news []Fate) {
 // quit releases the lease; what was last written is what the entry holds.
 func (w *worker) quit(h *hold) {
 	h.stop()
+	w.reached() // whatever a call of this hold has met
 	if err := h.release(h.held); err != nil {
 		w.log.Debug("the lease was not released and will run out", "error", err)
 	}

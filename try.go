@@ -31,7 +31,12 @@ func (w *worker) do(stop, held context.Context, h *hold, run *Run) (Status, stri
 			wait = max(wait, after.after)
 		}
 		run.Log.Warn("try failed", "try", try, "of", w.tries, "error", reason, "next", wait.Round(time.Millisecond))
-		if !waitFor(stop, held, wait) {
+		again := waitFor(stop, held, wait)
+		if h != nil && h.left() <= 0 { // suspended meanwhile: the one that watches is late
+			h.lost(errNotRenewed)
+			again = false
+		}
+		if !again {
 			return unfinished(held, try, reason)
 		}
 	}

@@ -13,6 +13,7 @@ const (
 	maxSleep  = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
 	lookEvery = time.Minute      // at a run that nobody waits for
 	firstLook = 300 * time.Millisecond
+	minIdle   = 10 * time.Millisecond  // whatever the clocks say
 	nearEvery = 100 * time.Millisecond // at a run that is about to be handed over
 )
 
@@ -145,7 +146,9 @@ func (w *worker) loop(ctx context.Context) {
 // look reads the entry, and makes it if there is none.
 func (w *worker) look(ctx context.Context) error {
 	entry, err := w.read(ctx)
-	w.since = later(w.started(), w.heir)
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // an answer, which tells the service's time
+		w.since = later(w.started(), w.heir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		entry, err = w.make(ctx, entry.Date)
 	}
@@ -218,7 +221,7 @@ func (w *worker) idle(now time.Time) time.Duration {
 	if next.IsZero() {
 		return maxSleep
 	}
-	return next.Sub(now)
+	return max(next.Sub(now), minIdle)
 }
 
 // attempt acquires the lease of an entry that was seen free.

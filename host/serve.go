@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,11 +27,15 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 	a.life = ctx
 	b := a.newBoard()
 	done, watched := a.answer(ln, b, stop), a.watchClock(ctx, b)
-	defer context.AfterFunc(ctx, a.sayStopping)()
+	say := sync.OnceFunc(a.sayStopping)
+	defer context.AfterFunc(ctx, say)()
 	if inFunctions() {
 		<-ctx.Done()
 	} else {
 		err = a.sched.Run(ctx)
+	}
+	if ctx.Err() != nil {
+		say() // or wait until it is said
 	}
 	watched()
 	if err = errors.Join(err, done()); err != nil {

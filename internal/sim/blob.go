@@ -3,6 +3,12 @@
 // [Blob] is the Azure Blob service in memory, as documented: the part of its
 // REST interface that a lease on a blob needs. The real client library runs
 // over it, in real or in virtual time.
+//
+// [Simulate] runs a cluster of real schedulers, over the real store and client
+// library, to one Blob: with clocks that are wrong, a network that loses, delays
+// and refuses, machines that crash and are suspended, operators and deploys. All
+// of it follows from a seed. [Check] decides from the log of that which of the
+// [Invariants] does not hold.
 package sim
 
 import (

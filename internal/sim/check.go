@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Violation is an invariant that a log contradicts.
+type Violation struct {
+	Invariant string
+	Time      time.Time
+	Text      string
+}
+
+func (v Violation) String() string { return v.Invariant + " at " + clock(v.Time) + ": " + v.Text }
+
+// An Invariant is something that holds in every log.
+type Invariant struct {
+	Name  string
+	check func(l *Log, bad report)
+}
+
+type report func(at time.Time, format string, args ...any)
+
+// Invariants are all that a log is checked for.
+var Invariants = []Invariant{
+	{"I1 belief", belief},
+	{"I1 trust", trust},
+	{"I2a claim", claims},
+	{"I2a dead", dead},
+	{"I2b holder", holders},
+	{"I2c token", tokens},
+	{"I2d identity", identities},
+	{"I3 ledger", ledger},
+	{"I3 outcome", outcomes},
+	{"I4 fence", fence},
+	{"I4 checkpoint", checkpoints},
+	{"I7c no storm", storms},
+	{"I8 shutdown", shutdown},
+	{"I9 time", early},
+	{"I9 order", order},
+	{"I10 once", once},
+	{"I11 release", releases},
+	{"I14 fail closed", failClosed},
+	{"I15 policy", policies},
+	{"I16 audit", audit},
+	{"I17 liveness", liveness},
+}
+
+// Check returns what contradicts an invariant, in the order of the invariants.
+func Check(l *Log) (all []Violation) {
+	l.index = newIndex(l)
+	for _, i := range Invariants {
+		i.check(l, func(at time.Time, format string, args ...any) {
+			all = append(all, Violation{i.Name, at, fmt.Sprintf(format, args...)})
+		})
+	}
+	return all
+}
+
+// believed is when a run's context ended, or the run itself if that was first.
+func (l *Log) believed(r *Event) time.Time {
+	switch {
+	case r.Cancelled.IsZero() && r.End.IsZero():
+		return l.end()
+	case r.Cancelled.IsZero() || !r.End.IsZero() && r.End.Before(r.Cancelled):
+		return r.End
+	}
+	return r.Cancelled
+}
+
+// forgot reports whether the entry of a job was deleted between a and b.
+func (l *Log) forgot(job string, a, b time.Time) bool {
+	for _, e := range l.of(job, Deleted) {
+		if !e.Time.Before(a) && !e.Time.After(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// name is how a complaint names a run.
+func (e *Event) name() string {
+	return fmt.Sprintf("the run of %s by %s, token %d, tick %s", e.Job, e.Replica, e.Token, clock(e.Tick))
+}

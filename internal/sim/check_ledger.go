@@ -1,0 +1,271 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// The invariants about the record: what is claimed, and what becomes of ticks.
+
+// A start is what can be claimed once.
+type start struct {
+	tick    int64
+	request string
+	attempt int
+}
+
+// claims: a tick's attempt is claimed once; attempts are numbered from one
+// without gaps, and each has a lease of its own; and each run has a claim,
+// which the service has taken before.
+func claims(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		byToken, seen := map[int64]*Event{}, map[start]*Event{}
+		var last *Event
+		for _, e := range l.claimed(job) {
+			r := e.Record
+			byToken[r.Epoch] = e
+			s := start{r.Tick.UnixNano(), r.Request, r.Attempt}
+			if old := seen[s]; old != nil && !r.Tick.IsZero() && !l.forgot(job, old.Time, e.Time) {
+				bad(e.Time, "%s claims tick %s of %s, attempt %d, that %s had claimed", e.Replica, clock(r.Tick), job, r.Attempt, old.Replica)
+			}
+			if r.Attempt > 1 && (last == nil || last.Record.Attempt != r.Attempt-1 || !last.Record.Tick.Equal(r.Tick) || last.Lease == e.Lease) {
+				bad(e.Time, "%s claims tick %s of %s, attempt %d, and the claim before is another", e.Replica, clock(r.Tick), job, r.Attempt)
+			}
+			seen[s], last = e, e
+		}
+		tried := map[[2]int64]bool{}
+		for _, r := range l.runs(job) {
+			e, try := byToken[r.Token], [2]int64{r.Token, int64(r.Try)}
+			switch {
+			case e == nil || e.Time.After(r.Time):
+				bad(r.Time, "%s begins, and was not claimed", r.name())
+			case e.Replica != r.Replica || !e.Record.Tick.Equal(r.Tick) || e.Record.Attempt != r.Attempt:
+				bad(r.Time, "%s begins, and the claim of that token is of %s by %s", r.name(), clock(e.Record.Tick), e.Replica)
+			case tried[try]:
+				bad(r.Time, "%s begins again with try %d", r.name(), r.Try)
+			}
+			tried[try] = true
+		}
+	}
+}
+
+// dead: a run is settled by another replica's claim only when its context has
+// ended.
+func dead(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		tries := map[int64][]*Event{}
+		for i, r := range l.runs(job) {
+			tries[r.Token] = append(tries[r.Token], &l.runs(job)[i])
+		}
+		var last *Event
+		for _, e := range l.claimed(job) {
+			if last != nil && last.Replica != e.Replica {
+				for _, r := range tries[last.Record.Epoch] {
+					to := l.believed(r)
+					if f := l.asleep(r, to); f != nil && !to.After(f.End.Add(noticed)) {
+						to = f.Time
+					}
+					if e.Time.Before(to) && r.Time.Before(e.Time) && !l.strange(job, r, e) {
+						bad(e.Time, "%s claims %s with token %d, and the context of %s lives until %s", e.Replica, job, e.Record.Epoch, r.name(), clock(to))
+					}
+				}
+			}
+			last = e
+		}
+	}
+}
+
+// tokens: each claim has a larger token than all before, also after a deletion,
+// and no other write changes it.
+func tokens(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var most int64
+		for _, e := range l.writes(job) {
+			r := e.Record
+			switch {
+			case r == nil || e.Replica == operator:
+			case r.Epoch < most || r.Epoch == most && e.Op == "create":
+				bad(e.Time, "%s writes %s with token %d after %d", e.Replica, job, r.Epoch, most)
+			case r.Epoch > most && r.Status != soloist.Running && e.Op != "create":
+				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Epoch)
+			}
+			if r != nil {
+				most = max(most, r.Epoch)
+			}
+		}
+	}
+}
+
+// ledger: the watermark never moves back; of the ticks that it passes, each
+// gets one fate, alone or in a range; and what is written has a record.
+func ledger(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var last *soloist.Record
+		for _, e := range l.writes(job) {
+			r := e.Record
+			if e.Replica == operator {
+				continue
+			}
+			if r == nil {
+				bad(e.Time, "the %s of %s by %s leaves no record", e.Op, job, e.Replica)
+				continue
+			}
+			d := l.definition(e.Replica, job)
+			if last == nil || e.Op == "create" {
+				last = r
+				continue
+			}
+			if r.Through.Before(last.Through) {
+				bad(e.Time, "%s moves the watermark of %s back from %s to %s", e.Replica, job, clock(last.Through), clock(r.Through))
+			} else if d != nil && d.Every > 0 {
+				fates(d, last, r, func(format string, args ...any) { bad(e.Time, e.Replica+" writes "+job+": "+format, args...) })
+			}
+			last = r
+		}
+	}
+}
+
+// fates checks what one write says of the ticks between two watermarks.
+func fates(d *Definition, old, now *soloist.Record, bad func(string, ...any)) {
+	news := slices.DeleteFunc(news(old.History, now.History), func(f soloist.Fate) bool { return f.Request != "" })
+	mark := old.Through
+	for _, f := range slices.Backward(news) {
+		switch from, n := mark, d.count(mark, f.Tick); {
+		case !f.From.IsZero() && !f.From.Equal(from):
+			bad("the range after %s does not begin at the watermark %s", clock(f.From), clock(from))
+		case !f.From.IsZero() && f.Count > 0 && f.Count != n && f.Count < 100_000:
+			bad("the range from %s to %s counts %d ticks of %d", clock(f.From), clock(f.Tick), f.Count, n)
+		case f.From.IsZero() && !f.Tick.After(mark):
+			bad("%s had its fate when it got %s", clock(f.Tick), f.Status)
+		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && old.Spec == now.Spec:
+			bad("ticks between %s and %s have no fate", clock(mark), clock(f.Tick))
+		}
+		if f.Tick.After(mark) {
+			mark = f.Tick
+		}
+	}
+	if !mark.Equal(now.Through) {
+		bad("the watermark is at %s, and the fates end at %s", clock(now.Through), clock(mark))
+	}
+}
+
+// count is the number of ticks after a, up to b.
+func (d *Definition) count(a, b time.Time) int {
+	return max(0, int(b.UnixNano()/int64(d.Every)-a.UnixNano()/int64(d.Every)))
+}
+
+// news is what stands in front of the old history in the new one, of which the
+// oldest may have been cut off. The end of a run may be told later.
+func news(old, now []soloist.Fate) []soloist.Fate {
+	same := func(a, b soloist.Fate) bool {
+		a.End, b.End = time.Time{}, time.Time{}
+		return a == b
+	}
+	for n := range now {
+		rest := now[n:]
+		if len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
+			return slices.Clone(now[:n])
+		}
+	}
+	return slices.Clone(now)
+}
+
+// outcomes: a run's outcome is given up only when somebody else has touched the
+// lease or the entry since the claim. A replica that stops, or is on a call that
+// ends, need not try that long.
+func outcomes(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, e := range l.of(job, Said) {
+			if !strings.HasPrefix(e.Note, "the outcome was refused") || e.Request != "" {
+				continue
+			}
+			claim := l.claimOf(job, e.Token)
+			hurried := slices.ContainsFunc(l.of("", Stop), func(s *Event) bool { return s.Replica == e.Replica && s.Time.Before(e.Time) }) ||
+				slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == e.Replica && u.Cause != "" })
+			if claim == nil || hurried || claim.Record.Request != "" {
+				continue
+			}
+			if !slices.ContainsFunc(l.of(job, Request), func(o *Event) bool {
+				return o.OK() && o.Op != "read" && o.Replica != e.Replica && o.Time.After(claim.Time) && o.Time.Before(e.Time)
+			}) {
+				bad(e.Time, "%s gives up the outcome of %s, token %d, and nobody else has touched the entry", e.Replica, job, e.Token)
+			}
+		}
+	}
+}
+
+// early: no run starts more than a second before its tick, by the service's
+// clock, whatever the wall clock of its replica shows.
+func early(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, r := range l.runs(job) {
+			if !r.Tick.IsZero() && r.Request == "" && r.Time.Before(r.Tick.Add(-time.Second)) {
+				bad(r.Time, "%s begins %s early", r.name(), r.Tick.Sub(r.Time))
+			}
+		}
+	}
+}
+
+// order: the ticks of a job are claimed in order.
+func order(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var last *Event
+		for _, e := range l.claimed(job) {
+			if e.Record.Request != "" || e.Record.Tick.IsZero() {
+				continue
+			}
+			if last != nil && e.Record.Tick.Before(last.Record.Tick) && !l.forgot(job, last.Time, e.Time) {
+				bad(e.Time, "%s claims tick %s of %s after %s", e.Replica, clock(e.Record.Tick), job, clock(last.Record.Tick))
+			}
+			last = e
+		}
+	}
+}
+
+// once: a tick of which the record has said that it succeeded never starts
+// again.
+func once(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		done := map[start]time.Time{}
+		for _, e := range l.writes(job) {
+			if r := e.Record; r != nil && r.Status == soloist.Succeeded && !r.Tick.IsZero() {
+				s := start{r.Tick.UnixNano(), r.Request, 0}
+				if done[s].IsZero() {
+					done[s] = e.Time
+				}
+			}
+		}
+		for _, r := range l.runs(job) {
+			at := done[start{r.Tick.UnixNano(), r.Request, 0}]
+			if !at.IsZero() && r.Time.After(at) && !l.forgot(job, at, r.Time) {
+				bad(r.Time, "%s begins, and the tick had succeeded at %s", r.name(), clock(at))
+			}
+		}
+	}
+}
+
+// policies: under Abandon a tick is started once at most; under Rerun five
+// times at most.
+func policies(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		starts := map[start][]*Event{}
+		for _, e := range l.claimed(job) {
+			r, d := e.Record, l.definition(e.Replica, job)
+			if r.Tick.IsZero() || d == nil {
+				continue
+			}
+			s := start{r.Tick.UnixNano(), r.Request, 0}
+			starts[s] = append(starts[s], e)
+			most := 1
+			if d.Interrupted == soloist.Rerun && r.Request == "" {
+				most = 5
+			}
+			if n := len(starts[s]); n > most && !l.forgot(job, starts[s][0].Time, e.Time) {
+				bad(e.Time, "%s starts tick %s of %s for the %dth time", e.Replica, clock(r.Tick), job, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package sim_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+const lease = 15 * time.Second
+
+// A story is a log made by hand: of the job "job", every ten seconds, that the
+// replicas a and b do.
+type story struct {
+	sim.Log
+	last soloist.Record
+}
+
+var midnight = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+
+func at(seconds float64) time.Time {
+	return midnight.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+func newStory() *story {
+	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease}, {Name: sim.Foreign, Every: time.Minute}}
+	s := &story{Log: sim.Log{Fleet: map[string][]sim.Definition{"a": d, "b": d}, Drift: map[string]int64{}},
+		last: soloist.Record{Epoch: 100, Status: soloist.Idle, Through: at(0), Created: at(0)}}
+	s.say("a", 0, sim.Up)
+	s.say("b", 0, sim.Up)
+	s.request("a", "read", "", 0.1, 200)
+	s.request("b", "read", "", 0.1, 200)
+	s.write("a", "create", "", 0.2, func(*soloist.Record) {})
+	return s
+}
+
+func (s *story) add(e sim.Event) *sim.Event {
+	s.Events = append(s.Events, &e)
+	return &e
+}
+
+func (s *story) say(replica string, t float64, what sim.What) *sim.Event {
+	return s.add(sim.Event{What: what, Replica: replica, Time: at(t), End: at(t)})
+}
+
+// request is one that the service answers within a tenth of a second.
+func (s *story) request(replica, op, lease string, t float64, status int) *sim.Event {
+	return s.add(sim.Event{What: sim.Request, Replica: replica, Job: "job", Op: op, Lease: lease, Match: true, Status: status,
+		Sent: at(t - 0.05), Time: at(t), Heard: at(t + 0.05)})
+}
+
+// write changes the record.
+func (s *story) write(replica, op, lease string, t float64, f func(*soloist.Record)) *sim.Event {
+	r := s.last
+	r.History = slices.Clone(r.History)
+	f(&r)
+	s.last = r
+	e := s.request(replica, op, lease, t, 200)
+	e.Record = &r
+	return e
+}
+
+func (s *story) acquire(replica, id string, t float64) *sim.Event {
+	e := s.request(replica, "acquire", id, t, 201)
+	e.Span = lease
+	return e
+}
+
+func (s *story) claim(replica, id string, t float64, tick float64) *sim.Event {
+	return s.write(replica, "claim", id, t, func(r *soloist.Record) {
+		r.Epoch, r.Tick, r.Attempt, r.Status, r.Finished = r.Epoch+1, at(tick), 1, soloist.Running, time.Time{}
+	})
+}
+
+func (s *story) finish(replica, id string, t float64, status soloist.Status) *sim.Event {
+	return s.write(replica, "finish", id, t, func(r *soloist.Record) {
+		r.Status, r.Finished, r.Through = status, at(t), r.Tick
+		r.History = append([]soloist.Fate{{Tick: r.Tick, Status: status, Token: r.Epoch, Attempt: r.Attempt}}, r.History...)
+	})
+}
+
+// run is a call of Do under the last claim.
+func (s *story) run(replica string, from, to float64) *sim.Event {
+	for _, note := range []string{"run started", "run ended"} {
+		s.add(sim.Event{What: sim.Said, Replica: replica, Job: "job", Token: s.last.Epoch, Time: at(from), Note: note})
+	}
+	return s.add(sim.Event{What: sim.Ran, Replica: replica, Job: "job", Token: s.last.Epoch, Tick: s.last.Tick,
+		Attempt: s.last.Attempt, Try: 1, Time: at(from), End: at(to)})
+}
+
+// tick is all of a tick that goes well, in four seconds.
+func (s *story) tick(replica, id string, tick float64) {
+	s.acquire(replica, id, tick)
+	s.claim(replica, id, tick+0.5, tick)
+	s.run(replica, tick+1, tick+3)
+	s.finish(replica, id, tick+3.5, soloist.Succeeded)
+	s.request(replica, "release", id, tick+4, 200)
+}
+
+func (s *story) effect(token int64, t float64, note string) {
+	s.add(sim.Event{What: sim.Effect, Replica: "a", Job: "job", Token: token, Sent: at(t), Time: at(t), Note: note})
+}
+
+// Each invariant is contradicted by a story; what goes well contradicts none.
+func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
+	stories := map[string][]func(s *story){
+		"": {
+			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 20) },
+		},
+		"I1 belief": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 40)
+			s.acquire("b", "2", 30)
+			s.claim("b", "2", 30.5, 30)
+			s.run("b", 31, 33)
+		}},
+		"I1 trust": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 22.6)
+		}},
+		"I2a claim": {
+			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 10) },
+			func(s *story) { s.run("a", 11, 12) },
+			func(s *story) {
+				s.acquire("a", "1", 10)
+				s.claim("a", "1", 10.5, 10)
+				s.last.Attempt = 3
+				s.acquire("b", "2", 30)
+				s.claim("b", "2", 31, 10).Record.Attempt = 3
+			},
+		},
+		"I2a dead": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 13)
+			s.request("operator", "break", "", 11.5, 202)
+			s.acquire("b", "2", 12)
+			s.claim("b", "2", 12.5, 10)
+		}},
+		"I2b holder": {
+			func(s *story) { s.claim("a", "1", 10.5, 10) },
+			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 25.5, 10) },
+			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "", 10.5, 10) },
+			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Match = false },
+			func(s *story) { s.write("b", "create", "", 5, func(*soloist.Record) {}) },
+		},
+		"I2c token": {
+			func(s *story) { s.tick("a", "1", 10); s.last.Epoch -= 5; s.tick("b", "2", 20) },
+			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Record.Status = soloist.Failed },
+		},
+		"I2d identity": {
+			func(s *story) { s.tick("a", "1", 10); s.tick("a", "1", 20) },
+			func(s *story) { s.tick("a", "1", 10); s.request("b", "renew", "1", 20, 409) },
+		},
+		"I3 ledger": {
+			func(s *story) { s.tick("a", "1", 10); s.last.Through = at(5); s.tick("b", "2", 20) },
+			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 40) },
+			func(s *story) { s.tick("a", "1", 10); s.last.Through = at(0); s.tick("b", "2", 10) },
+			func(s *story) {
+				s.acquire("a", "1", 10)
+				s.write("a", "settle", "1", 10.5, func(r *soloist.Record) {
+					r.History = []soloist.Fate{{From: at(0), Tick: at(30), Count: 2, Status: soloist.Missed}}
+					r.Through = at(30)
+				})
+			},
+			func(s *story) { s.acquire("a", "1", 10); s.request("a", "save", "1", 10.5, 201) },
+		},
+		"I3 outcome": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 13)
+			s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Token: s.last.Epoch, Time: at(14), Note: "the outcome was refused: another replica settles this run"})
+		}},
+		"I4 fence": {
+			func(s *story) { s.effect(7, 1, "accepted"); s.effect(6, 2, "accepted") },
+			func(s *story) { s.tick("a", "1", 10); s.effect(s.last.Epoch, 12, "refused") },
+		},
+		"I4 checkpoint": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.write("a", "save", "1", 11, func(*soloist.Record) {}).Note = "3"
+			s.add(sim.Event{What: sim.Loaded, Replica: "a", Job: "job", Token: s.last.Epoch, Time: at(12), Note: "2"})
+		}},
+		"I7c no storm": {func(s *story) {
+			for i := range 20 {
+				s.request("a", "read", "", 30+0.04*float64(i), 200)
+			}
+		}},
+		"I8 shutdown": {
+			func(s *story) { s.say("a", 9, sim.Stop); s.say("a", 15, sim.Gone); s.tick("a", "1", 10) },
+			func(s *story) { s.say("a", 5, sim.Stop) },
+			func(s *story) { s.say("a", 5, sim.Stop); s.say("a", 7, sim.Gone); s.request("a", "read", "", 8, 200) },
+		},
+		"I9 time": {func(s *story) { s.acquire("a", "1", 8); s.claim("a", "1", 8.5, 10); s.run("a", 8.9, 9) }},
+		"I9 order": {func(s *story) {
+			s.acquire("a", "1", 20)
+			s.claim("a", "1", 20.5, 20)
+			s.acquire("b", "2", 40)
+			s.claim("b", "2", 40.5, 10)
+		}},
+		"I10 once": {func(s *story) {
+			s.tick("a", "1", 10)
+			s.acquire("b", "2", 20)
+			s.claim("b", "2", 20.5, 10).Record.Attempt = 2
+			s.run("b", 21, 22)
+		}},
+		"I11 release": {
+			func(s *story) {
+				s.acquire("a", "1", 10)
+				s.claim("a", "1", 10.5, 10)
+				s.run("a", 11, 14)
+				s.finish("a", "1", 12, soloist.Succeeded)
+				s.request("a", "release", "1", 13, 200)
+			},
+			func(s *story) {
+				s.acquire("a", "1", 10)
+				s.claim("a", "1", 10.5, 10)
+				s.run("a", 11, 12)
+				s.request("a", "release", "1", 13, 200)
+			},
+		},
+		"I14 fail closed": {
+			func(s *story) {
+				s.foreign()
+				s.acquire("a", "1", 10).Job = sim.Foreign
+			},
+			func(s *story) {
+				s.foreign()
+				s.request("a", "read", "", 10, 200).Job = sim.Foreign
+			},
+		},
+		"I15 policy": {func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 10) }},
+		"I16 audit": {
+			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10) },
+			func(s *story) {
+				s.tick("a", "1", 10)
+				s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Token: s.last.Epoch, Time: at(14), Note: "run ended"})
+			},
+		},
+		"I17 liveness": {
+			func(s *story) { s.tick("a", "1", 10); s.say("", 35, sim.Healed).Replica = "" },
+			func(s *story) {
+				s.say("", 5, sim.Healed)
+				s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Time: at(200), Note: "health: stuck"})
+			},
+		},
+	}
+	for _, i := range sim.Invariants {
+		if stories[i.Name] == nil {
+			t.Errorf("nobody plants a violation of %s", i.Name)
+		}
+	}
+	for name, all := range stories {
+		for n, tell := range all {
+			t.Run(fmt.Sprintf("%s %d", name, n), func(t *testing.T) {
+				s := newStory()
+				tell(s)
+				slices.SortStableFunc(s.Events, func(a, b *sim.Event) int { return a.Time.Compare(b.Time) })
+				var got []string
+				for _, v := range sim.Check(&s.Log) {
+					got = append(got, v.String())
+				}
+				if name == "" && len(got) > 0 {
+					t.Errorf("nothing is wrong, and it says %q", got)
+				}
+				if name != "" && !slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, name+" at") }) {
+					t.Errorf("it says %q", got)
+				}
+			})
+		}
+	}
+}
+
+// foreign plants the entry of a newer program.
+func (s *story) foreign() {
+	e := s.request("operator", "create", "", 0.3, 201)
+	e.Job = sim.Foreign
+}

@@ -1,0 +1,273 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Config says what to simulate. It is meant for a bubble of testing/synctest;
+// elsewhere it takes as long as it says.
+type Config struct {
+	Seed     uint64        // of all that is decided by chance
+	Replicas int           // zero: 3
+	Length   time.Duration // of the time with faults; zero: two hours. It begins at some time of an hour
+	Program  []Definition  // its first version; nil: [Program]
+	Spells   []Spell       // nil: as the seed says
+	NoDeeds  bool          // no crashes, operators, deploys, suspensions
+}
+
+// A Cluster is some replicas of a program over one simulated service.
+type Cluster struct {
+	Config
+	log   *Log
+	net   *Network
+	sink  sink
+	traps traps
+	end   time.Time // of the faults
+
+	healed  chan struct{} // closed at end
+	over    chan struct{} // closed: all are to stop
+	slots   []*slot
+	wg      sync.WaitGroup // whatever was started
+	version struct {
+		sync.Mutex
+		now      []Definition
+		requests int
+	}
+}
+
+// A Tally is what a simulation was made of.
+type Tally struct {
+	Requests int
+	Ticks    int
+	Faults   map[string]int
+	Crashes  map[string]int // by the point at which
+}
+
+// settling is how long a healed cluster has until everything due has its fate:
+// a long lease, a minute, the longest pause between two looks, and runs.
+const settling = 4 * time.Minute
+
+// Simulate runs a cluster to its end and returns what happened.
+func Simulate(cfg Config) (*Log, Tally) {
+	c := newCluster(cfg)
+	if c.Seed%2 == 0 {
+		c.plantForeign()
+	}
+	all := c.plan()
+	if len(all) > 0 && all[0].what == "arm" {
+		c.do1(all[0])
+		all = all[1:]
+	}
+	for _, s := range c.slots {
+		c.wg.Go(s.live)
+	}
+	for _, d := range all {
+		time.Sleep(time.Until(d.at))
+		c.do1(d)
+	}
+	time.Sleep(time.Until(c.end))
+	c.traps.disarm()
+	close(c.healed)
+	c.log.add(Event{What: Healed})
+	time.Sleep(settling)
+	c.examine()
+	close(c.over)
+	c.wg.Wait()
+	c.net.late.Wait()
+	time.Sleep(time.Minute)
+	c.log.sort()
+	return c.log, c.tally()
+}
+
+func newCluster(cfg Config) *Cluster {
+	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
+	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
+	if cfg.Program == nil {
+		cfg.Program = Program()
+	}
+	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
+	start := time.Now()
+	c := &Cluster{Config: cfg, log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}}, end: start.Add(cfg.Length),
+		healed: make(chan struct{}), over: make(chan struct{})}
+	if cfg.Spells == nil {
+		c.Spells = spells(cfg.Seed, start, c.end, cfg.Replicas)
+	}
+	c.net = &Network{seed: cfg.Seed, blob: &Blob{}, log: c.log, spells: c.Spells, calm: c.end}
+	c.version.now, c.traps.end = cfg.Program, c.end
+	for i := range cfg.Replicas {
+		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
+	}
+	return c
+}
+
+// calm reports whether nothing goes wrong any more.
+func (c *Cluster) calm() bool { return !time.Now().Before(c.end) }
+
+func (c *Cluster) plan() []deed {
+	if c.NoDeeds {
+		return nil
+	}
+	start := time.Now()
+	all := deeds(c.Seed, start, c.end, c.Replicas, c.Program)
+	slices.SortStableFunc(all, func(a, b deed) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// do1 does a deed, or starts it.
+func (c *Cluster) do1(d deed) {
+	s := c.slots[d.slot]
+	r := s.now()
+	switch {
+	case d.what == "arm":
+		c.traps.arm(d.job, d.d)
+	case d.what == "break now" || d.what == "break" || d.what == "delete":
+		c.operate(d)
+	case d.what == "deploy":
+		c.wg.Go(c.deploy)
+	case d.what == "restart":
+		s.order("restart")
+	case r == nil || r.gone():
+	case d.what == "crash":
+		r.crash("any time")
+	case d.what == "step":
+		r.Step(d.d)
+	case d.what == "freeze":
+		r.suspend(min(d.d, time.Until(c.end)), "any time")
+	case d.what == "run now":
+		c.version.Lock()
+		c.version.requests++
+		request := fmt.Sprintf("wish-%d", c.version.requests)
+		c.version.Unlock()
+		r.byHand.Go(func() { r.runNow(d.job, request) })
+	case d.what == "step down":
+		for _, s := range c.slots {
+			if r := s.now(); r != nil && !r.gone() {
+				c.wg.Go(func() { r.stepDown(d.job) })
+			}
+		}
+	}
+}
+
+// deploy restarts one replica after the other with the next version.
+func (c *Cluster) deploy() {
+	c.version.Lock()
+	r := newRoll(c.Seed, len(c.log.Fleet), "deploy", clock(time.Now()))
+	c.version.now = next(c.version.now, r)
+	c.version.Unlock()
+	for _, s := range c.slots {
+		s.order("restart")
+		select {
+		case <-time.After(r.between(time.Second, 40*time.Second)):
+		case <-c.healed:
+		}
+	}
+}
+
+// examine asks all replicas how they fare.
+func (c *Cluster) examine() {
+	for _, s := range c.slots {
+		r := s.now()
+		if r == nil {
+			continue
+		}
+		h := r.Health()
+		for job := range h.Broken {
+			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: broken"})
+		}
+		for job := range h.Overrun {
+			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: overrun"})
+		}
+		for _, job := range h.Stuck {
+			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: stuck"})
+		}
+	}
+}
+
+// Add adds another simulation.
+func (t *Tally) Add(o Tally) {
+	t.Requests += o.Requests
+	t.Ticks += o.Ticks
+	for k, n := range o.Faults {
+		t.Faults[k] += n
+	}
+	for k, n := range o.Crashes {
+		t.Crashes[k] += n
+	}
+}
+
+func (c *Cluster) tally() Tally {
+	t := Tally{Faults: map[string]int{}, Crashes: c.traps.hit}
+	for f, n := range c.net.met {
+		t.Faults[string(f)] += n
+	}
+	for _, e := range c.log.Events {
+		switch e.What {
+		case Request:
+			t.Requests++
+			if e.Op == "claim" && e.OK() {
+				t.Ticks++
+			}
+			if e.Replica == operator {
+				t.Faults[e.Op]++
+			}
+		case Freeze, Crash:
+			t.Faults[string(e.What)]++
+		}
+	}
+	return t
+}
+
+// A slot is the place of one replica after the other.
+type slot struct {
+	*Cluster
+	index  int
+	orders chan string
+
+	mu      sync.Mutex
+	current *replica
+}
+
+func (s *slot) now() *replica {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// order tells the slot something if it listens.
+func (s *slot) order(what string) {
+	select {
+	case s.orders <- what:
+	default:
+	}
+}
+
+// live has one replica up after the other, until the cluster is over.
+func (s *slot) live() {
+	time.Sleep(newRoll(s.Seed, s.index, "first start").between(0, 10*time.Second))
+	for n := 1; ; n++ {
+		r := s.start(fmt.Sprintf("r%d.%d", s.index, n))
+		s.mu.Lock()
+		s.current = r
+		s.mu.Unlock()
+		roll := newRoll(s.Seed, n, "pause", r.name)
+		var wait time.Duration
+		select {
+		case <-r.dead:
+			wait = roll.between(time.Second, 3*time.Minute)
+		case <-s.orders:
+			r.stop()
+			wait = roll.between(0, 20*time.Second)
+		case <-s.over:
+			r.stop()
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-s.healed:
+		}
+	}
+}

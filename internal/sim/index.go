@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// An index finds events.
+type index struct {
+	jobs    []string
+	events  map[string]map[What][]*Event // by job
+	crashed map[string]time.Time         // by replica
+	freezes []*Event
+	writes  map[string][]*Event // by job
+	claims  map[string][]*Event
+	tokens  map[string]map[int64]*Event
+	runs    map[string][]Event
+}
+
+func newIndex(l *Log) *index {
+	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, writes: map[string][]*Event{},
+		claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{}}
+	for _, e := range l.Events {
+		if x.events[e.Job] == nil {
+			x.events[e.Job] = map[What][]*Event{}
+			x.jobs = append(x.jobs, e.Job)
+		}
+		x.events[e.Job][e.What] = append(x.events[e.Job][e.What], e)
+		switch e.What {
+		case Crash:
+			x.crashed[e.Replica] = e.Time
+		case Freeze:
+			x.freezes = append(x.freezes, e)
+		}
+		if e.write() && e.OK() {
+			x.writes[e.Job] = append(x.writes[e.Job], e)
+		}
+	}
+	x.jobs = slices.DeleteFunc(x.jobs, func(job string) bool { return job == "" })
+	slices.Sort(x.jobs)
+	for _, job := range x.jobs {
+		x.addClaims(job)
+		x.addRuns(job)
+	}
+	return x
+}
+
+// addClaims finds the writes that brought a new token.
+func (x *index) addClaims(job string) {
+	var last int64
+	x.tokens[job] = map[int64]*Event{}
+	for _, e := range x.writes[job] {
+		r := e.Record
+		if r == nil {
+			continue
+		}
+		if r.Status == soloist.Running && r.Epoch != last && e.Op != "create" {
+			x.claims[job] = append(x.claims[job], e)
+			if x.tokens[job][r.Epoch] == nil {
+				x.tokens[job][r.Epoch] = e
+			}
+		}
+		last = r.Epoch
+	}
+}
+
+// addRuns finds the calls of Do. What a crashed replica goes on to do in our
+// memory does not count: its runs end with it.
+func (x *index) addRuns(job string) {
+	for _, e := range x.events[job][Ran] {
+		r := *e
+		if c := x.crashed[r.Replica]; !c.IsZero() {
+			if r.Time.After(c) {
+				continue
+			}
+			if r.End.IsZero() || r.End.After(c) {
+				r.End = c
+			}
+			if r.Cancelled.After(c) {
+				r.Cancelled = time.Time{}
+			}
+		}
+		x.runs[job] = append(x.runs[job], r)
+	}
+}
+
+// of returns the events of a job, or with none those that are of no job, in the
+// order of time.
+func (l *Log) of(job string, what What) []*Event { return l.index.events[job][what] }
+
+// writes returns what the service took for a job.
+func (l *Log) writes(job string) []*Event { return l.index.writes[job] }
+
+// claimed returns the writes that began the runs of a job.
+func (l *Log) claimed(job string) []*Event { return l.index.claims[job] }
+
+// claimOf is the claim that a token comes from, nil if there is none.
+func (l *Log) claimOf(job string, token int64) *Event { return l.index.tokens[job][token] }
+
+// runs returns the calls of Do for a job, in the order of their starts.
+func (l *Log) runs(job string) []Event { return l.index.runs[job] }
+
+// crashed is when a replica was killed, zero if it was not.
+func (l *Log) crashed(replica string) time.Time { return l.index.crashed[replica] }
+
+// frozen is the last suspension of a replica that touches the time from a to b.
+func (l *Log) frozen(replica string, a, b time.Time) (last *Event) {
+	for _, e := range l.index.freezes {
+		if e.Replica == replica && !e.Time.After(b) && !e.End.Before(a) {
+			last = e
+		}
+	}
+	return last
+}
+
+// asleep is the last suspension of a run until t. A further try may be one that
+// was to begin meanwhile: it then does, a moment after.
+func (l *Log) asleep(r *Event, t time.Time) *Event {
+	from := r.Time
+	if r.Try > 1 {
+		from = from.Add(-2 * time.Millisecond)
+	}
+	return l.frozen(r.Replica, from, t)
+}
+
+func (l *Log) end() time.Time {
+	if len(l.Events) == 0 {
+		return time.Time{}
+	}
+	return l.Events[len(l.Events)-1].Time
+}
+
+// definition is what a replica was told of a job, nil if nothing.
+func (l *Log) definition(replica, job string) *Definition {
+	for i, d := range l.Fleet[replica] {
+		if d.Name == job {
+			return &l.Fleet[replica][i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Network lies between the replicas and the one service. What it does to a
+// request follows from the seed, the replica, the job, the operation and how
+// many of them there were.
+type Network struct {
+	seed   uint64
+	blob   *Blob
+	log    *Log
+	spells []Spell
+	calm   time.Time // from then on nothing goes wrong
+
+	late sync.WaitGroup // requests that are still under way though nobody waits
+	mu   sync.Mutex
+	met  map[Fault]int
+}
+
+// A Fault is what happens to a request.
+type Fault string
+
+// All of them. A request that hangs ends with its context.
+const (
+	None       Fault = ""
+	Drop       Fault = "request lost"        // and it hangs
+	DropReply  Fault = "reply lost"          // applied, and it hangs
+	Late       Fault = "delivered late"      // after up to three leases, when nobody waits any more
+	Refuse     Fault = "connection refused"  // at once
+	Reset      Fault = "reset after applied" // at once
+	Throttle   Fault = "429"
+	Internal   Fault = "500"
+	Applied500 Fault = "500 though applied"
+	Busy       Fault = "503"
+	Slow       Fault = "slow" // up to two leases
+	CutOff     Fault = "body cut off"
+)
+
+// ills are the faults that a request may meet by itself.
+var ills = []Fault{Drop, DropReply, Late, Refuse, Reset, Throttle, Internal, Applied500, Busy, Slow, CutOff}
+
+// A Spell is a time in which a share of all requests meets a fault.
+type Spell struct {
+	From, To time.Time
+	Slot     int   // whose; negative: everybody's
+	Fault    Fault // empty: any
+	Share    float64
+}
+
+// fault is what one request meets.
+func (n *Network) fault(slot int, r *roll) Fault {
+	now := time.Now()
+	if !now.Before(n.calm) {
+		return None
+	}
+	for _, s := range n.spells {
+		if !now.Before(s.From) && now.Before(s.To) && (s.Slot < 0 || s.Slot == slot) && r.chance(s.Share) {
+			if s.Fault != None {
+				return s.Fault
+			}
+			return ills[r.below(len(ills))]
+		}
+	}
+	return None
+}
+
+func (n *Network) count(f Fault) {
+	if f == None {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.met == nil {
+		n.met = map[Fault]int{}
+	}
+	n.met[f]++
+}
+
+// apply has the service do what the request of an event asks for.
+func (n *Network) apply(e *Event, r *http.Request) *http.Response {
+	n.log.mu.Lock() // the order of the log is that of the service
+	defer n.log.mu.Unlock()
+	resp, err := n.blob.Do(r)
+	if err != nil {
+		return nil
+	}
+	n.log.order++
+	e.Time, e.order = time.Now(), n.log.order
+	e.Status, e.Code = resp.StatusCode, resp.Header.Get("x-ms-error-code")
+	return resp
+}
+
+// A line is one replica's way to the service: a transport below the real
+// client library.
+type line struct {
+	*Network
+	machine *machine
+	tongue  tongue
+}
+
+// A call is one request on a line.
+type call struct {
+	*line
+	*Event
+	request *http.Request
+	roll    *roll
+}
+
+// Do makes it a transport.
+func (l *line) Do(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	c, err := l.open(r)
+	if err != nil {
+		return nil, failed(r, err)
+	}
+	if l.machine.at(c.Op + " before"); !l.machine.sleep(context.Background(), 0, c.roll) {
+		return nil, failed(r, l.machine.awake(ctx))
+	}
+	resp, err := c.travel(ctx)
+	if err != nil {
+		return nil, failed(r, errors.Join(err, l.machine.awake(ctx)))
+	}
+	if !l.machine.sleep(context.Background(), 0, c.roll) {
+		return nil, failed(r, l.machine.awake(ctx))
+	}
+	l.log.edit(func() { c.Heard = time.Now() })
+	if l.machine.at(c.Op + " after"); !l.machine.sleep(context.Background(), 0, c.roll) {
+		return nil, failed(r, l.machine.awake(ctx))
+	}
+	return resp, nil
+}
+
+// open notes a request. Its body is read now, since a late one outlives the
+// call that brings it. Each takes a moment of its own, so that of those which a
+// replica makes at one instant one is the first.
+func (l *line) open(r *http.Request) (*call, error) {
+	e := l.tongue.event(r)
+	n := l.machine.nth(e.Job + " " + e.Op)
+	c := &call{line: l, request: r.WithContext(context.WithoutCancel(r.Context())),
+		roll: newRoll(l.seed, n, l.machine.name, e.Job, e.Op)}
+	if err := l.machine.awake(r.Context()); err != nil {
+		return nil, err
+	}
+	if err := pause(r.Context(), c.roll.between(0, 100*time.Microsecond)); err != nil {
+		return nil, err
+	}
+	if err := l.machine.awake(r.Context()); err != nil {
+		return nil, err
+	}
+	e.What, e.Replica, e.Sent, e.Time = Request, l.machine.name, time.Now(), time.Now()
+	if r.Body != nil && r.ContentLength > 0 {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		c.request.Body = io.NopCloser(bytes.NewReader(b))
+		e.Note = string(b)
+	}
+	c.Event = l.log.add(e)
+	return c, nil
+}
+
+// travel takes a request there and its answer back, as the network pleases.
+func (c *call) travel(ctx context.Context) (*http.Response, error) {
+	there, back := c.roll.latency(), c.roll.latency()
+	fault := c.fault(c.machine.slot, c.roll)
+	c.count(fault)
+	if fault != None {
+		c.log.edit(func() { c.Cause = string(fault) })
+	}
+	switch fault {
+	case Drop:
+		return nil, hang(ctx)
+	case Refuse:
+		return nil, errors.Join(pause(ctx, there), syscall.ECONNREFUSED)
+	case Late:
+		c.deliver(c.roll.between(0, 3*longest))
+		return nil, hang(ctx)
+	case Throttle, Internal, Busy:
+		return c.refuse(ctx, fault, there+back)
+	case Slow:
+		there += c.roll.between(0, longest)
+		back += c.roll.between(0, longest)
+	}
+	resp, err := c.reach(ctx, there)
+	if err != nil {
+		return nil, err
+	}
+	switch fault {
+	case DropReply:
+		return nil, hang(ctx)
+	case Reset:
+		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	case Applied500:
+		resp = Refusal(c.request, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
+	case CutOff:
+		if c.request.Method != http.MethodHead {
+			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(" ")), brokenBody{}))
+		}
+	}
+	return resp, c.wait(ctx, back)
+}
+
+// wait is pause on a machine that may be suspended meanwhile: it then finds the
+// answer when it goes on, however late that is.
+func (c *call) wait(ctx context.Context, d time.Duration) error {
+	begin := time.Now()
+	err := pause(ctx, d)
+	if err != nil && c.machine.Frozen() > 0 {
+		time.Sleep(d - time.Since(begin))
+		return nil
+	}
+	return err
+}
+
+// longest is a long lease: delays are told in it.
+const longest = 20 * time.Second
+
+// reach brings the request to the service. One whose caller gives up meanwhile
+// is on its way all the same.
+func (c *call) reach(ctx context.Context, there time.Duration) (*http.Response, error) {
+	sent := time.Now()
+	if err := pause(ctx, there); err != nil {
+		c.deliver(there - time.Since(sent))
+		return nil, err
+	}
+	resp := c.apply(c.Event, c.request)
+	c.machine.at(c.Op + " applied")
+	return resp, nil
+}
+
+// deliver applies the request after d, when nobody waits for the answer.
+func (c *call) deliver(d time.Duration) {
+	c.late.Go(func() {
+		time.Sleep(d)
+		if time.Now().Before(c.calm) {
+			c.apply(c.Event, c.request)
+		}
+	})
+}
+
+// refuse answers in the service's stead.
+func (c *call) refuse(ctx context.Context, f Fault, d time.Duration) (*http.Response, error) {
+	if err := pause(ctx, d); err != nil {
+		return nil, err
+	}
+	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable}[f]
+	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy"}[f]
+	resp := Refusal(c.request, time.Now(), status, code)
+	if c.roll.chance(0.5) && f != Internal {
+		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
+	}
+	return resp, nil
+}
+
+// failed is how net/http tells a failure.
+func failed(r *http.Request, err error) error {
+	return &url.Error{Op: r.Method, URL: r.URL.String(), Err: err}
+}
+
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type brokenBody struct{}
+
+func (brokenBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

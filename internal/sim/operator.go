@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// operator is who works on the blobs themselves.
+const operator = "operator"
+
+const boxURL = "https://sim.blob.core.windows.net/soloist"
+
+// operate ends leases and deletes entries.
+func (c *Cluster) operate(d deed) {
+	switch d.what {
+	case "break":
+		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break")
+	case "break now":
+		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
+	case "delete":
+		if d.job == Foreign {
+			return
+		}
+		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
+		if e := c.request("DELETE", d.job, ""); e.OK() {
+			c.log.add(Event{What: Deleted, Job: d.job})
+		}
+	}
+}
+
+// request is one of the operator.
+func (c *Cluster) request(method, job, query string, headers ...string) *Event {
+	url := boxURL
+	if job != "" {
+		url += "/sim/" + job
+	}
+	r, err := http.NewRequest(method, url+query, nil)
+	if err != nil {
+		panic(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	var t tongue
+	e := t.event(r)
+	e.What, e.Replica, e.Sent, e.Time = Request, operator, time.Now(), time.Now()
+	one := c.log.add(e)
+	c.net.apply(one, r)
+	return one
+}
+
+// plantForeign makes an entry of a newer program.
+func (c *Cluster) plantForeign() {
+	c.request("PUT", "", "?restype=container")
+	c.request("PUT", Foreign, "", "x-ms-blob-type: BlockBlob",
+		`x-ms-meta-record: {"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","status":"idle"}`)
+}

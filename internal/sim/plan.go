@@ -1,0 +1,99 @@
+package sim
+
+import "time"
+
+// A deed is what is done to a cluster at some time.
+type deed struct {
+	at   time.Time
+	what string
+	slot int
+	job  string
+	d    time.Duration
+}
+
+// spells is the weather of a seed: a background of single faults, and times in
+// which they are many, or the network is cut.
+func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
+	r := newRoll(seed, 0, "weather")
+	if r.chance(0.1) {
+		return nil // a fine day
+	}
+	for t := start.Add(r.around(3 * time.Minute)); t.Before(end); t = t.Add(r.around(6 * time.Minute)) {
+		s := Spell{From: t, Slot: r.below(slots), Share: 1}
+		d := r.between(time.Second, 90*time.Second)
+		switch r.below(8) {
+		case 0: // it does not get through
+			s.Fault = Drop
+		case 1: // it gets through, and nothing comes back
+			s.Fault = DropReply
+		case 2:
+			s.Fault = Refuse
+		case 3:
+			s.Fault, s.Share = Slow, r.share()
+		case 4:
+			s.Fault, s.Slot, d = Busy, -1, r.between(time.Second, 10*time.Minute)
+			s.Share = 0.05 + r.share()*0.95
+		case 5:
+			s.Fault, s.Share = Late, r.share()
+		default:
+			s.Share = 0.05 + r.share()*0.6
+		}
+		if r.chance(0.2) {
+			s.Slot = -1
+		}
+		s.To = t.Add(d)
+		all = append(all, s)
+	}
+	return append(all, Spell{From: start, To: end, Slot: -1, Share: r.share() * 0.01})
+}
+
+// deeds is what befalls the cluster of a seed.
+func deeds(seed uint64, start, end time.Time, slots int, jobs []Definition) (all []deed) {
+	r := newRoll(seed, 0, "deeds")
+	points := Points()
+	nth := int(seed)
+	all = append(all, deed{at: start, what: "arm", job: points[nth%len(points)]})
+	if seed%10 == 4 { // few come to one
+		all = append(all, deed{at: start, what: "arm", job: "hold-off"})
+	}
+	every := func(mean time.Duration, f func(d deed) deed) {
+		if r.chance(0.15) {
+			return // not this one, in this seed
+		}
+		for t := start.Add(r.around(mean)); t.Before(end); t = t.Add(r.around(mean)) {
+			all = append(all, f(deed{at: t, slot: r.below(slots), job: jobs[r.below(len(jobs))].Name}))
+		}
+	}
+	kind := func(what string) func(deed) deed {
+		return func(d deed) deed { d.what = what; return d }
+	}
+	every(7*time.Minute, func(d deed) deed {
+		nth += 11
+		d.what, d.job = "arm", points[nth%len(points)]
+		return d
+	})
+	every(10*time.Minute, func(d deed) deed {
+		d.what, d.job, d.d = "arm", points[r.below(len(points))], r.between(time.Second, 75*time.Second)
+		return d
+	})
+	every(20*time.Minute, kind("crash"))
+	every(15*time.Minute, func(d deed) deed {
+		d.what, d.d = "freeze", r.between(time.Second, 75*time.Second)
+		return d
+	})
+	every(20*time.Minute, func(d deed) deed {
+		d.what, d.d = "step", r.between(-30*time.Second, 30*time.Second)
+		if r.chance(0.3) {
+			d.d = r.between(-3*time.Hour, 3*time.Hour)
+		}
+		return d
+	})
+	every(12*time.Minute, kind("break now"))
+	every(15*time.Minute, kind("break"))
+	every(90*time.Minute, kind("delete"))
+	every(8*time.Minute, kind("run now"))
+	every(10*time.Minute, kind("step down"))
+	every(15*time.Minute, kind("restart"))
+	every(35*time.Minute, kind("deploy"))
+	return all
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Program is the first version of what the replicas do: one job of each kind.
+func Program() []Definition {
+	return []Definition{
+		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
+			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fails, Panics}},
+		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, Silence: 12 * time.Second, Tries: 2,
+			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
+		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
+			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
+		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
+			Silence: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Silent, Panics, Deaf}},
+		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
+			Least: 10 * time.Second, Most: 5 * time.Minute, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Fails}},
+		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, Window: 20 * time.Minute, Missed: soloist.SkipMissed,
+			Least: time.Minute, Most: 10 * time.Minute, Moods: []Mood{Fine, Fine, Deaf}},
+		{Name: "leader", Lease: 15 * time.Second, Silence: 10 * time.Second,
+			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Silent}},
+		{Name: Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
+	}
+}
+
+// Foreign is a job whose entry was made by a newer program: it has to be left
+// alone.
+const Foreign = "foreign"
+
+// next is a later version of a program: leases change, and one schedule.
+func next(old []Definition, r *roll) []Definition {
+	v := slices.Clone(old)
+	for i := range v {
+		d := &v[i]
+		if d.Name == Foreign {
+			continue
+		}
+		if r.chance(0.4) {
+			d.Lease = []time.Duration{15, 20, 30, 60}[r.below(4)] * time.Second
+		}
+		if d.Every > 0 {
+			d.Paused = r.chance(0.15)
+		}
+		if d.Name == "rerun" || d.Name == "minute" {
+			d.Every = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}[r.below(3)]
+			d.Schedule = "@every " + d.Every.String()
+		}
+	}
+	return v
+}
+
+func (d *Definition) job(c *Cluster, m *machine) soloist.Job {
+	return soloist.Job{Name: d.Name, Schedule: d.Schedule, Lease: d.Lease, Timeout: d.Timeout, Silence: d.Silence, Tries: d.Tries,
+		Window: d.Window, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, Do: c.do(m, d)}
+}
+
+func (d *Definition) singleton(c *Cluster, m *machine) soloist.Singleton {
+	return soloist.Singleton{Name: d.Name, Lease: d.Lease, Silence: d.Silence, Do: c.do(m, d)}
+}

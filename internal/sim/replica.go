@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+)
+
+// A replica is a scheduler on a machine.
+type replica struct {
+	*machine
+	*soloist.Scheduler
+	c      *Cluster
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{} // Run has returned, and what was run by hand
+	byHand sync.WaitGroup
+}
+
+// start brings a replica up with the program's version of now.
+func (s *slot) start(name string) *replica {
+	c := s.Cluster
+	r := newRoll(c.Seed, 0, "replica", name)
+	skew := r.between(-2*time.Second, 2*time.Second)
+	if r.chance(0.3) {
+		skew = r.between(-2*time.Hour, 2*time.Hour)
+	}
+	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), c.log, &c.traps)
+	store, err := azure.Open(azure.Config{
+		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
+		Transport:        &line{Network: c.net, machine: m}})
+	if err != nil {
+		panic(err)
+	}
+	one := &replica{machine: m, c: c, done: make(chan struct{})}
+	one.Scheduler = &soloist.Scheduler{App: "sim", Store: store, Replica: name, Logger: slog.New(&ear{machine: m}),
+		Grace: []time.Duration{0, 5 * time.Second, 25 * time.Second}[r.below(3)], Now: m.Now, Elapsed: m.Elapsed}
+	c.version.Lock()
+	defs := c.version.now
+	c.log.edit(func() { c.log.Fleet[name], c.log.Drift[name] = defs, m.drift })
+	c.version.Unlock()
+	for i := range defs {
+		if d := &defs[i]; d.Every == 0 {
+			one.Singletons = append(one.Singletons, d.singleton(c, m))
+		} else {
+			one.Jobs = append(one.Jobs, d.job(c, m))
+		}
+	}
+	one.ctx, one.cancel = context.WithCancel(context.Background())
+	m.mu.Lock()
+	m.halt = one.cancel
+	m.mu.Unlock()
+	up := Event{What: Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace)}
+	onWakeUps := s.index == 0 && r.chance(0.2) && !c.calm()
+	if onWakeUps {
+		up.Cause = "woken up"
+	}
+	c.log.add(up)
+	c.wg.Go(func() {
+		defer close(one.done)
+		if onWakeUps {
+			one.wakeUps(r)
+		} else if err := one.Run(one.ctx); err != nil {
+			panic(err)
+		}
+		one.byHand.Wait()
+		if !m.gone() {
+			c.log.add(Event{What: Gone, Replica: name})
+		}
+	})
+	return one
+}
+
+// wakeUps is a replica that a platform wakes up now and then.
+func (r *replica) wakeUps(roll *roll) {
+	for r.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Minute)
+		_, _ = r.RunDue(ctx) // what went wrong shows in the record
+		cancel()
+		r.rest(r.ctx, roll.between(0, time.Minute))
+	}
+}
+
+// stop asks the replica to stop and waits until it has, or has crashed.
+func (r *replica) stop() {
+	r.c.log.add(Event{What: Stop, Replica: r.name, End: time.Now().Add(r.Grace)})
+	r.cancel()
+	select {
+	case <-r.done:
+	case <-r.dead:
+	}
+}
+
+func (r *replica) runNow(job, request string) {
+	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Minute)
+	defer cancel()
+	fate, err := r.RunNow(ctx, job, request)
+	if !r.gone() {
+		note := fmt.Sprintf("run by hand: %s", fate.Status)
+		if err != nil {
+			note = "run by hand: refused"
+		}
+		r.c.log.add(Event{What: Said, Replica: r.name, Job: job, Request: request, Note: note})
+	}
+}
+
+func (r *replica) stepDown(job string) {
+	ctx, cancel := context.WithTimeout(r.ctx, 2*time.Minute)
+	defer cancel()
+	_ = r.StepDown(ctx, job) // most do not run it
+}
+
+// An ear hears what a replica logs.
+type ear struct {
+	*machine
+	job   string
+	token int64
+	tick  time.Time
+}
+
+// Enabled implements [slog.Handler].
+func (h *ear) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
+
+// Handle implements [slog.Handler].
+func (h *ear) Handle(_ context.Context, rec slog.Record) error {
+	if h.gone() {
+		return nil
+	}
+	e := Event{What: Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
+	rec.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "token":
+			e.Token = a.Value.Int64()
+		case "wait": // in a hold-off
+			time.AfterFunc(a.Value.Duration()/3, func() { h.at("hold-off") })
+		case "fate", "reason", "outcome", "error":
+			if rec.Message != "the store is out of reach: trying again until it answers" {
+				e.Cause += fmt.Sprint(a.Key, "=", a.Value, " ")
+			}
+		}
+		return true
+	})
+	h.log.add(e)
+	return nil
+}
+
+// WithAttrs implements [slog.Handler].
+func (h *ear) WithAttrs(attrs []slog.Attr) slog.Handler {
+	c := *h
+	for _, a := range attrs {
+		switch a.Key {
+		case "job":
+			c.job = a.Value.String()
+		case "token":
+			c.token = a.Value.Int64()
+		case "tick":
+			c.tick, _ = time.Parse(time.RFC3339, a.Value.String())
+		}
+	}
+	return &c
+}
+
+// WithGroup implements [slog.Handler].
+func (h *ear) WithGroup(string) slog.Handler { return h }

@@ -1,0 +1,40 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// A seed is the same simulation each time, or a failure could not be looked at
+// again.
+func TestASeedIsTheSameEachTime(t *testing.T) {
+	for _, s := range []uint64{3, 8, 19, 42} {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			t.Parallel()
+			var first *sim.Log
+			for n := range 10 {
+				l, _ := simulate(t, sim.Config{Seed: s, Length: 8 * time.Minute})
+				if first == nil {
+					first = l
+				} else if l.Hash() != first.Hash() {
+					t.Fatalf("simulation %d has the hash %s, the first had %s: %s", n+1, l.Hash(), first.Hash(), first.Differs(l))
+				}
+			}
+		})
+	}
+}
+
+// Seeds are different simulations.
+func TestSeedsDiffer(t *testing.T) {
+	seen := map[string]uint64{}
+	for s := uint64(1); s <= 3; s++ {
+		l, _ := simulate(t, sim.Config{Seed: s, Length: time.Minute})
+		if other, ok := seen[l.Hash()]; ok {
+			t.Errorf("seeds %d and %d are the same", s, other)
+		}
+		seen[l.Hash()] = s
+	}
+}

@@ -1,0 +1,101 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+var (
+	seed   = flag.Uint64("seed", 0, "simulate this seed alone; with -v its events are told")
+	from   = flag.Uint64("from", 1, "the first seed")
+	seeds  = flag.Int("seeds", 100, "simulate so many seeds")
+	length = flag.Duration("length", 20*time.Minute, "of the time with faults in each simulation")
+)
+
+// TestMain lets the heap grow: a simulation makes little that lasts.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// simulate runs a cluster in a bubble of its own.
+func simulate(t *testing.T, c sim.Config) (l *sim.Log, tally sim.Tally) {
+	synctest.Test(t, func(*testing.T) { l, tally = sim.Simulate(c) })
+	return l, tally
+}
+
+// TestSeeds simulates clusters that meet all that the seed thinks of, and checks
+// every invariant.
+func TestSeeds(t *testing.T) {
+	first, n := *from, *seeds
+	if *seed != 0 {
+		first, n = *seed, 1
+	}
+	begin := time.Now()
+	var mu sync.Mutex
+	total := sim.Tally{Faults: map[string]int{}, Crashes: map[string]int{}}
+	t.Run("seed", func(t *testing.T) {
+		for s := first; s < first+uint64(n); s++ {
+			t.Run(fmt.Sprint(s), func(t *testing.T) {
+				t.Parallel()
+				l, tally := simulate(t, sim.Config{Seed: s, Length: *length})
+				judge(t, s, l)
+				mu.Lock()
+				defer mu.Unlock()
+				total.Add(tally)
+			})
+		}
+	})
+	took := time.Since(begin)
+	t.Logf("%d seeds of %s in %s: %d ticks claimed, %d storage calls, %.0f a second",
+		n, *length, took.Round(time.Millisecond), total.Ticks, total.Requests, float64(total.Requests)/took.Seconds())
+	t.Logf("faults: %s", list(total.Faults))
+	t.Logf("crashes: %s", list(total.Crashes))
+	if n < 100 {
+		return
+	}
+	for _, p := range sim.Points() {
+		if total.Crashes[p] == 0 {
+			t.Errorf("no replica crashed at %q", p)
+		}
+	}
+}
+
+// judge tells what is wrong with a log, and how to have it again.
+func judge(t *testing.T, s uint64, l *sim.Log) {
+	t.Helper()
+	bad := sim.Check(l)
+	for i, v := range bad {
+		if i == 5 {
+			t.Errorf("and %d more", len(bad)-i)
+			break
+		}
+		t.Error(v)
+	}
+	if len(bad) > 0 {
+		t.Errorf("again: go test ./internal/sim -run TestSeeds -seed %d -length %s -v", s, *length)
+	}
+	if *seed != 0 && testing.Verbose() {
+		l.Write(os.Stdout)
+	}
+}
+
+func list(counts map[string]int) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s %d", k, counts[k]))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A Definition is a job or singleton as one version of the program has it, and
+// how its runs behave.
+type Definition struct {
+	Name        string
+	Every       time.Duration // ticks are its multiples; zero: a singleton
+	Schedule    string        // the same as text
+	Lease       time.Duration
+	Timeout     time.Duration
+	Silence     time.Duration
+	Tries       int
+	Window      time.Duration
+	Missed      soloist.MissedPolicy
+	Interrupted soloist.InterruptedPolicy
+	Paused      bool
+
+	Least, Most time.Duration // that a run takes
+	Saves       bool          // it keeps a counter as its checkpoint
+	Moods       []Mood        // of a run, one of them; none: it is fine
+}
+
+// A Mood is how a run behaves.
+type Mood string
+
+// Moods. The last three need something that ends them.
+const (
+	Fine    Mood = "fine"
+	Fails   Mood = "fails"
+	Forever Mood = "fails for good"
+	Later   Mood = "asks for a later try"
+	Nothing Mood = "has nothing to do"
+	Panics  Mood = "panics"
+	Exits   Mood = "ends its goroutine"
+	Deaf    Mood = "goes on after its context has ended"
+	Hangs   Mood = "hangs until it is cancelled"
+	Silent  Mood = "is silent"
+)
+
+// A sink is a resource that fences: it refuses a token that is smaller than one
+// that it has seen.
+type sink struct {
+	mu   sync.Mutex
+	most map[string]int64
+}
+
+func (s *sink) take(job string, token int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.most == nil {
+		s.most = map[string]int64{}
+	}
+	if token < s.most[job] {
+		return false
+	}
+	s.most[job] = token
+	return true
+}
+
+// A worker is one run of one job on one machine.
+type worker struct {
+	*machine
+	*Definition
+	c     *Cluster
+	run   *soloist.Run
+	roll  *roll
+	rough bool // it began before the cluster was healed
+}
+
+// do is what a job does.
+func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.Run) error {
+	return func(ctx context.Context, run *soloist.Run) error {
+		r := newRoll(c.Seed, run.Try, "run", m.name, d.Name, fmt.Sprint(run.Token))
+		if !m.sleep(ctx, 0, r) {
+			return errGone
+		}
+		e := c.log.add(Event{What: Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick,
+			Request: run.Request, Attempt: run.Attempt, Try: run.Try})
+		stop := context.AfterFunc(ctx, func() {
+			c.log.edit(func() {
+				if e.End.IsZero() {
+					e.Cancelled, e.Cause = time.Now(), cause(ctx)
+				}
+			})
+		})
+		defer func() {
+			stop()
+			c.log.edit(func() {
+				if e.End = time.Now(); e.End.Equal(e.Cancelled) { // which came first, nobody can tell
+					e.Cancelled, e.Cause = time.Time{}, ""
+				}
+			})
+		}()
+		w := &worker{m, d, c, run, r, !c.calm()}
+		err := w.behave(ctx)
+		if err != nil && !m.gone() {
+			c.log.edit(func() { e.Note = err.Error() })
+		}
+		return err
+	}
+}
+
+func cause(ctx context.Context) string {
+	for _, err := range []error{soloist.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
+		if errors.Is(context.Cause(ctx), err) {
+			return err.Error()
+		}
+	}
+	return fmt.Sprint(context.Cause(ctx))
+}
+
+func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
+	return w.machine.sleep(ctx, d, w.roll)
+}
+
+// behave does the work in the mood of this run.
+func (w *worker) behave(ctx context.Context) error {
+	mood, takes := Fine, w.roll.between(w.Least, w.Most)
+	if len(w.Moods) > 0 && w.rough {
+		mood = w.Moods[w.roll.below(len(w.Moods))]
+	}
+	if !w.rough {
+		takes = min(takes, 5*time.Second)
+	}
+	w.effect()
+	defer time.AfterFunc(w.roll.between(0, takes), func() { w.at("running") }).Stop()
+	if w.Saves {
+		return w.count(ctx, takes)
+	}
+	switch mood {
+	case Hangs:
+		takes = time.Hour
+	case Silent:
+		w.sleep(ctx, 3*w.Silence)
+		return ctx.Err()
+	case Nothing:
+		return soloist.Skip("nothing to do")
+	}
+	err := w.labour(ctx, takes)
+	if err == nil && w.roll.chance(0.3) {
+		err = w.run.Check(ctx)
+	}
+	if mood == Deaf && err != nil && !w.gone() {
+		for end := time.Now().Add(w.roll.between(0, 2*w.Lease)); time.Now().Before(end) && !w.c.calm() && !w.gone(); {
+			w.sleep(context.Background(), min(5*time.Second, time.Until(end)))
+		}
+	}
+	w.effect()
+	switch mood {
+	case Fails:
+		return errors.New("failed")
+	case Forever:
+		return soloist.Permanent(errors.New("failed for good"))
+	case Later:
+		return soloist.RetryAfter(errors.New("throttled"), w.roll.between(0, w.Lease))
+	case Panics:
+		panic("out of order")
+	case Exits:
+		runtime.Goexit()
+	}
+	return err
+}
+
+// labour takes its time, tells its progress and obeys its context.
+func (w *worker) labour(ctx context.Context, takes time.Duration) error {
+	step := 5 * time.Second
+	if w.Silence > 0 {
+		step = w.Silence / 3
+	}
+	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
+		w.sleep(ctx, min(step, time.Until(end))+time.Duration(w.roll.below(1e6)))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if w.gone() {
+			return errGone
+		}
+		w.run.Heartbeat("on my way")
+		if w.roll.chance(0.1) {
+			w.run.Check(ctx)
+		}
+	}
+	return nil
+}
+
+// effect writes to the resource.
+func (w *worker) effect() {
+	if !w.sleep(context.Background(), 0) {
+		return
+	}
+	e := w.c.log.add(Event{What: Effect, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Tick: w.run.Tick, Sent: time.Now()})
+	there := w.roll.latency()
+	time.Sleep(there)
+	ok := w.c.sink.take(w.Name, w.run.Token)
+	w.c.log.edit(func() {
+		if e.Time, e.Note = time.Now(), "accepted"; !ok {
+			e.Note = "refused"
+		}
+	})
+	w.sleep(context.Background(), w.roll.latency())
+}
+
+// count goes on from the counter that is the checkpoint, and saves it at each
+// step.
+func (w *worker) count(ctx context.Context, takes time.Duration) error {
+	n := 0
+	if err := w.run.Load(ctx, &n); err != nil {
+		return err
+	}
+	w.c.log.add(Event{What: Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: fmt.Sprint(n)})
+	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
+		if err := w.labour(ctx, min(w.roll.between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
+			return err
+		}
+		n++
+		if err := w.run.Save(ctx, n); err != nil {
+			return err
+		}
+	}
+	w.effect()
+	return nil
+}
