@@ -1,0 +1,65 @@
+//go:build unix
+
+package functions_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/functions"
+)
+
+// What the program of this repository writes, the host can run; and the files
+// that the repository has for the host are the ones that it writes.
+func TestDeployment(t *testing.T) {
+	t.Parallel()
+	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "app")
+	program := filepath.Join(t.TempDir(), "jobs")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	build := exec.Command("go", "build", "-o", program, "./jobs")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := exec.Command(program, "functions", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for ours, theirs := range map[string]string{"host.json": "host.json", "function.json": "tick/function.json"} {
+		got, _ := os.ReadFile(filepath.Join(root, ours))
+		want, err := os.ReadFile(filepath.Join(dir, theirs))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s: got %s, want what the command functions writes, %s, %v", ours, got, want, err)
+		}
+	}
+	app, err := functions.Load(dir, storage(t), "SOLOIST_APP=test", "HEARTBEAT_URL=")
+	if err != nil || len(app.Skipped) > 0 {
+		t.Fatalf("%v, skipped %q", err, app.Skipped)
+	}
+	c := &console{}
+	app.Host.Log = c.log
+	t.Cleanup(app.Host.Stop)
+	if err := app.Host.Start(t.Context()); err != nil {
+		t.Fatalf("%v: %q", err, c.all())
+	}
+	for name, bindings := range app.Functions {
+		if b := bindings[0]; b.Type != "timerTrigger" || b.Direction != "in" || b.RunOnStartup || len(strings.Fields(b.Schedule)) != 6 {
+			t.Errorf("%s: got %+v", name, b)
+		}
+		if _, err := app.Host.Invoke(t.Context(), name, functions.Timer{Name: bindings[0].Name, Unwatched: true}.Payload()); err != nil {
+			t.Errorf("%s: %v: %q", name, err, c.all())
+		}
+	}
+	if c.has("never started") {
+		t.Errorf("a job does not fit into an invocation of %s: %q", app.Host.Timeout, c.all())
+	}
+	if app.Host.Timeout < 10*time.Minute {
+		t.Errorf("got a time-out of %s", app.Host.Timeout)
+	}
+}

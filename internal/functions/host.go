@@ -1,0 +1,402 @@
+package functions
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Version is the host's.
+const Version = "4.1037.0.0"
+
+const (
+	pollEvery = 25 * time.Millisecond
+
+	// So many errors of a handler within the window stop the host.
+	maxErrors   = 3
+	errorWindow = 30 * time.Minute
+
+	exitRestart = 200 // a handler that ends with it is started again without an error
+)
+
+// A Host is one instance of the platform. It has one handler process at a time.
+type Host struct {
+	Command []string          // the handler's program and its arguments
+	Root    string            // of the app
+	Env     []string          // app settings, after the environment of this process
+	Timeout time.Duration     // functionTimeout; zero: none
+	Startup time.Duration     // how long a handler may take to answer; zero: 30 s
+	Log     func(Level, Line) // is told each line; nil: nobody is
+
+	mu      sync.Mutex
+	worker  *worker
+	wanted  bool        // the host is up: a handler that ends is started again
+	stopped error       // why the host has stopped itself
+	errors  []time.Time // of handlers that crashed or did not start
+	all     sync.WaitGroup
+}
+
+// A Level is how the host shows a line.
+type Level string
+
+// The levels of what a handler prints, and of what it returns as Logs.
+const (
+	Info    Level = "info"
+	Warning Level = "warning"
+	Error   Level = "error"
+	System  Level = "system" // not shown to users
+)
+
+// A Line is one line of output, or one of an answer's Logs.
+type Line struct {
+	Source string // "stdout", "stderr" or the name of a function
+	Text   string
+}
+
+// ErrDown is what an invocation gets when there is no handler: the host has
+// stopped, or the handler has ended with code 0, which is no reason to start
+// it again.
+var ErrDown = errors.New("there is no handler")
+
+// Start starts the handler and returns when one answers, or none ever will.
+func (h *Host) Start(ctx context.Context) error {
+	h.mu.Lock()
+	h.wanted, h.stopped, h.errors = true, nil, nil
+	h.mu.Unlock()
+	if err := h.launch(); err != nil {
+		return err
+	}
+	_, err := h.Await(ctx, 0)
+	return err
+}
+
+// Stop ends the handler as the platform does, without notice, and returns when
+// it is gone.
+func (h *Host) Stop() {
+	h.mu.Lock()
+	h.wanted = false
+	w := h.worker
+	h.worker = nil
+	h.mu.Unlock()
+	if w != nil {
+		w.kill()
+	}
+	h.all.Wait()
+}
+
+// Kill ends the handler as a failing machine does. The host starts it again.
+func (h *Host) Kill() {
+	if w := h.current(); w != nil {
+		w.kill()
+	}
+}
+
+// Pid is the handler's, zero if there is none.
+func (h *Host) Pid() int {
+	if w := h.current(); w != nil {
+		return w.cmd.Process.Pid
+	}
+	return 0
+}
+
+// Errors is how many errors of the handler count now.
+func (h *Host) Errors() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.errors)
+}
+
+// Await returns the pid of a handler that answers and is not the one given.
+func (h *Host) Await(ctx context.Context, not int) (int, error) {
+	for ; ctx.Err() == nil; time.Sleep(pollEvery) {
+		h.mu.Lock()
+		w, stopped := h.worker, h.stopped
+		h.mu.Unlock()
+		if stopped != nil {
+			return 0, stopped
+		}
+		if w != nil && w.isReady() && w.cmd.Process.Pid != not {
+			return w.cmd.Process.Pid, nil
+		}
+		if w != nil && w.isOver() {
+			return 0, ErrDown
+		}
+	}
+	return 0, ctx.Err()
+}
+
+func (h *Host) current() *worker {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.worker
+}
+
+// A worker is one handler process.
+type worker struct {
+	cmd    *exec.Cmd
+	url    string
+	ready  chan struct{} // closed when it has answered
+	exited chan struct{} // closed when it is gone
+	said   *lastLines    // on stderr
+	ours   bool          // the host has killed it: how it ended tells nothing
+}
+
+func (w *worker) isReady() bool {
+	select {
+	case <-w.exited:
+		return false
+	case <-w.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// isOver reports whether the process has ended as one that is not started again.
+func (w *worker) isOver() bool {
+	select {
+	case <-w.exited:
+		return w.cmd.ProcessState.ExitCode() == 0
+	default:
+		return false
+	}
+}
+
+func (w *worker) kill() {
+	w.cmd.Process.Kill()
+	<-w.exited
+}
+
+// launch starts a process and waits for its first answer.
+func (h *Host) launch() error {
+	w, err := h.spawn()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), h.startup())
+	defer cancel()
+	err = w.poll(ctx)
+	switch {
+	case err == nil:
+		close(w.ready)
+	case ctx.Err() != nil:
+		h.disown(w)
+		w.kill()
+		if !h.fault(fmt.Errorf("no answer within %s: %w", h.startup(), err)) {
+			return h.launch()
+		}
+	} // else it has ended, which watch sees
+	return nil
+}
+
+// disown takes note that the host ends this process, whose code then tells
+// nothing. It returns false if another call has.
+func (h *Host) disown(w *worker) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.worker != w {
+		return false
+	}
+	w.ours, h.worker = true, nil
+	return true
+}
+
+func (h *Host) startup() time.Duration {
+	if h.Startup > 0 {
+		return h.Startup
+	}
+	return 30 * time.Second
+}
+
+func (h *Host) spawn() (*worker, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(h.Command[0], h.Command[1:]...)
+	cmd.Dir = h.Root
+	id := guid()
+	cmd.Env = append(append(os.Environ(), h.Env...),
+		"FUNCTIONS_WORKER_RUNTIME=Custom",
+		"FUNCTIONS_CUSTOMHANDLER_PORT="+port, "FUNCTIONS_HTTPWORKER_PORT="+port,
+		"FUNCTIONS_CUSTOMHANDLER_WORKER_ID="+id, "FUNCTIONS_HTTPWORKER_ID="+id,
+		"FUNCTIONS_APP_ROOT_PATH="+h.Root)
+	said := &lastLines{}
+	cmd.Stdout = &lineWriter{func(text string) { h.tell(stdoutLevel(text), Line{"stdout", text}) }, nil}
+	cmd.Stderr = &lineWriter{func(text string) { said.add(text); h.tell(stderrLevel(text), Line{"stderr", text}) }, nil}
+	cmd.WaitDelay = time.Second // as long as the host waits
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.wanted {
+		return nil, ErrDown
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the handler cannot be started: %w", err)
+	}
+	w := &worker{cmd: cmd, url: "http://127.0.0.1:" + port + "/", ready: make(chan struct{}), exited: make(chan struct{}), said: said}
+	h.worker = w
+	h.all.Go(func() { h.watch(w) })
+	return w, nil
+}
+
+// freePort is a port that nobody listened on a moment ago, which is all that
+// the host knows too.
+func freePort() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	return port, err
+}
+
+// poll asks until there is any answer. Only a connection that fails means that
+// there is none yet.
+func (w *worker) poll(ctx context.Context) error {
+	for {
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, w.url, nil)
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+			return nil
+		}
+		if _, socket := errors.AsType[*net.OpError](err); !socket && ctx.Err() == nil {
+			return nil
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-w.exited:
+			return err
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// watch waits for the end of a process and decides what follows from it.
+func (h *Host) watch(w *worker) {
+	err := w.cmd.Wait()
+	close(w.exited)
+	code := w.cmd.ProcessState.ExitCode()
+	h.mu.Lock()
+	again := h.wanted && !w.ours && code != 0
+	if again {
+		h.worker = nil
+	}
+	h.mu.Unlock()
+	if !again || code != exitRestart && h.fault(fmt.Errorf("the handler exited: %w: %s", err, w.said)) {
+		return
+	}
+	h.launch()
+}
+
+// fault counts an error of the handler and reports whether it was one too many.
+func (h *Host) fault(err error) (stopped bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	for len(h.errors) > 0 && now.Sub(h.errors[0]) > errorWindow {
+		h.errors = h.errors[1:]
+	}
+	h.errors = append(h.errors, now)
+	if len(h.errors) >= maxErrors {
+		h.wanted = false
+		h.stopped = fmt.Errorf("%w: exceeded http worker restart retry count, shutting down: %w", ErrDown, err)
+	}
+	return h.stopped != nil
+}
+
+// restart is what the host does after a time-out: the one process goes, and all
+// invocations with it.
+func (h *Host) restart(w *worker) {
+	if !h.disown(w) {
+		<-w.exited
+		return
+	}
+	w.kill()
+	h.launch()
+}
+
+func (h *Host) tell(level Level, l Line) {
+	if h.Log != nil {
+		h.Log(level, l)
+	}
+}
+
+func stdoutLevel(text string) Level {
+	if strings.HasPrefix(text, systemPrefix) {
+		return System
+	}
+	return Info
+}
+
+func stderrLevel(text string) Level {
+	switch {
+	case strings.HasPrefix(text, systemPrefix):
+		return System
+	case strings.Contains(strings.ToLower(text), "warn"):
+		return Warning
+	}
+	return Error
+}
+
+const systemPrefix = "LanguageWorkerConsoleLog"
+
+// A lineWriter passes on whole lines.
+type lineWriter struct {
+	line func(string)
+	rest []byte
+}
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.rest = append(w.rest, b...)
+	for {
+		line, rest, ok := strings.Cut(string(w.rest), "\n")
+		if !ok {
+			return len(b), nil
+		}
+		w.line(strings.TrimSuffix(line, "\r"))
+		w.rest = []byte(rest)
+	}
+}
+
+// lastLines are the three that an exit is explained with.
+type lastLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *lastLines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+	l.lines = l.lines[max(0, len(l.lines)-3):]
+}
+
+func (l *lastLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, " | ")
+}
+
+func guid() string {
+	b := make([]byte, 16)
+	rand.Read(b)
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// nameRule is what the host takes for the name of a function, in any case.
+var nameRule = regexp.MustCompile(`(?i)^[a-z][a-z0-9_\-]{0,127}$`)
+
+// IsName reports whether the host takes a folder for a function.
+func IsName(name string) bool { return nameRule.MatchString(name) && !strings.EqualFold(name, "host") }

@@ -1,0 +1,83 @@
+package functions
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Timer is what a timer trigger tells. Zero times are those that .NET writes
+// without a zone.
+type Timer struct {
+	Name       string // of the binding; empty: "timer"
+	Last, Next time.Time
+	PastDue    bool
+	Unwatched  bool // the schedule is not monitored: there is no status
+	Retry      int  // of a retry policy
+}
+
+// Payload is the body as the host writes it.
+func (t Timer) Payload() []byte {
+	info := map[string]any{"Schedule": map[string]any{"AdjustForDST": true}, "ScheduleStatus": nil, "IsPastDue": t.PastDue}
+	if !t.Unwatched {
+		info["ScheduleStatus"] = map[string]any{"Last": date(t.Last), "Next": date(t.Next), "LastUpdated": date(t.Last)}
+	}
+	return t.body("Data", "Metadata", info)
+}
+
+// Camel is the body as hosts of other languages write it.
+func (t Timer) Camel() []byte {
+	info := map[string]any{"schedule": map[string]any{"adjustForDST": true}, "scheduleStatus": nil, "isPastDue": t.PastDue}
+	if !t.Unwatched {
+		info["scheduleStatus"] = map[string]any{"last": date(t.Last), "next": date(t.Next), "lastUpdated": date(t.Last)}
+	}
+	return t.body("data", "metadata", info)
+}
+
+func (t Timer) body(data, metadata string, info any) []byte {
+	name := t.Name
+	if name == "" {
+		name = "timer"
+	}
+	meta := sys(name)
+	if t.Retry > 0 {
+		meta["RetryContext"] = map[string]any{"RetryCount": t.Retry, "MaxRetryCount": t.Retry}
+	}
+	return body(map[string]any{data: map[string]any{name: info}, metadata: meta})
+}
+
+// HTTP is the body for a call of an HTTP trigger that is not forwarded.
+func HTTP(method, url, text string) []byte {
+	return body(map[string]any{
+		"Data": map[string]any{"req": map[string]any{"Url": url, "Method": method, "Query": map[string]string{},
+			"Headers": map[string][]string{"Content-Type": {"text/plain"}}, "Params": map[string]string{}, "Identities": []any{}, "Body": text}},
+		"Metadata": sys("req"),
+	})
+}
+
+// Queue is the body for a message, which comes as JSON within JSON.
+func Queue(message string) []byte {
+	text, _ := json.Marshal(message)
+	return body(map[string]any{"Data": map[string]any{"myqueueItem": string(text)}, "Metadata": sys("myqueueItem")})
+}
+
+// Warmup is the body for a warm-up.
+func Warmup() []byte {
+	return body(map[string]any{"Data": map[string]any{"warmupContext": map[string]any{}}, "Metadata": sys("warmup")})
+}
+
+func sys(method string) map[string]any {
+	return map[string]any{"sys": map[string]any{"MethodName": method, "UtcNow": date(time.Now().UTC()), "RandGuid": guid()}}
+}
+
+// date writes up to seven digits of a second, and the zone as an offset.
+func date(t time.Time) string {
+	if t.IsZero() {
+		return "0001-01-01T00:00:00"
+	}
+	return t.Format("2006-01-02T15:04:05.9999999-07:00")
+}
+
+func body(v any) []byte {
+	b, _ := json.Marshal(v)
+	return b
+}

@@ -1,0 +1,52 @@
+package functions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+)
+
+// scheduleEnv is the schedule of the program's jobs, takesEnv how long a run
+// takes.
+const (
+	scheduleEnv = "TEST_SCHEDULE"
+	takesEnv    = "TEST_TAKES"
+)
+
+// program is a user's program.
+func program() {
+	schedule := os.Getenv(scheduleEnv)
+	host.Main(
+		soloist.Job{Name: "work", Schedule: schedule, Do: work},
+		soloist.Job{Name: "again", Schedule: schedule, Interrupted: soloist.Rerun, Do: work},
+		soloist.Job{Name: "broke", Schedule: schedule, Do: func(context.Context, *soloist.Run) error { return errors.New("no paper") }},
+		soloist.Job{Name: "long", Schedule: "@yearly", Timeout: time.Hour, Do: work},
+		soloist.Job{Name: "deaf", Schedule: "@yearly", Silence: time.Second, Do: deaf},
+		soloist.Singleton{Name: "leader", Do: work},
+	)
+}
+
+// work takes its time, and says so.
+func work(ctx context.Context, run *soloist.Run) error {
+	takes, _ := time.ParseDuration(os.Getenv(takesEnv))
+	fmt.Println("begin", run.ID(), run.Attempt)
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		fmt.Println("ended", run.ID(), context.Cause(ctx))
+		return ctx.Err()
+	}
+	fmt.Println("done", run.ID())
+	return nil
+}
+
+// deaf goes on whatever happens to its context.
+func deaf(_ context.Context, run *soloist.Run) error {
+	fmt.Println("begin", run.ID(), run.Attempt)
+	select {}
+}
