@@ -1,13 +1,32 @@
-# The program of ./jobs as a static binary, without a shell, not as root.
+# A program of this module as a static binary: no shell, not root, nothing written to the root file system.
+#
+#   docker build --platform linux/amd64 -t soloist .     # Container Apps run nothing but amd64
+#   docker build --build-arg PACKAGE=./mine -t mine .    # another main package of the module
+#
+# No instruction needs BuildKit: registries that build images do not all have it. .ci/image builds and runs this file.
 FROM golang:1.26 AS build
 WORKDIR /src
+# On their own, so that the modules are downloaded again only when these two change.
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -buildid=" -o /soloist ./jobs
+ARG PACKAGE=./jobs
+# The same sources and the same Go make the same bytes: paths, build IDs and the state of the checkout stay out.
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w -buildid=" -o /soloist "$PACKAGE"
 
+# It has CA certificates. Time zones are in the program.
 FROM gcr.io/distroless/static-debian12:nonroot
-LABEL org.opencontainers.image.title="soloist" org.opencontainers.image.licenses="MIT"
 COPY --from=build /soloist /soloist
+# A number, since a platform that refuses root cannot look up a name.
+USER 65532:65532
 EXPOSE 8080
+# Without a shell in between, the program is process 1 and gets SIGTERM itself.
 ENTRYPOINT ["/soloist"]
+# Last, as they change with each commit.
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="soloist" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.source="https://github.com/soloist-go/soloist" \
+      org.opencontainers.image.licenses="MIT"
