@@ -253,7 +253,7 @@ func (w *world) outcome(of run) run {
 // and looks whether it does.
 func (w *world) wellAfter(over time.Time) {
 	w.t.Helper()
-	time.Sleep(over.Add(soon + w.job.every + w.job.takes).Sub(time.Now()))
+	time.Sleep(time.Until(over.Add(soon + w.job.every + w.job.takes)))
 	good := func(r run) bool { return r.start.After(over) && !r.end.IsZero() && r.cause == nil }
 	if i := slices.IndexFunc(w.all(), good); i < 0 {
 		w.t.Errorf("no run went well since %s", over.Format(time.TimeOnly))

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +19,6 @@ func TestDeployment(t *testing.T) {
 	t.Parallel()
 	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "app")
 	program := filepath.Join(t.TempDir(), "jobs")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
 	build := exec.Command("go", "build", "-o", program, "./jobs")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
