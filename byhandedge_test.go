@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,13 +62,13 @@ func TestRunNowWhoseRunnerDied(t *testing.T) {
 // Its ticks are due by the new time.
 func TestAClockPutBackUnderAJobEverywhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var off time.Duration
+		var off atomic.Int64
 		a := c.replica("a", soloist.Job{Name: "here", Schedule: "* * * * *", Everywhere: true})
-		a.Now = func() time.Time { return time.Now().Add(off) }
-		off = 24 * time.Hour // wrong at the start, then put right
+		a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+		off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
 		c.launch(a)
 		time.Sleep(10 * time.Minute)
-		off = 0
+		off.Store(0)
 		n := len(c.all())
 		time.Sleep(10 * time.Hour)
 		if got := len(c.all()) - n; got < 500 {

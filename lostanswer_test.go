@@ -88,7 +88,7 @@ func TestALostAnswerToStopping(t *testing.T) {
 // The run has its lease, and goes on.
 func TestALostAnswerOfProgressBeforeALoad(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var err error
+		loaded := make(chan error, 9)
 		lead := beating(time.Second, time.Hour, true)
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
 			for range 70 {
@@ -96,7 +96,7 @@ func TestALostAnswerOfProgressBeforeALoad(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			var n int
-			err = run.Load(ctx, &n)
+			loaded <- run.Load(ctx, &n)
 			<-ctx.Done()
 			return nil
 		}
@@ -104,7 +104,7 @@ func TestALostAnswerOfProgressBeforeALoad(t *testing.T) {
 		time.Sleep(time.Second)
 		a.tap.meet(lose("write", 1))
 		time.Sleep(72 * time.Second)
-		if err != nil {
+		if err := <-loaded; err != nil {
 			t.Errorf("Load says %v, and the run ended for %v", err, c.all()[0].cause)
 		}
 	})

@@ -12,16 +12,10 @@ func TestAStartInAnOutageIsNotToldByTheWallClock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.replica("old", work("@every 10s", 0))
 		old.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
-		down := true
-		old.tap.meet(func(op string, apply func() error) error {
-			if down {
-				return context.DeadlineExceeded
-			}
-			return apply()
-		})
+		old.tap.meet(func(string, func() error) error { return context.DeadlineExceeded })
 		c.launch(old)
 		time.Sleep(time.Minute)
-		down = false
+		old.tap.meet(nil)
 		time.Sleep(time.Minute)
 		if since := c.record("work").Since; since.After(time.Now()) {
 			t.Errorf("the record says that a replica started at %s, and it is %s", since, time.Now().UTC())
@@ -42,19 +36,16 @@ func TestAnHeirOfAReplicaOfTheFuture(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.replica("old", work("@every 10s", 0))
 		old.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
-		down := true
-		old.tap.meet(func(op string, apply func() error) error {
-			if down {
-				return context.DeadlineExceeded
-			}
-			return apply()
-		})
+		old.tap.meet(func(string, func() error) error { return context.DeadlineExceeded })
 		c.launch(old)
 		time.Sleep(time.Minute)
-		down = false
+		old.tap.meet(nil)
 		time.Sleep(time.Minute)
 		old.stop()
 		c.start("young", work("@every 7s", 0))
 		time.Sleep(10 * time.Minute)
+		if runs := c.all(); runs[len(runs)-1].replica != "young" || time.Since(runs[len(runs)-1].start) > time.Minute {
+			t.Errorf("the younger one does not run: %+v", runs[len(runs)-1])
+		}
 	})
 }

@@ -353,7 +353,7 @@ func TestALateHeartbeatIsNoAlarmForLong(t *testing.T) {
 			if n := b.tap.counts()["read"]; n > most {
 				t.Errorf("a beat each %s: %d reads in an hour", every, n)
 			}
-			if n := a.tap.counts()["write"]; n > 60+2*3600/16 {
+			if n := a.tap.counts()["write"]; n > 90+2*3600/16 {
 				t.Errorf("a beat each %s: %d writes in an hour", every, n)
 			}
 		})
