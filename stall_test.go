@@ -341,7 +341,7 @@ func TestAnUnhealthyLeaderIsReplaced(t *testing.T) {
 
 // A leader that often beats late alarms others no more than for a moment.
 func TestALateHeartbeatIsNoAlarmForLong(t *testing.T) {
-	for every, most := range map[time.Duration]int{10 * time.Second: 800, 15 * time.Second: 1000, 16 * time.Second: 3600} {
+	for every, most := range map[time.Duration]int{10 * time.Second: 800, 14 * time.Second: 800, 16 * time.Second: 3600} {
 		inCluster(t, func(c *cluster) {
 			a := c.start("a", beating(every, 24*time.Hour, true))
 			time.Sleep(time.Minute)
