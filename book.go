@@ -68,9 +68,6 @@ func (h *hold) endTurn() { <-h.turn }
 func (h *hold) once(ctx context.Context, p *page) error {
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
-	if err := h.catchUp(ctx); err != nil {
-		return err
-	}
 	sent := h.clock.elapsed()
 	stamp, err := h.put(ctx, p)
 	if h.unclear = err != nil; h.unclear {
@@ -81,13 +78,21 @@ func (h *hold) once(ctx context.Context, p *page) error {
 	return nil
 }
 
-// catchUp learns the ETag where the last answer was lost.
-func (h *hold) catchUp(ctx context.Context) error {
+// catchUp learns the ETag where the last answer was lost, and whether that was
+// to the write with the nonce.
+func (h *hold) catchUp(ctx context.Context, nonce string) (mine bool, err error) {
 	if !h.unclear {
-		return nil
+		return false, nil
 	}
-	_, err := h.readBack(ctx, "")
-	return err
+	return h.readBack(ctx, nonce)
+}
+
+// courtesy is for what others may know: it is sent once.
+func (h *hold) courtesy(ctx context.Context, p *page) error {
+	if _, err := h.catchUp(ctx, p.nonce); err != nil {
+		return err
+	}
+	return h.once(ctx, p)
 }
 
 func (h *hold) put(ctx context.Context, p *page) (Stamp, error) {
@@ -139,6 +144,13 @@ func (h *hold) lasting(ctx context.Context, p *page) error {
 // settle sends a page and finds out what became of it. It returns false if that
 // is not known, or not decided yet.
 func (h *hold) settle(ctx context.Context, p *page) (known bool, err error) {
+	mine, err := h.catchUp(ctx, p.nonce)
+	if mine {
+		return true, nil
+	}
+	if err != nil {
+		return definite(err), err
+	}
 	etag := h.etag
 	if err = h.once(ctx, p); err == nil {
 		return true, nil
@@ -193,7 +205,7 @@ func (h *hold) load(ctx context.Context) ([]byte, error) {
 func (h *hold) loadOnce(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
-	if err := h.catchUp(ctx); err != nil {
+	if _, err := h.catchUp(ctx, ""); err != nil {
 		return nil, err
 	}
 	return h.lease.(Keeper).Load(ctx, h.etag)

@@ -20,7 +20,8 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 //
 // The request names the wish: up to 64 letters, digits, dots, colons, hyphens
 // and underscores. One that the record still knows is not run again, and its
-// fate returned. [ErrHeld]: another replica runs the job, or its tick has to be
+// fate returned; one whose Timeout is longer than what the deadline of ctx leaves
+// is not started. [ErrHeld]: another replica runs the job, or its tick has to be
 // run again first.
 func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, error) {
 	w, err := s.worker(job)
@@ -36,6 +37,9 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, erro
 	m.duty, m.planner, m.ran = w.duty, w.policy, &[]Fate{}
 	m.request, m.rest = request, 0
 	if m.everywhere {
+		if err := m.fits(ctx); err != nil {
+			return Fate{}, err
+		}
 		m.runHere(ctx, m.wall().UTC())
 		return (*m.ran)[0], nil
 	}
@@ -54,11 +58,10 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 			}
 			wait = w.fault(ctx, err)
 		} else {
-			w.reached()
 			if fate, known := w.rec.request(w.request, w.entry.State.Live()); known {
 				return fate, nil
 			}
-			if err = w.hinderedByHand(); err != nil {
+			if err = w.hinderedByHand(ctx); err != nil {
 				return Fate{}, err
 			}
 			if w.entry.State.Live() { // somebody is about to claim, or died before it could
@@ -76,8 +79,11 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 }
 
 // hinderedByHand is why the job cannot be run now.
-func (w *worker) hinderedByHand() error {
+func (w *worker) hinderedByHand(ctx context.Context) error {
 	if err := w.unwell(); err != nil {
+		return err
+	}
+	if err := w.fits(ctx); err != nil {
 		return err
 	}
 	if w.outdated(&w.rec) {

@@ -3,7 +3,9 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,6 +136,49 @@ func TestRunNowInSpecialCases(t *testing.T) {
 		r := c.replica("r", rerun)
 		if _, err := r.RunNow(c.t.Context(), "work", "x"); !errors.Is(err, soloist.ErrHeld) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A run by hand that cannot end in time is not started.
+func TestRunNowThatDoesNotFit(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		long, here := work("0 * * * *", 0), work("0 * * * *", 0)
+		long.Timeout, here.Timeout = time.Hour, time.Hour
+		here.Name, here.Everywhere, here.Lease = "here", true, 0
+		a := c.start("a", long, here)
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		for _, name := range []string{"work", "here"} {
+			if _, err := a.RunNow(ctx, name, "x"); err == nil || !strings.Contains(err.Error(), "not started: it may take 1h0m0s, and this call ends in 1m0s") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if n := len(c.all()); n != 0 {
+			t.Errorf("%d runs", n)
+		}
+	})
+}
+
+// That the entry can be read is no reason to hurry where it cannot be written.
+func TestRunNowByAReader(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", 0))
+		a.RunDue(c.t.Context())
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "read" {
+				return apply()
+			}
+			return fs.ErrPermission
+		})
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+		defer cancel()
+		a.tap.counts()
+		if _, err := a.RunNow(ctx, "work", "x"); err == nil {
+			t.Error("it ran")
+		}
+		if n := a.tap.counts()["acquire"]; n > 300 {
+			t.Errorf("%d calls in ten minutes", n)
 		}
 	})
 }

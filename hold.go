@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,7 +62,7 @@ type hold struct {
 	stop   func() // ends the renewals, and waits for that
 	giveUp func() // ends them: the lease runs out
 
-	announced bool // the record says that the run is about to be handed over
+	announced atomic.Bool // the record says that the run is about to be handed over
 
 	trouble func(error) // is told why calls fail again and again, nil once they do not; nil: nobody is
 

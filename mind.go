@@ -90,7 +90,7 @@ func (m *minder) wait() time.Duration {
 	if m.limits.silence > 0 && m.ctx.Err() == nil {
 		beat, _ := m.last()
 		left := m.limits.silence - time.Since(beat)
-		if m.hold != nil && !m.hold.announced {
+		if m.hold != nil && !m.hold.announced.Load() {
 			left -= m.lead()
 		}
 		wait = min(wait, left)
@@ -123,11 +123,9 @@ func (m *minder) look() {
 // it is not after all.
 func (m *minder) announce(stopping bool) {
 	stopping = stopping || m.stop.Err() != nil
-	if m.hold == nil || stopping == m.hold.announced {
+	if m.hold == nil || stopping == m.hold.announced.Swap(stopping) {
 		return
 	}
-	m.hold.announced = stopping
-	m.alarmed.Store(stopping)
 	m.write(func(r *Record) { r.Stopping = stopping })
 }
 
@@ -135,7 +133,7 @@ func (m *minder) announce(stopping bool) {
 func (m *minder) write(draft func(*Record)) {
 	ctx, cancel := context.WithTimeout(m.hold.held, m.hold.try())
 	defer cancel()
-	if err := m.hold.write(ctx, draft, nil, m.hold.once); err != nil {
+	if err := m.hold.write(ctx, draft, nil, m.hold.courtesy); err != nil {
 		m.run.Log.Debug("the record was not brought up to date", "error", err)
 	}
 }
@@ -182,7 +180,7 @@ func (m *minder) overrun(ctx context.Context) {
 		cause = errHealthyHangs
 	}
 	m.setOverrun(cause)
-	if gone && m.Overrun != nil {
+	if gone && m.hold != nil && m.Overrun != nil {
 		m.Overrun(m.job, cause)
 	}
 	m.run.Log.Error("the run ignores the end of its context", "cause", cause)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -122,8 +121,7 @@ type live struct {
 	timeout time.Duration   // zero: none
 	largest int             // checkpoint
 
-	alarmed atomic.Bool   // others are told that they may be needed
-	alarm   chan struct{} // has room to tell the minder that they are not
+	alarm chan struct{} // has room to tell the minder that others, who were told so, are not needed
 
 	mu   sync.Mutex
 	beat time.Time // monotonic: the last heartbeat, at first the start; there is none while the machine is suspended
@@ -165,7 +163,7 @@ func (l *live) count(at time.Time, note string) {
 	defer l.mu.Unlock()
 	l.beat = later(l.beat, at)
 	l.note = cut(note, maxNoteLen)
-	if l.alarmed.Load() {
+	if l.hold != nil && l.hold.announced.Load() {
 		select {
 		case l.alarm <- struct{}{}:
 		default:

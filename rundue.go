@@ -133,7 +133,7 @@ func (w *worker) firstThrough(date time.Time) time.Time {
 	return tick.Add(-time.Nanosecond).UTC()
 }
 
-// fits returns why a tick is not to be started in this call of RunDue.
+// fits returns why nothing is to be started in this call of RunDue or RunNow.
 func (w *worker) fits(ctx context.Context) error {
 	deadline, bounded := ctx.Deadline()
 	if w.ran == nil || !bounded || w.timeout == 0 {

@@ -187,11 +187,7 @@ func (f *functions) wake(ctx context.Context, wake soloist.Wake) upshot {
 // runNow runs one job by hand.
 func (f *functions) runNow(ctx context.Context, name, request string) upshot {
 	j := soloist.JobReport{Job: name}
-	job, _ := f.job(name)
-	fate, err := soloist.Fate{}, f.fits(ctx, job)
-	if err == nil {
-		fate, err = f.sched.RunNow(ctx, name, request)
-	}
+	fate, err := f.sched.RunNow(ctx, name, request)
 	if err == nil {
 		j.Ran = []soloist.Fate{fate}
 	} else {
@@ -199,16 +195,6 @@ func (f *functions) runNow(ctx context.Context, name, request string) upshot {
 		f.log.Warn("not run by hand", "job", name, "request", request, "error", err)
 	}
 	return upshot{jobs: []ticked{newTicked(j)}, logs: reportLines(j), failed: err != nil || failed(j), busy: errors.Is(err, soloist.ErrHeld)}
-}
-
-// fits is why a run by hand is not started: the host would kill it. Of ticks the
-// scheduler says so itself.
-func (f *functions) fits(ctx context.Context, job soloist.Job) error {
-	deadline, bounded := ctx.Deadline()
-	if left := time.Until(deadline); bounded && job.Timeout > left {
-		return fmt.Errorf("not started: it may take %s, and this call ends in %s", job.Timeout, left.Round(time.Second))
-	}
-	return nil
 }
 
 // answer tells the host. It drops the body of any status but 200; what went

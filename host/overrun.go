@@ -19,9 +19,6 @@ const (
 // overrun ends the process under a run that goes on without its lease, so that
 // it is gone before another replica has it.
 func (a *app) overrun(job string, cause error) {
-	if a.everywhere(job) {
-		return // there is no lease that two could hold: health tells it
-	}
 	code := exitOverrun
 	if inFunctions() {
 		code = exitRestart

@@ -23,9 +23,6 @@ func TestDirStopped(t *testing.T) {
 		t.Fatalf("the holder said %q, want %q", got, want)
 	}
 	signal(t, c, syscall.SIGSTOP)
-	if _, err := c.in.Write([]byte("go on\n")); err != nil {
-		t.Fatal(err)
-	}
 	next := d.Lease("app/job", newID())
 	_, err := next.Acquire(t.Context(), local.Longest, e.ETag)
 	for errors.Is(err, soloist.ErrHeld) && time.Since(began) < time.Minute {
@@ -37,6 +34,10 @@ func TestDirStopped(t *testing.T) {
 	}
 	if took := time.Since(began); took < local.Shortest {
 		t.Errorf("replaced after %v, want at least %v", took, local.Shortest)
+	}
+	// Not before: it would be stopped with the lock in its hands.
+	if _, err := c.in.Write([]byte("go on\n")); err != nil {
+		t.Fatal(err)
 	}
 	signal(t, c, syscall.SIGCONT)
 	for _, call := range []string{"write", "renew", "release"} {
