@@ -78,6 +78,37 @@ func TestASuspensionEndsARun(t *testing.T) {
 	})
 }
 
+// A renewal that is sent after the end of the trust, here because another was
+// under way while the machine slept, does not bring it back.
+func TestARenewalAfterASuspension(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		var check error
+		lead := leader()
+		lead.Do = func(ctx context.Context, run *soloist.Run) error {
+			time.Sleep(D/3 + time.Second) // a renewal is under way
+			check = run.Check(context.Background())
+			return nil
+		}
+		a := c.replica("a", lead)
+		a.Elapsed = machine.elapsed
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "renew" {
+				time.Sleep(1200 * time.Millisecond)
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(D/3 + 1100*time.Millisecond)
+		machine.slept.Add(int64(D))
+		time.Sleep(5 * time.Second)
+		a.stop()
+		if !errors.Is(check, soloist.ErrLost) {
+			t.Errorf("Check: %v", check)
+		}
+	})
+}
+
 // A short one ends nothing.
 func TestAShortSuspensionEndsNoRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {

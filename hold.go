@@ -214,7 +214,7 @@ func (h *hold) renew(ctx context.Context) error {
 		return err
 	}
 	h.clock.observe(sent, stamp.Date)
-	h.extend(sent + h.trust())
+	h.extend(sent)
 	return nil
 }
 
@@ -227,11 +227,14 @@ func (h *hold) tell(try int, err error) {
 }
 
 // extend moves the deadline, never back: a reply says when its own request was
-// sent.
-func (h *hold) extend(until time.Duration) {
+// sent. One that was sent after the trust had ended, by a machine that was
+// suspended meanwhile, does not bring it back.
+func (h *hold) extend(sent time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.until = max(h.until, until)
+	if sent < h.until {
+		h.until = max(h.until, sent+h.trust())
+	}
 }
 
 // trusted is the instant, in elapsed time, up to which the lease can be trusted.

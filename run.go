@@ -197,7 +197,10 @@ func (l *live) check(ctx context.Context) error {
 	if err := l.valid(l.clock.elapsed()); err != nil {
 		return err
 	}
-	return l.refused(l.hold.renew(ctx))
+	if err := l.hold.renew(ctx); err != nil {
+		return l.refused(err)
+	}
+	return l.valid(l.clock.elapsed())
 }
 
 // keeper is for work on the checkpoint, which a run that is asked to stop may
