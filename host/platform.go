@@ -24,7 +24,7 @@ func defaultApp(program string) string {
 	if site != "" && slot != "" && !strings.EqualFold(slot, "production") {
 		site += "-" + slot
 	}
-	return appName(cmp.Or(os.Getenv("CONTAINER_APP_NAME"), site, program))
+	return appName(cmp.Or(os.Getenv("CONTAINER_APP_NAME"), os.Getenv("CONTAINER_APP_JOB_NAME"), site, program))
 }
 
 // appName makes an app's name of any other.
@@ -41,7 +41,7 @@ func appName(text string) string {
 
 // replica names this process in records and logs.
 func replica() string {
-	if name := os.Getenv("CONTAINER_APP_REPLICA_NAME"); name != "" {
+	if name := cmp.Or(os.Getenv("CONTAINER_APP_REPLICA_NAME"), os.Getenv("CONTAINER_APP_JOB_EXECUTION_NAME")); name != "" {
 		return name
 	}
 	if id := os.Getenv("WEBSITE_INSTANCE_ID"); id != "" {
@@ -52,6 +52,15 @@ func replica() string {
 		machine = "unknown"
 	}
 	return fmt.Sprintf("%s-%d", machine, os.Getpid())
+}
+
+// revision is the platform's name of the deployed version: for the log alone,
+// as two revisions that run at once share their records.
+func revision() []any {
+	if name := os.Getenv("CONTAINER_APP_REVISION"); name != "" {
+		return []any{"revision", name}
+	}
+	return nil
 }
 
 // defaultAddr is where the Functions host expects its handler, or everywhere.

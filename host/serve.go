@@ -56,7 +56,7 @@ func (a *app) answer(ln net.Listener, b *board, stop context.CancelCauseFunc) (d
 		stop(err)
 		ended <- err
 	}()
-	a.log.Info("listening", "url", url(ln.Addr()), "app", a.App, "replica", a.sched.Replica, "store", a.store)
+	a.log.With(revision()...).Info("listening", "url", url(ln.Addr()), "app", a.App, "replica", a.sched.Replica, "store", a.store)
 	return func() error {
 		defer b.wait()
 		ctx, cancel := context.WithTimeout(context.Background(), a.lastAnswers())

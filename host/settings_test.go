@@ -22,6 +22,7 @@ func TestSettings(t *testing.T) {
 		{name: "app", env: []string{"SOLOIST_APP=shop-2"}, ok: "app shop-2 on directory .soloist"},
 		{name: "app wrong", env: []string{"SOLOIST_APP=My Shop"}, bad: []string{
 			`SOLOIST_APP is "My Shop": want up to 63 lower-case letters, digits and hyphens, no hyphen first`}},
+		{name: "container apps job", env: []string{"CONTAINER_APP_JOB_NAME=Nightly", "SOLOIST_STORAGE=memory:"}, ok: "app nightly on memory of this process"},
 		{name: "container app", env: []string{"CONTAINER_APP_NAME=shop", "SOLOIST_STORAGE=memory:"}, ok: "app shop on memory of this process"},
 		{name: "site", env: []string{"WEBSITE_SITE_NAME=My_Shop", "WEBSITE_SLOT_NAME=Production"}, ok: "app my-shop on"},
 		{name: "slot", env: []string{"WEBSITE_SITE_NAME=shop", "WEBSITE_SLOT_NAME=Staging"}, ok: "app shop-staging on"},
