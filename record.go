@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +100,7 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	if err != nil || f < 0 || f > 1e6 {
 		return fmt.Errorf("a number of seconds is expected, not %.20q", b)
 	}
-	*s = Seconds(f * float64(time.Second))
+	*s = Seconds(math.Round(f * float64(time.Second)))
 	return nil
 }
 
@@ -107,6 +109,8 @@ const (
 	maxHistory  = 20
 	maxErrorLen = 500 // runes; an escaped one takes up to 12 bytes
 	maxNoteLen  = 100 // likewise
+
+	maxEpoch = math.MaxInt64 / 2 // so that counting on from it never overflows
 )
 
 // decodeRecord reads the record of app/job. Whatever it refuses is neither run
@@ -123,9 +127,11 @@ func decodeRecord(b []byte, app, job string) (Record, error) {
 	if err := json.Unmarshal(b, (*plain)(&r)); err != nil {
 		return r, fmt.Errorf("the record cannot be read: %w", err)
 	}
-	for _, name := range knownFields {
-		delete(r.unknown, name)
-	}
+	// Under any spelling that JSON matches: kept beside its field, it would be
+	// read in its place.
+	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(knownFields, func(known string) bool { return strings.EqualFold(known, name) })
+	})
 	return r, r.check(app, job)
 }
 
@@ -137,8 +143,8 @@ func (r *Record) check(app, job string) error {
 		return fmt.Errorf("the record has schema %d: it is none of this program's", r.Schema)
 	case r.App != app || r.Job != job:
 		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
-	case r.Epoch < 1:
-		return fmt.Errorf("the record has epoch %d: a token is positive", r.Epoch)
+	case r.Epoch < 1 || r.Epoch > maxEpoch:
+		return fmt.Errorf("the record has epoch %d: a token is from 1 to %d", r.Epoch, int64(maxEpoch))
 	case r.Through.IsZero() || r.Created.IsZero():
 		return errors.New("the record has no watermark or no date of creation")
 	case !r.Status.known():

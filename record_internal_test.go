@@ -78,6 +78,19 @@ func TestUnknownFieldsThatDoNotFitAreNotDropped(t *testing.T) {
 	}
 }
 
+func TestSecondsComeBackAsTheyWere(t *testing.T) {
+	for _, want := range []time.Duration{0, 1, 15 * time.Second, 16002 * time.Millisecond, 33983221566} {
+		b, err := json.Marshal(Seconds(want))
+		var got Seconds
+		if err == nil {
+			err = json.Unmarshal(b, &got)
+		}
+		if err != nil || time.Duration(got) != want {
+			t.Errorf("%s became %s, %s, %v", want, b, time.Duration(got), err)
+		}
+	}
+}
+
 // Whatever stands in a blob is decoded or refused; what is decoded can be
 // written, and reads the same.
 func FuzzDecodeRecord(f *testing.F) {
@@ -86,6 +99,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	f.Add(b)
 	f.Add([]byte(`{"schema":1,"lease":-1}`))
 	f.Add([]byte(`null`))
+	f.Add(bytes.Replace(b, []byte(`{`), []byte(`{"\u017ftatus":"idle","EPOCH":3,"\u212aind":1,`), 1)) // names are matched as JSON does
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := decodeRecord(b, "app", "job")
 		if err != nil {
@@ -101,6 +115,9 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 		if fmt.Sprint(again.Tick.UTC(), again.Epoch, again.Status) != fmt.Sprint(r.Tick.UTC(), r.Epoch, r.Status) {
 			t.Errorf("%s\nbecame %s", b, out)
+		}
+		if twice, err := again.encode(); err != nil || !bytes.Equal(twice, out) {
+			t.Errorf("%s\nbecame %s, %v", out, twice, err)
 		}
 	})
 }

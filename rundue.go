@@ -25,7 +25,8 @@ type Wake struct {
 // again. It is for platforms that wake a program up: nothing goes on in the
 // background, and singletons are left out. Another replica's run is not waited
 // for: a later call settles it if that replica dies. The error joins what kept
-// jobs from being looked after; a run that failed is in the report alone.
+// jobs from being looked after, and the outcomes that the store refused; a run
+// that failed is in the report alone.
 //
 // A job whose Timeout is longer than what the deadline of ctx leaves is not
 // started: the report says so, and the tick stays due.
@@ -65,7 +66,7 @@ func (w *worker) runDue(ctx context.Context, wake Wake) JobReport {
 		return JobReport{Job: w.job, Holder: w.Replica, Next: w.ticks.Next(w.dueTime())}
 	}
 	begin, more := time.Now(), true
-	w.ran, w.holder, w.lookAt, w.wake = &[]Fate{}, "", time.Time{}, wake
+	w.ran, w.undone, w.holder, w.lookAt, w.wake = &[]Fate{}, nil, "", time.Time{}, wake
 	defer func() { w.ran, w.wake = nil, Wake{} }()
 	for more && ctx.Err() == nil {
 		w.soon = false
@@ -80,7 +81,7 @@ func (w *worker) runDue(ctx context.Context, wake Wake) JobReport {
 			sleep(ctx, wait)
 		}
 	}
-	report := JobReport{Job: w.job, Ran: *w.ran, Holder: w.holder, Err: errors.Join(w.trouble(), w.unfit)}
+	report := JobReport{Job: w.job, Ran: *w.ran, Holder: w.holder, Err: errors.Join(w.trouble(), w.unfit, w.undone)}
 	if more {
 		report.Err = errors.Join(report.Err, context.Cause(ctx))
 	}
@@ -117,7 +118,7 @@ func (w *worker) early() time.Duration {
 		return 0
 	}
 	next, now := w.next(&w.rec), w.dueTime()
-	if next.IsZero() || next.After(w.wake.Tick) || next.Sub(now) > wakeSpan {
+	if next.IsZero() || next.After(w.wake.Tick) || w.wake.Tick.Sub(now) > wakeSpan {
 		return 0
 	}
 	return next.Sub(now)

@@ -59,6 +59,37 @@ func TestRunDueTellsOfAClaimThatFailed(t *testing.T) {
 	})
 }
 
+// Nor is a run whose outcome the store refuses: what became of its tick is not
+// for this call to say.
+func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Hour + time.Second)
+		writes := 0
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" {
+				if writes++; writes == 2 { // an operator unlocks the job meanwhile
+					_ = c.store.Break(context.Background(), "soloist/work", 0)
+				}
+			}
+			return apply()
+		})
+		got, err := a.RunDue(c.t.Context())
+		if len(c.all()) != 1 || len(got.Jobs[0].Ran) != 0 {
+			t.Fatalf("%d runs, %+v: want one, without a fate", len(c.all()), got)
+		}
+		if err == nil || got.Jobs[0].Err == nil || !strings.Contains(err.Error(), "job work: its tick 2000-01-01T01:00:00Z has run, and the outcome, succeeded, was refused") {
+			t.Errorf("got %v, %+v", err, got)
+		}
+		a.tap.meet(nil)
+		time.Sleep(time.Hour)
+		if _, err := a.RunDue(c.t.Context()); err != nil {
+			t.Errorf("the next call tells of it again: %v", err)
+		}
+	})
+}
+
 // Between two calls there is no loop that could hang.
 func TestRunDueIsNotStuckBetweenCalls(t *testing.T) {
 	inCluster(t, func(c *cluster) {

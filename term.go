@@ -175,6 +175,7 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold) bool {
 	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.finish(r, status, reason, w.rec.Claimed.Add(took), lo) })
 	if err != nil {
 		run.Log.Error("the outcome was refused: another replica settles this run", "outcome", status, "error", err)
+		w.undone = fmt.Errorf("its tick %s has run, and the outcome, %s, was refused: %w", run.Tick.Format(time.RFC3339), status, err)
 		return false
 	}
 	w.rec = h.rec

@@ -48,6 +48,23 @@ func TestAWakeUpOfANewJob(t *testing.T) {
 	}
 }
 
+// A wake-up does not go on from tick to tick until one that it names in the far
+// future.
+func TestAWakeUpOfATickFarAhead(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("* * * * *", time.Second))
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Minute)
+		called := time.Now()
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
+		defer cancel()
+		report, err := a.RunWake(ctx, soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
+		if took := time.Since(called); err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 1 || took > 3*time.Second {
+			t.Errorf("got %+v, %v after %s, want the one run that was due", report, err, took)
+		}
+	})
+}
+
 // A timer that fires a moment before the tick gets it run all the same.
 func TestAWakeUpThatIsEarly(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -67,6 +67,7 @@ type worker struct {
 	unfit  error   // why the tick that is due was not started
 	soon   bool    // the next step is not for a tick, but to end this one's business
 	ran    *[]Fate // since RunDue began; nil: nobody asks
+	undone error   // why a run since then has no fate by us
 	holder string  // the other replica that runs now, as far as known
 }
 

@@ -2,11 +2,14 @@ package host
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,8 +47,8 @@ func readCall(w http.ResponseWriter, r *http.Request) (c call, code int, err err
 	if err := json.Unmarshal(text, &payload); err != nil || text[0] != '{' {
 		return c, http.StatusBadRequest, errors.New(`the payload is not the JSON object {"Data":{...},"Metadata":{...}}`)
 	}
-	for name, value := range payload.Data {
-		if !c.read(name, value) {
+	for _, name := range slices.Sorted(maps.Keys(payload.Data)) { // in one order: the last timer counts
+		if !c.read(name, payload.Data[name]) {
 			return c, http.StatusBadRequest, fmt.Errorf("the binding %.80q is neither of a timer nor of HTTP: jobs have no other trigger", name)
 		}
 	}
@@ -58,19 +61,15 @@ func (c *call) read(name string, value json.RawMessage) (known bool) {
 	if string(value) == "null" {
 		return true
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(value, &fields) != nil {
+	var has struct{ Schedule, ScheduleStatus, IsPastDue, Method, URL json.RawMessage }
+	if json.Unmarshal(value, &has) != nil {
 		return false
 	}
-	has := map[string]json.RawMessage{}
-	for key, v := range fields {
-		has[strings.ToLower(key)] = v
-	}
 	switch {
-	case has["schedulestatus"] != nil, has["ispastdue"] != nil, has["schedule"] != nil:
-		json.Unmarshal(has["ispastdue"], &c.pastDue)
-		c.tick = nextOf(has["schedulestatus"])
-	case has["method"] != nil && has["url"] != nil, strings.EqualFold(name, "req"):
+	case has.ScheduleStatus != nil, has.IsPastDue != nil, has.Schedule != nil:
+		json.Unmarshal(has.IsPastDue, &c.pastDue)
+		c.tick = nextOf(has.ScheduleStatus)
+	case has.Method != nil && has.URL != nil, strings.EqualFold(name, "req"):
 		c.http = true
 	case strings.EqualFold(name, "warmupContext"):
 	default:
@@ -94,3 +93,6 @@ func nextOf(status json.RawMessage) time.Time {
 	}
 	return time.Time{}
 }
+
+// newRequest names a run by hand whose caller has not.
+func newRequest() string { return "http-" + strings.ToLower(rand.Text()[:12]) }
