@@ -24,6 +24,7 @@ func status(ctx context.Context, a *app, given arguments) int {
 		a.complain(err)
 		return exitFail
 	}
+	a.drifted = a.driftWords()
 	views, code := a.views(all), exitOK
 	for _, v := range views {
 		if v.Error != "" {
@@ -49,6 +50,9 @@ type answer[J any] struct {
 	// far as that is proved.
 	Skew float64 `json:"skew,omitzero"`
 	Note string  `json:"note,omitempty"` // of /api/jobs: how old this is, if that is worth a word
+
+	// Of status, in Functions: what is deployed and is not what the jobs need.
+	Functions []string `json:"functions,omitempty"`
 }
 
 func newAnswer[J any](a *app, jobs []J) answer[J] {
@@ -60,7 +64,7 @@ func newAnswer[J any](a *app, jobs []J) answer[J] {
 
 func (a *app) statusAnswer(views []view) answer[view] {
 	body := newAnswer(a, views)
-	body.Skew = skewSeconds(a.skew())
+	body.Skew, body.Functions = skewSeconds(a.skew()), a.drifted
 	return body
 }
 
@@ -78,6 +82,9 @@ func (a *app) printStatus(views []view) {
 	now := a.Now()
 	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n", a.App, a.store, stamp(now))
 	if text := skewNote(a.skew()); text != "" {
+		fmt.Fprintln(a.Stdout, text)
+	}
+	for _, text := range a.drifted {
 		fmt.Fprintln(a.Stdout, text)
 	}
 	fmt.Fprintln(a.Stdout)

@@ -22,6 +22,7 @@ type app struct {
 	store   string   // what it is, for people
 	notes   []string // what an operator should know, though it is no mistake
 	strange []string // variables that look like settings and are none
+	drifted []string // in Functions: what is deployed and is not what the jobs need
 }
 
 // open reads everything that can be wrong and tells all of it at once.

@@ -5,30 +5,42 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/internal/azurite"
 )
 
 // The settings of the Functions host alone are enough for blobs. The clock goes
 // ahead by itself: a run needs a tick, and a tick needs time.
 func TestBlobs(t *testing.T) {
+	t.Parallel()
 	server := azurite.Start(t)
-	environment(t, "AzureWebJobsStorage="+server.ConnectionString(), "SOLOIST_CONTAINER=ticks", "CONTAINER_APP_NAME=shop")
-	p := host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: do}}}
-	if got := run(t.Context(), p, "validate"); got.code != 0 || !strings.Contains(got.out, "/ticks\n") {
+	env := []string{"AzureWebJobsStorage=" + server.ConnectionString(), "SOLOIST_CONTAINER=ticks", "CONTAINER_APP_NAME=shop"}
+	if got := child(t, env, "validate"); got.code != 0 || !strings.Contains(got.out, "/ticks\n") {
 		t.Errorf("validate: got %+v", got)
 	}
-	ran := false
-	for deadline := time.Now().Add(20 * time.Second); !ran && time.Now().Before(deadline); {
-		got := run(t.Context(), p, "tick")
-		if got.code != 0 {
+	ticked(t, env)
+	got := child(t, env, "status")
+	if got.code != 0 || !strings.Contains(got.out, " succeeded") || strings.Contains(got.out, azurite.Key) {
+		t.Errorf("status: got %+v", got)
+	}
+	env[0] = strings.ReplaceAll(env[0], azurite.Key, hiddenKey)
+	got = child(t, env, "doctor")
+	if got.code != 1 || strings.Count(got.out, "FAIL") != 1 || !strings.Contains(got.out, "FAIL  container ") || !strings.Contains(got.out, "emulator says this of a wrong key") {
+		t.Errorf("doctor, with a wrong key: got %+v", got)
+	}
+	secretless(t, got.out+got.err)
+}
+
+// ticked calls the program until a tick has been run, a second after the other,
+// and returns what that call came to.
+func ticked(t *testing.T, env []string) result {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		got := child(t, env, "tick", "--json")
+		if got.code != 0 || time.Now().After(deadline) {
 			t.Fatalf("tick: got %+v", got)
 		}
-		ran = strings.Contains(got.out, "succeeded")
-	}
-	got := run(t.Context(), p, "status")
-	if !ran || got.code != 0 || !strings.Contains(got.out, "1 succeeded") || strings.Contains(got.out, azurite.Key) {
-		t.Errorf("status: got %+v", got)
+		if strings.Contains(got.out, "succeeded") {
+			return got
+		}
 	}
 }

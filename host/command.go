@@ -28,7 +28,7 @@ type arguments struct {
 	json, now          bool
 	at, zone, schedule string
 	binary             string
-	warmup             bool
+	warmup, tick       bool
 	set                map[string]bool // the flags that are given, with an empty value too
 }
 
@@ -43,8 +43,8 @@ func commands() []command {
 			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", run: next, bare: true},
 		{name: "unlock", args: "JOB [--now]", run: unlock,
 			doc: "end the lease of a job whose holder hangs: when it runs out, or --now, while that one may still work; 0: done, or nobody has one"},
-		{name: "functions", args: "DIR [--binary FILE] [--warmup]", run: writeFunctions, bare: true,
-			doc: "write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE"},
+		{name: "functions", args: "DIR [--binary FILE] [--tick] [--warmup]", run: writeFunctions, bare: true,
+			doc: "write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"},
 		{name: "validate", args: "[--json]", doc: "check jobs and settings without asking the storage; 2: mistakes", run: validate, bare: true},
 		{name: "doctor", args: "[--json]", doc: "try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings", run: diagnose, bare: true},
 		{name: "help", doc: "this text", run: help, bare: true},
@@ -103,7 +103,7 @@ func (c *command) flags(given *arguments) *flag.FlagSet {
 	if c.n > 0 {
 		flags.IntVar(&given.n, "n", c.n, "")
 	}
-	for name, set := range map[string]*bool{"json": &given.json, "now": &given.now, "warmup": &given.warmup} {
+	for name, set := range map[string]*bool{"json": &given.json, "now": &given.now, "warmup": &given.warmup, "tick": &given.tick} {
 		if strings.Contains(c.args, "--"+name+"]") {
 			flags.BoolVar(set, name, false, "")
 		}

@@ -77,6 +77,7 @@ func diagnose(ctx context.Context, bare *app, given arguments) int {
 	d := &doctor{app: a, ctx: ctx, quiet: given.json}
 	wrong := d.checkSettings(err)
 	d.add(passes, "platform", fmt.Sprintf("%s; app %s, replica %s", platformName(), a.App, a.sched.Replica), "")
+	d.checkFunctions()
 	if a.store == "" {
 		d.skip("storage", "nothing is known of it")
 	} else if d.checkStorage(); d.checkService() && d.checkScratch() {
@@ -150,6 +151,30 @@ func platformName() string {
 	return "none is recognised"
 }
 
+// checkFunctions looks at the Functions app that lies beside the program, if one
+// does.
+func (d *doctor) checkFunctions() {
+	root := appRoot()
+	if root == "" {
+		return
+	}
+	all := d.drifts(root)
+	for _, found := range all {
+		r := warns
+		if found.late {
+			r = fails
+		}
+		d.add(r, "functions", found.words(), found.do)
+	}
+	for _, text := range d.tooLong(d.invocationLimits()) {
+		d.add(fails, "functions", text, "raise functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT if that is what says less; or lower the job's Timeout")
+		all = append(all, drift{})
+	}
+	if len(all) == 0 {
+		d.add(passes, "functions", "those in "+root+" are what the jobs need", "")
+	}
+}
+
 func (d *doctor) checkStorage() {
 	text, advice, r := d.store, "", passes
 	for _, note := range d.notes {
@@ -199,6 +224,9 @@ func (d *doctor) checkService() bool {
 // step gives a check its time. One that overstays it is left behind: it may
 // wait for what no context reaches, and the process ends soon.
 func (d *doctor) step(check string, limit time.Duration, look func(ctx context.Context) finding) bool {
+	if d.hurry > 0 {
+		limit = d.hurry
+	}
 	ctx, cancel := context.WithTimeout(d.ctx, limit)
 	defer cancel()
 	answer := make(chan finding, 1)

@@ -23,9 +23,24 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 	return a.routes(b), func() { a.sched.RunDue(context.Background()) }, b.wait, nil
 }
 
+// Server is what serve answers HTTP with, limits and all.
+func Server(p Program) (*http.Server, error) {
+	a, err := p.filled().open(&command{name: "serve", serves: true})
+	if err != nil {
+		return nil, err
+	}
+	return a.server(a.newBoard()), nil
+}
+
 // WithExit is p as Main runs it, with another end of the process.
 func WithExit(p Program, exit func(code int)) Program {
 	p.exit = exit
+	return p
+}
+
+// Hurried is p whose doctor gives each check no more time than this.
+func Hurried(p Program, limit time.Duration) Program {
+	p.hurry = limit
 	return p
 }
 

@@ -2,14 +2,13 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -36,13 +35,18 @@ type invocation struct {
 type functions struct {
 	*app
 	limits invocationLimits
+
+	mu    sync.Mutex
+	clock clockWatch // looks after each wake-up, whose answers are news of the clock
 }
 
 // functionRoutes puts the functions before all other paths.
 func (a *app) functionRoutes(rest http.Handler) http.Handler {
 	f := &functions{app: a, limits: a.invocationLimits()}
+	f.clock = clockWatch{log: a.log, skew: a.skew, ask: func(context.Context) bool { return true }}
 	a.sched.Grace = f.limits.grace
 	f.warnOfWork()
+	f.checkDeployed()
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", awake(rest))
 	mux.Handle("/{function}", f.route(rest))
@@ -67,19 +71,17 @@ func (f *functions) warnOfWork() {
 	for _, g := range f.sched.Singletons {
 		f.log.Warn("a singleton does not run in Functions: nothing runs there between two calls", "singleton", g.Name)
 	}
-	for _, j := range f.sched.Jobs {
-		if f.limits.run > 0 && j.Timeout > f.limits.run {
-			f.log.Warn("never started: it may take longer than an invocation. functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT, says how long that is",
-				"job", j.Name, "timeout", j.Timeout, "invocation", f.limits.run)
-		}
+	for _, text := range f.tooLong(f.limits) {
+		f.log.Error(text + ": functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT, says how long that is")
 	}
 }
 
 // route finds the function. Only the host can reach a loopback address, and it
-// has no token; pages that a browser on this machine shows could too, so other
-// sites are refused. Elsewhere anybody can.
+// has no token. Pages that a browser on this machine shows could too: other
+// sites are refused, and so is a name that one of them has made to lead here.
+// Elsewhere anybody can.
 func (f *functions) route(rest http.Handler) http.Handler {
-	invoke := http.NewCrossOriginProtection().Handler(http.HandlerFunc(f.invoke))
+	invoke := http.NewCrossOriginProtection().Handler(f.byAddress(f.invoke))
 	if !isLoopback(f.Addr) {
 		invoke = f.admin(f.invoke)
 	}
@@ -108,6 +110,18 @@ func (f *functions) isFunction(name string) bool {
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+}
+
+// byAddress admits who asks for this machine by its own address, as the host
+// does.
+func (f *functions) byAddress(invoke http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) && !isLoopback(net.JoinHostPort(r.Host, "80")) {
+			f.refuse(w, r, http.StatusForbidden, fmt.Errorf("the header Host is %.80q: want 127.0.0.1", r.Host))
+			return
+		}
+		invoke(w, r)
+	})
 }
 
 // refuse answers a call that nothing is done about. The host drops the body, so
@@ -154,110 +168,3 @@ func (f *functions) context(r *http.Request) (context.Context, context.CancelFun
 	}
 	return ctx, func() { unhook(); release(); cancel() }
 }
-
-// An upshot is what an invocation came to.
-type upshot struct {
-	jobs   []ticked
-	next   time.Time
-	logs   []string
-	failed bool // a run failed, or a job could not be looked after
-	busy   bool // another run has the job that was to run by hand
-}
-
-// wake does what is due.
-func (f *functions) wake(ctx context.Context, wake soloist.Wake) upshot {
-	report, err := f.sched.RunWake(ctx, wake)
-	if err != nil {
-		f.log.Error("not all jobs could be looked after", "error", err)
-	}
-	o := upshot{next: report.Next, failed: err != nil}
-	overrun := f.sched.Health().Overrun
-	for _, j := range report.Jobs {
-		o.failed = o.failed || failed(j)
-		if cause := overrun[j.Job]; cause != nil {
-			j = soloist.JobReport{Job: j.Job, Ran: j.Ran, Next: j.Next, Err: errors.New(goesOn(cause))}
-			o.failed = true
-		}
-		o.jobs = append(o.jobs, newTicked(j))
-		o.logs = append(o.logs, reportLines(j)...)
-	}
-	return o
-}
-
-// runNow runs one job by hand.
-func (f *functions) runNow(ctx context.Context, name, request string) upshot {
-	j := soloist.JobReport{Job: name}
-	fate, err := f.sched.RunNow(ctx, name, request)
-	if err == nil {
-		j.Ran = []soloist.Fate{fate}
-	} else {
-		j.Err = err
-		f.log.Warn("not run by hand", "job", name, "request", request, "error", err)
-	}
-	return upshot{jobs: []ticked{newTicked(j)}, logs: reportLines(j), failed: err != nil || failed(j), busy: errors.Is(err, soloist.ErrHeld)}
-}
-
-// answer tells the host. It drops the body of any status but 200; what went
-// wrong is in the log of the scheduler too.
-func (f *functions) answer(w http.ResponseWriter, name string, c call, o upshot) {
-	if c.pastDue {
-		o.logs = append([]string{"the timer is past due"}, o.logs...)
-	}
-	body := newAnswer(f.app, o.jobs)
-	body.Next = utc(o.next)
-	in := invocation{Outputs: map[string]any{}, Logs: append([]string{}, o.logs...), ReturnValue: body}
-	if c.http {
-		in.Outputs["res"] = httpOutput(o, body)
-	}
-	code := http.StatusOK
-	if o.failed && f.FunctionFailure == failError {
-		code = http.StatusInternalServerError
-		f.log.Error("the invocation fails, as SOLOIST_FUNCTION_FAILURE says", "function", name, "invocation", c.id, "logs", strings.Join(o.logs, "; "))
-	}
-	reply(w, code, in)
-}
-
-// httpOutput is what the host answers to whoever called the HTTP trigger, by the
-// output binding "res".
-func httpOutput(o upshot, body any) map[string]any {
-	code := http.StatusOK
-	switch {
-	case o.busy:
-		code = http.StatusConflict
-	case o.failed:
-		code = http.StatusInternalServerError
-	}
-	text, _ := json.Marshal(body)
-	return map[string]any{"statusCode": fmt.Sprint(code), "body": string(text), "headers": map[string]string{"Content-Type": "application/json"}}
-}
-
-func newTicked(j soloist.JobReport) ticked {
-	t := ticked{Job: j.Job, Ran: plainFates(j.Ran), Holder: j.Holder, Next: utc(j.Next)}
-	if j.Err != nil {
-		t.Error = line(j.Err.Error())
-	}
-	return t
-}
-
-func reportLines(j soloist.JobReport) (logs []string) {
-	for _, f := range j.Ran {
-		text := fmt.Sprintf("job %s: tick %s %s", j.Job, f.Tick.Format(time.RFC3339), f.Status)
-		if f.Request != "" {
-			text = fmt.Sprintf("job %s: request %s %s", j.Job, f.Request, f.Status)
-		}
-		if f.Reason != "" {
-			text += ": " + line(f.Reason)
-		}
-		logs = append(logs, text)
-	}
-	if j.Holder != "" {
-		logs = append(logs, fmt.Sprintf("job %s: %s runs it", j.Job, j.Holder))
-	}
-	if j.Err != nil {
-		logs = append(logs, fmt.Sprintf("job %s: %s", j.Job, line(j.Err.Error())))
-	}
-	return logs
-}
-
-// newRequest names a run by hand whose caller has not.
-func newRequest() string { return "http-" + strings.ToLower(rand.Text()[:12]) }

@@ -1,8 +1,10 @@
 package host_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -23,12 +25,12 @@ import (
 func (s site) invoke(t *testing.T, name, payload string) (int, []string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/"+name, strings.NewReader(payload)))
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://127.0.0.1:7071/"+name, strings.NewReader(payload)))
 	var answer struct {
 		Outputs map[string]any
 		Logs    []string
 	}
-	if w.Code == http.StatusOK {
+	if w.Code == http.StatusOK || w.Code == http.StatusInternalServerError {
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.Outputs == nil || answer.Logs == nil {
 			t.Errorf("got %s, %v: the host would wait for an answer that it understands", w.Body, err)
 		}
@@ -78,6 +80,25 @@ func TestTheTickFunction(t *testing.T) {
 		a.wait()
 		b.wait()
 	})
+}
+
+// A page that has made a name of its own lead to this machine is no host: the
+// browser takes that for its own site.
+func TestFunctionsAskForThisMachine(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	s := open(t, host.Program{Store: &local.Memory{}, Work: work()})
+	for name, want := range map[string]int{"127.0.0.1:7071": 200, "localhost:7071": 200, "localhost": 200, "[::1]:7071": 200,
+		"evil.example:7071": 403, "evil.example": 403, "127.0.0.1.evil.example:7071": 403, "10.0.0.1:7071": 403} {
+		r := httptest.NewRequest(http.MethodPost, "/tick", strings.NewReader("{}"))
+		r.Host = name
+		r.Header.Set("Origin", "http://"+name)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: got code %d, want %d", name, w.Code, want)
+		}
+	}
+	s.wait()
 }
 
 func TestNoTickFunctionElsewhere(t *testing.T) {
@@ -184,3 +205,49 @@ func invokeUntilRun(url string, answers chan<- string) {
 		}
 	}
 }
+
+// The host keeps its connection for a minute, which is just when the next
+// timer comes. A server that closes it then would fail that invocation, which
+// is under way already and is not sent again.
+func TestAConnectionOutlivesAMinute(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		server, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: work()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, there := net.Pipe()
+		ln := &oneConn{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+		ln.conns <- there
+		go server.Serve(ln)
+		defer server.Close()
+		answers := bufio.NewReader(here)
+		for _, idle := range []time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute} { // the last is for proxies
+			time.Sleep(idle)
+			fmt.Fprint(here, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
+			resp, err := http.ReadResponse(answers, nil)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("after %s: got %+v, %v", idle, resp, err)
+			}
+			io.Copy(io.Discard, resp.Body)
+		}
+	})
+}
+
+// oneConn is a listener that has one connection.
+type oneConn struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error   { close(l.closed); return nil }
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

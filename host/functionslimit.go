@@ -47,6 +47,16 @@ func dividedLimits(timeout, grace time.Duration) invocationLimits {
 	return invocationLimits{run: timeout - margin(timeout) - grace, grace: grace}
 }
 
+// tooLong names the jobs that no invocation has the time for.
+func (a *app) tooLong(limits invocationLimits) (all []string) {
+	for _, j := range a.sched.Jobs {
+		if limits.run > 0 && j.Timeout > limits.run {
+			all = append(all, fmt.Sprintf("job %s is never started: it may take %s, and of an invocation runs have %s", j.Name, j.Timeout, limits.run))
+		}
+	}
+	return all
+}
+
 func margin(timeout time.Duration) time.Duration { return min(timeout/10, maxMargin) }
 
 // functionTimeout is how long an invocation lasts, zero if that has no end. With
@@ -63,7 +73,7 @@ func (a *app) functionTimeout() (time.Duration, error) {
 		}
 		return d, nil
 	}
-	root := os.Getenv("FUNCTIONS_APP_ROOT_PATH")
+	root := appRoot()
 	if root == "" {
 		return defaultTimeout(), nil
 	}
@@ -121,10 +131,14 @@ func timeSpan(text string) (d time.Duration, err error) {
 	return d, nil
 }
 
-// hostSpan writes a duration of less than a day as the host does.
+// hostSpan writes a duration as the host reads it, for whom 24:00:00 is 24 days.
 func hostSpan(d time.Duration) string {
 	s := int(d / time.Second)
-	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
+	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
+	if days := s / 86400; days > 0 {
+		return fmt.Sprintf("%d.%s", days, text)
+	}
+	return text
 }
 
 // failure is what an invocation answers after a run has failed.

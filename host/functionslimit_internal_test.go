@@ -66,6 +66,18 @@ func TestInvocationLimits(t *testing.T) {
 	}
 }
 
+// What is written is read as the same, also beyond a day: the host takes 30:00:00
+// for thirty days.
+func TestHostSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{10 * time.Minute: "00:10:00", 23*time.Hour + 59*time.Second: "23:00:59",
+		24 * time.Hour: "1.00:00:00", 30*time.Hour + 2*time.Minute: "1.06:02:00"} {
+		got := hostSpan(d)
+		if back, err := timeSpan(got); got != want || err != nil || back != d {
+			t.Errorf("%s: got %q, read as %s, %v; want %q", d, got, back, err, want)
+		}
+	}
+}
+
 func TestNextOf(t *testing.T) {
 	tick := time.Date(2026, 3, 5, 10, 5, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,17 +17,28 @@ import (
 func environment(t *testing.T, pairs ...string) {
 	t.Helper()
 	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		for _, prefix := range []string{"SOLOIST_", "AzureWebJobsStorage", "CONTAINER_APP_", "WEBSITE_", "FUNCTIONS_"} {
-			if strings.HasPrefix(name, prefix) {
-				t.Setenv(name, "")
-			}
+		if name, _, _ := strings.Cut(pair, "="); matters(name) {
+			t.Setenv(name, "")
 		}
 	}
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		t.Setenv(name, value)
 	}
+}
+
+// matters reports whether a program looks at a variable.
+func matters(name string) bool {
+	return slices.ContainsFunc([]string{"SOLOIST_", "AzureWebJobs", "AzureFunctionsJobHost_", "CONTAINER_APP_", "WEBSITE_", "FUNCTIONS_"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// plain is the machine's environment without what matters, for a process.
+func plain() []string {
+	return slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return matters(name)
+	})
 }
 
 // result is what one run of a program came to.

@@ -86,6 +86,7 @@ type Program struct {
 
 	process bool           // it is all there is in this process
 	exit    func(code int) // ends the process; nil: that is not ours to do
+	hurry   time.Duration  // the most that a check of doctor has; zero: stepTime, or tokenTime
 }
 
 // The codes that a program exits with. A second signal's is 130.

@@ -41,8 +41,8 @@ func strays(t *testing.T) (first, other process, dir, beats string) {
 	t.Helper()
 	dir = t.TempDir()
 	beats = filepath.Join(t.TempDir(), "beats")
-	environment(t, "SOLOIST_APP=demo", "SOLOIST_LEASE="+oneLease.String(), "SOLOIST_STORAGE=dir:"+dir, "SOLOIST_ADDR=127.0.0.1:0", "TEST_BEATS="+beats)
-	a, b := start(t, "stray"), start(t, "stray")
+	env := []string{"SOLOIST_APP=demo", "SOLOIST_LEASE=" + oneLease.String(), "SOLOIST_STORAGE=dir:" + dir, "SOLOIST_ADDR=127.0.0.1:0", "TEST_BEATS=" + beats}
+	a, b := start(t, "stray", env...), start(t, "stray", env...)
 	late := time.After(30 * time.Second)
 	for {
 		select {
@@ -277,7 +277,7 @@ func TestARunThatIgnoresItsTimeoutIsTold(t *testing.T) {
 		// The job beside it is left alone, and the replica not just degraded.
 		const words = "late goes on though its context has ended (timed out after 10s)"
 		code, logs := s.invoke(t, "tick", "{}")
-		if code != 200 || len(logs) != 2 || logs[0] != "job late: "+strings.TrimPrefix(words, "late ")+": only a restart helps" || !strings.HasPrefix(logs[1], "job beat: "+words) {
+		if code != 500 || len(logs) != 2 || logs[0] != "job late: "+strings.TrimPrefix(words, "late ")+": only a restart helps" || !strings.HasPrefix(logs[1], "job beat: "+words) {
 			t.Errorf("got code %d and %q", code, logs)
 		}
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"`+words)

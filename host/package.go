@@ -64,7 +64,7 @@ func (a *app) newSite(given arguments) (*site, error) {
 			return s, fmt.Errorf("which program this is cannot be told, so name it with --binary: %w", err)
 		}
 	}
-	s.plan()
+	s.plan(given.tick)
 	if err := s.checkNames(); err != nil {
 		return s, err
 	}
@@ -81,25 +81,24 @@ func (a *app) newSite(given arguments) (*site, error) {
 	return s, nil
 }
 
-// plan decides which functions there are.
-func (s *site) plan() {
+// plan decides which functions there are; all: one timer is to look after all
+// jobs.
+func (s *site) plan(all bool) {
 	var rest []string
 	for _, j := range s.sched.Jobs {
 		text, ok := ncrontab(j, s.Now())
-		if ok {
+		if ok && !all {
 			s.timers = append(s.timers, timer{j.Name, text, ""})
 		}
-		switch {
+		switch why := needsTick(j); {
+		case all:
+			rest = append(rest, j.Name)
 		case !ok:
 			rest = append(rest, j.Name+" (its schedule)")
-		case j.Interrupted == soloist.Rerun:
-			rest = append(rest, j.Name+" (rerun)")
-		case j.Missed == soloist.RunAll:
-			rest = append(rest, j.Name+" (all missed ticks)")
+		case why != "":
+			rest = append(rest, j.Name+" ("+why+")")
 		}
-		if j.Everywhere {
-			s.warnings = append(s.warnings, "job "+j.Name+" runs on each replica: here it is the one instance that the timer calls")
-		}
+		s.warnOf(j, ok && !all)
 	}
 	if rest != nil {
 		s.timers = append(s.timers, timer{tickFunction, everyMinute, "for " + join(rest...)})
@@ -107,6 +106,28 @@ func (s *site) plan() {
 	for _, g := range s.sched.Singletons {
 		s.warnings = append(s.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
 	}
+}
+
+// warnOf says what a job will not have; own: it has a timer of its own.
+func (s *site) warnOf(j soloist.Job, own bool) {
+	if j.Everywhere {
+		s.warnings = append(s.warnings, "job "+j.Name+" runs on each replica: here it is the one instance that the timer calls")
+	}
+	if !own && j.Missed != soloist.RunAll && oftener(j, s.Now()) {
+		s.warnings = append(s.warnings, "job "+j.Name+" has ticks more often than the function tick comes, once a minute: those between are missed")
+	}
+}
+
+// needsTick is why a job with a timer of its own needs the function tick too, if
+// so: its next timer may be a day away.
+func needsTick(j soloist.Job) string {
+	switch {
+	case j.Interrupted == soloist.Rerun:
+		return "rerun"
+	case j.Missed == soloist.RunAll:
+		return "all missed ticks"
+	}
+	return ""
 }
 
 // functionRule is what the host takes for a function's name, in any case
@@ -156,14 +177,17 @@ func (s *site) inspect() {
 
 // timeout is long enough for each job.
 func (s *site) timeout() time.Duration {
-	most := consumptionMost
+	most, around := consumptionMost, s.Grace+maxMargin+s.Lease // a lease, as it may have to be waited for
 	for _, j := range s.sched.Jobs {
-		if j.Timeout > 0 { // a lease, as it may have to be waited for
-			most = max(most, (j.Timeout + s.Grace + maxMargin + s.Lease + time.Minute - 1).Truncate(time.Minute))
+		if j.Timeout == 0 {
+			continue
 		}
-	}
-	if most > consumptionMost {
-		s.warnings = append(s.warnings, fmt.Sprintf("a job may take so long that functionTimeout is %s: the Consumption plan takes up to %s", hostSpan(most), hostSpan(consumptionMost)))
+		span := (j.Timeout + around + time.Minute - 1).Truncate(time.Minute)
+		if span > consumptionMost {
+			s.warnings = append(s.warnings, fmt.Sprintf("job %s may take %s, which needs a functionTimeout of %s: an app on the Consumption plan, whose most is %s, would not start. "+
+				"Deploy to another plan, or give the job a Timeout of at most %s", j.Name, j.Timeout, hostSpan(span), hostSpan(consumptionMost), max(0, consumptionMost-around)))
+		}
+		most = max(most, span)
 	}
 	return most
 }

@@ -68,6 +68,7 @@ func TestWriteFunctions(t *testing.T) {
 		args  []string
 		files []string // beside those that are always there
 		err   string
+		no    string // is not said
 	}{
 		{name: "by its own timer", work: jobs(soloist.Job{Name: "night"}), files: []string{"night/function.json"}},
 		{name: "in another zone", work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: []string{"tick/function.json"}},
@@ -78,12 +79,18 @@ func TestWriteFunctions(t *testing.T) {
 		{name: "a singleton", work: append(jobs(soloist.Job{Name: "night"}), soloist.Singleton{Name: "leader", Do: do}), files: []string{"night/function.json"},
 			err: "singleton leader does not run in Functions"},
 		{name: "everywhere", work: jobs(soloist.Job{Name: "night", Everywhere: true}), files: []string{"night/function.json"}, err: "here it is the one instance"},
-		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night/function.json"}, err: "functionTimeout is 01:02:00: the Consumption plan takes up to 00:10:00"},
+		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night/function.json"}, err: "job night may take 1h0m0s, which needs a functionTimeout of 01:02:00: an app on the Consumption plan, whose most is 00:10:00, would not start. Deploy to another plan, or give the job a Timeout of at most 8m35s"},
+		{name: "just not too long", work: jobs(soloist.Job{Name: "night", Timeout: 8*time.Minute + 35*time.Second}), files: []string{"night/function.json"}, no: "Consumption"},
+		{name: "days", work: jobs(soloist.Job{Name: "night", Timeout: 30 * time.Hour}), files: []string{"night/function.json"}, err: "a functionTimeout of 1.06:02:00"},
+		{name: "one timer", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 10s", Missed: soloist.RunAll}), args: []string{"--tick"}, files: []string{"tick/function.json"}, no: "more often"},
+		{name: "one timer for each second", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), args: []string{"--tick"}, files: []string{"tick/function.json"}, err: "job a has ticks more often than the function tick comes"},
+		{name: "more than one a minute", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7s"}), files: []string{"tick/function.json"}, err: "job a has ticks more often than the function tick comes"},
+		{name: "more than one a minute, by its own timer", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), files: []string{"a/function.json"}, no: "more often"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "deep", "app")
 			got := run(t.Context(), host.Program{Work: test.work}, append([]string{"functions", dir, "--binary", program}, test.args...)...)
-			if got.code != 0 || !strings.Contains(got.err, test.err) || !strings.Contains(got.err, "it is no Go program") {
+			if got.code != 0 || !strings.Contains(got.err, test.err) || !strings.Contains(got.err, "it is no Go program") || test.no != "" && strings.Contains(got.err, test.no) {
 				t.Fatalf("got %+v", got)
 			}
 			files := tree(t, dir)

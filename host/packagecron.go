@@ -24,7 +24,7 @@ func ncrontab(j soloist.Job, now time.Time) (text string, ok bool) {
 		return "", false
 	}
 	got, err := schedule.Parse("ncrontab "+text, "", j.Name)
-	return text, err == nil && sameTicks(want, got, now)
+	return text, err == nil && sameTicks(want, got, now, compareMost)
 }
 
 // sixFields writes canonical text as NCRONTAB would have it. What that makes of
@@ -98,13 +98,14 @@ func everyFields(text string) (string, bool) {
 const (
 	compareFor    = 366 * 24 * time.Hour
 	compareLeast  = 100
-	compareMost   = 1_000_000
+	compareMost   = 600_000 // all minutes of a year
 	compareYears  = 30
 	compareStride = time.Hour
 )
 
-// sameTicks reports whether two schedules name the same ticks from now on.
-func sameTicks(a, b *schedule.Schedule, now time.Time) bool {
+// sameTicks reports whether two schedules name the same ticks from now on, of
+// which so many are compared one by one, and then one an hour.
+func sameTicks(a, b *schedule.Schedule, now time.Time, most int) bool {
 	t, end, far := now, now.Add(compareFor), now.AddDate(compareYears, 0, 0)
 	for n := 0; t.Before(end) || n < compareLeast && t.Before(far); n++ {
 		next := a.Next(t)
@@ -114,9 +115,29 @@ func sameTicks(a, b *schedule.Schedule, now time.Time) bool {
 		if next.IsZero() {
 			return true
 		}
-		if t = next; n > compareMost {
+		if t = next; n > most {
 			t = t.Add(compareStride).Truncate(compareStride).Add(-time.Second)
 		}
 	}
 	return true
+}
+
+// oftener reports whether a job has ticks more often than once a minute.
+func oftener(j soloist.Job, now time.Time) bool {
+	s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	if err != nil {
+		return false
+	}
+	t := s.Next(now)
+	for range compareLeast {
+		next := s.Next(t)
+		if next.IsZero() {
+			return false
+		}
+		if next.Sub(t) < time.Minute {
+			return true
+		}
+		t = next
+	}
+	return false
 }

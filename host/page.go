@@ -27,6 +27,7 @@ type page struct {
 	Storage             string   // why the store is out of reach
 	Stuck, Overrun      []string // what only a restart helps
 	Skew                string   // how far the clock is off, if that is worth a word
+	Functions           []string // in Functions: what is deployed and is not what the jobs need
 	Jobs                []row
 }
 
@@ -55,7 +56,7 @@ func (a *app) page(b *board) http.HandlerFunc {
 
 func (a *app) show(n news) page {
 	h := a.sched.Health()
-	p := page{App: a.App, Replica: a.sched.Replica, Store: a.store, Now: a.Now(), Old: n.old(), Stuck: h.Stuck, Skew: skewNote(h.Skew)}
+	p := page{App: a.App, Replica: a.sched.Replica, Store: a.store, Now: a.Now(), Old: n.old(), Stuck: h.Stuck, Skew: skewNote(h.Skew), Functions: a.drifted}
 	for _, job := range slices.Sorted(maps.Keys(h.Overrun)) {
 		p.Overrun = append(p.Overrun, job+" "+goesOn(h.Overrun[job]))
 	}

@@ -26,12 +26,13 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 	defer stop(nil)
 	a.life = ctx
 	b := a.newBoard()
-	done, watched := a.answer(ln, b, stop), a.watchClock(ctx, b)
+	done, watched := a.answer(ln, b, stop), func() {}
 	say := sync.OnceFunc(a.sayStopping)
 	defer context.AfterFunc(ctx, say)()
 	if inFunctions() {
 		<-ctx.Done()
 	} else {
+		watched = a.watchClock(ctx, b)
 		err = a.sched.Run(ctx)
 	}
 	if ctx.Err() != nil {
@@ -96,11 +97,17 @@ func (a *app) server(b *board) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      15 * time.Second,
-		IdleTimeout:       time.Minute,
+		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
 }
+
+// idleTime is longer than clients and proxies keep a connection, so that it is
+// they who close it: a request that meets our close is lost. The Functions host
+// keeps one for a minute, which is when the next timer comes
+// (https://learn.microsoft.com/dotnet/api/system.net.http.socketshttphandler.pooledconnectionidletimeout).
+const idleTime = 5 * time.Minute
 
 func (a *app) sayStopping() {
 	a.log.Info("stopping: no new runs, a second signal ends at once",

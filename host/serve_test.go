@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +24,10 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("TEST_PROGRAM") {
 	case "":
+		flag.Parse()
+		if flag.Lookup("test.fuzz").Value.String() == "" {
+			flag.Set("test.parallel", "8") // they wait for processes nearly all the time
+		}
 		os.Exit(m.Run())
 	case "beat":
 		host.Main(soloist.Job{Name: "beat", Schedule: "@every 1s", Do: do}, soloist.Singleton{Name: "leader", Do: untilStopped})
@@ -97,7 +102,7 @@ func start(t *testing.T, program string, env ...string) process {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(append(os.Environ(), "TEST_PROGRAM="+program), env...)
+	cmd.Env = append(append(plain(), "TEST_PROGRAM="+program), env...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -114,7 +119,7 @@ func start(t *testing.T, program string, env ...string) process {
 func (p process) end(t *testing.T) int {
 	t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	return p.code(t)
 }
@@ -131,7 +136,7 @@ func (p process) code(t *testing.T) int {
 }
 
 func TestThreeProcesses(t *testing.T) {
-	environment(t)
+	t.Parallel()
 	if ln, err := net.Listen("tcp", ":8080"); err == nil {
 		defer ln.Close() // else another has it: all the same
 	}
@@ -139,7 +144,7 @@ func TestThreeProcesses(t *testing.T) {
 	var all []process
 	urls := map[string]bool{}
 	for range 3 {
-		p := start(t, "beat", "SOLOIST_STORAGE=dir:"+dir)
+		p := start(t, "beat", "SOLOIST_STORAGE=dir:"+dir, "SOLOIST_GRACE=1s")
 		await(t, p.log, "port 8080 is taken, so this is port 80")
 		urls[await(t, p.log, "listening").URL] = true
 		all = append(all, p)
@@ -170,8 +175,12 @@ func TestThreeProcesses(t *testing.T) {
 			t.Errorf("%s was run %d times", tick, n)
 		}
 	}
-	for _, p := range all {
-		if code := p.end(t); code != 0 {
+	codes := make(chan int)
+	for _, p := range all { // at once: each hand-over would take its time
+		go func() { codes <- p.end(t) }()
+	}
+	for range all {
+		if code := <-codes; code != 0 {
 			t.Errorf("got exit code %d after SIGTERM, want 0", code)
 		}
 	}
@@ -190,7 +199,6 @@ func wantOK(t *testing.T, url string) {
 }
 
 func TestTheSecondSignalEndsAtOnce(t *testing.T) {
-	environment(t)
 	p := start(t, "deaf", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0")
 	await(t, p.log, "run started")
 	p.Process.Signal(syscall.SIGTERM)

@@ -28,7 +28,7 @@ func prune() soloist.Job {
 	return soloist.Job{
 		Name:     "prune",
 		Schedule: "15 3 * * *",
-		Timeout:  10 * time.Minute,
+		Timeout:  5 * time.Minute, // which fits into an invocation on each plan of Functions
 		Do: func(ctx context.Context, run *soloist.Run) error {
 			return runPrune(ctx, os.Getenv, time.Now(), run.Log)
 		},

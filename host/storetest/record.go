@@ -55,6 +55,21 @@ var records = []property{
 			c.errorf("after the caller changed its bytes: got record %q, want %q", got, want)
 		}
 	}},
+	{"Record/own-copy-written", nothing, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		record := []byte("written")
+		_, err := s.own.Write(c.ctx, s.etag, record)
+		c.must("write", err)
+		copy(record, "xxxxxxx")
+		for _, who := range []string{"the writer", "a reader"} {
+			e := s.read()
+			if got, want := string(e.Record), "written"; got != want {
+				c.errorf("after %s changed its bytes: got record %q, want %q", who, got, want)
+			}
+			copy(e.Record, "yyyyyyy")
+		}
+	}},
 }
 
 func ascii() string {

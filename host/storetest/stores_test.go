@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -138,18 +139,50 @@ func (s silent) Create(ctx context.Context, name string, record []byte) (soloist
 // shares keeps the caller's bytes for its own.
 type shares struct {
 	*local.Memory
-	created map[string][]byte
+	bytes *sync.Map // by name when created, by ETag when written
 }
 
 func (s shares) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
-	s.created[name] = record
+	s.bytes.Store(name, record)
 	return s.Memory.Create(ctx, name, record)
 }
 
 func (s shares) Read(ctx context.Context, name string) (soloist.Entry, error) {
 	e, err := s.Memory.Read(ctx, name)
-	if record := s.created[name]; len(record) == len(e.Record) {
-		e.Record = record
+	for _, key := range []string{name, e.ETag} {
+		if record, ok := s.bytes.Load(key); ok && len(record.([]byte)) == len(e.Record) {
+			e.Record = record.([]byte)
+		}
+	}
+	return e, err
+}
+
+func (s shares) Lease(name, id string) soloist.Lease { return sharing{s.Memory.Lease(name, id), s} }
+
+type sharing struct {
+	soloist.Lease
+	store shares
+}
+
+func (l sharing) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	st, err := l.Lease.Write(ctx, etag, record)
+	if err == nil {
+		l.store.bytes.Store(st.ETag, record)
+	}
+	return st, err
+}
+
+// lends gives all readers the same bytes.
+type lends struct {
+	*local.Memory
+	bytes *sync.Map // by ETag
+}
+
+func (s lends) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	e, err := s.Memory.Read(ctx, name)
+	if err == nil {
+		record, _ := s.bytes.LoadOrStore(e.ETag, e.Record)
+		e.Record = record.([]byte)
 	}
 	return e, err
 }

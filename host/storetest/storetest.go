@@ -11,7 +11,8 @@
 //		})
 //	}
 //
-// What is not shown: that the store survives a crash, and how its errors read.
+// What is not shown: that the store survives a crash, what it does when a context
+// ends in the middle of a call, and how its errors read.
 package storetest
 
 import (

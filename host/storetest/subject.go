@@ -70,7 +70,12 @@ func (s *subject) acquire(l soloist.Lease, d time.Duration) (sent time.Time) {
 	return sent
 }
 
+// breakLease asks for what a Breaker has to take: whole seconds up to a minute,
+// none, or fewer than none.
 func (s *subject) breakLease(period time.Duration) error {
+	if period > 0 {
+		period = min(max(period.Truncate(time.Second), time.Second), time.Minute)
+	}
 	return s.store.(soloist.Breaker).Break(s.ctx, s.name, period)
 }
 

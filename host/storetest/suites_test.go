@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"crypto/rand"
+	"sync"
 	"testing"
 
 	"github.com/soloist-go/soloist"
@@ -232,9 +233,14 @@ var suites = map[string]struct {
 		passes:  []string{"Create/twice"},
 	},
 	"the caller's bytes are kept": {
-		harness: virtual(func() soloist.Store { return shares{new(local.Memory), make(map[string][]byte)} }),
-		fails:   []string{"Record/own-copy"},
+		harness: virtual(func() soloist.Store { return shares{new(local.Memory), new(sync.Map)} }),
+		fails:   []string{"Record/own-copy", "Record/own-copy-written"},
 		passes:  []string{"Record/kept"},
+	},
+	"readers share their bytes": {
+		harness: virtual(func() soloist.Store { return lends{new(local.Memory), new(sync.Map)} }),
+		fails:   []string{"Record/own-copy-written"},
+		passes:  []string{"Record/own-copy", "Record/kept"},
 	},
 	"create overwrites": {
 		harness: virtual(func() soloist.Store { return creates{new(local.Memory)} }),

@@ -44,6 +44,10 @@ func TestDeployment(t *testing.T) {
 	if err := app.Host.Start(t.Context()); err != nil {
 		t.Fatalf("%v: %q", err, c.all())
 	}
+	if c.has("is not what the jobs need") {
+		t.Errorf("what was written just now does not fit: %q", c.all())
+	}
+	wantDrift(t, app.Host.Env, dir)
 	for name, bindings := range app.Functions {
 		if b := bindings[0]; b.Type != "timerTrigger" || b.Direction != "in" || b.RunOnStartup || len(strings.Fields(b.Schedule)) != 6 {
 			t.Errorf("%s: got %+v", name, b)
@@ -52,10 +56,26 @@ func TestDeployment(t *testing.T) {
 			t.Errorf("%s: %v: %q", name, err, c.all())
 		}
 	}
-	if c.has("never started") {
+	if c.has("is never started") {
 		t.Errorf("a job does not fit into an invocation of %s: %q", app.Host.Timeout, c.all())
 	}
 	if app.Host.Timeout < 10*time.Minute {
 		t.Errorf("got a time-out of %s", app.Host.Timeout)
 	}
+}
+
+// wantDrift has a setting change a schedule, of which the timers know nothing.
+func wantDrift(t *testing.T, env []string, dir string) {
+	t.Helper()
+	app, err := functions.Load(dir, append(env, "SOLOIST_JOB_PRUNE_SCHEDULE=30 4 * * *")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &console{}
+	app.Host.Log = c.log
+	t.Cleanup(app.Host.Stop)
+	if err := app.Host.Start(t.Context()); err != nil {
+		t.Fatalf("%v: %q", err, c.all())
+	}
+	c.await(t, `does not fire at the ticks of the job, \"30 4 * * *\"`)
 }

@@ -5,10 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -43,23 +39,6 @@ type Host struct {
 	stopped error       // why the host has stopped itself
 	errors  []time.Time // of handlers that crashed or did not start
 	all     sync.WaitGroup
-}
-
-// A Level is how the host shows a line.
-type Level string
-
-// The levels of what a handler prints, and of what it returns as Logs.
-const (
-	Info    Level = "info"
-	Warning Level = "warning"
-	Error   Level = "error"
-	System  Level = "system" // not shown to users
-)
-
-// A Line is one line of output, or one of an answer's Logs.
-type Line struct {
-	Source string // "stdout", "stderr" or the name of a function
-	Text   string
 }
 
 // ErrDown is what an invocation gets when there is no handler: the host has
@@ -140,42 +119,6 @@ func (h *Host) current() *worker {
 	return h.worker
 }
 
-// A worker is one handler process.
-type worker struct {
-	cmd    *exec.Cmd
-	url    string
-	ready  chan struct{} // closed when it has answered
-	exited chan struct{} // closed when it is gone
-	said   *lastLines    // on stderr
-	ours   bool          // the host has killed it: how it ended tells nothing
-}
-
-func (w *worker) isReady() bool {
-	select {
-	case <-w.exited:
-		return false
-	case <-w.ready:
-		return true
-	default:
-		return false
-	}
-}
-
-// isOver reports whether the process has ended as one that is not started again.
-func (w *worker) isOver() bool {
-	select {
-	case <-w.exited:
-		return w.cmd.ProcessState.ExitCode() == 0
-	default:
-		return false
-	}
-}
-
-func (w *worker) kill() {
-	w.cmd.Process.Kill()
-	<-w.exited
-}
-
 // launch starts a process and waits for its first answer.
 func (h *Host) launch() error {
 	w, err := h.spawn()
@@ -215,72 +158,6 @@ func (h *Host) startup() time.Duration {
 		return h.Startup
 	}
 	return 30 * time.Second
-}
-
-func (h *Host) spawn() (*worker, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(h.Command[0], h.Command[1:]...)
-	cmd.Dir = h.Root
-	id := guid()
-	cmd.Env = append(append(os.Environ(), h.Env...),
-		"FUNCTIONS_WORKER_RUNTIME=Custom",
-		"FUNCTIONS_CUSTOMHANDLER_PORT="+port, "FUNCTIONS_HTTPWORKER_PORT="+port,
-		"FUNCTIONS_CUSTOMHANDLER_WORKER_ID="+id, "FUNCTIONS_HTTPWORKER_ID="+id,
-		"FUNCTIONS_APP_ROOT_PATH="+h.Root)
-	said := &lastLines{}
-	cmd.Stdout = &lineWriter{func(text string) { h.tell(stdoutLevel(text), Line{"stdout", text}) }, nil}
-	cmd.Stderr = &lineWriter{func(text string) { said.add(text); h.tell(stderrLevel(text), Line{"stderr", text}) }, nil}
-	cmd.WaitDelay = time.Second // as long as the host waits
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.wanted {
-		return nil, ErrDown
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("the handler cannot be started: %w", err)
-	}
-	w := &worker{cmd: cmd, url: "http://127.0.0.1:" + port + "/", ready: make(chan struct{}), exited: make(chan struct{}), said: said}
-	h.worker = w
-	h.all.Go(func() { h.watch(w) })
-	return w, nil
-}
-
-// freePort is a port that nobody listened on a moment ago, which is all that
-// the host knows too.
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	return port, err
-}
-
-// poll asks until there is any answer. Only a connection that fails means that
-// there is none yet.
-func (w *worker) poll(ctx context.Context) error {
-	for {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, w.url, nil)
-		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err == nil {
-			resp.Body.Close()
-			return nil
-		}
-		if _, socket := errors.AsType[*net.OpError](err); !socket && ctx.Err() == nil {
-			return nil
-		}
-		select {
-		case <-time.After(pollEvery):
-		case <-w.exited:
-			return err
-		case <-ctx.Done():
-			return err
-		}
-	}
 }
 
 // watch waits for the end of a process and decides what follows from it.
@@ -331,62 +208,6 @@ func (h *Host) tell(level Level, l Line) {
 	if h.Log != nil {
 		h.Log(level, l)
 	}
-}
-
-func stdoutLevel(text string) Level {
-	if strings.HasPrefix(text, systemPrefix) {
-		return System
-	}
-	return Info
-}
-
-func stderrLevel(text string) Level {
-	switch {
-	case strings.HasPrefix(text, systemPrefix):
-		return System
-	case strings.Contains(strings.ToLower(text), "warn"):
-		return Warning
-	}
-	return Error
-}
-
-const systemPrefix = "LanguageWorkerConsoleLog"
-
-// A lineWriter passes on whole lines.
-type lineWriter struct {
-	line func(string)
-	rest []byte
-}
-
-func (w *lineWriter) Write(b []byte) (int, error) {
-	w.rest = append(w.rest, b...)
-	for {
-		line, rest, ok := strings.Cut(string(w.rest), "\n")
-		if !ok {
-			return len(b), nil
-		}
-		w.line(strings.TrimSuffix(line, "\r"))
-		w.rest = []byte(rest)
-	}
-}
-
-// lastLines are the three that an exit is explained with.
-type lastLines struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *lastLines) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, line)
-	l.lines = l.lines[max(0, len(l.lines)-3):]
-}
-
-func (l *lastLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, " | ")
 }
 
 func guid() string {

@@ -33,18 +33,9 @@ var (
 // handler is told of no time-out: it is killed.
 func (h *Host) Invoke(ctx context.Context, function string, payload []byte) (Result, error) {
 	res := Result{ID: guid()}
-	w := h.current()
-	if w == nil {
-		return res, ErrDown
-	}
-	select {
-	case <-w.ready: // if it has ended since, the connection is refused
-	case <-w.exited:
-		if !w.isOver() {
-			return res, ErrDown
-		}
-	case <-ctx.Done():
-		return res, ctx.Err()
+	w, err := h.handler(ctx)
+	if err != nil {
+		return res, err
 	}
 	done := make(chan error, 1)
 	call, cancel := context.WithCancel(ctx)
@@ -56,7 +47,6 @@ func (h *Host) Invoke(ctx context.Context, function string, payload []byte) (Res
 		defer t.Stop()
 		late = t.C
 	}
-	var err error
 	select {
 	case err = <-done:
 	case <-late:
@@ -72,6 +62,23 @@ func (h *Host) Invoke(ctx context.Context, function string, payload []byte) (Res
 		h.tell(Info, Line{function, text})
 	}
 	return res, nil
+}
+
+// handler is the one to call: an invocation waits while it is started again. One
+// that has ended with code 0 refuses the connection.
+func (h *Host) handler(ctx context.Context) (*worker, error) {
+	for ; ctx.Err() == nil; time.Sleep(pollEvery) {
+		h.mu.Lock()
+		w, up := h.worker, h.wanted
+		h.mu.Unlock()
+		switch {
+		case !up:
+			return nil, ErrDown
+		case w != nil && (w.isReady() || w.isOver()):
+			return w, nil
+		}
+	}
+	return nil, ctx.Err()
 }
 
 // A stream hides its length, so that it is sent in chunks.

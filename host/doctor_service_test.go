@@ -1,0 +1,202 @@
+package host_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// Secrets, easily recognised. The key is base64, of "do-not-tell-anybody!".
+const (
+	hiddenKey       = "ZG8tbm90LXRlbGwtYW55Ym9keSE="
+	hiddenSignature = "DoNotTellThisSignature"
+)
+
+// A rule refuses some requests to a service, with a status and a code.
+type rule func(r *http.Request) (status int, code string)
+
+func always(status int, code string) rule {
+	return func(*http.Request) (int, string) { return status, code }
+}
+
+// authorized is a rule for requests that show credentials: doctor's first shows
+// none, and is answered by any account.
+func authorized(status int, code string) rule {
+	return func(r *http.Request) (int, string) {
+		if r.Header.Get("Authorization") == "" && !r.URL.Query().Has("sig") {
+			return 0, ""
+		}
+		return status, code
+	}
+}
+
+// toWrite is a rule for those who may only read.
+func toWrite(status int, code string) rule {
+	return func(r *http.Request) (int, string) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			return 0, ""
+		}
+		return status, code
+	}
+}
+
+func toMakeContainers(status int, code string) rule {
+	return func(r *http.Request) (int, string) {
+		if r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container" {
+			return status, code
+		}
+		return 0, ""
+	}
+}
+
+// ruled is a simulated service with a rule.
+type ruled struct {
+	sim.Blob
+	rule rule
+}
+
+func (s *ruled) Do(r *http.Request) (*http.Response, error) {
+	if s.rule != nil {
+		if status, code := s.rule(r); status != 0 {
+			return sim.Refusal(r, time.Now(), status, code), nil
+		}
+	}
+	return s.Blob.Do(r)
+}
+
+func (s *ruled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.URL.Host = r.Host
+	resp, err := s.Do(r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range resp.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	io.Copy(w, resp.Body)
+}
+
+// served returns the address of a handler.
+func served(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// encrypted returns the https address of a handler with a certificate.
+func encrypted(t *testing.T, until time.Time, host string) string {
+	t.Helper()
+	cert, key := azurite.Certificate(t, until, host)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(new(ruled))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail, as they should
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func byKey(url string) string {
+	return "SOLOIST_STORAGE=AccountName=shopstore;AccountKey=" + hiddenKey + ";BlobEndpoint=" + url + "/shopstore"
+}
+
+func bySignature(url, more string) string {
+	return "SOLOIST_STORAGE=" + url + "/shopstore?sv=2025-01-05&sig=" + hiddenSignature + more
+}
+
+// byIdentity opens a store over a service for the identity of a platform. The
+// client library keeps tokens by client id for the whole process, hence a new
+// id for each.
+func byIdentity(t *testing.T, s *ruled, p *azurite.Platform, more ...string) soloist.Store {
+	t.Helper()
+	environment(t, append(p.Environment(), more...)...)
+	return opened(t, azure.Config{AccountName: "shopstore", Credential: "managedidentity", ClientID: newUUID()}, s)
+}
+
+// opened is a store of a service in the public cloud.
+func opened(t *testing.T, c azure.Config, s *ruled) soloist.Store {
+	t.Helper()
+	c.Transport = send(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case strings.HasPrefix(r.URL.Host, "127.0.0.1:"):
+			return http.DefaultClient.Do(r)
+		case r.URL.Host == "169.254.169.254": // where virtual machines ask, and what one without an identity gets
+			return sim.Refusal(r, time.Now(), http.StatusBadRequest, "invalid_request"), nil
+		}
+		return s.Do(r)
+	})
+	store, err := azure.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+type send func(*http.Request) (*http.Response, error)
+
+func (f send) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// containerOf makes the container.
+func containerOf(t *testing.T, s *ruled) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist?restype=container", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := s.Do(r); err != nil || resp.StatusCode != http.StatusCreated {
+		t.Fatal("no container")
+	}
+}
+
+// withRecord has one under a job's name.
+func withRecord(text string) func(*testing.T, *host.Program) []string {
+	return func(t *testing.T, p *host.Program) []string {
+		p.Store = &local.Memory{}
+		if _, err := p.Store.Create(t.Context(), "demo/beat", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return nil
+	}
+}
+
+func newUUID() string {
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", os.Getpid(), time.Now().UnixNano()&(1<<48-1))
+}
+
+// unwritable is a directory in which this user can make nothing; root can in
+// all but those that the kernel makes up.
+func unwritable(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{dir, "/sys"} {
+		if _, err := os.Stat(dir); err == nil && os.Mkdir(filepath.Join(dir, "try"), 0o700) != nil {
+			return dir
+		}
+		os.Remove(filepath.Join(dir, "try"))
+	}
+	t.Skip("this user writes everywhere, and there is no /sys")
+	return ""
+}

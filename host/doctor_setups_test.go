@@ -1,0 +1,226 @@
+package host_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/azurite"
+)
+
+// A setup is one that is broken, or is not.
+type setup struct {
+	what string
+	make func(t *testing.T, p *host.Program) (env []string)
+
+	code  int
+	check string   // the only one that fails; empty: none does
+	says  []string // each is in the line of that check, or in a warning
+}
+
+var dayLater = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+
+var setups = []setup{
+	{"a key that is good", func(t *testing.T, _ *host.Program) []string { return []string{byKey(served(t, new(ruled)))} },
+		0, "", []string{"account key of account shopstore", "has been created", "within a second"}},
+	{"no storage in Container Apps", func(*testing.T, *host.Program) []string { return []string{"CONTAINER_APP_NAME=shop"} },
+		2, "settings", []string{"SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage", "Azure Container Apps; app shop"}},
+	{"a connection string that was cut", func(*testing.T, *host.Program) []string {
+		return []string{"AzureWebJobsStorage=AccountName=shopstore;AccountKey=" + hiddenKey[:9]}
+	}, 2, "settings", []string{"AzureWebJobsStorage", "AccountKey is not base64"}},
+	{"a key in the place of everything", func(*testing.T, *host.Program) []string {
+		return []string{"SOLOIST_STORAGE=" + strings.TrimSuffix(hiddenKey, "=")}
+	},
+		2, "settings", []string{"want memory:, dir:PATH, a blob service URL or a connection string"}},
+	{"an unknown host", func(*testing.T, *host.Program) []string {
+		return []string{bySignature("https://shopstore.invalid", "")}
+	},
+		1, "dns", []string{"shopstore.invalid cannot be looked up"}},
+	{"a port where nothing listens", func(t *testing.T, _ *host.Program) []string {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln.Close()
+		return []string{byKey("http://" + ln.Addr().String())}
+	}, 1, "connection", []string{"refused", "firewalls"}},
+	{"a certificate that is not trusted", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(encrypted(t, time.Now().Add(time.Hour), "127.0.0.1"))}
+	}, 1, "connection", []string{"not trusted", "SSL_CERT_FILE", "ca-certificates"}},
+	{"a certificate that has expired", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(encrypted(t, time.Now().Add(-time.Hour), "127.0.0.1"))}
+	}, 1, "connection", []string{"has expired", "clock"}},
+	{"a certificate of another host", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(encrypted(t, time.Now().Add(time.Hour), "other.example"))}
+	}, 1, "connection", []string{"for another name"}},
+	{"https where http is spoken", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(strings.Replace(served(t, new(ruled)), "http:", "https:", 1))}
+	}, 1, "connection", []string{"does not speak TLS"}},
+	{"a proxy that answers with a page", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "<html>Sign in to see %s", r.URL)
+		})), "")}
+	}, 1, "service", []string{"not the Blob service answers", "text/html", "proxy"}},
+	{"an account for https only", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(served(t, &ruled{rule: always(400, "AccountRequiresHttps")}))}
+	}, 1, "service", []string{"use https"}},
+	{"a clock 20 minutes ahead", func(t *testing.T, p *host.Program) []string {
+		p.Now = func() time.Time { return time.Now().Add(20 * time.Minute) }
+		return []string{byKey(served(t, &ruled{rule: authorized(403, "AuthenticationFailed")}))}
+	}, 1, "clock", []string{"ahead of the service", "NTP"}},
+	{"a clock 20 minutes behind", func(t *testing.T, p *host.Program) []string {
+		p.Now = func() time.Time { return time.Now().Add(-20 * time.Minute) }
+		return []string{bySignature(served(t, new(ruled)), "")}
+	}, 1, "clock", []string{"behind the service, which takes no key"}},
+	{"a clock 10 seconds behind", func(t *testing.T, p *host.Program) []string {
+		p.Now = func() time.Time { return time.Now().Add(-10 * time.Second) }
+		return []string{byKey(served(t, new(ruled)))}
+	}, 0, "", []string{"warn  clock", "behind the service", "NTP"}},
+	{"a key that is wrong", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(served(t, &ruled{rule: authorized(403, "AuthenticationFailed")}))}
+	}, 1, "container", []string{"403 AuthenticationFailed", "key is wrong, or was replaced", "show-connection-string --name shopstore"}},
+	{"an account that refuses keys", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(served(t, &ruled{rule: authorized(403, "KeyBasedAuthenticationNotPermitted")}))}
+	}, 1, "container", []string{"takes no keys", "AzureWebJobsStorage__credential=managedidentity", "--allow-shared-key-access true"}},
+	{"network rules, or a signature", func(t *testing.T, p *host.Program) []string {
+		p.Store = opened(t, azure.Config{ServiceURL: "https://shopstore.blob.core.windows.net/?sv=1&sig=" + hiddenSignature}, &ruled{rule: always(403, "AuthorizationFailure")})
+		return nil
+	}, 1, "container", []string{"the signature does not allow this", "network-rule add"}},
+	{"an account that is not there", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(served(t, &ruled{rule: always(404, "ResourceNotFound")}))}
+	}, 1, "container", []string{"no such account", "check the URL"}},
+	{"network rules", func(t *testing.T, p *host.Program) []string {
+		p.Store = opened(t, azure.Config{ConnectionString: "AccountName=shopstore;AccountKey=" + hiddenKey}, &ruled{rule: always(403, "AuthorizationFailure")})
+		return nil
+	}, 1, "container", []string{"network rules", "az storage account network-rule add --account-name shopstore"}},
+	{"an account that is disabled", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(served(t, &ruled{rule: authorized(403, "AccountIsDisabled")}))}
+	}, 1, "container", []string{"is disabled"}},
+	{"a signature that has expired", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, new(ruled)), "&sp=rcwd&se=2026-01-02T03:04:05Z")}
+	}, 1, "credentials", []string{"until 2026-01-02T03:04:05Z has expired", "az storage container generate-sas"}},
+	{"a signature that expires soon", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, new(ruled)), "&sp=rcwd&se="+dayLater)}
+	}, 0, "", []string{"warn  credentials", dayLater + ", soon"}},
+	{"a signature to read", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, new(ruled)), "&sp=rl&sr=c")}
+	}, 1, "credentials", []string{"does not allow to read and write (sp=rl)", "--permissions rcwd"}},
+	{"a signature for queues", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, new(ruled)), "&sp=rwdlac&ss=q&srt=sco")}
+	}, 1, "credentials", []string{"not for the Blob service"}},
+	{"a signature for containers without their blobs", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, new(ruled)), "&sp=rwdlac&ss=b&srt=sc")}
+	}, 1, "credentials", []string{"srt=sc lacks o"}},
+	{"a signature by a policy that lacks a right", func(t *testing.T, _ *host.Program) []string {
+		s := &ruled{}
+		containerOf(t, s)
+		s.rule = toWrite(403, "AuthorizationPermissionMismatch")
+		return []string{bySignature(served(t, s), "&si=policy&sr=c")}
+	}, 1, "create", []string{"the signature does not allow this", "generate-sas"}},
+	{"a signature that may not delete", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, &ruled{rule: func(r *http.Request) (int, string) {
+			if r.Method == http.MethodDelete {
+				return 403, "AuthorizationPermissionMismatch"
+			}
+			return 0, ""
+		}}), "&sp=rcw&sr=c")}
+	}, 0, "", []string{"warn  delete", "is left behind"}},
+	{"an identity that is good", func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, new(ruled), azurite.NewPlatform(t))
+		return nil
+	}, 0, "", []string{"a token until", "for principal " + azurite.Principal}},
+	{"an identity without the role", func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, &ruled{rule: authorized(403, "AuthorizationPermissionMismatch")}, azurite.NewPlatform(t))
+		return nil
+	}, 1, "container", []string{"403 AuthorizationPermissionMismatch", `grant the identity the role "Storage Blob Data Contributor"`,
+		`az role assignment create --assignee-object-id ` + azurite.Principal + ` --assignee-principal-type ServicePrincipal --role "Storage Blob Data Contributor" ` +
+			`--scope "$(az storage account show --name shopstore --query id -o tsv)/blobServices/default/containers/soloist"`}},
+	{"an identity with the role of a reader", func(t *testing.T, p *host.Program) []string {
+		s := &ruled{}
+		containerOf(t, s)
+		s.rule = toWrite(403, "AuthorizationPermissionMismatch")
+		p.Store = byIdentity(t, s, azurite.NewPlatform(t))
+		return nil
+	}, 1, "create", []string{"az role assignment create"}},
+	{"an identity of another tenant", func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, &ruled{rule: authorized(401, "InvalidAuthenticationInfo")}, azurite.NewPlatform(t))
+		return nil
+	}, 1, "container", []string{"of one tenant"}},
+	{"an identity that the platform does not know", func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, new(ruled), azurite.NewPlatform(t), "IDENTITY_HEADER=another")
+		return nil
+	}, 1, "credentials", []string{"no token for the identity (400)", "az containerapp identity show", "AzureWebJobsStorage__clientId"}},
+	{"an app without an identity", func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, new(ruled), azurite.NewPlatform(t), "IDENTITY_ENDPOINT=", "IDENTITY_HEADER=")
+		return nil
+	}, 1, "credentials", []string{"no token for the identity", "IDENTITY_ENDPOINT is not set", "az containerapp identity assign"}},
+	{"an identity endpoint that is down", func(t *testing.T, p *host.Program) []string {
+		platform := azurite.NewPlatform(t)
+		platform.Break(true)
+		*p = host.Hurried(host.Program{Work: p.Work, Store: byIdentity(t, new(ruled), platform)}, time.Second)
+		return nil
+	}, 1, "credentials", []string{"no token for the identity", "az containerapp identity show"}},
+	{"an identity endpoint that hangs", func(t *testing.T, p *host.Program) []string {
+		platform := azurite.NewPlatform(t)
+		platform.Give(time.Hour, time.Minute)
+		*p = host.Hurried(host.Program{Work: p.Work, Store: byIdentity(t, new(ruled), platform)}, time.Second)
+		return nil
+	}, 1, "credentials", []string{"no token for the identity: its source has not answered: no answer within 1s", "az containerapp identity show"}},
+	{"a container that is missing and may not be created", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, &ruled{rule: toMakeContainers(403, "AuthorizationPermissionMismatch")}), "")}
+	}, 1, "container", []string{"is missing, and it cannot be created", "az storage container create --name soloist --account-name shopstore"}},
+	{"a container that an identity may not create", func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, &ruled{rule: toMakeContainers(403, "AuthorizationPermissionMismatch")}, azurite.NewPlatform(t))
+		return nil
+	}, 1, "container", []string{"az storage container create", `--scope "$(az storage account show --name shopstore --query id -o tsv)"`}},
+	{"a container under an immutability policy", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(served(t, &ruled{rule: func(r *http.Request) (int, string) {
+			if r.URL.Query().Get("comp") == "metadata" {
+				return 409, "BlobImmutableDueToPolicy"
+			}
+			return 0, ""
+		}}))}
+	}, 1, "claim", []string{"immutability policy", "SOLOIST_CONTAINER"}},
+	{"a service that is busy", func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(served(t, &ruled{rule: authorized(503, "ServerBusy")}))}
+	}, 1, "container", []string{"503 ServerBusy", "try again"}},
+	{"a file in the place of the directory", func(t *testing.T, _ *host.Program) []string {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"SOLOIST_STORAGE=dir:" + path}
+	}, 1, "create", []string{"a file stands where the store's directory should be"}},
+	{"a directory that is not writable", func(t *testing.T, _ *host.Program) []string {
+		return []string{"SOLOIST_STORAGE=dir:" + filepath.Join(unwritable(t), "store")}
+	}, 1, "create", []string{"or choose another directory"}},
+	{"a directory in Container Apps", func(t *testing.T, _ *host.Program) []string {
+		return []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STORAGE=dir:" + t.TempDir()}
+	}, 0, "", []string{"warn  storage", "unless each replica mounts"}},
+	{"memory", func(*testing.T, *host.Program) []string { return []string{"SOLOIST_STORAGE=memory:"} },
+		0, "", []string{"warn  storage", "more than one replica"}},
+	{"a setting that is misspelt", func(*testing.T, *host.Program) []string {
+		return []string{"SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"}
+	},
+		0, "", []string{"warn  settings", "SOLOIST_LEASE meant"}},
+	{"another app's record", withRecord(`{"schema":1,"app":"other","job":"beat","epoch":1,"created":"2026-01-01T00:00:00Z","through":"2026-01-01T00:00:00Z","status":"idle"}`),
+		1, "record", []string{`beat: the record belongs to "other/beat"`, "choose another SOLOIST_APP"}},
+	{"a record of a newer program", withRecord(`{"schema":9,"app":"demo","job":"beat"}`),
+		1, "record", []string{"schema 9", "update the program"}},
+	{"a record that is none", withRecord(`hello`), 1, "record", []string{"not JSON", "the job not run"}},
+	{"a blob of something else", func(t *testing.T, p *host.Program) []string {
+		s := &ruled{}
+		containerOf(t, s)
+		r, _ := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist/demo/beat", strings.NewReader("x"))
+		r.Header.Set("x-ms-blob-type", "BlockBlob")
+		s.Do(r)
+		return []string{byKey(served(t, s))}
+	}, 1, "record", []string{"something else made it"}},
+}

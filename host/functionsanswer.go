@@ -1,0 +1,170 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// An upshot is what an invocation came to.
+type upshot struct {
+	jobs   []ticked
+	next   time.Time
+	logs   []string
+	failed bool // a run failed, as its record says
+	unseen bool // a job could not be looked after, which no record says
+	busy   bool // another run has the job that was to run by hand
+}
+
+// fails reports whether the platform is to see a failure. That a run failed is
+// in its record, so it depends on the setting. What kept a job from being looked
+// after is nowhere but in the log, and a retry by the platform helps there, since
+// the tick is still due. Whoever called an HTTP trigger gets the answer itself.
+func (o upshot) fails(c call, setting failure) bool {
+	if c.http {
+		return (o.failed || o.unseen) && !o.busy && setting == failError
+	}
+	return o.unseen || o.failed && setting == failError
+}
+
+// wake does what is due.
+func (f *functions) wake(ctx context.Context, wake soloist.Wake) upshot {
+	report, err := f.sched.RunWake(ctx, wake)
+	if err != nil {
+		f.log.Error("not all jobs could be looked after", "error", err)
+	} else {
+		f.lookAtClock(ctx)
+	}
+	o := upshot{next: report.Next, unseen: err != nil}
+	overrun := f.sched.Health().Overrun
+	for _, j := range report.Jobs {
+		o.failed = o.failed || failed(j)
+		if cause := overrun[j.Job]; cause != nil {
+			j = soloist.JobReport{Job: j.Job, Ran: j.Ran, Next: j.Next, Err: errors.New(goesOn(cause))}
+			o.unseen = true
+		}
+		o.jobs = append(o.jobs, newTicked(j))
+		o.logs = append(o.logs, reportLines(j)...)
+	}
+	return o
+}
+
+func (f *functions) lookAtClock(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clock.look(ctx)
+}
+
+// runNow runs one job by hand.
+func (f *functions) runNow(ctx context.Context, name, request string) upshot {
+	ctx, done := f.orOutage(ctx, name)
+	defer done()
+	j := soloist.JobReport{Job: name}
+	fate, err := f.sched.RunNow(ctx, name, request)
+	if err == nil {
+		j.Ran = []soloist.Fate{fate}
+	} else {
+		j.Err = err
+		f.log.Warn("not run by hand", "job", name, "request", request, "error", err)
+	}
+	return upshot{jobs: []ticked{newTicked(j)}, logs: reportLines(j), failed: failed(j), unseen: err != nil, busy: errors.Is(err, soloist.ErrHeld)}
+}
+
+// outagePatience is how long a call of an HTTP trigger waits for a storage that
+// is out of reach. Somebody waits for the answer, and the platform's front end
+// does for 230 s only
+// (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
+const outagePatience = 20 * time.Second
+
+// orOutage ends with an outage that keeps the job from being begun.
+func (f *functions) orOutage(ctx context.Context, name string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		patience := time.NewTimer(outagePatience)
+		defer patience.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-patience.C:
+			}
+			if h := f.sched.Health(); h.Storage != nil && !slices.Contains(h.Running, name) {
+				cancel(fmt.Errorf("not begun within %s", outagePatience))
+				return
+			}
+			patience.Reset(time.Second) // it may begin one yet
+		}
+	})
+	return ctx, func() { cancel(nil); watch.Wait() }
+}
+
+// answer tells the host. It drops the body of any status but 200; what went
+// wrong is in the log of the scheduler too.
+func (f *functions) answer(w http.ResponseWriter, name string, c call, o upshot) {
+	if c.pastDue {
+		o.logs = append([]string{"the timer is past due"}, o.logs...)
+	}
+	body := newAnswer(f.app, o.jobs)
+	body.Next = utc(o.next)
+	in := invocation{Outputs: map[string]any{}, Logs: append([]string{}, o.logs...), ReturnValue: body}
+	if c.http {
+		in.Outputs["res"] = httpOutput(o, body)
+	}
+	code := http.StatusOK
+	if o.fails(c, f.FunctionFailure) {
+		code = http.StatusInternalServerError
+		f.log.Error("the invocation fails", "function", name, "invocation", c.id, "logs", strings.Join(o.logs, "; "))
+	}
+	reply(w, code, in)
+}
+
+// httpOutput is what the host answers to whoever called the HTTP trigger, by the
+// output binding "res".
+func httpOutput(o upshot, body any) map[string]any {
+	code := http.StatusOK
+	switch {
+	case o.busy:
+		code = http.StatusConflict
+	case o.failed, o.unseen:
+		code = http.StatusInternalServerError
+	}
+	text, _ := json.Marshal(body)
+	return map[string]any{"statusCode": fmt.Sprint(code), "body": string(text), "headers": map[string]string{"Content-Type": "application/json"}}
+}
+
+func newTicked(j soloist.JobReport) ticked {
+	t := ticked{Job: j.Job, Ran: plainFates(j.Ran), Holder: j.Holder, Next: utc(j.Next)}
+	if j.Err != nil {
+		t.Error = line(j.Err.Error())
+	}
+	return t
+}
+
+func reportLines(j soloist.JobReport) (logs []string) {
+	for _, f := range j.Ran {
+		text := fmt.Sprintf("job %s: tick %s %s", j.Job, f.Tick.Format(time.RFC3339), f.Status)
+		if f.Request != "" {
+			text = fmt.Sprintf("job %s: request %s %s", j.Job, f.Request, f.Status)
+		}
+		if f.Reason != "" {
+			text += ": " + line(f.Reason)
+		}
+		logs = append(logs, text)
+	}
+	if j.Holder != "" {
+		logs = append(logs, fmt.Sprintf("job %s: %s runs it", j.Job, j.Holder))
+	}
+	if j.Err != nil {
+		logs = append(logs, fmt.Sprintf("job %s: %s", j.Job, line(j.Err.Error())))
+	}
+	return logs
+}

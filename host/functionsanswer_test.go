@@ -1,0 +1,120 @@
+package host_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// byHTTP is what an HTTP trigger sends.
+const byHTTP = `{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST"}}}`
+
+// An outage is in no record, so the platform has to see it, whatever the
+// setting says of runs that fail. Whoever called an HTTP trigger gets an answer,
+// and does not wait for the end of the outage.
+func TestAnOutageFailsTheInvocation(t *testing.T) {
+	for setting, want := range map[string]struct{ timer, http int }{"log": {500, 200}, "error": {500, 500}} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE="+setting)
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, host.Program{Store: down{}, Work: work()})
+			for _, name := range []string{"tick", "beat"} {
+				if code, _ := s.invoke(t, name, "{}"); code != want.timer {
+					t.Errorf("%s, %s: got code %d, want %d", setting, name, code, want.timer)
+				}
+			}
+			begin := time.Now()
+			code, logs := s.invoke(t, "beat", byHTTP)
+			if code != want.http || time.Since(begin) > 21*time.Second {
+				t.Errorf("%s, by HTTP: got code %d after %s, want %d", setting, code, time.Since(begin), want.http)
+			}
+			if code == 200 && (len(logs) != 1 || !strings.Contains(logs[0], "no route to the storage") || !strings.Contains(logs[0], "not begun within 20s")) {
+				t.Errorf("%s, by HTTP: got %q", setting, logs)
+			}
+			s.wait()
+		})
+	}
+}
+
+// A wrong clock is told by the calls, once, since nothing goes on between them.
+func TestFunctionsTellOfAWrongClock(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		off := time.Hour
+		h, _, _, err := host.Handler(host.Program{Name: "demo", Stdout: &log, Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}),
+			Now: func() time.Time { return time.Now().Add(off) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := site{Handler: h}
+		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
+			time.Sleep(time.Minute)
+			if strings.Contains(log.String(), "clock") {
+				t.Errorf("between two calls: %s", log.String())
+			}
+			s.invoke(t, "tick", "{}")
+			if got := log.String(); strings.Contains(got, "clock") != (want != "") || !strings.Contains(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if want == "" {
+				off = 0
+			}
+			log.Reset()
+		}
+	})
+}
+
+// A retry by the platform helps after an outage: the tick is still due.
+func TestARetryAfterAnOutage(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{Store: &local.Memory{}}
+		program := func() site {
+			return open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
+		}
+		program().invoke(t, "beat", "{}")
+		time.Sleep(time.Hour + time.Second)
+		s := program() // which has to read
+		store.refuse = errDown
+		if code, _ := s.invoke(t, "beat", "{}"); code != 500 {
+			t.Errorf("in the outage: got code %d", code)
+		}
+		store.refuse = nil
+		time.Sleep(5 * time.Second)
+		if code, logs := s.invoke(t, "beat", "{}"); code != 200 || len(logs) != 1 || !strings.HasSuffix(logs[0], "tick 2000-01-01T01:00:00Z succeeded") {
+			t.Errorf("the retry: got code %d, %q", code, logs)
+		}
+		s.wait()
+	})
+}
+
+// A run by hand that has begun is not ended by an outage that others meet.
+func TestAnOutageUnderARunByHand(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{Store: &local.Memory{}}
+		long := func(ctx context.Context, _ *soloist.Run) error { time.Sleep(time.Minute); return ctx.Err() }
+		s := open(t, host.Program{Store: store, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1h", Do: long},
+			soloist.Job{Name: "other", Schedule: "@every 1h", Do: do},
+		}})
+		over := make(chan []string)
+		go func() { _, logs := s.invoke(t, "beat", byHTTP); over <- logs }()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		store.refuse = errDown
+		if code, _ := s.invoke(t, "other", "{}"); code != 500 {
+			t.Errorf("the other job: got code %d", code)
+		}
+		if logs := <-over; len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") {
+			t.Errorf("got %q", logs)
+		}
+		s.wait()
+	})
+}

@@ -1,0 +1,214 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/schedule"
+)
+
+// A drift is a difference between the functions that are deployed and those
+// that the jobs need. The host reads its timers from files, which a setting of
+// a job, or a program that is replaced alone, does not change.
+type drift struct {
+	function string // empty: it is about all of them
+	text     string
+	late     bool   // ticks are missed, or run by a later call
+	do       string // about it
+}
+
+func (d drift) words() string {
+	if d.function == "" {
+		return d.text
+	}
+	return "function " + d.function + ": " + d.text
+}
+
+// appRoot is the directory of the Functions app, empty where there is none to
+// be seen: in the handler's environment, in that of the platform's containers,
+// or, for doctor, where the command functions has written one.
+func appRoot() string {
+	root := cmp.Or(os.Getenv("FUNCTIONS_APP_ROOT_PATH"), os.Getenv("AzureWebJobsScriptRoot"))
+	if root == "" && (inFunctions() || isThere(markerFile)) {
+		root = "."
+	}
+	if root == "" || !isThere(filepath.Join(root, "host.json")) {
+		return ""
+	}
+	return root
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// drifts compares the functions below root with the jobs.
+func (a *app) drifts(root string) (all []drift) {
+	timers, all := timersIn(root)
+	tick, now := timers[tickFunction], a.Now()
+	ticks := slices.ContainsFunc(tick, func(text string) bool { return firesAt(text, everyMinuteJob, now) })
+	for _, j := range a.sched.Jobs {
+		if text := jobDrift(j, timers[j.Name], ticks, now); text != "" {
+			all = append(all, drift{function: j.Name, text: text, late: !ticks})
+		}
+	}
+	if _, deployed := timers[tickFunction]; deployed && !ticks {
+		all = append(all, drift{function: tickFunction, late: true,
+			text: fmt.Sprintf("its timer, %s, is not that of each minute, %q", quoted(tick), everyMinute)})
+	}
+	all = append(all, a.strangers(timers)...)
+	if zone := os.Getenv("WEBSITE_TIME_ZONE"); zone != "" && !strings.EqualFold(zone, "UTC") && zone != "Etc/UTC" {
+		all = append(all, drift{late: !ticks, do: "remove that setting",
+			text: fmt.Sprintf("WEBSITE_TIME_ZONE is %.80q, by which timers count, and they are written for UTC", zone)})
+	}
+	for i := range all {
+		all[i].do = cmp.Or(all[i].do, fmt.Sprintf("run %s functions DIR with the same settings of the jobs, and deploy DIR", a.Name))
+	}
+	slices.SortFunc(all, func(a, b drift) int { return cmp.Compare(a.function, b.function) })
+	return all
+}
+
+// strangers are functions of no job: one that is gone, or a singleton.
+func (a *app) strangers(timers map[string][]string) (all []drift) {
+	known := append(a.names(), tickFunction, warmupFunction)
+	for name := range timers {
+		if !slices.Contains(known, name) {
+			all = append(all, drift{function: name, text: "no job has this name, so its calls are refused"})
+		}
+	}
+	return all
+}
+
+// everyMinuteJob has the ticks of the function tick.
+var everyMinuteJob = soloist.Job{Name: tickFunction, Schedule: "* * * * *"}
+
+// jobDrift is what is wrong with the timers of one job; ticks: there is also one
+// that looks after all jobs.
+func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string {
+	own := slices.ContainsFunc(timers, func(text string) bool { return firesAt(text, j, now) })
+	why := needsTick(j)
+	switch {
+	case len(timers) == 0 && ticks, own && (ticks || why == ""):
+		return ""
+	case len(timers) == 0:
+		return "the job has no timer, and there is no function tick: nothing runs its ticks"
+	case own:
+		return fmt.Sprintf("the job needs the function tick too (%s)", why)
+	}
+	text := fmt.Sprintf("its timer, %s, does not fire at the ticks of the job, %q", quoted(timers), j.Schedule)
+	if j.TimeZone != "" {
+		text += " in " + j.TimeZone
+	}
+	if ticks {
+		return text + ": the function tick runs them, up to a minute late"
+	}
+	return text
+}
+
+// compareSome is for a start, which the host waits for: what is in an hour shows
+// in the first hours.
+const compareSome = 10_000
+
+// firesAt reports whether a timer fires at the ticks of a job, and no others.
+func firesAt(timer string, j soloist.Job, now time.Time) bool {
+	want, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	if err != nil {
+		return false
+	}
+	got, err := schedule.Parse("ncrontab "+timer, "", j.Name)
+	return err == nil && sameTicks(want, got, now, compareSome)
+}
+
+// timersIn reads the timers of all functions below root; a function without one
+// has none. What the host cannot read either is told.
+func timersIn(root string) (timers map[string][]string, all []drift) {
+	timers = map[string][]string{}
+	dirs, err := os.ReadDir(root)
+	if err != nil {
+		all = append(all, drift{function: "host.json", text: line(err.Error()), late: true})
+	}
+	for _, d := range dirs {
+		text, err := os.ReadFile(filepath.Join(root, d.Name(), "function.json"))
+		if errors.Is(err, fs.ErrNotExist) || !d.IsDir() {
+			continue
+		}
+		name := strings.ToLower(d.Name())
+		var f struct {
+			Bindings []struct{ Type, Schedule string }
+			Disabled bool
+		}
+		if err == nil {
+			err = json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &f)
+		}
+		switch {
+		case err != nil:
+			all = append(all, drift{function: name, text: "its function.json cannot be read: " + line(err.Error()), late: true})
+			continue
+		case f.Disabled:
+			continue
+		}
+		timers[name] = []string{}
+		for _, b := range f.Bindings {
+			if strings.EqualFold(b.Type, "timerTrigger") {
+				timers[name] = append(timers[name], setting(b.Schedule))
+			}
+		}
+	}
+	return timers, all
+}
+
+// setting resolves a schedule that is %NAME%, the value of an app setting.
+func setting(text string) string {
+	if name, ok := strings.CutPrefix(text, "%"); ok {
+		if name, ok = strings.CutSuffix(name, "%"); ok {
+			return os.Getenv(name)
+		}
+	}
+	return text
+}
+
+func quoted(texts []string) string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, fmt.Sprintf("%.80q", text))
+	}
+	return cmp.Or(join(all...), "none")
+}
+
+// checkDeployed looks at the functions once, at the start: a host that gets
+// others starts its handler anew.
+func (a *app) checkDeployed() {
+	root := appRoot()
+	if root == "" {
+		return
+	}
+	for _, d := range a.drifts(root) {
+		say := a.log.Warn
+		if d.late {
+			say = a.log.Error
+		}
+		say("a function is not what the jobs need: "+d.text, "function", d.function, "root", root, "do", d.do)
+		a.drifted = append(a.drifted, d.words()+": "+d.do)
+	}
+}
+
+// driftWords are for the commands.
+func (a *app) driftWords() (words []string) {
+	if root := appRoot(); root != "" {
+		for _, d := range a.drifts(root) {
+			words = append(words, d.words()+": "+d.do)
+		}
+	}
+	return words
+}

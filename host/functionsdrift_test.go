@@ -1,0 +1,159 @@
+package host_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// deployed is what the command functions writes for these jobs.
+func deployed(t *testing.T, work []soloist.Work, args ...string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	environment(t)
+	if got := run(t.Context(), host.Program{Work: work}, append([]string{"functions", root, "--binary", stand(t)}, args...)...); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	return root
+}
+
+// A change is what has been done to files or settings since the deployment.
+type change func(t *testing.T, root string) (env []string)
+
+func settings(env ...string) change { return func(*testing.T, string) []string { return env } }
+
+func edited(name, text string) change {
+	return func(t *testing.T, root string) []string {
+		path := filepath.Join(root, name)
+		os.MkdirAll(filepath.Dir(path), 0o755)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"NIGHTLY=0 30 2 * * *"}
+	}
+}
+
+func timerFile(schedule string) string {
+	return `{"bindings":[{"type":"timerTrigger","direction":"in","name":"timer","schedule":"` + schedule + `"}]}`
+}
+
+var nothing = settings()
+
+func TestDrift(t *testing.T) {
+	night, rerun, berlin := soloist.Job{Name: "night"}, soloist.Job{Name: "again", Interrupted: soloist.Rerun}, soloist.Job{Name: "berlin", TimeZone: "Europe/Berlin"}
+	other := soloist.Job{Name: "other"}
+	for _, test := range []struct {
+		name    string
+		written []soloist.Work // when the functions were
+		args    []string
+		now     []soloist.Work // nil: the same
+		change  change
+		says    string // empty: nothing
+		fails   bool
+	}{
+		{"the same", jobs(night, rerun, berlin), nil, nil, nothing, "", false},
+		{"one timer for all", jobs(night, rerun, berlin), []string{"--tick"}, nil, nothing, "", false},
+		{"warmup", jobs(night), []string{"--warmup"}, nil, nothing, "", false},
+		{"another text for the same ticks", jobs(night), nil, nil, edited("night/function.json", timerFile("0 30 2-2 * * 0-6")), "", false},
+		{"an app setting", jobs(night), nil, nil, edited("night/function.json", timerFile("%NIGHTLY%")), "", false},
+		{"byte order mark", jobs(night), nil, nil, edited("night/function.json", "\ufeff"+timerFile("0 30 2 * * *")), "", false},
+		{"a schedule by a setting", jobs(night), nil, nil, settings("SOLOIST_JOB_NIGHT_SCHEDULE=0 4 * * *"),
+			`function night: its timer, "0 30 2 * * *", does not fire at the ticks of the job, "0 4 * * *": run demo functions DIR`, true},
+		{"a zone by a setting", jobs(night), nil, nil, settings("SOLOIST_JOB_NIGHT_TIMEZONE=Asia/Tokyo"),
+			`does not fire at the ticks of the job, "30 2 * * *" in Asia/Tokyo`, true},
+		{"a schedule by a setting, and tick", jobs(night, rerun), nil, nil, settings("SOLOIST_JOB_NIGHT_SCHEDULE=0 4 * * *"),
+			`the function tick runs them, up to a minute late`, false},
+		{"a job that is new", jobs(night), nil, jobs(night, other), nothing, "function other: the job has no timer, and there is no function tick: nothing runs its ticks", true},
+		{"a job that is new, and tick", jobs(night, rerun), nil, jobs(night, rerun, other), nothing, "", false},
+		{"a job that is gone", jobs(night, other), nil, jobs(night), nothing, "function other: no job has this name, so its calls are refused", false},
+		{"a job that is run again now", jobs(night), nil, jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), nothing, "function night: the job needs the function tick too (rerun)", true},
+		{"an HTTP trigger", jobs(night), nil, nil, edited("night/function.json", `{"bindings":[{"type":"httpTrigger","direction":"in","name":"req"},{"type":"http","direction":"out","name":"res"}]}`),
+			"the job has no timer", true},
+		{"a function that is disabled", jobs(night), nil, nil, edited("night/function.json", strings.Replace(timerFile("0 30 2 * * *"), "{", `{"disabled":true,`, 1)), "the job has no timer", true},
+		{"a function that is damaged", jobs(night, rerun), nil, nil, edited("night/function.json", "{"), "function night: its function.json cannot be read", true},
+		{"a tick that is rare", jobs(night, rerun), nil, nil, edited("tick/function.json", timerFile("0 0 * * * *")), `function tick: its timer, "0 0 * * * *", is not that of each minute`, true},
+		{"a time zone of the app", jobs(night), nil, nil, settings("WEBSITE_TIME_ZONE=W. Europe Standard Time"), `WEBSITE_TIME_ZONE is "W. Europe Standard Time", by which timers count, and they are written for UTC: remove that setting`, true},
+		{"the time zone that timers have anyway", jobs(night), nil, nil, settings("WEBSITE_TIME_ZONE=UTC"), "", false},
+		{"a time-out that is short", jobs(soloist.Job{Name: "night", Timeout: 9 * 60e9}), nil, nil, edited("host.json", `{"version":"2.0","functionTimeout":"00:05:00"}`),
+			"job night is never started: it may take 9m0s, and of an invocation runs have 4m5s", true},
+		{"no app", jobs(night), nil, jobs(other), func(t *testing.T, root string) []string { os.Remove(filepath.Join(root, "host.json")); return nil }, "", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root := deployed(t, test.written, test.args...)
+			env := test.change(t, root)
+			environment(t, append(env, "SOLOIST_STORAGE=memory:", "FUNCTIONS_APP_ROOT_PATH="+root)...)
+			if test.now == nil {
+				test.now = test.written
+			}
+			got := run(t.Context(), host.Program{Work: test.now}, "doctor")
+			var told []string
+			for text := range strings.Lines(got.out) {
+				if strings.Contains(text, "  functions  ") && !strings.HasPrefix(text, "ok") {
+					told = append(told, text)
+				}
+			}
+			if len(told) > 1 && test.name != "a tick that is rare" && test.name != "a function that is damaged" || (test.says == "") != (told == nil) || !strings.Contains(strings.Join(told, ""), test.says) {
+				t.Errorf("got %q, want %q", told, test.says)
+			}
+			if fails := strings.Contains(strings.Join(told, ""), "FAIL"); fails != test.fails || fails != (got.code == 1) {
+				t.Errorf("got code %d, %q", got.code, told)
+			}
+		})
+	}
+}
+
+// A replica that is started beside other functions says so in its log, to
+// whoever asks for the status, and on the page.
+func TestDriftIsTold(t *testing.T) {
+	work := jobs(soloist.Job{Name: "night"})
+	root := deployed(t, work)
+	for schedule, want := range map[string]bool{"30 2 * * *": false, "0 4 * * *": true} {
+		environment(t, "SOLOIST_STORAGE=memory:", "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "FUNCTIONS_APP_ROOT_PATH="+root, "SOLOIST_JOB_NIGHT_SCHEDULE="+schedule)
+		const text = "does not fire at the ticks of the job"
+		var log strings.Builder
+		h, _, wait, err := host.Handler(host.Program{Name: "demo", Stdout: &log, Store: &local.Memory{}, Work: work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := site{Handler: h, wait: wait}
+		heard := map[string]string{
+			"log":    log.String(),
+			"JSON":   s.get("/api/jobs").Body.String(),
+			"page":   s.send(http.MethodGet, "/").Body.String(),
+			"status": run(t.Context(), host.Program{Work: work}, "status").out,
+		}
+		for where, got := range heard {
+			if strings.Contains(got, text) != want {
+				t.Errorf("%s, %s: got %s", schedule, where, got)
+			}
+		}
+		if want && (!strings.Contains(log.String(), `"level":"ERROR"`) || !strings.Contains(log.String(), "run demo functions DIR")) {
+			t.Errorf("got the log %s", log.String())
+		}
+		s.wait()
+	}
+}
+
+// Doctor finds the app in the directory that it is called in too, if this
+// command has written it.
+func TestDriftInTheWorkingDirectory(t *testing.T) {
+	work := jobs(soloist.Job{Name: "night"})
+	root := deployed(t, work)
+	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_JOB_NIGHT_SCHEDULE=0 4 * * *")
+	for dir, want := range map[string]int{root: 1, t.TempDir(): 0} {
+		t.Chdir(dir)
+		if got := run(t.Context(), host.Program{Work: work}, "doctor"); got.code != want || strings.Contains(got.out, "function night: ") != (want == 1) {
+			t.Errorf("got %+v, want code %d", got, want)
+		}
+	}
+	if !slices.Contains(names(tree(t, root)), "night/function.json") {
+		t.Error("doctor has changed the app")
+	}
+}

@@ -1,0 +1,104 @@
+//go:build unix
+
+package functions_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/functions"
+)
+
+// An HTTP trigger runs its job, once for each invocation.
+func TestRunByHTTP(t *testing.T) {
+	t.Parallel()
+	h, _ := soloistHost(t, storage(t))
+	for range 2 {
+		v, res := invoke(t, h, "work", functions.HTTP("POST", "http://localhost/api/work", "hello"))
+		ran, _, _ := v.of("work")
+		if len(ran) != 1 || ran[0].Request != res.ID || ran[0].Status != "succeeded" {
+			t.Errorf("got %+v, want the request %s", v, res.ID)
+		}
+		var out struct {
+			StatusCode, Body string
+			Headers          map[string]string
+		}
+		if err := json.Unmarshal(res.Outputs["res"], &out); err != nil || out.StatusCode != "200" || !strings.Contains(out.Body, res.ID) || out.Headers["Content-Type"] != "application/json" {
+			t.Errorf("got the output %+v, %v", out, err)
+		}
+	}
+	v, res := invoke(t, h, "broke", functions.HTTP("GET", "http://localhost/api/broke", ""))
+	if ran, _, _ := v.of("broke"); len(ran) != 1 || ran[0].Status != "failed" || !strings.Contains(string(res.Outputs["res"]), `"statusCode":"500"`) {
+		t.Errorf("got %+v, %s", v, res.Outputs)
+	}
+}
+
+func TestRunByHTTPBesideARun(t *testing.T) {
+	t.Parallel()
+	store := storage(t)
+	a, c := soloistHost(t, store, takesEnv+"=2s", "WEBSITE_INSTANCE_ID=first")
+	b, _ := soloistHost(t, store, "WEBSITE_INSTANCE_ID=second")
+	over := make(chan bool)
+	go func() {
+		invoke(t, a, "work", functions.HTTP("POST", "http://localhost/api/work", ""))
+		over <- true
+	}()
+	c.await(t, "begin work")
+	v, res := invoke(t, b, "work", functions.HTTP("POST", "http://localhost/api/work", ""))
+	if _, _, err := v.of("work"); !strings.Contains(err, "first runs it") || !strings.Contains(string(res.Outputs["res"]), `"statusCode":"409"`) {
+		t.Errorf("got %+v, %s", v, res.Outputs)
+	}
+	<-over
+}
+
+// A run that failed is told as the setting says. A retry by the platform does
+// not repeat it: its tick has its fate.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"log", "error"} {
+		h, c := soloistHost(t, storage(t), scheduleEnv+"=*/5 * * * * *", "SOLOIST_FUNCTION_FAILURE="+mode)
+		tick := nextTick(5 * time.Second)
+		res, err := h.Invoke(t.Context(), "broke", timer(tick))
+		if mode == "error" {
+			if !errors.Is(err, functions.ErrStatus) || !strings.HasSuffix(err.Error(), "500") {
+				t.Errorf("got %v", err)
+			}
+		} else if err != nil || len(res.Logs) != 1 || !strings.HasSuffix(res.Logs[0], "failed: no paper") {
+			t.Errorf("got %q, %v", res.Logs, err)
+		}
+		c.await(t, `"reason":"no paper"`)
+		v, _ := invoke(t, h, "broke", functions.Timer{Next: tick, Retry: 1}.Payload())
+		if ran, _, err := v.of("broke"); len(ran) != 0 || err != "" {
+			t.Errorf("the retry: got %+v, %s", ran, err)
+		}
+	}
+}
+
+// An outage is a failure for the platform, whatever the setting says of runs,
+// and costs no restart. Whoever called an HTTP trigger gets an answer in time.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close() // nobody listens any more
+	h, c := soloistHost(t, "SOLOIST_STORAGE=DefaultEndpointsProtocol=http;AccountName=shopstore;AccountKey=YQ==;BlobEndpoint=http://"+ln.Addr().String()+"/shopstore", "SOLOIST_LEASE=15s")
+	pid := h.Pid()
+	for _, function := range []string{"tick", "work"} {
+		if _, err := h.Invoke(t.Context(), function, timer(time.Now())); !errors.Is(err, functions.ErrStatus) || !strings.HasSuffix(err.Error(), "500") {
+			t.Errorf("%s: got %v", function, err)
+		}
+	}
+	v, res := invoke(t, h, "work", functions.HTTP("POST", "http://localhost/api/work", ""))
+	if _, _, err := v.of("work"); !strings.Contains(err, "not begun within 20s") || !strings.Contains(string(res.Outputs["res"]), `"statusCode":"500"`) {
+		t.Errorf("got %+v, %s", v, res.Outputs)
+	}
+	if h.Pid() != pid || h.Errors() != 0 || c.has("YQ==") {
+		t.Errorf("it was started again, or tells its key: %q", c.all())
+	}
+}
