@@ -103,6 +103,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/elapsed":   {},
 		"internal/filelock":  {},
 		"internal/functions": {},
+		"internal/postgres":  {},
 		"internal/schedule":  {},
 		"internal/sim":       {".", "host/azure"},
 	}

@@ -13,9 +13,10 @@ import (
 // [MaxRecord] bytes that neither begins nor ends with a space and has no two in
 // a row; the store does not look inside.
 //
-// Methods may be called by many goroutines at once. They return soon after
-// their context ends; the caller sets it, and the store repeats nothing by
-// itself: whether an unclear call is worth repeating depends on the lease's
+// Methods may be called by many goroutines at once. They keep none of the bytes
+// that they are given, and what they return is the caller's. They return soon
+// after their context ends; the caller sets it, and the store repeats nothing
+// by itself: whether an unclear call is worth repeating depends on the lease's
 // deadline, which only the caller knows.
 //
 // Errors are, by [errors.Is], one of the sentinels that a method names; where
@@ -35,7 +36,8 @@ type Store interface {
 	// choice, a lower-case UUID. It talks to nobody.
 	Lease(name, id string) Lease
 
-	// Limits returns the shortest and longest lease, inclusive.
+	// Limits returns the shortest and longest lease, inclusive. Jobs ask for
+	// whole seconds, for 30 where they do not say.
 	Limits() (shortest, longest time.Duration)
 }
 
@@ -43,33 +45,36 @@ type Store interface {
 // An id serves one acquisition, ever: it is what tells a late call of an old
 // holder from a call of the new one.
 //
-// The service alone judges expiry. An expired lease may be renewed by its id
-// while nobody has written or leased the entry since; that success proves that
-// nobody else held it in between.
+// The service alone judges expiry, by one clock. A lease does not end before its
+// time, counted from when the call was sent: its holder relies on that, and on
+// no more, so it may end a little late. An expired lease may be renewed by its
+// id while nobody has written or leased the entry since; that success proves
+// that nobody else held it in between.
 type Lease interface {
 	// Acquire takes the lease for d if the entry's ETag is still etag. Under
 	// an id that holds it already it succeeds again, with d from now on, so a
 	// call whose answer was lost can be repeated. ErrHeld: it is leased under
 	// another id, or being broken. ErrChanged: another ETag. fs.ErrNotExist.
+	// Some error: d is not within the limits.
 	Acquire(ctx context.Context, d time.Duration, etag string) (Stamp, error)
 
 	// Renew starts the time of the lease anew, with the length it was acquired
-	// for. ErrLost: it is not ours any more. fs.ErrNotExist.
+	// for. ErrLost: it is not ours any more, or was broken. fs.ErrNotExist.
 	Renew(ctx context.Context) (Stamp, error)
 
-	// Write replaces the record if the lease is active under this id and the
-	// ETag is still etag. ErrLost: not the holder, or expired. ErrChanged:
-	// another ETag. fs.ErrNotExist.
+	// Write replaces the record if the lease is active under this id, or being
+	// broken, and the ETag is still etag. It is no renewal. ErrLost: not the
+	// holder, or expired. ErrChanged: another ETag. fs.ErrNotExist.
 	Write(ctx context.Context, etag string, record []byte) (Stamp, error)
 
-	// Release ends the lease, active or expired. ErrLost: it was not ours.
-	// fs.ErrNotExist.
+	// Release ends the lease, active, expired or broken. ErrLost: it was not
+	// ours, or is released. fs.ErrNotExist.
 	Release(ctx context.Context) error
 }
 
 // A Keeper is a [Lease] whose entry can keep a checkpoint beside its record, up
-// to [MaxCheckpoint] bytes of any kind; a new entry's is empty. Without it
-// [Run.Save] and [Run.Load] fail.
+// to [MaxCheckpoint] bytes of any kind, and no more; a new entry's is empty. It
+// outlasts leases. Without it [Run.Save] and [Run.Load] fail.
 type Keeper interface {
 	// Save is Write that replaces the checkpoint too: both or neither. Of an
 	// entry that is gone it may say ErrLost.
@@ -84,15 +89,22 @@ type Keeper interface {
 type Breaker interface {
 	// Break ends the lease after period, in whole seconds up to a minute, or
 	// when it would have ended if that is sooner or period is negative. At zero
-	// it ends at once, while its holder may still work. ErrLost: there is no
-	// lease. fs.ErrNotExist.
+	// it ends at once, while its holder may still work. An expired lease can
+	// not be renewed after it. ErrLost: there is no lease. fs.ErrNotExist.
 	Break(ctx context.Context, name string, period time.Duration) error
 }
 
-// A Stamp is what every answer of a store carries.
+// A Stamp is what every answer of a store carries that is no error.
 type Stamp struct {
-	ETag string    // changes with each write of the entry, never with its lease
-	Date time.Time // the service's clock, cut to whole seconds by some; zero: not told
+	// ETag changes with each write of the entry, also one of the same record,
+	// never with its lease. An entry has none twice, nor one of an entry of
+	// that name which was deleted.
+	ETag string
+
+	// Date is the service's clock at some moment of the call, cut to whole
+	// seconds by some. Zero: not told; ticks then come by the clock of each
+	// replica.
+	Date time.Time
 }
 
 // An Entry is what one read tells.
@@ -107,7 +119,7 @@ type Entry struct {
 type LeaseState string
 
 const (
-	Available LeaseState = "available" // never leased, released, or written since it expired
+	Available LeaseState = "available" // never leased, released, or written since it ended
 	Leased    LeaseState = "leased"
 	Expired   LeaseState = "expired"  // ran out; its last id may still renew it
 	Breaking  LeaseState = "breaking" // an operator broke it; its holder has it until its time is up

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	_ "github.com/lib/pq"
 	_ "modernc.org/sqlite"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/examples/fencing"
+	"github.com/soloist-go/soloist/internal/postgres"
 )
 
 func ExampleSaveReport() {
@@ -86,7 +88,7 @@ func openSQLite(t *testing.T) database {
 }
 
 func openPostgres(t *testing.T) database {
-	db, err := sql.Open("postgres", startPostgres(t))
+	db, err := sql.Open("postgres", postgres.Start(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package fencing_test
+// Package postgres runs PostgreSQL for the tests of the examples.
+package postgres
 
 import (
 	"bufio"
@@ -10,19 +11,17 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	_ "github.com/lib/pq"
 )
 
-// startPostgres runs a PostgreSQL until the test has ended, on a Unix socket in
-// a directory of its own, and returns how to connect to it. In CI (environment
+// Start runs a PostgreSQL until the test has ended, on a Unix socket in a
+// directory of its own, and returns how to connect to it. In CI (environment
 // CI=true) it is installed if need be, else the test is skipped without it.
-func startPostgres(t *testing.T) string {
+func Start(t testing.TB) string {
 	t.Helper()
-	bin := postgresBin(t)
+	bin := findOrInstall(t)
 	// Not t.TempDir: another user has to get there, and the path of a socket
 	// has at most 107 characters.
-	dir, err := os.MkdirTemp("/tmp", "fencing")
+	dir, err := os.MkdirTemp("/tmp", "postgres")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func startPostgres(t *testing.T) string {
 const watched = `exec 3<&0; (cat <&3; kill -INT $$) >/dev/null 2>&1 & exec "$@" 3<&- </dev/null`
 
 // serve returns when the server accepts connections.
-func serve(t *testing.T, dir string, command []string) {
+func serve(t testing.TB, dir string, command []string) {
 	t.Helper()
 	cmd := exec.Command("sh", append([]string{"-c", watched, "sh"}, command...)...)
 	cmd.Dir = dir
@@ -93,7 +92,7 @@ func serve(t *testing.T, dir string, command []string) {
 
 // asUser is what to put before a command so that it runs without privileges,
 // as PostgreSQL wants to; dir then belongs to that user.
-func asUser(t *testing.T, dir string) []string {
+func asUser(t testing.TB, dir string) []string {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return []string{"env"}
@@ -108,16 +107,16 @@ func asUser(t *testing.T, dir string) []string {
 	return []string{"setpriv", "--reuid", name, "--clear-groups"}
 }
 
-const noPostgres = "no initdb on the PATH or in /usr/lib/postgresql: apt-get install postgresql"
+const none = "no initdb on the PATH or in /usr/lib/postgresql: apt-get install postgresql"
 
-// postgresBin returns the directory of initdb: Debian's is not on the PATH.
-func postgresBin(t *testing.T) string {
+// findOrInstall returns the directory of initdb: Debian's is not on the PATH.
+func findOrInstall(t testing.TB) string {
 	t.Helper()
-	if bin := findPostgres(); bin != "" {
+	if bin := find(); bin != "" {
 		return bin
 	}
 	if os.Getenv("CI") != "true" {
-		t.Skip(noPostgres)
+		t.Skip(none)
 	}
 	install := "apt-get update -q && apt-get install -qy --no-install-recommends postgresql"
 	cmd := exec.Command("sh", "-c", install)
@@ -125,14 +124,14 @@ func postgresBin(t *testing.T) string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", install, err, out)
 	}
-	bin := findPostgres()
+	bin := find()
 	if bin == "" {
-		t.Fatal(noPostgres)
+		t.Fatal(none)
 	}
 	return bin
 }
 
-func findPostgres() string {
+func find() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil { // postgres is beside the real one
 			return filepath.Dir(path)

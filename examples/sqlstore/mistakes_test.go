@@ -1,0 +1,131 @@
+package sqlstore_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	mistakesFlag = flag.Bool("mistakes", false, "build the store with each mistake and demand that it is caught")
+	mistakeFlag  = flag.String("mistake", "", "only those whose name contains this")
+)
+
+// A mistake is what a careless author writes instead.
+type mistake struct {
+	name, text, with string
+}
+
+var mistakes = []mistake{
+	{"no look at the ETag in Acquire", "\t\tcase r.etag != etag:\n\t\t\treturn soloist.ErrChanged\n\t\t}\n\t\tr.id,", "\t\t}\n\t\tr.id,"},
+	{"no look at the ETag in Write", "\tif r.etag != etag {\n\t\treturn soloist.ErrChanged\n\t}\n", ""},
+	{"no look at the id in Write", "\tif r.id != id || !r.state().Live() {", "\tif r.id == \"\" || !r.state().Live() {"},
+	{"no look at the time in Write", "\tif r.id != id || !r.state().Live() {", "\tif r.id != id {"},
+	{"expiry compared the wrong way round", "\tlive := r.now < r.ends\n", "\tlive := r.now > r.ends\n"},
+	{"expiry in another unit", "\tlive := r.now < r.ends\n", "\tlive := r.now/1e6 < r.ends/1e6\n"},
+	{"leases end a second early", "\tlive := r.now < r.ends\n", "\tlive := r.now+1e6 < r.ends\n"},
+	{"leases do not end", "\tlive := r.now < r.ends\n", "\tlive := r.ends > 0\n"},
+	{"an expired lease cannot be renewed", "\t\tif r.id != l.id || r.broken {\n", "\t\tif r.id != l.id || r.state() != soloist.Leased {\n"},
+	{"a broken lease can be renewed", "\t\tif r.id != l.id || r.broken {\n", "\t\tif r.id != l.id {\n"},
+	{"Renew for any id", "\t\tif r.id != l.id || r.broken {\n", "\t\tif r.id == \"\" || r.broken {\n"},
+	{"one id per process", "return &lease{s, name, id} }", "return &lease{s, name, \"process\"} }"},
+	{"Release for any id", "\t\tif r.id != l.id {\n\t\t\treturn soloist.ErrLost\n\t\t}\n\t\tr.id = \"\"\n", "\t\tr.id = \"\"\n"},
+	{"Release lets it run out", "\t\tr.id = \"\"\n\t\treturn nil\n", "\t\tr.ends = r.now\n\t\treturn nil\n"},
+	{"Acquire only what is available", "\t\tcase r.state().Live() && (r.id != l.id || r.broken):", "\t\tcase r.state() != soloist.Available && (r.id != l.id || r.broken):"},
+	{"Acquire again is refused", "\t\tcase r.state().Live() && (r.id != l.id || r.broken):", "\t\tcase r.state().Live():"},
+	{"Acquire what is being broken", "\t\tcase r.state().Live() && (r.id != l.id || r.broken):", "\t\tcase r.state() == soloist.Leased && r.id != l.id:"},
+	{"Write renews", "\t\tr.record, r.etag = record, rand.Text()\n", "\t\tr.record, r.etag = record, rand.Text()\n\t\tr.ends = r.now + r.length\n"},
+	{"the ETag is one of the content", "r.record, r.etag = record, rand.Text()", "r.record, r.etag = record, fmt.Sprintf(\"%x\", record)"},
+	{"the ETag changes with the lease", "\t\tr.ends = r.now + r.length\n\t\treturn nil\n\t})\n}\n\nfunc (l *lease) Write", "\t\tr.ends, r.etag = r.now+r.length, rand.Text()\n\t\treturn nil\n\t})\n}\n\nfunc (l *lease) Write"},
+	{"ETags begin anew with the entry", "\tetag := rand.Text()\n", "\tetag := \"1\"\n"},
+	{"Create replaces the record", "ON CONFLICT (name) DO NOTHING", "ON CONFLICT (name) DO UPDATE SET record = excluded.record, etag = excluded.etag, version = excluded.version"},
+	{"the update is unconditional", "broken = $10 WHERE name = $1 AND version = $2`", "broken = $10 WHERE name = $1 AND (version = $2 OR 1 = 1)`"},
+	{"Save forgets the checkpoint", "\t\t\tr.checkpoint = &checkpoint\n", "\t\t\t_ = checkpoint\n"},
+	{"Save forgets the record", "\t\tr.record, r.etag = record, rand.Text()\n", "\t\tif checkpoint == nil {\n\t\t\tr.record = record\n\t\t}\n\t\tr.etag = rand.Text()\n"},
+	{"Load for anybody", "\t\terr = r.guard(l.id, etag)\n\t}\n\tif err", "\t\t_ = r.guard\n\t}\n\tif err"},
+	{"no Date", "Date: time.UnixMicro(r.now)", "Date: time.Time{}"},
+	{"no Date where there is no entry", "\t\treturn row{now: now}, cmp.Or(err, fs.ErrNotExist)", "\t\treturn row{now: now * 0}, cmp.Or(err, fs.ErrNotExist)"},
+	{"the Date of the last write", "Date: time.UnixMicro(r.now)", "Date: time.UnixMicro(max(r.ends-r.length, 1))"},
+	{"the Date is an hour off", "Date: time.UnixMicro(r.now)", "Date: time.UnixMicro(r.now + 3600e6)"},
+}
+
+// Each mistake can be made, and storetest or the simulation catches it. Where
+// not both do, -v tells which.
+func TestMistakes(t *testing.T) {
+	source, err := os.ReadFile("sqlstore.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mistakes {
+		if !strings.Contains(m.name, *mistakeFlag) {
+			continue
+		}
+		if n := bytes.Count(source, []byte(m.text)); n != 1 {
+			t.Errorf("%s: %q is there %d times: adapt the mistake", m.name, m.text, n)
+			continue
+		}
+		if !*mistakesFlag {
+			continue // it takes minutes
+		}
+		t.Run(m.name, func(t *testing.T) {
+			program := build(t, bytes.Replace(source, []byte(m.text), []byte(m.with), 1))
+			suite, simulation := failures(program, "TestSQLite"), failures(program, "TestSimulation")
+			t.Logf("storetest: %s; simulation: %s", suite, simulation)
+			if suite == "" && simulation == "" {
+				t.Error("not caught")
+			}
+		})
+	}
+}
+
+// build makes a test program with another sqlstore.go.
+func build(t *testing.T, source []byte) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	path, err := filepath.Abs("sqlstore.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, overlay, program := filepath.Join(dir, "sqlstore.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program")
+	instead, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
+	for name, b := range map[string][]byte{changed: source, overlay: instead} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return program
+}
+
+var (
+	failed    = regexp.MustCompile(`--- FAIL: TestSQLite/(\S+)`)
+	violation = regexp.MustCompile(`: (I[0-9]+[a-d]? [a-z0-9 ]+) at \d\d:`)
+)
+
+// failures runs a test of a program and says what fails, empty: nothing.
+func failures(program, test string) string {
+	out, err := exec.Command(program, "-test.run=^"+test+"$", "-test.timeout=1m", "-seeds=8", "-length=20m").CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	var all []string
+	for _, m := range slices.Concat(failed.FindAllStringSubmatch(string(out), -1), violation.FindAllStringSubmatch(string(out), -1)) {
+		all = append(all, m[1])
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		return fmt.Sprintf("%.300s", out)
+	}
+	return strings.Join(slices.Compact(all), ", ")
+}

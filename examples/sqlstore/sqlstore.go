@@ -1,0 +1,333 @@
+// Package sqlstore is a [soloist.Store] of one's own: one table of a SQL
+// database, in one file, to be copied. It is written against the comments of
+// the interface and tested by storetest, as any other store would be.
+//
+// Where all replicas are on one machine, SQLite does; with a busy_timeout, or
+// calls that meet another's write fail instead of waiting. Where they are not,
+// let them share a PostgreSQL, and name its clock:
+//
+//	sqlstore.Store{DB: db, Clock: sqlstore.PostgresClock}
+//
+// How a call is made atomic: it looks at the row, decides in Go, and updates
+// the row if that has still the version that was looked at; each change gives
+// it a new one. An update that met another version has changed nothing, so the
+// call looks again. The time of a call is that of its last look: the update is
+// the proof that nothing has happened to the entry since.
+//
+// What is not promised: the right length of a lease while the one clock that
+// judges is being set, and that a row outlasts what the database does not,
+// such as a failover to a copy that lags behind. A record that went back in
+// time can start a tick twice.
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Table is where the entries are, in PostgreSQL and SQLite alike. Times are in
+// microseconds.
+const Table = `CREATE TABLE IF NOT EXISTS soloist (
+	name       TEXT PRIMARY KEY,
+	version    TEXT NOT NULL,    -- a new one with each change
+	etag       TEXT NOT NULL,    -- the version of the last write
+	record     BYTEA NOT NULL,
+	checkpoint BYTEA NOT NULL,
+	id         TEXT NOT NULL,    -- of the lease; empty: there is none
+	length     BIGINT NOT NULL,  -- of the lease
+	ends       BIGINT NOT NULL,  -- since 1970
+	broken     BOOLEAN NOT NULL
+)`
+
+// PostgresClock is the clock of a PostgreSQL server. Its now() would not do: it
+// stands still while a transaction waits.
+const PostgresClock = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+const (
+	insert = `INSERT INTO soloist (name, version, etag, record, checkpoint, id, length, ends, broken)
+VALUES ($1, $2, $2, $3, '', '', 0, 0, FALSE) ON CONFLICT (name) DO NOTHING`
+
+	update = `UPDATE soloist SET version = $3, etag = $4, record = $5, checkpoint = COALESCE($6, checkpoint),
+id = $7, length = $8, ends = $9, broken = $10 WHERE name = $1 AND version = $2`
+)
+
+// A Store keeps its entries in a [Table] of DB, which has to be there.
+type Store struct {
+	DB *sql.DB
+
+	// Clock is the database's clock, that judges all leases, as an expression of
+	// SQL: microseconds since 1970. Empty: the clock of this machine, which
+	// must then be the only one, since clocks of two do not agree.
+	Clock string
+}
+
+var (
+	_ soloist.Store   = (*Store)(nil)
+	_ soloist.Breaker = (*Store)(nil)
+	_ soloist.Keeper  = (*lease)(nil)
+)
+
+// Create makes the entry.
+func (s *Store) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	now, err := s.now(ctx)
+	if err != nil {
+		return soloist.Entry{}, err
+	}
+	etag := rand.Text()
+	made, err := one(s.DB.ExecContext(ctx, insert, name, etag, record))
+	if err == nil && !made {
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return soloist.Entry{}, err
+	}
+	r := row{etag: etag, record: append([]byte(nil), record...), now: now}
+	return r.entry(), nil
+}
+
+// Read returns the entry.
+func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	r, err := s.look(ctx, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return soloist.Entry{}, err
+	}
+	return r.entry(), err
+}
+
+// Delete removes an entry that nobody holds; otherwise soloist.ErrLost.
+func (s *Store) Delete(ctx context.Context, name string) error {
+	for {
+		r, err := s.look(ctx, name)
+		if err != nil {
+			return err
+		}
+		if r.state().Live() {
+			return soloist.ErrLost
+		}
+		const query = "DELETE FROM soloist WHERE name = $1 AND version = $2"
+		if done, err := one(s.DB.ExecContext(ctx, query, name, r.version)); done || err != nil {
+			return err
+		}
+	}
+}
+
+// Break ends a lease.
+func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
+	_, err := s.change(ctx, name, func(r *row) error {
+		if r.id == "" {
+			return soloist.ErrLost
+		}
+		if period >= 0 {
+			r.ends = min(r.ends, r.now+period.Microseconds())
+		}
+		r.broken = true
+		return nil
+	})
+	return err
+}
+
+// Limits: a renewal is one small write, so leases may be short, but not shorter
+// than the database may take to answer.
+func (s *Store) Limits() (shortest, longest time.Duration) { return 5 * time.Second, 5 * time.Minute }
+
+// Lease returns a handle.
+func (s *Store) Lease(name, id string) soloist.Lease { return &lease{s, name, id} }
+
+type lease struct {
+	store    *Store
+	name, id string
+}
+
+func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	if shortest, longest := l.store.Limits(); d < shortest || d > longest {
+		return soloist.Stamp{}, fmt.Errorf("a lease of %v: allowed is %v to %v", d, shortest, longest)
+	}
+	return l.store.change(ctx, l.name, func(r *row) error {
+		switch {
+		case r.state().Live() && (r.id != l.id || r.broken):
+			return soloist.ErrHeld
+		case r.etag != etag:
+			return soloist.ErrChanged
+		}
+		r.id, r.length, r.broken = l.id, d.Microseconds(), false
+		r.ends = r.now + r.length
+		return nil
+	})
+}
+
+func (l *lease) Renew(ctx context.Context) (soloist.Stamp, error) {
+	return l.store.change(ctx, l.name, func(r *row) error {
+		if r.id != l.id || r.broken {
+			return soloist.ErrLost
+		}
+		r.ends = r.now + r.length
+		return nil
+	})
+}
+
+func (l *lease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	return l.write(ctx, etag, record, nil)
+}
+
+func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	if len(checkpoint) > soloist.MaxCheckpoint {
+		return soloist.Stamp{}, fmt.Errorf("a checkpoint of %d bytes: allowed are %d", len(checkpoint), soloist.MaxCheckpoint)
+	}
+	return l.write(ctx, etag, record, append([]byte{}, checkpoint...)) // not nil
+}
+
+// write keeps the checkpoint as it is if the new one is nil.
+func (l *lease) write(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	return l.store.change(ctx, l.name, func(r *row) error {
+		if err := r.guard(l.id, etag); err != nil {
+			return err
+		}
+		r.record, r.etag = record, rand.Text()
+		if checkpoint != nil {
+			r.checkpoint = &checkpoint
+		}
+		return nil
+	})
+}
+
+func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
+	var checkpoint []byte
+	r, err := l.store.look(ctx, l.name, column{"checkpoint", &checkpoint})
+	if err == nil {
+		err = r.guard(l.id, etag)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint, nil
+}
+
+func (l *lease) Release(ctx context.Context) error {
+	_, err := l.store.change(ctx, l.name, func(r *row) error {
+		if r.id != l.id {
+			return soloist.ErrLost
+		}
+		r.id = ""
+		return nil
+	})
+	return err
+}
+
+// row is an entry, and the time, as one look at it tells.
+type row struct {
+	version, etag string
+	record        []byte
+	checkpoint    *[]byte // to be written; nil: stays as it is
+	id            string
+	length, ends  int64
+	broken        bool
+	now           int64
+}
+
+func (r *row) state() soloist.LeaseState {
+	live := r.now < r.ends
+	switch {
+	case r.id == "":
+		return soloist.Available
+	case r.broken && live:
+		return soloist.Breaking
+	case r.broken:
+		return soloist.Broken
+	case live:
+		return soloist.Leased
+	}
+	return soloist.Expired
+}
+
+// guard says why the entry may not be written under an id.
+func (r *row) guard(id, etag string) error {
+	if r.id != id || !r.state().Live() {
+		return soloist.ErrLost
+	}
+	if r.etag != etag {
+		return soloist.ErrChanged
+	}
+	return nil
+}
+
+func (r *row) stamp() soloist.Stamp {
+	return soloist.Stamp{ETag: r.etag, Date: time.UnixMicro(r.now)}
+}
+
+func (r *row) entry() soloist.Entry {
+	return soloist.Entry{Stamp: r.stamp(), Record: r.record, State: r.state()}
+}
+
+type column struct {
+	name string
+	dest any
+}
+
+// look reads an entry, and more of its columns. fs.ErrNotExist comes with the
+// time.
+func (s *Store) look(ctx context.Context, name string, more ...column) (row, error) {
+	var r row
+	columns := "version, etag, record, id, length, ends, broken, " + cmp.Or(s.Clock, "0")
+	dest := []any{&r.version, &r.etag, &r.record, &r.id, &r.length, &r.ends, &r.broken, &r.now}
+	for _, c := range more {
+		columns, dest = columns+", "+c.name, append(dest, c.dest)
+	}
+	err := s.DB.QueryRowContext(ctx, "SELECT "+columns+" FROM soloist WHERE name = $1", name).Scan(dest...)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		now, err := s.now(ctx)
+		return row{now: now}, cmp.Or(err, fs.ErrNotExist)
+	case err != nil:
+		return row{}, err
+	case s.Clock == "":
+		r.now = time.Now().UnixMicro()
+	}
+	return r, nil
+}
+
+func (s *Store) now(ctx context.Context) (now int64, err error) {
+	if s.Clock == "" {
+		return time.Now().UnixMicro(), nil
+	}
+	err = s.DB.QueryRowContext(ctx, "SELECT "+s.Clock).Scan(&now)
+	return now, err
+}
+
+// change lets decide change what a look at the entry has told, and keeps that,
+// all or nothing.
+func (s *Store) change(ctx context.Context, name string, decide func(*row) error) (soloist.Stamp, error) {
+	for {
+		r, err := s.look(ctx, name)
+		if err != nil {
+			return soloist.Stamp{}, err
+		}
+		if err := decide(&r); err != nil {
+			return soloist.Stamp{}, err
+		}
+		done, err := one(s.DB.ExecContext(ctx, update, name, r.version,
+			rand.Text(), r.etag, r.record, r.checkpoint, r.id, r.length, r.ends, r.broken))
+		if err != nil {
+			return soloist.Stamp{}, err
+		}
+		if done {
+			return r.stamp(), nil
+		}
+	}
+}
+
+// one reports whether a statement has changed the one row that it could.
+func one(result sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
