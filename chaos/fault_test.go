@@ -10,40 +10,40 @@ import (
 
 // A fault is what may happen to a line.
 type fault struct {
-	begin, end func(*line)
+	begin, end func(*way)
 	cut        bool // nothing reaches the service
 	throttles  bool
 }
 
-func toxic(cut bool, spoil func(l *line)) fault {
-	return fault{begin: spoil, end: (*line).mend, cut: cut}
+func toxic(cut bool, spoil func(w *way)) fault {
+	return fault{begin: spoil, end: func(w *way) { w.Mend() }, cut: cut}
 }
 
 func throttling(status int, after time.Duration) fault {
 	return fault{
-		begin: func(l *line) { l.refuse(&refusal{status, after}) },
-		end:   func(l *line) { l.refuse(nil) },
+		begin: func(w *way) { w.refuse(status, after) },
+		end:   func(w *way) { w.Refuse(nil) },
 		cut:   true, throttles: true,
 	}
 }
 
 var faults = map[string]fault{
-	"down": {begin: (*line).down, end: (*line).up, cut: true},
+	"down": {begin: func(w *way) { w.Down() }, end: (*way).up, cut: true},
 
 	// Half-open: the connections stand, and nothing comes out of them.
-	"all swallowed": toxic(true, func(l *line) {
-		l.spoil("upstream", "timeout", "timeout", 0)
-		l.spoil("downstream", "timeout", "timeout", 0)
+	"all swallowed": toxic(true, func(w *way) {
+		w.spoil("upstream", "timeout", "timeout", 0)
+		w.spoil("downstream", "timeout", "timeout", 0)
 	}),
-	"replies swallowed": toxic(false, func(l *line) { l.spoil("downstream", "timeout", "timeout", 0) }),
+	"replies swallowed": toxic(false, func(w *way) { w.spoil("downstream", "timeout", "timeout", 0) }),
 
 	// At no bandwidth at all, bytes are kept back until the end of the fault.
-	"requests delivered late": toxic(true, func(l *line) { l.spoil("upstream", "bandwidth", "rate", 0) }),
-	"replies delivered late":  toxic(false, func(l *line) { l.spoil("downstream", "bandwidth", "rate", 0) }),
+	"requests delivered late": toxic(true, func(w *way) { w.spoil("upstream", "bandwidth", "rate", 0) }),
+	"replies delivered late":  toxic(false, func(w *way) { w.spoil("downstream", "bandwidth", "rate", 0) }),
 
-	"replies cut off": toxic(false, func(l *line) { l.spoil("downstream", "limit_data", "bytes", 20) }),
-	"reset":           toxic(true, func(l *line) { l.spoil("upstream", "reset_peer", "timeout", 0) }),
-	"slow":            toxic(false, func(l *line) { l.spoil("upstream", "latency", "latency", 4000) }),
+	"replies cut off": toxic(false, func(w *way) { w.spoil("downstream", "limit_data", "bytes", 20) }),
+	"reset":           toxic(true, func(w *way) { w.spoil("upstream", "reset_peer", "timeout", 0) }),
+	"slow":            toxic(false, func(w *way) { w.spoil("upstream", "latency", "latency", 4000) }),
 
 	"429, again after 1 s":   throttling(429, time.Second),
 	"503, again after 1 s":   throttling(503, time.Second),
@@ -98,7 +98,7 @@ func (w *world) checkLongOfOne(f fault) {
 	if most := D + D/3 + 2*time.Second; f.cut && (took > most || next.replica == leader.replica) {
 		w.t.Errorf("replaced by %s after %s, want another replica within %s", next.replica.Replica, took, most)
 	}
-	if n := leader.replica.renewals(); f.throttles && n < 3 {
+	if n := leader.replica.Renewals(); f.throttles && n < 3 {
 		w.t.Errorf("throttled, it tried %d times to renew", n)
 	}
 	w.t.Logf("one cut off: lost after %s, replaced after %s, recovered after %s", ms(lost), ms(took), ms(w.recovered(over)))
@@ -116,11 +116,11 @@ func (w *world) checkLongOfAll(f fault) {
 // meet has replicas meet a fault, and returns when it was over.
 func (w *world) meet(f fault, who []*replica, d time.Duration) (over time.Time) {
 	for _, r := range who {
-		f.begin(r.line)
+		f.begin(r.way)
 	}
 	time.Sleep(d)
 	for _, r := range who {
-		f.end(r.line)
+		f.end(r.way)
 	}
 	return time.Now()
 }

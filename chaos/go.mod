@@ -4,8 +4,10 @@ go 1.26
 
 require (
 	github.com/Shopify/toxiproxy/v2 v2.12.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/rs/zerolog v1.33.0
 	github.com/soloist-go/soloist v0.0.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/azurite"
@@ -42,7 +40,6 @@ const (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "20") // the replicas sleep nearly all the time
-	zerolog.SetGlobalLevel(zerolog.Disabled)
 	os.Exit(m.Run())
 }
 
@@ -61,10 +58,10 @@ type world struct {
 	runs []*run // in the order of their starts
 }
 
-// A replica is a scheduler and its line.
+// A replica is a scheduler and its way to the service.
 type replica struct {
 	*soloist.Scheduler
-	*line
+	*way
 }
 
 // A run is one call of a Do.
@@ -97,8 +94,8 @@ func newWorld(t *testing.T) *world {
 		w.check()
 	})
 	for _, name := range []string{"a", "b", "c"} {
-		r := &replica{line: newLine(t, server.URL)}
-		store, err := azure.Open(azure.Config{ConnectionString: r.connectionString(), Container: container})
+		r := &replica{way: newWay(t, server.URL)}
+		store, err := azure.Open(azure.Config{ConnectionString: r.ConnectionString(), Container: container})
 		if err != nil {
 			t.Fatal(err)
 		}

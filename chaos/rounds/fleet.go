@@ -5,11 +5,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"strings"
+	"slices"
 	"time"
+
+	"github.com/soloist-go/soloist/chaos/again"
 )
 
 // replicas is how many there are between two rounds.
@@ -19,7 +20,6 @@ const replicas = 3
 type fleet struct {
 	lease   time.Duration
 	verbose bool
-	program string
 	env     []string
 	procs   map[string]*proc
 	started int
@@ -27,25 +27,15 @@ type fleet struct {
 	leader  event // its start
 }
 
-// A proc is the process of a replica. The end of its standard input ends it.
+// A proc is the process of a replica.
 type proc struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	done  chan struct{} // closed when it is gone
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it is gone
 }
 
 func newFleet(storage, app string, lease time.Duration, verbose bool) (*fleet, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	f := &fleet{lease: lease, verbose: verbose, program: program, procs: map[string]*proc{}, events: make(chan event, 100)}
-	for _, v := range os.Environ() { // the settings are to be these alone
-		if name, _, _ := strings.Cut(v, "="); !strings.HasPrefix(name, "SOLOIST_") {
-			f.env = append(f.env, v)
-		}
-	}
-	f.env = append(f.env, "SOLOIST_STORAGE="+storage, "SOLOIST_APP="+app, "SOLOIST_LEASE="+lease.String(), "SOLOIST_ADDR=127.0.0.1:0")
+	f := &fleet{lease: lease, verbose: verbose, procs: map[string]*proc{}, events: make(chan event, 100)}
+	f.env = []string{"SOLOIST_STORAGE=" + storage, "SOLOIST_APP=" + app, "SOLOIST_LEASE=" + lease.String(), "SOLOIST_ADDR=127.0.0.1:0"}
 	for range replicas {
 		if err := f.start(); err != nil {
 			f.close()
@@ -59,14 +49,12 @@ func newFleet(storage, app string, lease time.Duration, verbose bool) (*fleet, e
 func (f *fleet) start() error {
 	f.started++
 	name := fmt.Sprintf("replica-%d", f.started)
-	cmd := exec.Command(f.program)
-	cmd.Env = append(f.env, replicaEnv+"="+name)
-	if f.verbose {
-		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	}
-	stdin, err := cmd.StdinPipe()
+	cmd, err := again.Command(slices.Concat(f.env, []string{replicaEnv + "=" + name})...)
 	if err != nil {
 		return err
+	}
+	if f.verbose {
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -78,7 +66,7 @@ func (f *fleet) start() error {
 		r.Close()
 		return err
 	}
-	p := &proc{cmd, stdin, make(chan struct{})}
+	p := &proc{cmd, make(chan struct{})}
 	f.procs[name] = p
 	go f.read(p, r)
 	return nil

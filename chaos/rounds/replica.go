@@ -5,11 +5,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/chaos/again"
 	"github.com/soloist-go/soloist/host"
 )
 
@@ -32,10 +32,7 @@ type event struct {
 // replica is the whole life of a process that was started as one: the program
 // that a user would write, but for the events.
 func replica(name string) {
-	go func() {
-		io.Copy(io.Discard, os.Stdin) // ends with the process that has started this one
-		os.Exit(1)
-	}()
+	again.EndWithStarter()
 	events := json.NewEncoder(os.NewFile(eventsFile, "events"))
 	tell := func(what string, run *soloist.Run) {
 		events.Encode(event{name, what, run.Token, time.Now()})

@@ -22,8 +22,7 @@ import (
 	"time"
 )
 
-// A Server is an Azurite with the Blob service only, which keeps its data in
-// memory.
+// A Server is an Azurite with the Blob service only.
 type Server struct {
 	URL string // of the account: http://127.0.0.1:PORT/devstoreaccount1, or https
 
@@ -74,8 +73,24 @@ func start(t testing.TB, options ...string) *Server {
 
 // Launch installs Azurite if need be, runs it on a free port and returns when
 // it answers. It ends with [Server.Close], or with this process however that
-// ends: its standard input is a pipe from here. The options are more of Azurite's.
+// ends: its standard input is a pipe from here. The data is in memory. The
+// options are more of Azurite's.
 func Launch(ctx context.Context, options ...string) (*Server, error) {
+	return launch(ctx, append([]string{"--inMemoryPersistence"}, options...))
+}
+
+// LaunchIn is [Launch] of a server that keeps its data in a directory, where
+// the next one finds it. What was written less than [Saved] before its end may
+// be lost.
+func LaunchIn(ctx context.Context, data string) (*Server, error) {
+	return launch(ctx, []string{"--location", data})
+}
+
+// Saved is when a write is on the disk for sure: it saves every five seconds,
+// and not when it ends.
+const Saved = 6 * time.Second
+
+func launch(ctx context.Context, options []string) (*Server, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		return nil, ErrNoNode
@@ -88,7 +103,7 @@ func Launch(ctx context.Context, options ...string) (*Server, error) {
 		return nil, err
 	}
 	cmd := exec.Command(node, append([]string{"azurite.js", "--blobHost", "127.0.0.1", "--blobPort", "0",
-		"--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"}, options...)...)
+		"--skipApiVersionCheck", "--disableTelemetry", "--silent"}, options...)...)
 	cmd.Dir = dir
 	var stderr strings.Builder // to be read after Close
 	cmd.Stderr = &stderr

@@ -1,0 +1,183 @@
+package history_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// latest is how long after it was sent a request may be delivered: in a lease of
+// another, perhaps.
+const latest = 30 * time.Second
+
+// A transport is what the client library sends requests by.
+type transport interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// A line is the way of one client to the service in a bubble: it takes its time,
+// and may lose what is sent or answered, or deliver it when nobody waits any more.
+type line struct {
+	service transport
+	dice    *rand.Rand
+	most    time.Duration   // one way
+	ills    int             // one request in so many meets one; zero: none
+	late    *sync.WaitGroup // requests under way that nobody waits for
+}
+
+// Do makes it a transport of the client library.
+func (l *line) Do(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	there, back := l.upTo(l.most), l.upTo(l.most)
+	request, err := detached(r)
+	if err != nil {
+		return nil, err
+	}
+	ill := 0
+	if l.ills > 0 && l.dice.IntN(l.ills) == 0 {
+		ill = 1 + l.dice.IntN(5)
+	}
+	switch ill {
+	case 1: // lost
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case 2: // late: after leases have run out, perhaps
+		l.deliver(request, l.upTo(latest))
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case 3: // refused
+		time.Sleep(there)
+		return sim.Refusal(request, time.Now(), http.StatusServiceUnavailable, "ServerBusy"), nil
+	}
+	if !sleep(ctx, there) {
+		l.deliver(request, l.upTo(there))
+		return nil, ctx.Err()
+	}
+	resp, err := l.service.Do(request)
+	switch {
+	case ill == 4: // the answer lost
+		return nil, syscall.ECONNRESET
+	case ill == 5:
+		return sim.Refusal(request, time.Now(), http.StatusInternalServerError, "OperationTimedOut"), nil
+	case !sleep(ctx, back):
+		return nil, ctx.Err()
+	}
+	return resp, err
+}
+
+// deliver applies a request after d.
+func (l *line) deliver(r *http.Request, d time.Duration) {
+	l.late.Go(func() {
+		time.Sleep(d)
+		l.service.Do(r)
+	})
+}
+
+func (l *line) upTo(d time.Duration) time.Duration { return time.Duration(l.dice.Int64N(int64(d) + 1)) }
+
+// detached is r as it goes on its way, whoever waits for the answer.
+func detached(r *http.Request) (*http.Request, error) {
+	out := r.WithContext(context.WithoutCancel(r.Context()))
+	if r.Body == nil {
+		return out, nil
+	}
+	b, err := io.ReadAll(r.Body)
+	out.Body = io.NopCloser(bytes.NewReader(b))
+	return out, err
+}
+
+// sleep returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// far is a store whose calls take time there and back, and whose answers may get
+// lost on the way.
+type far struct {
+	soloist.Store
+	dice *rand.Rand
+	most time.Duration // one way
+	ills int           // one answer in so many is lost; zero: none
+}
+
+// travel makes one call from afar.
+func travel[T any](f far, ctx context.Context, apply func(context.Context) (T, error)) (T, error) {
+	var none T
+	there, back := time.Duration(f.dice.Int64N(int64(f.most)+1)), time.Duration(f.dice.Int64N(int64(f.most)+1))
+	lost := f.ills > 0 && f.dice.IntN(f.ills) == 0
+	if !sleep(ctx, there) {
+		return none, ctx.Err()
+	}
+	v, err := apply(ctx)
+	if !sleep(ctx, back) || lost {
+		return none, context.DeadlineExceeded
+	}
+	return v, err
+}
+
+func (f far) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	return travel(f, ctx, func(ctx context.Context) (soloist.Entry, error) { return f.Store.Create(ctx, name, record) })
+}
+
+func (f far) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	return travel(f, ctx, func(ctx context.Context) (soloist.Entry, error) { return f.Store.Read(ctx, name) })
+}
+
+func (f far) Break(ctx context.Context, name string, period time.Duration) error {
+	_, err := travel(f, ctx, func(ctx context.Context) (bool, error) {
+		return true, f.Store.(soloist.Breaker).Break(ctx, name, period)
+	})
+	return err
+}
+
+func (f far) Lease(name, id string) soloist.Lease {
+	return farLease{f, f.Store.Lease(name, id).(soloist.Keeper), f.Store.Lease(name, id)}
+}
+
+type farLease struct {
+	far    far
+	keeper soloist.Keeper
+	lease  soloist.Lease
+}
+
+func (l farLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (soloist.Stamp, error) { return l.lease.Acquire(ctx, d, etag) })
+}
+
+func (l farLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+	return travel(l.far, ctx, l.lease.Renew)
+}
+
+func (l farLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (soloist.Stamp, error) { return l.lease.Write(ctx, etag, record) })
+}
+
+func (l farLease) Release(ctx context.Context) error {
+	_, err := travel(l.far, ctx, func(ctx context.Context) (bool, error) { return true, l.lease.Release(ctx) })
+	return err
+}
+
+func (l farLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (soloist.Stamp, error) {
+		return l.keeper.Save(ctx, etag, record, checkpoint)
+	})
+}
+
+func (l farLease) Load(ctx context.Context, etag string) ([]byte, error) {
+	return travel(l.far, ctx, func(ctx context.Context) ([]byte, error) { return l.keeper.Load(ctx, etag) })
+}

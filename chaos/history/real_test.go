@@ -1,0 +1,150 @@
+package history_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/azurite"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "20") // those in real time sleep nearly always
+	os.Exit(m.Run())
+}
+
+// slack is how far the clock of a store may be from that of the histories, both
+// of this machine: the coarser of them counts in hundredths of a second.
+const slack = 50 * time.Millisecond
+
+// inReality records the histories of some entries at once, in real time.
+func inReality(t *testing.T, entries uint64, m model, record func(session) *history, s session) {
+	t.Helper()
+	m.slack = slack
+	all := make([]*history, entries)
+	var recording sync.WaitGroup
+	for seed := range entries {
+		recording.Go(func() {
+			one := s
+			one.seed, one.name = seed, fmt.Sprint("app/job-", seed)
+			all[seed] = record(one)
+		})
+	}
+	recording.Wait()
+	var y tally
+	for seed, h := range all {
+		y.check(t, h, m, uint64(seed))
+	}
+	// Which states are met depends on the machine.
+	y.end(t, map[string][]string{"acquire": every["acquire"], "renew": every["renew"], "write": every["write"], "release": every["release"]})
+}
+
+// shared has clients of one store in this process, the answers of which get lost
+// now and then.
+func shared(store soloist.Store) func(session) *history {
+	return func(s session) *history {
+		return s.record(func(n int) soloist.Store {
+			return far{Store: store, dice: rand.New(rand.NewPCG(s.seed, uint64(most+n))), most: time.Millisecond, ills: int(s.seed%3) * 8}
+		})
+	}
+}
+
+func TestMemoryInReality(t *testing.T) {
+	t.Parallel()
+	inReality(t, 100, model{}, shared(new(local.Memory)), session{calls: 120, lasts: 8 * time.Second})
+}
+
+func TestDir(t *testing.T) {
+	t.Parallel()
+	inReality(t, 50, model{}, shared(local.Dir{Path: t.TempDir()}), session{calls: 80, lasts: 12 * time.Second})
+}
+
+// Azurite, by real connections. It renews an expired lease under any id.
+func TestAzurite(t *testing.T) {
+	t.Parallel()
+	server := azurite.Start(t)
+	open := func(seed uint64, n, ills int) soloist.Store {
+		// Azurite closes connections that were idle for 5 s.
+		client := &http.Client{Transport: &http.Transport{IdleConnTimeout: 2 * time.Second}}
+		store, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: &deaf{
+			client: client, dice: rand.New(rand.NewPCG(seed, uint64(most+n))), ills: ills,
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+		return store
+	}
+	var late sync.WaitGroup
+	late.Go(func() { checkLateRenewal(t, open(0, 0, 0)) })
+	inReality(t, 100, model{anyID: true}, func(s session) *history {
+		return s.record(func(n int) soloist.Store { return open(s.seed, n, int(s.seed%3)*8) })
+	}, session{calls: 60, lasts: 22 * time.Second, late: never})
+	late.Wait()
+}
+
+// checkLateRenewal has one renew its lease when that of the next has run out, and
+// the checker tell whether a store may allow that.
+func checkLateRenewal(t *testing.T, store soloist.Store) {
+	c := newClient(newHistory(never), store, 0, session{name: "app/late"})
+	ctx := context.Background()
+	c.create(ctx)
+	acquire := func(id string) soloist.Lease {
+		l := store.Lease(c.name, id)
+		c.stamped(call{op: "acquire", id: id, etag: c.tag(c.etag), span: c.shortest}, func() (soloist.Stamp, error) {
+			return l.Acquire(ctx, c.shortest, c.etag)
+		})
+		return l
+	}
+	old := acquire(c.other)
+	c.do(call{op: "release", id: c.other}, func() (soloist.Entry, string, error) { return soloist.Entry{}, "", old.Release(ctx) })
+	acquire(c.id)
+	time.Sleep(c.shortest + time.Second)
+	c.stamped(call{op: "renew", id: c.other}, func() (soloist.Stamp, error) { return old.Renew(ctx) })
+	m := model{slack: slack}
+	if got, want := c.check(m, patience), porcupine.Illegal; got != want {
+		t.Errorf("by the contract: got %s, want %s of\n%s", got, want, c.history.text())
+	}
+	m.anyID = true
+	if got, want := c.check(m, patience), porcupine.Ok; got != want {
+		t.Errorf("as Azurite is known: got %s, want %s of\n%s", got, want, c.history.text())
+	}
+}
+
+// deaf is a client that misses answers, or hangs up before they come.
+type deaf struct {
+	client *http.Client
+	dice   *rand.Rand
+	ills   int // one request in so many; zero: none
+}
+
+func (d *deaf) Do(r *http.Request) (*http.Response, error) {
+	if d.ills == 0 || d.dice.IntN(d.ills) > 0 {
+		return d.client.Do(r)
+	}
+	ctx, cancel := r.Context(), func() {}
+	if d.dice.IntN(2) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(d.dice.Int64N(int64(5*time.Millisecond))))
+	}
+	defer cancel()
+	resp, err := d.client.Do(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	io.Copy(io.Discard, resp.Body)
+	return nil, syscall.ECONNRESET
+}

@@ -1,0 +1,249 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A toy is a store of one entry that may have one fault of [faults]. It shows
+// now and then, so that most answers are right.
+type toy struct {
+	fault string
+
+	mu     sync.Mutex
+	turns  int
+	made   int // ETags
+	now    version
+	before version // what was written over last
+	lease  toyLease
+}
+
+type version struct{ etag, record, checkpoint string }
+
+type toyLease struct {
+	id     string
+	span   time.Duration
+	until  time.Time
+	broken bool
+}
+
+// ill reports whether the fault shows now.
+func (s *toy) ill(fault string) bool {
+	if s.fault != fault {
+		return false
+	}
+	s.turns++
+	return s.turns%2 == 0
+}
+
+func (s *toy) state() soloist.LeaseState {
+	live := time.Now().Before(s.lease.until)
+	switch {
+	case s.lease.id == "":
+		return soloist.Available
+	case live && s.lease.broken:
+		return soloist.Breaking
+	case live:
+		return soloist.Leased
+	case s.lease.broken:
+		return soloist.Broken
+	}
+	return soloist.Expired
+}
+
+func (s *toy) stamp() soloist.Stamp { return soloist.Stamp{ETag: s.now.etag, Date: time.Now()} }
+
+// put replaces what the entry has.
+func (s *toy) put(record, checkpoint string) {
+	s.made++
+	s.before, s.now = s.now, version{fmt.Sprint("etag ", s.made), record, checkpoint}
+}
+
+func (s *toy) Limits() (shortest, longest time.Duration) { return time.Second, time.Minute }
+
+func (s *toy) Create(_ context.Context, _ string, record []byte) (soloist.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now.etag != "" && !s.ill("created twice") {
+		return soloist.Entry{}, fs.ErrExist
+	}
+	s.put(string(record), "")
+	s.lease = toyLease{}
+	return soloist.Entry{Stamp: s.stamp(), Record: record, State: s.state()}, nil
+}
+
+func (s *toy) Read(context.Context, string) (soloist.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now.etag == "" {
+		return soloist.Entry{}, fs.ErrNotExist
+	}
+	e := soloist.Entry{Stamp: s.stamp(), Record: []byte(s.now.record), State: s.state()}
+	if s.before.etag != "" && s.ill("stale read") {
+		e.ETag, e.Record = s.before.etag, []byte(s.before.record)
+	}
+	if s.before.etag != "" && s.ill("torn read") {
+		e.Record = []byte(s.before.record)
+	}
+	if e.State == soloist.Expired && s.ill("expired is told as available") {
+		e.State = soloist.Available
+	}
+	return e, nil
+}
+
+func (s *toy) Break(_ context.Context, _ string, period time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch end := time.Now().Add(period); {
+	case s.now.etag == "":
+		return fs.ErrNotExist
+	case s.lease.id == "":
+		return soloist.ErrLost
+	case s.ill("break does nothing"):
+		return nil
+	case period >= 0 && end.Before(s.lease.until), period > 0 && s.state() == soloist.Leased && s.ill("break prolongs"):
+		s.lease.until = end
+	}
+	s.lease.broken = true
+	return nil
+}
+
+func (s *toy) Lease(_, id string) soloist.Lease { return toyHandle{s, id} }
+
+type toyHandle struct {
+	*toy
+	id string
+}
+
+func (h toyHandle) Acquire(_ context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state := h.state()
+	switch {
+	case h.now.etag == "":
+		return soloist.Stamp{}, fs.ErrNotExist
+	case etag != h.now.etag && !h.ill("acquired with another ETag"):
+		return soloist.Stamp{}, soloist.ErrChanged
+	case state == soloist.Breaking && !h.ill("acquired while it breaks"),
+		state == soloist.Leased && h.id != h.lease.id && !h.ill("two holders"),
+		state == soloist.Expired && h.id != h.lease.id && h.ill("kept after its end"):
+		return soloist.Stamp{}, soloist.ErrHeld
+	}
+	h.lease = toyLease{id: h.id, span: d, until: time.Now().Add(d)}
+	if h.ill("ends early") {
+		h.lease.until = time.Now().Add(d / 2)
+	}
+	if h.ill("acquire changes the ETag") {
+		h.put(h.now.record, h.now.checkpoint)
+	}
+	return h.stamp(), nil
+}
+
+func (h toyHandle) Renew(context.Context) (soloist.Stamp, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.now.etag == "":
+		return soloist.Stamp{}, fs.ErrNotExist
+	case h.lease.id == "", h.id != h.lease.id && !h.ill("renewed by another"), h.lease.broken && !h.ill("renewed though broken"):
+		return soloist.Stamp{}, soloist.ErrLost
+	}
+	if !h.ill("renewal does nothing") {
+		h.lease.until, h.lease.broken = time.Now().Add(h.lease.span), false
+	}
+	if h.before.etag != "" && h.ill("an older version is back") {
+		h.now, h.before = h.before, h.now
+	}
+	return h.stamp(), nil
+}
+
+// guard says whether the entry may be written.
+func (h toyHandle) guard(etag string) error {
+	switch state := h.state(); {
+	case h.now.etag == "":
+		return fs.ErrNotExist
+	case h.id != h.lease.id && !h.ill("written under an old id"), !state.Live() && !h.ill("written after the end"):
+		return soloist.ErrLost
+	case etag != h.now.etag && !h.ill("written with another ETag"):
+		return soloist.ErrChanged
+	}
+	return nil
+}
+
+func (h toyHandle) Write(_ context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.guard(etag); err != nil {
+		return soloist.Stamp{}, err
+	}
+	former := h.before.etag
+	h.put(string(record), h.now.checkpoint)
+	switch stamp := h.stamp(); {
+	case h.ill("lost write"):
+		h.now, h.before = h.before, h.now
+		return stamp, nil
+	case h.ill("write stays without effect"):
+		h.now.record = h.before.record
+	case h.ill("ETag stays"):
+		h.now.etag = etag
+	case former != "" && h.ill("ETag comes back"):
+		h.now.etag = former
+	case h.ill("refused though done"):
+		return soloist.Stamp{}, soloist.ErrLost
+	case h.ill("done later"):
+		after := h.now
+		h.now = h.before
+		time.AfterFunc(100*time.Millisecond, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.before, h.now = h.now, after
+		})
+		return stamp, nil
+	}
+	return h.stamp(), nil
+}
+
+func (h toyHandle) Save(_ context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.guard(etag); err != nil {
+		return soloist.Stamp{}, err
+	}
+	h.put(string(record), string(checkpoint))
+	if h.ill("half a save") {
+		h.now.checkpoint = h.before.checkpoint
+	}
+	return h.stamp(), nil
+}
+
+func (h toyHandle) Load(_ context.Context, etag string) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.guard(etag); err != nil {
+		return nil, err
+	}
+	return []byte(h.now.checkpoint), nil
+}
+
+func (h toyHandle) Release(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.now.etag == "":
+		return fs.ErrNotExist
+	case h.lease.id == "", h.id != h.lease.id && !h.ill("released by another"):
+		return soloist.ErrLost
+	case h.ill("release does nothing"):
+		return nil
+	}
+	h.lease = toyLease{}
+	if h.ill("done twice") {
+		return soloist.ErrLost
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package states_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// name is that of the one entry.
+const name = "app/job"
+
+// A keeper is a store beside the blob that its entry should be like.
+type keeper struct {
+	blob
+	store  breakable
+	t      *rapid.T
+	former map[string]bool // the ETags so far
+}
+
+type breakable interface {
+	soloist.Store
+	soloist.Breaker
+}
+
+// stores are all of them, by a clock that is given.
+func stores(t *testing.T) map[string]func(now func() time.Time) soloist.Store {
+	return map[string]func(now func() time.Time) soloist.Store{
+		"memory": func(now func() time.Time) soloist.Store { return &local.Memory{Now: now} },
+		"dir":    func(now func() time.Time) soloist.Store { return local.Dir{Path: t.TempDir(), Now: now} },
+		"azure": func(now func() time.Time) soloist.Store {
+			s, err := azure.Open(azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sig=x", Transport: &sim.Blob{Now: now}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
+	}
+}
+
+// kept runs a store through its actions.
+func kept(tab table, open func(now func() time.Time) soloist.Store) func(*rapid.T) {
+	return func(t *rapid.T) {
+		k := &keeper{t: t, former: map[string]bool{}, blob: blob{table: tab, now: time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC), state: "available"}}
+		k.store = open(func() time.Time { return k.now }).(breakable)
+		k.create(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"": k.check, "time": k.time, "create": k.create, "acquire": k.acquire, "renew": k.renew,
+			"write": k.write, "load": k.load, "release": k.release, "break": k.end,
+		})
+	}
+}
+
+func TestStores(t *testing.T) {
+	for name, open := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			if name == "dir" { // each call of it syncs a file
+				set(t, "rapid.checks", "30")
+			}
+			rapid.Check(t, kept(parse(documented), open))
+		})
+	}
+}
+
+// judge checks the error of a try, and applies it to the blob. The refusal of
+// the table is that one, of an ETag ErrChanged; where both are due, either.
+func (k *keeper) judge(t try, holds bool, refusal, err error) (done bool) {
+	k.t.Helper()
+	var want []error
+	c := k.expect(t)
+	switch {
+	case !k.exists:
+		want = append(want, fs.ErrNotExist)
+	case c.status > 0:
+		want = append(want, refusal)
+	}
+	if !holds {
+		want = append(want, soloist.ErrChanged)
+	}
+	if len(want) == 0 && err == nil {
+		k.apply(t, c, t.id)
+		return true
+	}
+	if err == nil || !slices.ContainsFunc(want, func(w error) bool { return errors.Is(err, w) }) {
+		k.t.Fatalf("%+v (%s) while %s: got %v, want one of %v", t, k.row(t), k.state, err, want)
+	}
+	return false
+}
+
+// stamped checks that an answer tells the ETag.
+func (k *keeper) stamped(stamp soloist.Stamp) {
+	k.t.Helper()
+	if stamp.ETag != k.etag {
+		k.t.Fatalf("got the ETag %q, want %q", stamp.ETag, k.etag)
+	}
+}
+
+// written checks that an answer tells an ETag that is new.
+func (k *keeper) written(stamp soloist.Stamp) {
+	k.t.Helper()
+	if stamp.ETag == "" || k.former[stamp.ETag] {
+		k.t.Fatalf("a write is told the ETag %q, want a new one", stamp.ETag)
+	}
+	k.former[stamp.ETag], k.etag = true, stamp.ETag
+}
+
+func (k *keeper) check(*rapid.T) {
+	k.t.Helper()
+	e, err := k.store.Read(context.Background(), name)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if e.ETag != k.etag || string(e.Record) != k.record || string(e.State) != k.state || e.Date.Sub(k.now).Abs() >= time.Second {
+		k.t.Fatalf("got %q with %s, %s at %s, want %q with %s, %s at %s", e.Record, e.ETag, e.State, e.Date, k.record, k.etag, k.state, k.now)
+	}
+}
+
+func (k *keeper) time(t *rapid.T) { k.pass(pause(t, &k.blob)) }
+
+// lease draws a lease id, and an ETag that is that of the entry or not.
+func (k *keeper) lease(t *rapid.T) (l soloist.Lease, id, etag string, holds bool) {
+	id, etag, holds = k.blob.drawID(t, "id"), k.etag, true
+	if rapid.IntRange(0, 7).Draw(t, "other ETag") == 0 {
+		etag, holds = `"0x1"`, false
+	}
+	return k.store.Lease(name, id), id, etag, holds
+}
+
+func (k *keeper) create(t *rapid.T) {
+	record := rapid.StringMatching(`[A-Z]{1,4}`).Draw(t, "record")
+	e, err := k.store.Create(context.Background(), name, []byte(record))
+	if k.exists {
+		if !errors.Is(err, fs.ErrExist) {
+			t.Fatalf("create: got %v, want ErrExist", err)
+		}
+		return
+	}
+	if err != nil || string(e.Record) != record || e.State != soloist.Available {
+		t.Fatalf("create: got %+v, %v", e, err)
+	}
+	k.exists, k.record = true, record
+	k.written(e.Stamp)
+}
+
+func (k *keeper) acquire(t *rapid.T) {
+	l, id, etag, holds := k.lease(t)
+	one := try{op: "acquire", id: id, span: time.Duration(rapid.IntRange(15, 60).Draw(t, "span")) * time.Second}
+	stamp, err := l.Acquire(context.Background(), one.span, etag)
+	if k.judge(one, holds, soloist.ErrHeld, err) {
+		k.stamped(stamp)
+	}
+}
+
+func (k *keeper) renew(t *rapid.T) {
+	l, id, _, _ := k.lease(t)
+	stamp, err := l.Renew(context.Background())
+	if k.judge(try{op: "renew", id: id}, true, soloist.ErrLost, err) {
+		k.stamped(stamp)
+	}
+}
+
+// write replaces the record, or the checkpoint with it.
+func (k *keeper) write(t *rapid.T) {
+	l, id, etag, holds := k.lease(t)
+	record, body := rapid.StringMatching(`[a-z]{1,4}`).Draw(t, "record"), k.body
+	var stamp soloist.Stamp
+	var err error
+	if rapid.Bool().Draw(t, "save") {
+		body = rapid.String().Draw(t, "checkpoint")
+		stamp, err = l.(soloist.Keeper).Save(context.Background(), etag, []byte(record), []byte(body))
+	} else {
+		stamp, err = l.Write(context.Background(), etag, []byte(record))
+	}
+	if k.judge(try{op: "write", id: id}, holds, soloist.ErrLost, err) {
+		k.record, k.body = record, body
+		k.written(stamp)
+	}
+}
+
+func (k *keeper) load(t *rapid.T) {
+	l, id, etag, holds := k.lease(t)
+	body, err := l.(soloist.Keeper).Load(context.Background(), etag)
+	if k.judge(try{op: "read", id: id}, holds, soloist.ErrLost, err) && string(body) != k.body {
+		t.Fatalf("load: got %q, want %q", body, k.body)
+	}
+}
+
+func (k *keeper) release(t *rapid.T) {
+	l, id, _, _ := k.lease(t)
+	k.judge(try{op: "release", id: id}, true, soloist.ErrLost, l.Release(context.Background()))
+}
+
+func (k *keeper) end(t *rapid.T) {
+	period := time.Duration(rapid.SampledFrom([]int{-1, 0, 1, 10, 60}).Draw(t, "period")) * time.Second
+	k.judge(try{op: "break", period: period}, true, soloist.ErrLost, k.store.Break(context.Background(), name, period))
+}

@@ -1,0 +1,220 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/soloist-go/soloist/chaos/line"
+)
+
+// What a fault happens to: to each of them one at a time.
+const (
+	ofProcess = "process"
+	ofLine    = "line"
+	ofService = "service"
+	ofProgram = "program" // its version
+)
+
+// How a process is asked to end.
+const (
+	sigkill = "kill -9"
+	sigterm = "SIGTERM"
+	tooLong = "kill -9, since SIGTERM took too long"
+)
+
+// A kind is one of the faults that are injected, and lasts from least to most.
+type kind struct {
+	name        string
+	of          string
+	weight      int
+	least, most time.Duration
+	spoil       func(l *line.Line, x float64) error // of a line; x, below 1, is how bad it is
+}
+
+var kinds = []kind{
+	{sigkill, ofProcess, 12, 0, 20 * time.Second, nil},
+	{"SIGSTOP", ofProcess, 12, lease / 2, 5 * lease, nil},
+	{sigterm, ofProcess, 8, 0, 5 * time.Second, nil},
+	{"service killed", ofService, 1, 0, 20 * time.Second, nil},
+	{"rolling deploy", ofProgram, 2, 0, 3 * time.Second, nil},
+
+	ofLines("partition", 4, func(l *line.Line, _ float64) error { l.Down(); return nil }),
+	ofLines("one-way: requests lost", 2, toxic("upstream", "timeout", "timeout", 0, 0)),
+	ofLines("one-way: answers lost", 2, toxic("downstream", "timeout", "timeout", 0, 0)),
+	ofLines("half-open", 2, func(l *line.Line, x float64) error {
+		if err := toxic("upstream", "timeout", "timeout", 0, 0)(l, x); err != nil {
+			return err
+		}
+		return toxic("downstream", "timeout", "timeout", 0, 0)(l, x)
+	}),
+	ofLines("requests late", 2, toxic("upstream", "bandwidth", "rate", 0, 0)), // when it is over they come
+	ofLines("answers late", 2, toxic("downstream", "bandwidth", "rate", 0, 0)),
+	ofLines("latency 0.1 to 10 s", 4, toxic("upstream", "latency", "latency", 100, 10_000)),
+	ofLines("slow bodies", 2, toxic("upstream", "bandwidth", "rate", 1, 10)),
+	ofLines("truncated bodies", 2, toxic("downstream", "limit_data", "bytes", 10, 2000)),
+	ofLines("reset", 1, toxic("upstream", "reset_peer", "timeout", 0, 0)),
+	ofLines("some answers lost", 2, func(l *line.Line, x float64) error { l.Lose(x); return nil }),
+	ofLines("503, Retry-After", 2, throttling(503, 50*time.Second)),
+	ofLines("429, Retry-After", 2, throttling(429, 50*time.Second)),
+	ofLines("500", 2, throttling(500, 0)),
+}
+
+func ofLines(name string, weight int, spoil func(*line.Line, float64) error) kind {
+	return kind{name, ofLine, weight, time.Second, 3 * lease, spoil}
+}
+
+// toxic has a value between two, with the small ones as likely as the large.
+func toxic(stream, name, attribute string, least, most float64) func(*line.Line, float64) error {
+	return func(l *line.Line, x float64) error {
+		value := least
+		if least > 0 {
+			value *= math.Pow(most/least, x)
+		}
+		return l.Spoil(stream, name, attribute, int(value))
+	}
+}
+
+func throttling(status int, after time.Duration) func(*line.Line, float64) error {
+	return func(l *line.Line, x float64) error {
+		l.Refuse(&line.Refusal{Status: status, After: time.Duration(x * float64(after)), Share: 0.3 + 0.7*x})
+		return nil
+	}
+}
+
+// heal takes from a line whatever it suffers from.
+func heal(l *line.Line) error {
+	l.Mend()
+	l.Refuse(nil)
+	l.Lose(0)
+	return l.Up()
+}
+
+// inject has random faults come, several at once, until ctx ends. It returns
+// when all of them are over.
+func (s *storm) inject(ctx context.Context, seed uint64) error {
+	dice := rand.New(rand.NewPCG(seed, 0))
+	for s.broken() == nil && pause(ctx, time.Second+time.Duration(dice.Float64()*float64(6*time.Second))) == nil {
+		for try := 0; try < 20 && !s.begin(ctx, dice); try++ { // what it would happen to suffers already
+		}
+	}
+	s.faults.Wait()
+	return s.broken()
+}
+
+// draw draws a kind by weight, and how long it lasts: the short as likely as the
+// long.
+func draw(dice *rand.Rand) (kind, time.Duration) {
+	total := 0
+	for _, k := range kinds {
+		total += k.weight
+	}
+	n := dice.IntN(total)
+	for _, k := range kinds {
+		if n -= k.weight; n < 0 {
+			least := max(k.least, 100*time.Millisecond)
+			return k, time.Duration(float64(least) * math.Pow(float64(k.most)/float64(least), dice.Float64()))
+		}
+	}
+	panic("not reached")
+}
+
+// begin has one fault come, and returns whether it could.
+func (s *storm) begin(ctx context.Context, dice *rand.Rand) bool {
+	k, d := draw(dice)
+	i, all, x := dice.IntN(len(s.replicas)), dice.IntN(5) == 0, dice.Float64()
+	if dice.IntN(3) == 0 { // who leads has the most to lose
+		if l := slices.IndexFunc(s.replicas, func(n *node) bool { return n.name == s.leads() }); l >= 0 {
+			i = l
+		}
+	}
+	who, names, f := s.replicas[i:i+1], []string{k.of}, Fault{Kind: k.name}
+	switch k.of {
+	case ofProcess:
+		if s.count(ofProcess) >= (len(s.replicas)+1)/2 {
+			return false // some are to do the work
+		}
+		f.Replica, names = who[0].name, who[0].owns(ofProcess)
+	case ofLine:
+		if f.Replica, names = who[0].name, who[0].owns(ofLine); all {
+			f.Kind, f.Replica, who, names = k.name+", all", "", s.replicas, nil
+			for _, n := range who {
+				names = append(names, n.owns(ofLine)...)
+			}
+		}
+	}
+	if !s.take(names) {
+		return false
+	}
+	s.faults.Go(func() {
+		defer s.leave(names)
+		f.Begin = time.Now()
+		happened, err := s.suffer(ctx, k, d, who, x)
+		if s.fail(err); happened {
+			s.fault(f)
+		}
+	})
+	return true
+}
+
+// suffer returns when a fault is over, and whether there was one.
+func (s *storm) suffer(ctx context.Context, k kind, d time.Duration, who []*node, x float64) (happened bool, err error) {
+	switch n := who[0]; {
+	case k.of == ofService:
+		return true, s.crash(ctx, d)
+	case k.of == ofProgram:
+		return true, s.deploy(ctx, d)
+	case k.of == ofLine:
+		return true, s.spoil(ctx, k, d, who, x)
+	case k.name == sigterm:
+		return n.stop(), nil
+	case k.name == sigkill:
+		n.setDown(true)
+		defer n.setDown(false)
+		happened = n.signal(syscall.SIGKILL, sigkill)
+		pause(ctx, d)
+	default:
+		happened = n.signal(syscall.SIGSTOP, "")
+		pause(ctx, d)
+		n.signal(syscall.SIGCONT, "")
+	}
+	return happened, nil
+}
+
+func (s *storm) spoil(ctx context.Context, k kind, d time.Duration, who []*node, x float64) error {
+	for _, n := range who {
+		if err := k.spoil(n.Line, x); err != nil {
+			return err
+		}
+	}
+	pause(ctx, d)
+	for _, n := range who {
+		if err := heal(n.Line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deploy brings the other version of the program to one replica after the other.
+func (s *storm) deploy(ctx context.Context, between time.Duration) error {
+	version := s.next()
+	for _, n := range s.replicas {
+		for names := n.owns(ofProcess); ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
+			if s.take(names) {
+				if !n.has(version) {
+					n.stop()
+				}
+				s.leave(names)
+				break
+			}
+		}
+		pause(ctx, between)
+	}
+	return nil
+}

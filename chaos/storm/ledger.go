@@ -1,0 +1,131 @@
+//go:build unix
+
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// tokens: those that the service takes never get smaller, and a run is told of
+// and ended under the lease of its claim alone.
+func (j *judge) tokens(job string) {
+	var last, claim *Write
+	for _, w := range j.writes[job] {
+		r := w.Record
+		switch {
+		case last == nil:
+		case r.Epoch < last.Record.Epoch:
+			j.bad("%s: a write of %s with token %d was accepted at %s after %d", job, w.Replica, r.Epoch, clock(w.At), last.Record.Epoch)
+		case r.Epoch > last.Record.Epoch:
+			claim = w
+		case claim != nil && w.Lease != claim.Lease && (r.Status == soloist.Running || last.Record.Status == soloist.Running && ended(r.Status)):
+			j.bad("%s: a write of %s for token %d was accepted at %s, under another lease than the claim of %s", job, w.Replica, r.Epoch, clock(w.At), claim.Replica)
+		}
+		last = w
+	}
+}
+
+// ended reports whether s is for a run's own replica to say.
+func ended(s soloist.Status) bool {
+	return s == soloist.Succeeded || s == soloist.Failed || s == soloist.Stalled || s == soloist.Skipped
+}
+
+// claims: an attempt at a tick is claimed once, and after the attempt before it.
+func (j *judge) claims(job string) {
+	seen := map[start]*Write{}
+	var last *Write
+	for _, w := range j.writes[job] {
+		r := w.Record
+		if r.Status != soloist.Running || r.Tick.IsZero() || last != nil && r.Epoch <= last.Record.Epoch {
+			continue
+		}
+		this := start{tick: r.Tick.UnixNano(), attempt: r.Attempt}
+		if old := seen[this]; old != nil {
+			j.bad("%s@%s attempt %d: claimed by %s at %s and by %s at %s", job, clock(r.Tick), r.Attempt, old.Replica, clock(old.At), w.Replica, clock(w.At))
+		}
+		if r.Attempt > 1 && (last == nil || last.Record.Attempt != r.Attempt-1 || !last.Record.Tick.Equal(r.Tick)) {
+			j.bad("%s@%s attempt %d: claimed by %s at %s, and attempt %d is not the claim before", job, clock(r.Tick), r.Attempt, w.Replica, clock(w.At), r.Attempt-1)
+		}
+		seen[this], last = w, w
+	}
+}
+
+// ledger: the watermark never goes back, and each tick that it passes has one
+// fate, alone or in a range.
+func (j *judge) ledger(job string) {
+	var last *soloist.Record
+	for _, w := range j.writes[job] {
+		r := &w.Record
+		switch {
+		case w.Lease == "":
+		case last == nil:
+			j.bad("%s: nobody has made the entry", job)
+		case r.Through.Before(last.Through):
+			j.bad("%s: %s moves the watermark back from %s to %s", job, w.Replica, clock(last.Through), clock(r.Through))
+		case slices.ContainsFunc(w.News, ofTick) || !r.Through.Equal(last.Through):
+			j.fates(job, w, last)
+		}
+		last = r
+	}
+}
+
+// ofTick is false for the fate of a singleton's run.
+func ofTick(f soloist.Fate) bool { return !f.Tick.IsZero() }
+
+// fates checks what one write says of the ticks between two watermarks.
+func (j *judge) fates(job string, w *Write, last *soloist.Record) {
+	mark, every := last.Through, j.every[last.Spec]
+	if every == 0 || j.every[w.Record.Spec] == 0 {
+		j.bad("%s: %s writes a spec that no version has", job, w.Replica)
+		return
+	}
+	for _, f := range slices.Backward(w.News) {
+		switch n := count(every, mark, f.Tick); {
+		case f.From.IsZero() && n == 0:
+			j.bad("%s@%s: %s by %s, and it had its fate", job, clock(f.Tick), f.Status, w.Replica)
+		case f.From.IsZero() && n > 1:
+			j.bad("%s: %d ticks between %s and %s have no fate", job, n-1, clock(mark), clock(f.Tick))
+		case !f.From.IsZero() && !f.From.Equal(mark):
+			j.bad("%s: the range after %s does not begin at the watermark %s", job, clock(f.From), clock(mark))
+		case !f.From.IsZero() && f.Count > 0 && f.Count != n:
+			j.bad("%s: the range from %s to %s counts %d ticks of %d", job, clock(f.From), clock(f.Tick), f.Count, n)
+		}
+		if adopted(f) {
+			every = j.every[w.Record.Spec]
+		}
+		if f.Tick.After(mark) {
+			mark = f.Tick
+		}
+	}
+	if !mark.Equal(w.Record.Through) {
+		j.bad("%s: the watermark is at %s, and the fates end at %s", job, clock(w.Record.Through), clock(mark))
+	}
+}
+
+// adopted reports whether f is about the ticks of a definition that is no more:
+// a range that is not counted.
+func adopted(f soloist.Fate) bool { return !f.From.IsZero() && f.Count == 0 }
+
+// count is the number of ticks after a, up to b.
+func count(every time.Duration, a, b time.Time) int {
+	return max(0, int(b.UnixNano()/int64(every)-a.UnixNano()/int64(every)))
+}
+
+// news is what stands in front of the old history in the new one, of which the
+// oldest may have been cut off. The end of a run may be told later.
+func news(old, now []soloist.Fate) []soloist.Fate {
+	same := func(a, b soloist.Fate) bool {
+		a.End, b.End = time.Time{}, time.Time{}
+		return a == b
+	}
+	for n := range now {
+		rest := now[n:]
+		if len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
+			return slices.Clone(now[:n])
+		}
+	}
+	return slices.Clone(now)
+}

@@ -1,0 +1,93 @@
+//go:build unix
+
+// Storm runs replicas of a program as processes over Azurite, each on a line of
+// its own through Toxiproxy, has random faults happen to processes, lines and
+// service, several at once, and judges what came of it.
+//
+//	go run ./storm -for 10m -replicas 4 -seed 1
+//
+// All effects of the program go to a sink that refuses stale tokens. What the
+// sink was told and what the service has accepted decides whether a tick ran
+// twice, got no fate or two, whether two replicas believed in one lease, and so
+// on: see judge.go and ledger.go. It prints counts, then violations. Code 1: there are
+// some, or nothing happened.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+func main() {
+	if name, ok := os.LookupEnv(replicaEnv); ok {
+		replica(name)
+	}
+	var o options
+	flag.IntVar(&o.replicas, "replicas", 4, "how many replicas")
+	flag.DurationVar(&o.length, "for", 10*time.Minute, "how long faults come")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the order of faults; what comes of them depends on the machine too")
+	flag.StringVar(&o.dir, "dir", "", "an empty directory for logs and events, which is kept; empty: one that is kept if something is wrong")
+	flag.Parse()
+	if flag.NArg() > 0 || o.replicas < 1 || o.length <= 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := storms(ctx, o, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "storm:", err)
+	}
+	if !ok || err != nil {
+		os.Exit(1)
+	}
+}
+
+// storms has one storm pass, and returns whether all was well.
+func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) {
+	keep := o.dir != ""
+	if !keep {
+		if o.dir, err = os.MkdirTemp("", "storm-*"); err != nil {
+			return false, err
+		}
+	}
+	every, err := specs()
+	if err != nil {
+		return false, err
+	}
+	began := time.Now()
+	story, err := run(ctx, o)
+	if err != nil {
+		return false, fmt.Errorf("%w; logs are in %s", err, o.dir)
+	}
+	fmt.Fprintf(out, "%d replicas, seed %d, faults for %s, %s in all\n\n", o.replicas, o.seed, o.length, time.Since(began).Round(time.Second))
+	report(out, story)
+	bad := violations(story, every, reruns())
+	fmt.Fprintf(out, "VIOLATIONS, %d\n", len(bad))
+	for _, text := range bad {
+		fmt.Fprintln(out, text)
+	}
+	if len(bad) > 0 {
+		fmt.Fprintf(out, "logs and events are in %s\n", o.dir)
+	} else if !keep {
+		err = os.RemoveAll(o.dir)
+	}
+	return len(bad) == 0, err
+}
+
+// reruns are the jobs of all versions whose ticks may be started again.
+func reruns() map[string]bool {
+	out := map[string]bool{}
+	for _, j := range jobs("2") {
+		out[j.Name] = j.Interrupted == soloist.Rerun
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// report prints what there was, not what was wrong with it.
+func report(out io.Writer, s Story) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	defer w.Flush()
+	reportFaults(w, s)
+	reportExits(w, s)
+	reportFates(w, s)
+	reportEffects(w, s)
+	reportLeaders(w, s)
+}
+
+func reportFaults(w io.Writer, s Story) {
+	counts, times := map[string]int{}, map[string]time.Duration{}
+	for _, f := range s.Faults {
+		counts[f.Kind]++
+		times[f.Kind] += f.End.Sub(f.Begin)
+	}
+	fmt.Fprintf(w, "FAULTS, %d\tCOUNT\tTIME\n", len(s.Faults))
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(w, "%s\t%d\t%s\n", kind, counts[kind], times[kind].Round(time.Second))
+	}
+	fmt.Fprintln(w)
+}
+
+func reportExits(w io.Writer, s Story) {
+	counts := map[string]int{}
+	for _, e := range s.Exits {
+		how := fmt.Sprintf("%s, code %d", cmp.Or(e.Asked, "by itself"), e.Code)
+		counts[how]++
+	}
+	fmt.Fprintf(w, "PROCESSES ENDED, %d\tCOUNT\n", len(s.Exits))
+	for _, how := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(w, "%s\t%d\n", how, counts[how])
+	}
+	fmt.Fprintln(w)
+}
+
+var fates = []soloist.Status{soloist.Succeeded, soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Skipped, soloist.Missed}
+
+// reportFates counts a range by its ticks; one whose ticks were not counted,
+// since the schedule changed, is none.
+func reportFates(w io.Writer, s Story) {
+	counts := map[string]map[soloist.Status]int{}
+	for _, write := range s.Writes {
+		job := write.Record.Job
+		if counts[job] == nil {
+			counts[job] = map[soloist.Status]int{}
+		}
+		for _, f := range write.News {
+			switch {
+			case f.From.IsZero():
+				counts[job][f.Status]++
+			default:
+				counts[job][f.Status] += f.Count
+			}
+		}
+	}
+	fmt.Fprint(w, "TICKS BY FATE")
+	for _, status := range fates {
+		fmt.Fprintf(w, "\t%s", strings.ToUpper(string(status)))
+	}
+	fmt.Fprintln(w)
+	for _, job := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprint(w, job)
+		for _, status := range fates {
+			fmt.Fprintf(w, "\t%d", counts[job][status])
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
+}
+
+// reportEffects tells how often ticks were started by another replica, and what
+// the sink has refused.
+func reportEffects(w io.Writer, s Story) {
+	accepted, stale, late := map[string]int{}, map[string]int{}, map[string]int{}
+	tokens := map[string]map[int64]map[int64]bool{} // by job and tick
+	for _, e := range s.Effects {
+		if tokens[e.Job] == nil {
+			tokens[e.Job] = map[int64]map[int64]bool{}
+		}
+		switch {
+		case e.What == Late:
+			late[e.Job]++
+		case e.Stale:
+			stale[e.Job]++
+		case !e.What.note():
+			accepted[e.Job]++
+		}
+		if tick := e.Tick.UnixNano(); e.began() && !e.Tick.IsZero() {
+			if tokens[e.Job][tick] == nil {
+				tokens[e.Job][tick] = map[int64]bool{}
+			}
+			tokens[e.Job][tick][e.Token] = true
+		}
+	}
+	fmt.Fprintln(w, "EFFECTS\tACCEPTED\tREFUSED AS STALE\tSTARTS TOO LATE TO BELIEVE\tTICKS STARTED ONCE\tTWICE\tMORE OFTEN")
+	for _, job := range slices.Sorted(maps.Keys(tokens)) {
+		var times [3]int
+		for _, t := range tokens[job] {
+			times[min(len(t), 3)-1]++
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", job, accepted[job], stale[job], late[job], times[0], times[1], times[2])
+	}
+	fmt.Fprintln(w)
+}
+
+// A gap is the time between two leaders.
+type gap struct {
+	how string
+	d   time.Duration
+}
+
+// gaps are measured from the last effect of one leader, or from what is known to
+// have ended it, to the first of the next.
+func gaps(s Story) (out []gap) {
+	var last, end *Effect
+	for i := range s.Effects {
+		e := &s.Effects[i]
+		switch {
+		case e.Job != leader || e.Stale || e.What == Late:
+		case e.What == Ended:
+			if last != nil && e.Token == last.Token {
+				end = e
+			}
+		default:
+			if last != nil && e.Token != last.Token {
+				out = append(out, between(s, last, end, e))
+				end = nil
+			}
+			last = e
+		}
+	}
+	return out
+}
+
+func between(s Story, last, end, next *Effect) gap {
+	for _, x := range s.Exits {
+		if x.Asked == sigkill && x.Replica == last.Replica && x.At.After(last.Got.Add(-time.Second)) && x.At.Before(next.Got) && end == nil {
+			return gap{"killed", next.Got.Sub(x.At)}
+		}
+	}
+	if end != nil && end.Got.Before(next.Got) {
+		if end.Cause == soloist.ErrStopped.Error() {
+			return gap{"handed over", next.Got.Sub(end.Got)}
+		}
+		return gap{"lost its lease, and said so", next.Got.Sub(last.Got)}
+	}
+	return gap{"frozen, or went with its process", next.Got.Sub(last.Got)}
+}
+
+var buckets = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, lease, lease + 2*time.Second, 20 * time.Second, 30 * time.Second, time.Minute}
+
+func reportLeaders(w io.Writer, s Story) {
+	by := map[string][]time.Duration{}
+	for _, g := range gaps(s) {
+		by[g.how] = append(by[g.how], g.d)
+	}
+	fmt.Fprint(w, "TIME WITHOUT A LEADER")
+	for _, b := range buckets {
+		fmt.Fprintf(w, "\t<= %s", b)
+	}
+	fmt.Fprintln(w, "\tMORE\tMEDIAN\tMAX")
+	for _, how := range slices.Sorted(maps.Keys(by)) {
+		all := slices.Sorted(slices.Values(by[how]))
+		fmt.Fprint(w, how)
+		n := 0
+		for _, b := range buckets {
+			m, _ := slices.BinarySearch(all, b+1)
+			fmt.Fprintf(w, "\t%d", m-n)
+			n = m
+		}
+		fmt.Fprintf(w, "\t%d\t%s\t%s\n", len(all)-n, all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
+	}
+	fmt.Fprintln(w)
+}

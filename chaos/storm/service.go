@@ -1,0 +1,109 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/chaos/line"
+	"github.com/soloist-go/soloist/internal/azurite"
+)
+
+// A service is an Azurite that can be killed. What it has answered it keeps:
+// before it dies nothing new comes to it, until all is saved.
+type service struct {
+	dir string
+	*scribe
+
+	mu      sync.RWMutex // held for reading: a request is on its way
+	server  *azurite.Server
+	forward *httputil.ReverseProxy // nil: it is down
+}
+
+func newService(ctx context.Context, dir string, s *scribe) (v *service, err error) {
+	v = &service{dir: dir, scribe: s}
+	if v.server, err = azurite.LaunchIn(ctx, dir); err != nil {
+		return nil, err
+	}
+	return v, v.open()
+}
+
+func (v *service) close() { v.server.Close() }
+
+// open lets requests through.
+func (v *service) open() error {
+	forward, err := line.To(v.server.URL)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.forward = forward
+	return err
+}
+
+// shut lets none through, once those on their way are answered.
+func (v *service) shut() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.forward = nil
+}
+
+// restart kills Azurite and, after a while, starts one on the same data.
+func (v *service) restart(ctx context.Context, down time.Duration) error {
+	time.Sleep(azurite.Saved)
+	v.server.Close()
+	pause(ctx, down)
+	server, err := azurite.LaunchIn(context.WithoutCancel(ctx), v.dir)
+	if err == nil {
+		v.server = server
+	}
+	return err
+}
+
+// of is the service as the replica of that name has it.
+func (v *service) of(replica string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler) // cut off on its way: it never came
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		v.mu.RLock()
+		defer v.mu.RUnlock()
+		if v.forward == nil {
+			panic(http.ErrAbortHandler)
+		}
+		v.forward.ServeHTTP(&witness{w, func(code int) { v.note(replica, r, code) }}, r)
+	})
+}
+
+// note keeps the record that an accepted request has written, if any.
+func (v *service) note(replica string, r *http.Request, code int) {
+	text := r.Header.Get("x-ms-meta-record")
+	if text == "" || code < 200 || code > 299 {
+		return
+	}
+	var record soloist.Record
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		panic(fmt.Sprintf("a record that is none: %v: %s", err, text))
+	}
+	v.write(Write{Replica: replica, Lease: r.Header.Get("x-ms-lease-id"), Record: record})
+}
+
+// A witness sees the status of an answer before its receiver does.
+type witness struct {
+	http.ResponseWriter
+	see func(code int)
+}
+
+func (w *witness) WriteHeader(code int) {
+	w.see(code)
+	w.ResponseWriter.WriteHeader(code)
+}

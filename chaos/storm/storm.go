@@ -1,0 +1,221 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+)
+
+// Options say how a storm is to be.
+type options struct {
+	replicas int
+	length   time.Duration // of the faults
+	seed     uint64
+	dir      string // for logs, events and the service's data
+}
+
+// A storm is a fleet, its service, and the faults that they suffer.
+type storm struct {
+	*fleet
+	*service
+	*scribe
+	faults sync.WaitGroup
+
+	mu    sync.Mutex
+	taken map[string]bool
+	err   error // of the storm itself
+}
+
+// run has a storm pass over a fleet and returns what happened.
+func run(ctx context.Context, o options) (story Story, err error) {
+	events, err := os.Create(filepath.Join(o.dir, "events.jsonl"))
+	if err != nil {
+		return story, err
+	}
+	defer events.Close()
+	s := &storm{scribe: newScribe(events), taken: map[string]bool{}}
+	data := filepath.Join(o.dir, "azurite")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return story, err
+	}
+	if s.service, err = newService(ctx, data, s.scribe); err != nil {
+		return story, err
+	}
+	defer s.service.close()
+	sink, err := newSink(s.scribe)
+	if err != nil {
+		return story, err
+	}
+	defer sink.close()
+	if s.fleet, err = newFleet(o.replicas, o.dir, s.scribe, s.service, sink.URL); err != nil {
+		return story, err
+	}
+	defer s.fleet.close()
+	return s.pass(ctx, o)
+}
+
+// pass is the storm, and the calm after it.
+func (s *storm) pass(ctx context.Context, o options) (Story, error) {
+	alive, end := context.WithCancel(ctx)
+	kept := make(chan error, 1)
+	go func() { kept <- s.keep(alive) }()
+	faults, over := context.WithTimeout(ctx, o.length)
+	defer over()
+	err := s.inject(faults, o.seed)
+	var unwell []string
+	healed := time.Now()
+	if err == nil && ctx.Err() == nil {
+		err = s.settle(ctx)
+		healed = time.Now()
+		unwell = s.calm(ctx, healed)
+		s.shut()
+		err = errors.Join(err, s.compare())
+	}
+	story := s.scribe.end(healed, unwell)
+	end()
+	return story, errors.Join(err, ctx.Err(), <-kept)
+}
+
+// settle completes a deploy that was cut short.
+func (s *storm) settle(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, n := range s.replicas {
+		if !n.has(s.now()) {
+			all.Go(func() { n.stop() })
+		}
+	}
+	all.Wait()
+	return ctx.Err()
+}
+
+// patience is how long after the last fault each tick that was due has its
+// fate: a lease that is still held, the rarest look at a run, and a follower's
+// poll.
+const patience = lease + time.Minute + lease/3
+
+// calm waits until all that was due has its fate, somebody leads and each
+// replica is well, and returns what is not so when patience ends.
+func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
+	for late := healed.Add(patience); ; {
+		unwell = nil
+		for name, every := range schedules(s.now()) {
+			if due := healed.Truncate(every); s.through(name).Before(due) {
+				unwell = append(unwell, fmt.Sprintf("%s: the tick %s has no fate %s after the last fault: the watermark is %s",
+					name, clock(due), patience, clock(s.through(name))))
+			}
+		}
+		if s.heard(leader).Before(healed) {
+			unwell = append(unwell, fmt.Sprintf("nobody leads %s after the last fault", patience))
+		}
+		for _, n := range s.replicas {
+			if err := n.unwell(); err != nil {
+				unwell = append(unwell, err.Error())
+			}
+		}
+		if len(unwell) == 0 || time.Now().After(late) || pause(ctx, 500*time.Millisecond) != nil {
+			return unwell
+		}
+	}
+}
+
+// crash kills the service, which is to come back with all that it has accepted:
+// else what follows would not be about Soloist.
+func (s *storm) crash(ctx context.Context, down time.Duration) error {
+	s.shut()
+	if err := s.restart(ctx, down); err != nil {
+		return err
+	}
+	return errors.Join(s.compare(), s.open())
+}
+
+// compare holds the records of the service, which is shut, against the last
+// writes that were seen on the way to it.
+func (s *storm) compare() error {
+	store, err := azure.Open(azure.Config{ConnectionString: s.server.ConnectionString(), Container: "soloist"})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	all, err := (&soloist.Scheduler{App: app, Store: store, Jobs: jobs("2"), Singletons: singletons()}).Status(ctx)
+	for _, st := range all {
+		if err = errors.Join(err, st.Err); st.Err == nil && st.Record.Writer != s.writer(st.Name) {
+			err = errors.Join(err, fmt.Errorf("the service's record of %s is not what was written last: this storm proves nothing", st.Name))
+		}
+	}
+	return err
+}
+
+// now is the version that is started; next changes it.
+func (s *storm) now() string {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	return s.fleet.version
+}
+
+func (s *storm) next() string {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	s.fleet.version = map[string]string{"1": "2", "2": "1"}[s.fleet.version]
+	return s.fleet.version
+}
+
+// take claims what a fault is to happen to.
+func (s *storm) take(names []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		if s.taken[name] {
+			return false
+		}
+	}
+	for _, name := range names {
+		s.taken[name] = true
+	}
+	return true
+}
+
+func (s *storm) leave(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		delete(s.taken, name)
+	}
+}
+
+// count is how many of a kind are taken.
+func (s *storm) count(of string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.taken {
+		if strings.HasSuffix(name, " "+of) {
+			n++
+		}
+	}
+	return n
+}
+
+// fail notes what went wrong with the storm itself.
+func (s *storm) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = errors.Join(s.err, err)
+}
+
+func (s *storm) broken() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

@@ -1,0 +1,42 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/azurite"
+)
+
+func TestMain(m *testing.M) {
+	if name, ok := os.LookupEnv(replicaEnv); ok {
+		replica(name)
+	}
+	os.Exit(m.Run())
+}
+
+// TestStorm is a short one: it keeps the command alive. What is wrong fails it,
+// not what is slow.
+func TestStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes most of a minute")
+	}
+	var out strings.Builder
+	o := options{replicas: 3, length: 18 * time.Second, seed: 1, dir: t.TempDir()}
+	ok, err := storms(context.Background(), o, &out)
+	if errors.Is(err, azurite.ErrNoNode) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		t.Error("there are violations")
+	}
+}

@@ -1,0 +1,194 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A Story is what happened, as the sink, the service and whoever starts the
+// processes saw it: all that is judged.
+type Story struct {
+	Effects []Effect
+	Writes  []Write
+	Faults  []Fault
+	Exits   []Exit
+
+	Healed time.Time // when the last fault was over
+	Unwell []string  // what had not recovered when patience ended
+}
+
+// What an effect is.
+type What string
+
+const (
+	Started What = "started"
+	Beat    What = "beat"
+	Blind   What = "blind" // an effect of a run that has not asked whether it may
+	Done    What = "done"  // the effect that a tick is for
+	Loaded  What = "loaded"
+
+	// These are no effects: the sink only notes them.
+	Saved  What = "saved"  // Run.Save has returned without an error
+	Blocks What = "blocks" // the run is about to ignore its context
+	Late   What = "late"   // a run began that may not believe in its lease
+	Ended  What = "ended"
+)
+
+// note reports whether w has no effect that could be refused.
+func (w What) note() bool { return w == Saved || w == Blocks || w == Late || w == Ended }
+
+// An Effect is what a run told the sink.
+type Effect struct {
+	What     What
+	Replica  string
+	Job      string
+	Tick     time.Time `json:",omitzero"` // zero for a singleton
+	Attempt  int
+	Try      int
+	Token    int64
+	Position int       `json:",omitzero"` // of the checkpoint
+	Asked    time.Time `json:",omitzero"` // the run believed in its lease after this
+	Cause    string    `json:",omitzero"` // of the end
+
+	Got   time.Time // when it came, by the sink
+	Stale bool      // refused: the sink had seen a larger token of the job
+}
+
+// A Write is a record that the service has accepted, and who sent it.
+type Write struct {
+	At      time.Time // of the answer, or somewhat later
+	Replica string
+	Lease   string // id; empty: it made the entry
+	Record  soloist.Record
+	News    []soloist.Fate // those in Record that the write before does not have, newest first
+}
+
+// A Fault is one that was injected.
+type Fault struct {
+	Kind       string
+	Replica    string // empty: all, or the service
+	Begin, End time.Time
+}
+
+// An Exit is the end of a process.
+type Exit struct {
+	Replica  string
+	Start    time.Time
+	Listened bool // it got as far as that
+	At       time.Time
+	Thawed   time.Time `json:",omitzero"` // when a SIGSTOP of it was over last
+	Asked    string    `json:",omitzero"` // the signal that was sent, as the fault is called
+	Code     int       // -1: a signal ended it
+}
+
+// A scribe writes the story, and a line of JSON for each event.
+type scribe struct {
+	mu    sync.Mutex
+	story Story
+	lines *json.Encoder
+	last  map[string]*soloist.Record // by job
+	told  map[string]Effect          // the last that was accepted, by job
+}
+
+func newScribe(w io.Writer) *scribe {
+	return &scribe{lines: json.NewEncoder(w), last: map[string]*soloist.Record{}, told: map[string]Effect{}}
+}
+
+// effect notes what came to the sink, which accepts it unless it is stale.
+func (s *scribe) effect(e Effect, newest map[string]int64) (accepted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Got = time.Now()
+	if !e.What.note() {
+		e.Stale = e.Token < newest[e.Job]
+		newest[e.Job] = max(newest[e.Job], e.Token)
+	}
+	if !e.Stale && !e.What.note() {
+		s.told[e.Job] = e
+	}
+	s.story.Effects = append(s.story.Effects, e)
+	s.lines.Encode(e)
+	return !e.Stale
+}
+
+// write notes what the service has accepted. Of the history the news are kept.
+func (s *scribe) write(w Write) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.At = time.Now()
+	whole := w.Record
+	w.News = whole.History
+	if last := s.last[whole.Job]; last != nil {
+		w.News = news(last.History, whole.History)
+	}
+	s.last[whole.Job] = &whole
+	w.Record.History, w.Record.Counts = nil, nil
+	s.story.Writes = append(s.story.Writes, w)
+	s.lines.Encode(w)
+}
+
+// writer is the nonce of the last write of a job's record.
+func (s *scribe) writer(job string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.last[job]; last != nil {
+		return last.Writer
+	}
+	return ""
+}
+
+// through is the watermark of a job.
+func (s *scribe) through(job string) (t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.last[job]; last != nil {
+		t = last.Through
+	}
+	return t
+}
+
+// heard is when the sink accepted the last effect of a job.
+func (s *scribe) heard(job string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[job].Got
+}
+
+// leads is the replica that the sink has heard last as the leader.
+func (s *scribe) leads() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[leader].Replica
+}
+
+func (s *scribe) fault(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.End = time.Now()
+	s.story.Faults = append(s.story.Faults, f)
+	s.lines.Encode(f)
+}
+
+func (s *scribe) exit(e Exit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.story.Exits = append(s.story.Exits, e)
+	s.lines.Encode(e)
+}
+
+// end closes the story: what comes later is not in it.
+func (s *scribe) end(healed time.Time, unwell []string) Story {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.story.Healed, s.story.Unwell = healed, unwell
+	s.lines = json.NewEncoder(io.Discard)
+	story := s.story
+	s.story = Story{}
+	return story
+}
