@@ -48,7 +48,9 @@ func (w *worker) follow(now time.Time) time.Duration {
 
 // untilLapse aims just behind the next instant at which the lease of another
 // replica's run could lapse: renewals come at thirds of it after the claim, and
-// so do lapses.
+// so do lapses. The earliest reading of the service's clock has to be behind it
+// too by then, though it lags a little more all the time: else there would be a
+// second look.
 func (w *worker) untilLapse() time.Duration {
 	lo, _, ok := w.clock.now()
 	third := time.Duration(w.rec.Lease) / 3
@@ -56,6 +58,7 @@ func (w *worker) untilLapse() time.Duration {
 		return w.length / 3
 	}
 	wait := third - lo.Sub(w.rec.Claimed)%third
+	wait += wait / (driftShare - 1)
 	return min(wait, 2*third) + 50*time.Millisecond + w.dice.upTo(200*time.Millisecond)
 }
 
