@@ -8,7 +8,8 @@
 // library, to one Blob: with clocks that are wrong, a network that loses, delays
 // and refuses, machines that crash and are suspended, operators and deploys. All
 // of it follows from a seed. [Check] decides from the log of that which of the
-// [Invariants] does not hold.
+// [Invariants] does not hold. [Config.Store] puts any other store in the place
+// of all that is below the schedulers; a referee then judges its answers too.
 package sim
 
 import (
@@ -30,11 +31,13 @@ import (
 // Authorization is not looked at. A request that it does not model is refused,
 // never guessed.
 type Blob struct {
-	Now func() time.Time // the service's clock; nil: time.Now
+	Now  func() time.Time // the service's clock; nil: time.Now
+	Tell func(Op)         // is told each request, one at a time; nil: [Blob.Log] keeps them
 
 	mu         sync.Mutex
 	containers map[string]*container
 	log        []Op
+	requests   int
 	etags      int
 }
 
@@ -95,11 +98,20 @@ func (b *Blob) RoundTrip(r *http.Request) (*http.Response, error) {
 		req.now = b.Now()
 	}
 	a := b.apply(req)
-	b.log = append(b.log, Op{
+	b.requests++
+	b.tell(Op{
 		Time: req.now, Op: req.op, Blob: req.container + "/" + req.blob,
 		Lease: req.leaseID(), ETag: a.header.Get("ETag"), Status: a.status, Code: a.code,
 	})
-	return a.response(r, req.now, len(b.log)), nil
+	return a.response(r, req.now, b.requests), nil
+}
+
+func (b *Blob) tell(op Op) {
+	if b.Tell != nil {
+		b.Tell(op)
+	} else {
+		b.log = append(b.log, op)
+	}
 }
 
 // Log returns a copy of all operations so far.

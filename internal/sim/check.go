@@ -24,6 +24,7 @@ type report func(at time.Time, format string, args ...any)
 
 // Invariants are all that a log is checked for.
 var Invariants = []Invariant{
+	{"I0 contract", contract},
 	{"I1 belief", belief},
 	{"I1 trust", trust},
 	{"I2a claim", claims},
@@ -35,13 +36,18 @@ var Invariants = []Invariant{
 	{"I3 outcome", outcomes},
 	{"I4 fence", fence},
 	{"I4 checkpoint", checkpoints},
+	{"I5 failover", failover},
+	{"I6 stall", stalls},
+	{"I7b recovery", recovery},
 	{"I7c no storm", storms},
 	{"I8 shutdown", shutdown},
 	{"I9 time", early},
 	{"I9 order", order},
 	{"I10 once", once},
 	{"I11 release", releases},
+	{"I12 budget", budget},
 	{"I14 fail closed", failClosed},
+	{"I14 spoilt", spoiled},
 	{"I15 policy", policies},
 	{"I16 audit", audit},
 	{"I17 liveness", liveness},

@@ -63,7 +63,8 @@ func (l *Log) strange(job string, a, b *Event) bool {
 }
 
 // trust: a run's context ends at the latest when its last renewal that was
-// answered was sent, plus the lease, less a hundredth and a sixth of it.
+// answered was sent, plus the lease, less a hundredth and a sixth of it; on a
+// machine that was suspended, a second after it goes on.
 func trust(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		leases := map[string][]*Event{}
@@ -79,8 +80,12 @@ func trust(l *Log, bad report) {
 			}
 			end := l.believed(&r)
 			until := l.trusted(leases[claim.Lease], r.Replica, end)
-			if f := l.asleep(&r, end); f != nil && f.End.After(until) {
-				until = f.End.Add(time.Second)
+			f := l.asleep(&r, end)
+			if f == nil && r.Time.Before(until) { // perhaps while the claim was under way
+				f = l.frozen(r.Replica, claim.Sent, end)
+			}
+			if f != nil && f.End.Add(noticed).After(until) {
+				until = f.End.Add(noticed)
 			}
 			if end.After(until.Add(slack)) {
 				bad(end, "the context of %s lives, and its lease could be trusted until %s", r.name(), clock(until))

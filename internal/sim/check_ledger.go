@@ -173,9 +173,9 @@ func news(old, now []soloist.Fate) []soloist.Fate {
 	return slices.Clone(now)
 }
 
-// outcomes: a run's outcome is given up only when somebody else has touched the
-// lease or the entry since the claim. A replica that stops, or is on a call that
-// ends, need not try that long.
+// outcomes: a run's outcome is given up only when somebody else, perhaps a run
+// by hand on the same replica, has touched the lease or the entry since the
+// claim. A replica that stops, or is on a call that ends, need not try that long.
 func outcomes(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, e := range l.of(job, Said) {
@@ -189,7 +189,7 @@ func outcomes(l *Log, bad report) {
 				continue
 			}
 			if !slices.ContainsFunc(l.of(job, Request), func(o *Event) bool {
-				return o.OK() && o.Op != "read" && o.Replica != e.Replica && o.Time.After(claim.Time) && o.Time.Before(e.Time)
+				return o.OK() && o.Op != "read" && (o.Replica != e.Replica || o.Lease != claim.Lease) && o.Time.After(claim.Time) && o.Time.Before(e.Time)
 			}) {
 				bad(e.Time, "%s gives up the outcome of %s, token %d, and nobody else has touched the entry", e.Replica, job, e.Token)
 			}

@@ -141,11 +141,18 @@ func failClosed(l *Log, bad report) {
 	}
 	for replica := range l.Fleet {
 		told := slices.ContainsFunc(l.of(Foreign, Said), func(e *Event) bool { return e.Replica == replica })
-		read := slices.ContainsFunc(events, func(e *Event) bool { return e.Replica == replica && !e.Heard.IsZero() && e.OK() })
+		read := slices.ContainsFunc(events, func(e *Event) bool {
+			return e.Replica == replica && !e.Heard.IsZero() && e.OK() && !l.asked(replica, e.Heard)
+		})
 		if read && !told && l.crashed(replica).IsZero() {
 			bad(l.end(), "%s does not say that it leaves %s alone", replica, Foreign)
 		}
 	}
+}
+
+// asked reports whether a replica had been asked to stop at t.
+func (l *Log) asked(replica string, t time.Time) bool {
+	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == replica && e.Time.Before(t) })
 }
 
 // audit: each change of the holder is logged once: by who claimed, that the run

@@ -29,7 +29,7 @@ func at(seconds float64) time.Time {
 func newStory() *story {
 	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease}, {Name: sim.Foreign, Every: time.Minute}}
 	s := &story{Log: sim.Log{Fleet: map[string][]sim.Definition{"a": d, "b": d}, Drift: map[string]int64{}},
-		last: soloist.Record{Epoch: 100, Status: soloist.Idle, Through: at(0), Created: at(0)}}
+		last: soloist.Record{Epoch: 100, Status: soloist.Idle, Through: at(0), Created: at(0), Lease: soloist.Seconds(lease)}}
 	s.say("a", 0, sim.Up)
 	s.say("b", 0, sim.Up)
 	s.request("a", "read", "", 0.1, 200)
@@ -250,6 +250,9 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 				s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Time: at(200), Note: "health: stuck"})
 			},
 		},
+	}
+	for name, more := range moreStories {
+		stories[name] = append(stories[name], more...)
 	}
 	for _, i := range sim.Invariants {
 		if stories[i.Name] == nil {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
 )
 
 // A Config says what to simulate. It is meant for a bubble of testing/synctest;
@@ -17,6 +20,10 @@ type Config struct {
 	Program  []Definition  // its first version; nil: [Program]
 	Spells   []Spell       // nil: as the seed says
 	NoDeeds  bool          // no crashes, operators, deploys, suspensions
+
+	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
+	// [Blob], each replica with the client library and host/azure over it.
+	Store soloist.Store
 }
 
 // A Cluster is some replicas of a program over one simulated service.
@@ -54,7 +61,7 @@ const settling = 4 * time.Minute
 // Simulate runs a cluster to its end and returns what happened.
 func Simulate(cfg Config) (*Log, Tally) {
 	c := newCluster(cfg)
-	if c.Seed%2 == 0 {
+	if c.foreign() {
 		c.plantForeign()
 	}
 	all := c.plan()
@@ -96,12 +103,27 @@ func newCluster(cfg Config) *Cluster {
 	if cfg.Spells == nil {
 		c.Spells = spells(cfg.Seed, start, c.end, cfg.Replicas)
 	}
-	c.net = &Network{seed: cfg.Seed, blob: &Blob{}, log: c.log, spells: c.Spells, calm: c.end}
+	c.net = &Network{seed: cfg.Seed, blob: &Blob{Tell: func(Op) {}}, log: c.log, spells: c.Spells, calm: c.end}
 	c.version.now, c.traps.end = cfg.Program, c.end
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
 	return c
+}
+
+// store is what a machine has of the one that all share.
+func (c *Cluster) store(m *machine) soloist.Store {
+	l := &line{Network: c.net, machine: m}
+	if c.Store != nil {
+		return &client{l, c.Store}
+	}
+	store, err := azure.Open(azure.Config{
+		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
+		Transport:        l})
+	if err != nil {
+		panic(err)
+	}
+	return store
 }
 
 // calm reports whether nothing goes wrong any more.
@@ -124,8 +146,12 @@ func (c *Cluster) do1(d deed) {
 	switch {
 	case d.what == "arm":
 		c.traps.arm(d.job, d.d)
-	case d.what == "break now" || d.what == "break" || d.what == "delete":
+	case d.what == "break now" || d.what == "break" || d.what == "delete" || d.what == "delete container":
 		c.operate(d)
+	case d.what == "spoil":
+		if c.Store == nil && d.job != Foreign {
+			c.wg.Go(func() { c.spoil(d) })
+		}
 	case d.what == "deploy":
 		c.wg.Go(c.deploy)
 	case d.what == "restart":
@@ -155,7 +181,9 @@ func (c *Cluster) do1(d deed) {
 // deploy restarts one replica after the other with the next version.
 func (c *Cluster) deploy() {
 	c.version.Lock()
-	r := newRoll(c.Seed, len(c.log.Fleet), "deploy", clock(time.Now()))
+	var n int // of replicas so far
+	c.log.edit(func() { n = len(c.log.Fleet) })
+	r := newRoll(c.Seed, n, "deploy", clock(time.Now()))
 	c.version.now = next(c.version.now, r)
 	c.version.Unlock()
 	for _, s := range c.slots {
@@ -211,9 +239,15 @@ func (c *Cluster) tally() Tally {
 			if e.Op == "claim" && e.OK() {
 				t.Ticks++
 			}
-			if e.Replica == operator {
-				t.Faults[e.Op]++
+			if e.Replica == operator && e.Job != "" {
+				t.Faults["operator's "+e.Op]++
 			}
+		case Deleted:
+			if e.Job == "" {
+				t.Faults["container deleted"]++
+			}
+		case Spoilt:
+			t.Faults["entry spoilt: "+e.Note]++
 		case Freeze, Crash:
 			t.Faults[string(e.What)]++
 		}

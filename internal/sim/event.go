@@ -30,6 +30,7 @@ const (
 	Loaded  What = "loaded"  // a checkpoint, read at Time by a run
 	Said    What = "said"    // a line of a replica's log
 	Deleted What = "deleted" // the entry of a job, by somebody
+	Spoilt  What = "spoilt"  // the entry of a job, until End: it says what Record does, nil for nothing
 	Healed  What = "healed"  // from here on nothing goes wrong
 )
 
@@ -58,6 +59,7 @@ type Event struct {
 	Request   string
 	Attempt   int
 	Try       int
+	Beat      time.Time // its last heartbeat; zero: its start
 	Cancelled time.Time // zero: its context did not end before it returned
 	End       time.Time // zero: it has not returned
 	Cause     string    // of the end of its context

@@ -12,17 +12,21 @@ type index struct {
 	jobs    []string
 	events  map[string]map[What][]*Event // by job
 	crashed map[string]time.Time         // by replica
-	freezes []*Event
-	writes  map[string][]*Event // by job
+	freezes map[string][]*Event          // by replica
+	writes  map[string][]*Event          // by job
 	claims  map[string][]*Event
 	tokens  map[string]map[int64]*Event
 	runs    map[string][]Event
 }
 
 func newIndex(l *Log) *index {
-	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, writes: map[string][]*Event{},
-		claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{}}
+	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{},
+		writes: map[string][]*Event{}, claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{}}
+	lawless := newLawless(l.Events)
 	for _, e := range l.Events {
+		if lawless.of(e) {
+			continue
+		}
 		if x.events[e.Job] == nil {
 			x.events[e.Job] = map[What][]*Event{}
 			x.jobs = append(x.jobs, e.Job)
@@ -32,7 +36,7 @@ func newIndex(l *Log) *index {
 		case Crash:
 			x.crashed[e.Replica] = e.Time
 		case Freeze:
-			x.freezes = append(x.freezes, e)
+			x.freezes[e.Replica] = append(x.freezes[e.Replica], e)
 		}
 		if e.write() && e.OK() {
 			x.writes[e.Job] = append(x.writes[e.Job], e)
@@ -56,7 +60,7 @@ func (x *index) addClaims(job string) {
 		if r == nil {
 			continue
 		}
-		if r.Status == soloist.Running && r.Epoch != last && e.Op != "create" {
+		if r.Status == soloist.Running && r.Epoch != last && e.Op != "create" && e.Replica != operator {
 			x.claims[job] = append(x.claims[job], e)
 			if x.tokens[job][r.Epoch] == nil {
 				x.tokens[job][r.Epoch] = e
@@ -106,9 +110,14 @@ func (l *Log) runs(job string) []Event { return l.index.runs[job] }
 func (l *Log) crashed(replica string) time.Time { return l.index.crashed[replica] }
 
 // frozen is the last suspension of a replica that touches the time from a to b.
+// One that follows before the end of the one before was noticed goes on with it.
 func (l *Log) frozen(replica string, a, b time.Time) (last *Event) {
-	for _, e := range l.index.freezes {
-		if e.Replica == replica && !e.Time.After(b) && !e.End.Before(a) {
+	for _, e := range l.index.freezes[replica] {
+		switch {
+		case e.Time.After(b) || e.End.Before(a):
+		case last != nil && !last.Time.Before(a) && !e.Time.After(last.End.Add(noticed)):
+			last = &Event{Time: last.Time, End: e.End}
+		default:
 			last = e
 		}
 	}

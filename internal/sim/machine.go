@@ -85,6 +85,13 @@ func (m *machine) sleep(ctx context.Context, d time.Duration, r *roll) bool {
 	return !m.gone()
 }
 
+// count is how many calls of a kind there were.
+func (m *machine) count(kind string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls[kind]
+}
+
 // nth counts calls of a kind.
 func (m *machine) nth(kind string) int {
 	m.mu.Lock()

@@ -18,11 +18,13 @@ import (
 // request follows from the seed, the replica, the job, the operation and how
 // many of them there were.
 type Network struct {
-	seed   uint64
-	blob   *Blob
-	log    *Log
-	spells []Spell
-	calm   time.Time // from then on nothing goes wrong
+	seed    uint64
+	blob    *Blob
+	log     *Log
+	spells  []Spell
+	referee referee                                              // of [Config.Store]
+	calm    time.Time                                            // from then on nothing goes wrong
+	direct  func(context.Context, *call) (*http.Response, error) // instead of chance; nil: nobody does
 
 	late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
@@ -46,27 +48,30 @@ const (
 	Busy       Fault = "503"
 	Slow       Fault = "slow" // up to two leases
 	CutOff     Fault = "body cut off"
+	Denied     Fault = "403"
 )
 
-// ills are the faults that a request may meet by itself.
+// ills are the faults that a request may meet by itself. Whoever is denied has
+// a reason for longer.
 var ills = []Fault{Drop, DropReply, Late, Refuse, Reset, Throttle, Internal, Applied500, Busy, Slow, CutOff}
 
 // A Spell is a time in which a share of all requests meets a fault.
 type Spell struct {
 	From, To time.Time
-	Slot     int   // whose; negative: everybody's
-	Fault    Fault // empty: any
+	Slot     int    // whose; negative: everybody's
+	Job      string // about which; empty: any
+	Fault    Fault  // empty: any
 	Share    float64
 }
 
 // fault is what one request meets.
-func (n *Network) fault(slot int, r *roll) Fault {
+func (n *Network) fault(slot int, job string, r *roll) Fault {
 	now := time.Now()
 	if !now.Before(n.calm) {
 		return None
 	}
 	for _, s := range n.spells {
-		if !now.Before(s.From) && now.Before(s.To) && (s.Slot < 0 || s.Slot == slot) && r.chance(s.Share) {
+		if !now.Before(s.From) && now.Before(s.To) && (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == job) && r.chance(s.Share) {
 			if s.Fault != None {
 				return s.Fault
 			}
@@ -142,23 +147,34 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// begin waits for a moment, so that of the calls that a replica makes at one
+// instant one is the first, and returns the roll of this one. A call that ends
+// before does not count: whether it began, nobody can tell.
+func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
+	kind, moment := job+" "+op, 100*time.Microsecond
+	if err := l.machine.awake(ctx); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, newRoll(l.seed, l.machine.count(kind)+1, l.machine.name, job, op).between(0, moment)); err != nil {
+		return nil, err
+	}
+	if err := l.machine.awake(ctx); err != nil {
+		return nil, err
+	}
+	r := newRoll(l.seed, l.machine.nth(kind), l.machine.name, job, op)
+	r.between(0, moment)
+	return r, nil
+}
+
 // open notes a request. Its body is read now, since a late one outlives the
-// call that brings it. Each takes a moment of its own, so that of those which a
-// replica makes at one instant one is the first.
+// call that brings it.
 func (l *line) open(r *http.Request) (*call, error) {
 	e := l.tongue.event(r)
-	n := l.machine.nth(e.Job + " " + e.Op)
-	c := &call{line: l, request: r.WithContext(context.WithoutCancel(r.Context())),
-		roll: newRoll(l.seed, n, l.machine.name, e.Job, e.Op)}
-	if err := l.machine.awake(r.Context()); err != nil {
+	roll, err := l.begin(r.Context(), e.Job, e.Op)
+	if err != nil {
 		return nil, err
 	}
-	if err := pause(r.Context(), c.roll.between(0, 100*time.Microsecond)); err != nil {
-		return nil, err
-	}
-	if err := l.machine.awake(r.Context()); err != nil {
-		return nil, err
-	}
+	c := &call{line: l, request: r.WithContext(context.WithoutCancel(r.Context())), roll: roll}
 	e.What, e.Replica, e.Sent, e.Time = Request, l.machine.name, time.Now(), time.Now()
 	if r.Body != nil && r.ContentLength > 0 {
 		b, err := io.ReadAll(r.Body)
@@ -174,8 +190,11 @@ func (l *line) open(r *http.Request) (*call, error) {
 
 // travel takes a request there and its answer back, as the network pleases.
 func (c *call) travel(ctx context.Context) (*http.Response, error) {
+	if c.direct != nil {
+		return c.direct(ctx, c)
+	}
 	there, back := c.roll.latency(), c.roll.latency()
-	fault := c.fault(c.machine.slot, c.roll)
+	fault := c.fault(c.machine.slot, c.Job, c.roll)
 	c.count(fault)
 	if fault != None {
 		c.log.edit(func() { c.Cause = string(fault) })
@@ -188,7 +207,7 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case Late:
 		c.deliver(c.roll.between(0, 3*longest))
 		return nil, hang(ctx)
-	case Throttle, Internal, Busy:
+	case Throttle, Internal, Busy, Denied:
 		return c.refuse(ctx, fault, there+back)
 	case Slow:
 		there += c.roll.between(0, longest)
@@ -256,10 +275,10 @@ func (c *call) refuse(ctx context.Context, f Fault, d time.Duration) (*http.Resp
 	if err := pause(ctx, d); err != nil {
 		return nil, err
 	}
-	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable}[f]
-	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy"}[f]
+	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable, Denied: http.StatusForbidden}[f]
+	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy", Denied: "AuthorizationPermissionMismatch"}[f]
 	resp := Refusal(c.request, time.Now(), status, code)
-	if c.roll.chance(0.5) && f != Internal {
+	if c.roll.chance(0.5) && (f == Throttle || f == Busy) {
 		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
 	}
 	return resp, nil

@@ -13,11 +13,19 @@ const boxURL = "https://sim.blob.core.windows.net/soloist"
 
 // operate ends leases and deletes entries.
 func (c *Cluster) operate(d deed) {
+	if c.Store != nil {
+		c.operateOn(c.Store, d)
+		return
+	}
 	switch d.what {
 	case "break":
 		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break")
 	case "break now":
 		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
+	case "delete container":
+		if !c.foreign() {
+			c.deleteContainer()
+		}
 	case "delete":
 		if d.job == Foreign {
 			return
@@ -46,14 +54,25 @@ func (c *Cluster) request(method, job, query string, headers ...string) *Event {
 	var t tongue
 	e := t.event(r)
 	e.What, e.Replica, e.Sent, e.Time = Request, operator, time.Now(), time.Now()
+	if e.write() {
+		e.Op = "write"
+	}
 	one := c.log.add(e)
 	c.net.apply(one, r)
 	return one
 }
 
+// foreign reports whether the entry of a newer program is there.
+func (c *Cluster) foreign() bool { return c.Seed%2 == 0 }
+
 // plantForeign makes an entry of a newer program.
 func (c *Cluster) plantForeign() {
+	if c.Store != nil {
+		c.plantForeignIn(c.Store)
+		return
+	}
 	c.request("PUT", "", "?restype=container")
-	c.request("PUT", Foreign, "", "x-ms-blob-type: BlockBlob",
-		`x-ms-meta-record: {"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","status":"idle"}`)
+	c.request("PUT", Foreign, "", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: "+foreignRecord)
 }
+
+const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","status":"idle"}`

@@ -95,5 +95,7 @@ func deeds(seed uint64, start, end time.Time, slots int, jobs []Definition) (all
 	every(10*time.Minute, kind("step down"))
 	every(15*time.Minute, kind("restart"))
 	every(35*time.Minute, kind("deploy"))
+	every(45*time.Minute, kind("spoil"))
+	every(3*time.Hour, kind("delete container"))
 	return all
 }

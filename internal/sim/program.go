@@ -55,7 +55,7 @@ func next(old []Definition, r *roll) []Definition {
 }
 
 func (d *Definition) job(c *Cluster, m *machine) soloist.Job {
-	return soloist.Job{Name: d.Name, Schedule: d.Schedule, Lease: d.Lease, Timeout: d.Timeout, Silence: d.Silence, Tries: d.Tries,
+	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, Silence: d.Silence, Tries: d.Tries,
 		Window: d.Window, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, Do: c.do(m, d)}
 }
 

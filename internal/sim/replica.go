@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/azure"
 )
 
 // A replica is a scheduler on a machine.
@@ -31,21 +30,35 @@ func (s *slot) start(name string) *replica {
 		skew = r.between(-2*time.Hour, 2*time.Hour)
 	}
 	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), c.log, &c.traps)
-	store, err := azure.Open(azure.Config{
-		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
-		Transport:        &line{Network: c.net, machine: m}})
-	if err != nil {
-		panic(err)
-	}
-	one := &replica{machine: m, c: c, done: make(chan struct{})}
-	one.Scheduler = &soloist.Scheduler{App: "sim", Store: store, Replica: name, Logger: slog.New(&ear{machine: m}),
-		Grace: []time.Duration{0, 5 * time.Second, 25 * time.Second}[r.below(3)], Now: m.Now, Elapsed: m.Elapsed}
+	grace := []time.Duration{0, 5 * time.Second, 25 * time.Second}[r.below(3)]
 	c.version.Lock()
 	defs := c.version.now
-	c.log.edit(func() { c.log.Fleet[name], c.log.Drift[name] = defs, m.drift })
 	c.version.Unlock()
+	one := c.newReplica(m, defs, grace)
+	up := Event{What: Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace)}
+	onWakeUps := s.index == 0 && r.chance(0.2) && !c.calm()
+	if onWakeUps {
+		up.Cause = "woken up"
+	}
+	c.log.add(up)
+	c.begin(one, func() {
+		if onWakeUps {
+			one.wakeUps(r)
+		} else if err := one.Run(one.ctx); err != nil {
+			panic(err)
+		}
+	})
+	return one
+}
+
+// newReplica makes a replica that does not run yet.
+func (c *Cluster) newReplica(m *machine, defs []Definition, grace time.Duration) *replica {
+	one := &replica{machine: m, c: c, done: make(chan struct{})}
+	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&ear{machine: m}),
+		Grace: grace, Now: m.Now, Elapsed: m.Elapsed}
+	c.log.edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	for i := range defs {
-		if d := &defs[i]; d.Every == 0 {
+		if d := &defs[i]; d.Schedule == "" {
 			one.Singletons = append(one.Singletons, d.singleton(c, m))
 		} else {
 			one.Jobs = append(one.Jobs, d.job(c, m))
@@ -55,25 +68,29 @@ func (s *slot) start(name string) *replica {
 	m.mu.Lock()
 	m.halt = one.cancel
 	m.mu.Unlock()
-	up := Event{What: Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace)}
-	onWakeUps := s.index == 0 && r.chance(0.2) && !c.calm()
-	if onWakeUps {
-		up.Cause = "woken up"
-	}
-	c.log.add(up)
+	return one
+}
+
+// begin runs a replica until run returns.
+func (c *Cluster) begin(one *replica, run func()) {
 	c.wg.Go(func() {
 		defer close(one.done)
-		if onWakeUps {
-			one.wakeUps(r)
-		} else if err := one.Run(one.ctx); err != nil {
-			panic(err)
-		}
+		run()
 		one.byHand.Wait()
-		if !m.gone() {
-			c.log.add(Event{What: Gone, Replica: name})
+		if !one.gone() {
+			c.log.add(Event{What: Gone, Replica: one.name})
 		}
 	})
-	return one
+}
+
+// ended reports whether it has stopped.
+func (r *replica) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // wakeUps is a replica that a platform wakes up now and then.

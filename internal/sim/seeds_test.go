@@ -46,6 +46,7 @@ func TestSeeds(t *testing.T) {
 	begin := time.Now()
 	var mu sync.Mutex
 	total := sim.Tally{Faults: map[string]int{}, Crashes: map[string]int{}}
+	var failovers, replacements []time.Duration
 	t.Run("seed", func(t *testing.T) {
 		for s := first; s < first+uint64(n); s++ {
 			t.Run(fmt.Sprint(s), func(t *testing.T) {
@@ -55,6 +56,8 @@ func TestSeeds(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				total.Add(tally)
+				failovers = append(failovers, l.Failovers()...)
+				replacements = append(replacements, l.Replacements()...)
 			})
 		}
 	})
@@ -63,12 +66,19 @@ func TestSeeds(t *testing.T) {
 		n, *length, took.Round(time.Millisecond), total.Ticks, total.Requests, float64(total.Requests)/took.Seconds())
 	t.Logf("faults: %s", list(total.Faults))
 	t.Logf("crashes: %s", list(total.Crashes))
+	t.Logf("from the crash of a runner to the next start: %s", histogram(failovers))
+	t.Logf("from the last heartbeat of a stalled run to the next start: %s", histogram(replacements))
 	if n < 100 {
 		return
 	}
 	for _, p := range sim.Points() {
 		if total.Crashes[p] == 0 {
 			t.Errorf("no replica crashed at %q", p)
+		}
+	}
+	for _, m := range sim.Mischief() {
+		if total.Faults[m] == 0 {
+			t.Errorf("nowhere: %s", m)
 		}
 	}
 }
@@ -90,6 +100,25 @@ func judge(t *testing.T, s uint64, l *sim.Log) {
 	if *seed != 0 && testing.Verbose() {
 		l.Write(os.Stdout)
 	}
+}
+
+// histogram counts durations by powers of two of a second.
+func histogram(all []time.Duration) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	slices.Sort(all)
+	text := fmt.Sprintf("%d, median %s, longest %s;", len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
+	for top, i := time.Second, 0; i < len(all); top *= 2 {
+		n := i
+		for i < len(all) && all[i] <= top {
+			i++
+		}
+		if i > n {
+			text += fmt.Sprintf(" %d up to %s,", i-n, top)
+		}
+	}
+	return strings.TrimSuffix(text, ",")
 }
 
 func list(counts map[string]int) string {

@@ -51,6 +51,17 @@ func (t *tongue) event(r *http.Request) Event {
 
 // write tells what a write is for.
 func (t *tongue) write(e *Event, r *http.Request) string {
+	switch {
+	case header(r, "If-None-Match") == "*":
+		return "create"
+	case r.URL.Query().Get("comp") != "metadata":
+		return "save"
+	}
+	return t.part(e)
+}
+
+// part tells what a write of nothing but a record is for.
+func (t *tongue) part(e *Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {
@@ -58,10 +69,6 @@ func (t *tongue) write(e *Event, r *http.Request) string {
 	}
 	claim := t.claims[e.Lease]
 	switch rec := e.Record; {
-	case header(r, "If-None-Match") == "*":
-		return "create"
-	case r.URL.Query().Get("comp") != "metadata":
-		return "save"
 	case rec == nil:
 		return "write"
 	case rec.Status == soloist.Running && (claim == "" || claim == rec.Writer):

@@ -17,6 +17,7 @@ type Definition struct {
 	Name        string
 	Every       time.Duration // ticks are its multiples; zero: a singleton
 	Schedule    string        // the same as text
+	Zone        string        // that it is meant in
 	Lease       time.Duration
 	Timeout     time.Duration
 	Silence     time.Duration
@@ -26,9 +27,10 @@ type Definition struct {
 	Interrupted soloist.InterruptedPolicy
 	Paused      bool
 
-	Least, Most time.Duration // that a run takes
-	Saves       bool          // it keeps a counter as its checkpoint
-	Moods       []Mood        // of a run, one of them; none: it is fine
+	Least, Most time.Duration                       // that a run takes
+	Act         func(context.Context, *Scene) error // what a run does instead, on a [Stage]
+	Saves       bool                                // it keeps a counter as its checkpoint
+	Moods       []Mood                              // of a run, one of them; none: it is fine
 }
 
 // A Mood is how a run behaves.
@@ -76,6 +78,7 @@ type worker struct {
 	run   *soloist.Run
 	roll  *roll
 	rough bool // it began before the cluster was healed
+	event *Event
 }
 
 // do is what a job does.
@@ -102,7 +105,7 @@ func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.R
 				}
 			})
 		}()
-		w := &worker{m, d, c, run, r, !c.calm()}
+		w := &worker{m, d, c, run, r, !c.calm(), e}
 		err := w.behave(ctx)
 		if err != nil && !m.gone() {
 			c.log.edit(func() { e.Note = err.Error() })
@@ -126,6 +129,9 @@ func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
 
 // behave does the work in the mood of this run.
 func (w *worker) behave(ctx context.Context) error {
+	if w.Act != nil {
+		return w.Act(ctx, &Scene{w.run, w})
+	}
 	mood, takes := Fine, w.roll.between(w.Least, w.Most)
 	if len(w.Moods) > 0 && w.rough {
 		mood = w.Moods[w.roll.below(len(w.Moods))]
@@ -186,12 +192,20 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 		if w.gone() {
 			return errGone
 		}
-		w.run.Heartbeat("on my way")
+		w.beat(w.run.Heartbeat("on my way"))
 		if w.roll.chance(0.1) {
 			w.run.Check(ctx)
 		}
 	}
 	return nil
+}
+
+// beat notes that the run has told its progress, unless that did not count.
+func (w *worker) beat(err error) error {
+	if err == nil {
+		w.c.log.edit(func() { w.event.Beat = time.Now() })
+	}
+	return err
 }
 
 // effect writes to the resource.
@@ -224,7 +238,7 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 			return err
 		}
 		n++
-		if err := w.run.Save(ctx, n); err != nil {
+		if err := w.beat(w.run.Save(ctx, n)); err != nil {
 			return err
 		}
 	}

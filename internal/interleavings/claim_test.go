@@ -1,0 +1,140 @@
+package interleavings_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// The service takes a's claim, and a does not hear of it: it reads who wrote
+// last, and it was itself.
+func TestClaimAppliedReplyLost(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(hourly(takes(time.Second)), "a", "b")
+		s.hold("b's acquire")
+		s.lose("the reply to a's claim")
+		s.until("01:00:10")
+		s.ran("a 01:00:00")
+		s.answers("a's claim", "200")
+		s.fates("succeeded 01:00:00")
+	})
+}
+
+// Both of a's claims are on their way for longer than its lease lasts. b claims
+// and runs; then they arrive.
+func TestClaimDelayedHolderExpiredOtherClaims(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(hourly(takes(10*time.Second)), "a")
+		first, second := s.hold("a's claim"), s.hold("a's claim")
+		second.wait()
+		s.cut("a")
+		s.start(hourly(takes(10*time.Second)), "b")
+		s.until("01:00:22")
+		s.ran("b 01:00:00")
+		first.deliver()
+		second.deliver()
+		s.until("01:00:35")
+		s.answers("a's claim", "412 LeaseIdMismatchWithBlobOperation", "412 LeaseIdMismatchWithBlobOperation")
+		s.fates("succeeded 01:00:00")
+	})
+}
+
+// The machine of a sleeps for longer than its lease, between the reply to its
+// claim and the start of the run. b has the tick, and a does not start it.
+func TestPauseOfALeaseBetweenClaimReplyAndStart(t *testing.T) {
+	tell(t, func(s *story) {
+		a := s.start(rerun(takes(10*time.Second)), "a")
+		a.FreezeAt("claim after", D+5*time.Second)
+		s.until("01:00:01")
+		s.start(rerun(takes(10*time.Second)), "b")
+		s.until("01:00:40")
+		s.ran("b 01:00:00/2")
+		s.says("a", "the claim was not confirmed")
+		s.fates("succeeded 01:00:00")
+	})
+}
+
+// a's lease is broken under it. b holds off, and none of its renewals but the
+// first is answered; then it claims, and its machine sleeps, not for long but
+// past what that renewal brings. It does not start what it has claimed.
+func TestPausePastTheDeadlineBetweenClaimReplyAndStart(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(rerun(takes(time.Minute)), "a")
+		s.until("01:00:01")
+		s.cut("a")
+		s.stage.Operate("break now", "job")
+		b := s.start(rerun(takes(time.Minute)), "b")
+		lost := s.lose("all b's second renew")
+		b.FreezeAt("claim after", 2400*time.Millisecond)
+		s.until("01:00:19")
+		s.ran("a 01:00:00 lost")
+		s.says("b", "the lease was lost while the tick was claimed")
+		s.over(lost)
+		s.until("01:02:00")
+		s.ran("a 01:00:00 lost", "b 01:00:00/3")
+	})
+}
+
+// As before, with nobody else there: a does not start what it has claimed so
+// long ago, and does not start it again.
+func TestPauseOfALeaseBetweenClaimReplyAndStartAlone(t *testing.T) {
+	tell(t, func(s *story) {
+		a := s.start(hourly(takes(10*time.Second)), "a")
+		a.FreezeAt("claim after", D+5*time.Second)
+		s.until("01:02:00")
+		s.ran()
+		s.fates("abandoned 01:00:00 its runner died")
+	})
+}
+
+// a claims a tick and dies; b has another schedule. It tells what became of the
+// tick and runs none of the old schedule again, also under Rerun.
+func TestScheduleChangedBetweenClaimAndTakeOver(t *testing.T) {
+	tell(t, func(s *story) {
+		a := s.start(rerun(takes(time.Minute)), "a")
+		s.until("01:00:05")
+		a.Kill()
+		young := rerun(takes(time.Second))
+		young.Schedule, young.Every = "*/20 * * * *", 20*time.Minute
+		s.start(young, "b")
+		s.until("01:30:00")
+		s.ran("a 01:00:00", "b 01:20:00")
+		s.says("b", "the schedule has changed")
+		fates := s.record().History
+		if len(fates) != 3 || fates[2].Status != "abandoned" || fates[1].Reason != "the schedule changed" {
+			s.Errorf("got %+v", fates)
+		}
+	})
+}
+
+// a has a lease of a minute and dies, b one of 15 s: b waits out the one that a
+// had. Then the other way round.
+func TestMixedLeaseLengths(t *testing.T) {
+	for name, tt := range map[string]struct{ dead, alive time.Duration }{
+		"a long one dies":  {time.Minute, D},
+		"a short one dies": {D, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tell(t, func(s *story) {
+				of := func(lease time.Duration) sim.Definition {
+					d := rerun(takes(100 * time.Second))
+					d.Lease = lease
+					return d
+				}
+				a := s.start(of(tt.dead), "a")
+				s.until("01:00:01")
+				s.start(of(tt.alive), "b")
+				a.Kill()
+				s.until("01:00:00")
+				time.Sleep(tt.dead)
+				s.ran("a 01:00:00")
+				time.Sleep(2 * time.Second)
+				s.ran("a 01:00:00", "b 01:00:00/2")
+				if got := time.Duration(s.record().Lease); got != time.Minute {
+					s.Errorf("the record tells a lease of %s, and the longer one speaks for both", got)
+				}
+			})
+		})
+	}
+}

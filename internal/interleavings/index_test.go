@@ -1,0 +1,113 @@
+package interleavings_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// index says which test tells which interleaving. One with a path is told
+// elsewhere: it needs nothing of a real service, and is not told twice.
+var index = []struct{ name, test string }{
+	{"acquire applied, reply lost, same id again", "TestAcquireAppliedReplyLostSameIDAgain"},
+	{"acquire delayed past giving up, release raced before it", "TestAcquireDelayedPastGivingUpReleaseRacedBeforeIt"},
+	{"three acquires at one instant", "TestThreeAcquiresAtOneInstant"},
+	{"412 and 409 both", "Test412And409Both"},
+	{"winner dies between acquire and claim after the losers saw 409", "TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409"},
+	{"claim applied, reply lost", "TestClaimAppliedReplyLost"},
+	{"claim delayed, holder expired, other claims", "TestClaimDelayedHolderExpiredOtherClaims"},
+	{"pause of a lease between claim reply and start", "TestPauseOfALeaseBetweenClaimReplyAndStart"},
+	{"the same, alone", "TestPauseOfALeaseBetweenClaimReplyAndStartAlone"},
+	{"pause past the deadline between claim reply and start", "TestPausePastTheDeadlineBetweenClaimReplyAndStart"},
+	{"pause inside Do, finish refused", "TestPauseInsideDoFinishRefused"},
+	{"pause inside Do, side effect with the old token refused", "TestPauseInsideDoSideEffectWithTheOldTokenRefused"},
+	{"renewal reply after the deadline", "TestRenewalReplyAfterTheDeadline"},
+	{"renewal replies that never come", "TestRenewalRepliesThatNeverCome"},
+	{"reply of renewal 1 after renewal 2 was sent", "TestReplyOfRenewal1AfterRenewal2WasSent"},
+	{"renewal reply of epoch n during n+1", "TestRenewalReplyOfAnEpochDuringTheNext"},
+	{"renewal lands on an expired, untouched lease", "TestRenewalLandsOnAnExpiredUntouchedLease"},
+	{"renewal sent after the deadline", "../../elapsed_test.go TestARenewalAfterASuspension"},
+	{"wall clock set back while cut off", "TestWallClockSetBackWhileCutOff"},
+	{"late release of n during n+1", "TestLateReleaseOfAnEpochDuringTheNext"},
+	{"finish applied, reply lost", "TestFinishAppliedReplyLost"},
+	{"finish after expiry, untouched", "TestFinishAfterExpiryUntouched"},
+	{"finish after take-over", "TestFinishAfterTakeOver"},
+	{"release lost", "TestReleaseLost"},
+	{"break naturally while renewing, claiming, finishing", "TestBreakNaturally"},
+	{"break at once with hold-off while the old one still runs", "TestBreakAtOnceWithHoldOffWhileTheOldOneStillRuns"},
+	{"a second death in the hold-off", "../../protocol_test.go TestHoldOffAfterABreakSurvivesASecondDeath"},
+	{"delete and re-create during a run and during a hold-off", "TestDeleteAndReCreate"},
+	{"follower reads expired, another acquires, then its own acquire", "TestFollowerReadsExpiredAnotherAcquiresThenItsOwnAcquire"},
+	{"tick claimed early by a fast clock", "TestTickClaimedEarlyByAFastClock"},
+	{"slow clock after a short job", "TestSlowClockAfterAShortJob"},
+	{"T and T+1 both due after an outage", "TestATickAndTheNextBothDueAfterAnOutage"},
+	{"job longer than its interval under each overlap policy", "../../overlap_test.go TestAJobLongerThanItsInterval"},
+	{"SIGTERM at each step", "TestSIGTERMAtEachStep"},
+	{"SIGTERM under a run that is longer than the grace", "TestSIGTERMUnderARunThatIsLongerThanTheGrace"},
+	{"SIGTERM in a hold-off", "TestSIGTERMInAHoldOff"},
+	{"shutdown with a renewal in flight", "TestShutdownWithARenewalInFlight"},
+	{"DST gap and fold with take-over in between", "TestDSTGapAndFoldWithTakeOverInBetween"},
+	{"mixed lease lengths", "TestMixedLeaseLengths"},
+	{"mixed schemas: a newer one is left alone", "../../fault_test.go TestARecordOfSomebodyElseIsLeftAlone"},
+	{"mixed schemas: unknown fields survive", "../../record_internal_test.go TestARecordSurvivesARewrite"},
+	{"schedule changed between claim and take-over", "TestScheduleChangedBetweenClaimAndTakeOver"},
+	{"credential expires between claim and finish", "TestCredentialExpiresBetweenClaimAndFinish"},
+	{"finish throttled past the deadline", "TestFinishThrottledPastTheDeadline"},
+	{"50 replicas, same tick, no jitter", "TestFiftyReplicasSameTickNoJitter"},
+}
+
+// Each test of the index exists, and each story is in it.
+func TestIndex(t *testing.T) {
+	here, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stories := map[string]bool{}
+	for _, file := range here {
+		for name := range tests(t, file) {
+			stories[name] = true
+		}
+	}
+	delete(stories, "TestIndex")
+	told := map[string]bool{}
+	for _, i := range index {
+		file, name, elsewhere := strings.Cut(i.test, " ")
+		if !elsewhere {
+			told[i.test] = true
+			if !stories[i.test] {
+				t.Errorf("%q: there is no %s", i.name, i.test)
+			}
+		} else if !tests(t, filepath.FromSlash(file))[name] {
+			t.Errorf("%q: there is no %s in %s", i.name, name, file)
+		}
+	}
+	for name := range stories {
+		if !told[name] {
+			t.Errorf("the index does not name %s", name)
+		}
+	}
+}
+
+// tests are the names of the tests in a file.
+func tests(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), file, source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(fn.Name.Name, "Test") {
+			all[fn.Name.Name] = true
+		}
+	}
+	return all
+}

@@ -1,0 +1,181 @@
+package interleavings_test
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// A letter is a request that the story waits for, or the reply to one: the
+// network keeps it until the story says what becomes of it.
+type letter struct {
+	s           *story
+	what        string // as the story describes it
+	replica, op string
+	number      int  // so many that fit go before
+	all         bool // those that follow are the story's too, and share the fate of the first
+	reply       bool
+
+	caught  bool
+	here    chan struct{} // closed: the network has it
+	decided bool
+	fate    chan struct{} // closed: it is decided
+	arrives bool
+}
+
+var address = regexp.MustCompile(`^(the reply to |the replies to )?(all )?(\w+)'s (?:(second|third) )?(\w+)$`)
+
+// hold keeps the next request that is described so: "a's claim", "the reply to
+// a's second renew", "all a's renew".
+func (s *story) hold(what string) *letter {
+	s.Helper()
+	m := address.FindStringSubmatch(what)
+	if m == nil {
+		s.Fatalf("nobody knows what %q is", what)
+	}
+	l := &letter{s: s, what: what, replica: m[3], op: m[5], all: m[2] != "", reply: m[1] != "", here: make(chan struct{}), fate: make(chan struct{}),
+		number: map[string]int{"second": 1, "third": 2}[m[4]]}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letters = append(s.letters, l)
+	return l
+}
+
+// lose has it lost: whoever sent it waits until its time is up.
+func (s *story) lose(what string) *letter {
+	s.Helper()
+	l := s.hold(what)
+	l.settle(false)
+	return l
+}
+
+// wait waits until the network has it.
+func (l *letter) wait() *letter {
+	l.s.Helper()
+	select {
+	case <-l.here:
+	case <-time.After(3 * time.Hour):
+		l.s.Fatalf("there was nothing like %s for hours", l.what)
+	}
+	return l
+}
+
+// deliver lets it arrive now, whether anybody still waits or not.
+func (l *letter) deliver() { l.settle(true) }
+
+// over has those that follow arrive again.
+func (s *story) over(l *letter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letters = slices.DeleteFunc(s.letters, func(o *letter) bool { return o == l })
+}
+
+func (l *letter) settle(arrives bool) {
+	if !l.decided {
+		l.decided, l.arrives = true, arrives
+		close(l.fate)
+	}
+}
+
+// expected is the letter that a request is, nil if none.
+func (s *story) expected(p *sim.Passage) *letter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.letters {
+		if l.replica != p.Replica() || l.op != p.Op() || l.caught && !l.all {
+			continue
+		}
+		if l.number > 0 {
+			l.number--
+			continue
+		}
+		if !l.caught {
+			l.caught = true
+			close(l.here)
+		}
+		return l
+	}
+	return nil
+}
+
+// carry is the network of a story.
+func (s *story) carry(ctx context.Context, p *sim.Passage) (*http.Response, error) {
+	s.mu.Lock()
+	storm := s.weather[p.Replica()]
+	s.mu.Unlock()
+	if storm != nil {
+		return storm(ctx, p)
+	}
+	l := s.expected(p)
+	switch {
+	case l == nil:
+		return p.Go(ctx)
+	case l.reply:
+		resp, err := p.There(ctx)
+		if err != nil || !l.comes(ctx) {
+			return nil, ctx.Err()
+		}
+		return p.Back(ctx, resp)
+	}
+	applied := make(chan *http.Response, 1)
+	s.late.Go(func() {
+		if <-l.fate; l.arrives {
+			applied <- p.Apply()
+		}
+	})
+	select {
+	case resp := <-applied:
+		return p.Back(ctx, resp)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// comes waits for a letter that may never come.
+func (l *letter) comes(ctx context.Context) bool {
+	select {
+	case <-l.fate:
+	case <-ctx.Done():
+		return false
+	}
+	if !l.arrives {
+		<-ctx.Done()
+	}
+	return l.arrives
+}
+
+// A weather is what all requests of a replica meet.
+type weather func(context.Context, *sim.Passage) (*http.Response, error)
+
+// cut has nothing of these replicas get through, until mend.
+func (s *story) cut(names ...string) {
+	s.meet(func(ctx context.Context, _ *sim.Passage) (*http.Response, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, names...)
+}
+
+// refuse has something in front of the service refuse a replica's requests of
+// some kinds, or all if none is named, until mend.
+func (s *story) refuse(name string, status int, code string, ops ...string) {
+	s.meet(func(ctx context.Context, p *sim.Passage) (*http.Response, error) {
+		if len(ops) > 0 && !slices.Contains(ops, p.Op()) {
+			return p.Go(ctx)
+		}
+		return p.Refuse(ctx, status, code)
+	}, name)
+}
+
+func (s *story) mend(names ...string) { s.meet(nil, names...) }
+
+func (s *story) meet(w weather, names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		s.weather[name] = w
+	}
+}

@@ -1,0 +1,132 @@
+package interleavings_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// A renewal of a is applied at 5 s; a's machine sleeps before the reply comes,
+// until the trust that it brings is over, too. It ends nobody's run but a's.
+func TestRenewalReplyAfterTheDeadline(t *testing.T) {
+	tell(t, func(s *story) {
+		a := s.start(hourly(takes(time.Minute)), "a")
+		a.FreezeAt("renew applied", D)
+		s.until("01:00:19.9")
+		s.ran("a 01:00:00")
+		s.until("01:00:21.2")
+		s.ran("a 01:00:00 lost")
+	})
+}
+
+// The reply to a's acquisition takes two seconds, and none to its renewals
+// comes: they count for nothing, though each is applied. The run ends when the
+// acquisition can be trusted no more, which counts from when it was sent.
+func TestRenewalRepliesThatNeverCome(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(hourly(takes(time.Minute)), "a")
+		acquired := s.hold("the reply to a's acquire")
+		s.lose("the replies to all a's renew")
+		s.until("01:00:02")
+		acquired.deliver()
+		s.until("01:00:12.3")
+		s.ran("a 01:00:00")
+		s.until("01:00:12.4")
+		s.ran("a 01:00:00 lost")
+		s.until("01:00:30")
+	})
+}
+
+// a is cut off, and meanwhile its wall clock is set back by a minute. That gives
+// its run no more time: how long is no question to a wall clock.
+func TestWallClockSetBackWhileCutOff(t *testing.T) {
+	tell(t, func(s *story) {
+		a := s.start(hourly(takes(time.Minute)), "a")
+		s.until("01:00:01")
+		s.cut("a")
+		a.Step(-time.Minute)
+		s.until("01:00:12.4")
+		s.ran("a 01:00:00 lost")
+		s.until("01:00:30")
+	})
+}
+
+// The reply to a's renewal is long under way when the run asks for another one,
+// which is lost, as is all that follows. What the first reply brings counts from
+// when the first was sent.
+func TestReplyOfRenewal1AfterRenewal2WasSent(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(hourly(func(ctx context.Context, scene *sim.Scene) error {
+			if err := scene.Sleep(ctx, third+time.Second); err != nil {
+				return err
+			}
+			_ = scene.Check(ctx)
+			return takes(time.Minute)(ctx, scene)
+		}), "a")
+		first := s.hold("the reply to a's renew")
+		s.lose("all a's renew")
+		first.wait()
+		time.Sleep(try - 100*time.Millisecond)
+		first.deliver()
+		s.until("01:00:20")
+		s.ran("a 01:00:00 lost")
+		s.answers("a's renew", "200", "-", "-", "-", "-")
+	})
+}
+
+// The reply to a renewal of a's run finds it when b runs the same tick under
+// the next token: a's machine was asleep.
+func TestRenewalReplyOfAnEpochDuringTheNext(t *testing.T) {
+	tell(t, func(s *story) {
+		a := s.start(rerun(takes(time.Minute)), "a")
+		a.FreezeAt("renew applied", 2*D)
+		s.until("01:00:01")
+		s.start(rerun(takes(time.Minute)), "b")
+		s.until("01:00:30")
+		s.ran("a 01:00:00", "b 01:00:00/2")
+		s.until("01:02:00")
+		s.ran("a 01:00:00 lost", "b 01:00:00/2")
+		s.fates("succeeded 01:00:00")
+	})
+}
+
+// A renewal of a reaches the service when the lease has run out and nobody has
+// touched it: it is granted, and brings nothing back. a's run has ended; what
+// became of it is recorded under the lease that it has again.
+func TestRenewalLandsOnAnExpiredUntouchedLease(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(hourly(takes(time.Minute)), "a")
+		late := s.hold("a's renew")
+		late.wait()
+		s.cut("a")
+		s.until("01:00:16")
+		s.ran("a 01:00:00 lost")
+		late.deliver()
+		s.mend("a")
+		s.until("01:00:30")
+		s.ran("a 01:00:00 lost")
+		s.answers("a's finish", "-", "200")
+		if f := s.record().History; len(f) != 1 || f[0].Status != soloist.Abandoned {
+			s.Errorf("got %+v", f)
+		}
+	})
+}
+
+// a's release of one tick is under way until a has another tick under another
+// lease, which it does not end.
+func TestLateReleaseOfAnEpochDuringTheNext(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(hourly(takes(10*time.Second)), "a")
+		first, second := s.hold("a's release"), s.hold("a's release")
+		s.until("02:00:05")
+		first.deliver()
+		second.deliver()
+		s.until("02:00:20")
+		s.answers("a's release", "409 LeaseIdMismatchWithLeaseOperation", "409 LeaseIdMismatchWithLeaseOperation", "200")
+		s.ran("a 01:00:00", "a 02:00:00")
+		s.fates("succeeded 01:00:00", "succeeded 02:00:00")
+	})
+}

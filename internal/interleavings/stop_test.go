@@ -1,0 +1,139 @@
+package interleavings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// stop has a replica asked to stop. It returns a channel that is closed when it
+// has.
+func (s *story) stop(name string) <-chan struct{} {
+	gone := make(chan struct{})
+	s.late.Go(func() {
+		defer close(gone)
+		s.players[name].Stop()
+	})
+	return gone
+}
+
+// a, which has a grace of 5 s, is asked to stop while one of its requests is
+// under way. What it has claimed it runs, and says what became of it; what it
+// has not is b's, which comes up when a is gone.
+func TestSIGTERMAtEachStep(t *testing.T) {
+	for step, tt := range map[string]struct {
+		ran     []string
+		finish  []string
+		release []string
+	}{
+		"a's acquire":               {[]string{"b 01:00:00"}, nil, []string{"409 LeaseIdMismatchWithLeaseOperation"}}, // the orphan runs out
+		"the reply to a's acquire":  {[]string{"b 01:00:00"}, nil, []string{"200"}},
+		"a's claim":                 {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"the reply to a's claim":    {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"a's finish":                {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"the reply to a's finish":   {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"a's release":               {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"the reply to a's release":  {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"a's progress":              {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"the reply to a's progress": {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+	} {
+		t.Run(step, func(t *testing.T) {
+			tell(t, func(s *story) {
+				s.start(hourly(takes(3*time.Second)), "a")
+				letter := s.hold(step)
+				var gone <-chan struct{}
+				if strings.HasSuffix(step, "progress") { // it is what a stop makes a say of its run
+					s.until("01:00:01")
+					gone = s.stop("a")
+					letter.wait()
+				} else {
+					letter.wait()
+					gone = s.stop("a")
+				}
+				time.Sleep(time.Second)
+				letter.deliver()
+				<-gone
+				if s.until("01:00:08"); s.stopped("a").After(s.midnight.Add(time.Hour + 6*time.Second)) {
+					s.Errorf("a stopped at %s", s.stopped("a"))
+				}
+				s.start(hourly(takes(time.Second)), "b")
+				s.until("01:00:20")
+				s.ran(tt.ran...)
+				s.answers("a's finish", tt.finish...)
+				s.answers("a's release", tt.release...)
+				s.fates("succeeded 01:00:00")
+			})
+		})
+	}
+}
+
+// The run of a goes on for longer than its grace: it is ended, and b, which has
+// come near meanwhile, has the tick as soon as a has let go.
+func TestSIGTERMUnderARunThatIsLongerThanTheGrace(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(rerun(takes(time.Minute)), "a")
+		s.until("01:00:01")
+		s.start(rerun(takes(time.Minute)), "b")
+		s.until("01:00:02")
+		<-s.stop("a")
+		time.Sleep(200 * time.Millisecond)
+		s.ran("a 01:00:00 stopped", "b 01:00:00/2")
+		s.until("01:00:07.3")
+		s.ran("a 01:00:00 stopped", "b 01:00:00/2")
+		s.answers("a's release", "200")
+	})
+}
+
+// b holds off for a, whose lease was broken, when it is asked to stop. It goes
+// at once and does not release: that b's lease runs out tells c, which has not
+// looked on, that a's has run out as well.
+func TestSIGTERMInAHoldOff(t *testing.T) {
+	tell(t, func(s *story) {
+		s.start(rerun(takes(time.Minute)), "a")
+		s.until("01:00:01")
+		s.cut("a")
+		s.stage.Operate("break now", "job")
+		s.start(rerun(takes(10*time.Second)), "b", "c")
+		s.hold("c's acquire")
+		s.until("01:00:06")
+		<-s.stop("b")
+		if got := s.stopped("b").Sub(s.midnight); got > time.Hour+6100*time.Millisecond {
+			s.Errorf("b stopped at %s", got)
+		}
+		s.answers("b's release")
+		s.until("01:00:16")
+		s.ran("a 01:00:00 lost")
+		s.until("01:00:40")
+		s.ran("a 01:00:00 lost", "c 01:00:00/2")
+		s.fates("succeeded 01:00:00")
+	})
+}
+
+// a is asked to stop while a renewal is on its way, which arrives when a has
+// released the lease: it brings nothing back.
+func TestShutdownWithARenewalInFlight(t *testing.T) {
+	tell(t, func(s *story) {
+		a := s.play(sim.Part{Name: "a", Work: []sim.Definition{rerun(takes(time.Minute))}})
+		renewal := s.hold("a's renew").wait()
+		a.Stop()
+		renewal.deliver()
+		time.Sleep(time.Second)
+		s.ran("a 01:00:00 stopped")
+		s.answers("a's release", "200")
+		s.answers("a's renew", "409 LeaseIdMismatchWithLeaseOperation")
+		s.start(rerun(takes(time.Second)), "b")
+		time.Sleep(5 * time.Second)
+		s.ran("a 01:00:00 stopped", "b 01:00:00/2")
+		s.fates("succeeded 01:00:00")
+	})
+}
+
+// stopped is when a replica had stopped.
+func (s *story) stopped(name string) time.Time {
+	for _, e := range s.events(sim.Gone, name) {
+		return e.Time
+	}
+	return time.Now()
+}

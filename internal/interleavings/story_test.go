@@ -1,0 +1,243 @@
+// Package interleavings_test tells each interleaving of replicas, service and
+// operator that is known by name, as a story: who does what when. The stories
+// are played in virtual time on a stage of the simulation, with the real store
+// and client library, and its checker judges each. The index says which test
+// tells which.
+package interleavings_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// D is the lease where a story names none; third is a third of it, at which
+// renewals come, and try how long a call may take.
+const (
+	D     = 15 * time.Second
+	third = D / 3
+	try   = D / 6
+)
+
+// A story is one interleaving while it is told. It begins at midnight.
+type story struct {
+	*testing.T
+	stage    *sim.Stage
+	midnight time.Time
+	players  map[string]*sim.Player
+	late     sync.WaitGroup // letters
+
+	mu      sync.Mutex
+	letters []*letter
+	weather map[string]weather // by replica
+}
+
+// tell plays a story and has the checker judge it.
+func tell(t *testing.T, f func(s *story)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &story{T: t, stage: sim.NewStage(), midnight: time.Now(), players: map[string]*sim.Player{}, weather: map[string]weather{}}
+		s.stage.Direct = s.carry
+		defer s.end()
+		f(s)
+	})
+}
+
+// end lets all letters go, and the cluster settle.
+func (s *story) end() {
+	s.Helper()
+	s.mu.Lock()
+	for _, l := range s.letters {
+		if !l.caught {
+			s.Errorf("there was nothing like %s", l.what)
+		}
+		l.settle(false)
+	}
+	s.weather = map[string]weather{}
+	s.letters = nil
+	s.mu.Unlock()
+	log := s.stage.End()
+	s.late.Wait()
+	for _, v := range sim.Check(log) {
+		s.Error(v)
+	}
+	if s.Failed() {
+		var b strings.Builder
+		log.Write(&b)
+		s.Logf("the log:\n%s", b.String())
+	}
+}
+
+// hourly is the job of most stories, which is due at 01:00:00. Rerun gives a
+// tick whose runner died to another.
+func hourly(act func(context.Context, *sim.Scene) error) sim.Definition {
+	return sim.Definition{Name: "job", Every: time.Hour, Schedule: "@hourly", Lease: D, Act: act}
+}
+
+func rerun(act func(context.Context, *sim.Scene) error) sim.Definition {
+	d := hourly(act)
+	d.Interrupted = soloist.Rerun
+	return d
+}
+
+// takes is a run of so long that ends with its context. At its start and its
+// end it writes to a resource that fences.
+func takes(d time.Duration) func(context.Context, *sim.Scene) error {
+	return func(ctx context.Context, s *sim.Scene) error {
+		s.Effect()
+		if err := s.Sleep(ctx, d); err != nil {
+			return err
+		}
+		s.Effect()
+		return nil
+	}
+}
+
+// deaf is a run of so long, whatever becomes of its context.
+func deaf(d time.Duration) func(context.Context, *sim.Scene) error {
+	act := takes(d)
+	return func(ctx context.Context, s *sim.Scene) error { return act(context.WithoutCancel(ctx), s) }
+}
+
+// start has replicas with that job begin, of which the first is returned.
+func (s *story) start(job sim.Definition, names ...string) *sim.Player {
+	for _, name := range names {
+		s.play(sim.Part{Name: name, Work: []sim.Definition{job}, Grace: 5 * time.Second})
+	}
+	return s.players[names[0]]
+}
+
+func (s *story) play(p sim.Part) *sim.Player {
+	s.players[p.Name] = s.stage.Start(p)
+	return s.players[p.Name]
+}
+
+// until waits for a time of the day, or of another one.
+func (s *story) until(clock string) {
+	s.Helper()
+	at, err := time.Parse(time.DateTime, clock)
+	if err != nil {
+		at, err = time.Parse(time.DateTime, s.midnight.UTC().Format(time.DateOnly)+" "+clock)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	time.Sleep(time.Until(at))
+}
+
+// ran demands that these are all runs so far: replica, tick, "/attempt" if it
+// is not the first, and why the context ended if it did.
+func (s *story) ran(want ...string) {
+	s.Helper()
+	var got []string
+	for _, e := range s.events(sim.Ran, "") {
+		run := e.Replica + " " + e.Tick.UTC().Format(time.TimeOnly)
+		if e.Attempt > 1 {
+			run += fmt.Sprintf("/%d", e.Attempt)
+		}
+		got = append(got, strings.TrimSpace(run+" "+cause(e.Cause+e.Note)))
+	}
+	s.same("runs", got, want)
+}
+
+// cause is a word for why a run ended, if its context did.
+func cause(text string) string {
+	for word, err := range map[string]error{"lost": soloist.ErrLost, "stalled": soloist.ErrStalled, "stopped": soloist.ErrStopped} {
+		if strings.HasPrefix(text, err.Error()) {
+			return word
+		}
+	}
+	return text
+}
+
+// fates demands that these are all fates in the record, oldest first.
+func (s *story) fates(want ...string) {
+	s.Helper()
+	var got []string
+	for _, f := range slices.Backward(s.record().History) {
+		fate := string(f.Status) + " "
+		if !f.From.IsZero() {
+			fate += f.From.UTC().Format(time.TimeOnly) + "-"
+		}
+		fate += f.Tick.UTC().Format(time.TimeOnly)
+		if f.Reason != "" {
+			fate += " " + f.Reason
+		}
+		got = append(got, fate)
+	}
+	s.same("fates", got, want)
+}
+
+// record is what the service has.
+func (s *story) record() (r soloist.Record) {
+	for _, e := range s.stage.Events() {
+		if e.OK() && e.Record != nil {
+			r = *e.Record
+		}
+	}
+	return r
+}
+
+// answers demands that the service answered a replica's requests of a kind so,
+// in its order; "-" is one that it never got.
+func (s *story) answers(of string, want ...string) {
+	s.Helper()
+	replica, op, _ := strings.Cut(of, "'s ")
+	var got []string
+	for _, e := range s.events(sim.Request, replica) {
+		switch {
+		case e.Op != op:
+		case e.Status == 0:
+			got = append(got, "-")
+		default:
+			got = append(got, strings.TrimSpace(fmt.Sprint(e.Status, " ", e.Code)))
+		}
+	}
+	s.same("answers to "+of, got, want)
+}
+
+// effects demands that the resource answered so to what was written to it.
+func (s *story) effects(want ...string) {
+	s.Helper()
+	var got []string
+	for _, e := range s.events(sim.Effect, "") {
+		got = append(got, e.Replica+" "+e.Note)
+	}
+	s.same("effects", got, want)
+}
+
+// says demands that a replica logged a line that begins so, once.
+func (s *story) says(replica, line string) {
+	s.Helper()
+	n := 0
+	for _, e := range s.events(sim.Said, replica) {
+		if strings.HasPrefix(e.Note, line) {
+			n++
+		}
+	}
+	if n != 1 {
+		s.Errorf("%s says %q %d times", replica, line, n)
+	}
+}
+
+// events are those of one kind, and of one replica if it is named.
+func (s *story) events(what sim.What, replica string) []sim.Event {
+	return slices.DeleteFunc(s.stage.Events(), func(e sim.Event) bool {
+		return e.What != what || replica != "" && e.Replica != replica
+	})
+}
+
+func (s *story) same(what string, got, want []string) {
+	s.Helper()
+	if !slices.Equal(got, want) {
+		s.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}

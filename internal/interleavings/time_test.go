@@ -1,0 +1,135 @@
+package interleavings_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// a's wall clock is ahead by two seconds, and a job of a moment is over before
+// the others think it is due. They find it settled; and a did not begin before
+// its time, but for the second that the service's clock leaves out.
+func TestTickClaimedEarlyByAFastClock(t *testing.T) {
+	tell(t, func(s *story) {
+		quick := []sim.Definition{hourly(takes(10 * time.Millisecond))}
+		s.play(sim.Part{Name: "a", Work: quick, Skew: 2 * time.Second})
+		s.play(sim.Part{Name: "b", Work: quick})
+		s.until("01:00:30")
+		s.ran("a 01:00:00")
+		s.fates("succeeded 01:00:00")
+		if early := s.midnight.Add(time.Hour).Sub(s.events(sim.Ran, "a")[0].Time); early > time.Second {
+			s.Errorf("it began %s early", early)
+		}
+	})
+}
+
+// b's wall clock is behind by four seconds: when it thinks that a tick is due,
+// a short run of it is long over.
+func TestSlowClockAfterAShortJob(t *testing.T) {
+	tell(t, func(s *story) {
+		quick := []sim.Definition{hourly(takes(10 * time.Millisecond))}
+		s.play(sim.Part{Name: "a", Work: quick})
+		s.play(sim.Part{Name: "b", Work: quick, Skew: -4 * time.Second})
+		s.until("03:00:30")
+		if got := len(s.events(sim.Ran, "")); got != 3 {
+			s.Errorf("%d runs", got)
+		}
+		s.fates("succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00")
+	})
+}
+
+// Nobody gets through at 01:00 and 02:00.
+func TestATickAndTheNextBothDueAfterAnOutage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		missed soloist.MissedPolicy
+		ran    []string
+		fates  []string
+	}{
+		"latest": {soloist.RunLatest, []string{"a 02:00:00"}, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
+		"all":    {soloist.RunAll, []string{"a 01:00:00", "a 02:00:00"}, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
+		"skip":   {soloist.SkipMissed, nil, []string{"missed 00:00:00-02:00:00 outside the window"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tell(t, func(s *story) {
+				job := hourly(takes(time.Second))
+				job.Missed = tt.missed
+				s.start(job, "a")
+				s.until("00:59:00")
+				s.cut("a")
+				s.until("02:10:00")
+				s.mend("a")
+				s.until("02:10:30")
+				s.ran(tt.ran...)
+				s.fates(tt.fates...)
+			})
+		})
+	}
+}
+
+// "Half past two" in Berlin, on the days on which it does not come and comes
+// twice. a dies under the run and b takes the tick over: in the fold when the
+// clocks show half past two for the second time.
+func TestDSTGapAndFoldWithTakeOverInBetween(t *testing.T) {
+	for name, tt := range map[string]struct{ before, dies, after, tick, next string }{
+		"gap":  {"2000-03-26 00:50:00", "2000-03-26 01:00:05", "2000-03-26 01:40:00", "01:00:00", "2000-03-27 00:35:00"},
+		"fold": {"2000-10-29 00:20:00", "2000-10-29 01:29:50", "2000-10-29 01:55:00", "00:30:00", "2000-10-30 01:35:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tell(t, func(s *story) {
+				job := rerun(takes(61 * time.Minute))
+				job.Every, job.Schedule, job.Zone = 0, "30 2 * * *", "Europe/Berlin"
+				s.until(tt.before)
+				a := s.start(job, "a")
+				s.until(tt.dies)
+				s.ran("a " + tt.tick)
+				job.Act = takes(time.Minute)
+				s.start(job, "b")
+				a.Kill()
+				s.until(tt.after)
+				s.ran("a "+tt.tick, "b "+tt.tick+"/2")
+				s.fates("succeeded " + tt.tick)
+				s.until(tt.next)
+				s.ran("a "+tt.tick, "b "+tt.tick+"/2", "b "+tt.next[11:14]+"30:00")
+			})
+		})
+	}
+}
+
+// Fifty replicas ask for one tick at the same instant. One has it, for four
+// requests; each other is through with two.
+func TestFiftyReplicasSameTickNoJitter(t *testing.T) {
+	tell(t, func(s *story) {
+		var letters []*letter
+		for i := range 50 {
+			name := fmt.Sprintf("r%02d", i)
+			s.start(hourly(takes(100*time.Millisecond)), name)
+			letters = append(letters, s.hold(name+"'s acquire"))
+		}
+		for _, l := range letters {
+			l.wait()
+		}
+		s.until("01:00:01")
+		for _, l := range letters {
+			l.deliver()
+		}
+		s.until("01:10:00")
+		if got := len(s.events(sim.Ran, "")); got != 1 {
+			s.Errorf("%d runs", got)
+		}
+		s.fates("succeeded 01:00:00")
+		counts := map[string]int{}
+		for _, e := range s.events(sim.Request, "") {
+			if e.Sent.After(s.midnight.Add(time.Hour - time.Second)) {
+				counts[e.Replica]++
+			}
+		}
+		for name, n := range counts {
+			if won := len(s.events(sim.Ran, name)) > 0; won && n != 4 || !won && n != 2 {
+				s.Errorf("%s sends %d requests", name, n)
+			}
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A client is what a replica has of [Config.Store]: calls of that, over a line.
+// It sends nothing by itself and knows nothing of the store, so what is
+// simulated is any.
+type client struct {
+	*line
+	store soloist.Store
+}
+
+// An errand is what a call asks of the store. It may be run when nobody waits
+// for it any more, so it keeps none of its caller's bytes.
+type errand struct {
+	Event                     // as it is logged
+	etag               string // that it names
+	record, checkpoint []byte // that it brings
+	do                 func(context.Context, *result)
+}
+
+type result struct {
+	soloist.Entry
+	checkpoint []byte
+	err        error
+}
+
+func (c *client) Limits() (shortest, longest time.Duration) { return c.store.Limits() }
+
+func (c *client) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+	got := c.send(ctx, creation(c.store, name, bytes.Clone(record)))
+	return got.Entry, got.err
+}
+
+func creation(store soloist.Store, name string, record []byte) errand {
+	return errand{Event: Event{Op: "create", Job: path.Base(name), Record: decoded(record)}, record: record,
+		do: func(ctx context.Context, got *result) { got.Entry, got.err = store.Create(ctx, name, record) }}
+}
+
+func (c *client) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	got := c.send(ctx, errand{Event: Event{Op: "read", Job: path.Base(name)},
+		do: func(ctx context.Context, got *result) { got.Entry, got.err = c.store.Read(ctx, name) }})
+	return got.Entry, got.err
+}
+
+// Lease returns a [soloist.Keeper] if that of the store is one.
+func (c *client) Lease(name, id string) soloist.Lease {
+	h := &handle{c, c.store.Lease(name, id), path.Base(name), id}
+	if inner, ok := h.lease.(soloist.Keeper); ok {
+		return &keeper{h, inner}
+	}
+	return h
+}
+
+// A handle is a lease over a line.
+type handle struct {
+	*client
+	lease   soloist.Lease
+	job, id string
+}
+
+// call sends what a stamp answers.
+func (h *handle) call(ctx context.Context, x errand, do func(context.Context) (soloist.Stamp, error)) (soloist.Stamp, error) {
+	x.Job, x.Lease, x.Match = h.job, h.id, x.etag != ""
+	x.do = func(ctx context.Context, got *result) { got.Stamp, got.err = do(ctx) }
+	got := h.send(ctx, x)
+	return got.Stamp, got.err
+}
+
+func (h *handle) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	return h.call(ctx, errand{Event: Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (soloist.Stamp, error) {
+		return h.lease.Acquire(ctx, d, etag)
+	})
+}
+
+func (h *handle) Renew(ctx context.Context) (soloist.Stamp, error) {
+	return h.call(ctx, errand{Event: Event{Op: "renew"}}, h.lease.Renew)
+}
+
+func (h *handle) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	record = bytes.Clone(record)
+	x := errand{Event: Event{Lease: h.id, Record: decoded(record)}, etag: etag, record: record}
+	x.Op = h.tongue.part(&x.Event)
+	return h.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) { return h.lease.Write(ctx, etag, record) })
+}
+
+func (h *handle) Release(ctx context.Context) error {
+	_, err := h.call(ctx, errand{Event: Event{Op: "release"}}, func(ctx context.Context) (soloist.Stamp, error) {
+		return soloist.Stamp{}, h.lease.Release(ctx)
+	})
+	return err
+}
+
+// A keeper is a handle on an entry that has a checkpoint.
+type keeper struct {
+	*handle
+	inner soloist.Keeper
+}
+
+func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
+	x := errand{Event: Event{Op: "save", Record: decoded(record), Note: string(checkpoint)},
+		etag: etag, record: record, checkpoint: checkpoint}
+	return k.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) {
+		return k.inner.Save(ctx, etag, record, checkpoint)
+	})
+}
+
+func (k *keeper) Load(ctx context.Context, etag string) ([]byte, error) {
+	got := k.send(ctx, errand{Event: Event{Op: "load", Job: k.job, Lease: k.id, Match: etag != ""}, etag: etag,
+		do: func(ctx context.Context, got *result) { got.checkpoint, got.err = k.inner.Load(ctx, etag) }})
+	return got.checkpoint, got.err
+}
+
+// decoded is the record that a write writes, nil if it is none.
+func decoded(text []byte) *soloist.Record {
+	rec := new(soloist.Record)
+	if json.Unmarshal(text, rec) != nil {
+		return nil
+	}
+	return rec
+}

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// deleter is a store in which an operator can delete an entry that nobody holds.
+type deleter interface {
+	Delete(ctx context.Context, name string) error
+}
+
+// operateOn is operate on [Config.Store], with the powers that it has.
+func (c *Cluster) operateOn(store soloist.Store, d deed) {
+	switch d.what {
+	case "break":
+		c.breakLease(store, d.job, -1)
+	case "break now":
+		c.breakLease(store, d.job, 0)
+	case "delete":
+		one, ok := store.(deleter)
+		if !ok || d.job == Foreign {
+			return
+		}
+		c.breakLease(store, d.job, 0)
+		e := c.byOperator(errand{Event: Event{Op: "delete", Job: d.job},
+			do: func(ctx context.Context, got *result) { got.err = one.Delete(ctx, "sim/"+d.job) }})
+		if e.OK() {
+			c.log.add(Event{What: Deleted, Job: d.job})
+		}
+	}
+}
+
+func (c *Cluster) breakLease(store soloist.Store, job string, period time.Duration) {
+	if b, ok := store.(soloist.Breaker); ok {
+		c.byOperator(errand{Event: Event{Op: "break", Job: job, Span: period},
+			do: func(ctx context.Context, got *result) { got.err = b.Break(ctx, "sim/"+job, period) }})
+	}
+}
+
+// plantForeignIn is plantForeign in such a store.
+func (c *Cluster) plantForeignIn(store soloist.Store) {
+	c.byOperator(creation(store, "sim/"+Foreign, []byte(foreignRecord)))
+}
+
+// byOperator has the store do something at once: an operator has no network.
+func (c *Cluster) byOperator(x errand) *Event {
+	x.What, x.Replica, x.Sent, x.Time = Request, operator, time.Now(), time.Now()
+	e := c.log.add(x.Event)
+	c.net.serve(e, x)
+	return e
+}

@@ -1,0 +1,197 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// wrong is a store of which one thing is wrong.
+type wrong struct {
+	*local.Memory
+	read  func(*soloist.Entry) // what Read tells
+	lease func(*leased) soloist.Lease
+
+	mu     sync.Mutex
+	holder map[string]string // by name: the id that acquired last
+}
+
+func (w *wrong) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	e, err := w.Memory.Read(ctx, name)
+	if w.read != nil && err == nil {
+		w.read(&e)
+	}
+	return e, err
+}
+
+func (w *wrong) Lease(name, id string) soloist.Lease {
+	l := &leased{w.Memory.Lease(name, id), w, name, id}
+	if w.lease == nil {
+		return l
+	}
+	return w.lease(l)
+}
+
+// leased is right, and knows who holds the entry, and its ETag.
+type leased struct {
+	soloist.Lease
+	store    *wrong
+	name, id string
+}
+
+func (l *leased) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	st, err := l.Lease.Acquire(ctx, d, etag)
+	if l.store.mu.Lock(); err == nil {
+		l.store.holder[l.name] = l.id
+	}
+	l.store.mu.Unlock()
+	return st, err
+}
+
+func (l *leased) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+	return l.Lease.(soloist.Keeper).Save(ctx, etag, record, checkpoint)
+}
+
+func (l *leased) Load(ctx context.Context, etag string) ([]byte, error) {
+	return l.Lease.(soloist.Keeper).Load(ctx, etag)
+}
+
+// present is the lease of whoever holds it, and the ETag.
+func (l *leased) present(ctx context.Context) (soloist.Lease, string) {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	e, _ := l.store.Memory.Read(ctx, l.name)
+	return l.store.Memory.Lease(l.name, l.store.holder[l.name]), e.ETag
+}
+
+type (
+	acquiresAnyway struct{ *leased }
+	writesOver     struct{ *leased }
+	writesForAny   struct{ *leased }
+	renewsForAny   struct{ *leased }
+	releasesForAny struct{ *leased }
+	loadsNothing   struct{ *leased }
+	keepsETag      struct{ *leased }
+	isUnclear      struct{ *leased }
+)
+
+func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (soloist.Stamp, error) {
+	_, etag := l.present(ctx)
+	return l.leased.Acquire(ctx, d, etag)
+}
+
+func (l writesOver) Write(ctx context.Context, _ string, record []byte) (soloist.Stamp, error) {
+	_, etag := l.present(ctx)
+	return l.leased.Write(ctx, etag, record)
+}
+
+func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	holder, _ := l.present(ctx)
+	st, err := holder.Write(ctx, etag, record)
+	if errors.Is(err, soloist.ErrLost) { // nobody has it: so much the better
+		free := l.store.Memory.Lease(l.name, "00000000-0000-4000-8000-000000000000")
+		if st, err = free.Acquire(ctx, time.Minute, etag); err == nil {
+			st, err = free.Write(ctx, etag, record)
+			_ = free.Release(ctx)
+		}
+	}
+	return st, err
+}
+
+func (l renewsForAny) Renew(ctx context.Context) (soloist.Stamp, error) {
+	holder, _ := l.present(ctx)
+	return holder.Renew(ctx)
+}
+
+func (l releasesForAny) Release(ctx context.Context) error {
+	holder, _ := l.present(ctx)
+	return holder.Release(ctx)
+}
+
+func (l loadsNothing) Load(ctx context.Context, etag string) ([]byte, error) {
+	_, err := l.leased.Load(ctx, etag)
+	return nil, err
+}
+
+func (l keepsETag) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	st, err := l.leased.Write(ctx, etag, record)
+	if err == nil {
+		st.ETag = etag
+	}
+	return st, err
+}
+
+func (l isUnclear) Renew(context.Context) (soloist.Stamp, error) {
+	return soloist.Stamp{}, errors.New("try again")
+}
+
+func onLease(f func(*leased) soloist.Lease) *wrong {
+	return &wrong{Memory: new(local.Memory), lease: f, holder: map[string]string{}}
+}
+
+func onRead(f func(*soloist.Entry)) *wrong {
+	return &wrong{Memory: new(local.Memory), read: f, holder: map[string]string{}}
+}
+
+// fast is a clock by which leases end early.
+func fast() func() time.Time {
+	start := time.Now()
+	return func() time.Time { return time.Now().Add(time.Since(start) / 10) }
+}
+
+// The referee sees each thing that is wrong, and nothing if nothing is.
+func TestReferee(t *testing.T) {
+	for name, one := range map[string]struct {
+		store func() soloist.Store
+		says  string // empty: nothing
+	}{
+		"nothing":               {func() soloist.Store { return onLease(nil) }, ""},
+		"no Date":               {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Date = time.Time{} }) }, ""},
+		"Acquire, any ETag":     {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return acquiresAnyway{l} }) }, "acquire of"},
+		"Write, any ETag":       {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return writesOver{l} }) }, "it answers <nil>"},
+		"Write, any id":         {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return writesForAny{l} }) }, "it answers <nil>"},
+		"Renew, any id":         {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return renewsForAny{l} }) }, "renew of"},
+		"Release, any id":       {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return releasesForAny{l} }) }, "release of"},
+		"Load":                  {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return loadsNothing{l} }) }, "it tells the checkpoint"},
+		"ETag of a write":       {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return keepsETag{l} }) }, "which is not new"},
+		"an unclear answer":     {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return isUnclear{l} }) }, "try again"},
+		"Date in the past":      {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Date = e.Date.Add(-2 * time.Second) }) }, "it tells the Date"},
+		"Date in the future":    {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Date = e.Date.Add(time.Second) }) }, "it tells the Date"},
+		"state of a lease":      {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.State = soloist.Available }) }, "it tells available, want leased"},
+		"ETag of a read":        {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.ETag += "x" }) }, "it tells the ETag"},
+		"record of a read":      {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Record = append(e.Record, ' ') }) }, "it tells the record"},
+		"leases that end early": {func() soloist.Store { return &local.Memory{Now: fast()} }, "want leased"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var bad []sim.Violation
+			far := time.Now().Add(1e5 * time.Hour)
+			synctest.Test(t, func(*testing.T) {
+				l, _ := sim.Simulate(sim.Config{Seed: 5, Length: 15 * time.Minute, Store: one.store(), Spells: []sim.Spell{
+					{To: far, Slot: -1, Share: 0.1, Fault: sim.Late}, // so that calls of old holders come
+					{To: far, Slot: -1, Share: 0.3, Fault: sim.Slow},
+					{To: far, Slot: -1, Share: 0.05},
+				}})
+				bad = sim.Check(l)
+			})
+			told := false
+			for _, v := range bad {
+				if one.says == "" {
+					t.Error(v)
+				}
+				told = told || v.Invariant == "I0 contract" && strings.Contains(v.Text, one.says)
+			}
+			if one.says != "" && !told {
+				t.Errorf("the referee does not say %q: %.400v", one.says, bad)
+			}
+		})
+	}
+}

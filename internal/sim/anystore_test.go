@@ -1,0 +1,70 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// Every invariant holds over any store that keeps the contract.
+func TestStores(t *testing.T) {
+	for name, one := range map[string]struct {
+		seeds  uint64
+		length time.Duration
+		open   func(*testing.T) soloist.Store
+	}{
+		"Memory": {8, 20 * time.Minute, func(*testing.T) soloist.Store { return new(local.Memory) }},
+		"Azure":  {2, 10 * time.Minute, overBlob},
+		"Dir":    {1, 2 * time.Minute, func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} }},
+	} {
+		for s := range one.seeds {
+			t.Run(fmt.Sprint(name, s), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					l, _ := sim.Simulate(sim.Config{Seed: s, Length: one.length, Store: one.open(t)})
+					for _, v := range sim.Check(l) {
+						t.Error(v)
+					}
+				})
+			})
+		}
+	}
+}
+
+// overBlob has no network between client library and service.
+func overBlob(t *testing.T) soloist.Store {
+	store, err := azure.Open(azure.Config{
+		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
+		Transport:        new(sim.Blob)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// The same seed is the same simulation over each, as far as it can be: the
+// stores differ in nothing that shows.
+func TestStoresDoNotDiffer(t *testing.T) {
+	t.Parallel()
+	var first *sim.Log
+	for _, open := range []func(*testing.T) soloist.Store{
+		func(*testing.T) soloist.Store { return new(local.Memory) },
+		func(*testing.T) soloist.Store { return new(local.Memory) },
+		func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, _ := sim.Simulate(sim.Config{Seed: 3, Length: 2 * time.Minute, Store: open(t)})
+			if first == nil {
+				first = l
+			} else if l.Hash() != first.Hash() {
+				t.Error(first.Differs(l))
+			}
+		})
+	}
+}

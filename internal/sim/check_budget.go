@@ -1,0 +1,57 @@
+package sim
+
+import "time"
+
+// budget: where nothing goes wrong, a tick takes four requests of the replica
+// that runs it: acquire, claim, finish and release. It may have looked before,
+// and have acquired too early by its clock, and released. Any other replica may
+// have done so too, acquire too late, look after that, and then once in each
+// third of the lease that the run takes. Renewals, checkpoints and progress come
+// on top.
+func budget(l *Log, bad report) {
+	healed := l.healed()
+	if healed.IsZero() {
+		return
+	}
+	for _, job := range l.index.jobs {
+		d := l.latest(job)
+		if d == nil || d.Every == 0 || job == Foreign {
+			continue
+		}
+		for _, claim := range l.claimed(job) {
+			r := claim.Record
+			if from := r.Tick.Add(-time.Second); from.After(healed.Add(settling/2)) && r.Request == "" {
+				l.spend(claim, from, from.Add(min(d.Every, time.Minute)), bad)
+			}
+		}
+	}
+}
+
+// spend counts what a tick takes from a to b.
+func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
+	job, third := claim.Job, time.Duration(claim.Record.Lease)/3
+	var took time.Duration
+	for _, r := range l.runs(job) {
+		if r.Token == claim.Record.Epoch {
+			took = r.End.Sub(claim.Time)
+		}
+	}
+	counts := map[string]int{}
+	for _, e := range l.of(job, Request) {
+		switch e.Op {
+		case "read", "acquire", "claim", "settle", "finish", "release":
+			if !e.Sent.Before(a) && e.Sent.Before(b) && e.Replica != operator {
+				counts[e.Replica]++
+			}
+		}
+	}
+	for replica, n := range counts {
+		most := 6 + int(took/third)
+		if replica == claim.Replica {
+			most = 7
+		}
+		if n > most {
+			bad(claim.Time, "tick %s of %s took %d requests of %s, of %d", clock(claim.Record.Tick), job, n, replica, most)
+		}
+	}
+}

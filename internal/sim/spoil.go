@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// An operator may also do what nobody should: write the entry of a job, or
+// delete the container of all.
+
+// spoils are what becomes of an entry: half a record, none at all, another
+// program's, one that is ahead of time, or a version of the same that there was
+// before.
+var spoils = []string{"garbage", none, "other", "ahead", older}
+
+// Mischief is what operators do of that, as a [Tally] counts it.
+func Mischief() (all []string) {
+	for _, kind := range spoils {
+		all = append(all, "entry spoilt: "+kind)
+	}
+	return append(all, "container deleted")
+}
+
+const (
+	none  = "none"
+	older = "older"
+)
+
+// spoil overwrites the entry of a job, and mends it after a while: by what there
+// was, or by deleting it.
+func (c *Cluster) spoil(d deed) {
+	r := newRoll(c.Seed, 0, "spoil", d.job, clock(d.at))
+	kind := spoils[r.below(len(spoils))]
+	before, _ := c.entry(d.job)
+	if kind == older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
+		return
+	}
+	var text string
+	kept, e := c.overwrite(d.job, func(now string) string {
+		text = spoilt(kind, now, before)
+		return text
+	})
+	if e == nil {
+		return
+	}
+	s := c.log.add(Event{What: Spoilt, Time: e.Time, Job: d.job, Note: kind, Record: e.Record, order: e.order})
+	if !c.idle(r.between(10*time.Second, 5*time.Minute)) {
+		time.Sleep(r.between(0, time.Second)) // all are at it now, one after the other
+	}
+	c.log.edit(func() { s.End = time.Now() })
+	if kind == older || r.chance(0.5) {
+		c.operate(deed{what: "delete", job: d.job})
+	} else {
+		c.overwrite(d.job, func(now string) string {
+			if now == text || now == "" && text == none {
+				return kept
+			}
+			return "" // it was deleted meanwhile
+		})
+	}
+}
+
+// idle waits for d; it returns false when the cluster is healed before.
+func (c *Cluster) idle(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-c.healed:
+		return false
+	}
+}
+
+// spoilt is what an entry gets in the place of now, "" to leave it. There was
+// another version of it before.
+func spoilt(kind, now, before string) string {
+	var r soloist.Record
+	if json.Unmarshal([]byte(now), &r) != nil {
+		return ""
+	}
+	switch kind {
+	case "garbage":
+		return now[:len(now)/2]
+	case none:
+		return none
+	case "other":
+		r.App = "other"
+	case "ahead":
+		r.Through = r.Through.Add(48 * time.Hour)
+	case older:
+		if now == before {
+			return ""
+		}
+		return before
+	}
+	b, err := json.Marshal(&r)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// entry is the record of a job and its ETag, as they are.
+func (c *Cluster) entry(job string) (record, etag string) {
+	r, err := http.NewRequest("HEAD", boxURL+"/sim/"+job, nil)
+	if err != nil {
+		panic(err)
+	}
+	resp, err := c.net.blob.Do(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return "", ""
+	}
+	return resp.Header.Get("x-ms-meta-record"), resp.Header.Get("ETag")
+}
+
+// overwrite ends the lease of a job's entry and changes its record. It returns
+// the one before, and the request, nil if nothing came of it.
+func (c *Cluster) overwrite(job string, change func(now string) string) (before string, done *Event) {
+	for range 5 { // others may be first
+		now, etag := c.entry(job)
+		text := change(now)
+		if etag == "" || text == "" {
+			return "", nil
+		}
+		c.request("PUT", job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
+		headers := []string{"If-Match: " + etag, "x-ms-meta-record: " + text}
+		if text == none {
+			headers = headers[:1]
+		}
+		if e := c.request("PUT", job, "?comp=metadata", headers...); e.OK() {
+			return now, e
+		}
+	}
+	return "", nil
+}
+
+// deleteContainer deletes the entries of all jobs with it. Its name is refused
+// for half a minute.
+func (c *Cluster) deleteContainer() {
+	if e := c.request("DELETE", "", "?restype=container"); !e.OK() {
+		return
+	}
+	c.log.add(Event{What: Deleted, Note: "container"})
+	for _, d := range c.Program {
+		c.log.add(Event{What: Request, Replica: operator, Job: d.Name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
+		c.log.add(Event{What: Deleted, Job: d.Name})
+	}
+}

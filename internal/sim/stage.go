@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A Stage is a cluster that nothing befalls but what its director says: no
+// chance, no faults, clocks that are right. It is for stories of one
+// interleaving each, which the checker judges like a simulation. As that, it
+// belongs in a bubble of testing/synctest.
+type Stage struct {
+	// Direct takes a request to the service and its answer back. Nil: [Passage.Go].
+	Direct func(ctx context.Context, p *Passage) (*http.Response, error)
+
+	c *Cluster
+}
+
+// A Part is a replica as a story begins it.
+type Part struct {
+	Name  string
+	Work  []Definition
+	Skew  time.Duration // of its wall clock
+	Grace time.Duration
+}
+
+// A Player is a replica on a stage.
+type Player struct{ r *replica }
+
+// NewStage makes a stage on which nobody is yet.
+func NewStage() *Stage {
+	s := &Stage{}
+	c := &Cluster{log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}},
+		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
+	c.net = &Network{blob: &Blob{}, log: c.log, calm: c.end}
+	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
+		if s.Direct == nil {
+			return (&Passage{one}).Go(ctx)
+		}
+		return s.Direct(ctx, &Passage{one})
+	}
+	s.c = c
+	return s
+}
+
+// Start has a replica begin.
+func (s *Stage) Start(p Part) *Player {
+	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, 0), s.c.log, &traps{end: s.c.end})
+	r := s.c.newReplica(m, p.Work, p.Grace)
+	s.c.slots = append(s.c.slots, &slot{Cluster: s.c, index: m.slot, current: r})
+	s.c.log.add(Event{What: Up, Replica: p.Name})
+	s.c.begin(r, func() {
+		if err := r.Run(r.ctx); err != nil {
+			panic(err)
+		}
+	})
+	return &Player{r}
+}
+
+// Operate has an operator do "break", "break now" or "delete" to a job's entry.
+func (s *Stage) Operate(what, job string) { s.c.operate(deed{what: what, job: job}) }
+
+// Events returns what happened so far, in the order of time.
+func (s *Stage) Events() (all []Event) {
+	s.c.log.edit(func() {
+		s.c.log.sort()
+		for _, e := range s.c.log.Events {
+			all = append(all, *e)
+		}
+	})
+	return all
+}
+
+// End gives the replicas that are up, if any, the time to settle what is due,
+// stops all, and returns the log. Where the checker does not know when ticks are
+// due, it cannot ask for that.
+func (s *Stage) End() *Log {
+	up := slices.DeleteFunc(slices.Clone(s.c.slots), func(s *slot) bool { return s.current.gone() || s.current.ended() })
+	if s.c.slots, up = up, s.c.slots; len(s.c.slots) > 0 && s.c.countable() {
+		s.c.log.add(Event{What: Healed})
+		time.Sleep(settling)
+		s.c.examine()
+	}
+	for _, s := range up {
+		if !s.current.gone() && !s.current.ended() {
+			s.current.stop()
+		}
+	}
+	s.c.wg.Wait()
+	s.c.net.late.Wait()
+	s.c.log.sort()
+	return s.c.log
+}
+
+// countable reports whether the ticks of all jobs are multiples of Every.
+func (c *Cluster) countable() bool {
+	for _, defs := range c.log.Fleet {
+		if slices.ContainsFunc(defs, func(d Definition) bool { return d.Every == 0 && d.Schedule != "" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Stop asks the replica to stop, as SIGTERM does, and waits until it has.
+func (p *Player) Stop() { p.r.stop() }
+
+// Kill ends it, as kill -9 does.
+func (p *Player) Kill() { p.r.crash("any time") }
+
+// Freeze suspends its machine for d.
+func (p *Player) Freeze(d time.Duration) { p.r.suspend(d, "any time") }
+
+// Step moves its wall clock.
+func (p *Player) Step(d time.Duration) { p.r.Step(d) }
+
+// KillAt and FreezeAt do so the next time that the replica comes to one of
+// [Points].
+func (p *Player) KillAt(point string) { p.FreezeAt(point, 0) }
+
+// FreezeAt is KillAt with a suspension.
+func (p *Player) FreezeAt(point string, d time.Duration) {
+	if !slices.Contains(Points(), point) {
+		panic(fmt.Sprintf("there is no point %q", point))
+	}
+	p.r.trap.arm(point, d)
+}
+
+// Health is what the replica says of itself.
+func (p *Player) Health() soloist.Health { return p.r.Health() }
+
+// A Scene is one run on a stage.
+type Scene struct {
+	*soloist.Run
+	w *worker
+}
+
+// Sleep waits for d, or for the end of ctx, whose cause it then returns; on a
+// machine that is suspended meanwhile, until that goes on.
+func (s *Scene) Sleep(ctx context.Context, d time.Duration) error {
+	if !s.w.sleep(ctx, d) {
+		return errGone
+	}
+	return context.Cause(ctx)
+}
+
+// Effect writes to a resource that fences.
+func (s *Scene) Effect() { s.w.effect() }
+
+// Leg is how long a request needs to the service, and its answer back.
+const Leg = 10 * time.Millisecond
+
+// A Passage is one request under way, and then its answer.
+type Passage struct{ c *call }
+
+// Replica is who sent it.
+func (p *Passage) Replica() string { return p.c.Replica }
+
+// Op is its part in a tick: "claim".
+func (p *Passage) Op() string { return p.c.Op }
+
+// Go is the way there and back, undisturbed.
+func (p *Passage) Go(ctx context.Context) (*http.Response, error) {
+	resp, err := p.There(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.Back(ctx, resp)
+}
+
+// There brings the request to the service, also if its caller gives up
+// meanwhile.
+func (p *Passage) There(ctx context.Context) (*http.Response, error) { return p.c.reach(ctx, Leg) }
+
+// Back brings the answer back.
+func (p *Passage) Back(ctx context.Context, resp *http.Response) (*http.Response, error) {
+	return resp, p.c.wait(ctx, Leg)
+}
+
+// Apply has the service do what the request asks for at this instant, whether
+// anybody waits or not.
+func (p *Passage) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.request) }
+
+// Refuse answers in the service's stead.
+func (p *Passage) Refuse(ctx context.Context, status int, code string) (*http.Response, error) {
+	return p.Back(ctx, Refusal(p.c.request, time.Now(), status, code))
+}

@@ -1,0 +1,194 @@
+package sim_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// moreStories are about recovery, budgets and entries that were spoilt.
+var moreStories = map[string][]func(s *story){
+	"": {
+		// It crashed, and the next one begins as soon as the lease has run out.
+		func(s *story) { s.crash(); s.again("b", "2", 118) },
+		// It is suspended again before it could notice that it was.
+		func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 41.1)
+			s.freeze(12, 30)
+			s.freeze(30.01, 41)
+			s.again("b", "2", 26)
+		},
+		// It notices the end of its trust late since it was suspended before that,
+		// during its run or its claim.
+		func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 22.6)
+			s.freeze(12, 22)
+			s.finish("a", "1", 23, soloist.Succeeded)
+		},
+		func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 21.5, 10).Sent = at(10.1)
+			s.freeze(10.2, 21.4)
+			s.run("a", 22, 22.4)
+			s.finish("a", "1", 23, soloist.Succeeded)
+		},
+		// A run by hand on the same replica has the lease, so the outcome of the one
+		// before is given up.
+		func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 12)
+			s.finish("a", "1", 12.5, soloist.Succeeded)
+			s.Events[len(s.Events)-3].Note, s.Events[len(s.Events)-3].Time = "the outcome was refused", at(28)
+			s.acquire("a", "2", 26)
+			s.write("a", "claim", "2", 27, func(r *soloist.Record) {
+				r.Epoch, r.Tick, r.Request, r.Status, r.Finished = r.Epoch+1, at(26.5), "wish", soloist.Running, time.Time{}
+			})
+			s.run("a", 27.2, 27.5).Request = "wish"
+		},
+		// Who knows that an entry is spoilt says so and leaves it alone. Who does not
+		// know that it is an older version repeats what was done.
+		func(s *story) {
+			s.spoilt("garbage", 5, 100, nil)
+			s.request("b", "read", "", 10, 200)
+			s.add(sim.Event{What: sim.Said, Replica: "b", Job: "job", Time: at(10.1), Note: "the job is left alone"})
+		},
+		func(s *story) { // it was to stop when it learnt of the newer program
+			s.foreign()
+			s.request("a", "read", "", 10, 200).Job = sim.Foreign
+			s.say("a", 10.01, sim.Stop)
+			s.say("a", 12, sim.Gone)
+		},
+		func(s *story) { // it was deleted before it was mended
+			s.spoilt("other", 5, 100, nil)
+			s.request("operator", "delete", "", 6, 202)
+			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(6)})
+			s.write("b", "create", "", 7, func(r *soloist.Record) { r.Epoch = 200 })
+		},
+		func(s *story) {
+			s.tick("a", "1", 10)
+			s.spoilt("older", 15, 100, &soloist.Record{Epoch: 100, Created: at(0), Through: at(0)})
+			s.last.Epoch, s.last.Through, s.last.History = 100, at(0), nil
+			s.acquire("b", "2", 20)
+			s.claim("b", "2", 20.5, 10)
+			s.run("b", 21, 22)
+			s.finish("b", "2", 23, soloist.Succeeded)
+		},
+	},
+	"I0 contract": {func(s *story) {
+		s.add(sim.Event{What: sim.Broke, Time: at(5), Note: "the store gives a lease away twice"})
+	}},
+	"I5 failover": {func(s *story) { s.crash(); s.again("b", "2", 130) }},
+	"I6 stall": {func(s *story) {
+		s.Fleet["a"][0].Silence = 5 * time.Second
+		s.acquire("a", "1", 10)
+		s.claim("a", "1", 10.5, 10)
+		s.run("a", 11, 22.2)
+	}},
+	"I7b recovery": {
+		func(s *story) { s.say("", 35, sim.Healed).Replica = ""; s.tick("a", "1", 40) }, // and b does nothing
+	},
+	"I12 budget": {
+		func(s *story) {
+			s.say("", 5, sim.Healed).Replica = ""
+			s.tick("a", "1", 130)
+			for i := range 7 {
+				s.request("b", "read", "", 130+float64(i), 200)
+			}
+		},
+		func(s *story) {
+			s.say("", 5, sim.Healed).Replica = ""
+			s.tick("a", "1", 130)
+			for i := range 4 {
+				s.request("a", "read", "", 130+float64(i), 200)
+			}
+		},
+	},
+	"I14 spoilt": {
+		func(s *story) { s.spoilt("garbage", 5, 100, nil); s.acquire("a", "1", 10) },
+		func(s *story) { s.spoilt("garbage", 5, 200, nil); s.request("a", "read", "", 10, 200) },
+		func(s *story) {
+			s.tick("a", "1", 10)
+			s.spoilt("older", 15, 100, &soloist.Record{Epoch: 100, Created: at(0), Through: at(0)})
+			s.last.Epoch = 100
+			s.tick("a", "2", 20)
+		},
+	},
+}
+
+// crash is the end of a replica that runs what another is to go on with.
+func (s *story) crash() {
+	for i := range s.Fleet["a"] {
+		s.Fleet["a"][i].Interrupted = soloist.Rerun
+	}
+	s.acquire("a", "1", 96)
+	s.write("a", "claim", "1", 96.5, func(r *soloist.Record) {
+		r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(90), 1, soloist.Running
+		r.Through, r.History = at(80), []soloist.Fate{{From: at(0), Tick: at(80), Count: 8, Status: soloist.Missed}}
+	})
+	s.run("a", 97, 0).End = time.Time{}
+	s.say("a", 100, sim.Crash)
+}
+
+// again is the next attempt, or the next tick where the runner of the one before
+// is given up.
+func (s *story) again(replica, id string, t float64) {
+	rerun := s.Fleet["a"][0].Interrupted == soloist.Rerun
+	s.acquire(replica, id, t)
+	s.write(replica, "claim", id, t+0.5, func(r *soloist.Record) {
+		if r.Epoch, r.Attempt = r.Epoch+1, r.Attempt+1; !rerun {
+			r.History = []soloist.Fate{{Tick: r.Tick, Status: soloist.Abandoned, Token: r.Epoch - 1, Attempt: 1}}
+			r.Through, r.Tick, r.Attempt = r.Tick, r.Tick.Add(10*time.Second), 1
+		}
+	})
+	s.run(replica, t+1, t+2)
+	s.finish(replica, id, t+2.5, soloist.Succeeded)
+}
+
+func (s *story) freeze(from, to float64) { s.say("a", from, sim.Freeze).End = at(to) }
+
+func (s *story) spoilt(kind string, from, to float64, r *soloist.Record) {
+	s.add(sim.Event{What: sim.Spoilt, Job: "job", Note: kind, Time: at(from), End: at(to), Record: r})
+}
+
+// What a fault in one job does to others is seen in the difference that it makes.
+func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
+	for name, late := range map[string]func(s *story){
+		"tick 00:00:10.000000000 is claimed 1.5s late": func(s *story) { s.tick("a", "1", 11.5); s.last.Tick = at(10) },
+		"is claimed only without the fault":            func(s *story) {},
+		"the fates are": func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 13)
+			s.finish("a", "1", 13.5, soloist.Failed)
+		},
+		"": func(s *story) { s.tick("b", "2", 10); s.tick("ill", "3", 20) },
+	} {
+		calm, faulty := newStory(), newStory()
+		calm.tick("a", "1", 10)
+		late(faulty)
+		for _, e := range faulty.Events {
+			if e.Op == "claim" {
+				e.Record.Tick = at(10)
+			}
+			if e.Replica == "ill" {
+				e.Job = "ill"
+			}
+		}
+		sim.Check(&calm.Log)
+		sim.Check(&faulty.Log)
+		got := sim.Isolated(&calm.Log, &faulty.Log, "ill")
+		found := slices.ContainsFunc(got, func(v sim.Violation) bool { return strings.Contains(v.String(), name) })
+		if name != "" && !found || name == "" && len(got) > 0 {
+			t.Errorf("%q: it says %v", name, got)
+		}
+	}
+}
