@@ -53,9 +53,15 @@ func until(all, deleted []*Event) (short []*Event) {
 
 // told reports whether a replica says something of the spoilt entry that it has
 // read. It may have said so before; and one that runs the job learns that it has
-// lost its lease, and says that when the run is over.
+// lost its lease, and says that when the run is over, which it knows only when
+// the service answers.
 func (l *Log) told(read, s *Event) bool {
 	by := read.Heard.Add(2 * time.Minute)
+	for _, e := range l.of(read.Job, Request) {
+		if e.Replica == read.Replica && e.Time.After(read.Time) && e.Time.Before(by) && (e.Heard.IsZero() || e.Status == 0 || e.Status >= 500) {
+			by = e.Time.Add(2 * time.Minute)
+		}
+	}
 	if read.Heard.IsZero() || s.End.Before(by) || !l.crashed(read.Replica).IsZero() || l.frozen(read.Replica, s.Time, by) != nil {
 		return true
 	}
@@ -65,7 +71,7 @@ func (l *Log) told(read, s *Event) bool {
 }
 
 // laws: who has claimed a tick for a record that is newer than one that was put
-// back claims none for that.
+// back claims none for that, until others who did not know have caught up.
 func laws(l *Log, s *Event, bad report) {
 	for _, e := range l.Events {
 		if e.Job != s.Job || !claimsTick(e) || e.precedes(s) || e.Time.After(s.End) {
@@ -73,7 +79,7 @@ func laws(l *Log, s *Event, bad report) {
 		}
 		for _, o := range l.Events {
 			if o.Job == s.Job && o.Replica == e.Replica && claimsTick(o) && o.precedes(s) && !o.Heard.IsZero() && s.Record != nil &&
-				o.Record.Created.Equal(s.Record.Created) && o.Record.Epoch > s.Record.Epoch {
+				o.Record.Created.Equal(s.Record.Created) && o.Record.Epoch >= e.Record.Epoch {
 				bad(e.Time, "%s claims %s with token %d for an older version, and had token %d", e.Replica, e.Job, e.Record.Epoch, o.Record.Epoch)
 				break
 			}

@@ -81,6 +81,14 @@ var moreStories = map[string][]func(s *story){
 			s.claim("b", "2", 20.5, 10)
 			s.run("b", 21, 22)
 			s.finish("b", "2", 23, soloist.Succeeded)
+			s.claim("a", "3", 30, 20) // which it cannot tell from a newer one any more
+		},
+		func(s *story) { // it hears for minutes that the service is busy, and then says so
+			s.spoilt("garbage", 5, 400, nil)
+			s.request("b", "read", "", 10, 200)
+			s.request("b", "read", "", 100, 503)
+			s.request("b", "read", "", 200, 503)
+			s.add(sim.Event{What: sim.Said, Replica: "b", Job: "job", Time: at(210), Note: "the job is left alone"})
 		},
 	},
 	"I0 contract": {func(s *story) {
