@@ -3,6 +3,7 @@ package soloist
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,15 +14,19 @@ import (
 // A book is the record as one hold writes it: one write at a time, each on the
 // ETag of the one before.
 type book struct {
-	turn    chan struct{}   // has room for one writer
-	rec     Record          // as last written, or perhaps written: what follows says the same
-	etag    string          // of the entry
-	unclear bool            // etag may be that of the write before
-	ours    map[string]bool // the nonces of all writes of this hold
+	turn    chan struct{}     // has room for one writer
+	rec     Record            // as last written, or perhaps written: what follows says the same
+	etag    string            // of the entry
+	unclear bool              // etag may be that of the write before
+	ours    map[string]digest // all writes of this hold, by their nonces
 }
 
+// A digest of a record tells whether somebody has changed it since, and left the
+// nonce in it.
+type digest [sha256.Size]byte
+
 func newBook(etag string, rec *Record) book {
-	return book{turn: make(chan struct{}, 1), etag: etag, rec: *rec, ours: map[string]bool{}}
+	return book{turn: make(chan struct{}, 1), etag: etag, rec: *rec, ours: map[string]digest{}}
 }
 
 // A page is one write: the record, encoded, and perhaps a checkpoint with it.
@@ -44,7 +49,7 @@ func (h *hold) write(ctx context.Context, draft func(*Record), checkpoint []byte
 	if err != nil {
 		return err
 	}
-	h.ours[next.Writer] = true
+	h.ours[next.Writer] = sha256.Sum256(b)
 	h.rec = next
 	return send(ctx, &page{next.Writer, b, checkpoint})
 }
@@ -220,7 +225,7 @@ func (h *hold) readBack(ctx context.Context, nonce string) (mine bool, err error
 		return false, err
 	}
 	last := writer(entry.Record)
-	if entry.ETag != h.etag && !h.ours[last] {
+	if entry.ETag != h.etag && h.ours[last] != sha256.Sum256(entry.Record) {
 		return false, ErrChanged
 	}
 	h.etag, h.unclear = entry.ETag, false
