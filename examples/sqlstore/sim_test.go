@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 20, "simulate so many seeds")
+	seeds  = flag.Int("seeds", 8, "simulate so many seeds")
 	length = flag.Duration("length", 10*time.Minute, "of the time with faults in each simulation")
 )
 

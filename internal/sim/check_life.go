@@ -12,7 +12,8 @@ import (
 // The invariants about what the world sees of a cluster.
 
 // fence: a resource that refuses smaller tokens takes whatever a run sends
-// while its context lives; and once it has taken a token, none that is smaller.
+// while its context lives, but for the second that a machine needs to see that it
+// was suspended; and once it has taken a token, none that is smaller.
 func fence(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		runs := l.runs(job)
@@ -28,7 +29,7 @@ func fence(l *Log, bad report) {
 				i := slices.IndexFunc(runs, func(r Event) bool {
 					return r.Token == e.Token && r.Replica == e.Replica && !r.Time.After(e.Sent) && !l.believed(&r).Before(e.Time)
 				})
-				if i >= 0 && l.frozen(e.Replica, runs[i].Time, e.Time.Add(noticed)) == nil && !l.forgot(job, runs[i].Time, e.Time) {
+				if i >= 0 && l.frozen(e.Replica, runs[i].Time.Add(-noticed), e.Time.Add(noticed)) == nil && !l.forgot(job, runs[i].Time, e.Time) {
 					bad(e.Time, "the resource refused what %s sent while its context lived", runs[i].name())
 				}
 			}
@@ -142,7 +143,7 @@ func failClosed(l *Log, bad report) {
 	for replica := range l.Fleet {
 		told := slices.ContainsFunc(l.of(Foreign, Said), func(e *Event) bool { return e.Replica == replica })
 		read := slices.ContainsFunc(events, func(e *Event) bool {
-			return e.Replica == replica && !e.Heard.IsZero() && e.OK() && !l.asked(replica, e.Heard)
+			return e.Replica == replica && !e.Heard.IsZero() && e.OK() && e.Cause != string(Applied500) && !l.asked(replica, e.Heard)
 		})
 		if read && !told && l.crashed(replica).IsZero() {
 			bad(l.end(), "%s does not say that it leaves %s alone", replica, Foreign)

@@ -12,7 +12,7 @@ import (
 // version is left alone by those that have written a newer one.
 func spoiled(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		for _, s := range until(l.of(job, Spoilt), l.of(job, Deleted)) {
+		for _, s := range until(l.of(job, Spoilt), slices.Concat(l.of(job, Deleted), l.of(job, Request))) {
 			if s.Note == older {
 				laws(l, s, bad)
 				continue
@@ -37,18 +37,23 @@ func (e *Event) precedes(s *Event) bool {
 }
 
 // until returns for how long a job's entry was spoilt: until it was mended, or
-// deleted by somebody else before.
-func until(all, deleted []*Event) (short []*Event) {
+// deleted or written by another operator before.
+func until(all, others []*Event) (short []*Event) {
 	for _, s := range all {
 		c := *s
-		for _, d := range deleted {
-			if d.Time.After(s.Time) && d.Time.Before(c.End) {
-				c.End = d.Time
+		for _, e := range others {
+			if e.ends() && e.Time.After(s.Time) && e.Time.Before(c.End) {
+				c.End = e.Time
 			}
 		}
 		short = append(short, &c)
 	}
 	return short
+}
+
+// ends reports whether an event ends what a job's entry was.
+func (e *Event) ends() bool {
+	return e.What == Deleted || e.Replica == operator && e.Op == "write" && e.OK()
 }
 
 // told reports whether a replica says something of the spoilt entry that it has
@@ -108,16 +113,16 @@ type run struct {
 
 func newLawless(events []*Event) *lawless {
 	x := &lawless{times: map[string][]*Event{}, runs: map[run]time.Time{}}
-	var deleted []*Event
+	var ends []*Event
 	for _, e := range events {
 		if e.What == Spoilt && e.Note == older {
 			x.times[e.Job] = append(x.times[e.Job], e)
-		} else if e.What == Deleted {
-			deleted = append(deleted, e)
+		} else if e.ends() {
+			ends = append(ends, e)
 		}
 	}
 	for job, all := range x.times {
-		x.times[job] = until(all, slices.DeleteFunc(slices.Clone(deleted), func(e *Event) bool { return e.Job != job }))
+		x.times[job] = until(all, slices.DeleteFunc(slices.Clone(ends), func(e *Event) bool { return e.Job != job }))
 	}
 	for _, e := range events {
 		if e.OK() && e.Record != nil && e.Op == "claim" && x.in(e) {

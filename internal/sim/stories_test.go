@@ -83,12 +83,52 @@ var moreStories = map[string][]func(s *story){
 			s.finish("b", "2", 23, soloist.Succeeded)
 			s.claim("a", "3", 30, 20) // which it cannot tell from a newer one any more
 		},
+		func(s *story) { // another operator mended it before
+			s.spoilt("other", 5, 100, nil)
+			s.request("operator", "write", "", 8, 200)
+			s.tick("a", "1", 10)
+		},
 		func(s *story) { // it hears for minutes that the service is busy, and then says so
 			s.spoilt("garbage", 5, 400, nil)
 			s.request("b", "read", "", 10, 200)
 			s.request("b", "read", "", 100, 503)
 			s.request("b", "read", "", 200, 503)
 			s.add(sim.Event{What: sim.Said, Replica: "b", Job: "job", Time: at(210), Note: "the job is left alone"})
+		},
+		func(s *story) { // it answered, but not so that anybody could know
+			s.foreign()
+			e := s.request("a", "read", "", 10, 200)
+			e.Job, e.Cause = sim.Foreign, string(sim.Applied500)
+		},
+		func(s *story) { // it was suspended between the look at its deadline and a further try
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 12)
+			s.freeze(12.5, 40)
+			late := sim.Event{What: sim.Ran, Replica: "a", Job: "job", Token: s.last.Epoch, Tick: s.last.Tick, Attempt: 1, Try: 2}
+			s.again("b", "2", 26)
+			late.Time, late.End = at(40.0002), at(40.6)
+			s.add(late)
+			s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Token: late.Token, Time: late.Time, Note: "run started"})
+			s.effect(late.Token, 40.2, "refused")
+		},
+		func(s *story) { // it holds off, and the other looks for its claim
+			s.say("", 5, sim.Healed).Replica = ""
+			for _, replica := range []string{"a", "b"} {
+				s.request(replica, "read", "", 6, 200).Job = sim.Foreign
+			}
+			s.acquire("a", "1", 130)
+			s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Time: at(130.1),
+				Note: "the last runner's lease did not run out by itself: waiting until it must have given up"})
+			s.write("a", "claim", "1", 138, func(r *soloist.Record) {
+				r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(130), 1, soloist.Running
+				r.Through, r.History = at(120), []soloist.Fate{{From: at(0), Tick: at(120), Count: 12, Status: soloist.Missed}}
+			})
+			s.run("a", 138.2, 138.4)
+			s.finish("a", "1", 138.5, soloist.Succeeded)
+			for i := range 7 {
+				s.request("b", "read", "", 130.5+float64(i), 200)
+			}
 		},
 	},
 	"I0 contract": {func(s *story) {
