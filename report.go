@@ -18,7 +18,7 @@ type JobReport struct {
 	Ran    []Fate    // what was run here, in order
 	Holder string    // the replica that runs it now instead; this one, if another call does
 	Next   time.Time // the next tick that is not settled; zero: none ever
-	Err    error     // why it could not be looked after, or the store refused the outcome of a run
+	Err    error     // why it could not be looked after, or what was claimed has no fate by this call
 }
 
 // newReport sums up; the error joins those of the jobs.

@@ -25,8 +25,8 @@ type Wake struct {
 // again. It is for platforms that wake a program up: nothing goes on in the
 // background, and singletons are left out. Another replica's run is not waited
 // for: a later call settles it if that replica dies. The error joins what kept
-// jobs from being looked after, and the outcomes that the store refused; a run
-// that failed is in the report alone.
+// jobs from being looked after, ticks whose lease was lost before they ran, and
+// outcomes that the store refused; a run that failed is in the report alone.
 //
 // A job whose Timeout is longer than what the deadline of ctx leaves is not
 // started: the report says so, and the tick stays due.

@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -86,6 +87,32 @@ func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 		time.Sleep(time.Hour)
 		if _, err := a.RunDue(c.t.Context()); err != nil {
 			t.Errorf("the next call tells of it again: %v", err)
+		}
+	})
+}
+
+// Nor is a tick whose claim was made, and whose lease ran out before it could
+// run: the machine was suspended.
+func TestRunDueTellsOfATickThatWasClaimedAndNotRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.Elapsed = machine.elapsed
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Hour + time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "write" && machine.slept.Load() == 0 {
+				machine.slept.Add(int64(2 * D))
+			}
+			return err
+		})
+		got, err := a.RunDue(c.t.Context())
+		if len(c.all()) != 0 {
+			t.Fatalf("it ran: %+v", got)
+		}
+		if !errors.Is(err, soloist.ErrLost) || !strings.Contains(err.Error(), "its tick 2000-01-01T01:00:00Z was claimed and not run") {
+			t.Errorf("got %v, %+v", err, got)
 		}
 	})
 }

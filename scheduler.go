@@ -42,8 +42,9 @@ type Scheduler struct {
 
 	// Overrun is called when a run that has lost its lease, or has stalled, has
 	// not returned a sixth of the lease after its context ended: the process has
-	// to be gone before the lease can go to another replica. Nil: nothing is
-	// done about it but what [Health] tells.
+	// to be gone before the lease can go to another replica. A job that runs
+	// Everywhere has none, and is not told of. Nil: nothing is done about it but
+	// what [Health] tells.
 	Overrun func(job string, cause error)
 
 	// Now is this replica's wall clock, which says when a tick is due. Nil:

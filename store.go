@@ -11,7 +11,7 @@ import (
 // The name of an entry is "app/job", each of 1 to 63 lower-case letters, digits
 // and hyphens, perhaps after a dot. A record is printable ASCII of at most
 // [MaxRecord] bytes that neither begins nor ends with a space and has no two in
-// a row; the store does not look inside.
+// a row; the store does not look inside, and gives back the very bytes.
 //
 // Methods may be called by many goroutines at once. They keep none of the bytes
 // that they are given, and what they return is the caller's. They return soon

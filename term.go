@@ -164,6 +164,7 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold) bool {
 	}
 	if h.held.Err() != nil || h.left() <= 0 {
 		run.Log.Warn("the lease was lost while the tick was claimed: not run")
+		w.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), errNotRenewed)
 		return false
 	}
 	start := w.clock.elapsed()

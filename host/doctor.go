@@ -166,11 +166,11 @@ func (d *doctor) checkFunctions() {
 		}
 		d.add(r, "functions", found.words(), found.do)
 	}
-	for _, text := range d.tooLong(d.invocationLimits()) {
+	late := d.tooLong(d.invocationLimits())
+	for _, text := range late {
 		d.add(fails, "functions", text, "raise functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT if that is what says less; or lower the job's Timeout")
-		all = append(all, drift{})
 	}
-	if len(all) == 0 {
+	if len(all)+len(late) == 0 {
 		d.add(passes, "functions", "those in "+root+" are what the jobs need", "")
 	}
 }
@@ -225,7 +225,7 @@ func (d *doctor) checkService() bool {
 // wait for what no context reaches, and the process ends soon.
 func (d *doctor) step(check string, limit time.Duration, look func(ctx context.Context) finding) bool {
 	if d.hurry > 0 {
-		limit = d.hurry
+		limit = min(limit, d.hurry)
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, limit)
 	defer cancel()

@@ -126,7 +126,7 @@ func firesAt(timer string, j soloist.Job, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	got, err := schedule.Parse("ncrontab "+timer, "", j.Name)
+	got, err := schedule.Parse("ncrontab "+setting(timer), "", j.Name)
 	return err == nil && sameTicks(want, got, now, compareSome)
 }
 
@@ -155,20 +155,29 @@ func timersIn(root string) (timers map[string][]string, all []drift) {
 		case err != nil:
 			all = append(all, drift{function: name, text: "its function.json cannot be read: " + line(err.Error()), late: true})
 			continue
-		case f.Disabled:
+		case f.Disabled || switchedOff(d.Name()):
 			continue
 		}
 		timers[name] = []string{}
 		for _, b := range f.Bindings {
 			if strings.EqualFold(b.Type, "timerTrigger") {
-				timers[name] = append(timers[name], setting(b.Schedule))
+				timers[name] = append(timers[name], b.Schedule)
 			}
 		}
 	}
 	return timers, all
 }
 
-// setting resolves a schedule that is %NAME%, the value of an app setting.
+// switchedOff reports whether an app setting disables a function. Linux has no
+// dots in the names of variables
+// (https://learn.microsoft.com/azure/azure-functions/disable-function).
+func switchedOff(function string) bool {
+	text := cmp.Or(os.Getenv("AzureWebJobs."+function+".Disabled"), os.Getenv("AzureWebJobs_"+function+"_Disabled"))
+	return text == "1" || strings.EqualFold(text, "true")
+}
+
+// setting resolves a schedule that is %NAME%, the value of an app setting. It is
+// compared and never shown: the name may be that of a secret.
 func setting(text string) string {
 	if name, ok := strings.CutPrefix(text, "%"); ok {
 		if name, ok = strings.CutSuffix(name, "%"); ok {
@@ -199,8 +208,8 @@ func (a *app) checkDeployed() {
 			say = a.log.Error
 		}
 		say("a function is not what the jobs need: "+d.text, "function", d.function, "root", root, "do", d.do)
-		a.drifted = append(a.drifted, d.words()+": "+d.do)
 	}
+	a.drifted = a.driftWords()
 }
 
 // driftWords are for the commands.

@@ -77,6 +77,11 @@ func TestDrift(t *testing.T) {
 		{"an HTTP trigger", jobs(night), nil, nil, edited("night/function.json", `{"bindings":[{"type":"httpTrigger","direction":"in","name":"req"},{"type":"http","direction":"out","name":"res"}]}`),
 			"the job has no timer", true},
 		{"a function that is disabled", jobs(night), nil, nil, edited("night/function.json", strings.Replace(timerFile("0 30 2 * * *"), "{", `{"disabled":true,`, 1)), "the job has no timer", true},
+		{"a function that a setting disables", jobs(night), nil, nil, settings("AzureWebJobs.night.Disabled=1"), "the job has no timer", true},
+		{"a function that a setting disables on Linux", jobs(night), nil, nil, settings("AzureWebJobs_night_Disabled=true"), "the job has no timer", true},
+		{"a setting that is no schedule", jobs(night), nil, nil, func(t *testing.T, root string) []string {
+			return append(edited("night/function.json", timerFile("%SECRET%"))(t, root), "SECRET=topsecret")
+		}, `its timer, "%SECRET%", does not fire`, true},
 		{"a function that is damaged", jobs(night, rerun), nil, nil, edited("night/function.json", "{"), "function night: its function.json cannot be read", true},
 		{"a tick that is rare", jobs(night, rerun), nil, nil, edited("tick/function.json", timerFile("0 0 * * * *")), `function tick: its timer, "0 0 * * * *", is not that of each minute`, true},
 		{"a time zone of the app", jobs(night), nil, nil, settings("WEBSITE_TIME_ZONE=W. Europe Standard Time"), `WEBSITE_TIME_ZONE is "W. Europe Standard Time", by which timers count, and they are written for UTC: remove that setting`, true},

@@ -40,7 +40,7 @@ func TestRunByHTTP(t *testing.T) {
 func TestRunByHTTPBesideARun(t *testing.T) {
 	t.Parallel()
 	store := storage(t)
-	a, c := soloistHost(t, store, takesEnv+"=2s", "WEBSITE_INSTANCE_ID=first")
+	a, c := soloistHost(t, store, takesEnv+"=10s", "WEBSITE_INSTANCE_ID=first")
 	b, _ := soloistHost(t, store, "WEBSITE_INSTANCE_ID=second")
 	over := make(chan bool)
 	go func() {
@@ -60,8 +60,8 @@ func TestRunByHTTPBesideARun(t *testing.T) {
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"log", "error"} {
-		h, c := soloistHost(t, storage(t), scheduleEnv+"=*/5 * * * * *", "SOLOIST_FUNCTION_FAILURE="+mode)
-		tick := nextTick(5 * time.Second)
+		h, c := soloistHost(t, storage(t), scheduleEnv+"=*/10 * * * * *", "SOLOIST_FUNCTION_FAILURE="+mode)
+		tick := nextTick(10 * time.Second)
 		res, err := h.Invoke(t.Context(), "broke", timer(tick))
 		if mode == "error" {
 			if !errors.Is(err, functions.ErrStatus) || !strings.HasSuffix(err.Error(), "500") {

@@ -154,11 +154,11 @@ func TestPastDue(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	h, c := soloistHost(t, storage(t), scheduleEnv+"=*/30 * * * * *", takesEnv+"=1h")
-	os.WriteFile(filepath.Join(h.Root, "host.json"), []byte("\ufeff"+`{"version":"2.0","functionTimeout":"00:00:05"}`), 0o644)
+	os.WriteFile(filepath.Join(h.Root, "host.json"), []byte("\ufeff"+`{"version":"2.0","functionTimeout":"00:00:10"}`), 0o644)
 	pid := h.Pid()
 	h.Kill() // the file is read at the start
 	wantRestart(t, h, pid, 1)
-	h.Timeout, pid = 5*time.Second, h.Pid()
+	h.Timeout, pid = 10*time.Second, h.Pid()
 	tick := nextTick(30 * time.Second)
 	begin := time.Now()
 	v, _ := invoke(t, h, "work", timer(tick))

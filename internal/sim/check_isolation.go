@@ -12,8 +12,8 @@ import (
 const isolation = "I13 isolation"
 
 // Isolated compares two simulations of one seed that [Check] has seen, of which
-// the second had faults in one job more. All other jobs have the same ticks claimed in both, none more
-// than a second later for that, with the same fates.
+// the second had faults in one job more. All other jobs have the same ticks
+// claimed in both, none more than a second later for that, with the same fates.
 func Isolated(calm, faulty *Log, job string) (all []Violation) {
 	for _, other := range calm.index.jobs {
 		if other == job {
