@@ -220,16 +220,29 @@ func liveness(l *Log, bad report) {
 			}
 			continue
 		}
-		var last *soloist.Record
-		for _, e := range l.writes(job) {
-			if e.Record != nil && !e.Time.After(by) {
-				last = e.Record
-			}
-		}
-		if last == nil || d.count(last.Through, healed) > 0 {
+		last, through := l.ledger(job, by)
+		if through.IsZero() || d.count(through, healed) > 0 {
 			bad(by, "%s: ticks up to %s are without a fate: %s", job, clock(healed), describe(last))
 		}
 	}
+}
+
+// ledger is the record of a job as it is at a time, and up to when its ticks
+// have fates. What an entry said is gone with it, and the next look makes one
+// that begins anew.
+func (l *Log) ledger(job string, at time.Time) (last *soloist.Record, through time.Time) {
+	var written time.Time
+	for _, e := range l.writes(job) {
+		if e.Record != nil && !e.Time.After(at) {
+			last, through, written = e.Record, e.Record.Through, e.Time
+		}
+	}
+	for _, e := range l.of(job, Deleted) {
+		if e.Time.After(written) && !e.Time.After(at) {
+			last, through = nil, e.Time
+		}
+	}
+	return last, through
 }
 
 func describe(r *soloist.Record) string {

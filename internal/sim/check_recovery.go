@@ -102,7 +102,8 @@ func (l *Log) calm(claim *Event, from, to time.Time) bool {
 	job, begin := claim.Job, from.Add(-30*time.Second)
 	during := func(e *Event) bool { return e.Time.After(begin) && e.Time.Before(to) }
 	for _, e := range l.of(job, Request) {
-		if during(e) && (e.Cause != "" || e.Replica == operator) {
+		underway := !e.Sent.IsZero() && e.Sent.Before(to) && e.Time.After(begin)
+		if underway && (e.Cause != "" || e.Replica == operator) {
 			return false
 		}
 	}

@@ -35,11 +35,12 @@ type Cluster struct {
 	traps traps
 	end   time.Time // of the faults
 
-	healed  chan struct{} // closed at end
-	over    chan struct{} // closed: all are to stop
-	slots   []*slot
-	wg      sync.WaitGroup // whatever was started
-	version struct {
+	healed   chan struct{} // closed at end
+	over     chan struct{} // closed: all are to stop
+	slots    []*slot
+	spoiling sync.Map       // the jobs whose entries are, or were not mended yet
+	wg       sync.WaitGroup // whatever was started
+	version  struct {
 		sync.Mutex
 		now      []Definition
 		requests int

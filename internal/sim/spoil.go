@@ -30,8 +30,13 @@ const (
 )
 
 // spoil overwrites the entry of a job, and mends it after a while: by what there
-// was, or by deleting it.
+// was, or by deleting it. Nobody spoils what is being mended: what there was is
+// not known then.
 func (c *Cluster) spoil(d deed) {
+	if _, on := c.spoiling.LoadOrStore(d.job, true); on {
+		return
+	}
+	defer c.spoiling.Delete(d.job)
 	r := newRoll(c.Seed, 0, "spoil", d.job, clock(d.at))
 	kind := spoils[r.below(len(spoils))]
 	before, _ := c.entry(d.job)

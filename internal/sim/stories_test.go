@@ -15,6 +15,27 @@ var moreStories = map[string][]func(s *story){
 	"": {
 		// It crashed, and the next one begins as soon as the lease has run out.
 		func(s *story) { s.crash(); s.again("b", "2", 118) },
+		// It begins late, since what another sent for it is under way still.
+		func(s *story) {
+			s.crash()
+			s.again("b", "2", 130)
+			e := s.request("b", "acquire", "0", 140, 409)
+			e.Sent, e.Cause = at(116), string(sim.Late)
+		},
+		// It was deleted after the last look, and nothing is due since then.
+		func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 12)
+			s.write("operator", "write", "", 13, func(*soloist.Record) {})
+			s.request("operator", "delete", "", 34, 202)
+			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(34)})
+			s.say("", 35, sim.Healed).Replica = ""
+			for _, replica := range []string{"a", "b"} {
+				s.request(replica, "read", "", 36, 404)
+				s.request(replica, "read", "", 36, 404).Job = sim.Foreign
+			}
+		},
 		// It is suspended again before it could notice that it was.
 		func(s *story) {
 			s.acquire("a", "1", 10)
