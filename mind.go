@@ -58,6 +58,13 @@ func (m *minder) watch(ctx context.Context) {
 	}
 	m.announce(false) // a try before may have said so
 	for ctx.Err() == nil {
+		select {
+		case <-end: // before anything else: the process may have little time to go
+			end = nil
+			m.overrun(ctx)
+			continue
+		default:
+		}
 		t := time.NewTimer(m.wait())
 		select {
 		case <-ctx.Done():

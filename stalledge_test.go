@@ -164,3 +164,34 @@ func TestAnEarlyTimerAfterAStall(t *testing.T) {
 		})
 	}
 }
+
+// A replica whose run does not obey is told so in time, also when the storage is
+// out of reach and the run's progress is to be written.
+func TestProgressDoesNotDelayWhatTheProcessHasToDo(t *testing.T) {
+	for range 8 { // if it does, it does so by chance
+		inCluster(t, func(c *cluster) {
+			var began, overran time.Time
+			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence,
+				Do: func(_ context.Context, run *soloist.Run) error {
+					began = time.Now()
+					for time.Since(began) < time.Minute-silence {
+						time.Sleep(silence / 4)
+						_ = run.Heartbeat("")
+					}
+					time.Sleep(time.Minute)
+					return nil
+				}}
+			a := c.replica("a", job)
+			a.Overrun = func(string, error) { overran = time.Now() }
+			c.launch(a)
+			time.Sleep(2*time.Minute - time.Second)
+			a.tap.cut.Store(true)
+			time.Sleep(time.Minute)
+			a.tap.cut.Store(false)
+			c.stopAll()
+			if took := overran.Sub(began.Add(time.Minute)); took < D/6 || took > 2*D/6+time.Second {
+				t.Errorf("told %s after it had stalled; it takes %s to tell others, and then the run has %s", took, D/6, D/6)
+			}
+		})
+	}
+}

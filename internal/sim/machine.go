@@ -59,7 +59,7 @@ func (m *machine) awake(ctx context.Context) error {
 		<-ctx.Done()
 		return errGone
 	}
-	return ctx.Err()
+	return ended(ctx)
 }
 
 // rest waits for d, the end of ctx or of the machine.

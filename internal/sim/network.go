@@ -152,10 +152,14 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 // before does not count: whether it began, nobody can tell.
 func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
 	kind, moment := job+" "+op, 100*time.Microsecond
+	among := []string{l.machine.name, job, op}
+	if l.machine.Frozen() > 0 {
+		among = append(among, clock(time.Now())) // others of its kind may wait with it
+	}
 	if err := l.machine.awake(ctx); err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, newRoll(l.seed, l.machine.count(kind)+1, l.machine.name, job, op).between(0, moment)); err != nil {
+	if err := pause(ctx, newRoll(l.seed, l.machine.count(kind)+1, among...).between(0, moment)); err != nil {
 		return nil, err
 	}
 	if err := l.machine.awake(ctx); err != nil {
@@ -291,12 +295,21 @@ func failed(r *http.Request, err error) error {
 
 func hang(ctx context.Context) error {
 	<-ctx.Done()
+	return ended(ctx)
+}
+
+// ended is why ctx has ended. Where it was cancelled at its deadline, it is that:
+// which came first, nobody can tell.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() != nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
 	return ctx.Err()
 }
 
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
-		return ctx.Err()
+		return ended(ctx)
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -304,7 +317,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return ended(ctx)
 	}
 }
 
