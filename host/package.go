@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"debug/buildinfo"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -51,7 +50,10 @@ type site struct {
 }
 
 // A timer is one function with a timer trigger.
-type timer struct{ name, schedule, why string }
+type timer struct {
+	name, schedule, why string
+	again               *retryPolicy // nil: the next call is near
+}
 
 func (a *app) newSite(given arguments) (*site, error) {
 	s := &site{app: a, files: map[string][]byte{}, program: given.binary}
@@ -71,10 +73,10 @@ func (a *app) newSite(given arguments) (*site, error) {
 	s.inspect()
 	s.files["host.json"] = indented(hostFile(s.target, s.timeout()))
 	for _, t := range s.timers {
-		s.files[t.name+"/function.json"] = indented(timerFile(t.schedule))
+		s.files[t.name+"/function.json"] = indented(timerFile(t))
 	}
 	if given.warmup {
-		s.files[warmupFunction+"/function.json"] = indented(functionFile{[]any{binding{"warmupTrigger", "in", "warmupContext"}}})
+		s.files[warmupFunction+"/function.json"] = indented(functionFile{Bindings: []any{binding{"warmupTrigger", "in", "warmupContext"}}})
 	}
 	s.files["local.settings.json"] = indented(localFile())
 	s.files[".funcignore"] = []byte("local.settings.json\n" + markerFile + "\n")
@@ -88,7 +90,7 @@ func (s *site) plan(all bool) {
 	for _, j := range s.sched.Jobs {
 		text, ok := ncrontab(j, s.Now())
 		if ok && !all {
-			s.timers = append(s.timers, timer{j.Name, text, ""})
+			s.timers = append(s.timers, timer{name: j.Name, schedule: text, again: retryOf(j, s.Now())})
 		}
 		switch why := needsTick(j); {
 		case all:
@@ -101,7 +103,7 @@ func (s *site) plan(all bool) {
 		s.warnOf(j, ok && !all)
 	}
 	if rest != nil {
-		s.timers = append(s.timers, timer{tickFunction, everyMinute, "for " + join(rest...)})
+		s.timers = append(s.timers, timer{name: tickFunction, schedule: everyMinute, why: "for " + join(rest...)})
 	}
 	for _, g := range s.sched.Singletons {
 		s.warnings = append(s.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
@@ -113,7 +115,7 @@ func (s *site) warnOf(j soloist.Job, own bool) {
 	if j.Everywhere {
 		s.warnings = append(s.warnings, "job "+j.Name+" runs on each replica: here it is the one instance that the timer calls")
 	}
-	if !own && j.Missed != soloist.RunAll && oftener(j, s.Now()) {
+	if !own && j.Missed != soloist.RunAll && oftener(j, time.Minute, s.Now()) {
 		s.warnings = append(s.warnings, "job "+j.Name+" has ticks more often than the function tick comes, once a minute: those between are missed")
 	}
 }
@@ -190,52 +192,6 @@ func (s *site) timeout() time.Duration {
 		most = max(most, span)
 	}
 	return most
-}
-
-type (
-	functionFile struct {
-		Bindings []any `json:"bindings"`
-	}
-	binding struct {
-		Type      string `json:"type"`
-		Direction string `json:"direction"`
-		Name      string `json:"name"`
-	}
-	timerBinding struct {
-		binding
-		Schedule     string `json:"schedule"`
-		RunOnStartup bool   `json:"runOnStartup"`
-		UseMonitor   bool   `json:"useMonitor"`
-	}
-)
-
-func timerFile(schedule string) functionFile {
-	return functionFile{[]any{timerBinding{binding{"timerTrigger", "in", "timer"}, schedule, false, true}}}
-}
-
-func hostFile(program string, timeout time.Duration) any {
-	type description struct {
-		Program string `json:"defaultExecutablePath"`
-	}
-	type handler struct {
-		Description description `json:"description"`
-	}
-	return struct {
-		Version string  `json:"version"`
-		Handler handler `json:"customHandler"`
-		Timeout string  `json:"functionTimeout"`
-	}{"2.0", handler{description{program}}, hostSpan(timeout)}
-}
-
-// localFile is for `func start` on a developer's machine, with Azurite.
-func localFile() any {
-	return map[string]any{"IsEncrypted": false,
-		"Values": map[string]string{"FUNCTIONS_WORKER_RUNTIME": "Custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}}
-}
-
-func indented(v any) []byte {
-	b, _ := json.MarshalIndent(v, "", "  ")
-	return append(b, '\n')
 }
 
 func (s *site) print() {

@@ -257,3 +257,29 @@ func TestWriteFunctionsLooksAtTheProgram(t *testing.T) {
 		}
 	}
 }
+
+// A timer that fires seldom has its calls made again after a failure, which a
+// near one would only wait for.
+func TestRetryPolicy(t *testing.T) {
+	environment(t)
+	program, dir := stand(t), t.TempDir()
+	got := run(t.Context(), host.Program{Work: jobs(soloist.Job{Name: "daily"}, soloist.Job{Name: "ten", Schedule: "*/10 * * * *"},
+		soloist.Job{Name: "nine", Schedule: "*/9 * * * *"}, soloist.Job{Name: "often", Schedule: "* * * * *", Missed: soloist.RunAll})},
+		"functions", dir, "--binary", program)
+	if got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	for name, want := range map[string]bool{"daily": true, "ten": true, "nine": false, "often": false, "tick": false} {
+		var file struct {
+			Retry *struct {
+				Strategy      string
+				MaxRetryCount int
+				DelayInterval string
+			}
+		}
+		readJSON(t, filepath.Join(dir, name, "function.json"), &file)
+		if r := file.Retry; (r != nil) != want || want && (r.Strategy != "fixedDelay" || r.MaxRetryCount != 5 || r.DelayInterval != "00:01:00") {
+			t.Errorf("%s: got %+v", name, r)
+		}
+	}
+}

@@ -122,8 +122,8 @@ func sameTicks(a, b *schedule.Schedule, now time.Time, most int) bool {
 	return true
 }
 
-// oftener reports whether a job has ticks more often than once a minute.
-func oftener(j soloist.Job, now time.Time) bool {
+// oftener reports whether a job has ticks that are nearer to each other than d.
+func oftener(j soloist.Job, d time.Duration, now time.Time) bool {
 	s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
 	if err != nil {
 		return false
@@ -134,7 +134,7 @@ func oftener(j soloist.Job, now time.Time) bool {
 		if next.IsZero() {
 			return false
 		}
-		if next.Sub(t) < time.Minute {
+		if next.Sub(t) < d {
 			return true
 		}
 		t = next

@@ -2,6 +2,7 @@ package functions
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ type Binding struct {
 type App struct {
 	Host      *Host
 	Functions map[string][]Binding
-	Skipped   []string // folders with a function.json that the host cannot use, and why
+	Retries   map[string]Retry // of those that have a policy
+	Skipped   []string         // folders with a function.json that the host cannot use, and why
 }
 
 // Load reads a deployed app, with these app settings.
@@ -49,7 +51,7 @@ func Load(root string, env ...string) (*App, error) {
 	case d.DefaultExecutablePath == "":
 		return nil, errors.New("WorkerDescription DefaultExecutablePath cannot be empty")
 	}
-	a := &App{Host: &Host{Root: root, Env: env}, Functions: map[string][]Binding{}}
+	a := &App{Host: &Host{Root: root, Env: env}, Functions: map[string][]Binding{}, Retries: map[string]Retry{}}
 	for _, text := range append([]string{d.DefaultExecutablePath}, d.Arguments...) {
 		a.Host.Command = append(a.Host.Command, expand(text, env))
 	}
@@ -73,8 +75,11 @@ func (a *App) find(root string) error {
 		if !d.IsDir() || !isFile(path) {
 			continue
 		}
-		var f struct{ Bindings []Binding }
-		switch err := readJSON(path, &f); {
+		var f struct {
+			Bindings []Binding
+			Retry    *policy
+		}
+		switch err := cmp.Or(readJSON(path, &f), f.Retry.check()); {
 		case err != nil:
 			a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", d.Name(), err))
 		case !IsName(d.Name()):
@@ -83,6 +88,9 @@ func (a *App) find(root string) error {
 			a.Skipped = append(a.Skipped, d.Name()+": at least one binding must be declared")
 		default:
 			a.Functions[d.Name()] = f.Bindings
+			if f.Retry != nil {
+				a.Retries[d.Name()] = Retry{*f.Retry.MaxRetryCount, f.Retry.delay}
+			}
 		}
 	}
 	return err

@@ -52,7 +52,10 @@ func TestDeployment(t *testing.T) {
 		if b := bindings[0]; b.Type != "timerTrigger" || b.Direction != "in" || b.RunOnStartup || len(strings.Fields(b.Schedule)) != 6 {
 			t.Errorf("%s: got %+v", name, b)
 		}
-		if _, err := app.Host.Invoke(t.Context(), name, functions.Timer{Name: bindings[0].Name, Unwatched: true}.Payload()); err != nil {
+		if _, again := app.Retries[name]; again != (name == "prune") {
+			t.Errorf("%s: got the policy %+v; prune's next call is a day away, and those of the others are near", name, app.Retries[name])
+		}
+		if _, err := app.Fire(t.Context(), name, functions.Timer{Name: bindings[0].Name, Unwatched: true}); err != nil {
 			t.Errorf("%s: %v: %q", name, err, c.all())
 		}
 	}

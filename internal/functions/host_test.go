@@ -270,6 +270,10 @@ func TestLoad(t *testing.T) {
 	put("none/function.json", `{"bindings":[]}`)
 	put("broken/function.json", `{`)
 	put("deep/er/function.json", `{"bindings":[{"type":"timerTrigger"}]}`)
+	put("again/function.json", `{"bindings":[{"type":"timerTrigger"}],"retry":{"strategy":"fixedDelay","maxRetryCount":5,"delayInterval":"00:01:00"}}`)
+	put("slower/function.json", `{"bindings":[{"type":"timerTrigger"}],"retry":{"strategy":"slower","maxRetryCount":5,"delayInterval":"00:01:00"}}`)
+	put("ever/function.json", `{"bindings":[{"type":"timerTrigger"}],"retry":{"strategy":"fixedDelay","delayInterval":"00:01:00"}}`)
+	put("soon/function.json", `{"bindings":[{"type":"timerTrigger"}],"retry":{"strategy":"fixedDelay","maxRetryCount":5}}`)
 	put("handler", "")
 	for text, want := range map[string]string{
 		`{"version":"2.0"}`: "missing worker Description",
@@ -287,7 +291,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Functions) != 1 || a.Functions["good"][0].Schedule != "0 * * * * *" || len(a.Skipped) != 4 {
+	if len(a.Functions) != 2 || a.Functions["good"][0].Schedule != "0 * * * * *" || len(a.Skipped) != 7 || len(a.Retries) != 1 || a.Retries["again"] != (functions.Retry{Most: 5, Delay: time.Minute}) {
 		t.Errorf("got %+v, skipped %q", a.Functions, a.Skipped)
 	}
 	if want := []string{filepath.Join(root, "handler"), "--x", "value", ""}; !slices.Equal(a.Host.Command, want) || a.Host.Timeout != time.Hour+2*time.Minute+3*time.Second {
