@@ -146,6 +146,7 @@ func (f *functions) invoke(w http.ResponseWriter, r *http.Request) {
 	var o upshot
 	switch {
 	case name == warmupFunction:
+		o = f.warm(ctx)
 	case name == tickFunction:
 		o = f.wake(ctx, soloist.Wake{Tick: call.tick})
 	case call.http:

@@ -94,6 +94,23 @@ func TestARetryAfterAnOutage(t *testing.T) {
 	})
 }
 
+// A new instance has asked the storage before its first call, and is of use also
+// where that does not answer.
+func TestWarmup(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{Store: &local.Memory{}}
+		s := open(t, host.Program{Store: store, Work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"})})
+		for want, refuse := range map[string]error{"2 records read": nil, errDown.Error(): errDown} {
+			store.refuse = refuse
+			if code, logs := s.invoke(t, "warmup", `{"Data":{"warmupContext":{}}}`); code != 200 || len(logs) != 1 || !strings.Contains(logs[0], want) {
+				t.Errorf("got code %d, %q, want %q", code, logs, want)
+			}
+		}
+		s.wait()
+	})
+}
+
 // A run by hand that has begun is not ended by an outage that others meet.
 func TestAnOutageUnderARunByHand(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")

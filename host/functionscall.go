@@ -58,7 +58,7 @@ func readCall(w http.ResponseWriter, r *http.Request) (c call, code int, err err
 // read takes what one binding has brought. The host of other languages writes
 // timers in camel case.
 func (c *call) read(name string, value json.RawMessage) (known bool) {
-	if string(value) == "null" {
+	if string(value) == "null" || strings.EqualFold(name, "warmupContext") {
 		return true
 	}
 	var has struct{ Schedule, ScheduleStatus, IsPastDue, Method, URL json.RawMessage }
@@ -71,7 +71,6 @@ func (c *call) read(name string, value json.RawMessage) (known bool) {
 		c.tick = nextOf(has.ScheduleStatus)
 	case has.Method != nil && has.URL != nil, strings.EqualFold(name, "req"):
 		c.http = true
-	case strings.EqualFold(name, "warmupContext"):
 	default:
 		return false
 	}
