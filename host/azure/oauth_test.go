@@ -139,7 +139,7 @@ func TestWaysIn(t *testing.T) {
 	if err := os.WriteFile(file, []byte("token-of-the-cluster"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client := uuid()
+	client, onPlatform := uuid(), uuid() // new ones: the library keeps tokens while the process lives
 	tests := []struct {
 		what   string
 		env    []string
@@ -152,7 +152,7 @@ func TestWaysIn(t *testing.T) {
 		{"user-assigned identity", c.Environment(), azure.Config{ServiceURL: c.server.URL, Credential: "managedidentity", ClientID: client}, [2]string{"client_id", client}},
 		{"account name", c.Environment(), azure.Config{AccountName: azurite.Account, Credential: "managedidentity", ClientID: uuid()}, [2]string{"api-version", "2019-08-01"}},
 		{"identity by its resource", c.Environment(), azure.Config{ServiceURL: publicURL, Credential: "managedidentity", ManagedIdentityResourceID: resource}, [2]string{"mi_res_id", resource}},
-		{"default, on a platform", append(c.Environment(), "AZURE_CLIENT_ID="+idB), azure.Config{ServiceURL: c.server.URL}, [2]string{"client_id", idB}},
+		{"default, on a platform", append(c.Environment(), "AZURE_CLIENT_ID="+onPlatform), azure.Config{ServiceURL: c.server.URL}, [2]string{"client_id", onPlatform}},
 		{"default, workload identity", []string{"AZURE_FEDERATED_TOKEN_FILE=" + file, "AZURE_CLIENT_ID=" + client, "AZURE_TENANT_ID=" + azurite.Tenant, "AZURE_AUTHORITY_HOST=https://login.microsoftonline.com"},
 			azure.Config{ServiceURL: c.server.URL}, [2]string{"client_assertion", "token-of-the-cluster"}},
 		{"default, service principal", []string{"AZURE_CLIENT_SECRET=" + secret, "AZURE_CLIENT_ID=" + client, "AZURE_TENANT_ID=" + azurite.Tenant},

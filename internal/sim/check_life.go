@@ -143,7 +143,8 @@ func failClosed(l *Log, bad report) {
 	for replica := range l.Fleet {
 		told := slices.ContainsFunc(l.of(Foreign, Said), func(e *Event) bool { return e.Replica == replica })
 		read := slices.ContainsFunc(events, func(e *Event) bool {
-			return e.Replica == replica && !e.Heard.IsZero() && e.OK() && e.Cause != string(Applied500) && !l.asked(replica, e.Heard)
+			return e.Replica == replica && !e.Heard.IsZero() && e.OK() && e.Cause != string(Applied500) && !l.asked(replica, e.Heard) &&
+				l.frozen(replica, e.Sent, e.Heard) == nil // or it comes when nobody waits for it any more
 		})
 		if read && !told && l.crashed(replica).IsZero() {
 			bad(l.end(), "%s does not say that it leaves %s alone", replica, Foreign)

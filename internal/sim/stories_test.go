@@ -82,6 +82,14 @@ var moreStories = map[string][]func(s *story){
 			s.request("b", "read", "", 10, 200)
 			s.add(sim.Event{What: sim.Said, Replica: "b", Job: "job", Time: at(10.1), Note: "the job is left alone"})
 		},
+		func(s *story) { // it was suspended, and had given the read up when the answer was there
+			s.foreign()
+			e := s.request("a", "read", "", 10, 200)
+			e.Job, e.Heard = sim.Foreign, at(40)
+			s.freeze(10.02, 39.9)
+			s.say("a", 45, sim.Stop)
+			s.say("a", 45.1, sim.Gone)
+		},
 		func(s *story) { // it was to stop when it learnt of the newer program
 			s.foreign()
 			s.request("a", "read", "", 10, 200).Job = sim.Foreign
