@@ -103,7 +103,7 @@ func TestWarmup(t *testing.T) {
 		s := open(t, host.Program{Store: store, Work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"})})
 		for want, refuse := range map[string]error{"2 records read": nil, errDown.Error(): errDown} {
 			store.refuse = refuse
-			if code, logs := s.invoke(t, "warmup", `{"Data":{"warmupContext":{}}}`); code != 200 || len(logs) != 1 || !strings.Contains(logs[0], want) {
+			if code, logs := s.invoke(t, "warmup", `{"Data":{"warmupContext":"{}"}}`); code != 200 || len(logs) != 1 || !strings.Contains(logs[0], want) {
 				t.Errorf("got code %d, %q, want %q", code, logs, want)
 			}
 		}

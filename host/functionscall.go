@@ -58,12 +58,13 @@ func readCall(w http.ResponseWriter, r *http.Request) (c call, code int, err err
 // read takes what one binding has brought. The host of other languages writes
 // timers in camel case.
 func (c *call) read(name string, value json.RawMessage) (known bool) {
-	if string(value) == "null" || strings.EqualFold(name, "warmupContext") {
+	if string(value) == "null" {
 		return true
 	}
+	warm := strings.EqualFold(name, "warmupContext") // whatever it is
 	var has struct{ Schedule, ScheduleStatus, IsPastDue, Method, URL json.RawMessage }
 	if json.Unmarshal(value, &has) != nil {
-		return false
+		return warm
 	}
 	switch {
 	case has.ScheduleStatus != nil, has.IsPastDue != nil, has.Schedule != nil:
@@ -72,7 +73,7 @@ func (c *call) read(name string, value json.RawMessage) (known bool) {
 	case has.Method != nil && has.URL != nil, strings.EqualFold(name, "req"):
 		c.http = true
 	default:
-		return false
+		return warm
 	}
 	return true
 }

@@ -24,6 +24,7 @@ func FuzzTimerPayload(f *testing.F) {
 	f.Add(int64(1772704800), uint32(21051), int16(60), "myTimer", true, false)
 	f.Add(int64(1772704800), uint32(9999999), int16(-720), "req", true, true)
 	f.Add(int64(-62135596800), uint32(0), int16(0), "warmupContext", false, true)
+	f.Add(int64(1772704800), uint32(0), int16(0), "WarmupContext", true, false)
 	f.Add(int64(253402300799), uint32(5000000), int16(840), "", false, false)
 	f.Fuzz(func(t *testing.T, sec int64, fraction uint32, offset int16, name string, pastDue, zoneless bool) {
 		zone := time.FixedZone("", int(offset%840)*60)
