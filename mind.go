@@ -58,12 +58,10 @@ func (m *minder) watch(ctx context.Context) {
 	}
 	m.announce(false) // a try before may have said so
 	for ctx.Err() == nil {
-		select {
-		case <-end: // before anything else: the process may have little time to go
+		if end != nil && m.ctx.Err() != nil { // before anything else: the process may have little time to go
 			end = nil
 			m.overrun(ctx)
 			continue
-		default:
 		}
 		t := time.NewTimer(m.wait())
 		select {
@@ -77,9 +75,7 @@ func (m *minder) watch(ctx context.Context) {
 		case <-stop:
 			stop = nil
 			m.announce(true)
-		case <-end:
-			end = nil
-			m.overrun(ctx)
+		case <-end: // which is looked at above
 		}
 		t.Stop()
 	}

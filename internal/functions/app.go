@@ -2,7 +2,6 @@ package functions
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +78,11 @@ func (a *App) find(root string) error {
 			Bindings []Binding
 			Retry    *policy
 		}
-		switch err := cmp.Or(readJSON(path, &f), f.Retry.check()); {
+		err := readJSON(path, &f)
+		if err == nil {
+			err = f.Retry.parse()
+		}
+		switch {
 		case err != nil:
 			a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", d.Name(), err))
 		case !IsName(d.Name()):

@@ -22,7 +22,8 @@ type policy struct {
 	delay time.Duration
 }
 
-func (p *policy) check() (err error) {
+// parse refuses what the host does, and reads the delay.
+func (p *policy) parse() (err error) {
 	switch {
 	case p == nil:
 		return nil
