@@ -3,7 +3,6 @@ package sim
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"path"
 	"time"
 
@@ -41,7 +40,7 @@ func (c *client) Create(ctx context.Context, name string, record []byte) (solois
 }
 
 func creation(store soloist.Store, name string, record []byte) errand {
-	return errand{Event: Event{Op: "create", Job: path.Base(name), Record: decoded(record)}, record: record,
+	return errand{Event: Event{Op: "create", Job: path.Base(name), Record: decode(string(record))}, record: record,
 		do: func(ctx context.Context, got *result) { got.Entry, got.err = store.Create(ctx, name, record) }}
 }
 
@@ -87,7 +86,7 @@ func (h *handle) Renew(ctx context.Context) (soloist.Stamp, error) {
 
 func (h *handle) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
 	record = bytes.Clone(record)
-	x := errand{Event: Event{Lease: h.id, Record: decoded(record)}, etag: etag, record: record}
+	x := errand{Event: Event{Lease: h.id, Record: decode(string(record))}, etag: etag, record: record}
 	x.Op = h.tongue.part(&x.Event)
 	return h.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) { return h.lease.Write(ctx, etag, record) })
 }
@@ -107,7 +106,7 @@ type keeper struct {
 
 func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
 	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
-	x := errand{Event: Event{Op: "save", Record: decoded(record), Note: string(checkpoint)},
+	x := errand{Event: Event{Op: "save", Record: decode(string(record)), Note: string(checkpoint)},
 		etag: etag, record: record, checkpoint: checkpoint}
 	return k.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) {
 		return k.inner.Save(ctx, etag, record, checkpoint)
@@ -118,13 +117,4 @@ func (k *keeper) Load(ctx context.Context, etag string) ([]byte, error) {
 	got := k.send(ctx, errand{Event: Event{Op: "load", Job: k.job, Lease: k.id, Match: etag != ""}, etag: etag,
 		do: func(ctx context.Context, got *result) { got.checkpoint, got.err = k.inner.Load(ctx, etag) }})
 	return got.checkpoint, got.err
-}
-
-// decoded is the record that a write writes, nil if it is none.
-func decoded(text []byte) *soloist.Record {
-	rec := new(soloist.Record)
-	if json.Unmarshal(text, rec) != nil {
-		return nil
-	}
-	return rec
 }

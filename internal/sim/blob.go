@@ -68,9 +68,10 @@ type object struct {
 
 // A request is an HTTP request as the service sees it.
 type request struct {
+	*http.Request
 	op              string
 	now             time.Time
-	header          http.Header
+	header          map[string]string // by names in lower case: on the wire case means nothing
 	container, blob string
 	body            []byte
 }
@@ -91,19 +92,23 @@ func (b *Blob) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.serve(req), nil
+}
+
+func (b *Blob) serve(r *request) *http.Response {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	req.now = time.Now()
+	r.now = time.Now()
 	if b.Now != nil {
-		req.now = b.Now()
+		r.now = b.Now()
 	}
-	a := b.apply(req)
+	a := b.apply(r)
 	b.requests++
 	b.tell(Op{
-		Time: req.now, Op: req.op, Blob: req.container + "/" + req.blob,
-		Lease: req.leaseID(), ETag: a.header.Get("ETag"), Status: a.status, Code: a.code,
+		Time: r.now, Op: r.op, Blob: r.container + "/" + r.blob,
+		Lease: r.leaseID(), ETag: a.header.Get("Etag"), Status: a.status, Code: a.code,
 	})
-	return a.response(r, req.now, b.requests), nil
+	return a.response(r.Request, r.now, b.requests)
 }
 
 func (b *Blob) tell(op Op) {
@@ -121,21 +126,18 @@ func (b *Blob) Log() []Op {
 	return append([]Op(nil), b.log...)
 }
 
-// parse reads a request. The client library sets some header names in lower
-// case, which a wire would not show.
+// parse reads a request.
 func parse(r *http.Request) (*request, error) {
-	req := &request{header: http.Header{}}
+	req := &request{Request: r, header: make(map[string]string, len(r.Header))}
 	for name, values := range r.Header {
-		for _, v := range values {
-			req.header.Add(name, v)
-		}
+		req.header[strings.ToLower(name)] = strings.Join(values, ",")
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if !strings.Contains(r.URL.Host, ".blob.") { // the account is in the path, as with Azurite
 		_, path, _ = strings.Cut(path, "/")
 	}
 	req.container, req.blob, _ = strings.Cut(path, "/")
-	req.op = operation(r, req)
+	req.op = req.operation()
 	if r.Body == nil {
 		return req, nil
 	}
@@ -146,16 +148,19 @@ func parse(r *http.Request) (*request, error) {
 }
 
 // operation names what the request asks for.
-func operation(r *http.Request, req *request) string {
+func (r *request) operation() string {
 	q := r.URL.Query()
-	restype, comp := q.Get("restype"), q.Get("comp")
-	if req.blob == "" {
-		return map[string]string{
-			"PUT container":    "create container",
-			"DELETE container": "delete container",
-		}[r.Method+" "+restype+comp]
+	what := r.Method + " " + q.Get("restype") + q.Get("comp")
+	if r.blob == "" {
+		switch what {
+		case "PUT container":
+			return "create container"
+		case "DELETE container":
+			return "delete container"
+		}
+		return ""
 	}
-	switch r.Method + " " + restype + comp {
+	switch what {
 	case "PUT ":
 		return "put"
 	case "GET ":
@@ -167,17 +172,17 @@ func operation(r *http.Request, req *request) string {
 	case "PUT metadata":
 		return "metadata"
 	case "PUT lease":
-		return strings.ToLower(req.header.Get("x-ms-lease-action"))
+		return strings.ToLower(r.header["x-ms-lease-action"])
 	}
 	return ""
 }
 
 // unmodelled are headers that would change what a request means.
-var unmodelled = []string{"If-Modified-Since", "If-Unmodified-Since", "Range", "x-ms-range", "x-ms-if-tags", "x-ms-copy-source"}
+var unmodelled = []string{"if-modified-since", "if-unmodified-since", "range", "x-ms-range", "x-ms-if-tags", "x-ms-copy-source"}
 
 func (b *Blob) apply(r *request) answer {
 	for _, name := range unmodelled {
-		if r.header.Get(name) != "" {
+		if r.header[name] != "" {
 			return refuse("UnsupportedHeader")
 		}
 	}
@@ -271,7 +276,7 @@ func (b *Blob) onBlob(r *request) answer {
 
 // put makes or replaces a blob, its metadata included, under the lease it has.
 func (b *Blob) put(r *request, c *container, o *object) answer {
-	switch r.header.Get("x-ms-blob-type") {
+	switch r.header["x-ms-blob-type"] {
 	case "":
 		return refuse("MissingRequiredHeader")
 	case "BlockBlob":
@@ -286,7 +291,7 @@ func (b *Blob) put(r *request, c *container, o *object) answer {
 		o = &object{created: r.now, lease: lease{state: available}}
 		c.blobs[r.blob] = o
 	}
-	o.meta, o.body, o.mediaType = meta, r.body, cmp.Or(r.header.Get("x-ms-blob-content-type"), "application/octet-stream")
+	o.meta, o.body, o.mediaType = meta, r.body, cmp.Or(r.header["x-ms-blob-content-type"], "application/octet-stream")
 	b.touch(r, o)
 	return accept(http.StatusCreated).of(o)
 }
@@ -314,11 +319,11 @@ func read(r *request, o *object) answer {
 	a := accept(http.StatusOK).of(o)
 	a.body = o.body
 	a.header.Set("Content-Type", o.mediaType)
-	a.header.Set("x-ms-blob-type", "BlockBlob")
-	a.header.Set("x-ms-creation-time", o.created.UTC().Format(http.TimeFormat))
+	a.header.Set("X-Ms-Blob-Type", "BlockBlob")
+	a.header.Set("X-Ms-Creation-Time", o.created.UTC().Format(http.TimeFormat))
 	o.lease.describe(a.header)
 	for name, value := range o.meta {
-		a.header.Set("x-ms-meta-"+name, value)
+		a.header.Set("X-Ms-Meta-"+name, value)
 	}
 	return a
 }

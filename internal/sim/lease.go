@@ -146,15 +146,15 @@ func (l *lease) written() {
 
 // describe tells what a read of the blob tells: never the id, nor the time left.
 func (l *lease) describe(h http.Header) {
-	h.Set("x-ms-lease-state", l.state)
-	h.Set("x-ms-lease-status", "unlocked")
+	h.Set("X-Ms-Lease-State", l.state)
+	h.Set("X-Ms-Lease-Status", "unlocked")
 	if l.live() {
-		h.Set("x-ms-lease-status", "locked")
+		h.Set("X-Ms-Lease-Status", "locked")
 	}
 	if l.state == leased {
-		h.Set("x-ms-lease-duration", "fixed")
+		h.Set("X-Ms-Lease-Duration", "fixed")
 		if l.span == forever {
-			h.Set("x-ms-lease-duration", "infinite")
+			h.Set("X-Ms-Lease-Duration", "infinite")
 		}
 	}
 }
@@ -175,8 +175,8 @@ func (b *Blob) onLease(r *request) answer {
 	if code := r.conditions(o); code != "" {
 		return refuse(code)
 	}
-	id := guid(r.header.Get("x-ms-lease-id"))
-	proposed := guid(r.header.Get("x-ms-proposed-lease-id"))
+	id := guid(r.header["x-ms-lease-id"])
+	proposed := guid(r.header["x-ms-proposed-lease-id"])
 	var status, code = http.StatusOK, ""
 	var left time.Duration
 	switch r.op {
@@ -185,7 +185,7 @@ func (b *Blob) onLease(r *request) answer {
 			b.etags++
 			proposed = invented(b.etags)
 		}
-		seconds, _ := strconv.Atoi(r.header.Get("x-ms-lease-duration"))
+		seconds, _ := strconv.Atoi(r.header["x-ms-lease-duration"])
 		code = o.lease.acquire(r.now, proposed, time.Duration(seconds)*time.Second)
 	case "renew":
 		code = o.lease.renew(r.now, id)
@@ -203,17 +203,17 @@ func (b *Blob) onLease(r *request) answer {
 	a := accept(status).of(o)
 	if r.op == "break" {
 		whole := (left + time.Second - 1) / time.Second
-		a.header.Set("x-ms-lease-time", strconv.Itoa(int(whole)))
+		a.header.Set("X-Ms-Lease-Time", strconv.Itoa(int(whole)))
 	} else if o.lease.id != "" {
-		a.header.Set("x-ms-lease-id", o.lease.id)
+		a.header.Set("X-Ms-Lease-Id", o.lease.id)
 	}
 	return a
 }
 
 // leaseHeaders checks what an operation must and may bring.
 func (r *request) leaseHeaders() string {
-	span, id := r.header.Get("x-ms-lease-duration"), r.header.Get("x-ms-lease-id")
-	proposed, period := r.header.Get("x-ms-proposed-lease-id"), r.header.Get("x-ms-lease-break-period")
+	span, id := r.header["x-ms-lease-duration"], r.header["x-ms-lease-id"]
+	proposed, period := r.header["x-ms-proposed-lease-id"], r.header["x-ms-lease-break-period"]
 	switch r.op {
 	case "acquire":
 		id = ""
@@ -241,7 +241,7 @@ func (r *request) leaseHeaders() string {
 
 // breakPeriod is negative when the request has none.
 func (r *request) breakPeriod() time.Duration {
-	seconds, err := strconv.Atoi(r.header.Get("x-ms-lease-break-period"))
+	seconds, err := strconv.Atoi(r.header["x-ms-lease-break-period"])
 	if err != nil {
 		return -1
 	}
@@ -250,9 +250,9 @@ func (r *request) breakPeriod() time.Duration {
 
 func (r *request) leaseID() string {
 	if r.op == "acquire" {
-		return r.header.Get("x-ms-proposed-lease-id")
+		return r.header["x-ms-proposed-lease-id"]
 	}
-	return r.header.Get("x-ms-lease-id")
+	return r.header["x-ms-lease-id"]
 }
 
 func within(text string, low, high int) bool {

@@ -94,16 +94,13 @@ func (n *Network) count(f Fault) {
 }
 
 // apply has the service do what the request of an event asks for.
-func (n *Network) apply(e *Event, r *http.Request) *http.Response {
+func (n *Network) apply(e *Event, r *request) *http.Response {
 	n.log.mu.Lock() // the order of the log is that of the service
 	defer n.log.mu.Unlock()
-	resp, err := n.blob.Do(r)
-	if err != nil {
-		return nil
-	}
+	resp := n.blob.serve(r)
 	n.log.order++
 	e.Time, e.order = time.Now(), n.log.order
-	e.Status, e.Code = resp.StatusCode, resp.Header.Get("x-ms-error-code")
+	e.Status, e.Code = resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
 	return resp
 }
 
@@ -119,7 +116,7 @@ type line struct {
 type call struct {
 	*line
 	*Event
-	request *http.Request
+	request *request
 	roll    *roll
 }
 
@@ -173,23 +170,17 @@ func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
 // open notes a request. Its body is read now, since a late one outlives the
 // call that brings it.
 func (l *line) open(r *http.Request) (*call, error) {
-	e := l.tongue.event(r)
+	req, err := parse(r)
+	if err != nil {
+		return nil, err
+	}
+	e := l.tongue.event(req)
 	roll, err := l.begin(r.Context(), e.Job, e.Op)
 	if err != nil {
 		return nil, err
 	}
-	c := &call{line: l, request: r.WithContext(context.WithoutCancel(r.Context())), roll: roll}
-	e.What, e.Replica, e.Sent, e.Time = Request, l.machine.name, time.Now(), time.Now()
-	if r.Body != nil && r.ContentLength > 0 {
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		c.request.Body = io.NopCloser(bytes.NewReader(b))
-		e.Note = string(b)
-	}
-	c.Event = l.log.add(e)
-	return c, nil
+	e.What, e.Replica, e.Sent, e.Time, e.Note = Request, l.machine.name, time.Now(), time.Now(), string(req.body)
+	return &call{line: l, Event: l.log.add(e), request: req, roll: roll}, nil
 }
 
 // travel takes a request there and its answer back, as the network pleases.
@@ -227,7 +218,7 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case Reset:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	case Applied500:
-		resp = Refusal(c.request, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
+		resp = Refusal(c.request.Request, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
 	case CutOff:
 		if c.request.Method != http.MethodHead {
 			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(" ")), brokenBody{}))
@@ -281,7 +272,7 @@ func (c *call) refuse(ctx context.Context, f Fault, d time.Duration) (*http.Resp
 	}
 	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable, Denied: http.StatusForbidden}[f]
 	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy", Denied: "AuthorizationPermissionMismatch"}[f]
-	resp := Refusal(c.request, time.Now(), status, code)
+	resp := Refusal(c.request.Request, time.Now(), status, code)
 	if c.roll.chance(0.5) && (f == Throttle || f == Busy) {
 		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
 	}

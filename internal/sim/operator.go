@@ -51,14 +51,17 @@ func (c *Cluster) request(method, job, query string, headers ...string) *Event {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
-	var t tongue
-	e := t.event(r)
+	req, err := parse(r)
+	if err != nil {
+		panic(err)
+	}
+	e := new(tongue).event(req)
 	e.What, e.Replica, e.Sent, e.Time = Request, operator, time.Now(), time.Now()
 	if e.write() {
 		e.Op = "write"
 	}
 	one := c.log.add(e)
-	c.net.apply(one, r)
+	c.net.apply(one, req)
 	return one
 }
 

@@ -2,10 +2,8 @@ package sim
 
 import (
 	"encoding/json"
-	"net/http"
 	"path"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,42 +17,35 @@ type tongue struct {
 }
 
 // event is what a request says of itself.
-func (t *tongue) event(r *http.Request) Event {
-	e := Event{Job: path.Base(r.URL.Path), Match: header(r, "If-Match") != ""}
-	q := r.URL.Query()
-	switch {
-	case q.Get("restype") == "container":
+func (t *tongue) event(r *request) Event {
+	e := Event{Op: r.op, Job: path.Base(r.blob), Lease: r.leaseID(), Match: r.header["if-match"] != ""}
+	switch r.op {
+	case "create container", "delete container":
 		e.Op, e.Job = "container", ""
-	case q.Get("comp") == "lease":
-		e.Op, e.Lease = header(r, "x-ms-lease-action"), header(r, "x-ms-lease-id")
-		switch e.Op {
-		case "break":
-			if e.Span = -1; header(r, "x-ms-lease-break-period") == "0" {
-				e.Span = 0
-			}
-		case "acquire":
-			seconds, _ := strconv.Atoi(header(r, "x-ms-lease-duration"))
-			e.Lease, e.Span = header(r, "x-ms-proposed-lease-id"), time.Duration(seconds)*time.Second
+	case "break":
+		if e.Span = -1; r.header["x-ms-lease-break-period"] == "0" {
+			e.Span = 0
 		}
-	case r.Method == http.MethodHead:
+	case "acquire":
+		seconds, _ := strconv.Atoi(r.header["x-ms-lease-duration"])
+		e.Span = time.Duration(seconds) * time.Second
+	case "head":
 		e.Op = "read"
-	case r.Method == http.MethodGet:
-		e.Op, e.Lease = "load", header(r, "x-ms-lease-id")
-	case r.Method == http.MethodDelete:
-		e.Op = "delete"
-	default:
-		e.Lease, e.Record = header(r, "x-ms-lease-id"), record(r)
+	case "get":
+		e.Op = "load"
+	case "put", "metadata":
+		e.Record = decode(r.header["x-ms-meta-record"])
 		e.Op = t.write(&e, r)
 	}
 	return e
 }
 
 // write tells what a write is for.
-func (t *tongue) write(e *Event, r *http.Request) string {
+func (t *tongue) write(e *Event, r *request) string {
 	switch {
-	case header(r, "If-None-Match") == "*":
+	case r.header["if-none-match"] == "*":
 		return "create"
-	case r.URL.Query().Get("comp") != "metadata":
+	case r.op == "put":
 		return "save"
 	}
 	return t.part(e)
@@ -82,28 +73,11 @@ func (t *tongue) part(e *Event) string {
 	return "finish"
 }
 
-// record is the record that a request writes, nil if none.
-func record(r *http.Request) *soloist.Record {
-	text := header(r, "x-ms-meta-record")
-	if text == "" {
-		return nil
-	}
+// decode returns the record that a write writes, nil if it is none.
+func decode(text string) *soloist.Record {
 	rec := new(soloist.Record)
 	if json.Unmarshal([]byte(text), rec) != nil {
 		return nil
 	}
 	return rec
-}
-
-// header looks a header up that the client library may have set in any case.
-func header(r *http.Request, name string) string {
-	if v := r.Header.Get(name); v != "" {
-		return v
-	}
-	for k, v := range r.Header {
-		if strings.EqualFold(k, name) {
-			return strings.Join(v, ",")
-		}
-	}
-	return ""
 }

@@ -58,7 +58,7 @@ func refuse(code string) answer {
 
 // of adds what every answer about a blob tells.
 func (a answer) of(o *object) answer {
-	a.header.Set("ETag", o.etag)
+	a.header.Set("Etag", o.etag)
 	a.header.Set("Last-Modified", o.modified.UTC().Format(http.TimeFormat))
 	return a
 }
@@ -67,10 +67,10 @@ func (a answer) response(r *http.Request, now time.Time, n int) *http.Response {
 	h := a.header
 	h.Set("Date", now.UTC().Format(http.TimeFormat)) // HTTP dates have whole seconds
 	h.Set("Server", "soloist/sim")
-	h.Set("x-ms-request-id", invented(n))
-	h.Set("x-ms-version", r.Header.Get("x-ms-version"))
+	h.Set("X-Ms-Request-Id", invented(n))
+	h.Set("X-Ms-Version", r.Header.Get("X-Ms-Version"))
 	if a.code != "" {
-		h.Set("x-ms-error-code", a.code)
+		h.Set("X-Ms-Error-Code", a.code)
 		h.Set("Content-Type", "application/xml")
 		a.body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>The simulated service refused.\nRequestId:%s\nTime:%s</Message></Error>",
 			a.code, invented(n), now.UTC().Format(time.RFC3339Nano))
@@ -99,7 +99,7 @@ func Refusal(r *http.Request, now time.Time, status int, code string) *http.Resp
 // conditions evaluates If-Match and If-None-Match on a blob, nil when there is
 // none.
 func (r *request) conditions(o *object) string {
-	match, none := r.header.Get("If-Match"), r.header.Get("If-None-Match")
+	match, none := r.header["if-match"], r.header["if-none-match"]
 	read := r.op == "get" || r.op == "head"
 	switch {
 	case match != "" && (o == nil || match != "*" && match != o.etag):
@@ -124,12 +124,11 @@ const maxMetadata = 8 << 10
 // way through the headers as it is breaks the request's signature.
 func (r *request) metadata() (map[string]string, string) {
 	meta, size := map[string]string{}, 0
-	for header, values := range r.header {
-		name, ok := strings.CutPrefix(strings.ToLower(header), "x-ms-meta-")
+	for header, value := range r.header {
+		name, ok := strings.CutPrefix(header, "x-ms-meta-")
 		if !ok {
 			continue
 		}
-		value := strings.Join(values, ",")
 		switch {
 		case name == "":
 			return nil, "EmptyMetadataKey"
