@@ -149,8 +149,12 @@ func parse(r *http.Request) (*request, error) {
 
 // operation names what the request asks for.
 func (r *request) operation() string {
-	q := r.URL.Query()
-	what := r.Method + " " + q.Get("restype") + q.Get("comp")
+	what := r.Method + " "
+	for parameter := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if name, value, _ := strings.Cut(parameter, "="); name == "restype" || name == "comp" {
+			what += value
+		}
+	}
 	if r.blob == "" {
 		switch what {
 		case "PUT container":

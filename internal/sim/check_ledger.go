@@ -226,7 +226,8 @@ func order(l *Log, bad report) {
 }
 
 // once: a tick of which the record has said that it succeeded never starts
-// again.
+// again. A replica that was suspended meanwhile may need a second to notice, in
+// which a further try may begin.
 func once(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		done := map[start]time.Time{}
@@ -240,7 +241,9 @@ func once(l *Log, bad report) {
 		}
 		for _, r := range l.runs(job) {
 			at := done[start{r.Tick.UnixNano(), r.Request, 0}]
-			if !at.IsZero() && r.Time.After(at) && !l.forgot(job, at, r.Time) {
+			f := l.asleep(&r, r.Time)
+			late := r.Try > 1 && f != nil && f.Time.Before(at) && !r.Time.After(f.End.Add(noticed))
+			if !at.IsZero() && r.Time.After(at) && !late && !l.forgot(job, at, r.Time) {
 				bad(r.Time, "%s begins, and the tick had succeeded at %s", r.name(), clock(at))
 			}
 		}

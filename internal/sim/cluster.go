@@ -17,7 +17,7 @@ type Config struct {
 	Seed     uint64        // of all that is decided by chance
 	Replicas int           // zero: 3
 	Length   time.Duration // of the time with faults; zero: two hours. It begins at some time of an hour
-	Program  []Definition  // its first version; nil: [Program]
+	Program  []Definition  // its first version; nil: that of the seed
 	Spells   []Spell       // nil: as the seed says
 	NoDeeds  bool          // no crashes, operators, deploys, suspensions
 
@@ -95,7 +95,7 @@ func newCluster(cfg Config) *Cluster {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
 	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
 	if cfg.Program == nil {
-		cfg.Program = Program()
+		cfg.Program = Program(cfg.Seed)
 	}
 	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
 	start := time.Now()

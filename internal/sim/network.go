@@ -21,6 +21,7 @@ type Network struct {
 	seed    uint64
 	blob    *Blob
 	log     *Log
+	records reader
 	spells  []Spell
 	referee referee                                              // of [Config.Store]
 	calm    time.Time                                            // from then on nothing goes wrong
@@ -174,7 +175,7 @@ func (l *line) open(r *http.Request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := l.tongue.event(req)
+	e := l.tongue.event(req, &l.records)
 	roll, err := l.begin(r.Context(), e.Job, e.Op)
 	if err != nil {
 		return nil, err

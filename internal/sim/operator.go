@@ -55,7 +55,7 @@ func (c *Cluster) request(method, job, query string, headers ...string) *Event {
 	if err != nil {
 		panic(err)
 	}
-	e := new(tongue).event(req)
+	e := new(tongue).event(req, &c.net.records)
 	e.What, e.Replica, e.Sent, e.Time = Request, operator, time.Now(), time.Now()
 	if e.write() {
 		e.Op = "write"

@@ -31,7 +31,7 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 		case 3:
 			s.Fault, s.Share = Slow, r.share()
 		case 4:
-			s.Fault, s.Slot, d = Busy, -1, r.between(time.Second, 10*time.Minute)
+			s.Fault, s.Slot, d = Busy, -1, time.Second+r.around(2*time.Minute)
 			s.Share = 0.05 + r.share()*0.95
 		case 5:
 			s.Fault, s.Share = Late, r.share()

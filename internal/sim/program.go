@@ -7,23 +7,35 @@ import (
 	"github.com/soloist-go/soloist"
 )
 
-// Program is the first version of what the replicas do: one job of each kind.
-func Program() []Definition {
-	return []Definition{
+// Program is the first version of what the replicas of a seed do: a job of each
+// pace and a singleton; in every tenth seed, one of each other kind too.
+func Program(seed uint64) []Definition {
+	all := []Definition{
 		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
 			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fails, Panics}},
-		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, Silence: 12 * time.Second, Tries: 2,
+		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Silence: 12 * time.Second, Tries: 2,
 			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
 		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
+		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, Window: 20 * time.Minute, Missed: soloist.SkipMissed,
+			Least: time.Minute, Most: 10 * time.Minute, Moods: []Mood{Fine, Fine, Deaf}},
+		{Name: "leader", Lease: 30 * time.Second, Silence: 10 * time.Second,
+			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Silent}},
+	}
+	if seed%10 == 0 {
+		all = append(all, others()...)
+	}
+	return all
+}
+
+func others() []Definition {
+	return []Definition{
+		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, Silence: 12 * time.Second, Tries: 2,
+			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
 		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
 			Silence: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Silent, Panics, Deaf}},
 		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
 			Least: 10 * time.Second, Most: 5 * time.Minute, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Fails}},
-		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, Window: 20 * time.Minute, Missed: soloist.SkipMissed,
-			Least: time.Minute, Most: 10 * time.Minute, Moods: []Mood{Fine, Fine, Deaf}},
-		{Name: "leader", Lease: 15 * time.Second, Silence: 10 * time.Second,
-			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Silent}},
 		{Name: Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
 	}
 }
@@ -46,7 +58,7 @@ func next(old []Definition, r *roll) []Definition {
 		if d.Every > 0 {
 			d.Paused = r.chance(0.15)
 		}
-		if d.Name == "rerun" || d.Name == "minute" {
+		if d.Name == "rerun" || d.Name == "minute" || d.Name == "abandon" {
 			d.Every = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}[r.below(3)]
 			d.Schedule = "@every " + d.Every.String()
 		}

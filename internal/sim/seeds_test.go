@@ -20,7 +20,7 @@ var (
 	seed   = flag.Uint64("seed", 0, "simulate this seed alone; with -v its events are told")
 	from   = flag.Uint64("from", 1, "the first seed")
 	seeds  = flag.Int("seeds", 100, "simulate so many seeds")
-	length = flag.Duration("length", 20*time.Minute, "of the time with faults in each simulation")
+	length = flag.Duration("length", 2*time.Hour, "of the time with faults in each simulation")
 )
 
 // TestMain lets the heap grow: a simulation makes little that lasts.

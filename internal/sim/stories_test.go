@@ -45,6 +45,9 @@ var moreStories = map[string][]func(s *story){
 			s.freeze(30.01, 41)
 			s.again("b", "2", 26)
 		},
+		// A further try begins when its replica goes on, and notices at once that
+		// another has run the tick meanwhile.
+		func(s *story) { s.suspended(140.001) },
 		// It notices the end of its trust late since it was suspended before that,
 		// during its run or its claim.
 		func(s *story) {
@@ -173,6 +176,10 @@ var moreStories = map[string][]func(s *story){
 	"I7b recovery": {
 		func(s *story) { s.say("", 35, sim.Healed).Replica = ""; s.tick("a", "1", 40) }, // and b does nothing
 	},
+	"I10 once": {
+		// It has had the time to notice that it was suspended.
+		func(s *story) { s.suspended(141.1) },
+	},
 	"I12 budget": {
 		func(s *story) {
 			s.say("", 5, sim.Healed).Replica = ""
@@ -199,6 +206,18 @@ var moreStories = map[string][]func(s *story){
 			s.tick("a", "2", 20)
 		},
 	},
+}
+
+// suspended is a replica whose machine stands still from the end of its first
+// try until 140, while another runs the tick again. Its second try begins at t.
+func (s *story) suspended(t float64) {
+	s.crash()
+	s.Events = slices.DeleteFunc(s.Events, func(e *sim.Event) bool { return e.What == sim.Crash || e.Note == "run ended" })
+	s.Events[len(s.Events)-1].End = at(98)
+	s.freeze(98.5, 140)
+	r := s.run("a", t, t+0.1)
+	r.Try, r.Cancelled = 2, at(t)
+	s.again("b", "2", 118)
 }
 
 // crash is the end of a replica that runs what another is to go on with.

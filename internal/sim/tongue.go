@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"path"
 	"strconv"
 	"sync"
@@ -17,7 +16,7 @@ type tongue struct {
 }
 
 // event is what a request says of itself.
-func (t *tongue) event(r *request) Event {
+func (t *tongue) event(r *request, records *reader) Event {
 	e := Event{Op: r.op, Job: path.Base(r.blob), Lease: r.leaseID(), Match: r.header["if-match"] != ""}
 	switch r.op {
 	case "create container", "delete container":
@@ -34,7 +33,7 @@ func (t *tongue) event(r *request) Event {
 	case "get":
 		e.Op = "load"
 	case "put", "metadata":
-		e.Record = decode(r.header["x-ms-meta-record"])
+		e.Record = records.record(r.header["x-ms-meta-record"])
 		e.Op = t.write(&e, r)
 	}
 	return e
@@ -71,13 +70,4 @@ func (t *tongue) part(e *Event) string {
 		return "progress"
 	}
 	return "finish"
-}
-
-// decode returns the record that a write writes, nil if it is none.
-func decode(text string) *soloist.Record {
-	rec := new(soloist.Record)
-	if json.Unmarshal([]byte(text), rec) != nil {
-		return nil
-	}
-	return rec
 }
