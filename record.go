@@ -122,7 +122,7 @@ func decodeRecord(b []byte, app, job string) (Record, error) {
 		return r, errors.New("the entry has no record: something else made it")
 	}
 	type plain Record
-	if strict(b, (*plain)(&r)) { // nearly always, and in one pass
+	if strict(b, (*plain)(&r)) { // nearly always: there is nothing unknown to keep
 		return r, r.check(app, job)
 	}
 	r = Record{}

@@ -86,7 +86,7 @@ func (h *handle) Renew(ctx context.Context) (soloist.Stamp, error) {
 
 func (h *handle) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
 	record = bytes.Clone(record)
-	x := errand{Event: Event{Lease: h.id, Record: decode(string(record))}, etag: etag, record: record}
+	x := errand{Event: Event{Lease: h.id, Record: h.records.record(string(record))}, etag: etag, record: record}
 	x.Op = h.tongue.part(&x.Event)
 	return h.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) { return h.lease.Write(ctx, etag, record) })
 }
@@ -106,7 +106,7 @@ type keeper struct {
 
 func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
 	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
-	x := errand{Event: Event{Op: "save", Record: decode(string(record)), Note: string(checkpoint)},
+	x := errand{Event: Event{Op: "save", Record: k.records.record(string(record)), Note: string(checkpoint)},
 		etag: etag, record: record, checkpoint: checkpoint}
 	return k.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) {
 		return k.inner.Save(ctx, etag, record, checkpoint)

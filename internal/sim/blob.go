@@ -68,7 +68,7 @@ type object struct {
 
 // A request is an HTTP request as the service sees it.
 type request struct {
-	*http.Request
+	http            *http.Request
 	op              string
 	now             time.Time
 	header          map[string]string // by names in lower case: on the wire case means nothing
@@ -95,6 +95,7 @@ func (b *Blob) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.serve(req), nil
 }
 
+// serve applies one request, whether anybody waits for the answer or not.
 func (b *Blob) serve(r *request) *http.Response {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +109,7 @@ func (b *Blob) serve(r *request) *http.Response {
 		Time: r.now, Op: r.op, Blob: r.container + "/" + r.blob,
 		Lease: r.leaseID(), ETag: a.header.Get("Etag"), Status: a.status, Code: a.code,
 	})
-	return a.response(r.Request, r.now, b.requests)
+	return a.response(r.http, r.now, b.requests)
 }
 
 func (b *Blob) tell(op Op) {
@@ -128,9 +129,13 @@ func (b *Blob) Log() []Op {
 
 // parse reads a request.
 func parse(r *http.Request) (*request, error) {
-	req := &request{Request: r, header: make(map[string]string, len(r.Header))}
+	req := &request{http: r, header: make(map[string]string, len(r.Header))}
 	for name, values := range r.Header {
-		req.header[strings.ToLower(name)] = strings.Join(values, ",")
+		name = strings.ToLower(name)
+		if other, ok := req.header[name]; ok {
+			values = append([]string{other}, values...)
+		}
+		req.header[name] = strings.Join(values, ",")
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if !strings.Contains(r.URL.Host, ".blob.") { // the account is in the path, as with Azurite
@@ -149,12 +154,16 @@ func parse(r *http.Request) (*request, error) {
 
 // operation names what the request asks for.
 func (r *request) operation() string {
-	what := r.Method + " "
-	for parameter := range strings.SplitSeq(r.URL.RawQuery, "&") {
-		if name, value, _ := strings.Cut(parameter, "="); name == "restype" || name == "comp" {
-			what += value
+	var restype, comp string
+	for parameter := range strings.SplitSeq(r.http.URL.RawQuery, "&") {
+		switch name, value, _ := strings.Cut(parameter, "="); name {
+		case "restype":
+			restype = cmp.Or(restype, value)
+		case "comp":
+			comp = cmp.Or(comp, value)
 		}
 	}
+	what := r.http.Method + " " + restype + comp
 	if r.blob == "" {
 		switch what {
 		case "PUT container":

@@ -226,28 +226,37 @@ func order(l *Log, bad report) {
 }
 
 // once: a tick of which the record has said that it succeeded never starts
-// again. A replica that was suspended meanwhile may need a second to notice, in
-// which a further try may begin.
+// again. A machine that is suspended between the look at the deadline and a
+// further try begins that when it goes on, though another has run the tick.
 func once(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		done := map[start]time.Time{}
+		done := map[start]*Event{}
 		for _, e := range l.writes(job) {
 			if r := e.Record; r != nil && r.Status == soloist.Succeeded && !r.Tick.IsZero() {
 				s := start{r.Tick.UnixNano(), r.Request, 0}
-				if done[s].IsZero() {
-					done[s] = e.Time
+				if done[s] == nil {
+					done[s] = e
 				}
 			}
 		}
 		for _, r := range l.runs(job) {
-			at := done[start{r.Tick.UnixNano(), r.Request, 0}]
-			f := l.asleep(&r, r.Time)
-			late := r.Try > 1 && f != nil && f.Time.Before(at) && !r.Time.After(f.End.Add(noticed))
-			if !at.IsZero() && r.Time.After(at) && !late && !l.forgot(job, at, r.Time) {
-				bad(r.Time, "%s begins, and the tick had succeeded at %s", r.name(), clock(at))
+			e := done[start{r.Tick.UnixNano(), r.Request, 0}]
+			if e != nil && r.Time.After(e.Time) && !l.late(&r, e) && !l.forgot(job, e.Time, r.Time) {
+				bad(r.Time, "%s begins, and the tick had succeeded at %s", r.name(), clock(e.Time))
 			}
 		}
 	}
+}
+
+// late reports whether a run is a further try that its machine, suspended
+// meanwhile, begins after the success of another.
+func (l *Log) late(r, success *Event) bool {
+	claim := l.claimOf(r.Job, r.Token)
+	if r.Try == 1 || claim == nil || success.Record.Epoch <= r.Token {
+		return false
+	}
+	f := l.frozen(r.Replica, claim.Time, r.Time)
+	return f != nil && f.Time.Before(success.Time) && !r.Time.After(f.End.Add(moment))
 }
 
 // policies: under Abandon a tick is started once at most; under Rerun five

@@ -124,12 +124,15 @@ func (l *Log) frozen(replica string, a, b time.Time) (last *Event) {
 	return last
 }
 
+// moment is how long after a suspension the first thing happens at the latest.
+const moment = 2 * time.Millisecond
+
 // asleep is the last suspension of a run until t. A further try may be one that
 // was to begin meanwhile: it then does, a moment after.
 func (l *Log) asleep(r *Event, t time.Time) *Event {
 	from := r.Time
 	if r.Try > 1 {
-		from = from.Add(-2 * time.Millisecond)
+		from = from.Add(-moment)
 	}
 	return l.frozen(r.Replica, from, t)
 }

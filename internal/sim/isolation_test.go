@@ -28,7 +28,7 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 	always := func(f sim.Fault) []sim.Spell {
 		return []sim.Spell{{To: time.Now().Add(1e6 * time.Hour), Slot: -1, Job: "ill", Fault: f, Share: 1}}
 	}
-	const s = 2 // in which there is the entry of a newer program
+	const s = 40 // in which there is the entry of a newer program
 	calm := run(t, sim.Config{Seed: s, Spells: []sim.Spell{}, Program: program()})
 	for _, v := range sim.Check(calm) {
 		t.Error(v)

@@ -219,9 +219,9 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case Reset:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	case Applied500:
-		resp = Refusal(c.request.Request, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
+		resp = Refusal(c.request.http, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
 	case CutOff:
-		if c.request.Method != http.MethodHead {
+		if c.request.http.Method != http.MethodHead {
 			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(" ")), brokenBody{}))
 		}
 	}
@@ -273,7 +273,7 @@ func (c *call) refuse(ctx context.Context, f Fault, d time.Duration) (*http.Resp
 	}
 	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable, Denied: http.StatusForbidden}[f]
 	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy", Denied: "AuthorizationPermissionMismatch"}[f]
-	resp := Refusal(c.request.Request, time.Now(), status, code)
+	resp := Refusal(c.request.http, time.Now(), status, code)
 	if c.roll.chance(0.5) && (f == Throttle || f == Busy) {
 		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -65,8 +66,11 @@ func (c *Cluster) request(method, job, query string, headers ...string) *Event {
 	return one
 }
 
-// foreign reports whether the entry of a newer program is there.
-func (c *Cluster) foreign() bool { return c.Seed%2 == 0 }
+// foreign reports whether the entry of a newer program is there. It would not
+// be again after a deletion of the container.
+func (c *Cluster) foreign() bool {
+	return c.Seed%20 == 0 && slices.ContainsFunc(c.Program, func(d Definition) bool { return d.Name == Foreign })
+}
 
 // plantForeign makes an entry of a newer program.
 func (c *Cluster) plantForeign() {

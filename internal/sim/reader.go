@@ -18,9 +18,9 @@ type reader struct {
 // record returns the record that a write writes, nil if it is none.
 func (r *reader) record(text string) *soloist.Record {
 	head, rest, _ := strings.Cut(text, `,"history":[{`)
-	if history, ok := strings.CutSuffix(rest, "}]}"); ok {
-		rec := new(soloist.Record)
-		if err := json.Unmarshal([]byte(head+"}"), rec); err == nil && r.history(rec, history) {
+	if history, ok := strings.CutSuffix(rest, "}]}"); ok && head != "{" {
+		rec := decode(head + "}")
+		if rec != nil && rec.History == nil && r.history(rec, history) {
 			return rec
 		}
 	}
@@ -49,6 +49,7 @@ func (r *reader) history(rec *soloist.Record, text string) bool {
 	return true
 }
 
+// decode is what encoding/json makes of a record, nil if it makes nothing.
 func decode(text string) *soloist.Record {
 	rec := new(soloist.Record)
 	if json.Unmarshal([]byte(text), rec) != nil {

@@ -19,6 +19,7 @@ func TestReader(t *testing.T) {
 		head + `[{"status":"failed"}],"later":[{"status":"missed"},{"a":{"b":1}},{"status":"failed"}]}`,
 		head + `[{"status":"failed"}],"history":[{"status":"missed"}]}`,
 		head + `[{"status":"failed"}`, head + `[{"status":7}]}`, head + `[{]}`, head + `[]}`, head + `null}`,
+		`{,"history":[{"status":"failed"}]}`, `{"History":[{"token":5}],"history":[{"status":"failed"}]}`,
 		`{"error":",\"history\":[{\"}]}"}`, `{"status":"idle"}`, `,"history":[{}]}`, `{}`, `null`, `[]`, `"`, ``,
 	} {
 		want := new(soloist.Record)

@@ -142,6 +142,10 @@ type ear struct {
 	tick  time.Time
 }
 
+// unsure leaves open which was first: where a context is cancelled at its deadline,
+// nobody can tell.
+var unsure = strings.NewReplacer(context.Canceled.Error(), "context ended", context.DeadlineExceeded.Error(), "context ended")
+
 // Enabled implements [slog.Handler].
 func (h *ear) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
 
@@ -159,9 +163,7 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 			time.AfterFunc(a.Value.Duration()/3, func() { h.at("hold-off") })
 		case "fate", "reason", "outcome", "error":
 			if rec.Message != "the store is out of reach: trying again until it answers" {
-				// Where both come at one instant, nobody can tell which was first.
-				text := strings.ReplaceAll(a.Value.String(), context.Canceled.Error(), context.DeadlineExceeded.Error())
-				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
+				e.Cause += fmt.Sprint(a.Key, "=", unsure.Replace(a.Value.String()), " ")
 			}
 		}
 		return true

@@ -11,12 +11,20 @@ import (
 // A seed is the same simulation each time, or a failure could not be looked at
 // again.
 func TestASeedIsTheSameEachTime(t *testing.T) {
-	for _, s := range []uint64{3, 8, 19, 42} {
+	for s, one := range map[uint64]struct {
+		times  int
+		length time.Duration
+	}{
+		3:  {10, 8 * time.Minute},
+		10: {2, time.Hour}, // all jobs
+		19: {10, 8 * time.Minute},
+		40: {10, 8 * time.Minute}, // all jobs, and a newer program's entry
+	} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			t.Parallel()
 			var first *sim.Log
-			for n := range 10 {
-				l, _ := simulate(t, sim.Config{Seed: s, Length: 8 * time.Minute})
+			for n := range one.times {
+				l, _ := simulate(t, sim.Config{Seed: s, Length: one.length})
 				if first == nil {
 					first = l
 				} else if l.Hash() != first.Hash() {

@@ -188,5 +188,5 @@ func (p *Passage) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.reque
 
 // Refuse answers in the service's stead.
 func (p *Passage) Refuse(ctx context.Context, status int, code string) (*http.Response, error) {
-	return p.Back(ctx, Refusal(p.c.request.Request, time.Now(), status, code))
+	return p.Back(ctx, Refusal(p.c.request.http, time.Now(), status, code))
 }

@@ -47,7 +47,8 @@ var moreStories = map[string][]func(s *story){
 		},
 		// A further try begins when its replica goes on, and notices at once that
 		// another has run the tick meanwhile.
-		func(s *story) { s.suspended(140.001) },
+		func(s *story) { s.suspended(2, 140.001) },
+		func(s *story) { s.freeze(140.0004, 150); s.suspended(2, 150.001) },
 		// It notices the end of its trust late since it was suspended before that,
 		// during its run or its claim.
 		func(s *story) {
@@ -177,8 +178,19 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) { s.say("", 35, sim.Healed).Replica = ""; s.tick("a", "1", 40) }, // and b does nothing
 	},
 	"I10 once": {
-		// It has had the time to notice that it was suspended.
-		func(s *story) { s.suspended(141.1) },
+		// It goes on, and begins a further try after that.
+		func(s *story) { s.suspended(2, 140.003) },
+		// It had not begun at all, so the claim was looked at after that.
+		func(s *story) { s.suspended(1, 140.001) },
+		// It was suspended, and the one that had succeeded was itself.
+		func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 12)
+			s.freeze(12.5, 15)
+			s.finish("a", "1", 12.51, soloist.Succeeded)
+			s.run("a", 15.001, 15.2).Try = 2
+		},
 	},
 	"I12 budget": {
 		func(s *story) {
@@ -209,14 +221,14 @@ var moreStories = map[string][]func(s *story){
 }
 
 // suspended is a replica whose machine stands still from the end of its first
-// try until 140, while another runs the tick again. Its second try begins at t.
-func (s *story) suspended(t float64) {
+// try until 140, while another runs the tick again. It begins a try at t.
+func (s *story) suspended(try int, t float64) {
 	s.crash()
 	s.Events = slices.DeleteFunc(s.Events, func(e *sim.Event) bool { return e.What == sim.Crash || e.Note == "run ended" })
 	s.Events[len(s.Events)-1].End = at(98)
 	s.freeze(98.5, 140)
 	r := s.run("a", t, t+0.1)
-	r.Try, r.Cancelled = 2, at(t)
+	r.Try, r.Cancelled = try, at(t)
 	s.again("b", "2", 118)
 }
 
