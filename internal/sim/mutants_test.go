@@ -16,15 +16,14 @@ var (
 
 // A mutant is a program with one mistake, made by a replacement of text. It is
 // caught by a story of internal/interleavings where that needs a coincidence,
-// else by the first few seeds.
+// else by the first seeds.
 type mutant struct {
 	name  string
 	file  string
 	text  string // in file, once
 	with  string
 	also  [2]string // another replacement in it
-	story string    // that catches it; empty: seeds do
-	seeds int       // within which it has to be caught
+	story string    // that catches it; empty: the first seeds do
 }
 
 var mutants = []mutant{
@@ -34,23 +33,23 @@ var mutants = []mutant{
 		text: "\th.until = h.start + h.trust()", with: "\th.until = h.clock.elapsed() + h.trust()"},
 	{name: "no look at the deadline after the claim", file: "term.go", story: "TestPausePastTheDeadlineBetweenClaimReplyAndStart",
 		text: "\tif h.held.Err() != nil || h.left() <= 0 {", with: "\tif false {"},
-	{name: "one lease id per process", file: "hold.go", seeds: 5,
+	{name: "one lease id per process", file: "hold.go",
 		text: "c.store.Lease(c.name, uuid.NewString())", with: "c.store.Lease(c.name, uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, \"%p\", c.clock)).String())"},
-	{name: "released before the job has returned", file: "try.go", seeds: 5,
+	{name: "released before the job has returned", file: "try.go",
 		text: "\t<-done\n\treturn err\n}\n\n// outcome", with: "\tselect {\n\tcase <-done:\n\tcase <-ctx.Done():\n\t\treturn ctx.Err()\n\t}\n\treturn err\n}\n\n// outcome"},
 	{name: "the time when a renewal was sent in a shared field", file: "hold.go", story: "TestReplyOfRenewal1AfterRenewal2WasSent",
 		text: "\tsent := h.clock.elapsed()\n\tstamp, err := h.lease.Renew(ctx)\n\tif err != nil {\n\t\treturn err\n\t}",
 		with: "\th.start = h.clock.elapsed()\n\tstamp, err := h.lease.Renew(ctx)\n\tsent := h.start\n\tif err != nil {\n\t\treturn err\n\t}",
 		also: [2]string{"\tcase h.renewing <- struct{}{}:\n\t\tdefer func() { <-h.renewing }()\n\tcase", "\tdefault:\n\tcase"}},
-	{name: "no If-Match on the claim", file: "host/azure/lease.go", seeds: 5,
+	{name: "no If-Match on the claim", file: "host/azure/lease.go",
 		text: "\t\tModifiedAccessConditions: match,\n\t}, nil", with: "\t\tModifiedAccessConditions: nil,\n\t}, func() error { _ = match; return nil }()"},
-	{name: "run before the claim", file: "term.go", seeds: 5,
+	{name: "run before the claim", file: "term.go",
 		text: "\tif err := w.put(h, &next); err != nil {", with: "\tif next.run {\n\t\tw.rec = next.record\n\t\tw.do(stop, h.held, h, w.newRun(next.record.Tick, 1, next.record.Epoch))\n\t}\n\tif err := w.put(h, &next); err != nil {"},
 	{name: "the loser of a race walks away", file: "worker.go", story: "TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409",
 		text: "\t\treturn w.again(firstLook + w.losses.next())", with: "\t\tw.rec.Through = w.dueTime()\n\t\treturn w.idle(w.dueTime())"},
 	{name: "412 is taken as lost without a read", file: "book.go", story: "TestFinishAfterExpiryUntouched",
 		text: "\tif err = h.once(ctx, p); err == nil {\n\t\treturn true, nil\n\t}\n", with: "\tif err = h.once(ctx, p); err == nil || definite(err) {\n\t\treturn true, err\n\t}\n"},
-	{name: "finish without a lease id", file: "host/azure/lease.go", seeds: 5,
+	{name: "finish without a lease id", file: "host/azure/lease.go",
 		text: "\t\tLeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &h.id},\n", with: ""},
 	{name: "no hold-off", file: "term.go", story: "TestBreakAtOnceWithHoldOffWhileTheOldOneStillRuns",
 		text: "\tif d := w.unsure(); d > 0 &&", with: "\tif d := w.unsure() - time.Hour; d > 0 &&"},
@@ -58,15 +57,15 @@ var mutants = []mutant{
 		text: "\tif next.run && !w.runTick(ctx, stop, h) {",
 		with: "\tif late > 0 && !w.holdOff(stop, h.held, late) {\n\t\treturn w.again(0)\n\t}\n\tif next.run && !w.runTick(ctx, stop, h) {",
 		also: [2]string{"\tif d := w.unsure(); d > 0 && !w.holdOff(stop, h.held, d) {", "\tlate := w.unsure()\n\tif false {"}},
-	{name: "release after an outcome that is not confirmed", file: "term.go", seeds: 5,
+	{name: "release after an outcome that is not confirmed", file: "term.go",
 		text: "\tif next.run && !w.runTick(ctx, stop, h) {\n", with: "\tif next.run && !w.runTick(ctx, stop, h) {\n\t\tw.quit(h)\n"},
-	{name: "the watermark does not move at the finish", file: "record.go", seeds: 5,
+	{name: "the watermark does not move at the finish", file: "record.go",
 		text: "\tif f.Tick.After(r.Through) {", with: "\tif f.Tick.After(r.Through) && f.Token == 0 {"},
-	{name: "Save without the record", file: "host/azure/keep.go", seeds: 5,
+	{name: "Save without the record", file: "host/azure/keep.go",
 		text: "\t\tMetadata:         metadata(record),\n", with: ""},
 	{name: "the epoch starts anew with the entry", file: "worker.go", story: "TestDeleteAndReCreate",
 		text: "Epoch: date.UnixMicro(),", with: "Epoch: 1,"},
-	{name: "ticks may move back", file: "plan.go", seeds: 5,
+	{name: "ticks may move back", file: "plan.go",
 		text: "\tif !newest.After(r.Through) {", with: "\tif !newest.After(r.Through) && now.Unix()%7 != 0 {"},
 	{name: "catching up is off by one", file: "plan.go", story: "TestATickAndTheNextBothDueAfterAnOutage",
 		text: "\tif before := p.ticks.Last(tick.Add(-1)); before.After(r.Through) {", with: "\tif before := p.ticks.Last(p.ticks.Last(tick.Add(-1)).Add(-1)); before.After(r.Through) {"},
@@ -96,6 +95,9 @@ func TestMutants(t *testing.T) {
 	program := compile(t, dir, tales)
 	if out, err := tell(program, "."); err != nil {
 		t.Fatalf("the stories fail without a mistake: %s", out)
+	}
+	if out, err := seedsOf(os.Args[0]); err != nil {
+		t.Fatalf("the seeds fail without a mistake: %s", out)
 	}
 	for _, m := range mutants {
 		if !strings.Contains(m.name, *mutantFlag) {
