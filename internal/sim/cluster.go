@@ -188,6 +188,9 @@ func (c *Cluster) deploy() {
 	c.version.now = next(c.version.now, r)
 	c.version.Unlock()
 	for _, s := range c.slots {
+		if c.calm() { // what is left of it would meet those that come back up at that instant
+			return
+		}
 		s.order("restart")
 		select {
 		case <-time.After(r.between(time.Second, 40*time.Second)):
