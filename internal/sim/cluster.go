@@ -188,13 +188,11 @@ func (c *Cluster) deploy() {
 	c.version.now = next(c.version.now, r)
 	c.version.Unlock()
 	for _, s := range c.slots {
-		if c.calm() { // what is left of it would meet those that come back up at that instant
-			return
-		}
 		s.order("restart")
 		select {
 		case <-time.After(r.between(time.Second, 40*time.Second)):
 		case <-c.healed:
+			time.Sleep(time.Second) // those that come back up at that instant have to be there
 		}
 	}
 }
