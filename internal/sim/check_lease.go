@@ -42,9 +42,11 @@ const noticed = time.Second + slack
 // slack is for timers that go by true time, and clocks that do not.
 const slack = 15 * time.Millisecond
 
-// strange reports whether the replica of run b cannot know of run a, since the
-// entry was deleted and it had not seen it before.
+// strange reports whether the replica of run b, or of its claim, cannot know of
+// run a, since the entry was deleted and it had not seen it before. What is run
+// by hand knows of nothing before.
 func (l *Log) strange(job string, a, b *Event) bool {
+	byHand := b.Request != "" || b.Record != nil && b.Record.Request != ""
 	for _, d := range l.of(job, Deleted) {
 		if d.Time.Before(a.Time) || d.Time.After(b.Time) {
 			continue
@@ -55,7 +57,7 @@ func (l *Log) strange(job string, a, b *Event) bool {
 				knew = true
 			}
 		}
-		if !knew || b.Request != "" {
+		if !knew || byHand {
 			return true
 		}
 	}

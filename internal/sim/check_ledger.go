@@ -79,21 +79,26 @@ func dead(l *Log, bad report) {
 }
 
 // tokens: each claim has a larger token than all before, also after a deletion,
-// and no other write changes it.
+// and no other write changes it. A request that makes the entry anew tells the
+// time at which it was sent: one that is under way while another entry is made
+// and deleted brings a smaller token.
 func tokens(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		var most int64
+		var at time.Time // when it came
 		for _, e := range l.writes(job) {
 			r := e.Record
 			switch {
 			case r == nil || e.Replica == operator:
+			case e.Op == "create" && e.Sent.Before(at):
+				most = r.Epoch
 			case r.Epoch < most || r.Epoch == most && e.Op == "create":
 				bad(e.Time, "%s writes %s with token %d after %d", e.Replica, job, r.Epoch, most)
 			case r.Epoch > most && r.Status != soloist.Running && e.Op != "create":
 				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Epoch)
 			}
-			if r != nil {
-				most = max(most, r.Epoch)
+			if r != nil && r.Epoch > most {
+				most, at = r.Epoch, e.Time
 			}
 		}
 	}

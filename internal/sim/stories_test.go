@@ -36,6 +36,18 @@ var moreStories = map[string][]func(s *story){
 				s.request(replica, "read", "", 36, 404).Job = sim.Foreign
 			}
 		},
+		// The entry was deleted, and what is run by hand knows nothing of it.
+		func(s *story) { s.anew("by hand") },
+		// A request that makes the entry comes when another was made and deleted.
+		func(s *story) {
+			s.request("operator", "delete", "", 6, 202)
+			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(6)})
+			s.write("b", "create", "", 7, func(r *soloist.Record) { r.Epoch = 300 })
+			s.request("operator", "delete", "", 8, 202)
+			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(8)})
+			s.write("a", "create", "", 9, func(r *soloist.Record) { r.Epoch = 200 }).Sent = at(6.5)
+			s.tick("a", "1", 10)
+		},
 		// It is suspended again before it could notice that it was.
 		func(s *story) {
 			s.acquire("a", "1", 10)
@@ -177,6 +189,15 @@ var moreStories = map[string][]func(s *story){
 	"I7b recovery": {
 		func(s *story) { s.say("", 35, sim.Healed).Replica = ""; s.tick("a", "1", 40) }, // and b does nothing
 	},
+	"I2a dead": {func(s *story) { s.anew("") }},
+	"I2c token": {
+		// The request that makes the entry was sent when the other was there.
+		func(s *story) {
+			s.request("operator", "delete", "", 8, 202)
+			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(8)})
+			s.write("a", "create", "", 9, func(r *soloist.Record) { r.Epoch = 50 })
+		},
+	},
 	"I10 once": {
 		// It goes on, and begins a further try after that.
 		func(s *story) { s.suspended(2, 140.003) },
@@ -218,6 +239,23 @@ var moreStories = map[string][]func(s *story){
 			s.tick("a", "2", 20)
 		},
 	},
+}
+
+// anew is a run of an entry that was made while another goes on of the one
+// before, which was deleted.
+func (s *story) anew(request string) {
+	s.acquire("a", "1", 10)
+	s.claim("a", "1", 10.5, 10)
+	s.run("a", 11, 14)
+	s.request("operator", "delete", "", 12, 202)
+	s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(12)})
+	s.write("b", "create", "", 12.5, func(r *soloist.Record) { r.Epoch = 300 })
+	s.acquire("b", "2", 13)
+	s.write("b", "claim", "2", 13.5, func(r *soloist.Record) {
+		r.Epoch, r.Tick, r.Request, r.Attempt, r.Status = 301, at(13.4), request, 1, soloist.Running
+	})
+	s.run("b", 13.6, 13.8).Request = request
+	s.write("b", "finish", "2", 14, func(r *soloist.Record) { r.Status, r.Finished = soloist.Succeeded, at(13.8) })
 }
 
 // suspended is a replica whose machine stands still from the end of its first
