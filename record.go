@@ -45,6 +45,8 @@ type Record struct {
 	Progress Progress  `json:"progress,omitzero"`
 	Error    string    `json:"error,omitzero"` // why the last run failed
 
+	Failures int64 `json:"failures,omitzero"` // fates failed or stalled since the last succeeded one; runs by hand leave it
+
 	Counts  map[Status]int64 `json:"counts,omitzero"`
 	History []Fate           `json:"history,omitzero"` // newest first
 
@@ -291,6 +293,12 @@ func (r *Record) settle(f Fate) {
 		return
 	}
 	r.Counts[f.Status] += int64(n)
+	switch f.Status {
+	case Succeeded:
+		r.Failures = 0
+	case Failed, Stalled:
+		r.Failures++
+	}
 	if f.Tick.After(r.Through) {
 		r.Through = f.Tick
 	}

@@ -121,3 +121,35 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 	})
 }
+
+// The history keeps 20 fates, and a job may fail for longer than that.
+func TestFailuresAreCountedUntilASuccess(t *testing.T) {
+	r := Record{Created: midnight, Through: midnight}
+	for i, step := range []struct {
+		fate Fate
+		want int64
+	}{
+		{Fate{Status: Failed}, 1},
+		{Fate{Status: Stalled}, 2},
+		{Fate{Status: Abandoned}, 2},
+		{Fate{Status: Skipped}, 2},
+		{Fate{Status: Missed, From: midnight, Count: 9}, 2},
+		{Fate{Status: Succeeded, Request: "by hand"}, 2},
+		{Fate{Status: Failed, Request: "by hand"}, 2},
+		{Fate{Status: Failed}, 3},
+		{Fate{Status: Succeeded}, 0},
+		{Fate{Status: Failed}, 1},
+	} {
+		step.fate.Tick = midnight.Add(time.Duration(i+1) * time.Minute)
+		if r.settle(step.fate); r.Failures != step.want {
+			t.Errorf("step %d, %s %s: got %d failures in a row, want %d", i, step.fate.Status, step.fate.Request, r.Failures, step.want)
+		}
+	}
+	for range 100 {
+		r.settle(Fate{Tick: midnight.Add(time.Hour), Status: Failed})
+	}
+	b, err := r.encode()
+	if err != nil || r.Failures != 101 || !bytes.Contains(b, []byte(`"failures":101`)) {
+		t.Errorf("got %d failures in a row, %v: %s", r.Failures, err, b)
+	}
+}
