@@ -79,32 +79,64 @@ func TestASuspensionEndsARun(t *testing.T) {
 }
 
 // A renewal that is sent after the end of the trust, here because another was
-// under way while the machine slept, does not bring it back.
+// under way while the machine slept, does not bring it back. The answer comes
+// before the next look of the goroutine that watches the deadline.
 func TestARenewalAfterASuspension(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		var check error
 		lead := leader()
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
-			time.Sleep(D/3 + time.Second) // a renewal is under way
+			time.Sleep(D/3 + 100*time.Millisecond) // a renewal is under way
 			check = run.Check(context.Background())
+			return nil
+		}
+		a := c.replica("a", lead)
+		a.Elapsed = machine.elapsed
+		renewals := 0
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "renew" {
+				if renewals++; renewals == 1 {
+					time.Sleep(300 * time.Millisecond)
+					machine.slept.Add(int64(D))
+				}
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(D/3 + 2*time.Second)
+		a.stop()
+		if renewals != 2 || !errors.Is(check, soloist.ErrLost) {
+			t.Errorf("%d renewals; Check: %v", renewals, check)
+		}
+	})
+}
+
+// A renewal that is sent in time and answered after the deadline does not bring
+// the trust back, even before the goroutine that watches the deadline has looked.
+func TestARenewalThatIsAnsweredAfterTheDeadline(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		var heart error
+		lead := leader()
+		lead.Do = func(ctx context.Context, run *soloist.Run) error {
+			time.Sleep(D/3 + 500*time.Millisecond)
+			heart = run.Heartbeat("")
 			return nil
 		}
 		a := c.replica("a", lead)
 		a.Elapsed = machine.elapsed
 		a.tap.meet(func(op string, apply func() error) error {
 			if op == "renew" {
-				time.Sleep(1200 * time.Millisecond)
+				machine.slept.Add(int64(D / 2)) // beyond the deadline, within the trust that the answer would give
 			}
 			return apply()
 		})
 		c.launch(a)
-		time.Sleep(D/3 + 1100*time.Millisecond)
-		machine.slept.Add(int64(D))
-		time.Sleep(5 * time.Second)
+		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
-		if !errors.Is(check, soloist.ErrLost) {
-			t.Errorf("Check: %v", check)
+		if !errors.Is(heart, soloist.ErrLost) {
+			t.Errorf("Heartbeat: %v", heart)
 		}
 	})
 }

@@ -226,13 +226,13 @@ func (h *hold) tell(try int, err error) {
 	}
 }
 
-// extend moves the deadline, never back: a reply says when its own request was
-// sent. One that was sent after the trust had ended, by a machine that was
-// suspended meanwhile, does not bring it back.
+// extend moves the deadline forward, counted from when the renewal was sent. An
+// answer that is processed after the deadline extends nothing: the lease may have
+// expired before the renewal revived it, and a follower may have seen that.
 func (h *hold) extend(sent time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if sent < h.until {
+	if h.clock.elapsed() < h.until {
 		h.until = max(h.until, sent+h.trust())
 	}
 }
