@@ -50,7 +50,7 @@ func (c *cell) create(ctx context.Context, record []byte) (Entry, error) {
 //	        - length/100 (the clocks' rates) - length/6 (time to stop)
 //
 // All three are elapsed time: a step of the wall clock ends no hold, a
-// suspension of the machine does.
+// suspension of the machine does, where [Scheduler.Elapsed] counts it.
 type hold struct {
 	*cell
 	book

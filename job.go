@@ -78,7 +78,9 @@ type Job struct {
 	// replica is down, is not made up for.
 	Everywhere bool
 
-	// Paused has this replica skip the ticks that come due.
+	// Paused has this replica skip the ticks that come due: it records each tick
+	// that it is the first to reach as skipped, and no other replica then runs
+	// it. Set it on all replicas, or some ticks are run and others skipped.
 	Paused bool
 
 	// MaxCheckpoint is the most that [Run.Save] takes, in bytes of JSON, at most

@@ -37,7 +37,8 @@ type Scheduler struct {
 	// Grace is how long running jobs go on after the context of Run has ended,
 	// before theirs ends. Singletons go on until other replicas had the time to
 	// notice, a third of the lease and a second, but no longer than Grace. Zero:
-	// not at all.
+	// not at all, and the other replicas are not told: they find a released lease
+	// at their next look, within a third of its length.
 	Grace time.Duration
 
 	// Overrun is called when a run that has lost its lease, or has stalled, has
@@ -53,8 +54,12 @@ type Scheduler struct {
 
 	// Elapsed is the time since some fixed instant, which says how long
 	// something takes. It has to count the time for which the machine was
-	// suspended, and steps of the wall clock must not touch it. Nil: the
-	// machine's clock for that.
+	// suspended, and steps of the wall clock must not touch it. Nil: on Linux
+	// the machine's clock for that, CLOCK_BOOTTIME. On other systems Go's
+	// monotonic clock, which may stand still in suspension
+	// (https://go.dev/issue/24595): a replica that was suspended for longer than
+	// its lease may then go on beside the next one, until its next renewal is
+	// refused.
 	Elapsed func() time.Duration
 
 	once    sync.Once

@@ -22,12 +22,16 @@
 //     trusted until = last successful renewal was sent + Lease - Lease/100 - Lease/6
 //
 //     The hundredth is how much the rates of two clocks may differ, the sixth is
-//     the time to stop. The time of day on any machine takes no part in it; the
-//     time for which a machine is suspended does.
+//     the time to stop. The time of day on any machine takes no part in it. The
+//     time for which a machine is suspended counts on Linux; see
+//     [Scheduler.Elapsed] for other systems.
 //
 //   - A run that makes no progress loses its lease: see [Job.Silence] and
-//     [Job.Healthy]. A run that is told to stop hands over: others are near when
-//     it returns. A checkpoint, [Run.Save], survives either.
+//     [Job.Healthy]. When a replica stops, it hands its runs over: within
+//     [Scheduler.Grace] the other replicas look ten times a second, so one of
+//     them starts a moment after the run has returned. With a Grace of zero they
+//     look at each third of the lease as before. A checkpoint, [Run.Save],
+//     survives a stall and a stop.
 //
 // # What is not promised
 //
@@ -38,6 +42,9 @@
 //     then recorded as missed, later.
 //   - Exactly one effect on the world. A runner may die between its effect and
 //     the record of it; [Job.Interrupted] says what then.
+//   - One run at a time on a virtual machine that its hypervisor pauses, where
+//     no clock of the guest counts the pause. A claim and a write of the record
+//     are still refused; an effect elsewhere needs [Run.Token].
 //   - A start on the second. By the service's clock, whose dates have whole
 //     seconds, a tick starts at most one second early; on a busy machine, late.
 package soloist
@@ -89,6 +96,10 @@ type Singleton struct {
 // again, until ctx ends; it returns after Do has returned. The error is what
 // is wrong with s, else nil. The entry is "soloist/<Name>": use a [Scheduler]
 // with an App where programs share a store.
+//
+// Its Grace is zero: when ctx ends, the context of Do ends at once, and the
+// other replicas are not told before. Once Do has returned, the next one starts
+// within about a third of the lease. A [Scheduler] with a Grace hands over faster.
 func (s *Singleton) Run(ctx context.Context, store Store) error {
 	return (&Scheduler{Singletons: []Singleton{*s}, Store: store}).Run(ctx)
 }

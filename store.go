@@ -102,8 +102,10 @@ type Stamp struct {
 	ETag string
 
 	// Date is the service's clock at some moment of the call, cut to whole
-	// seconds by some. Zero: not told; ticks then come by the clock of each
-	// replica.
+	// seconds by some. Zero: not told. Ticks then come by the clock of each
+	// replica, and a run cannot know which ticks came due under it: after its end
+	// they are judged by [Job.Missed], and those that are not run are recorded as
+	// missed, not as skipped.
 	Date time.Time
 }
 

@@ -1,6 +1,10 @@
 // Package elapsed measures how long something takes on a machine that may be
-// suspended meanwhile. The runtime's monotonic clock stands still then
-// (https://go.dev/issue/24595), while a lease at a service runs out.
+// suspended meanwhile. The runtime's monotonic clock stands still then on some
+// systems (https://go.dev/issue/24595), while a lease at a service runs out.
+//
+// On Linux the time in suspension is added, as CLOCK_BOOTTIME counts it. On
+// other systems Now is the runtime's monotonic clock alone. A pause that the
+// hypervisor hides from the guest is counted nowhere.
 package elapsed
 
 import (
@@ -13,9 +17,9 @@ var start = time.Now()
 // asleep is the longest suspension seen so far, in all.
 var asleep atomic.Int64
 
-// Now is the time since some instant before, the same for the whole process;
-// it includes the time for which the machine was suspended, where the system
-// tells that, and never goes back. A step of the wall clock does not touch it.
+// Now is the time since some instant before, the same for the whole process. On
+// Linux it includes the time for which the machine was suspended. It never goes
+// back, and a step of the wall clock does not touch it.
 func Now() time.Duration {
 	for {
 		seen := asleep.Load()
