@@ -197,6 +197,10 @@ func (h *hold) load(ctx context.Context) ([]byte, error) {
 			h.unclear = true
 			b, err = h.loadOnce(ctx)
 		}
+		if errors.Is(err, ErrTooLarge) { // the store has answered, and will say the same again
+			h.tell(try, nil)
+			return nil, err
+		}
 		h.tell(try, err)
 		if err == nil || definite(err) {
 			return b, err

@@ -1,6 +1,7 @@
 package soloist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,6 +16,7 @@ type JobStatus struct {
 	Schedule   string     // in words; empty for a singleton
 	Lease      LeaseState // empty: there is no entry, or it could not be read
 	Record     Record     // zero: none yet
+	Checkpoint int64      // its length in bytes; zero: none, or the store does not tell
 	Next       time.Time  // the next tick; zero: none
 	Err        error      // why Record could not be read
 }
@@ -48,9 +50,9 @@ func (w *worker) status(ctx context.Context) JobStatus {
 		st.Err = err
 		return st
 	}
-	st.Lease = entry.State
+	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
 	if st.Record, st.Err = decodeRecord(entry.Record, w.App, w.job); st.Err == nil {
-		st.Err = w.ahead(&st.Record)
+		st.Err = cmp.Or(w.ahead(&st.Record), w.leaseOutOfBounds(&st.Record))
 		st.Next = w.next(&st.Record)
 	}
 	return st

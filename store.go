@@ -3,6 +3,7 @@ package soloist
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -81,7 +82,9 @@ type Keeper interface {
 	Save(ctx context.Context, etag string, record, checkpoint []byte) (Stamp, error)
 
 	// Load returns the checkpoint if the lease is active under this id and the
-	// ETag is still etag; its errors are those of Write.
+	// ETag is still etag; its errors are those of Write. ErrTooLarge: there is a
+	// checkpoint of more than MaxCheckpoint bytes; the run gets the error and
+	// nothing else is affected.
 	Load(ctx context.Context, etag string) ([]byte, error)
 }
 
@@ -112,8 +115,9 @@ type Stamp struct {
 // An Entry is what one read tells.
 type Entry struct {
 	Stamp
-	Record []byte
-	State  LeaseState
+	Record     []byte
+	State      LeaseState
+	Checkpoint int64 // its length in bytes; zero where the store does not tell
 }
 
 // LeaseState is the state of a lease, in the words of the Lease Blob
@@ -145,4 +149,7 @@ const MaxCheckpoint = 1 << 20
 var (
 	ErrHeld    = errors.New("the lease is held by another replica")
 	ErrChanged = errors.New("the record was changed by another replica")
+
+	// ErrTooLarge is an answer of [Keeper.Load] only.
+	ErrTooLarge = fmt.Errorf("the checkpoint is larger than %d bytes: something other than this program wrote it", MaxCheckpoint)
 )

@@ -1,6 +1,7 @@
 package soloist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +169,7 @@ func (w *worker) look(ctx context.Context) error {
 	if w.known && w.rec.newer(&rec) {
 		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", w.rec.Through.Format(time.RFC3339))}
 	}
-	if err := w.ahead(&rec); err != nil {
+	if err := cmp.Or(w.ahead(&rec), w.leaseOutOfBounds(&rec)); err != nil {
 		return &recordError{err}
 	}
 	if w.known && !rec.Created.Equal(w.rec.Created) {
@@ -185,6 +186,20 @@ func (w *worker) look(ctx context.Context) error {
 func (w *worker) ahead(r *Record) error {
 	if _, hi, ok := w.clock.now(); ok && r.Through.After(hi.Add(time.Minute)) {
 		return fmt.Errorf("the record's watermark %s is in the future", r.Through.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// leaseOutOfBounds is what is wrong with the lease in a record. Followers acquire
+// the lease of a dead runner for its old length, and hold off that long. So a
+// length that the store refuses would look like an outage, and one that is too
+// short would let a follower start beside a runner that still trusts its lease.
+// A short lease of a run that has ended does neither.
+func (w *worker) leaseOutOfBounds(r *Record) error {
+	shortest, longest := w.store.Limits()
+	d := time.Duration(r.Lease)
+	if d > longest || r.mayRun() && (d < shortest || d%time.Second != 0) {
+		return fmt.Errorf("the record has a lease of %s and the store takes whole seconds from %s to %s: another program wrote it, or the limits of the store have changed: correct it in the record", d, shortest, longest)
 	}
 	return nil
 }

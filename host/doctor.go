@@ -301,6 +301,9 @@ func (d *doctor) record(st soloist.JobStatus) {
 		d.add(fails, "record", st.Name+": "+text, advice)
 	case st.Err != nil:
 		d.add(fails, "record", st.Name+": "+st.Err.Error(), fmt.Sprintf("it is left alone and the job not run; if another program wrote %s/%s, choose another SOLOIST_APP", d.App, st.Name))
+	case st.Checkpoint > soloist.MaxCheckpoint:
+		d.add(fails, "record", fmt.Sprintf("%s: its checkpoint has %d bytes and at most %d are allowed: something other than this program wrote it, and a run that loads it fails", st.Name, st.Checkpoint, soloist.MaxCheckpoint),
+			"have the job save a new one, or empty the content; an upload without the metadata would erase the record")
 	case st.Lease == "":
 		d.add(passes, "record", st.Name+": none yet; the first replica makes it", "")
 	default:

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -215,6 +216,17 @@ var setups = []setup{
 	{"a record of a newer program", withRecord(`{"schema":9,"app":"demo","job":"beat"}`),
 		1, "record", []string{"schema 9", "update the program"}},
 	{"a record that is none", withRecord(`hello`), 1, "record", []string{"not JSON", "the job not run"}},
+	{"a lease that no store takes", withRecord(`{"schema":1,"app":"demo","job":"beat","epoch":1,"created":"2026-01-01T00:00:00Z","through":"2026-01-01T00:00:00Z","status":"running","lease":86400}`),
+		1, "record", []string{"a lease of 24h0m0s", "1s to 1m0s", "correct it in the record"}},
+	{"a checkpoint of another tool", func(t *testing.T, p *host.Program) []string {
+		s := &ruled{}
+		containerOf(t, s)
+		r, _ := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist/demo/beat", bytes.NewReader(make([]byte, 1<<20+1)))
+		r.Header.Set("x-ms-blob-type", "BlockBlob")
+		r.Header.Set("x-ms-meta-record", `{"schema":1,"app":"demo","job":"beat","epoch":1,"created":"2026-01-01T00:00:00Z","through":"2026-01-01T00:00:00Z","status":"idle"}`)
+		s.Do(r)
+		return []string{byKey(served(t, s))}
+	}, 1, "record", []string{"checkpoint has 1048577 bytes", "have the job save a new one"}},
 	{"a blob of something else", func(t *testing.T, p *host.Program) []string {
 		s := &ruled{}
 		containerOf(t, s)

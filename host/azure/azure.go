@@ -119,6 +119,9 @@ func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
 		Stamp: stamp(resp.ETag, resp.Date),
 		State: soloist.LeaseState(*resp.LeaseState),
 	}
+	if resp.ContentLength != nil {
+		e.Checkpoint = *resp.ContentLength
+	}
 	for k, v := range resp.Metadata {
 		if strings.EqualFold(k, key) && v != nil {
 			e.Record = []byte(*v)

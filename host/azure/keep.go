@@ -59,13 +59,16 @@ func (h *hold) Load(ctx context.Context, etag string) ([]byte, error) {
 	if resp.LeaseState == nil || resp.ETag == nil || string(*resp.ETag) != etag {
 		return nil, fmt.Errorf("azure: load %s: the answer is not about ETag %s or has no lease state: it is not from the Blob service", h.name, etag)
 	}
+	if resp.ContentLength != nil && *resp.ContentLength > soloist.MaxCheckpoint {
+		return nil, fmt.Errorf("azure: load %s: %w", h.name, soloist.ErrTooLarge)
+	}
 	// Not by resp.NewRetryReader, which asks again when the body breaks.
 	checkpoint, err := io.ReadAll(io.LimitReader(resp.Body, soloist.MaxCheckpoint+1))
 	switch n := len(checkpoint); {
 	case err != nil:
 		return nil, translate(load, h.name, err)
 	case n > soloist.MaxCheckpoint:
-		return nil, fmt.Errorf("azure: load %s: the checkpoint has more than %d bytes: something else than this program wrote it", h.name, soloist.MaxCheckpoint)
+		return nil, fmt.Errorf("azure: load %s: %w", h.name, soloist.ErrTooLarge)
 	case resp.ContentLength != nil && *resp.ContentLength != int64(n):
 		return nil, fmt.Errorf("azure: load %s: %d of %d bytes came: %w", h.name, n, *resp.ContentLength, io.ErrUnexpectedEOF)
 	}

@@ -3,7 +3,6 @@ package azure_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -54,7 +53,7 @@ func content(r *http.Request, status int, b io.ReadCloser, length string) *http.
 
 func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 	network := &net.OpError{Op: "read", Err: errors.New("connection reset by peer")} // what the library would repeat
-	tooMuch := fmt.Sprintf("more than %d bytes", soloist.MaxCheckpoint)
+	tooMuch := soloist.ErrTooLarge.Error()
 	long := strings.Repeat("x", soloist.MaxCheckpoint)
 	tests := map[string]struct {
 		reader io.Reader
@@ -69,8 +68,8 @@ func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 		"cut":         {strings.NewReader("ab"), "3", "2 of 3 bytes", io.ErrUnexpectedEOF},
 		"broken":      {failing("ab", io.ErrUnexpectedEOF), "3", "unexpected EOF", io.ErrUnexpectedEOF},
 		"reset":       {failing("ab", network), "3", "connection reset", network},
-		"too large":   {strings.NewReader(long + "x"), strconv.Itoa(len(long) + 1), tooMuch, nil},
-		"without end": {endless{}, "", tooMuch, nil},
+		"too large":   {strings.NewReader(long + "x"), strconv.Itoa(len(long) + 1), tooMuch, soloist.ErrTooLarge},
+		"without end": {endless{}, "", tooMuch, soloist.ErrTooLarge},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +96,29 @@ func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 				t.Errorf("%d requests, closed %t, %d bytes read", requests, b.closed, b.read)
 			}
 		})
+	}
+}
+
+// The service tells the length beforehand, so nothing of a large content is read.
+func TestLoadReadsNothingOfWhatIsTooLarge(t *testing.T) {
+	b := &body{Reader: endless{}}
+	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+		return content(r, http.StatusOK, b, "400000000"), nil
+	}))
+	if _, err := s.Lease("app/job", idA).(soloist.Keeper).Load(t.Context(), `"0x1"`); !errors.Is(err, soloist.ErrTooLarge) || b.read > 0 || !b.closed {
+		t.Errorf("got %v, %d bytes read, closed %t", err, b.read, b.closed)
+	}
+}
+
+// A read tells how long the checkpoint is, whoever wrote it.
+func TestReadTellsTheLengthOfTheCheckpoint(t *testing.T) {
+	for _, length := range []int64{0, 7, 400_000_000} {
+		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+			return content(r, http.StatusOK, http.NoBody, strconv.FormatInt(length, 10)), nil
+		}))
+		if e, err := s.Read(t.Context(), name); err != nil || e.Checkpoint != length {
+			t.Errorf("got %+v, %v, want %d", e, err, length)
+		}
 	}
 }
 

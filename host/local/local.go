@@ -155,9 +155,10 @@ func (u update) end(ctx context.Context, name string, period time.Duration) erro
 
 func (e *entry) public(now time.Time) soloist.Entry {
 	return soloist.Entry{
-		Stamp:  soloist.Stamp{ETag: e.ETag, Date: now},
-		Record: []byte(e.Record),
-		State:  e.Lease.state(now),
+		Stamp:      soloist.Stamp{ETag: e.ETag, Date: now},
+		Record:     []byte(e.Record),
+		State:      e.Lease.state(now),
+		Checkpoint: int64(len(e.Checkpoint)),
 	}
 }
 

@@ -50,6 +50,16 @@ var keeps = []property{
 		s.write("write", s.own, nil)
 		s.holds("written", `{"by":"write"}`, "checkpoint")
 	}},
+	{"Keep/length", keeper, func(c *check) { // a store may leave it out, but not tell another
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		for _, checkpoint := range []string{"", "a checkpoint", "x", ""} {
+			c.must("save", s.keep(s.own, checkpoint))
+			if got := s.read().Checkpoint; got != 0 && got != int64(len(checkpoint)) {
+				c.errorf("a read tells a checkpoint of %d bytes, want %d or zero", got, len(checkpoint))
+			}
+		}
+	}},
 	{"Keep/bytes", keeper, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())

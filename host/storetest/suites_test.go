@@ -122,6 +122,11 @@ var suites = map[string]struct {
 		fails:   []string{"Keep/save", "Keep/bytes", "Keep/through"},
 		passes:  []string{"Keep/new", "Outcome/leased/save-own"},
 	},
+	"a checkpoint's length is the entry's": {
+		harness: virtual(func() soloist.Store { return measures{new(local.Memory)} }),
+		fails:   []string{"Keep/length"},
+		passes:  []string{"Keep/save"},
+	},
 	"a save keeps the record": {
 		harness: broken(func(l *lease) soloist.Lease { return halves{l} }),
 		fails:   []string{"Keep/save", "Keep/race"},
