@@ -81,10 +81,21 @@ func (m *minder) watch(ctx context.Context) {
 	}
 }
 
-// lead is how long before the end of Silence others are told, so that they are
-// near when the run is given up.
+// lead is how long before the end of Silence the record announces it, so that
+// followers are near when the run is given up. A Silence in which they cannot
+// come near is not announced: each late heartbeat would cost two writes.
 func (m *minder) lead() time.Duration {
+	if m.limits.silence < m.comeCloser() {
+		return 0
+	}
 	return min(m.comeCloser(), m.limits.silence/4)
+}
+
+// lastChance reports whether the next failure of Healthy ends the run, and
+// followers have the time to come near. Calls that follow each other within a
+// sixth of the lease are not announced: most followers would not look in time.
+func (m *minder) lastChance() bool {
+	return m.failures > 0 && m.failures == m.limits.failures-1 && m.limits.every >= m.length/6
 }
 
 // wait is how long there is nothing to look at.
@@ -112,7 +123,7 @@ func (m *minder) look() {
 			m.stalled(fmt.Errorf("%w: no heartbeat for %s", ErrStalled, silence))
 			return
 		}
-		m.announce(silence > 0 && quiet >= silence-m.lead() || m.failures > 0 && m.failures == m.limits.failures-1)
+		m.announce(silence > 0 && quiet >= silence-m.lead() || m.lastChance())
 	}
 	if time.Since(m.written) >= m.progressEvery() {
 		if beat.After(m.written) && m.hold != nil {

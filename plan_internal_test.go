@@ -126,6 +126,31 @@ func TestTheYoungerDefinitionCounts(t *testing.T) {
 	}
 }
 
+// An older replica of the definition in force claims without making it older:
+// else a replica of another definition, started in between, would take the job.
+func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
+	mine, younger := clockTime("00:05:00"), clockTime("00:07:00")
+	for name, tt := range map[string]struct {
+		p planner
+		r Record
+	}{
+		"a tick is due":    {planner{ticks: every10s(t)}, Record{Status: Succeeded}},
+		"a run by hand":    {planner{ticks: every10s(t), request: "by hand"}, Record{Status: Succeeded}},
+		"a further run":    {planner{ticks: every10s(t), interrupted: Rerun}, Record{Status: Running, Tick: clockTime("00:00:20"), Attempt: 1}},
+		"a singleton":      {planner{}, Record{Status: Succeeded}},
+		"a dead singleton": {planner{}, Record{Status: Running, Attempt: 1}},
+	} {
+		for written, want := range map[time.Time]time.Time{younger: younger, mine: mine, midnight: mine} {
+			tt.p.spec, tt.p.since = "spec", mine
+			tt.r.Spec, tt.r.Since, tt.r.Through, tt.r.Epoch = "spec", written, clockTime("00:00:10"), 5
+			next, _ := tt.p.plan(&tt.r, clockTime("00:00:31"))
+			if got := next.record.Since; !next.run || !got.Equal(want) {
+				t.Errorf("%s, since %s: claims %t, since %s, want %s", name, written.Format("15:04"), next.run, got.Format("15:04"), want.Format("15:04"))
+			}
+		}
+	}
+}
+
 // Whatever happens in whatever order, each tick up to the watermark is counted
 // under one fate, and the watermark never moves back.
 func TestEachTickHasOneFate(t *testing.T) {

@@ -91,6 +91,36 @@ func TestSecondsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+// Either of the two that only grow, read smaller than before, tells an old
+// version of the same entry. An entry that was made anew starts from its own.
+func TestARecordThatCannotHaveFollowed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		created, through time.Duration // after those of the record before
+		epoch            int64         // likewise
+		want             bool
+	}{
+		"the same":                          {0, 0, 0, false},
+		"one run later":                     {0, time.Second, 1, false},
+		"settled without a claim":           {0, time.Second, 0, false},
+		"claimed":                           {0, 0, 1, false},
+		"a smaller token alone":             {0, 0, -1, true},
+		"an earlier watermark alone":        {0, -time.Second, 0, true},
+		"a smaller token, a later mark":     {0, time.Second, -1, true},
+		"a larger token, an earlier mark":   {0, -time.Second, 1, true},
+		"both":                              {0, -time.Second, -1, true},
+		"made anew":                         {time.Second, -time.Second, -1, false},
+		"the entry before one made anew":    {-time.Second, time.Second, 1, true},
+		"the entry before, as it was since": {-time.Second, 0, 0, true},
+	} {
+		old := sample()
+		now := sample()
+		now.Created, now.Through, now.Epoch = old.Created.Add(tt.created), old.Through.Add(tt.through), old.Epoch+tt.epoch
+		if got := old.newer(&now); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
 // Whatever stands in a blob is decoded or refused; what is decoded can be
 // written, and reads the same.
 func FuzzDecodeRecord(f *testing.F) {

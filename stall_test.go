@@ -360,6 +360,45 @@ func TestALateHeartbeatIsNoAlarmForLong(t *testing.T) {
 	}
 }
 
+// Followers cannot come near within a short Silence, or between two calls of
+// Healthy that follow each other soon: late heartbeats and a check that fails
+// now and then cost no writes.
+func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
+	lead := func(silence, every time.Duration, healthy func(context.Context) error) soloist.Singleton {
+		s := beating(800*time.Millisecond, 24*time.Hour, true)
+		s.Silence, s.HealthyEvery, s.Healthy = silence, every, healthy
+		return s
+	}
+	var calls atomic.Int32
+	flaps := func(context.Context) error { return sick(calls.Add(1)%3 != 0, errors.New("no data")) }
+	for name, test := range map[string]struct {
+		lead        soloist.Singleton
+		least, most int // writes in 10 minutes
+	}{
+		"a short Silence":            {lead(time.Second, 0, nil), 8, 12},
+		"a check each tenth second":  {lead(0, 100*time.Millisecond, flaps), 8, 12},
+		"a check each sixth of D":    {lead(0, D/6, flaps), 2 * 75, 2 * 90},
+		"a Silence of D/3 and 1 s":   {lead(D/3+time.Second, 0, nil), 8, 12},
+		"a Silence that is too long": {lead(time.Hour, 0, nil), 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				calls.Store(0)
+				a := c.start("a", test.lead)
+				time.Sleep(time.Minute)
+				a.tap.counts()
+				time.Sleep(10 * time.Minute)
+				if n := a.tap.counts()["write"]; n < test.least || n > test.most {
+					t.Errorf("%d writes in 10 minutes, want %d to %d", n, test.least, test.most)
+				}
+				if n := len(c.all()); n != 1 {
+					t.Errorf("%d terms", n)
+				}
+			})
+		})
+	}
+}
+
 // An Everywhere job has nobody to alarm, and waits in peace.
 func TestSilenceEverywhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
