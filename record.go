@@ -164,6 +164,11 @@ func (r *Record) check(app, job string) error {
 	case !r.Status.known():
 		return fmt.Errorf("the record has the unknown status %.40q", r.Status)
 	}
+	for _, f := range r.History {
+		if !f.Status.known() {
+			return fmt.Errorf("the history of the record has the unknown status %.40q", f.Status)
+		}
+	}
 	return nil
 }
 

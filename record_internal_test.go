@@ -183,3 +183,15 @@ func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 		t.Errorf("got %d failures in a row, %v: %s", r.Failures, err, b)
 	}
 }
+
+func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
+	r := sample()
+	r.History = append(r.History, Fate{Tick: r.Tick, Status: "\x1b[2J"})
+	b, err := r.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = decodeRecord(b, "app", "job"); err == nil || !strings.Contains(err.Error(), `the history of the record has the unknown status "\x1b[2J"`) {
+		t.Errorf("got %v, want a word on the status", err)
+	}
+}

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -69,10 +68,7 @@ func (a *app) statusAnswer(views []view) answer[view] {
 }
 
 func (p *Program) printJSON(body any) int {
-	e := json.NewEncoder(p.Stdout)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false) // reasons are read by people too
-	if err := e.Encode(body); err != nil {
+	if err := writeJSON(p.Stdout, body, "  "); err != nil {
 		return exitFail
 	}
 	return exitOK

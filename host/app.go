@@ -75,7 +75,7 @@ func (a *app) sort() (errs []error) {
 // the rest can be checked.
 func (a *app) place() error {
 	if a.sched.Store = a.Store; a.sched.Store != nil {
-		a.store = describe(a.sched.Store)
+		a.store = line(describe(a.sched.Store))
 		return nil
 	}
 	s, err := a.settings.storage()
@@ -83,7 +83,7 @@ func (a *app) place() error {
 		a.sched.Store = &local.Memory{}
 		return err
 	}
-	a.sched.Store, a.store = s.Store, s.name
+	a.sched.Store, a.store = s.Store, line(s.name)
 	if s.note != "" {
 		a.notes = append(a.notes, s.note)
 	}

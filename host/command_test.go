@@ -173,7 +173,7 @@ func TestTickInJSON(t *testing.T) {
 			        {
 			          "tick": "2000-01-02T01:30:00Z",
 			          "status": "failed",
-			          "reason": "no\n\u001bpaper",
+			          "reason": "no\npaper",
 			          "attempt": 1,
 			          "token": 946690200000001,
 			          "replica": "replica-a",

@@ -173,7 +173,7 @@ func reportLines(j soloist.JobReport) (logs []string) {
 	for _, f := range j.Ran {
 		text := fmt.Sprintf("job %s: tick %s %s", j.Job, f.Tick.Format(time.RFC3339), f.Status)
 		if f.Request != "" {
-			text = fmt.Sprintf("job %s: request %s %s", j.Job, f.Request, f.Status)
+			text = fmt.Sprintf("job %s: request %s %s", j.Job, line(f.Request), f.Status)
 		}
 		if f.Reason != "" {
 			text += ": " + line(f.Reason)
@@ -181,7 +181,7 @@ func reportLines(j soloist.JobReport) (logs []string) {
 		logs = append(logs, text)
 	}
 	if j.Holder != "" {
-		logs = append(logs, fmt.Sprintf("job %s: %s runs it", j.Job, j.Holder))
+		logs = append(logs, fmt.Sprintf("job %s: %s runs it", j.Job, line(j.Holder)))
 	}
 	if j.Err != nil {
 		logs = append(logs, fmt.Sprintf("job %s: %s", j.Job, line(j.Err.Error())))

@@ -95,7 +95,7 @@ func TestHistoryInJSON(t *testing.T) {
 			        {
 			          "tick": "2000-01-01T01:30:00Z",
 			          "status": "failed",
-			          "reason": "no\n\u001bpaper",
+			          "reason": "no\npaper",
 			          "attempt": 1,
 			          "token": 946684800000001,
 			          "replica": "replica-a",
@@ -171,7 +171,7 @@ func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 
 		JOB   TICK                                                              FATE       ATTEMPT  REPLICA    START                 TOOK  TOKEN  REASON
 		beat  after 2026-03-29 10:00:00Z .. 2026-03-29 11:00:00Z (not counted)  missed     -        -          -                     -     -      the schedule changed
-		beat  2026-03-29 10:00:00Z                                              abandoned  2        replica-a  2026-03-29 10:00:00Z  -     7      its runner [2Jdied
+		beat  2026-03-29 10:00:00Z                                              abandoned  2        replica-a  2026-03-29 10:00:00Z  -     7      its runner \x1b[2Jdied
 
 		JOB   STATE  COUNTS
 		beat  idle   1 abandoned

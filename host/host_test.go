@@ -56,7 +56,7 @@ func run(ctx context.Context, p host.Program, args ...string) result {
 
 func do(context.Context, *soloist.Run) error { return nil }
 
-func fail(context.Context, *soloist.Run) error { return errors.New("no\n\x1bpaper") }
+func fail(context.Context, *soloist.Run) error { return errors.New("no\npaper") }
 
 // work is two jobs and a singleton.
 func work() []soloist.Work {

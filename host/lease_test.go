@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +25,21 @@ func claimed(t *testing.T, leased bool, f func(*soloist.Record)) *local.Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, store, "demo/beat", string(b), leased)
+	put(t, store, "demo/beat", ascii(b), leased)
 	return store
+}
+
+// ascii is JSON in the characters that a store takes.
+func ascii(b []byte) string {
+	var text strings.Builder
+	for _, c := range string(b) {
+		if c < 0x7f {
+			text.WriteRune(c)
+		} else {
+			fmt.Fprintf(&text, `\u%04x`, c)
+		}
+	}
+	return text.String()
 }
 
 func put(t *testing.T, store soloist.Store, name, record string, leased bool) {

@@ -157,8 +157,17 @@ func (p *Program) complain(err error) {
 	all := lines(err)
 	fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, plural(len(all), "mistake"))
 	for _, line := range all {
-		fmt.Fprintf(p.Stderr, "  %s\n", strings.ReplaceAll(line, "\n", "\n    "))
+		fmt.Fprintf(p.Stderr, "  %s\n", hanging(line))
 	}
+}
+
+// hanging escapes each line of a text, and sets off the second and later ones.
+func hanging(text string) string {
+	all := strings.Split(text, "\n")
+	for i, part := range all {
+		all[i] = escape(part)
+	}
+	return strings.Join(all, "\n    ")
 }
 
 // lines takes joined errors apart, so that each line tells on its own what it

@@ -16,7 +16,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"stamp": stamp, "relative": relative, "ahead": ahead, "fate": fate, "moment": moment, "roughly": roughly,
+	"stamp": stamp, "relative": relative, "ahead": ahead, "fate": fate, "moment": moment, "roughly": roughly, "line": line,
 }).Parse(pageText))
 
 // A page is what the template shows.

@@ -3,7 +3,6 @@ package host
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -78,5 +77,5 @@ func offers(r *http.Request, token string) bool {
 func reply(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(body)
+	writeJSON(w, body, "")
 }

@@ -128,17 +128,6 @@ func tally(counts map[soloist.Status]int64) string {
 	return join(all...)
 }
 
-// line makes one line of any text, without what would move a terminal's cursor.
-func line(text string) string {
-	text = strings.Map(func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 {
-			return ' '
-		}
-		return c
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
-}
-
 // brief is a line that a table can take: as much as a record keeps of a reason.
 func brief(text string) string {
 	const most = 100
