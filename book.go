@@ -8,25 +8,57 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 )
 
 // A book is the record as one hold writes it: one write at a time, each on the
 // ETag of the one before.
 type book struct {
-	turn    chan struct{}     // has room for one writer
-	rec     Record            // as last written, or perhaps written: what follows says the same
-	etag    string            // of the entry
-	unclear bool              // etag may be that of the write before
-	ours    map[string]digest // all writes of this hold, by their nonces
+	turn    chan struct{} // has room for one writer
+	rec     Record        // as last written, or perhaps written: what follows says the same
+	etag    string        // of the entry
+	unclear bool          // etag may be that of the write before
+	ours    []mark        // the writes of this hold that may be what the entry holds, oldest first
 }
 
-// A digest of a record tells whether somebody has changed it since, and left the
-// nonce in it.
-type digest [sha256.Size]byte
+// A mark tells a write of this hold from others. The digest is of the whole
+// record, since somebody may change that and leave the nonce in it.
+type mark struct {
+	nonce  string
+	digest [sha256.Size]byte
+}
+
+// maxUnclear limits the writes of unclear outcome that a hold remembers. One that
+// is forgotten and applied later counts as another replica's, which ends the hold.
+const maxUnclear = 100
 
 func newBook(etag string, rec *Record) book {
-	return book{turn: make(chan struct{}, 1), etag: etag, rec: *rec, ours: map[string]digest{}}
+	return book{turn: make(chan struct{}, 1), etag: etag, rec: *rec}
+}
+
+// remember keeps the mark of a page that is about to be sent.
+func (b *book) remember(p *page) {
+	m := mark{p.nonce, sha256.Sum256(p.record)}
+	if slices.Contains(b.ours, m) {
+		return
+	}
+	b.ours = append(b.ours, m)
+	if extra := len(b.ours) - maxUnclear; extra > 0 {
+		b.ours = slices.Delete(b.ours, 0, extra)
+	}
+}
+
+// wrote reports whether a write of this hold left the record.
+func (b *book) wrote(record []byte) bool {
+	return slices.Contains(b.ours, mark{writer(record), sha256.Sum256(record)})
+}
+
+// moved takes the ETag that the write with the nonce got. Other writes asked for
+// an older ETag, so the store refuses them from now on.
+func (b *book) moved(etag, nonce string) {
+	b.etag, b.unclear = etag, false
+	b.ours = slices.DeleteFunc(b.ours, func(m mark) bool { return m.nonce != nonce })
 }
 
 // A page is one write: the record, encoded, and perhaps a checkpoint with it.
@@ -49,7 +81,6 @@ func (h *hold) write(ctx context.Context, draft func(*Record), checkpoint []byte
 	if err != nil {
 		return err
 	}
-	h.ours[next.Writer] = sha256.Sum256(b)
 	h.rec = next
 	return send(ctx, &page{next.Writer, b, checkpoint})
 }
@@ -73,13 +104,15 @@ func (h *hold) endTurn() { <-h.turn }
 func (h *hold) once(ctx context.Context, p *page) error {
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
+	h.remember(p)
 	sent := h.clock.elapsed()
 	stamp, err := h.put(ctx, p)
-	if h.unclear = err != nil; h.unclear {
+	if err != nil {
+		h.unclear = true
 		return err
 	}
 	h.clock.observe(sent, stamp.Date)
-	h.etag = stamp.ETag
+	h.moved(stamp.ETag, p.nonce)
 	return nil
 }
 
@@ -229,10 +262,14 @@ func (h *hold) readBack(ctx context.Context, nonce string) (mine bool, err error
 		return false, err
 	}
 	last := writer(entry.Record)
-	if entry.ETag != h.etag && h.ours[last] != sha256.Sum256(entry.Record) {
+	switch {
+	case entry.ETag == h.etag: // an unclear write may still be applied
+		h.unclear = false
+	case h.wrote(entry.Record):
+		h.moved(entry.ETag, last)
+	default:
 		return false, ErrChanged
 	}
-	h.etag, h.unclear = entry.ETag, false
 	return last == nonce, nil
 }
 
