@@ -8,7 +8,7 @@ import (
 const (
 	maxBacklog  = 100     // ticks that RunAll makes up for
 	maxAttempts = 5       // runners that one tick may cost under Rerun
-	maxCount    = 100_000 // ticks counted in one range: the count of more stops there
+	maxCount    = 100_000 // ticks counted in one range: of more, the fate says that there are at least as many
 )
 
 // A plan says what the holder of a lease has to write, and whether it runs the
@@ -164,8 +164,8 @@ func (p *planner) choose(through, newest, now time.Time) (tick time.Time, reason
 // pass settles the ticks up to last, which nobody runs.
 func (p *planner) pass(r *Record, last time.Time, status Status, reason string) {
 	f := Fate{Tick: last, Status: status, Reason: reason}
-	if n := p.ticks.Count(r.Through, last, maxCount); n > 1 {
-		f.From, f.Count = r.Through, n
+	if n := p.ticks.Count(r.Through, last, maxCount+1); n > 1 {
+		f.From, f.Count, f.AtLeast = r.Through, min(n, maxCount), n > maxCount
 	}
 	r.settle(f)
 }
@@ -199,15 +199,24 @@ func (p *planner) claimByHand(next *plan, r *Record, now time.Time) bool {
 func (p *planner) finish(r *Record, status Status, reason string, end, lo time.Time) Record {
 	f := r.clone()
 	f.Finished, f.Stopping = end, false
-	switch {
-	case f.Status != Stalled:
+	if f.Status == Stalled {
+		f.endStalled(end)
+	} else {
 		p.conclude(&f, status, reason)
-	case len(f.History) > 0 && f.History[0].Token == f.Epoch: // its fate was written when it stalled
-		f.History = slices.Clone(f.History)
-		f.History[0].End = end
 	}
 	p.skipUnder(&f, lo)
 	return f
+}
+
+// endStalled writes down when a stalled run has returned. Its fate was written
+// when it stalled, and ticks may have been skipped since.
+func (r *Record) endStalled(end time.Time) {
+	i := slices.IndexFunc(r.History, func(f Fate) bool { return f.Token == r.Epoch })
+	if i < 0 {
+		return // its tick is still open
+	}
+	r.History = slices.Clone(r.History)
+	r.History[i].End = end
 }
 
 // stall writes that the run has stalled. It is not known to have ended: its

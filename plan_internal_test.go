@@ -110,6 +110,19 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A count that stopped says so, and one that came to the limit by itself is
+// exact.
+func TestTheCountOfALongRange(t *testing.T) {
+	for n, want := range map[int]Fate{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
+		p := planner{ticks: every10s(t)}
+		r := &Record{Through: midnight, Status: Succeeded}
+		next, _ := p.plan(r, midnight.Add(time.Duration(n+1)*10*time.Second))
+		if got := next.record.History[0]; got.Count != want.Count || got.AtLeast != want.AtLeast {
+			t.Errorf("%d ticks are told as %d, at least: %t", n, got.Count, got.AtLeast)
+		}
+	}
+}
+
 func TestTheYoungerDefinitionCounts(t *testing.T) {
 	p := planner{ticks: every10s(t), spec: "mine", since: clockTime("00:05:00")}
 	r := &Record{Through: clockTime("00:00:10"), Spec: "theirs", Status: Succeeded}

@@ -55,9 +55,10 @@ type Record struct {
 
 // A Fate is what became of a tick, or of a range of ticks that nobody ran.
 type Fate struct {
-	Tick    time.Time `json:"tick,omitzero"`  // the last tick of a range
-	From    time.Time `json:"from,omitzero"`  // of a range: its ticks are after From
-	Count   int       `json:"count,omitzero"` // of a range: its ticks; zero: not known
+	Tick    time.Time `json:"tick,omitzero"`    // the last tick of a range
+	From    time.Time `json:"from,omitzero"`    // of a range: its ticks are after From
+	Count   int       `json:"count,omitzero"`   // of a range: its ticks; zero: not known
+	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, which stopped there
 	Status  Status    `json:"status"`
 	Reason  string    `json:"reason,omitzero"`
 	Request string    `json:"request,omitzero"` // of a run by hand: it is the fate of no tick
@@ -307,6 +308,14 @@ func (r *Record) settle(f Fate) {
 	if f.Tick.After(r.Through) {
 		r.Through = f.Tick
 	}
+}
+
+// counted is the number of ticks of a range, for people.
+func (f *Fate) counted() string {
+	if f.AtLeast {
+		return fmt.Sprintf("at least %d", f.Count)
+	}
+	return strconv.Itoa(f.Count)
 }
 
 // clone copies the record so far that a change of the copy leaves it alone.

@@ -88,7 +88,8 @@ type Singleton struct {
 	Lease time.Duration
 
 	// Backoff is the pause of a replica after its Do has returned, so that a
-	// task that fails at once does not fail all the time. Zero: 5 s.
+	// task that fails at once does not fail all the time. After a stall it is
+	// at least 1.5 s, so that another replica can take over. Zero: 5 s.
 	Backoff time.Duration
 }
 

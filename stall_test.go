@@ -108,15 +108,37 @@ func TestAStalledLeaderIsReplaced(t *testing.T) {
 	}
 }
 
-// Alone, it takes over from itself, a moment later than others could.
+// Alone, it takes over from itself after its pause, later than others could.
 func TestAStalledLeaderThatIsAloneGoesOn(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("a", beating(time.Second, time.Minute, true))
-		time.Sleep(time.Minute + silence + 2*time.Second)
+		time.Sleep(time.Minute + silence + 6*time.Second)
 		if runs := c.all(); len(runs) != 2 {
 			t.Errorf("got %d terms", len(runs))
 		}
 	})
+}
+
+// A singleton that stalls whenever it runs rests as one that fails does, and
+// never less than the others need to take over.
+func TestTheRestAfterAStall(t *testing.T) {
+	for backoff, want := range map[time.Duration]time.Duration{5 * time.Minute: 5 * time.Minute, time.Millisecond: 1500 * time.Millisecond} {
+		inCluster(t, func(c *cluster) {
+			lead := beating(time.Second, 0, true)
+			lead.Silence, lead.Backoff = time.Second, backoff
+			c.start("a", lead)
+			time.Sleep(10 * (want + 3*time.Second))
+			runs := c.all()
+			for i := 1; i < len(runs); i++ {
+				if got := runs[i].start.Sub(runs[i-1].end); got < want || got > want+time.Second {
+					c.t.Fatalf("it rests %s after a stall, want %s", got, want)
+				}
+			}
+			if len(runs) < 8 {
+				t.Errorf("%d terms", len(runs))
+			}
+		})
+	}
 }
 
 // A leader that hangs and ignores its context keeps its lease until it runs

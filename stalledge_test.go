@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,28 @@ func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The end of a stalled run is told, though ticks came due before it returned.
+func TestTheEndOfAStalledRunIsKept(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "@every 10s", Lease: D, Silence: silence,
+			Do: func(ctx context.Context, _ *soloist.Run) error {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				return nil
+			}}
+		c.start("a", job)
+		time.Sleep(10*time.Second + silence + 2*time.Second)
+		h := c.record("work").History
+		i := slices.IndexFunc(h, func(f soloist.Fate) bool { return f.Status == soloist.Stalled })
+		if i < 1 || h[i-1].Reason != "overlap" {
+			c.t.Fatalf("got %q", c.fates("work"))
+		}
+		if took := h[i].End.Sub(h[i].Start); took < silence || took > silence+2*time.Second {
+			t.Errorf("the stalled run is told to have taken %s, from %s to %s", took, h[i].Start, h[i].End)
+		}
+	})
 }
 
 // A machine that sleeps cannot beat.

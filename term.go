@@ -58,7 +58,7 @@ func (w *worker) pauseAfter(ctx, stop context.Context) time.Duration {
 	case stop.Err() != nil:
 		pause = max(w.rest, w.comeCloser())
 	case w.rec.Status == Stalled:
-		pause = headStart
+		pause = max(w.rest, headStart)
 	case !w.rec.mayRun():
 		pause = w.rest
 	}
@@ -124,7 +124,7 @@ func (w *worker) tell(r *Record, news []Fate) {
 	for _, f := range slices.Backward(news) {
 		args := []any{"tick", f.Tick.Format(time.RFC3339), "fate", f.Status, "reason", f.Reason}
 		if f.Count > 0 {
-			args = append(args, "after", f.From.Format(time.RFC3339), "ticks", f.Count)
+			args = append(args, "after", f.From.Format(time.RFC3339), "ticks", f.counted())
 		}
 		if f.Token != 0 {
 			args = append(args, "runner", f.Replica, "token", f.Token, "attempt", f.Attempt)

@@ -77,6 +77,21 @@ func TestHistory(t *testing.T) {
 	})
 }
 
+// A range whose count stopped is told as such by log, history, JSON and page.
+func TestHistoryOfALongRange(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Missed: soloist.SkipMissed, Window: time.Nanosecond, Do: do}}}
+		run(t.Context(), p, "tick")
+		time.Sleep(48*time.Hour + 500*time.Millisecond)
+		for _, tt := range [][2]string{{"tick", "at least 100000"}, {"history", "(at least 100000)"}, {"history --json", `"atLeast": true`}, {"status", "at least 100000 missed"}} {
+			if got := run(t.Context(), p, strings.Fields(tt[0])...); !strings.Contains(got.out+got.err, tt[1]) {
+				t.Errorf("%s: got %+v, want %s", tt[0], got, tt[1])
+			}
+		}
+	})
+}
+
 func TestHistoryInJSON(t *testing.T) {
 	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
 	synctest.Test(t, func(t *testing.T) {

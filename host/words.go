@@ -52,7 +52,7 @@ func roughly(d time.Duration) string {
 func fate(f *soloist.Fate) string {
 	text := string(f.Status)
 	if !f.From.IsZero() && f.Count > 1 {
-		text = fmt.Sprintf("%d %s", f.Count, text)
+		text = counted(f) + " " + text
 	}
 	if !f.Start.IsZero() && f.End.After(f.Start) {
 		text += " in " + f.End.Sub(f.Start).Round(time.Millisecond).String()
@@ -94,9 +94,17 @@ func span(f *soloist.Fate) string {
 	}
 	count := "not counted"
 	if f.Count > 0 {
-		count = strconv.Itoa(f.Count)
+		count = counted(f)
 	}
 	return "after " + stamp(f.From) + " .. " + stamp(f.Tick) + " (" + count + ")"
+}
+
+// counted is the number of ticks of a range. The count of a long one stops.
+func counted(f *soloist.Fate) string {
+	if f.AtLeast {
+		return fmt.Sprintf("at least %d", f.Count)
+	}
+	return strconv.Itoa(f.Count)
 }
 
 // took is how long a run lasted, if it has ended.
