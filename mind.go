@@ -2,7 +2,6 @@ package soloist
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -38,6 +37,10 @@ func (w *worker) mind(stop context.Context, run *Run, fail context.CancelCauseFu
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch, ask sync.WaitGroup
 	watch.Go(func() { m.watch(ctx) })
+	watch.Go(func() { m.watchReturn(ctx) })
+	if m.hold != nil {
+		watch.Go(func() { m.watchLoss(ctx) })
+	}
 	if w.limits.healthy != nil {
 		ask.Go(m.askHealthy)
 	}
@@ -52,17 +55,12 @@ func (w *worker) mind(stop context.Context, run *Run, fail context.CancelCauseFu
 
 // watch returns when ctx ends: the run is over.
 func (m *minder) watch(ctx context.Context) {
-	stop, end := m.stop.Done(), m.ctx.Done()
+	stop := m.stop.Done()
 	if m.hold == nil || m.grace() == 0 {
 		stop = nil // there is nobody, or no time, to hand over to
 	}
 	m.announce(false) // a try before may have said so
 	for ctx.Err() == nil {
-		if end != nil && m.ctx.Err() != nil { // before anything else: the process may have little time to go
-			end = nil
-			m.overrun(ctx)
-			continue
-		}
 		t := time.NewTimer(m.wait())
 		select {
 		case <-ctx.Done():
@@ -75,7 +73,6 @@ func (m *minder) watch(ctx context.Context) {
 		case <-stop:
 			stop = nil
 			m.announce(true)
-		case <-end: // which is looked at above
 		}
 		t.Stop()
 	}
@@ -176,28 +173,3 @@ func goroutines() string {
 	b := make([]byte, maxDump)
 	return string(b[:runtime.Stack(b, true)])
 }
-
-// overrun waits for a run whose context has ended. If it does not return, this
-// replica is not well: it takes nothing new. After the loss of the lease or a
-// stall the process may have to go, before another replica has the lease; else
-// there is time, since the lease is kept.
-func (m *minder) overrun(ctx context.Context) {
-	cause, patience := context.Cause(m.ctx), m.length
-	gone := errors.Is(cause, ErrLost) || errors.Is(cause, ErrStalled)
-	if gone {
-		patience = m.cell.try()
-	}
-	if !waitFor(ctx, ctx, patience) {
-		return
-	}
-	if cause == errReturned {
-		cause = errHealthyHangs
-	}
-	m.setOverrun(cause)
-	if gone && m.hold != nil && m.Overrun != nil {
-		m.Overrun(m.job, cause)
-	}
-	m.run.Log.Error("the run ignores the end of its context", "cause", cause)
-}
-
-var errHealthyHangs = errors.New("the run has returned and its Healthy has not")

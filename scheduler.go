@@ -41,11 +41,11 @@ type Scheduler struct {
 	// at their next look, within a third of its length.
 	Grace time.Duration
 
-	// Overrun is called when a run that has lost its lease, or has stalled, has
-	// not returned a sixth of the lease after its context ended: the process has
-	// to be gone before the lease can go to another replica. A job that runs
-	// Everywhere has none, and is not told of. Nil: nothing is done about it but
-	// what [Health] tells.
+	// Overrun is called when a run has not returned a sixth of the lease after
+	// it lost its lease or stalled, also where its context had ended before that:
+	// the process has to be gone before the lease can go to another replica. It
+	// is not called for a job that runs Everywhere, which has no lease. Nil: the
+	// overrun is in [Health] alone.
 	Overrun func(job string, cause error)
 
 	// Now is this replica's wall clock, which says when a tick is due. Nil:
