@@ -1,30 +1,6 @@
 package soloist
 
-import (
-	"fmt"
-	"time"
-)
-
-// inherits reports whether the replicas with the younger definition are gone: a
-// tick of theirs is overdue, and this one has looked on for long enough while
-// nobody touched the entry. The job then is this one's, and its definition
-// counts as new. Replicas that are woken up less often count as gone, too.
-func (w *worker) inherits(now time.Time) bool {
-	due, patience := w.rec.Due, 2*max(w.length, time.Duration(w.rec.Lease))+lookEvery
-	if due.IsZero() || w.entry.State.Live() || now.Sub(due) < patience || time.Since(w.still.at) < patience {
-		return false
-	}
-	w.log.Warn("replicas with another schedule for this job started later and are gone: this one takes it back", "due", due)
-	w.since = later(w.since, later(now, w.rec.Since.Add(1)))
-	return true
-}
-
-// yield leaves the job to replicas that started later, with another definition.
-func (w *worker) yield() time.Duration {
-	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job, so this one leaves it alone unless that one is gone",
-		w.rec.Since.Format(time.RFC3339)))
-	return w.again(maxSleep)
-}
+import "time"
 
 // follow waits beside a run of another replica: for the moment when its lease
 // could lapse if somebody waits for that, else a minute.
@@ -89,6 +65,7 @@ func (w *worker) lookedAway() {
 // sight remembers since when what was read is as it is. A hold-off counts from
 // there, however often it is cut short.
 func (w *worker) sight() {
+	w.looked = time.Now()
 	if w.still.etag != w.entry.ETag {
 		w.still.etag, w.still.at = w.entry.ETag, time.Now()
 	}

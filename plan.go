@@ -38,12 +38,9 @@ type planner struct {
 	request     string    // of a run by hand, which is all that there is to do; empty: the ticks are
 }
 
-// outdated reports whether a replica that started later has written another
-// definition of this job: then it is theirs. Of two that started at once, one
-// has to be the later.
-func (p *planner) outdated(r *Record) bool {
-	return r.Spec != p.spec && (r.Since.After(p.since) || r.Since.Equal(p.since) && r.Spec > p.spec)
-}
+// outdated reports whether the definition in force is another one, of a replica
+// that started later.
+func (p *planner) outdated(r *Record) bool { return younger(r.Spec, r.Since, p.spec, p.since) }
 
 // plan returns what is to be done at now if the lease of r's entry is free. It
 // returns false when there is nothing to do.
@@ -52,6 +49,7 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 		return plan{}, false
 	}
 	next = plan{record: r.clone()}
+	next.record.Mark = Mark{} // whoever writes now has the definition in force
 	defer func() { next.record.Due = p.next(&next.record) }()
 	if p.request != "" {
 		todo = p.claimByHand(&next, r, now)

@@ -24,8 +24,9 @@ type Record struct {
 
 	Created time.Time `json:"created"` // tells an entry from one made anew after a deletion
 
-	Spec  string    `json:"spec"`  // hash of the job's definition
-	Since time.Time `json:"since"` // start of the youngest replica that wrote under Spec
+	Spec  string    `json:"spec"`          // hash of the job's definition
+	Since time.Time `json:"since"`         // start of the youngest replica that wrote under Spec
+	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
 
 	Epoch  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
 	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own

@@ -141,6 +141,7 @@ func (w *worker) quit(h *hold) {
 		w.log.Debug("the lease was not released and will run out", "error", err)
 	}
 	w.entry = &Entry{Stamp: Stamp{ETag: h.etag}, State: Available}
+	w.looked = time.Now()
 }
 
 // newRun makes what the user's function is told.

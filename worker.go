@@ -12,7 +12,7 @@ import (
 
 const (
 	maxSleep  = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
-	lookEvery = time.Minute      // at a run that nobody waits for
+	lookEvery = time.Minute      // at a record that is not expected to change
 	firstLook = 300 * time.Millisecond
 	minIdle   = 10 * time.Millisecond  // whatever the clocks say
 	nearEvery = 100 * time.Millisecond // at a run that is about to be handed over
@@ -62,7 +62,9 @@ type worker struct {
 		etag string
 		at   time.Time
 	}
-	heir time.Time // when this replica took over from younger ones that are gone, by the service's clock
+	looked time.Time // monotonic: when the entry was last read or written here
+	marked time.Time // monotonic: when this replica's definition was last seen to ask whether a younger one is up
+	heir   time.Time // when this replica took over from younger ones that are gone, by the service's clock
 
 	wake   Wake    // what RunDue was called for
 	unfit  error   // why the tick that is due was not started
@@ -94,9 +96,15 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		return unwellRest
 	}
 	w.unfit = nil
+	if w.outdated(&w.rec) && !w.inherits(now) {
+		return w.yield(ctx, now)
+	}
 	if wait, todo := w.due(now, fresh); !todo {
 		if fresh {
 			w.reached()
+			if w.rec.Mark.Spec != "" && !w.entry.State.Live() {
+				return w.answer(ctx)
+			}
 		}
 		return wait
 	}
@@ -111,9 +119,6 @@ func (w *worker) step(ctx context.Context) time.Duration {
 // due reports whether there is something to do that nobody else is at, else how
 // long not.
 func (w *worker) due(now time.Time, fresh bool) (wait time.Duration, todo bool) {
-	if w.outdated(&w.rec) && !w.inherits(now) {
-		return w.yield(), false
-	}
 	switch _, todo := w.plan(&w.rec, now); {
 	case w.rec.mayRun() && w.entry.State.Live():
 		return w.follow(now), false
@@ -233,23 +238,21 @@ func (w *worker) dueTime() time.Time { return w.clock.best() }
 func (w *worker) idle(now time.Time) time.Duration {
 	w.note(nil)
 	w.losses.reset()
+	stale := lookEvery - time.Since(w.looked) // a replica with an older definition may have left a mark
+	if stale <= 0 {
+		return w.again(0)
+	}
 	next := w.next(&w.rec)
 	if next.IsZero() {
-		return maxSleep
+		return min(stale, maxSleep)
 	}
-	return max(next.Sub(now), minIdle)
+	return min(stale, max(next.Sub(now), minIdle))
 }
 
 // attempt acquires the lease of an entry that was seen free.
 func (w *worker) attempt(ctx context.Context) time.Duration {
 	w.note(nil)
-	length := w.length
-	if w.rec.mayRun() {
-		// While its last runner may believe in its lease, nobody's may end
-		// before that one's: an expired lease then speaks for all before it.
-		length = max(length, time.Duration(w.rec.Lease))
-	}
-	h, err := w.acquire(ctx, w.entry.ETag, &w.rec, length)
+	h, err := w.acquireSeen(ctx)
 	if err != nil && !definite(err) {
 		return w.fault(ctx, err)
 	}

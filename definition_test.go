@@ -1,0 +1,267 @@
+package soloist_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// takenBack is how soon older replicas take a job back: a look until the mark,
+// four minutes without an answer, and a look.
+const takenBack = 4*time.Minute + 2*maxLook + time.Second
+
+// maxLook is how often a replica looks at a job of a younger definition.
+const maxLook = 30 * time.Second
+
+// answeredFor is how long a mark is not repeated after an answer.
+const answeredFor = 2 * time.Minute
+
+// task is a singleton that runs until it is told to stop.
+func task(name string) soloist.Singleton {
+	return soloist.Singleton{Name: name, Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		<-ctx.Done()
+		return nil
+	}}
+}
+
+func ranBy(c *cluster, replica string, after time.Time) (runs []ran) {
+	for _, r := range c.all() {
+		if r.replica == replica && r.start.After(after) {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+func TestAbortedDeployIsTakenBack(t *testing.T) {
+	for name, test := range map[string]struct{ old, young soloist.Work }{
+		"another schedule":     {work("@every 10s", 0), work("@every 7s", 0)},
+		"a yearly schedule":    {work("@every 10s", 0), work("0 0 1 1 *", 0)},
+		"job turned singleton": {work("@every 10s", 0), task("work")},
+		"singleton turned job": {task("work"), work("@every 10s", 0)},
+		"yearly, then hourly":  {work("0 * * * *", 0), work("0 0 1 7 *", 0)},
+	} {
+		for _, end := range []string{"stopped", "killed"} {
+			t.Run(name+", "+end, func(t *testing.T) {
+				inCluster(t, func(c *cluster) {
+					old, other := c.start("old", test.old), c.start("other", test.old)
+					time.Sleep(time.Minute)
+					if name == "singleton turned job" { // its holder must lose the lease first
+						old.tap.cut.Store(true)
+						other.tap.cut.Store(true)
+						time.Sleep(2 * D)
+					}
+					young := c.start("young", test.young)
+					time.Sleep(20 * time.Second)
+					old.tap.cut.Store(false)
+					other.tap.cut.Store(false)
+					if end == "killed" {
+						young.kill()
+					} else {
+						young.stop()
+					}
+					gone := time.Now()
+					due := gone
+					if name == "yearly, then hourly" {
+						due = gone.Truncate(time.Hour).Add(time.Hour)
+					}
+					time.Sleep(due.Sub(gone) + takenBack + answeredFor + 2*D)
+					runs := append(ranBy(c, "old", gone), ranBy(c, "other", gone)...)
+					if name == "yearly, then hourly" { // its next tick is an hour later
+						time.Sleep(time.Hour)
+						runs = append(ranBy(c, "old", gone), ranBy(c, "other", gone)...)
+					}
+					if len(ranBy(c, "young", time.Time{})) == 0 && name != "a yearly schedule" && name != "yearly, then hourly" {
+						t.Fatal("the younger replica never ran")
+					}
+					if len(runs) == 0 {
+						t.Fatalf("the job does not run any more: %v", old.Health().Broken)
+					}
+					if len(old.Health().Broken)+len(other.Health().Broken) > 0 {
+						t.Errorf("health is %v and %v", old.Health().Broken, other.Health().Broken)
+					}
+					if _, singleton := test.old.(soloist.Singleton); !singleton {
+						once(t, c.all())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTakeBackIsLoggedOnceAndYoungerReplicaReturns(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		stays := c.start("stays", work("@every 10s", 0))
+		time.Sleep(time.Minute)
+		gone := c.start("gone", work("@every 7s", 0))
+		time.Sleep(time.Minute)
+		gone.stop()
+		stopped := time.Now()
+		time.Sleep(4 * time.Minute)
+		if runs := ranBy(c, "stays", stopped); len(runs) > 0 {
+			t.Errorf("taken back after %s", runs[0].start.Sub(stopped))
+		}
+		time.Sleep(takenBack - 4*time.Minute + 2*D)
+		if len(ranBy(c, "stays", stopped)) == 0 {
+			t.Fatalf("not taken back: %v", stays.Health().Broken)
+		}
+		if got := stays.log.lines("level=WARN", "takes the job back"); len(got) != 1 {
+			t.Errorf("logged %q", got)
+		}
+		c.start("back", work("@every 7s", 0))
+		time.Sleep(time.Minute)
+		for _, r := range c.all()[len(c.all())-5:] {
+			if r.replica != "back" {
+				t.Errorf("%s runs tick %s", r.replica, r.Tick)
+			}
+		}
+		once(t, c.all())
+	})
+}
+
+// A younger replica whose schedule has no tick for months answers all the same.
+func TestIdleYoungerReplicaAnswers(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old := c.start("old", work("@every 10s", 0))
+		time.Sleep(time.Minute)
+		young := c.start("young", work("0 0 1 7 *", 0))
+		started := time.Now()
+		time.Sleep(24 * time.Hour)
+		if runs := ranBy(c, "old", started); len(runs) > 0 {
+			t.Errorf("taken back from a replica that is up: %d runs", len(runs))
+		}
+		if got := old.log.lines("takes the job back"); len(got) > 0 {
+			t.Errorf("logged %q", got)
+		}
+		answers := len(young.log.lines("answered a replica with an older definition"))
+		if least, most := 24*12, 24*31; answers < least || answers > most {
+			t.Errorf("%d answers in a day, want %d to %d", answers, least, most)
+		}
+	})
+}
+
+// While a run of the younger definition goes on, the older replica waits.
+func TestLongRunOfYoungerDefinitionIsLeftAlone(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("old", work("@every 10s", 0))
+		time.Sleep(time.Minute)
+		c.start("young", work("@every 7s", 20*time.Minute))
+		time.Sleep(15 * time.Minute)
+		runs := c.all()
+		if last := runs[len(runs)-1]; last.replica != "young" || !last.end.IsZero() {
+			t.Errorf("got %+v", last)
+		}
+		time.Sleep(10 * time.Minute)
+		runs = c.all()
+		if last := runs[len(runs)-1]; last.replica != "young" || !last.end.IsZero() {
+			t.Errorf("after its end: got %+v", last)
+		}
+	})
+}
+
+// The younger replica cannot answer in an outage that hits both, whenever it
+// starts, so the time in it does not count.
+func TestOutageIsNoTakeBack(t *testing.T) {
+	back := 0
+	for phase := range 60 {
+		inCluster(t, func(c *cluster) {
+			old := c.start("old", work("@every 10s", 0))
+			time.Sleep(time.Minute)
+			young := c.start("young", work("0 0 1 7 *", 0))
+			time.Sleep(10*time.Minute + time.Duration(phase)*2777*time.Millisecond)
+			old.tap.cut.Store(true)
+			young.tap.cut.Store(true)
+			time.Sleep(5*time.Minute + time.Duration(phase)*777*time.Millisecond)
+			old.tap.cut.Store(false)
+			time.Sleep(maxLook)
+			young.tap.cut.Store(false)
+			time.Sleep(10 * time.Minute)
+			if len(old.log.lines("takes the job back")) > 0 {
+				back++
+			}
+		})
+	}
+	if back > 0 {
+		t.Errorf("after %d of 60 outages the old definition is back while the younger replica is up", back)
+	}
+}
+
+// A younger replica that is cut off for long loses the job, and has it again
+// after a restart.
+func TestYoungerReplicaThatIsCutOffLosesTheJob(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("old", work("@every 10s", 0))
+		time.Sleep(time.Minute)
+		young := c.start("young", work("@every 7s", 0))
+		time.Sleep(time.Minute)
+		young.tap.cut.Store(true)
+		cut := time.Now()
+		time.Sleep(takenBack + answeredFor)
+		if len(ranBy(c, "old", cut)) == 0 {
+			t.Fatal("the older replica does not take the job back")
+		}
+		young.tap.cut.Store(false)
+		time.Sleep(maxLook)
+		healed := time.Now()
+		time.Sleep(10 * time.Minute)
+		if runs := ranBy(c, "young", healed); len(runs) > 0 {
+			t.Errorf("the younger replica runs again without a restart: %d runs", len(runs))
+		}
+		young.stop()
+		restarted := time.Now()
+		c.start("young2", work("@every 7s", 0))
+		time.Sleep(time.Minute)
+		if len(ranBy(c, "young2", restarted)) == 0 {
+			t.Error("a restarted younger replica does not run")
+		}
+		once(t, c.all())
+	})
+}
+
+// Between two runs of a backlog the entry is free, and its tick long overdue.
+func TestBacklogIsNoTakeBack(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 500*time.Millisecond)
+		job.Missed = soloist.RunAll
+		old := c.start("old", job)
+		time.Sleep(10 * time.Minute)
+		old.stop()
+		old2 := c.start("old2", job)
+		time.Sleep(time.Minute)
+		young := work("@every 30s", 2*time.Minute)
+		young.Missed = soloist.RunAll
+		y := c.start("young", young)
+		y.tap.meet(func(op string, apply func() error) error {
+			time.Sleep(20 * time.Millisecond)
+			defer time.Sleep(20 * time.Millisecond)
+			return apply()
+		})
+		time.Sleep(24 * time.Hour)
+		if len(old2.log.lines("takes the job back")) > 0 {
+			t.Errorf("taken back from a young one that lives: %v", y.Health().Broken)
+		}
+	})
+}
+
+// A replica that was not well decides by what it reads now.
+func TestOldRecordIsNoTakeBack(t *testing.T) {
+	back := 0
+	for phase := range 10 {
+		inCluster(t, func(c *cluster) {
+			hang := soloist.Job{Name: "hang", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
+				Do: func(ctx context.Context, run *soloist.Run) error { time.Sleep(10 * time.Minute); return nil }}
+			old := c.start("old", work("@every 10s", 0), hang)
+			time.Sleep(50*time.Second + time.Duration(phase)*time.Second)
+			c.start("young", work("@every 7s", 0))
+			time.Sleep(20 * time.Minute)
+			if len(old.log.lines("takes the job back")) > 0 {
+				back++
+			}
+		})
+	}
+	if back > 0 {
+		t.Errorf("%d of 10: taken back from a young one that lives", back)
+	}
+}
