@@ -19,6 +19,7 @@ type book struct {
 	rec     Record        // as last written, or perhaps written: what follows says the same
 	etag    string        // of the entry
 	unclear bool          // etag may be that of the write before
+	doubt   bool          // a write on etag was sent and not answered: it may still be applied
 	ours    []mark        // the writes of this hold that may be what the entry holds, oldest first
 }
 
@@ -57,7 +58,7 @@ func (b *book) wrote(record []byte) bool {
 // moved takes the ETag that the write with the nonce got. Other writes asked for
 // an older ETag, so the store refuses them from now on.
 func (b *book) moved(etag, nonce string) {
-	b.etag, b.unclear = etag, false
+	b.etag, b.unclear, b.doubt = etag, false, false
 	b.ours = slices.DeleteFunc(b.ours, func(m mark) bool { return m.nonce != nonce })
 }
 
@@ -108,7 +109,7 @@ func (h *hold) once(ctx context.Context, p *page) error {
 	sent := h.clock.elapsed()
 	stamp, err := h.put(ctx, p)
 	if err != nil {
-		h.unclear = true
+		h.unclear, h.doubt = true, h.doubt || !refused(err)
 		return err
 	}
 	h.clock.observe(sent, stamp.Date)
@@ -140,6 +141,10 @@ func (h *hold) put(ctx context.Context, p *page) (Stamp, error) {
 	return h.lease.(Keeper).Save(ctx, h.etag, p.record, p.checkpoint)
 }
 
+// errNotWritten: the store has refused each sending of a write, which therefore
+// will not be applied later either.
+var errNotWritten = errors.New("nothing was written")
+
 // twice is for a claim. After an unclear answer it reads who wrote last, and
 // sends once more if nobody did.
 func (h *hold) twice(ctx context.Context, p *page) error {
@@ -156,7 +161,9 @@ func (h *hold) twice(ctx context.Context, p *page) error {
 			return fmt.Errorf("%w: %w", ErrChanged, err)
 		case rerr != nil:
 			return fmt.Errorf("%v, and reading it back: %w", err, rerr)
-		case last || definite(err):
+		case refused(err) && !h.doubt:
+			return fmt.Errorf("%w: %w", errNotWritten, err)
+		case last || refused(err):
 			return err
 		}
 	}

@@ -73,6 +73,9 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 		if len(*w.ran) > 0 {
 			return (*w.ran)[0], nil
 		}
+		if w.denied != nil {
+			return Fate{}, w.denied
+		}
 		sleep(ctx, wait)
 	}
 	return Fate{}, errors.Join(err, context.Cause(ctx))

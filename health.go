@@ -103,7 +103,11 @@ func (w *worker) trouble() error {
 }
 
 // note keeps why the job is left alone, nil for all is well, and logs a change.
+// Without write access nothing is well, however much can be read.
 func (w *worker) note(err error) {
+	if err == nil {
+		err = w.denied
+	}
 	var old error
 	w.set(func(s *seen) { old, s.err = s.err, err })
 	switch {

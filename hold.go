@@ -113,6 +113,11 @@ func definite(err error) bool {
 		errors.Is(err, fs.ErrNotExist)
 }
 
+// refused reports whether err is an answer that says that the call was not
+// applied. One that failed for a missing permission may be applied when it is
+// repeated.
+func refused(err error) bool { return definite(err) || errors.Is(err, fs.ErrPermission) }
+
 // keep renews the lease at each third of its length until stop. The context
 // held ends, with ErrLost, once the lease cannot be trusted any more.
 func (h *hold) keep(ctx context.Context) {

@@ -165,7 +165,8 @@ func (s *Scheduler) addWorker(name string, length time.Duration, work func(conte
 
 func (s *Scheduler) newWorker(c cell, st *state) *worker {
 	return &worker{Scheduler: s, cell: c, state: st, one: make(chan struct{}, 1),
-		pause: c.backoff(c.length / 30), losses: c.backoff(firstLook)}
+		pause: c.backoff(c.length / 30), losses: c.backoff(firstLook),
+		denials: &backoff{c.length, c.length, lookEvery, c.dice}}
 }
 
 func (s *Scheduler) wall() time.Time {

@@ -22,7 +22,10 @@ import (
 //
 // Errors are, by [errors.Is], one of the sentinels that a method names; where
 // two fit, either of them, so ErrChanged may also say that the entry is gone or
-// leased. Any other error is unclear: the call may or may not have been applied.
+// leased. Every method may also say fs.ErrPermission (credentials missing, wrong
+// or without the right role). A sentinel says that the call was not applied and
+// will not be later: after such an answer to a claim the lease is released. Any
+// other error is unclear: the call may or may not have been applied.
 type Store interface {
 	// Create makes the entry with its first record, unleased.
 	// fs.ErrExist: there is one, whose record is untouched.
@@ -144,8 +147,8 @@ const MaxRecord = 8<<10 - 64
 // would stand in the way of renewals.
 const MaxCheckpoint = 1 << 20
 
-// What a store answers. fs.ErrExist, fs.ErrNotExist and fs.ErrPermission
-// (credentials missing, wrong or without the right role) complete the list.
+// What a store answers. fs.ErrExist, fs.ErrNotExist and fs.ErrPermission complete
+// the list.
 var (
 	ErrHeld    = errors.New("the lease is held by another replica")
 	ErrChanged = errors.New("the record was changed by another replica")

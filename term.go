@@ -2,7 +2,9 @@ package soloist
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 )
@@ -33,11 +35,7 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	}
 	if err := w.put(h, &next); err != nil {
 		w.log.Warn("the claim was not confirmed, so nothing runs", "tick", next.record.Tick, "error", err)
-		if definite(err) {
-			w.soon = true
-			return w.again(firstLook)
-		}
-		return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %w", err))
+		return w.unclaimed(ctx, h, err)
 	}
 	w.reached()
 	if next.run && !w.runTick(ctx, stop, h) {
@@ -45,6 +43,31 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	}
 	w.quit(h)
 	return w.pauseAfter(ctx, stop)
+}
+
+// unclaimed ends a term whose claim was not confirmed. It releases the lease only
+// if the claim cannot be applied any more: applied late, under a free lease, it
+// would tell of a run that no replica has started.
+func (w *worker) unclaimed(ctx context.Context, h *hold, err error) time.Duration {
+	if errors.Is(err, errNotWritten) {
+		w.quit(h)
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return w.standBack(err)
+	case definite(err):
+		w.soon = true
+		return w.again(firstLook)
+	}
+	return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %w", err))
+}
+
+// standBack leaves the job to other replicas for a while, since this one may not
+// write the entry. Only a write that succeeds proves that it may again.
+func (w *worker) standBack(err error) time.Duration {
+	w.denied = fmt.Errorf("this replica may lease the entry and not write it: it leaves the job to other replicas and tries again within a minute of each refusal: grant it write access: %w", err)
+	w.note(w.denied)
+	return w.again(w.denials.next())
 }
 
 // pauseAfter is how long this replica leaves the job alone after a term: a
@@ -110,6 +133,8 @@ func (w *worker) put(h *hold, next *plan) error {
 	h.mu.Lock()
 	h.claimed = h.rec.Claimed
 	h.mu.Unlock()
+	w.denied = nil
+	w.denials.reset()
 	w.tell(&h.rec, news)
 	w.rec, w.anew, w.before = h.rec, time.Time{}, h.length
 	w.heir = later(w.heir, w.since) // what it has inherited is its own now

@@ -47,6 +47,9 @@ type worker struct {
 	pause  *backoff      // between calls to a store that does not answer
 	losses *backoff      // between acquisitions that come too late
 
+	denied  error    // why this replica may not write the entry; nil: it may, as far as known
+	denials *backoff // between claims that are refused for that
+
 	through time.Time // Everywhere: ticks up to here are over
 
 	known  bool          // an entry of this job, ever
