@@ -13,10 +13,13 @@ COPY . .
 ARG PACKAGE=./jobs
 # The same sources and the same Go make the same bytes: paths, build IDs and the state of the checkout stay out.
 RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w -buildid=" -o /soloist "$PACKAGE"
+# The licences ask to go with the binary; the bill of materials is for scanners. Both follow from the binary.
+RUN go run ./internal/bom /soloist /licenses && cp LICENSE /licenses/LICENSE
 
 # It has CA certificates. Time zones are in the program.
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /soloist /soloist
+COPY --from=build /licenses /licenses
 # A number, since a platform that refuses root cannot look up a name.
 USER 65532:65532
 EXPOSE 8080
