@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+type verdict string
+
+const (
+	caught  verdict = "caught"
+	invalid verdict = "invalid" // does not compile
+	alive   verdict = "ALIVE"
+)
+
+// test plants one mistake, by an overlay that leaves the source alone, and runs
+// the tests that should notice it. detail is what else there is to tell.
+func test(ctx context.Context, root string, m mutant, timeout time.Duration) (v verdict, detail string) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return invalid, err.Error()
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.plant(root, dir)
+	if err != nil {
+		return invalid, err.Error()
+	}
+	t := targets[m.target]
+	own := "./" + filepath.ToSlash(t.dir)
+	if !ok(ctx, root, timeout, "build", "-overlay", overlay, own) {
+		return invalid, ""
+	}
+	for _, args := range append([][]string{{own}}, t.more...) {
+		args = append([]string{"test", "-overlay", overlay, "-short", "-failfast", "-vet=off"}, args...)
+		if !ok(ctx, root, timeout, args...) {
+			return caught, ""
+		}
+	}
+	return alive, ""
+}
+
+// plant writes the mutant's file and an overlay that has the go command take it
+// for the real one.
+func (m mutant) plant(root, dir string) (overlay string, err error) {
+	real := filepath.Join(root, m.file)
+	source, err := os.ReadFile(real)
+	if err != nil {
+		return "", err
+	}
+	if string(source[m.from:m.to]) != m.old {
+		return "", errors.New("the source has changed meanwhile")
+	}
+	fake := filepath.Join(dir, filepath.Base(m.file))
+	b := append(append(append([]byte(nil), source[:m.from]...), m.new...), source[m.to:]...)
+	if err := os.WriteFile(fake, b, 0o600); err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	b, err = json.Marshal(map[string]any{"Replace": map[string]string{real: fake}})
+	if err != nil {
+		return "", err
+	}
+	return overlay, os.WriteFile(overlay, b, 0o600)
+}
+
+// ok runs the go command and reports whether it succeeds within the timeout. A
+// mistake can make a test hang or fork: its whole process group is killed then.
+func ok(ctx context.Context, root string, timeout time.Duration, args ...string) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd.Run() == nil
+}
