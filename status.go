@@ -17,7 +17,8 @@ type JobStatus struct {
 	Lease      LeaseState // empty: there is no entry, or it could not be read
 	Record     Record     // zero: none yet
 	Checkpoint int64      // its length in bytes; zero: none, or the store does not tell
-	Next       time.Time  // the next tick; zero: none
+	Next       time.Time  // the next tick by the schedule in force; zero: none, or not known
+	Foreign    bool       // the record is of another schedule, the one in force, than this Scheduler's
 	Err        error      // why Record could not be read
 }
 
@@ -54,6 +55,9 @@ func (w *worker) status(ctx context.Context) JobStatus {
 	if st.Record, st.Err = decodeRecord(entry.Record, w.App, w.job); st.Err == nil {
 		st.Err = cmp.Or(w.ahead(&st.Record), w.leaseOutOfBounds(&st.Record))
 		st.Next = w.next(&st.Record)
+	}
+	if r := &st.Record; st.Err == nil && r.Spec != "" && r.Spec != w.spec {
+		st.Foreign, st.Next = true, r.Due
 	}
 	return st
 }

@@ -25,6 +25,10 @@ func status(ctx context.Context, a *app, given arguments) int {
 	}
 	a.drifted = a.driftWords()
 	views, code := a.views(all), exitOK
+	if absent := a.absence(ctx, all); absent != nil {
+		body := a.statusAnswer(views)
+		return tellAbsence(a, given, absent, &body)
+	}
 	for _, v := range views {
 		if v.Error != "" {
 			code = exitFail
@@ -52,6 +56,9 @@ type answer[J any] struct {
 
 	// Of status, in Functions: what is deployed and is not what the jobs need.
 	Functions []string `json:"functions,omitempty"`
+
+	// Of status and history: why there is nothing to show.
+	Error string `json:"error,omitempty"`
 }
 
 func newAnswer[J any](a *app, jobs []J) answer[J] {
@@ -87,8 +94,11 @@ func (a *app) printStatus(views []view) {
 	w := table(a.Stdout, "NAME\tSCHEDULE\tSTATE\tLAST\tNEXT\tCOUNTS")
 	for _, v := range views {
 		schedule := v.Schedule
-		if v.Kind == "singleton" {
+		switch {
+		case v.Kind == "singleton":
 			schedule = "(singleton)"
+		case v.Foreign:
+			schedule = "(differs)"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, v.StateWords(now), v.LastWords(now), v.NextWords(now), v.CountWords())
 	}
@@ -96,6 +106,9 @@ func (a *app) printStatus(views []view) {
 	for _, v := range views {
 		if v.Error != "" {
 			fmt.Fprintf(a.Stdout, "\n%s: %s\n", v.Name, v.Error)
+		}
+		for _, text := range v.Differs {
+			fmt.Fprintf(a.Stdout, "\n%s: %s\n", v.Name, text)
 		}
 	}
 }

@@ -22,12 +22,13 @@ type app struct {
 	store   string   // what it is, for people
 	notes   []string // what an operator should know, though it is no mistake
 	strange []string // variables that look like settings and are none
+	serves  bool     // it runs jobs by these settings until it is stopped
 	drifted []string // in Functions: what is deployed and is not what the jobs need
 }
 
 // open reads everything that can be wrong and tells all of it at once.
 func (p *Program) open(c *command) (*app, error) {
-	a := &app{Program: p, sched: &soloist.Scheduler{Now: p.Now}}
+	a := &app{Program: p, serves: c.serves, sched: &soloist.Scheduler{Now: p.Now}}
 	var errs []error
 	errs = append(errs, a.sort()...)
 	errs = append(errs, a.settings.read(p.Name)...)

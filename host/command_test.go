@@ -64,10 +64,10 @@ func TestTickAndStatus(t *testing.T) {
 		goldenWant(t, "status", got.out, `
 			app demo on *local.Memory, 2000-01-01 01:31:30Z
 
-			NAME          SCHEDULE                                         STATE  LAST                                                         NEXT                         COUNTS
-			beat          every minute, counted from 1970-01-01 00:00 UTC  idle   2000-01-01 01:31:00Z succeeded on replica-a, 30s ago         2000-01-01 01:32:00Z in 30s  2 succeeded, 89 missed
-			night-report  at 02:30 every day, Europe/Berlin                idle   2000-01-01 01:30:00Z failed (no paper) on replica-a, 1m ago  2000-01-02 01:30:00Z in 23h  1 failed
-			leader        (singleton)                                      idle   -                                                            -                            -
+			NAME          SCHEDULE                                         STATE       LAST                                                         NEXT                         COUNTS
+			beat          every minute, counted from 1970-01-01 00:00 UTC  idle        2000-01-01 01:31:00Z succeeded on replica-a, 30s ago         2000-01-01 01:32:00Z in 30s  2 succeeded, 89 missed
+			night-report  at 02:30 every day, Europe/Berlin                failing x1  2000-01-01 01:30:00Z failed (no paper) on replica-a, 1m ago  2000-01-02 01:30:00Z in 23h  1 failed
+			leader        (singleton)                                      no record   -                                                            -                            -
 		`)
 		if got.code != 0 || got.err != "" {
 			t.Errorf("status: got %+v", got)

@@ -22,16 +22,24 @@ func here() []soloist.Work {
 	}
 }
 
+// rested is a store with the record of the job that has one.
+func rested(t *testing.T) *local.Memory {
+	t.Helper()
+	store := &local.Memory{Now: spring}
+	put(t, store, "demo/beat", `{"schema":1,"app":"demo","job":"beat","epoch":1,"created":"2026-03-28T11:30:00Z","through":"2026-03-28T12:00:00Z","status":"idle"}`, false)
+	return store
+}
+
 func TestStatusOfAJobOnEachReplica(t *testing.T) {
 	environment(t)
-	p := host.Program{Work: here(), Store: &local.Memory{Now: spring}, Now: spring}
+	p := host.Program{Work: here(), Store: rested(t), Now: spring}
 	got := run(t.Context(), p, "status")
 	goldenWant(t, "status", got.out, `
 		app demo on *local.Memory, 2026-03-28 12:00:00Z
 
 		NAME   SCHEDULE         STATE         LAST  NEXT                        COUNTS
 		cache  every hour, UTC  each replica  -     2026-03-28 13:00:00Z in 1h  -
-		rest   every hour, UTC  paused        -     2026-03-28 13:00:00Z in 1h  -
+		rest   every hour, UTC  each replica  -     2026-03-28 13:00:00Z in 1h  -
 		beat   every hour, UTC  idle          -     2026-03-28 13:00:00Z in 1h  -
 	`)
 	got = run(t.Context(), p, "status", "--json")
@@ -42,14 +50,14 @@ func TestStatusOfAJobOnEachReplica(t *testing.T) {
 
 func TestHistoryOfAJobOnEachReplica(t *testing.T) {
 	environment(t)
-	got := run(t.Context(), host.Program{Work: here(), Store: &local.Memory{}, Now: spring}, "history")
+	got := run(t.Context(), host.Program{Work: here(), Store: rested(t), Now: spring}, "history")
 	goldenWant(t, "history", got.out, `
 		app demo on *local.Memory, 2026-03-28 12:00:00Z
 
 		JOB    STATE         COUNTS
 		cache  each replica  each replica runs it: there is no record
-		rest   paused        each replica runs it: there is no record
-		beat   idle          no record yet
+		rest   each replica  each replica runs it: there is no record
+		beat   idle          -
 	`)
 	if got.code != 0 {
 		t.Errorf("got %+v", got)

@@ -13,6 +13,7 @@ type past struct {
 	Name     string                   `json:"job"`
 	Kind     string                   `json:"kind"`               // job or singleton
 	State    state                    `json:"state"`              // as status tells it
+	Failures int64                    `json:"failures,omitempty"` // as status tells it
 	Progress *soloist.Progress        `json:"progress,omitempty"` // as status tells it
 	History  []soloist.Fate           `json:"history"`
 	Counts   map[soloist.Status]int64 `json:"counts"`
@@ -20,7 +21,6 @@ type past struct {
 
 	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
 
-	made  bool   // there is a record
 	words string // the state
 }
 
@@ -45,6 +45,10 @@ func history(ctx context.Context, a *app, given arguments) int {
 		return exitFail
 	}
 	pasts, code := a.pasts(all, given), exitOK
+	if absent := a.absence(ctx, all); absent != nil {
+		body := newAnswer(a, pasts)
+		return tellAbsence(a, given, absent, &body)
+	}
 	for _, p := range pasts {
 		if p.Error != "" {
 			code = exitFail
@@ -64,8 +68,8 @@ func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 			continue
 		}
 		v := a.view(st)
-		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
-			Everywhere: v.Everywhere, made: st.Record.Schema > 0, words: v.StateWords(a.Now())}
+		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
+			Everywhere: v.Everywhere, words: v.StateWords(a.Now())}
 		if p.Counts == nil {
 			p.Counts = map[soloist.Status]int64{}
 		}
@@ -112,8 +116,6 @@ func (p past) countWords() string {
 		return p.Error
 	case p.Everywhere:
 		return "each replica runs it: there is no record"
-	case !p.made:
-		return "no record yet"
 	}
 	return tally(p.Counts)
 }

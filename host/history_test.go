@@ -48,11 +48,11 @@ func TestHistory(t *testing.T) {
 			slow          after 2000-01-01 00:01:00Z .. 2000-01-01 00:03:00Z (2)   skipped    -        -          -                     -         -                overlap
 			slow          2000-01-01 00:01:00Z                                     skipped    1        replica-a  2000-01-01 00:01:01Z  2m30.25s  946684800000001  nothing new
 
-			JOB           STATE  COUNTS
-			beat          idle   2 succeeded, 91 missed
-			night-report  idle   1 failed
-			slow          idle   7 skipped, 89 missed
-			leader        idle   no record yet
+			JOB           STATE       COUNTS
+			beat          idle        2 succeeded, 91 missed
+			night-report  failing x1  1 failed
+			slow          idle        7 skipped, 89 missed
+			leader        no record   -
 		`)
 		if got.code != 0 || got.err != "" {
 			t.Errorf("got %+v", got)
@@ -71,8 +71,8 @@ func TestHistory(t *testing.T) {
 		goldenWant(t, "history leader", got.out, `
 			app demo on *local.Memory, 2000-01-01 01:36:00Z
 
-			JOB     STATE  COUNTS
-			leader  idle   no record yet
+			JOB     STATE      COUNTS
+			leader  no record  -
 		`)
 	})
 }
@@ -105,7 +105,8 @@ func TestHistoryInJSON(t *testing.T) {
 			    {
 			      "job": "night-report",
 			      "kind": "job",
-			      "state": "idle",
+			      "state": "failing",
+			      "failures": 1,
 			      "history": [
 			        {
 			          "tick": "2000-01-01T01:30:00Z",
@@ -205,10 +206,10 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 	goldenWant(t, "broken", got.out, `
 		app demo on *local.Memory, 2026-03-29 12:00:00Z
 
-		JOB           STATE   COUNTS
-		beat          broken  the record has schema 99 and this program reads up to 1: update the program
-		night-report  idle    no record yet
-		leader        idle    no record yet
+		JOB           STATE      COUNTS
+		beat          broken     the record has schema 99 and this program reads up to 1: update the program
+		night-report  no record  -
+		leader        no record  -
 	`)
 	if got.code != 1 {
 		t.Errorf("broken: got code %d, want 1", got.code)

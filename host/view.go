@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,7 +25,12 @@ type view struct {
 	Counts   map[soloist.Status]int64 `json:"counts,omitempty"`
 	Error    string                   `json:"error,omitempty"` // why the record could not be read
 
+	Failures int64    `json:"failures,omitempty"` // runs that failed or stalled since the last success
+	Differs  []string `json:"differs,omitempty"`  // where this program's settings are not those in force
+
 	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
+
+	Foreign bool `json:"-"` // the schedule in force is another one
 }
 
 // A state is what a job is in now; what it was in before is its last fate.
@@ -32,7 +38,9 @@ type state string
 
 const (
 	idle        state = "idle"
-	paused      state = "paused" // by a setting or the program, on this replica
+	noRecord    state = "no record" // no replica has created it yet
+	failing     state = "failing"   // it does not run, and has not succeeded since its last failure
+	paused      state = "paused"    // serve: by this replica's settings; other commands: by the record
 	running     state = "running"
 	stopping    state = "stopping"     // it runs, and is about to be handed over
 	stalled     state = "stalled"      // its run was given up, and is not known to have ended
@@ -43,7 +51,7 @@ const (
 )
 
 func (a *app) view(st soloist.JobStatus) view {
-	v := view{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: idle, Next: st.Next}
+	v := view{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: idle, Next: st.Next, Foreign: st.Foreign}
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
@@ -58,19 +66,25 @@ func (a *app) view(st soloist.JobStatus) view {
 		}
 		return v
 	}
+	if st.Lease == "" {
+		v.State = noRecord
+		return v
+	}
 	r := &st.Record
 	if len(r.History) > 0 {
 		v.Last = lastRun(r.History)
 	}
-	v.Counts = r.Counts
+	v.Counts, v.Failures, v.Differs = r.Counts, max(r.Failures, 0), a.differs(st)
 	switch {
 	case mayRun(r):
 		v.Tick, v.Claimed, v.Progress = r.Tick, r.Claimed, progress(r)
 		if v.State = runState(r, st.Lease); v.State != interrupted {
 			v.Holder = r.Holder
 		}
-	case a.paused(st.Name):
+	case a.pausedNow(st):
 		v.State = paused
+	case v.Failures > 0:
+		v.State = failing
 	}
 	return v
 }
@@ -106,7 +120,7 @@ func (a *app) stateHere(name string) state {
 	switch {
 	case slices.Contains(a.sched.Health().Running, name):
 		return running
-	case a.paused(name):
+	case a.serves && a.paused(name):
 		return paused
 	}
 	return everywhere
@@ -147,7 +161,18 @@ func (v view) StateWords(now time.Time) string {
 	if told := v.ProgressWords(now); told != "" {
 		text += " (" + told + ")"
 	}
-	return text
+	return text + v.FailureWords()
+}
+
+// FailureWords completes the state: how often the job has failed in a row.
+func (v view) FailureWords() string {
+	switch {
+	case v.Failures == 0:
+		return ""
+	case v.State == failing:
+		return fmt.Sprintf(" x%d", v.Failures)
+	}
+	return fmt.Sprintf(", failing x%d", v.Failures)
 }
 
 // ProgressWords is what the run has told last, and how long ago.

@@ -33,6 +33,7 @@ const (
 	release         op = "release"
 	breaking        op = "break"
 	remove          op = "delete"
+	list            op = "list"
 )
 
 // translate turns an error of the client library into one of the contract of

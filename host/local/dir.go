@@ -121,7 +121,7 @@ func (d Dir) locked(ctx context.Context, name, path string, f change) (_ entry, 
 // file returns the path of an entry's file.
 func (d Dir) file(name string) (string, error) {
 	if d.Path == "" {
-		return "", errors.New("local.Dir has no Path: name a directory for it")
+		return "", errNoPath
 	}
 	rel := filepath.FromSlash(name) + ".json"
 	if !filepath.IsLocal(rel) { // such as NUL on Windows

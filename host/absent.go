@@ -1,0 +1,93 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/soloist-go/soloist"
+)
+
+// lister is a store that can list the apps that have entries in it.
+// fs.ErrNotExist: its place does not exist, such as a container.
+type lister interface {
+	Apps(ctx context.Context) ([]string, error)
+}
+
+// maxListed bounds how many apps an answer names.
+const maxListed = 20
+
+// absence is why status and history have nothing to show: no job of the app has
+// a record. The first line is the mistake, the others help to find its cause.
+// It is empty if there is a record, or if a record could not be read.
+func (a *app) absence(ctx context.Context, all []soloist.JobStatus) []string {
+	asked := false
+	for _, st := range all {
+		if st.Everywhere {
+			continue
+		}
+		if st.Err != nil || st.Lease != "" {
+			return nil
+		}
+		asked = true
+	}
+	if !asked {
+		return nil
+	}
+	return []string{
+		fmt.Sprintf("no records of app %q in %s", a.App, a.store),
+		a.presence(ctx),
+		"replicas create the records when they start (" + a.Name + " serve, or tick): if none of this app has started yet, there is nothing wrong",
+	}
+}
+
+// presence says what the store has instead of the records of this app.
+func (a *app) presence(ctx context.Context) string {
+	check := "check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"
+	store, ok := a.sched.Store.(lister)
+	if !ok {
+		return check
+	}
+	apps, err := store.Apps(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it does not exist: " + check
+	case err != nil:
+		return "what it has instead cannot be listed (" + line(err.Error()) + "): " + check
+	case len(apps) == 0:
+		return "it has no records of any app: " + check
+	}
+	text := "it has records of " + listed(apps)
+	if near := nearest(a.App, apps); near != "" {
+		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", near)
+	}
+	return text + ": " + check
+}
+
+// listed names the first of many.
+func listed(names []string) string {
+	names = slices.Sorted(slices.Values(names))
+	more := len(names) - maxListed
+	text := strings.Join(names[:min(len(names), maxListed)], ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// tellAbsence is the answer of a command that has nothing to show.
+func tellAbsence[J any](a *app, given arguments, lines []string, body *answer[J]) int {
+	if given.json {
+		body.Error = strings.Join(lines, "; ")
+		a.printJSON(body)
+		return exitFail
+	}
+	fmt.Fprintf(a.Stderr, "%s: %s\n", a.Name, lines[0])
+	for _, text := range lines[1:] {
+		fmt.Fprintf(a.Stderr, "  %s\n", text)
+	}
+	return exitFail
+}

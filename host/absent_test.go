@@ -1,0 +1,113 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/azurite"
+)
+
+// unlisted is a store that cannot list what it has.
+type unlisted struct{ soloist.Store }
+
+func (unlisted) Apps(context.Context) ([]string, error) { return nil, errors.New("no right to list") }
+
+func TestStatusWithoutAnyRecord(t *testing.T) {
+	filled := &local.Memory{}
+	for _, name := range []string{"shop/beat", "bank/beat"} {
+		put(t, filled, name, `{"schema":1}`, false)
+	}
+	many := &local.Memory{}
+	for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
+		put(t, many, "app-"+string(letter)+"/beat", `{"schema":1}`, false)
+	}
+	dir := t.TempDir()
+	for _, test := range []struct {
+		name  string
+		store soloist.Store
+		app   string
+		want  string
+	}{
+		{"another app's", filled, "demo", "it has records of bank, shop: check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"},
+		{"a slip", filled, "shpo", "it has records of bank, shop: did you mean SOLOIST_APP=shop?"},
+		{"many apps", many, "demo", "app-s, app-t and 6 more"},
+		{"empty", &local.Memory{}, "demo", "it has no records of any app"},
+		{"a directory", local.Dir{Path: dir}, "demo", "it has no records of any app"},
+		{"no directory", local.Dir{Path: filepath.Join(dir, "gone")}, "demo", "it does not exist: check"},
+		{"cannot list", unlisted{&local.Memory{}}, "demo", "cannot be listed (no right to list)"},
+		{"a store of one's own", struct{ soloist.Store }{&local.Memory{}}, "demo", "check SOLOIST_APP"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			environment(t, "SOLOIST_APP="+test.app)
+			p := host.Program{Work: work(), Store: test.store}
+			for _, command := range []string{"status", "history", "history beat"} {
+				got := run(t.Context(), p, strings.Fields(command)...)
+				if first := `demo: no records of app "` + test.app + `" in `; got.code != 1 || got.out != "" || !strings.HasPrefix(got.err, first) ||
+					!strings.Contains(got.err, test.want) || !strings.Contains(got.err, "replicas create the records when they start") {
+					t.Errorf("%s: got %+v, want %q and %q", command, got, first, test.want)
+				}
+				var answer struct {
+					Error string
+					Jobs  []struct{ State string }
+				}
+				got = run(t.Context(), p, append(strings.Fields(command), "--json")...)
+				if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 1 || len(answer.Jobs) == 0 ||
+					answer.Jobs[0].State != "no record" || !strings.Contains(answer.Error, test.want) {
+					t.Errorf("%s --json: got %+v, %v", command, got, err)
+				}
+			}
+		})
+	}
+}
+
+// One record is enough: a job that is new has none yet.
+func TestStatusWithSomeRecords(t *testing.T) {
+	environment(t)
+	store := &local.Memory{}
+	run(t.Context(), host.Program{Work: work()[:1], Store: store}, "tick")
+	got := run(t.Context(), host.Program{Work: work(), Store: store}, "status")
+	if got.code != 0 || strings.Count(got.out, " no record ") != 2 || got.err != "" {
+		t.Errorf("got %+v", got)
+	}
+	each := soloist.Job{Name: "each", Schedule: "@hourly", Everywhere: true, Do: do}
+	got = run(t.Context(), host.Program{Work: []soloist.Work{each}, Store: &local.Memory{}}, "status")
+	if got.code != 0 || got.err != "" {
+		t.Errorf("without any job that has a record: got %+v", got)
+	}
+}
+
+func TestAFileBesideTheAppsIsNoApp(t *testing.T) {
+	environment(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(t, local.Dir{Path: dir}, "shop/.doctor", "{}", false)
+	got := run(t.Context(), host.Program{Work: work(), Store: local.Dir{Path: dir}}, "status")
+	if !strings.Contains(got.err, "it has no records of any app") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The typical slips: in the container and in the app.
+func TestStatusOfAnotherContainer(t *testing.T) {
+	t.Parallel()
+	env := []string{"AzureWebJobsStorage=" + azurite.Start(t).ConnectionString(), "SOLOIST_CONTAINER=ticks", "SOLOIST_APP=shop"}
+	ticked(t, env)
+	env[2] = "SOLOIST_APP=shpo"
+	if got := child(t, env, "status"); got.code != 1 || !strings.Contains(got.err, `no records of app "shpo" in http://127.0.0.1`) || !strings.Contains(got.err, "did you mean SOLOIST_APP=shop?") {
+		t.Errorf("app: got %+v", got)
+	}
+	env[1] = "SOLOIST_CONTAINER=tiks"
+	if got := child(t, env, "history"); got.code != 1 || !strings.Contains(got.err, "/tiks\n  it does not exist: check SOLOIST_APP, SOLOIST_CONTAINER") {
+		t.Errorf("container: got %+v", got)
+	}
+}
