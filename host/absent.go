@@ -62,7 +62,7 @@ func (a *app) presence(ctx context.Context) string {
 	}
 	text := "it has records of " + listed(apps)
 	if near := nearest(a.App, apps); near != "" {
-		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", near)
+		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", line(near))
 	}
 	return text + ": " + check
 }
@@ -71,7 +71,7 @@ func (a *app) presence(ctx context.Context) string {
 func listed(names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	more := len(names) - maxListed
-	text := strings.Join(names[:min(len(names), maxListed)], ", ")
+	text := line(strings.Join(names[:min(len(names), maxListed)], ", "))
 	if more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
