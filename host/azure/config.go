@@ -59,9 +59,11 @@ const (
 // Open checks the configuration and returns the store. It talks to nobody: the
 // first call shows whether the service is there and lets us in.
 func Open(c Config) (*Store, error) {
-	if c.Transport == nil {
+	direct := c.Transport == nil
+	if direct {
 		c.Transport = network()
 	}
+	c.Transport = cutter{c.Transport}
 	if c.Container == "" {
 		c.Container = DefaultContainer
 	}
@@ -74,7 +76,9 @@ func Open(c Config) (*Store, error) {
 	}
 	box := client.NewContainerClient(c.Container)
 	bare, _, _ := strings.Cut(box.URL(), "?")
-	return &Store{container: box, name: c.Container, url: bare, way: c.entrance(box.URL(), id)}, nil
+	way := c.entrance(box.URL(), id)
+	way.direct = direct
+	return &Store{container: box, name: c.Container, url: bare, way: way}, nil
 }
 
 // client picks the way in, in the order of the Functions host. The identity is

@@ -41,7 +41,6 @@ func (c Config) entrance(container string, id *identity) entrance {
 		u = &url.URL{}
 	}
 	e := entrance{kind: c.kind(u, id), client: c.ClientID, id: id, box: u, send: c.Transport}
-	_, e.direct = c.Transport.(*client)
 	if e.kind == bySignature {
 		e.signed = u.Query()
 		e.signed.Del("sig")
