@@ -3,6 +3,7 @@ package azure
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -20,7 +21,10 @@ import (
 //
 // One of ConnectionString, ServiceURL and AccountName is needed; the first one
 // given wins. A connection string, or a ServiceURL with a signature, is its own
-// credential; otherwise an identity is used, by the first line that fits:
+// credential; otherwise an identity is used, by the first line that fits. An
+// identity needs https, and so does a signature except to localhost. An account
+// key may go over http, since requests carry only what it has signed; records
+// can then be read and answers forged on the way.
 //
 //	Credential "managedidentity"       the platform's identity: the one that ClientID or
 //	                                   ManagedIdentityResourceID names, else the system's
@@ -114,8 +118,21 @@ func (c Config) atURL() (*service.Client, *identity, error) {
 		}
 		return c.withIdentity(u.String())
 	}
+	if inClear(u) {
+		return nil, nil, fmt.Errorf("azure: %s: %w", urlSetting, errInClear)
+	}
 	client, err := plainClient(u.String(), c.options())
 	return client, nil, err
+}
+
+// A signature is sent with each request: whoever reads one has it. An account
+// key is not sent, so over http it stays secret, but records do not.
+var errInClear = errors.New("http would send the shared access signature unencrypted: use https, or for an emulator on another machine its account key (http with a signature is allowed to localhost only)")
+
+// inClear reports whether what is sent to u can be read on a network.
+func inClear(u *url.URL) bool {
+	host := u.Hostname()
+	return u.Scheme != "https" && !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback()
 }
 
 func (c Config) withIdentity(url string) (*service.Client, *identity, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -70,6 +71,9 @@ func parseConnectionString(text string) (account, error) {
 		return account{}, errors.New("AccountKey is missing, or SharedAccessSignature")
 	case !strings.Contains(signature, "sig="):
 		return account{}, errors.New("SharedAccessSignature has no signature")
+	}
+	if u, err := url.Parse(a.url); err != nil || inClear(u) {
+		return account{}, errInClear
 	}
 	a.url += "?" + signature
 	return a, nil
