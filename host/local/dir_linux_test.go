@@ -131,7 +131,36 @@ func TestDirPipe(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dir.Read(t.Context(), "app/job"); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := dir.Read(t.Context(), "app/job"); err == nil || !strings.Contains(err.Error(), "is a named pipe, not a regular file") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Root that may not give files away, as on a network file system that squashes
+// it, leaves none behind that the owner of the directory cannot use.
+func TestDirCannotStayItsOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	d := local.Dir{Path: t.TempDir()}
+	app := filepath.Join(d.Path, "app")
+	for dir := app; len(dir) >= len(filepath.Dir(d.Path)); dir = filepath.Dir(dir) {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		mode(t, dir, 0o777)
+	}
+	if err := os.Chown(app, 12345, 12346); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(func() {
+		_, err := d.Create(t.Context(), "app/job", []byte("x"))
+		wantRefusal(t, "create", err)
+		if err != nil && !strings.Contains(err.Error(), "belongs to user 12345") {
+			t.Errorf("got %v, want the owner", err)
+		}
+	})
+	if got := files(t, app); got != "" {
+		t.Errorf("files: got %s, want none", got)
 	}
 }

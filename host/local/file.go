@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // file is the content of a state file. Entry guards against a file that was
@@ -30,11 +31,8 @@ const (
 	schemaCheckpoint = 2
 )
 
-const (
-	fileMode = 0o600
-	dirMode  = 0o700
-	maxFile  = 2*soloist.MaxCheckpoint + 8*soloist.MaxRecord // beyond base64 and escapes of any entry, short of trouble with memory
-)
+// maxFile is beyond base64 and escapes of any entry, short of trouble with memory.
+const maxFile = 2*soloist.MaxCheckpoint + 8*soloist.MaxRecord
 
 func newFile(name string, e entry) file {
 	f := file{Schema: schemaPlain, Entry: name, entry: e}
@@ -68,11 +66,7 @@ func load(path, name string) (entry, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	// A pipe would keep us waiting for a writer, whatever our context says.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file: move it away to begin anew", path)
-	}
-	f, err := os.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +104,9 @@ func save(path, name string, e entry) error {
 		return err
 	}
 	temp := path + ".tmp"
+	if err := safefile.Regular(temp); err != nil {
+		return err
+	}
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -125,7 +122,7 @@ func save(path, name string, e entry) error {
 }
 
 func writeFile(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := safefile.Create(path)
 	if err != nil {
 		return err
 	}
@@ -136,17 +133,14 @@ func writeFile(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeDir makes the directory of an app and sees to it that it outlasts a loss
-// of power, along with the store's directory above it.
+// makeDir makes the directory of an app, and those above it that are missing. It
+// sees to it that their names outlast a loss of power.
 func makeDir(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil
+	made, err := safefile.Mkdir(path)
+	for _, dir := range made {
+		err = errors.Join(err, syncDir(filepath.Dir(dir)))
 	}
-	if err := os.MkdirAll(path, dirMode); err != nil {
-		return err
-	}
-	store := filepath.Dir(path)
-	return errors.Join(syncDir(store), syncDir(filepath.Dir(store)))
+	return err
 }
 
 // explain adds to an error of the file system what to do about it.

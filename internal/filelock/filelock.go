@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // Waiting starts with the length of a short critical section and doubles, so
@@ -26,9 +28,13 @@ const (
 // Lock waits until it has the exclusive lock on the file at path, which it
 // makes if need be, or until ctx ends; then the error wraps ctx.Err(). It
 // excludes other processes and other goroutines alike. The directory must be
-// there: fs.ErrNotExist. Call unlock once; it leaves the file where it is,
-// because removing it would let two in.
+// there: fs.ErrNotExist. A file of another kind, such as a pipe or a symbolic
+// link, is refused. Call unlock once; it leaves the file where it is, because
+// removing it would let two in.
 func Lock(ctx context.Context, path string) (unlock func() error, err error) {
+	if err := safefile.Regular(path); err != nil {
+		return nil, err
+	}
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("wait for lock %s: %w", path, err)
@@ -48,8 +54,11 @@ func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 
 // try returns nil and nil while somebody else has the lock.
 func try(path string) (func() error, error) {
-	f := flock.New(path)
+	f := flock.New(path, flock.SetFlag(os.O_RDONLY|safefile.Flags))
 	ok, err := f.TryLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, create(path)
+	}
 	if err != nil || !ok {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -60,6 +69,18 @@ func try(path string) (func() error, error) {
 	return f.Close, nil
 }
 
+// create makes the file, which is locked with the next try.
+func create(path string) error {
+	f, err := safefile.Create(path)
+	if errors.Is(err, fs.ErrExist) { // another process was first
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // inPlace reports whether the locked file still bears its name: whoever locks
 // a file that somebody has removed excludes nobody.
 func inPlace(f *flock.Flock, path string) (bool, error) {
@@ -67,7 +88,10 @@ func inPlace(f *flock.Flock, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	named, err := os.Stat(path)
+	if !locked.Mode().IsRegular() { // it has changed since Lock looked
+		return false, safefile.Regular(path)
+	}
+	named, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -1,0 +1,10 @@
+package safefile
+
+import "os"
+
+// Flags are none: Open looks at the file beforehand.
+const Flags = 0
+
+func own(*os.File) error { return nil }
+
+func ownDir(string) error { return nil }
