@@ -41,7 +41,7 @@ type Health struct {
 	Running []string         // jobs and singletons that run here now
 	Stuck   []string         // those whose loop does not come round: restart the process
 	Broken  map[string]error // those that cannot be looked after, and why
-	Overrun map[string]error // those that go on though their context has ended, and why: restart the process
+	Overrun map[string]error // those with a lease that go on though their context has ended, and why: restart the process
 	Skew    time.Duration    // how far the wall clock is ahead of the store's, behind if negative, as far as that is proved
 	Storage error            // why the store is out of reach; nil: it is not, as far as known
 	Reached bool             // the store has answered, once
@@ -83,7 +83,21 @@ func (w *worker) setLooping(b bool) { w.set(func(s *seen) { s.looping, s.beat = 
 func (w *worker) setRunning(b bool) { w.set(func(s *seen) { s.running = b }) }
 func (w *worker) setBusy(b bool)    { w.set(func(s *seen) { s.busy, s.beat = b, time.Now() }) }
 
-func (w *worker) setOverrun(cause error) { w.set(func(s *seen) { s.overrun = cause }) }
+// setOverrun keeps why the context of a run ended that has not returned since,
+// nil once it has. Of an Everywhere job it is the trouble of this job alone: all
+// replicas run it at once, and would all take nothing new.
+func (w *worker) setOverrun(cause error) {
+	w.set(func(s *seen) {
+		switch {
+		case !w.everywhere:
+			s.overrun = cause
+		case cause == nil:
+			s.err = nil
+		default:
+			s.err = fmt.Errorf("its run goes on though its context has ended (%w): no tick of this job runs on this replica until it returns", cause)
+		}
+	})
+}
 
 // unwell returns why this replica takes nothing new, nil if it does: a run that
 // cannot be ended is a reason to restart the process.

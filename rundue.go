@@ -63,7 +63,7 @@ func (w *worker) runDue(ctx context.Context, wake Wake) JobReport {
 	case w.one <- struct{}{}:
 		defer func() { <-w.one }()
 	default: // this process is at it already
-		return JobReport{Job: w.job, Holder: w.Replica, Next: w.ticks.Next(w.dueTime())}
+		return w.busyReport()
 	}
 	begin, more := time.Now(), true
 	w.ran, w.undone, w.holder, w.lookAt, w.wake = &[]Fate{}, nil, "", time.Time{}, wake
@@ -90,6 +90,15 @@ func (w *worker) runDue(ctx context.Context, wake Wake) JobReport {
 		report.Next = w.ticks.Next(w.through)
 	case w.known:
 		report.Next = w.next(&w.rec)
+	}
+	return report
+}
+
+// busyReport is the report of a call while this process runs the job.
+func (w *worker) busyReport() JobReport {
+	report := JobReport{Job: w.job, Holder: w.Replica, Next: w.ticks.Next(w.dueTime())}
+	if w.everywhere {
+		report.Err = w.trouble() // of a run that goes on though its context has ended
 	}
 	return report
 }

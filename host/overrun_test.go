@@ -178,26 +178,32 @@ func TestFunctionsRestartsAnOverrunProcess(t *testing.T) {
 // Whoever calls Program.Run has other things in the process. A job on each
 // replica has no lease.
 func TestWhoDoesNotExit(t *testing.T) {
-	for name, set := range map[string]func(*host.Program, *soloist.Job){
-		"a library": func(*host.Program, *soloist.Job) {},
-		"a job on each replica": func(p *host.Program, j *soloist.Job) {
+	for name, test := range map[string]struct {
+		set  func(*host.Program, *soloist.Job)
+		code int
+		want []string
+	}{
+		"a library": {func(*host.Program, *soloist.Job) {}, 503, []string{`"status":"overrun"`, `"overrun":{"still":"stalled: `}},
+		// All replicas run it at once, so a 503 would restart them all at once.
+		"a job on each replica": {func(p *host.Program, j *soloist.Job) {
 			*p, j.Everywhere = host.WithExit(*p, os.Exit), true
 			j.Silence, j.HealthyEvery, j.Healthy = 0, time.Second, func(context.Context) error { return errDown }
-		},
+		}, 200, []string{`"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t)
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				p, j := host.Program{Store: &local.Memory{}}, still(release)
-				set(&p, &j)
+				test.set(&p, &j)
 				p.Work = []soloist.Work{j}
 				s := open(t, p)
 				s.tick()
 				time.Sleep(time.Minute)
 				go s.tick()
 				time.Sleep(20 * time.Second)
-				wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"still":"stalled: `)
+				wantAnswer(t, "healthz", s.get("/healthz"), test.code, test.want...)
+				wantAnswer(t, "page", s.browse(), 200, "goes on though its context has ended (stalled: ")
 				close(release)
 			})
 		})

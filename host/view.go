@@ -57,6 +57,9 @@ func (a *app) view(st soloist.JobStatus) view {
 	}
 	if st.Everywhere {
 		v.Everywhere, v.State = true, a.stateHere(v.Name)
+		if err := a.sched.Health().Broken[v.Name]; err != nil { // of this process
+			v.Error = line(err.Error())
+		}
 		return v
 	}
 	if st.Err != nil {
