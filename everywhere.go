@@ -10,10 +10,11 @@ import (
 func (w *worker) stepHere(ctx context.Context) time.Duration {
 	w.beat()
 	now := w.wall()
-	if w.through.IsZero() || w.through.After(now) {
-		w.through = now // a replica that starts owes nothing, nor one whose clock was put back
-	}
-	if tick := w.ticks.Last(now); tick.After(w.through) && !w.paused {
+	tick := w.dueHere(now)
+	if !tick.IsZero() {
+		if w.unfit = w.fits(ctx); w.unfit != nil {
+			return maxSleep
+		}
 		w.runHere(ctx, tick)
 		now = w.wall()
 		w.through = now
@@ -23,6 +24,47 @@ func (w *worker) stepHere(ctx context.Context) time.Duration {
 		return maxSleep
 	}
 	return next.Sub(now)
+}
+
+// dueHere returns the tick that is to run here at now, zero for none. A replica
+// that starts owes nothing, nor one whose clock was put back. A wake-up owes the
+// tick that it names, else the newest of the last minute: the process may have
+// been started for it.
+func (w *worker) dueHere(now time.Time) time.Time {
+	switch {
+	case w.through.After(now):
+		w.through = now
+	case w.ran != nil:
+		w.through = later(w.through, now.Add(-wakeSpan-1))
+	case w.through.IsZero():
+		w.through = now
+	}
+	tick := w.ticks.Last(now)
+	if named, ok := w.namedHere(now); ok {
+		tick = named
+	}
+	if w.paused || tick.After(now) || !tick.After(w.through) {
+		return time.Time{}
+	}
+	return tick
+}
+
+// namedHere returns the tick that the wake-up names, if this job has that tick
+// and this replica's clock is within wakeSpan of it.
+func (w *worker) namedHere(now time.Time) (tick time.Time, ok bool) {
+	tick = w.wake.Tick.UTC()
+	ok = !w.paused && now.Sub(tick).Abs() <= wakeSpan && w.ticks.Last(tick).Equal(tick)
+	return tick, ok
+}
+
+// earlyHere is how long it takes until the tick that the wake-up names is due.
+func (w *worker) earlyHere() time.Duration {
+	now := w.wall()
+	tick, ok := w.namedHere(now)
+	if !ok {
+		return 0
+	}
+	return max(0, tick.Sub(now))
 }
 
 func (w *worker) runHere(ctx context.Context, tick time.Time) {

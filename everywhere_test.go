@@ -63,3 +63,96 @@ func TestRunDueTellsOfAnOverrunEverywhere(t *testing.T) {
 		time.Sleep(15 * time.Minute)
 	})
 }
+
+// wokenHere makes a replica with an hourly Everywhere job, and moves time to
+// offset after the hour.
+func wokenHere(c *cluster, schedule string, offset time.Duration) *replica {
+	a := c.replica("a", here(schedule, nil))
+	time.Sleep(time.Hour + offset)
+	return a
+}
+
+// A process that a wake-up starts runs the tick that the wake-up is for.
+func TestAColdWakeUpRunsAnEverywhereJob(t *testing.T) {
+	hour := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		schedule string
+		offset   time.Duration
+		wake     soloist.Wake
+		want     string // the tick that runs; empty: none
+	}{
+		"no tick named, in time":            {"@hourly", 5 * time.Second, soloist.Wake{}, "01:00:00"},
+		"no tick named, a minute late":      {"@hourly", 61 * time.Second, soloist.Wake{}, ""},
+		"no tick named, some were due":      {"@every 10s", 25 * time.Second, soloist.Wake{}, "01:00:20"},
+		"a tick named":                      {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour}, "01:00:00"},
+		"a tick named, a newer one was due": {"@every 10s", 25 * time.Second, soloist.Wake{Tick: hour}, "01:00:00"},
+		"a tick named, early":               {"@hourly", -300 * time.Millisecond, soloist.Wake{Tick: hour}, "01:00:00"},
+		"a tick named, too early":           {"@hourly", -2 * time.Minute, soloist.Wake{Tick: hour}, ""},
+		"a tick named, too late":            {"@hourly", 2 * time.Minute, soloist.Wake{Tick: hour}, ""},
+		"another job's tick named":          {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour.Add(time.Second)}, "01:00:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				a := wokenHere(c, test.schedule, test.offset)
+				got, err := a.RunWake(c.t.Context(), test.wake)
+				if err != nil {
+					t.Errorf("got %v", err)
+				}
+				tick := ""
+				for _, r := range c.all() {
+					tick += r.Tick.Format("15:04:05")
+					if r.start.Before(r.Tick) {
+						t.Errorf("tick %s was started at %s", r.Tick, r.start)
+					}
+				}
+				if tick != test.want || len(got.Jobs[0].Ran) != len(c.all()) {
+					t.Errorf("the ticks %q ran, want %q; the report is %+v", tick, test.want, got)
+				}
+				if next := got.Jobs[0].Next; !next.After(time.Now()) || next.After(time.Now().Add(time.Hour)) {
+					t.Errorf("at %s the next tick is said to be %s", time.Now(), next)
+				}
+			})
+		})
+	}
+}
+
+// A platform may send a wake-up twice, and beside another.
+func TestWakeUpsRunATickOfAnEverywhereJobOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := wokenHere(c, "@hourly", time.Second)
+		tick := time.Now().Truncate(time.Hour)
+		for _, wake := range []soloist.Wake{{Tick: tick}, {Tick: tick}, {}} {
+			if _, err := a.RunWake(c.t.Context(), wake); err != nil {
+				t.Errorf("got %v", err)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := len(c.all()); n != 1 {
+			t.Errorf("the tick ran %d times", n)
+		}
+		time.Sleep(time.Hour)
+		a.RunWake(c.t.Context(), soloist.Wake{Tick: tick.Add(time.Hour)})
+		if n := len(c.all()); n != 2 {
+			t.Errorf("%d runs after the next tick, want 2", n)
+		}
+	})
+}
+
+// A paused job, and one that does not fit into the call.
+func TestAWakeUpDoesNotStartAnEverywhereJob(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		paused, long := here("@hourly", nil), here("@hourly", nil)
+		paused.Name, paused.Paused, long.Timeout = "paused", true, time.Hour
+		a := c.replica("a", paused, long)
+		time.Sleep(time.Hour + time.Second)
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		_, err := a.RunDue(ctx)
+		if len(c.all()) > 0 || err == nil || !strings.Contains(err.Error(), "job here: not started: it may take 1h0m0s") {
+			t.Errorf("%d runs, %v", len(c.all()), err)
+		}
+		if _, err := a.RunDue(c.t.Context()); err != nil || len(c.all()) != 1 {
+			t.Errorf("a call with enough time: %d runs, %v", len(c.all()), err)
+		}
+	})
+}

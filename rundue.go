@@ -16,8 +16,8 @@ type Wake struct {
 
 	// Tick is the tick that a timer has fired for. The timer may be a moment
 	// early, which is waited out; and a job that has no entry yet starts with
-	// this tick. One that is not within a minute of the store's time is not
-	// believed. Zero: not known.
+	// this tick. One that is not within a minute of the store's time, of this
+	// process's for an Everywhere job, is not believed. Zero: not known.
 	Tick time.Time
 }
 
@@ -27,6 +27,10 @@ type Wake struct {
 // for: a later call settles it if that replica dies. The error joins what kept
 // jobs from being looked after, ticks whose lease was lost before they ran, and
 // outcomes that the store refused; a run that failed is in the report alone.
+//
+// An Everywhere job has no record that says what is due: this process runs the
+// tick that the wake-up names, else the newest of the last minute, and none
+// twice.
 //
 // A job whose Timeout is longer than what the deadline of ctx leaves is not
 // started: the report says so, and the tick stays due.
@@ -87,7 +91,7 @@ func (w *worker) runDue(ctx context.Context, wake Wake) JobReport {
 	}
 	switch {
 	case w.everywhere:
-		report.Next = w.ticks.Next(w.through)
+		report.Next = w.ticks.Next(w.wall())
 	case w.known:
 		report.Next = w.next(&w.rec)
 	}
@@ -120,7 +124,10 @@ const wakeSpan = time.Minute
 // early is how long it takes until the tick of the wake-up is due, zero if it
 // is, or is over.
 func (w *worker) early() time.Duration {
-	if w.wake.Tick.IsZero() || w.everywhere || !w.known {
+	if w.everywhere {
+		return w.earlyHere()
+	}
+	if w.wake.Tick.IsZero() || !w.known {
 		return 0
 	}
 	if w.rec.mayRun() && (w.entry == nil || w.entry.State.Live()) {

@@ -147,7 +147,7 @@ func TestEverywhere(t *testing.T) {
 			t.Errorf("status: %+v, %v", status, err)
 		}
 		report, err := c.replica("c", job).RunDue(c.t.Context())
-		if err != nil || len(report.Jobs[0].Ran) != 0 || report.Next.Second() != 40 {
+		if err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Tick.Second() != 30 || report.Next.Second() != 40 {
 			t.Errorf("RunDue: %+v, %v", report, err)
 		}
 	})
