@@ -198,7 +198,7 @@ func TestWhoDoesNotExit(t *testing.T) {
 				test.set(&p, &j)
 				p.Work = []soloist.Work{j}
 				s := open(t, p)
-				s.tick()
+				go s.tick() // the job on each replica runs at once
 				time.Sleep(time.Minute)
 				go s.tick()
 				time.Sleep(20 * time.Second)
