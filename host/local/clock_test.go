@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,15 +107,28 @@ func TestDirRenewedAfterStep(t *testing.T) {
 	}
 }
 
-// The holder died with the machine, so its lease ended with it.
+// The holder died with the machine. Another machine may share the directory,
+// and nothing tells the two cases apart: the lease lasts its length again.
 func TestDirMachineRestarted(t *testing.T) {
 	m := newMachine()
 	d := local.Dir{Path: t.TempDir()}.On(m.tell)
 	e := create(t, d, "app/job")
-	acquire(t, d.Lease("app/job", id1), time.Minute, e.ETag)
+	acquire(t, d.Lease("app/job", id1), 20*time.Second, e.ETag)
 	m.restart()
-	if got, want := state(t, d), soloist.Expired; got != want {
+	if got, want := state(t, d), soloist.Leased; got != want {
 		t.Errorf("after the restart: got %q, want %q", got, want)
+	}
+	m.restart() // again, before it was over
+	if got, want := state(t, d), soloist.Leased; got != want {
+		t.Errorf("after another restart: got %q, want %q", got, want)
+	}
+	m.pass(20*time.Second - 1)
+	if got, want := state(t, d), soloist.Leased; got != want {
+		t.Errorf("its length later, but a nanosecond: got %q, want %q", got, want)
+	}
+	m.pass(1)
+	if got, want := state(t, d), soloist.Expired; got != want {
+		t.Errorf("its length later: got %q, want %q", got, want)
 	}
 	acquire(t, d.Lease("app/job", id2), time.Minute, e.ETag)
 	if _, err := d.Lease("app/job", id2).Write(t.Context(), e.ETag, []byte("x")); err != nil {
@@ -141,20 +155,117 @@ func TestDirMachineRestartedInThePast(t *testing.T) {
 	}
 }
 
-// Two machines that share a directory, against advice, go by their wall clocks.
+// A machine that has nothing to do with the clocks of another one. It started
+// five seconds ago, and its wall clock is off.
+func otherMachine(name string, off time.Duration) *machine {
+	m := newMachine()
+	m.wall, m.boot, m.start = m.wall.Add(off), 5*time.Second, name
+	return m
+}
+
+// Two machines share a directory. What one holds the other finds free when it
+// has seen it unchanged for the length of the lease, not before.
 func TestDirOtherMachine(t *testing.T) {
-	m, other := newMachine(), newMachine()
-	other.start, other.boot = "other", time.Hour
+	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
+		t.Run(off.String(), func(t *testing.T) {
+			m, other := newMachine(), otherMachine("other", off)
+			dir := local.Dir{Path: t.TempDir()}
+			here, there := dir.On(m.tell), dir.On(other.tell)
+			pass := func(d time.Duration) { m.pass(d); other.pass(d) }
+			e := create(t, here, "app/job")
+			l := here.Lease("app/job", id1)
+			acquire(t, l, 20*time.Second, e.ETag)
+			want := func(when string, there_, here_ soloist.LeaseState) {
+				t.Helper()
+				if got := state(t, there); got != there_ {
+					t.Errorf("%s: there got %q, want %q", when, got, there_)
+				}
+				if got := state(t, here); got != here_ {
+					t.Errorf("%s: here got %q, want %q", when, got, here_)
+				}
+			}
+			want("at once", soloist.Leased, soloist.Leased)
+			pass(19 * time.Second)
+			want("shortly before its end", soloist.Leased, soloist.Leased)
+			if _, err := l.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			pass(10 * time.Second)
+			want("renewed", soloist.Leased, soloist.Leased)
+			stamp, err := l.Write(t.Context(), e.ETag, []byte("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(10 * time.Second)
+			want("over", soloist.Leased, soloist.Expired) // there it was first seen later
+			if _, err := there.Lease("app/job", id2).Acquire(t.Context(), 20*time.Second, stamp.ETag); !errors.Is(err, soloist.ErrHeld) {
+				t.Errorf("acquire there: got %v, want %v", err, soloist.ErrHeld)
+			}
+			pass(10 * time.Second)
+			want("over there too", soloist.Expired, soloist.Expired)
+			acquire(t, there.Lease("app/job", id2), 20*time.Second, stamp.ETag)
+			if _, err := l.Renew(t.Context()); !errors.Is(err, soloist.ErrLost) {
+				t.Errorf("renew here: got %v, want %v", err, soloist.ErrLost)
+			}
+			want("taken there", soloist.Leased, soloist.Leased)
+		})
+	}
+}
+
+// Three machines share a directory, and the one that held a lease is gone. The
+// looks of the others do not keep it alive.
+func TestDirTwoOthersLook(t *testing.T) {
+	m, others := newMachine(), []*machine{otherMachine("one", 0), otherMachine("two", time.Minute)}
 	d := local.Dir{Path: t.TempDir()}
 	e := create(t, d.On(m.tell), "app/job")
-	acquire(t, d.On(m.tell).Lease("app/job", id1), 10*time.Second, e.ETag)
-	other.pass(10*time.Second - 1)
-	if got, want := state(t, d.On(other.tell)), soloist.Leased; got != want {
-		t.Errorf("before the end: got %q, want %q", got, want)
+	acquire(t, d.On(m.tell).Lease("app/job", id1), 20*time.Second, e.ETag)
+	for range 20 {
+		for _, o := range others {
+			if got, want := state(t, d.On(o.tell)), soloist.Leased; got != want {
+				t.Errorf("%s after %s: got %q, want %q", o.start, o.boot, got, want)
+			}
+			o.pass(time.Second)
+		}
 	}
-	other.pass(1)
+	for _, o := range others {
+		if got, want := state(t, d.On(o.tell)), soloist.Expired; got != want {
+			t.Errorf("%s, the length of the lease after its first look: got %q, want %q", o.start, got, want)
+		}
+	}
+}
+
+// An operator on one machine breaks the lease of another.
+func TestDirBrokenElsewhere(t *testing.T) {
+	m, other := newMachine(), otherMachine("other", 0)
+	d := local.Dir{Path: t.TempDir()}
+	here, there := d.On(m.tell), d.On(other.tell)
+	e := create(t, here, "app/job")
+	l := here.Lease("app/job", id1)
+	acquire(t, l, 20*time.Second, e.ETag)
+	if err := there.Break(t.Context(), "app/job", 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []local.Dir{here, there} {
+		if got, want := state(t, d), soloist.Broken; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if _, err := l.Write(t.Context(), e.ETag, []byte("x")); !errors.Is(err, soloist.ErrLost) {
+		t.Errorf("write: got %v, want %v", err, soloist.ErrLost)
+	}
+}
+
+// A process that runs for a moment only, as cron starts it, sees what another
+// one has seen before.
+func TestDirLookFromElsewhereIsRemembered(t *testing.T) {
+	m, other := newMachine(), otherMachine("other", 0)
+	d := local.Dir{Path: t.TempDir()}
+	e := create(t, d.On(m.tell), "app/job")
+	acquire(t, d.On(m.tell).Lease("app/job", id1), 20*time.Second, e.ETag)
+	_ = state(t, d.On(other.tell)) // by a process that ends
+	other.pass(20 * time.Second)
 	if got, want := state(t, d.On(other.tell)), soloist.Expired; got != want {
-		t.Errorf("at the end: got %q, want %q", got, want)
+		t.Errorf("the next process, a lease later: got %q, want %q", got, want)
 	}
 }
 

@@ -15,12 +15,14 @@ import (
 )
 
 // Dir is a [soloist.Store] in a directory, for any number of processes of one
-// user on one machine. An entry "app/job" is the file <Path>/app/job.json; the
+// user on one machine. Root may take part, since what it makes there belongs to
+// the owner of the directory. An entry "app/job" is the file <Path>/app/job.json; the
 // job.lock beside it guards its updates and stays.
 //
 // A process may die at any point, and the machine may lose power: the entry is
 // then as it was before the call or after it. A file that is not an entry is
-// never overwritten: each call on it fails with an error that names it.
+// never overwritten: each call on it fails with an error that names it. Files
+// are regular ones; pipes, symbolic links and the like are refused.
 //
 // Errors tell the path and what to do about it. fs.ErrPermission: this user may
 // not use the directory.
@@ -108,12 +110,16 @@ func (d Dir) locked(ctx context.Context, name, path string, f change) (_ entry, 
 		return entry{}, time.Time{}, explain(err)
 	}
 	now := d.instant()
-	e.Lease.tell(now)
+	sighted := e.Lease.tell(now)
 	before := e
 	err = e.apply(f, now.wall)
-	if e != before {
+	if e.Lease != before.Lease {
 		e.Lease.note(now)
+	}
+	if e != before {
 		err = errors.Join(err, explain(save(path, name, e)))
+	} else if sighted {
+		_ = save(path, name, e) // if it fails, the lease seems to last longer, which is safe
 	}
 	return e, now.wall, err
 }

@@ -1,6 +1,9 @@
 package local
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/elapsed"
@@ -13,7 +16,7 @@ import (
 //
 // Files keep the end by the wall clock as well. Processes that cannot tell the
 // other one, of another system or of a version before it, go by that, and drop
-// the other when they write; so the fields of a file never disagree, and what
+// the other when they change the lease; so the fields of a file never disagree, and what
 // one process takes or breaks is taken or broken for all. Only while such a
 // process takes part is a step of the wall clock as bad as it was.
 type instant struct {
@@ -34,23 +37,64 @@ func (d Dir) instant() instant {
 }
 
 // tell sets Until of a lease from a file to its end by the wall clock of now,
-// however that was set meanwhile. A lease of another start of the machine ended
-// with it, as did its holder. One that began after this machine started was
-// taken on another machine, against advice: the wall clock is all they share.
-func (l *lease) tell(now instant) {
+// however that was set meanwhile. It reports whether it has noted a sighting,
+// which the file has to keep.
+//
+// A lease of another start of the machine may be one of another machine that
+// shares the directory; nothing tells the two cases apart. Clocks of two machines
+// are never compared: the lease lasts its length from when this machine saw it
+// first. After a restart that is how long a lease of the dead keeps others away.
+// A broken lease goes by the wall clock, because who takes it does not rely on
+// its end.
+func (l *lease) tell(now instant) (sighted bool) {
 	switch {
 	case l.Boot == "" || now.start == "":
+		return false
 	case l.Boot == now.start:
 		l.Until = now.wall.Add(l.End - now.boot)
-	case l.Until.Add(-l.Length).Before(now.wall.Add(-now.boot)) && now.wall.Before(l.Until):
-		l.Until = now.wall
+		return false
+	case l.Broken:
+		return false
 	}
+	end, known := l.Seen.by(now.start)
+	if !known {
+		end = now.boot + l.Length
+		l.Seen = l.Seen.add(now.start, end)
+	}
+	l.Until = now.wall.Add(end - now.boot)
+	return !known
 }
 
-// note is the opposite of tell, for the file.
+// note is the opposite of tell, for the file: this machine's clock judges what
+// this process has made of the lease.
 func (l *lease) note(now instant) {
-	l.Boot, l.End = "", 0
+	l.Boot, l.End, l.Seen = "", 0, ""
 	if now.start != "" && l.ID != "" {
 		l.Boot, l.End = now.start, now.boot+l.Until.Sub(now.wall)
 	}
+}
+
+// sightings are the ends of a lease by the clocks of machines other than its
+// holder's, the latest last: "START=END;START=END", in nanoseconds. Each machine
+// has its own, so that a look by one does not prolong the lease for another. It
+// is text, so that an entry can be compared.
+type sightings string
+
+// maxSightings keeps a machine that restarts again and again from filling the file.
+const maxSightings = 8
+
+func (s sightings) by(start string) (end time.Duration, known bool) {
+	for one := range strings.SplitSeq(string(s), ";") {
+		if text, ok := strings.CutPrefix(one, start+"="); ok {
+			ns, err := strconv.ParseInt(text, 10, 64)
+			return time.Duration(ns), err == nil
+		}
+	}
+	return 0, false
+}
+
+func (s sightings) add(start string, end time.Duration) sightings {
+	all := strings.FieldsFunc(string(s), func(c rune) bool { return c == ';' })
+	all = append(all, fmt.Sprintf("%s=%d", start, end))
+	return sightings(strings.Join(all[max(0, len(all)-maxSightings):], ";"))
 }

@@ -18,6 +18,7 @@ type lease struct {
 	// In the file of a Dir, Until by a clock that nobody sets: see instant.
 	Boot string        `json:"boot,omitempty"`
 	End  time.Duration `json:"end_ns,omitempty"`
+	Seen sightings     `json:"seen,omitempty"`
 }
 
 func (l *lease) state(now time.Time) soloist.LeaseState {

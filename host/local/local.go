@@ -8,9 +8,16 @@
 // not even after an entry was deleted and made again. Where a call offends
 // against both the lease and the ETag, it learns of the ETag.
 //
+// A Dir is for one machine. Nothing stops two machines from sharing one, so a
+// lease stays safe then: their clocks are not compared, and a machine finds the
+// lease of another free only when it has seen it unchanged for its whole length.
+// The same machine after a restart counts as another: a lease of the dead keeps
+// the job waiting for its length once more, a minute at most. This takes a system
+// that tells when it started, which only Linux does, by /proc.
+//
 // What is not promised: a Dir on a network file system, whose locks and renames
-// differ; where the system does not tell the time since it started (only Linux
-// does, by /proc), a lease of a Dir that lasts its whole length while the
+// differ; where the system does not tell the time since it started, a Dir that
+// two machines share, and a lease of a Dir that lasts its whole length while the
 // machine's clock is put forward (put back, it lasts its length again from the
 // next call on); and progress of others while a process is stopped in the
 // instant of an update of a Dir: their calls then end with their contexts,
