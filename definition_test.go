@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -264,4 +265,38 @@ func TestOldRecordIsNoTakeBack(t *testing.T) {
 	if back > 0 {
 		t.Errorf("%d of 10: taken back from a young one that lives", back)
 	}
+}
+
+// A replica looks while another one asks, under its lease, for a run whose
+// runner died: the answer waits until the lease is free.
+func TestAMarkUnderALease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 10s", time.Hour))
+		time.Sleep(15 * time.Second)
+		a.kill()
+		time.Sleep(D)
+		ctx := context.Background()
+		e, err := c.store.Read(ctx, "soloist/work")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.record("work")
+		r.Mark = soloist.Mark{Spec: "older", Since: r.Since.Add(-time.Hour)}
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := c.store.Lease("soloist/work", "7c0a1c1e-0000-4000-8000-000000000001")
+		if _, err := l.Acquire(ctx, D, e.ETag); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Write(ctx, e.ETag, b); err != nil {
+			t.Fatal(err)
+		}
+		c.start("b", work("@every 10s", time.Second))
+		time.Sleep(3 * D)
+		if r := c.record("work"); r.Mark.Spec != "" || r.Holder != "b" {
+			t.Errorf("b does not go on: %+v", r)
+		}
+	})
 }

@@ -102,10 +102,11 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	if w.outdated(&w.rec) && !w.inherits(now) {
 		return w.yield(ctx, now)
 	}
+	asked := w.rec.Mark.Spec != "" && !w.entry.State.Live() // before due, which may forget the entry
 	if wait, todo := w.due(now, fresh); !todo {
 		if fresh {
 			w.reached()
-			if w.rec.Mark.Spec != "" && !w.entry.State.Live() {
+			if asked {
 				return w.answer(ctx)
 			}
 		}
