@@ -126,7 +126,7 @@ func TestTakeBackIsLoggedOnceAndYoungerReplicaReturns(t *testing.T) {
 func TestIdleYoungerReplicaAnswers(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@every 10s", 0))
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 500*time.Millisecond) // not while the old one runs, which the young one would wait for
 		young := c.start("young", work("0 0 1 7 *", 0))
 		started := time.Now()
 		time.Sleep(24 * time.Hour)
