@@ -22,7 +22,8 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 // and underscores. One that the record still knows is not run again, and its
 // fate returned. A job whose Timeout is longer than what the deadline of ctx
 // leaves is not started. [ErrHeld]: another replica runs the job, or its tick
-// has to be run again first.
+// has to be run again first. Where ctx ends before the run has begun, the request
+// stays unknown, and may be made again.
 func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, error) {
 	w, err := s.worker(job)
 	switch {

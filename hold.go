@@ -252,6 +252,15 @@ func (h *hold) trusted() time.Duration {
 // left is how long the lease can still be trusted.
 func (h *hold) left() time.Duration { return h.trusted() - h.clock.elapsed() }
 
+// expired reports whether the lease cannot be trusted any more. It ends the
+// context of the hold then: the goroutine that watches the deadline may be late.
+func (h *hold) expired() bool {
+	if h.left() <= 0 {
+		h.lost(errNotRenewed)
+	}
+	return h.held.Err() != nil
+}
+
 // release is a courtesy: without it the lease runs out. The id was never used
 // before and never will be again, so a second call can do no harm.
 func (h *hold) release(ctx context.Context) error {

@@ -33,12 +33,13 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 		w.quit(h)
 		return w.pauseAfter(ctx, stop)
 	}
+	before := w.rec
 	if err := w.put(h, &next); err != nil {
 		w.log.Warn("the claim was not confirmed, so nothing runs", "tick", next.record.Tick, "error", err)
 		return w.unclaimed(ctx, h, err)
 	}
 	w.reached()
-	if next.run && !w.runTick(ctx, stop, h) {
+	if next.run && !w.runTick(ctx, stop, h, &before) {
 		return w.again(0)
 	}
 	w.quit(h)
@@ -181,22 +182,25 @@ func (w *worker) newRun(tick time.Time, attempt int, token int64) *Run {
 	return run
 }
 
-// runTick runs what was claimed and writes the outcome. It returns false if
-// another replica has settled it, or nobody knows.
-func (w *worker) runTick(ctx, stop context.Context, h *hold) bool {
+// runTick runs what was claimed and writes the outcome, or takes the claim back
+// if a stop came first; before is the record as it was. It returns false if the
+// record is not known to say either: then the lease has to expire.
+func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) bool {
 	run := w.newRun(w.rec.Tick, w.rec.Attempt, w.rec.Epoch)
 	if run.Request = w.rec.Request; run.Request != "" {
 		run.Log = run.Log.With("request", run.Request)
 	}
-	if h.held.Err() != nil || h.left() <= 0 {
-		run.Log.Warn("the lease was lost while the tick was claimed: not run")
-		w.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), errNotRenewed)
-		return false
+	if stop.Err() != nil {
+		return w.takeBack(ctx, h, before, run)
 	}
 	start := w.clock.elapsed()
 	w.setRunning(true)
 	status, reason := w.do(stop, h.held, h, run)
 	w.setRunning(false)
+	if status == "" {
+		w.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), errNotRenewed)
+		return false
+	}
 	took := (w.clock.elapsed() - start).Round(time.Millisecond)
 	lo, _, _ := w.clock.now()
 	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.finish(r, status, reason, w.rec.Claimed.Add(took), lo) })

@@ -15,14 +15,21 @@ const (
 )
 
 // do runs the tick, again after a failure while tries last, and returns its
-// fate. It holds the lease all the while.
-func (w *worker) do(stop, held context.Context, h *hold, run *Run) (Status, string) {
+// fate: none if the lease was lost before the first try. It holds the lease all
+// the while.
+func (w *worker) do(stop, held context.Context, h *hold, run *Run) (status Status, reason string) {
 	pause := &backoff{w.tryAfter, w.tryAfter, longestBackoff, w.dice}
 	for try := 1; ; try++ {
 		this := *run
 		this.Try = try
 		err, cause := w.try(stop, held, h, &this)
-		status, reason := outcome(err, cause)
+		switch {
+		case err == errNotStarted && try == 1:
+			return "", ""
+		case err == errNotStarted:
+			return unfinished(held, try-1, reason)
+		}
+		status, reason = outcome(err, cause)
 		if status != Failed || try >= w.tries || held.Err() != nil || isPermanent(err) {
 			return status, reason
 		}
@@ -31,12 +38,7 @@ func (w *worker) do(stop, held context.Context, h *hold, run *Run) (Status, stri
 			wait = max(wait, after.after)
 		}
 		run.Log.Warn("try failed", "try", try, "of", w.tries, "error", reason, "next", wait.Round(time.Millisecond))
-		again := waitFor(stop, held, wait)
-		if h != nil && h.left() <= 0 { // suspended meanwhile: the one that watches is late
-			h.lost(errNotRenewed)
-			again = false
-		}
-		if !again {
+		if !waitFor(stop, held, wait) {
 			return unfinished(held, try, reason)
 		}
 	}
@@ -66,8 +68,14 @@ func unfinished(held context.Context, try int, reason string) (Status, string) {
 
 // try calls the user's function once, under a context that ends with the trust
 // in the lease, the timeout, a stall, or the grace after stop, whichever comes
-// first.
+// first. It does not if the lease is lost: the log is written before the look at
+// the deadline, since a log may block, and nothing after the look does.
 func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause error) {
+	run.Log.Info("run started", "try", run.Try)
+	if h != nil && h.expired() {
+		run.Log.Warn("the lease was lost before the run began: not run", "try", run.Try)
+		return errNotStarted, nil
+	}
 	c, end := context.WithCancelCause(held)
 	run.live = w.begin(c, h)
 	if w.timeout > 0 {
@@ -76,7 +84,6 @@ func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause 
 	}
 	defer w.stopAfterGrace(stop, end)()
 	minded := w.mind(stop, run, end)
-	run.Log.Info("run started", "try", run.Try)
 	err = call(c, w.work, run)
 	run.live.end()
 	end(errReturned)
@@ -90,7 +97,10 @@ func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause 
 	return err, cause
 }
 
-var errReturned = errors.New("the run has returned")
+var (
+	errReturned   = errors.New("the run has returned")
+	errNotStarted = errors.New("the run was not started")
+)
 
 func (w *worker) begin(ctx context.Context, h *hold) *live {
 	over, end := context.WithCancel(context.Background())

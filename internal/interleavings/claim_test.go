@@ -69,7 +69,7 @@ func TestPausePastTheDeadlineBetweenClaimReplyAndStart(t *testing.T) {
 		b.FreezeAt("claim after", 2400*time.Millisecond)
 		s.until("01:00:19")
 		s.ran("a 01:00:00 lost")
-		s.says("b", "the lease was lost while the tick was claimed")
+		s.says("b", "the lease was lost before the run began")
 		s.over(lost)
 		s.until("01:02:00")
 		s.ran("a 01:00:00 lost", "b 01:00:00/3")

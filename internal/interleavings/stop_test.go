@@ -20,7 +20,7 @@ func (s *story) stop(name string) <-chan struct{} {
 }
 
 // a, which has a grace of 5 s, is asked to stop while one of its requests is
-// under way. What it has claimed it runs, and says what became of it; what it
+// under way. What it has begun to run it ends, and says what became of it; what it
 // has not is b's, which comes up when a is gone.
 func TestSIGTERMAtEachStep(t *testing.T) {
 	for step, tt := range map[string]struct {
@@ -30,8 +30,8 @@ func TestSIGTERMAtEachStep(t *testing.T) {
 	}{
 		"a's acquire":               {[]string{"b 01:00:00"}, nil, []string{"409 LeaseIdMismatchWithLeaseOperation"}}, // the orphan runs out
 		"the reply to a's acquire":  {[]string{"b 01:00:00"}, nil, []string{"200"}},
-		"a's claim":                 {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
-		"the reply to a's claim":    {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+		"a's claim":                 {[]string{"b 01:00:00"}, nil, []string{"200"}}, // and is taken back
+		"the reply to a's claim":    {[]string{"b 01:00:00"}, nil, []string{"200"}},
 		"a's finish":                {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
 		"the reply to a's finish":   {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
 		"a's release":               {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
@@ -63,6 +63,7 @@ func TestSIGTERMAtEachStep(t *testing.T) {
 				s.ran(tt.ran...)
 				s.answers("a's finish", tt.finish...)
 				s.answers("a's release", tt.release...)
+				s.answers("a's take back", map[bool][]string{true: {"200"}}[strings.HasSuffix(step, "claim")]...)
 				s.fates("succeeded 01:00:00")
 			})
 		})

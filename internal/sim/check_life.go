@@ -177,7 +177,8 @@ func audit(l *Log, bad report) {
 			token := e.Record.Epoch
 			started := count(e.Replica, "run started", token, e.Sent)
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was refused", token, e.Sent)
-			excused := count(e.Replica, "the lease was lost while the tick was claimed", token, e.Sent) + count(e.Replica, "the claim was not confirmed", 0, e.Sent)
+			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent)
+			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + count(e.Replica, "stopped before the run began", token, e.Sent)
 			tries := 0
 			for i := range runs {
 				if runs[i].Token == token && runs[i].Replica == e.Replica {
@@ -187,9 +188,9 @@ func audit(l *Log, bad report) {
 			switch {
 			case started == 0 && excused == 0:
 				bad(e.Time, "%s claims %s with token %d, and does not say what of it", e.Replica, job, token)
-			case started != tries:
+			case started-lost != tries:
 				bad(e.Time, "%s says %d times that the run of %s with token %d started, and it did %d times", e.Replica, started, job, token, tries)
-			case started > 0 && ended != 1:
+			case tries > 0 && ended != 1:
 				bad(e.Time, "%s says %d times that the run of %s with token %d ended", e.Replica, ended, job, token)
 			}
 		}

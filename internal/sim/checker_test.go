@@ -83,6 +83,11 @@ func (s *story) finish(replica, id string, t float64, status soloist.Status) *si
 	})
 }
 
+// takeBack is what a replica does that was stopped before it ran what it claimed.
+func (s *story) takeBack(replica, id string, t float64) {
+	s.write(replica, "take back", id, t, func(r *soloist.Record) { r.Tick, r.Attempt, r.Status = time.Time{}, 0, soloist.Idle })
+}
+
 // run is a call of Do under the last claim.
 func (s *story) run(replica string, from, to float64) *sim.Event {
 	for _, note := range []string{"run started", "run ended"} {
@@ -110,6 +115,16 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 	stories := map[string][]func(s *story){
 		"": {
 			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 20) },
+			func(s *story) {
+				s.acquire("a", "1", 10)
+				s.claim("a", "1", 10.5, 10)
+				s.takeBack("a", "1", 11)
+				s.request("a", "release", "1", 11.5, 200)
+				s.acquire("b", "2", 12)
+				s.claim("b", "2", 12.5, 10)
+				s.run("b", 13, 14)
+				s.finish("b", "2", 14.5, soloist.Succeeded)
+			},
 		},
 		"I1 belief": {func(s *story) {
 			s.acquire("a", "1", 10)
@@ -127,6 +142,12 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 		"I2a claim": {
 			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 10) },
 			func(s *story) { s.run("a", 11, 12) },
+			func(s *story) { // under a claim that was taken back
+				s.acquire("a", "1", 10)
+				s.claim("a", "1", 10.5, 10)
+				s.takeBack("a", "1", 11)
+				s.run("a", 11.5, 12)
+			},
 			func(s *story) {
 				s.acquire("a", "1", 10)
 				s.claim("a", "1", 10.5, 10)

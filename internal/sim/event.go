@@ -42,7 +42,7 @@ type Event struct {
 	What    What
 
 	// Of a request. One that never reached the service has no Status.
-	Op     string        // read, create, acquire, claim, settle, progress, save, load, renew, finish, release, break, delete
+	Op     string        // read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete
 	Lease  string        // its id
 	Span   time.Duration // of an acquisition; of a break: zero at once, negative when its time is up
 	Match  bool          // it has an If-Match
@@ -73,7 +73,7 @@ func (e *Event) OK() bool { return e.What == Request && e.Status >= 200 && e.Sta
 // write reports whether a request writes a job's blob.
 func (e *Event) write() bool {
 	switch e.Op {
-	case "create", "claim", "settle", "progress", "save", "finish", "write":
+	case "create", "claim", "take back", "settle", "progress", "save", "finish", "write":
 		return e.What == Request
 	}
 	return false

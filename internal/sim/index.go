@@ -51,7 +51,8 @@ func newIndex(l *Log) *index {
 	return x
 }
 
-// addClaims finds the writes that brought a new token.
+// addClaims finds the writes that brought a new token, less those that were taken
+// back: what runs under one of them was not claimed.
 func (x *index) addClaims(job string) {
 	var last int64
 	x.tokens[job] = map[int64]*Event{}
@@ -66,8 +67,16 @@ func (x *index) addClaims(job string) {
 				x.tokens[job][r.Epoch] = e
 			}
 		}
+		if e.Op == "take back" {
+			x.takeBack(job, e)
+		}
 		last = r.Epoch
 	}
+}
+
+func (x *index) takeBack(job string, e *Event) {
+	x.claims[job] = slices.DeleteFunc(x.claims[job], func(c *Event) bool { return c.Lease == e.Lease })
+	delete(x.tokens[job], e.Record.Epoch)
 }
 
 // addRuns finds the calls of Do. What a crashed replica goes on to do in our

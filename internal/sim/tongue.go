@@ -12,7 +12,7 @@ import (
 // A tongue understands the requests of one replica by their part in a tick.
 type tongue struct {
 	mu     sync.Mutex
-	claims map[string]string // by lease id: the nonce of its claim
+	claims map[string]*soloist.Record // by lease id: what its claim wrote
 }
 
 // event is what a request says of itself.
@@ -55,17 +55,19 @@ func (t *tongue) part(e *Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {
-		t.claims = map[string]string{}
+		t.claims = map[string]*soloist.Record{}
 	}
 	claim := t.claims[e.Lease]
 	switch rec := e.Record; {
 	case rec == nil:
 		return "write"
-	case rec.Status == soloist.Running && (claim == "" || claim == rec.Writer):
-		t.claims[e.Lease] = rec.Writer
+	case rec.Status == soloist.Running && (claim == nil || claim.Writer == rec.Writer):
+		t.claims[e.Lease] = rec
 		return "claim"
-	case claim == "":
+	case claim == nil:
 		return "settle"
+	case !rec.Claimed.Equal(claim.Claimed): // it tells of the run before again
+		return "take back"
 	case rec.Finished.IsZero():
 		return "progress"
 	}
