@@ -53,7 +53,7 @@ func (a *app) answer(ln net.Listener, b *board, stop context.CancelCauseFunc) (d
 	s := a.server(b)
 	ended := make(chan error, 1)
 	go func() {
-		err := s.Serve(ln)
+		err := newConnections().serve(s, ln)
 		stop(err)
 		ended <- err
 	}()
@@ -97,17 +97,24 @@ func (a *app) server(b *board) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      15 * time.Second,
-		IdleTimeout:       idleTime,
+		IdleTimeout:       idleTime(),
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
 }
 
-// idleTime is longer than clients and proxies keep a connection, so that it is
-// they who close it: a request that meets our close is lost. The Functions host
-// keeps one for a minute, which is when the next timer comes
+// idleTime is how long a connection stays open without a request. In Functions
+// that is longer than the host keeps one, so that the host closes it: a request
+// that meets our close is lost. The host keeps one for a minute, which is when
+// the next timer comes
 // (https://learn.microsoft.com/dotnet/api/system.net.http.socketshttphandler.pooledconnectionidletimeout).
-const idleTime = 5 * time.Minute
+// Elsewhere clients only read, and can ask again.
+func idleTime() time.Duration {
+	if inFunctions() {
+		return 5 * time.Minute
+	}
+	return 30 * time.Second
+}
 
 func (a *app) sayStopping() {
 	a.log.Info("stopping: no new runs, a second signal ends at once",

@@ -101,8 +101,12 @@ func start(t *testing.T, program string, env ...string) process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(append(plain(), "TEST_PROGRAM="+program), env...)
+	return startCommand(t, exec.Command(exe), append([]string{"TEST_PROGRAM=" + program}, env...))
+}
+
+func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
+	t.Helper()
+	cmd.Env = append(plain(), env...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -1,0 +1,121 @@
+package host_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// A client is one connection to a program.
+type client struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func dial(t *testing.T, url string) client {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http://"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return client{conn, bufio.NewReader(conn)}
+}
+
+// get sends a request and reads the answer. The connection is idle then.
+func (c client) get(t *testing.T, path string) {
+	t.Helper()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+	resp, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if io.Copy(io.Discard, resp.Body); resp.StatusCode != 200 {
+		t.Errorf("%s: got %s", path, resp.Status)
+	}
+}
+
+// closed reports whether the server closes an idle connection. The patience is
+// for old code alone.
+func (c client) closed() bool {
+	c.SetDeadline(time.Now().Add(5 * time.Second))
+	_, err := c.answers.ReadByte()
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+func TestTheOldestIdleConnectionMakesRoom(t *testing.T) {
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
+	log, stop, code := serving(t, host.Program{Work: work(), Store: &local.Memory{}})
+	url := await(t, log, "listening").URL
+	var all []client
+	for range 102 {
+		c := dial(t, url)
+		c.get(t, "/healthz")
+		all = append(all, c)
+		if len(all) > 1 {
+			all[1].get(t, "/healthz") // it is used, so it is never the oldest
+		}
+	}
+	for i, want := range []bool{true, false, true, false} {
+		if i%2 == 1 {
+			all[i].get(t, "/healthz")
+		} else if got := all[i].closed(); got != want {
+			t.Errorf("connection %d of %d: closed is %t, want %t", i, len(all), got, want)
+		}
+	}
+	stop()
+	if got := <-code; got != 0 {
+		t.Errorf("got code %d, want 0", got)
+	}
+}
+
+// Clients that are idle, send nothing at all or half a request take nothing that
+// the store needs.
+func TestIdleConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no limit to set on Windows")
+	}
+	t.Parallel()
+	p := startLimited(t, 256, "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	url := await(t, p.log, "listening").URL
+	for i := range 500 {
+		c := dial(t, url)
+		switch {
+		case i < 300:
+			c.get(t, "/healthz")
+		case i%2 == 0:
+			fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX")
+		}
+	}
+	for range 2 {
+		await(t, p.log, "run ended")
+		dial(t, url).get(t, "/healthz")
+	}
+	if got := p.end(t); got != 0 {
+		t.Errorf("got code %d, want 0", got)
+	}
+}
+
+// startLimited starts the program beat with so many descriptors.
+func startLimited(t *testing.T, descriptors int, env ...string) process {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0"`, descriptors), exe)
+	return startCommand(t, cmd, append([]string{"TEST_PROGRAM=beat"}, env...))
+}
