@@ -12,6 +12,7 @@ require (
 	github.com/kelseyhightower/envconfig v1.4.0
 	github.com/robfig/cron/v3 v3.0.1
 	golang.org/x/sys v0.47.0
+	golang.org/x/time v0.15.0
 )
 
 require (

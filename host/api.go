@@ -36,6 +36,7 @@ func (a *app) stepDown(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusConflict, steppedDown{Job: job, Error: onEach(job)})
 		return
 	}
+	a.log.Info("step-down asked for over HTTP", append([]any{"job", job}, caller(r)...)...)
 	// The run has its grace, and then some writes follow. It is stopped whether or
 	// not anybody waits for the answer.
 	patience := a.Grace + 2*a.leaseOf(job)
@@ -44,7 +45,7 @@ func (a *app) stepDown(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	switch err := a.sched.StepDown(ctx, job); {
 	case err == nil:
-		a.log.Info("stepped down, as asked over HTTP", "job", job)
+		a.log.Info("stepped down, as asked over HTTP", append([]any{"job", job}, caller(r)...)...)
 		reply(w, http.StatusOK, steppedDown{Job: job, Status: "handed over"})
 	case errors.Is(err, context.DeadlineExceeded):
 		reply(w, http.StatusAccepted, steppedDown{Job: job, Status: "stopping", Error: fmt.Sprintf("its run has not returned after %s", patience)})

@@ -19,7 +19,10 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-const adminToken = "open-sesame-18"
+const (
+	adminToken = "open-sesame-to-1800"
+	readToken  = "read-me-and-no-more"
+)
 
 func basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
@@ -91,7 +94,7 @@ func TestWhoMaySendAStepDown(t *testing.T) {
 		{"none", adminToken, "POST", "/api/jobs/long/stepdown", "", 401},
 		{"wrong", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer wrong", 401},
 		{"longer", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer " + adminToken + "x", 401},
-		{"the one for reading", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer read-me", 401},
+		{"the one for reading", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer " + readToken, 401},
 		{"wrong password", adminToken, "POST", "/api/jobs/long/stepdown", basic(adminToken, "wrong"), 401},
 		{"none, of an unknown job", adminToken, "POST", "/api/jobs/none/stepdown", "", 401},
 		{"unknown job", adminToken, "POST", "/api/jobs/none/stepdown", "Bearer " + adminToken, 404},
@@ -102,7 +105,7 @@ func TestWhoMaySendAStepDown(t *testing.T) {
 		{"PUT", adminToken, "PUT", "/api/jobs/long/stepdown", "Bearer " + adminToken, 405},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			environment(t, "SOLOIST_ADMIN_TOKEN="+test.token, "SOLOIST_READ_TOKEN=read-me")
+			environment(t, "SOLOIST_ADMIN_TOKEN="+test.token, "SOLOIST_READ_TOKEN="+readToken)
 			s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 			got := s.send(test.method, test.path, test.header)
 			wantAnswer(t, test.path, got, test.code)
@@ -121,7 +124,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 	for site, code := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 409} {
-		r := httptest.NewRequest(http.MethodPost, "/api/jobs/beat/stepdown", nil)
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/jobs/beat/stepdown", nil)
 		r.Header.Set("Authorization", basic("anybody", adminToken))
 		r.Header.Set("Sec-Fetch-Site", site)
 		w := httptest.NewRecorder()
@@ -213,7 +216,7 @@ func TestMetricsOfJobsOnEachReplica(t *testing.T) {
 }
 
 func TestTheReadToken(t *testing.T) {
-	const token = "open:sesame-17"
+	const token = "open:sesame-to-1700"
 	environment(t, "SOLOIST_READ_TOKEN="+token, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
 	for _, path := range []string{"/", "/api/jobs", "/metrics"} {
@@ -232,7 +235,7 @@ func TestTheReadToken(t *testing.T) {
 
 // Probes have no token. What errors say is for those who have it.
 func TestProbesTellNoErrorTexts(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN=read-me")
+	environment(t, "SOLOIST_READ_TOKEN="+readToken)
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, host.Program{Work: work()[:2], Store: down{}})
 		s.tick()
@@ -242,7 +245,7 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 			if strings.Contains(got.Body.String(), errDown.Error()) {
 				t.Errorf("%s: got %s", path, got.Body)
 			}
-			wantAnswer(t, path+" with the token", s.get(path, "Bearer read-me"), got.Code, `"storage":"`+errDown.Error()+`"`)
+			wantAnswer(t, path+" with the token", s.get(path, "Bearer "+readToken), got.Code, `"storage":"`+errDown.Error()+`"`)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +260,7 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 		go s.tick()
 		time.Sleep(20 * time.Second)
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"overrun":{"still":"stalled"}`, `"broken":{"broken":"left alone: the log tells why"}`)
-		wantAnswer(t, "healthz with the token", s.get("/healthz", "Bearer read-me"), 503, `"overrun":{"still":"stalled: unhealthy 3 times in a row: no route`, "schema 99")
+		wantAnswer(t, "healthz with the token", s.get("/healthz", "Bearer "+readToken), 503, `"overrun":{"still":"stalled: unhealthy 3 times in a row: no route`, "schema 99")
 		close(release)
 	})
 }

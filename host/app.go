@@ -19,11 +19,12 @@ type app struct {
 	sched   *soloist.Scheduler
 	life    context.Context // of serve
 	log     *slog.Logger
-	store   string   // what it is, for people
-	notes   []string // what an operator should know, though it is no mistake
-	strange []string // variables that look like settings and are none
-	serves  bool     // it runs jobs by these settings until it is stopped
-	drifted []string // in Functions: what is deployed and is not what the jobs need
+	refused *refusals // of HTTP
+	store   string    // what it is, for people
+	notes   []string  // what an operator should know, though it is no mistake
+	strange []string  // variables that look like settings and are none
+	serves  bool      // it runs jobs by these settings until it is stopped
+	drifted []string  // in Functions: what is deployed and is not what the jobs need
 }
 
 // open reads everything that can be wrong and tells all of it at once.
@@ -37,6 +38,7 @@ func (p *Program) open(c *command) (*app, error) {
 	errs = append(errs, a.setLease())
 	a.strange = unknown(a.names())
 	a.log = a.logger(c)
+	a.refused = newRefusals(a.log)
 	a.sched.App, a.sched.Replica, a.sched.Grace, a.sched.Logger = a.App, replica(), a.Grace, a.log
 	if a.exit != nil {
 		a.sched.Overrun = a.overrun

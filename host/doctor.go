@@ -145,6 +145,8 @@ func platformName() string {
 		return "Azure Container Apps, a job"
 	case os.Getenv("CONTAINER_APP_NAME") != "":
 		return "Azure Container Apps"
+	case os.Getenv("KUBERNETES_SERVICE_HOST") != "":
+		return "Kubernetes"
 	case os.Getenv("WEBSITE_SITE_NAME") != "":
 		return "Azure App Service or Functions, not as a custom handler"
 	}

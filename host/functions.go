@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -77,12 +76,11 @@ func (f *functions) warnOfWork() {
 }
 
 // route finds the function. Only the host can reach a loopback address, and it
-// has no token. Pages that a browser on this machine shows could too: other
-// sites are refused, and so is a name that one of them has made to lead here.
-// Elsewhere anybody can.
+// has no token. Pages that a browser on this machine shows could too, so other
+// sites are refused. On another address a call needs the admin's token.
 func (f *functions) route(rest http.Handler) http.Handler {
-	invoke := http.NewCrossOriginProtection().Handler(f.byAddress(f.invoke))
-	if !isLoopback(f.Addr) {
+	invoke := http.NewCrossOriginProtection().Handler(http.HandlerFunc(f.invoke))
+	if !isLocal(f.Addr) {
 		invoke = f.admin(f.invoke)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,23 +103,6 @@ func functionName(r *http.Request) string { return strings.ToLower(r.PathValue("
 
 func (f *functions) isFunction(name string) bool {
 	return name == tickFunction || name == warmupFunction || slices.Contains(f.names(), name)
-}
-
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
-}
-
-// byAddress admits who asks for this machine by its own address, as the host
-// does.
-func (f *functions) byAddress(invoke http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLoopback(r.Host) && !isLoopback(net.JoinHostPort(r.Host, "80")) {
-			f.refuse(w, r, http.StatusForbidden, fmt.Errorf("the header Host is %.80q: want 127.0.0.1", r.Host))
-			return
-		}
-		invoke(w, r)
-	})
 }
 
 // refuse answers a call that nothing is done about. The host drops the body, so

@@ -29,7 +29,7 @@ func environment(t *testing.T, pairs ...string) {
 
 // matters reports whether a program looks at a variable.
 func matters(name string) bool {
-	return slices.ContainsFunc([]string{"SOLOIST_", "AzureWebJobs", "AzureFunctionsJobHost_", "CONTAINER_APP_", "WEBSITE_", "FUNCTIONS_"},
+	return slices.ContainsFunc([]string{"SOLOIST_", "AzureWebJobs", "AzureFunctionsJobHost_", "CONTAINER_APP_", "WEBSITE_", "FUNCTIONS_", "KUBERNETES_"},
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 

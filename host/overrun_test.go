@@ -259,7 +259,7 @@ func late(release <-chan struct{}) []soloist.Work {
 
 // browse asks for the page as a browser does.
 func (s site) browse() *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
 	r.Header.Set("Accept", "text/html")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)

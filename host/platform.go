@@ -63,10 +63,22 @@ func revision() []any {
 	return nil
 }
 
-// defaultAddr is where the Functions host expects its handler, or everywhere.
+// onPlatform reports whether probes and proxies of a platform call the program
+// from outside: on Container Apps, App Service or Kubernetes
+// (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables).
+func onPlatform() bool {
+	return inContainerApps() || os.Getenv("WEBSITE_SITE_NAME") != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+}
+
+// defaultAddr is where the Functions host expects its handler; on another
+// platform all addresses; else this machine's own, since the page shows names,
+// paths and errors.
 func defaultAddr() string {
-	if inFunctions() {
+	switch {
+	case inFunctions():
 		return "127.0.0.1:" + os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT")
+	case onPlatform():
+		return ":8080"
 	}
-	return ":8080"
+	return "127.0.0.1:8080"
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -136,8 +137,9 @@ func (a *app) listen(ctx context.Context) (net.Listener, error) {
 	case inFunctions():
 		return nil, fmt.Errorf("FUNCTIONS_CUSTOMHANDLER_PORT is %q: %w", os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), err)
 	}
+	name, _, _ := net.SplitHostPort(a.Addr)
 	for port := firstPort; port <= lastPort; port++ {
-		if ln, err := lc.Listen(ctx, "tcp", fmt.Sprintf(":%d", port)); err == nil {
+		if ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(name, strconv.Itoa(port))); err == nil {
 			a.log.Info(fmt.Sprintf("port 8080 is taken, so this is port %d; SOLOIST_ADDR says otherwise", port))
 			return ln, nil
 		}

@@ -141,7 +141,7 @@ func (p process) code(t *testing.T) int {
 
 func TestThreeProcesses(t *testing.T) {
 	t.Parallel()
-	if ln, err := net.Listen("tcp", ":8080"); err == nil {
+	if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil {
 		defer ln.Close() // else another has it: all the same
 	}
 	dir := t.TempDir()

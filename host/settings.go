@@ -23,10 +23,10 @@ type settings struct {
 	Storage         string        `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
 	Container       string        `envconfig:"SOLOIST_CONTAINER" doc:"blob container" unset:"soloist" want:"3 to 63 lower-case letters, digits and single hyphens between them"`
 	Lease           time.Duration `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
-	Addr            string        `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:":8080 or the next free port; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
+	Addr            string        `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:"127.0.0.1:8080, which only this machine reaches, or the next free port; :8080 on Container Apps, App Service and Kubernetes; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
 	Grace           time.Duration `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
-	ReadToken       string        `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, page, /api/jobs and /metrics ask for it: Authorization: Bearer TOKEN, or as a browser's password" unset:"they are open" secret:"true"`
-	AdminToken      string        `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what POST /api/jobs/<JOB>/stepdown asks for, in the same way" unset:"nothing over HTTP changes state" secret:"true"`
+	ReadToken       string        `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, page, /api/jobs and /metrics ask for it: Authorization: Bearer TOKEN, or as a browser's password; 16 characters at least" unset:"they are open" secret:"true"`
+	AdminToken      string        `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what POST /api/jobs/<JOB>/stepdown asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
 	FunctionTimeout time.Duration `envconfig:"SOLOIST_FUNCTION_TIMEOUT" doc:"in Functions, how long an invocation may take" unset:"functionTimeout of host.json, else the plan's default" want:"a duration of a second or more, such as 10m"`
 	FunctionFailure failure       `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error. It is an error anyway that a job could not be looked after" unset:"log" want:"log or error"`
 	LogFormat       logFormat     `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json" unset:"text on a terminal, else json" want:"text or json"`
@@ -68,11 +68,7 @@ func (s *settings) read(program string) []error {
 			rule.undo()
 		}
 	}
-	for _, token := range []struct{ name, value string }{{"SOLOIST_READ_TOKEN", s.ReadToken}, {"SOLOIST_ADMIN_TOKEN", s.AdminToken}} {
-		if strings.ContainsFunc(token.value, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			errs = append(errs, errors.New(token.name+" (not shown) has a blank, a line break or another character that no header can carry: want printable ASCII"))
-		}
-	}
+	errs = append(errs, s.checkTokens()...)
 	return append(errs, s.checkAddr())
 }
 

@@ -76,7 +76,9 @@ func TestSettings(t *testing.T) {
 		{name: "job's zone", env: []string{"SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=Nowhere"}, bad: []string{`SOLOIST_JOB_NIGHT_REPORT_TIMEZONE is "Nowhere": `}},
 		{name: "token", env: []string{"SOLOIST_READ_TOKEN=s3cret\n"}, bad: []string{"SOLOIST_READ_TOKEN (not shown)"}},
 		{name: "admin token", env: []string{"SOLOIST_ADMIN_TOKEN=s3cret token"}, bad: []string{"SOLOIST_ADMIN_TOKEN (not shown)"}},
-		{name: "tokens", env: []string{"SOLOIST_ADMIN_TOKEN=a:b~!", "SOLOIST_READ_TOKEN=" + key}, ok: "demo"},
+		{name: "short admin token", env: []string{"SOLOIST_ADMIN_TOKEN=0123456789abcde"}, bad: []string{"SOLOIST_ADMIN_TOKEN (not shown) has less than 16 characters, so it can be guessed: want a random one, such as openssl rand -hex 16 prints"}},
+		{name: "short read token", env: []string{"SOLOIST_READ_TOKEN=x"}, bad: []string{"SOLOIST_READ_TOKEN (not shown) has less than 16 characters"}},
+		{name: "tokens", env: []string{"SOLOIST_ADMIN_TOKEN=a:b~!0123456789a", "SOLOIST_READ_TOKEN=" + key}, ok: "demo"},
 		{name: "job's pause", env: []string{"SOLOIST_JOB_BEAT_PAUSED=perhaps"}, bad: []string{`SOLOIST_JOB_BEAT_PAUSED is "perhaps": want true or false`}},
 		{name: "several", env: []string{"SOLOIST_GRACE=x", "SOLOIST_LEASE=y", "SOLOIST_STORAGE=" + key, "SOLOIST_JOB_BEAT_PAUSED=z"}, bad: []string{
 			"SOLOIST_GRACE is", "SOLOIST_LEASE is", "SOLOIST_STORAGE: want", "SOLOIST_JOB_BEAT_PAUSED is"}},

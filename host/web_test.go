@@ -38,7 +38,7 @@ func (s site) get(path string, header ...string) *httptest.ResponseRecorder {
 }
 
 func (s site) send(method, path string, header ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, nil)
+	r := httptest.NewRequest(method, "http://localhost"+path, nil)
 	r.Header.Set("Accept", "text/html,*/*") // as a browser does
 	if len(header) > 0 {
 		r.Header.Set("Authorization", header[0])
@@ -258,7 +258,7 @@ func TestBrokenRecord(t *testing.T) {
 }
 
 func TestReadToken(t *testing.T) {
-	const token = "open-sesame-17"
+	const token = "open-sesame-to-1700"
 	environment(t, "SOLOIST_READ_TOKEN="+token)
 	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
 	for _, test := range []struct {

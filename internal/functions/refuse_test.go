@@ -163,19 +163,19 @@ func TestProgramCannotStart(t *testing.T) {
 // On an address that others can reach, an invocation needs the admin's token.
 func TestProgramOnAnotherAddress(t *testing.T) {
 	t.Parallel()
-	for _, token := range []string{"", "secret"} {
+	for _, token := range []string{"", "secret-of-the-admin"} {
 		me, _ := os.Executable()
 		h, c := newHost(t, "program", storage(t), scheduleEnv+"="+yearly, "SOLOIST_ADMIN_TOKEN="+token, "SOLOIST_APP=test")
 		h.Command = []string{"/bin/sh", "-c", `SOLOIST_ADDR=0.0.0.0:$FUNCTIONS_CUSTOMHANDLER_PORT exec "$0"`, me}
 		if err := h.Start(t.Context()); err != nil {
 			t.Fatalf("%v: %q", err, c.all())
 		}
-		want := map[string]string{"": "403", "secret": "401"}[token]
+		want := map[string]string{"": "403", "secret-of-the-admin": "401"}[token]
 		if _, err := h.Invoke(t.Context(), "tick", timer(time.Now())); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("token %q: got %v, want %s", token, err, want)
 		}
 		req, _ := http.NewRequest("POST", port(t, c)+"tick", nil)
-		req.Header.Set("Authorization", "Bearer secret")
+		req.Header.Set("Authorization", "Bearer secret-of-the-admin")
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

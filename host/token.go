@@ -1,0 +1,81 @@
+package host
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// shortestToken is the least number of characters of a token. 16 random ones
+// cannot be guessed over HTTP, however fast.
+const shortestToken = 16
+
+// checkTokens returns what is wrong with the tokens. It does not tell them.
+func (s *settings) checkTokens() (errs []error) {
+	for _, token := range []struct{ name, value string }{{"SOLOIST_READ_TOKEN", s.ReadToken}, {"SOLOIST_ADMIN_TOKEN", s.AdminToken}} {
+		switch {
+		case strings.ContainsFunc(token.value, func(c rune) bool { return c <= ' ' || c > '~' }):
+			errs = append(errs, errors.New(token.name+" (not shown) has a blank, a line break or another character that no header can carry: want printable ASCII"))
+		case token.value != "" && len(token.value) < shortestToken:
+			errs = append(errs, fmt.Errorf("%s (not shown) has less than %d characters, so it can be guessed: want a random one, such as openssl rand -hex 16 prints", token.name, shortestToken))
+		}
+	}
+	return errs
+}
+
+// A tokenGuard admits the requests that have the token of a setting.
+type tokenGuard struct {
+	setting, token string
+	refused        *refusals
+}
+
+// around answers the requests that have no token, or a wrong one.
+func (g tokenGuard) around(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch g.check(r) {
+		case http.StatusOK:
+			h.ServeHTTP(w, r)
+		case http.StatusTooManyRequests:
+			w.Header().Set("Retry-After", refusalSeconds)
+			w.Header().Set("Connection", "close") // so that each guess costs a connection
+			http.Error(w, "too many wrong tokens: wait "+refusalSeconds+" s", http.StatusTooManyRequests)
+		default:
+			w.Header().Add("WWW-Authenticate", "Bearer")
+			w.Header().Add("WWW-Authenticate", fmt.Sprintf(`Basic realm=%q, charset="UTF-8"`, g.setting))
+			http.Error(w, "want the header Authorization: Bearer, with the token of "+g.setting+", or the token as the password of any user", http.StatusUnauthorized)
+		}
+	})
+}
+
+// check returns 200 for the right token, whatever others offer at the same time:
+// a limit before the comparison would let a guesser lock the operator out, since
+// both have one address behind a proxy. The length of the token defeats guesses.
+// The limit bounds what they cost, and what they write to the log. A request
+// without a token is no guess: a browser sends one before it asks for a password.
+func (g tokenGuard) check(r *http.Request) int {
+	switch {
+	case offers(r, g.token):
+		return http.StatusOK
+	case r.Header.Get("Authorization") == "":
+		return http.StatusUnauthorized
+	case g.refused.note(r, "request refused: wrong token", "setting", g.setting):
+		return http.StatusUnauthorized
+	}
+	return http.StatusTooManyRequests
+}
+
+// offers reports whether the request has the token: as such, or as a browser
+// sends what was typed as a password.
+func offers(r *http.Request, token string) bool {
+	scheme, offered, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if _, password, ok := r.BasicAuth(); ok {
+		offered = password
+	} else if !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	got, want := sha256.Sum256([]byte(offered)), sha256.Sum256([]byte(token)) // of equal length, whatever is offered
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
