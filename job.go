@@ -62,8 +62,10 @@ type Job struct {
 	// Zero: 10 s.
 	Backoff time.Duration
 
-	// Window is how late a run may start. A tick that is older is recorded as
-	// missed. Zero: until the next tick is due.
+	// Window is how late a run may start, counted from its tick. A tick that is
+	// older is recorded as missed, or as abandoned if its runner died: a further
+	// attempt under Rerun has the same deadline. Zero: until the next tick is
+	// due; further attempts then have no deadline.
 	Window time.Duration
 
 	// Missed says what becomes of ticks that nobody ran in time. Zero: RunLatest.
@@ -99,7 +101,8 @@ type MissedPolicy string
 
 const (
 	// RunLatest runs the newest tick if it is within Window. Older ones are
-	// missed; those that come due under a running job are skipped.
+	// missed; those that come due under a running job are skipped. Ticks that
+	// came due before a further attempt under Rerun did not come due under it.
 	RunLatest MissedPolicy = ""
 
 	// RunAll runs each tick within Window in order, also those that came due
@@ -122,7 +125,8 @@ const (
 
 	// Rerun gives the same tick to another replica as soon as the lease of the
 	// dead one has lapsed, as the next attempt: five at most, since a tick
-	// that kills whoever runs it would kill every replica in turn.
+	// that kills whoever runs it would kill every replica in turn. Past Window
+	// the tick is abandoned. Without a Window further attempts have no deadline.
 	Rerun InterruptedPolicy = "rerun"
 )
 

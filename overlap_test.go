@@ -24,11 +24,11 @@ func TestAJobLongerThanItsInterval(t *testing.T) {
 		"latest, abandon": {soloist.RunLatest, soloist.Abandon, []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap",
 			abandoned, "succeeded "}, "40", 1},
 		"latest, rerun": {soloist.RunLatest, soloist.Rerun, []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap",
-			"succeeded 00:00:40", "skipped 00:00:40- overlap"}, "40", 2},
+			"succeeded 00:00:40", "skipped "}, "40", 2},
 		"skip, abandon": {soloist.SkipMissed, soloist.Abandon, []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap",
 			abandoned, "succeeded "}, "40", 1},
 		"skip, rerun": {soloist.SkipMissed, soloist.Rerun, []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap",
-			"succeeded 00:00:40", "skipped 00:00:40- overlap"}, "40", 2},
+			"succeeded 00:00:40", "skipped "}, "40", 2},
 		"all, abandon": {soloist.RunAll, soloist.Abandon, []string{"succeeded 00:00:10", "abandoned 00:00:20 its runner died",
 			"succeeded 00:00:30", "succeeded 00:00:40"}, "20", 1},
 		"all, rerun": {soloist.RunAll, soloist.Rerun, []string{"succeeded 00:00:10", "succeeded 00:00:20",
@@ -59,6 +59,9 @@ func TestAJobLongerThanItsInterval(t *testing.T) {
 				got := slices.DeleteFunc(c.fates("work"), func(f string) bool { return strings.HasPrefix(f, "missed") })
 				if !alike(got, tt.want) {
 					t.Errorf("got %q, want %q", got, tt.want)
+				}
+				if without := overlapsWithout(c.record("work"), runs, 10*time.Second); len(without) > 0 {
+					t.Errorf("overlap is told of %q: %q", without, c.fates("work"))
 				}
 			})
 		})

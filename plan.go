@@ -55,7 +55,7 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 		todo = p.claimByHand(&next, r, now)
 		return next, todo
 	}
-	changed := p.settleDead(&next, r)
+	changed := p.settleDead(&next, r, now)
 	if next.run {
 		return next, true
 	}
@@ -69,19 +69,24 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 }
 
 // settleDead gives the tick of a runner that died its fate, or its next attempt.
-func (p *planner) settleDead(next *plan, r *Record) bool {
+func (p *planner) settleDead(next *plan, r *Record, now time.Time) bool {
 	open := r.open()
 	if r.Status != Running && !open {
 		return false
 	}
 	same := r.Spec == p.spec && p.ticks != nil && r.Request == "" && !p.paused
-	if same && p.interrupted == Rerun && r.Attempt < maxAttempts {
+	again := same && p.interrupted == Rerun && r.Attempt < maxAttempts
+	late := p.window > 0 && now.Sub(r.Tick) > p.window
+	if again && !late {
 		p.claim(next, r.Tick, r.Attempt+1)
 		return true
 	}
-	status, reason := Abandoned, "its runner died"
+	status, reason, why := Abandoned, "its runner died", ", and the starting deadline has passed"
 	if open {
-		status, reason = r.Status, "not run again"
+		status, reason, why = r.Status, "not run again", ": the starting deadline has passed"
+	}
+	if again {
+		reason += why
 	}
 	next.record.Status = status
 	next.record.settle(lastFate(r, status, reason))
@@ -181,7 +186,7 @@ func (p *planner) claim(next *plan, tick time.Time, attempt int) {
 // claimByHand claims a run beside the ticks. It returns false where a tick is to
 // be run again first.
 func (p *planner) claimByHand(next *plan, r *Record, now time.Time) bool {
-	if p.settleDead(next, r); next.run {
+	if p.settleDead(next, r, now); next.run {
 		next.run = false
 		return false
 	}
@@ -247,10 +252,28 @@ func (p *planner) skipUnder(r *Record, lo time.Time) {
 	if r.Request != "" && p.ticks.Last(r.Tick).After(r.Through) {
 		return // a tick was due before this run by hand, and still is
 	}
-	if last := p.ticks.Last(lo); last.After(r.Through) {
+	last := p.ticks.Last(lo)
+	if r.Attempt > 1 && !p.missBefore(r, last) {
+		return
+	}
+	if last.After(r.Through) {
 		p.pass(r, last, Skipped, "overlap")
 	}
 	r.Due = p.next(r)
+}
+
+// missBefore settles the ticks that came due before the claim of a further
+// attempt: they did not come due under it. If last, the newest tick, did not
+// either, they stay due, and it returns false. Else the newest is skipped, so
+// the watermark passes all of them.
+func (p *planner) missBefore(r *Record, last time.Time) bool {
+	if !last.After(r.Claimed) {
+		return false
+	}
+	if before := p.ticks.Last(r.Claimed); before.After(r.Through) {
+		p.pass(r, before, Missed, "a newer one was due")
+	}
+	return true
 }
 
 // offeredAgain reports whether the tick stays open: its run was ended before
