@@ -36,5 +36,6 @@ func (w *worker) annotate(ctx context.Context, draft func(*Record)) error {
 	w.entry = &Entry{Stamp: Stamp{ETag: h.etag}, State: Available}
 	w.sight()
 	w.reached()
+	w.mayWrite()
 	return nil
 }

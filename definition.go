@@ -1,8 +1,11 @@
 package soloist
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 )
 
@@ -92,8 +95,9 @@ func (w *worker) inherits(now time.Time) bool {
 // yield leaves the job to replicas of a younger definition, and asks whether any
 // is up.
 func (w *worker) yield(ctx context.Context, now time.Time) time.Duration {
-	w.note(fmt.Errorf("a replica that started at %s has another schedule for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
-		w.rec.Since.Format(time.RFC3339), inheritAfter))
+	why := fmt.Errorf("a replica that started at %s has another schedule for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
+		w.rec.Since.Format(time.RFC3339), inheritAfter)
+	w.note(cmp.Or(w.denied, why))
 	if w.rec.Mark.Spec == w.spec {
 		w.marked = time.Now()
 	}
@@ -121,7 +125,10 @@ func (w *worker) answer(ctx context.Context) time.Duration {
 
 // notAnnotated returns when to look again after an annotation that failed.
 func (w *worker) notAnnotated(ctx context.Context, err error) time.Duration {
-	if definite(err) { // another replica was first
+	switch {
+	case errors.Is(err, errNotWritten) && errors.Is(err, fs.ErrPermission):
+		return w.standBack(err)
+	case definite(err): // another replica was first
 		return w.again(firstLook + w.dice.upTo(firstLook))
 	}
 	return w.fault(ctx, err)

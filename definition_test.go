@@ -3,6 +3,8 @@ package soloist_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -15,6 +17,10 @@ const takenBack = 4*time.Minute + 2*maxLook + time.Second
 
 // maxLook is how often a replica looks at a job of a younger definition.
 const maxLook = 30 * time.Second
+
+// offTick is when a younger replica starts: at a tick it may see a run, and looks
+// again a minute later.
+const offTick = time.Minute + 5*time.Second
 
 // answeredFor is how long a mark is not repeated after an answer.
 const answeredFor = 2 * time.Minute
@@ -48,7 +54,7 @@ func TestAbortedDeployIsTakenBack(t *testing.T) {
 			t.Run(name+", "+end, func(t *testing.T) {
 				inCluster(t, func(c *cluster) {
 					old, other := c.start("old", test.old), c.start("other", test.old)
-					time.Sleep(time.Minute)
+					time.Sleep(offTick)
 					if name == "singleton turned job" { // its holder must lose the lease first
 						old.tap.cut.Store(true)
 						other.tap.cut.Store(true)
@@ -126,7 +132,7 @@ func TestTakeBackIsLoggedOnceAndYoungerReplicaReturns(t *testing.T) {
 func TestIdleYoungerReplicaAnswers(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@every 10s", 0))
-		time.Sleep(time.Minute + 500*time.Millisecond) // not while the old one runs, which the young one would wait for
+		time.Sleep(offTick)
 		young := c.start("young", work("0 0 1 7 *", 0))
 		started := time.Now()
 		time.Sleep(24 * time.Hour)
@@ -169,7 +175,7 @@ func TestOutageIsNoTakeBack(t *testing.T) {
 	for phase := range 60 {
 		inCluster(t, func(c *cluster) {
 			old := c.start("old", work("@every 10s", 0))
-			time.Sleep(time.Minute)
+			time.Sleep(offTick)
 			young := c.start("young", work("0 0 1 7 *", 0))
 			time.Sleep(10*time.Minute + time.Duration(phase)*2777*time.Millisecond)
 			old.tap.cut.Store(true)
@@ -194,7 +200,7 @@ func TestOutageIsNoTakeBack(t *testing.T) {
 func TestYoungerReplicaThatIsCutOffLosesTheJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("old", work("@every 10s", 0))
-		time.Sleep(time.Minute)
+		time.Sleep(offTick)
 		young := c.start("young", work("@every 7s", 0))
 		time.Sleep(time.Minute)
 		young.tap.cut.Store(true)
@@ -230,7 +236,7 @@ func TestBacklogIsNoTakeBack(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		old.stop()
 		old2 := c.start("old2", job)
-		time.Sleep(time.Minute)
+		time.Sleep(offTick)
 		young := work("@every 30s", 2*time.Minute)
 		young.Missed = soloist.RunAll
 		y := c.start("young", young)
@@ -297,6 +303,32 @@ func TestAMarkUnderALease(t *testing.T) {
 		time.Sleep(3 * D)
 		if r := c.record("work"); r.Mark.Spec != "" || r.Holder != "b" {
 			t.Errorf("b does not go on: %+v", r)
+		}
+	})
+}
+
+// The storage is in reach for a replica that may lease an entry and not write it:
+// a mark that is refused is that job's trouble.
+func TestRefusedMarkIsNoOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old := c.start("old", work("@every 10s", 0))
+		time.Sleep(offTick)
+		young := c.start("young", work("0 0 1 7 *", 0))
+		time.Sleep(20 * time.Second)
+		young.stop()
+		old.tap.meet(readOnly)
+		time.Sleep(20 * time.Minute)
+		if h := old.Health(); h.Storage != nil || !errors.Is(h.Broken["work"], fs.ErrPermission) {
+			t.Errorf("health is %+v", h)
+		}
+		old.tap.meet(nil)
+		healed := time.Now()
+		time.Sleep(time.Minute + takenBack + 2*D)
+		if len(ranBy(c, "old", healed)) == 0 {
+			t.Errorf("not taken back once it may write: %v", old.Health().Broken)
+		}
+		if len(old.Health().Broken) > 0 {
+			t.Errorf("health is %v", old.Health().Broken)
 		}
 	})
 }

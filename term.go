@@ -71,6 +71,12 @@ func (w *worker) standBack(err error) time.Duration {
 	return w.again(w.denials.next())
 }
 
+// mayWrite notes that a write of this replica has succeeded.
+func (w *worker) mayWrite() {
+	w.denied = nil
+	w.denials.reset()
+}
+
 // pauseAfter is how long this replica leaves the job alone after a term: a
 // singleton's task that fails at once is not to fail all the time, and after a
 // stall, or when it was asked to step down, others have the first go.
@@ -134,8 +140,7 @@ func (w *worker) put(h *hold, next *plan) error {
 	h.mu.Lock()
 	h.claimed = h.rec.Claimed
 	h.mu.Unlock()
-	w.denied = nil
-	w.denials.reset()
+	w.mayWrite()
 	w.tell(&h.rec, news)
 	w.rec, w.anew, w.before = h.rec, time.Time{}, h.length
 	w.heir = later(w.heir, w.since) // what it has inherited is its own now
