@@ -45,7 +45,21 @@ func (d *doctor) checkScratch() bool {
 		}
 		s.made = true
 	}
+	s.checkVersions()
 	return true
+}
+
+// versioner is a store that may keep what it overwrites.
+type versioner interface {
+	Versioned() bool
+}
+
+// checkVersions looks at what the answers to the writes have told.
+func (s *scratch) checkVersions() {
+	if v, ok := s.sched.Store.(versioner); ok && v.Versioned() {
+		s.add(warns, "versions", "the account keeps a version of the blob for each write, which is two or more for each run",
+			"use an account without blob versioning, or a lifecycle rule that deletes previous versions after a day")
+	}
 }
 
 // try does one act. What it learns counts once it has answered in time.

@@ -227,6 +227,16 @@ var setups = []setup{
 		s.Do(r)
 		return []string{byKey(served(t, s))}
 	}, 1, "record", []string{"checkpoint has 1048577 bytes", "have the job save a new one"}},
+	{"an account that keeps versions", func(t *testing.T, _ *host.Program) []string {
+		s := &ruled{}
+		containerOf(t, s)
+		return []string{byKey(served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut && r.URL.Query().Get("comp") != "lease" {
+				w.Header().Set("x-ms-version-id", "2026-11-21T02:30:00.1234567Z")
+			}
+			s.ServeHTTP(w, r)
+		})))}
+	}, 0, "", []string{"warn  versions", "a lifecycle rule"}},
 	{"a blob of something else", func(t *testing.T, p *host.Program) []string {
 		s := &ruled{}
 		containerOf(t, s)

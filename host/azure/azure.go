@@ -11,9 +11,12 @@
 // Each method sends one request and repeats nothing. Only Create may send
 // three: a missing container is created.
 //
-// What is not promised: that the service gives an expired lease away at once.
-// The Lease Blob page (https://learn.microsoft.com/rest/api/storageservices/lease-blob)
-// warns of up to a minute. And nothing here protects against somebody who
+// What is not promised: that a token which the service refuses is replaced before
+// it expires by this machine's clock. The client library has a cache of its own,
+// which would return the same token. Nor that the service gives an expired lease
+// away at once: the Lease Blob page
+// (https://learn.microsoft.com/rest/api/storageservices/lease-blob) warns of up to
+// a minute. And nothing here protects against somebody who
 // deletes blobs: see [soloist.Store].
 package azure
 
@@ -23,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -42,6 +46,7 @@ type Store struct {
 	name      string // of the container
 	url       string // without the query, which may be a signature
 	way       entrance
+	versions  atomic.Bool // the answer to a write named a version
 }
 
 var (
@@ -77,6 +82,7 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (soloist
 	if err != nil {
 		return soloist.Entry{}, translate(create, name, err)
 	}
+	s.noteVersion(resp.VersionID)
 	return soloist.Entry{
 		Stamp:  stamp(resp.ETag, resp.Date),
 		Record: bytes.Clone(record),
@@ -135,7 +141,19 @@ func (s *Store) Lease(name, id string) soloist.Lease {
 	b := s.container.NewBlockBlobClient(name)
 	// It fails only where it has to invent an id.
 	l, _ := lease.NewBlobClient(b, &lease.BlobClientOptions{LeaseID: &id})
-	return &hold{name: name, id: id, blob: b, lease: l}
+	return &hold{store: s, name: name, id: id, blob: b, lease: l}
+}
+
+// Versioned reports whether the account keeps previous versions of blobs, as far
+// as this store has written any: then each write costs the storage of one more
+// (https://learn.microsoft.com/azure/storage/blobs/versioning-overview).
+func (s *Store) Versioned() bool { return s.versions.Load() }
+
+// noteVersion keeps what the answer to a write tells of versions.
+func (s *Store) noteVersion(version *string) {
+	if version != nil {
+		s.versions.Store(true)
+	}
 }
 
 // Break implements [soloist.Breaker]. The holder notices with its next call.

@@ -367,3 +367,22 @@ func TestDateIsTheServices(t *testing.T) {
 		}
 	}
 }
+
+// Each write tells whether the account keeps versions.
+func TestVersionsAreNoticed(t *testing.T) {
+	for _, call := range []string{"create", "write", "save"} {
+		for version, want := range map[string]bool{"": false, "2026-11-21T02:30:00.1234567Z": true} {
+			status := map[string]int{"create": http.StatusCreated, "write": http.StatusOK, "save": http.StatusCreated}[call]
+			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+				resp := &http.Response{StatusCode: status, Request: r, Header: http.Header{"Etag": {`"0x2"`}}, Body: http.NoBody}
+				if version != "" {
+					resp.Header.Set("x-ms-version-id", version)
+				}
+				return resp, nil
+			}))
+			if err := calls[call](t.Context(), s); err != nil || s.Versioned() != want {
+				t.Errorf("%s, version %q: got %t, %v", call, version, s.Versioned(), err)
+			}
+		}
+	}
+}

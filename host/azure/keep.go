@@ -41,6 +41,7 @@ func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte)
 	if err != nil {
 		return soloist.Stamp{}, translate(save, h.name, err)
 	}
+	h.store.noteVersion(resp.VersionID)
 	return stamp(resp.ETag, resp.Date), nil
 }
 

@@ -17,6 +17,7 @@ import (
 // A hold is the lease of one blob under one id. Every request names the id;
 // those that depend on what the caller has seen name the ETag as well.
 type hold struct {
+	store    *Store
 	name, id string
 	blob     *blockblob.Client
 	lease    *lease.BlobClient
@@ -65,6 +66,7 @@ func (h *hold) Write(ctx context.Context, etag string, record []byte) (soloist.S
 	if err != nil {
 		return soloist.Stamp{}, translate(write, h.name, err)
 	}
+	h.store.noteVersion(resp.VersionID)
 	return stamp(resp.ETag, resp.Date), nil
 }
 

@@ -16,9 +16,9 @@ import (
 //
 // Files keep the end by the wall clock as well. Processes that cannot tell the
 // other one, of another system or of a version before it, go by that, and drop
-// the other when they change the lease; so the fields of a file never disagree, and what
-// one process takes or breaks is taken or broken for all. Only while such a
-// process takes part is a step of the wall clock as bad as it was.
+// the other when they change the lease; so the fields of a file never disagree,
+// and what one process takes or breaks is taken or broken for all. Only while
+// such a process takes part is a step of the wall clock as bad as it was.
 type instant struct {
 	wall  time.Time
 	boot  time.Duration
