@@ -95,7 +95,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 	allowed := map[string][]string{ // what a room of this module may import of it
 		".":                  {"internal/elapsed", "internal/schedule"},
 		"jobs":               {".", "host"},
-		"host":               {".", "host/azure", "host/local", "internal/schedule"},
+		"host":               {".", "host/azure", "host/local", "internal/near", "internal/schedule"},
 		"host/azure":         {"."},
 		"host/local":         {".", "internal/elapsed", "internal/filelock", "internal/safefile"},
 		"host/storetest":     {"."},
@@ -104,8 +104,9 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/filelock":  {"internal/safefile"},
 		"internal/functions": {},
 		"internal/postgres":  {},
+		"internal/near":      {},
 		"internal/safefile":  {},
-		"internal/schedule":  {},
+		"internal/schedule":  {"internal/near"},
 		"internal/sim":       {".", "host/azure"},
 	}
 	all := imports(t, false)

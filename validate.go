@@ -42,9 +42,7 @@ func (s *Scheduler) checkSelf() error {
 	if len(s.Replica) > maxReplicaLen {
 		errs = append(errs, wrong("Replica", quote(s.Replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
 	}
-	if s.Grace < 0 {
-		errs = append(errs, wrong("Grace", s.Grace, "zero or more"))
-	}
+	errs = append(errs, checkDuration("Grace", s.Grace, time.Millisecond))
 	if len(s.Jobs)+len(s.Singletons) == 0 {
 		errs = append(errs, errors.New("there is neither a job nor a singleton"))
 	}
@@ -73,30 +71,17 @@ func (s *Scheduler) names() (names []string) {
 
 // check returns all that is wrong with a job, and else its ticks.
 func (j *Job) check(store Store) (*schedule.Schedule, error) {
-	ticks, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
-	if _, inUTC := schedule.Parse(j.Schedule, "", j.Name); err != nil && inUTC != nil && inUTC.Error() != err.Error() {
-		err = errors.Join(err, inUTC) // the zone is one mistake, the text another
-	}
-	errs := []error{checkName(j.Name), checkLease(j.Lease, store)}
-	if err != nil {
-		errs = append(errs, fmt.Errorf("%s is %s: %w", "Schedule", quote(j.Schedule), err))
-	}
+	ticks, err := j.checkTicks()
+	errs := []error{checkName(j.Name), checkLease(j.Lease, store), err}
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
-	}
-	if j.Timeout < 0 {
-		errs = append(errs, wrong("Timeout", j.Timeout, "zero or more"))
 	}
 	if j.Tries < 0 {
 		errs = append(errs, wrong("Tries", j.Tries, "zero or more"))
 	}
-	if j.Backoff < 0 {
-		errs = append(errs, wrong("Backoff", j.Backoff, "zero or more"))
-	}
+	errs = append(errs, checkDuration("Timeout", j.Timeout, time.Millisecond),
+		checkDuration("Backoff", j.Backoff, time.Millisecond), checkDuration("Window", j.Window, time.Millisecond))
 	errs = append(errs, checkLimits(j.Silence, j.HealthyEvery, j.HealthyFailures, j.MaxCheckpoint))
-	if j.Window < 0 {
-		errs = append(errs, wrong("Window", j.Window, "zero or more"))
-	}
 	if !slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed) {
 		errs = append(errs, wrong("Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed"))
 	}
@@ -109,27 +94,36 @@ func (j *Job) check(store Store) (*schedule.Schedule, error) {
 	return ticks, errors.Join(errs...)
 }
 
+// checkTicks returns the ticks of the schedule. The zone is one mistake, the text
+// another.
+func (j *Job) checkTicks() (*schedule.Schedule, error) {
+	var wrongZone error
+	zone := j.TimeZone
+	if zone != "" {
+		if _, err := schedule.LoadZone(zone); err != nil {
+			wrongZone, zone = fmt.Errorf("TimeZone %s %w", quote(zone), err), ""
+		}
+	}
+	ticks, err := schedule.Parse(j.Schedule, zone, j.Name)
+	if err != nil {
+		err = fmt.Errorf("Schedule is %s: %w", quote(j.Schedule), err)
+	}
+	return ticks, errors.Join(wrongZone, err)
+}
+
 func (g *Singleton) check(store Store) error {
 	errs := []error{checkName(g.Name), checkLease(g.Lease, store)}
 	if g.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
-	if g.Backoff < 0 {
-		errs = append(errs, wrong("Backoff", g.Backoff, "zero or more"))
-	}
+	errs = append(errs, checkDuration("Backoff", g.Backoff, time.Millisecond))
 	errs = append(errs, checkLimits(g.Silence, g.HealthyEvery, g.HealthyFailures, g.MaxCheckpoint))
 	return errors.Join(errs...)
 }
 
 // checkLimits checks what jobs and singletons have in common of a run's life.
 func checkLimits(silence, every time.Duration, failures, checkpoint int) error {
-	var errs []error
-	if silence != 0 && silence < time.Second {
-		errs = append(errs, wrong("Silence", silence, "zero, or one second or more"))
-	}
-	if every != 0 && every < 100*time.Millisecond {
-		errs = append(errs, wrong("HealthyEvery", every, "zero, or 100ms or more"))
-	}
+	errs := []error{checkDuration("Silence", silence, time.Second), checkDuration("HealthyEvery", every, 100*time.Millisecond)}
 	if failures < 0 {
 		errs = append(errs, wrong("HealthyFailures", failures, "zero or more"))
 	}
@@ -153,11 +147,33 @@ func checkLease(d time.Duration, store Store) error {
 	if store == nil {
 		return nil // said once, of the scheduler
 	}
+	if isBareNumber(d) {
+		return bareNumber("Lease", d)
+	}
 	shortest, longest := store.Limits()
 	if d = orDefault(d, defaultLease); d < shortest || d > longest || d%time.Second != 0 {
 		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s", shortest, longest))
 	}
 	return nil
+}
+
+// checkDuration checks a field that is zero, or least or more.
+func checkDuration(field string, d, least time.Duration) error {
+	switch {
+	case isBareNumber(d):
+		return bareNumber(field, d)
+	case d < 0 || d > 0 && d < least:
+		return wrong(field, d, fmt.Sprintf("zero, or %s or more", least))
+	}
+	return nil
+}
+
+// isBareNumber reports whether d looks like a number without a unit, which Go
+// takes for nanoseconds.
+func isBareNumber(d time.Duration) bool { return d > 0 && d < time.Microsecond }
+
+func bareNumber(field string, d time.Duration) error {
+	return fmt.Errorf("%s is %s: did you mean %d * time.Second?", field, d, d.Nanoseconds())
 }
 
 // wrong is a mistake in a field: what it is, and what may be.

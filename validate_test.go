@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,53 @@ func TestNothingRunsOnAMistake(t *testing.T) {
 		}
 		if _, err := s.Status(t.Context()); err == nil {
 			t.Errorf("%s: Status says nothing", name)
+		}
+	}
+}
+
+// Go takes a number without a unit for nanoseconds.
+func TestADurationWithoutAUnit(t *testing.T) {
+	s := &soloist.Scheduler{
+		Store: &local.Memory{}, Grace: 25,
+		Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
+			Timeout: 20, Backoff: 5, Window: 600, Silence: 60, HealthyEvery: 10, Lease: 30}},
+		Singletons: []soloist.Singleton{{Name: "lead", Do: nothing, Backoff: 7, Silence: 61, HealthyEvery: 11, Lease: 31}},
+	}
+	err := s.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for field, values := range map[string][]int{"Grace": {25}, "Timeout": {20}, "Backoff": {5, 7}, "Window": {600},
+		"Silence": {60, 61}, "HealthyEvery": {10, 11}, "Lease": {30, 31}} {
+		for _, n := range values {
+			if want := fmt.Sprintf("%s is %dns: did you mean %d * time.Second?", field, n, n); !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not told in:\n%v", want, err)
+			}
+		}
+	}
+	s = &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
+		Timeout: 999 * time.Microsecond, Backoff: time.Millisecond}}}
+	want := "job \"job\": Timeout is 999µs: allowed is zero, or 1ms or more"
+	if err := s.Validate(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A mistake names its field and its value once.
+func TestAMistakeIsToldOnce(t *testing.T) {
+	for _, test := range []struct{ text, zone, want string }{
+		{"61 * * * *", "", `job "job": Schedule is "61 * * * *": byte 0, minute field: 61 is out of range, want 0-59`},
+		{"", "", `job "job": Schedule is "": byte 0: no text, want 5 fields, 6 with seconds first, or @daily and the like`},
+		{"@hourly", "Mars/Olympus", `job "job": TimeZone "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`},
+		{"@hourly", "Europe/Berln", `job "job": TimeZone "Europe/Berln" is unknown; did you mean Europe/Berlin?`},
+		{"@hourly", "tokyo", `job "job": TimeZone "tokyo" is unknown; did you mean Asia/Tokyo?`},
+		{"TZ=Erope/Paris @daily", "", `job "job": Schedule is "TZ=Erope/Paris @daily": byte 3: zone "Erope/Paris" is unknown; did you mean Europe/Paris?`},
+		{"* * 3", "No/Where", `job "job": TimeZone "No/Where" is unknown; want an IANA name such as Europe/Berlin, or UTC` + "\n" +
+			`Schedule is "* * 3": byte 0: 3 fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)`},
+	} {
+		s := &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "job", Schedule: test.text, TimeZone: test.zone, Do: nothing}}}
+		if err := s.Validate(); err == nil || err.Error() != test.want {
+			t.Errorf("%q in %q:\n got %v\nwant %s", test.text, test.zone, err, test.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/near"
 )
 
 // lister is a store that can list the apps that have entries in it.
@@ -61,8 +62,8 @@ func (a *app) presence(ctx context.Context) string {
 		return "it has no records of any app: " + check
 	}
 	text := "it has records of " + listed(apps)
-	if near := nearest(a.App, apps); near != "" {
-		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", line(near))
+	if app := near.Name(a.App, apps); app != "" {
+		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", line(app))
 	}
 	return text + ": " + check
 }

@@ -198,5 +198,5 @@ func known(name string, names []string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return fmt.Errorf("there is no job %q: want one of %s", name, join(names...))
+	return fmt.Errorf("there is no job %q: want one of %s%s", name, join(names...), didYouMean("; ", name, names))
 }

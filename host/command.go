@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/soloist-go/soloist/internal/near"
 )
 
 // A command is one thing that the program does.
@@ -69,7 +71,19 @@ func parse(args []string) (*command, arguments, error) {
 			return &c, given, err
 		}
 	}
-	return nil, arguments{}, fmt.Errorf("unknown command %q", name)
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return nil, arguments{}, fmt.Errorf("unknown command %q%s", name, didYouMean(": ", name, names))
+}
+
+// didYouMean ends the error about an unknown name if one of those known is near.
+func didYouMean(separator, name string, known []string) string {
+	if meant := near.Name(name, known); meant != "" {
+		return separator + "did you mean " + meant + "?"
+	}
+	return ""
 }
 
 // parse takes flags before and after the job.
@@ -78,7 +92,7 @@ func (c *command) parse(args []string) (given arguments, err error) {
 	flags := c.flags(&given)
 	for takesJob := strings.Contains(c.args, "JOB") || strings.Contains(c.args, "DIR"); ; takesJob = false {
 		if err := flags.Parse(args); err != nil {
-			return given, fmt.Errorf("%s: %w", c.name, err)
+			return given, fmt.Errorf("%s: %w", c.name, flagError(flags, err))
 		}
 		args = flags.Args()
 		switch {
@@ -94,6 +108,35 @@ func (c *command) parse(args []string) (given arguments, err error) {
 		}
 		given.job, args = args[0], args[1:]
 	}
+}
+
+// flagError names the flags that there are where package flag says only which
+// one there is not.
+func flagError(flags *flag.FlagSet, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err
+	}
+	var names, written []string
+	flags.VisitAll(func(f *flag.Flag) {
+		names, written = append(names, f.Name), append(written, dashed(f.Name))
+	})
+	meant := near.Name(name, names)
+	switch {
+	case meant != "":
+		return fmt.Errorf("unknown flag %s: did you mean %s?", dashed(name), dashed(meant))
+	case names == nil:
+		return fmt.Errorf("unknown flag %s: it takes none", dashed(name))
+	}
+	return fmt.Errorf("unknown flag %s: want %s", dashed(name), strings.Join(written, ", "))
+}
+
+// dashed writes a flag as help does.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // flags are those that the command's args show.

@@ -207,7 +207,7 @@ func TestValidateInJSON(t *testing.T) {
 		  "store": "memory of this process",
 		  "mistakes": [],
 		  "warnings": [
-		    "SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?"
+		    "SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"
 		  ]
 		}
 	`)
@@ -225,7 +225,7 @@ func TestValidateInJSON(t *testing.T) {
 		    "SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"
 		  ],
 		  "warnings": [
-		    "SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?"
+		    "SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"
 		  ]
 		}
 	`)
@@ -278,16 +278,17 @@ func TestWrongArguments(t *testing.T) {
 	environment(t)
 	for _, test := range []struct{ args, want string }{
 		{"bogus", `demo: unknown command "bogus"`},
+		{"stauts", `demo: unknown command "stauts": did you mean status?`},
 		{"serve now", `demo: serve: unexpected argument "now"`},
-		{"status --jsno", "demo: status: flag provided but not defined: -jsno"},
-		{"serve --json", "demo: serve: flag provided but not defined: -json"},
+		{"status --jsno", "demo: status: unknown flag --jsno: did you mean --json?"},
+		{"serve --json", "demo: serve: unknown flag --json: it takes none"},
 		{"tick beat", `demo: tick: unexpected argument "beat"`},
 		{"unlock", "demo: unlock: of which job?"},
 		{"unlock --now", "demo: unlock: of which job?"},
 		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
-		{"status --now", "demo: status: flag provided but not defined: -now"},
-		{"history --at 2026-03-29", "demo: history: flag provided but not defined: -at"},
-		{"validate -n 3", "demo: validate: flag provided but not defined: -n"},
+		{"status --now", "demo: status: unknown flag --now: want --json"},
+		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --json, -n"},
+		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
 		{"next -n x", `demo: next: invalid value "x" for flag -n`},
 		{"next beat leader", `demo: next: unexpected argument "leader"`},
 	} {

@@ -80,6 +80,8 @@ func diagnose(ctx context.Context, bare *app, given arguments) int {
 	d.checkFunctions()
 	if a.store == "" {
 		d.skip("storage", "nothing is known of it")
+	} else if wrong := a.misplaced(); wrong != nil {
+		d.skip("storage", strings.Join(wrong, " and ")+" has to be right first: a check would test another place than the one that was meant")
 	} else if d.checkStorage(); d.checkService() && d.checkScratch() {
 		d.checkRecords(err)
 	}
@@ -134,6 +136,17 @@ func (d *doctor) checkSettings(err error) (wrong bool) {
 		d.add(passes, "settings", fmt.Sprintf("%s; lease %s", join(plural(len(d.sched.Jobs), "job"), plural(len(d.sched.Singletons), "singleton")), d.Lease), "")
 	}
 	return err != nil
+}
+
+// misplaced returns the settings of where the records are that are wrong. The
+// defaults stand in for them.
+func (a *app) misplaced() (wrong []string) {
+	for _, setting := range []struct{ name, used string }{{"SOLOIST_APP", a.App}, {"SOLOIST_CONTAINER", a.Container}} {
+		if given := os.Getenv(setting.name); given != "" && given != setting.used {
+			wrong = append(wrong, setting.name)
+		}
+	}
+	return wrong
 }
 
 // platformName is where the program seems to run.

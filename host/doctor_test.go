@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,9 +86,9 @@ func secretless(t *testing.T, text string) {
 
 // All mistakes at once, and what can be looked at is.
 func TestDoctorOfManyMistakes(t *testing.T) {
-	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_LEASE=3x", "SOLOIST_GRACE=-1s", "SOLOIST_APP=No", "SOLOIST_ADMIN_TOKEN="+hiddenSignature+" ")
+	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_LEASE=3x", "SOLOIST_GRACE=-1s", "SOLOIST_LOG_LEVEL=loud", "SOLOIST_ADMIN_TOKEN="+hiddenSignature+" ")
 	got := run(t.Context(), host.Program{Work: work()}, "doctor")
-	for _, want := range []string{"SOLOIST_LEASE is \"3x\": want", "SOLOIST_GRACE is \"-1s\": want", "SOLOIST_APP is \"No\": want", "SOLOIST_ADMIN_TOKEN (not shown)", "ok    release"} {
+	for _, want := range []string{"SOLOIST_LEASE is \"3x\": want", "SOLOIST_GRACE is \"-1s\": want", "SOLOIST_LOG_LEVEL is \"loud\": want", "SOLOIST_ADMIN_TOKEN (not shown)", "ok    release"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("no %q in\n%s", want, got.out)
 		}
@@ -107,5 +108,26 @@ func TestDoctorOfSilence(t *testing.T) {
 	got := run(t.Context(), host.Hurried(host.Program{Work: work()}, time.Second), "doctor")
 	if got.code != 1 || !strings.Contains(got.out, "FAIL  service      no answer: no answer within 1s") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A default in the place of a wrong setting is another place, whose state is no
+// answer.
+func TestDoctorTestsNoOtherPlace(t *testing.T) {
+	for _, setting := range []string{"SOLOIST_CONTAINER=My_Container", "SOLOIST_APP=My App"} {
+		t.Run(setting, func(t *testing.T) {
+			var asked atomic.Int32
+			url := served(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked.Add(1)
+				w.WriteHeader(http.StatusForbidden)
+			}))
+			environment(t, byKey(url), setting)
+			got := run(t.Context(), host.Program{Work: work()}, "doctor")
+			name, _, _ := strings.Cut(setting, "=")
+			if got.code != 2 || asked.Load() != 0 || strings.Count(got.out, "FAIL") != 1 || !strings.Contains(got.out, "FAIL  settings     "+name+" is ") ||
+				!strings.Contains(got.out, "\nskip  storage      "+name+" has to be right first") {
+				t.Errorf("got %d requests and %+v", asked.Load(), got)
+			}
+		})
 	}
 }

@@ -106,7 +106,7 @@ func (g *arguments) display(now func() time.Time) (from func(*time.Location) tim
 	}
 	if g.set["schedule"] {
 		if _, err := schedule.Parse(g.schedule, g.zone, g.job); err != nil {
-			errs = append(errs, fmt.Errorf("--%w", err))
+			errs = append(errs, fmt.Errorf("--schedule %.80q: %w", g.schedule, err))
 		}
 	}
 	return from, zone, errors.Join(errs...)

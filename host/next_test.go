@@ -198,7 +198,7 @@ func TestNextOfWrongArguments(t *testing.T) {
 		{[]string{"--at", "2026-02-30"}, `next: --at is "2026-02-30": want a date`},
 		{[]string{"--tz", "Mars/Olympus"}, `next: --tz "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`},
 		{[]string{"--tz", ""}, `next: --tz "" is empty; want an IANA name`},
-		{[]string{"--schedule", "60 * * * *"}, `next: --schedule "60 * * * *": byte 0: minute field "60": 60 is out of range, want 0-59`},
+		{[]string{"--schedule", "60 * * * *"}, `next: --schedule "60 * * * *": byte 0, minute field: 60 is out of range, want 0-59`},
 		{[]string{"--schedule", ""}, `next: --schedule "": byte 0: no text`},
 		{[]string{"--schedule", "TZ=UTC @daily", "--tz", "Asia/Tokyo"}, `next: --schedule "TZ=UTC @daily": byte 3: zone "UTC" in the text`},
 		{[]string{"-n", "0"}, "next: -n is 0: want 1 to 1000\n"},
@@ -214,7 +214,7 @@ func TestNextOfWrongArguments(t *testing.T) {
 		demo: next: -n is 1001: want 1 to 1000
 		demo: next: --tz "Mars" is unknown; want an IANA name such as Europe/Berlin, or UTC
 		demo: next: --at is "tomorrow": want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z
-		demo: next: --schedule "60 * * * *": byte 0: minute field "60": 60 is out of range, want 0-59
+		demo: next: --schedule "60 * * * *": byte 0, minute field: 60 is out of range, want 0-59
 	`)
 	t.Setenv("SOLOIST_GRACE", "x")
 	got = run(t.Context(), host.Program{Work: work(), Now: spring}, "next")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/near"
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
@@ -34,6 +35,9 @@ func reschedule(j *soloist.Job, prefix string, s jobSettings) error {
 	}
 	if s.TimeZone != "" {
 		set, zone = append(set, prefix+"_TIMEZONE"), s.TimeZone
+		if _, err := schedule.LoadZone(zone); err != nil {
+			return fmt.Errorf("%s is %.80q: it %w", prefix+"_TIMEZONE", zone, err)
+		}
 	}
 	if set == nil {
 		return nil
@@ -65,8 +69,8 @@ func unknown(jobs []string) (warnings []string) {
 		if strings.HasPrefix(name, "SOLOIST_JOB_") {
 			text += " of any job of this program"
 		}
-		if near := nearest(name, known); near != "" {
-			text += ": is " + near + " meant?"
+		if meant := near.Name(name, known); meant != "" {
+			text += ": did you mean " + meant + "?"
 		}
 		warnings = append(warnings, text)
 	}
@@ -85,36 +89,4 @@ func variables(jobs []string) (names []string) {
 		}
 	}
 	return names
-}
-
-// nearest returns the name that a slip of a few keys makes of the given one.
-func nearest(name string, known []string) (near string) {
-	least := 4
-	for _, k := range known {
-		if d := distance(name, k); d < least {
-			least, near = d, k
-		}
-	}
-	return near
-}
-
-// distance is how many characters have to be put in, left out or replaced.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

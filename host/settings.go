@@ -60,7 +60,7 @@ func (s *settings) read(program string) []error {
 		{"SOLOIST_APP", appRule.MatchString(s.App), func() { s.App = preset.App }},
 		{"SOLOIST_CONTAINER", isContainer(s.Container), func() { s.Container = preset.Container }},
 		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
-		{"SOLOIST_GRACE", s.Grace >= 0, func() { s.Grace = preset.Grace }},
+		{"SOLOIST_GRACE", s.Grace == 0 || s.Grace >= time.Millisecond, func() { s.Grace = preset.Grace }},
 		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},
 	} {
 		if !rule.ok {

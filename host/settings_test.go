@@ -67,13 +67,14 @@ func TestSettings(t *testing.T) {
 		{name: "addr too large", env: []string{"SOLOIST_ADDR=:70000"}, bad: []string{`SOLOIST_ADDR is ":70000": want host:port or :port`}},
 		{name: "grace", env: []string{"SOLOIST_GRACE=0s"}, ok: "demo"},
 		{name: "grace negative", env: []string{"SOLOIST_GRACE=-2s"}, bad: []string{`SOLOIST_GRACE is "-2s": want a duration of zero or more`}},
+		{name: "grace too short", env: []string{"SOLOIST_GRACE=25ns"}, bad: []string{`SOLOIST_GRACE is "25ns": want a duration of zero or more`}},
 		{name: "log format", env: []string{"SOLOIST_LOG_FORMAT=text"}, ok: "demo"},
 		{name: "log format wrong", env: []string{"SOLOIST_LOG_FORMAT=xml"}, bad: []string{`SOLOIST_LOG_FORMAT is "xml": want text or json`}},
 		{name: "log level", env: []string{"SOLOIST_LOG_LEVEL=warn"}, ok: "demo"},
 		{name: "log level wrong", env: []string{"SOLOIST_LOG_LEVEL=loud"}, bad: []string{`SOLOIST_LOG_LEVEL is "loud": want debug, info, warn or error`}},
 		{name: "job", env: []string{"SOLOIST_JOB_NIGHT_REPORT_SCHEDULE=0 3 * * *", "SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=UTC", "SOLOIST_JOB_BEAT_PAUSED=true"}, ok: "demo"},
-		{name: "job's schedule", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=often"}, bad: []string{`SOLOIST_JOB_BEAT_SCHEDULE is "often": `}},
-		{name: "job's zone", env: []string{"SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=Nowhere"}, bad: []string{`SOLOIST_JOB_NIGHT_REPORT_TIMEZONE is "Nowhere": `}},
+		{name: "job's schedule", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=often"}, bad: []string{`SOLOIST_JOB_BEAT_SCHEDULE is "often": byte 0: 1 fields, want 5`}},
+		{name: "job's zone", env: []string{"SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=Nowhere"}, bad: []string{`SOLOIST_JOB_NIGHT_REPORT_TIMEZONE is "Nowhere": it is unknown; want an IANA name`}},
 		{name: "token", env: []string{"SOLOIST_READ_TOKEN=s3cret\n"}, bad: []string{"SOLOIST_READ_TOKEN (not shown)"}},
 		{name: "admin token", env: []string{"SOLOIST_ADMIN_TOKEN=s3cret token"}, bad: []string{"SOLOIST_ADMIN_TOKEN (not shown)"}},
 		{name: "short admin token", env: []string{"SOLOIST_ADMIN_TOKEN=0123456789abcde"}, bad: []string{"SOLOIST_ADMIN_TOKEN (not shown) has less than 16 characters, so it can be guessed: want a random one, such as openssl rand -hex 16 prints"}},
@@ -138,9 +139,9 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for _, want := range []string{
-		`msg="SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?"`,
-		`msg="SOLOIST_READ_TOKENS is not a setting: is SOLOIST_READ_TOKEN meant?"`,
-		`msg="SOLOIST_JOB_NIGHTREPORT_PAUSED is not a setting of any job of this program: is SOLOIST_JOB_NIGHT_REPORT_PAUSED meant?"`,
+		`msg="SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"`,
+		`msg="SOLOIST_READ_TOKENS is not a setting: did you mean SOLOIST_READ_TOKEN?"`,
+		`msg="SOLOIST_JOB_NIGHTREPORT_PAUSED is not a setting of any job of this program: did you mean SOLOIST_JOB_NIGHT_REPORT_PAUSED?"`,
 		`msg="SOLOIST_JOB_GONE_TIMEZONE is not a setting of any job of this program"`,
 	} {
 		if strings.Count(got.err, want) != 1 {
@@ -153,7 +154,7 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 
 	t.Setenv("SOLOIST_GRACE", "x")
 	got = run(t.Context(), host.Program{Work: work()}, "validate")
-	if want := "\n  SOLOIST_LAESE is not a setting: is SOLOIST_LEASE meant?\n"; !strings.Contains(got.err, want) {
+	if want := "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n"; !strings.Contains(got.err, want) {
 		t.Errorf("got\n%swant among the mistakes %q", got.err, want)
 	}
 }

@@ -61,14 +61,14 @@ func parseConnectionString(text string) (account, error) {
 	signature := strings.TrimPrefix(pairs["sharedaccesssignature"], "?")
 	switch {
 	case a.key != "" && a.name == "":
-		return account{}, errors.New("AccountName is missing")
+		return account{}, errors.New("it has AccountKey without AccountName: want both")
 	case a.key != "":
 		if _, err := base64.StdEncoding.DecodeString(a.key); err != nil {
-			return account{}, errors.New("AccountKey is not base64")
+			return account{}, errors.New("AccountKey is not base64: want the key as the portal shows it")
 		}
 		return a, nil
 	case signature == "":
-		return account{}, errors.New("AccountKey is missing, or SharedAccessSignature")
+		return account{}, errors.New("it has neither AccountKey nor SharedAccessSignature: want one of them")
 	case !strings.Contains(signature, "sig="):
 		return account{}, errors.New("SharedAccessSignature has no signature")
 	}
@@ -112,7 +112,7 @@ func endpoint(pairs map[string]string) (string, error) {
 	}
 	switch {
 	case name == "":
-		return "", errors.New("AccountName is missing, or BlobEndpoint")
+		return "", errors.New("it has neither AccountName nor BlobEndpoint: want one of them")
 	case !accountName.MatchString(name):
 		return "", errors.New("AccountName is not 3 to 24 lower-case letters and digits")
 	case protocol != "https" && protocol != "http":

@@ -17,7 +17,7 @@ import (
 
 var full = flag.Bool("full", false, "compare all zones and 2000 random texts with the oracle, for some minutes")
 
-//go:embed testdata/zones.txt
+//go:embed zones.txt
 var zoneList string
 
 // awkward zones: midnight gaps, 30 minutes, 2 hours, negative DST, Ramadan, a lost date, a change at 00:01 or 24:00.

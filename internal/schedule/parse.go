@@ -22,10 +22,10 @@ var descriptors = map[string]string{
 }
 
 // Parse reads cron text. An empty zone means UTC; the name is the job's, for H. An error says which part of the text is
-// refused, at which byte, and what is allowed.
+// refused, at which byte, and what is allowed; the caller names the setting and the text.
 func Parse(text, zone, name string) (*Schedule, error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("schedule: text has %d bytes, allowed are %d", len(text), maxText)
+		return nil, fmt.Errorf("%d bytes, allowed are %d", len(text), maxText)
 	}
 	s, err := parse(text, zone, name, false)
 	if err == nil {
@@ -38,7 +38,7 @@ func Parse(text, zone, name string) (*Schedule, error) {
 			other = "; valid in the cron dialect only: leave out the word ncrontab"
 		}
 	}
-	return nil, fmt.Errorf("schedule %.80q: %w%s", text, err, other)
+	return nil, fmt.Errorf("%w%s", err, other)
 }
 
 // head is what stands before the fields.
@@ -162,7 +162,7 @@ func (s *Schedule) fields(text string, pos int, name string, and bool) error {
 		k := &kinds[i+6-len(words)]
 		c, err := p.read(k, word)
 		if err != nil {
-			return fmt.Errorf("byte %d: %s field %q: %w", pos+at, k.name, word, err)
+			return fmt.Errorf("byte %d, %s field: %w", pos+at, k.name, err)
 		}
 		if k.name == "day-of-month" {
 			dom = pos + at

@@ -19,7 +19,7 @@ func TestRefused(t *testing.T) {
 		{"CRON_TZ= 0 0 * * *", "", "byte 8: zone \"\" is empty"},
 		{"TZ=UTC   ", "", "nothing after the prefix"},
 		{"ncrontab", "", "nothing after the prefix"},
-		{"TZ=UTC TZ=UTC 0 0 * * *", "", "byte 7: second field \"TZ=UTC\""},
+		{"TZ=UTC TZ=UTC 0 0 * * *", "", "byte 7, second field: "},
 		{"TZ=Europe/Berlin 0 0 * * *", "Europe/Paris", "byte 3: zone \"Europe/Berlin\" in the text, but the job's zone is \"Europe/Paris\""},
 		{"0 0 * * *", "Local", "zone \"Local\" differs between machines"},
 		{"TZ=Local 0 0 * * *", "", "zone \"Local\" differs between machines"},
@@ -32,7 +32,7 @@ func TestRefused(t *testing.T) {
 		{"0 0 * * *", " UTC", "not an IANA name"},
 		{"0 0 * * *", "Europe/\x00", "not an IANA name"},
 		{"0 0 * * *", strings.Repeat("x", 5000), "not an IANA name"},
-		{strings.Repeat("* ", 5000), "", "text has 10000 bytes, allowed are 512"},
+		{strings.Repeat("* ", 5000), "", "10000 bytes, allowed are 512"},
 		{"\x000 0 * * *", "", "byte 0: 0x00 is not allowed"},
 		{"0 0 * *\t*", "", "byte 7: 0x09 is not allowed"},
 		{"0 0 * * *\n", "", "byte 9: 0x0a is not allowed"},
@@ -40,10 +40,10 @@ func TestRefused(t *testing.T) {
 		{"0 0 * * \x7f", "", "byte 8: 0x7f is not allowed"},
 		{"0 0 * *", "", first + "4 fields, want 5"},
 		{"0 0 0 0 * * 2026", "", "7 fields, want 5"},
-		{"*/0 * * * *", "", first + "minute field \"*/0\": step \"0\", want 1-59"},
-		{"*/60 * * * *", "", "minute field \"*/60\": step \"60\", want 1-59"},
-		{"*/60 * * * * *", "", "second field \"*/60\": step \"60\", want 1-59"},
-		{"0 */24 * * *", "", "byte 2: hour field \"*/24\": step \"24\", want 1-23"},
+		{"*/0 * * * *", "", "byte 0, minute field: step \"0\", want 1-59"},
+		{"*/60 * * * *", "", "minute field: step \"60\", want 1-59"},
+		{"*/60 * * * * *", "", "second field: step \"60\", want 1-59"},
+		{"0 */24 * * *", "", "byte 2, hour field: step \"24\", want 1-23"},
 		{"0 0 */31 * *", "", "want 1-30"},
 		{"0 0 1 */12 *", "", "want 1-11"},
 		{"0 0 * * */7", "", "want 1-6"},
@@ -51,14 +51,14 @@ func TestRefused(t *testing.T) {
 		{"*/-5 * * * *", "", "step \"-5\""},
 		{"*/5/5 * * * *", "", "step \"5/5\""},
 		{"*/99999999999999999999 * * * *", "", "step \"99999999999999999999\""},
-		{"60 * * * *", "", "minute field \"60\": 60 is out of range, want 0-59"},
+		{"60 * * * *", "", "minute field: 60 is out of range, want 0-59"},
 		{"-1 * * * *", "", "\"\" is not a value"},
 		{"+1 * * * *", "", "\"+1\" is not a value"},
 		{"1.5 * * * *", "", "\"1.5\" is not a value"},
-		{"0 24 * * *", "", "hour field \"24\": 24 is out of range, want 0-23"},
-		{"0 0 0 * *", "", "day-of-month field \"0\": 0 is out of range, want 1-31"},
-		{"0 0 1 13 *", "", "byte 6: month field \"13\": 13 is out of range, want 1-12 or jan-dec"},
-		{"0 0 * * 8", "", "day-of-week field \"8\": 8 is out of range, want 0-7 or sun-sat"},
+		{"0 24 * * *", "", "hour field: 24 is out of range, want 0-23"},
+		{"0 0 0 * *", "", "day-of-month field: 0 is out of range, want 1-31"},
+		{"0 0 1 13 *", "", "byte 6, month field: 13 is out of range, want 1-12 or jan-dec"},
+		{"0 0 * * 8", "", "day-of-week field: 8 is out of range, want 0-7 or sun-sat"},
 		{"0 0 * * L", "", "\"L\" is not a value, want 0-7"},
 		{"0 0 15W * *", "", "\"15W\" is not a value, want 1-31"},
 		{"0 0 * * 5#2", "", "\"5#2\" is not a value"},
@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("Parse(%.40q, %.40q) = %v, want an error", test.text, test.zone, s)
 			continue
 		}
-		if got := err.Error(); !strings.Contains(got, test.want) || !strings.HasPrefix(got, "schedule") || len(got) > 1000 {
+		if got := err.Error(); !strings.Contains(got, test.want) || len(got) > 1000 {
 			t.Errorf("Parse(%.40q, %.40q):\n got %s\nwant %s", test.text, test.zone, got, test.want)
 		}
 	}

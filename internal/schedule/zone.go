@@ -1,11 +1,15 @@
 package schedule
 
 import (
+	_ "embed"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
 	_ "time/tzdata" // a container from scratch has no zones of its own
+
+	"github.com/soloist-go/soloist/internal/near"
 )
 
 // span says: from this instant on, the zone's clock shows UTC plus off seconds.
@@ -102,7 +106,25 @@ func LoadZone(name string) (*time.Location, error) {
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, errors.New("is unknown; want an IANA name such as Europe/Berlin, or UTC")
+		return nil, unknownZone(name)
 	}
 	return loc, nil
+}
+
+// zoneList has the names of all zones, to find the one that was meant.
+//
+//go:embed zones.txt
+var zoneList string
+
+func unknownZone(name string) error {
+	all := strings.Fields(zoneList)
+	for _, zone := range all {
+		if _, city, _ := strings.Cut(zone, "/"); strings.EqualFold(city, name) {
+			return fmt.Errorf("is unknown; did you mean %s?", zone)
+		}
+	}
+	if zone := near.Name(name, all); zone != "" {
+		return fmt.Errorf("is unknown; did you mean %s?", zone)
+	}
+	return errors.New("is unknown; want an IANA name such as Europe/Berlin, or UTC")
 }
