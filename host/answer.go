@@ -91,7 +91,8 @@ func (a *app) printStatus(views []view) {
 		fmt.Fprintln(a.Stdout, text)
 	}
 	fmt.Fprintln(a.Stdout)
-	w := table(a.Stdout, "NAME\tSCHEDULE\tSTATE\tLAST\tNEXT\tCOUNTS")
+	colour := a.onTerminal(a.Stdout) && wantsColour()
+	w := table(a.Stdout, "NAME\tSCHEDULE\t"+paint(colour, normal, "STATE")+"\tLAST\tNEXT\tCOUNTS")
 	for _, v := range views {
 		schedule := v.Schedule
 		switch {
@@ -100,7 +101,7 @@ func (a *app) printStatus(views []view) {
 		case v.Foreign:
 			schedule = "(differs)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, v.StateWords(now), v.LastWords(now), v.NextWords(now), v.CountWords())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, paint(colour, v.tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), v.CountWords())
 	}
 	w.Flush()
 	for _, v := range views {

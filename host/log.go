@@ -17,17 +17,20 @@ func (a *app) logger(c *command) *slog.Logger {
 	if !c.serves && !c.runs && os.Getenv("SOLOIST_LOG_LEVEL") == "" {
 		level = slog.LevelWarn
 	}
-	log := slog.New(handler(w, a.LogFormat, level))
+	log := slog.New(handler(w, a.LogFormat, level, a.onTerminal(w)))
 	if a.process {
 		slog.SetDefault(log) // jobs that use it end up where they should
 	}
 	return log
 }
 
-func handler(w io.Writer, format logFormat, level slog.Level) slog.Handler {
+func handler(w io.Writer, format logFormat, level slog.Level, terminal bool) slog.Handler {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plainDuration}
-	if format == "text" || format == "" && isTerminal(w) {
-		return slog.NewTextHandler(w, options)
+	switch {
+	case format != "json" && terminal:
+		return newTerminal(w, level, wantsColour())
+	case format == "text":
+		return dumper{slog.NewTextHandler(w, options), w}
 	}
 	return slog.NewJSONHandler(w, options)
 }
@@ -40,6 +43,8 @@ func plainDuration(_ []string, a slog.Attr) slog.Attr {
 	}
 	return a
 }
+
+func (p *Program) onTerminal(w io.Writer) bool { return p.terminal || isTerminal(w) }
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

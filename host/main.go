@@ -84,9 +84,10 @@ type Program struct {
 	// Now is the wall clock. Nil: time.Now.
 	Now func() time.Time
 
-	process bool           // it is all there is in this process
-	exit    func(code int) // ends the process; nil: that is not ours to do
-	hurry   time.Duration  // the most that a check of doctor has; zero: stepTime, or tokenTime
+	terminal bool           // Stdout and Stderr are one, whatever they are; for tests
+	process  bool           // it is all there is in this process
+	exit     func(code int) // ends the process; nil: that is not ours to do
+	hurry    time.Duration  // the most that a check of doctor has; zero: stepTime, or tokenTime
 }
 
 // The codes that a program exits with. A second signal's is 130.

@@ -27,7 +27,7 @@ func (a *app) overrun(job string, cause error) {
 	go func() {
 		defer close(said)
 		a.log.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
-			"job", job, "cause", cause, "code", code, "goroutines", goroutines())
+			"job", job, "cause", cause, "code", code, "goroutines", dump(goroutines()))
 	}()
 	select {
 	case <-said:

@@ -29,7 +29,7 @@ type settings struct {
 	AdminToken      string        `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what POST /api/jobs/<JOB>/stepdown asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
 	FunctionTimeout time.Duration `envconfig:"SOLOIST_FUNCTION_TIMEOUT" doc:"in Functions, how long an invocation may take" unset:"functionTimeout of host.json, else the plan's default" want:"a duration of a second or more, such as 10m"`
 	FunctionFailure failure       `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error. It is an error anyway that a job could not be looked after" unset:"log" want:"log or error"`
-	LogFormat       logFormat     `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json" unset:"text on a terminal, else json" want:"text or json"`
+	LogFormat       logFormat     `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json; on a terminal, text is short and, without NO_COLOR, in colour" unset:"text on a terminal, else json" want:"text or json"`
 	LogLevel        slog.Level    `envconfig:"SOLOIST_LOG_LEVEL" doc:"debug, info, warn or error" unset:"info" want:"debug, info, warn or error"`
 }
 

@@ -178,6 +178,17 @@ func (v view) FailureWords() string {
 	return fmt.Sprintf(", failing x%d", v.Failures)
 }
 
+// tone is the colour of the state in a table.
+func (v view) tone() tone {
+	switch {
+	case v.Failures > 0, v.State == broken, v.State == stalled:
+		return red
+	case v.State == interrupted, v.State == unknownNow, v.State == noRecord:
+		return yellow
+	}
+	return normal
+}
+
 // ProgressWords is what the run has told last, and how long ago.
 func (v view) ProgressWords(now time.Time) string {
 	if v.Progress == nil {

@@ -1,0 +1,52 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// A dump is a text of many lines, such as the stacks of all goroutines. Logs for
+// people have it below the line that it belongs to; JSON has it as a string.
+type dump string
+
+// withoutDumps takes the dumps out of a record.
+func withoutDumps(r slog.Record) (slog.Record, string) {
+	var dumps string
+	rest := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		d, ok := a.Value.Any().(dump)
+		if !ok {
+			rest.AddAttrs(a)
+			return true
+		}
+		for text := range strings.Lines(string(d)) {
+			dumps += fmt.Sprintf("    %s\n", escape(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    ")))
+		}
+		return true
+	})
+	return rest, dumps
+}
+
+// A dumper is a handler whose dumps follow in lines of their own.
+type dumper struct {
+	slog.Handler
+	w io.Writer
+}
+
+func (d dumper) Handle(ctx context.Context, r slog.Record) error {
+	r, dumps := withoutDumps(r)
+	err := d.Handler.Handle(ctx, r)
+	if dumps != "" {
+		io.WriteString(d.w, dumps)
+	}
+	return err
+}
+
+func (d dumper) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return dumper{d.Handler.WithAttrs(attrs), d.w}
+}
+
+func (d dumper) WithGroup(name string) slog.Handler { return dumper{d.Handler.WithGroup(name), d.w} }

@@ -1,0 +1,131 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// ran is the log of some runs, on a terminal or not.
+func ran(t *testing.T, terminal bool, env ...string) string {
+	t.Helper()
+	for _, name := range []string{"NO_COLOR", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL", "SOLOIST_STORAGE", "SOLOIST_APP"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("TERM", "xterm")
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+	var out, log strings.Builder
+	synctest.Test(t, func(t *testing.T) {
+		p := Program{Name: "demo", Args: []string{"tick"}, Store: &local.Memory{}, Stdout: &out, Stderr: &log, terminal: terminal, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+				time.Sleep(1500 * time.Millisecond)
+				return nil
+			}},
+			soloist.Job{Name: "broke", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+				return errors.New("no paper \x1b[2J\u202e and \\x1b[2J")
+			}},
+		}}
+		p.Run(t.Context())
+		time.Sleep(time.Minute)
+		p.Run(t.Context())
+	})
+	return log.String()
+}
+
+func TestOneLineARunOnATerminal(t *testing.T) {
+	got := ran(t, true, "NO_COLOR=1")
+	clock := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Local().Format("15:04:")
+	want := clock + `00 WRN broke failed in 0s reason="no paper \x1b[2J\u202e and \\x1b[2J"` + "\n" + clock + "01 INF beat succeeded in 1.5s\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := ran(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"); strings.Count(got, runStarted) != 2 {
+		t.Errorf("at level debug: got\n%s", got)
+	}
+}
+
+func TestColoursOnATerminal(t *testing.T) {
+	got := ran(t, true)
+	for _, want := range []string{" \x1b[32mINF\x1b[0m \x1b[1mbeat\x1b[0m \x1b[32msucceeded\x1b[0m in 1.5s\n", " \x1b[1mbroke\x1b[0m \x1b[31mfailed\x1b[0m in 0s "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got no %q in\n%q", want, got)
+		}
+	}
+	if strings.Contains(got, "\x1b[2J") || strings.Contains(got, "\u202e") {
+		t.Errorf("a text of a job reaches the terminal: %q", got)
+	}
+	for _, without := range []string{ran(t, true, "TERM=dumb"), ran(t, false), ran(t, false, "SOLOIST_LOG_FORMAT=text")} {
+		if strings.Contains(without, "\x1b") {
+			t.Errorf("got colours in %q", without)
+		}
+	}
+}
+
+// Where a collector reads the log, nothing has changed.
+func TestOtherLogsStayAsTheyAre(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		got := ran(t, terminal, "SOLOIST_LOG_FORMAT=json")
+		if strings.Count(got, "\n") != 4 || !strings.Contains(got, `"msg":"run ended","job":"beat","replica":"`) || !strings.Contains(got, `"took":"1.5s"`) {
+			t.Errorf("JSON: got %s", got)
+		}
+	}
+	if got := ran(t, false, "SOLOIST_LOG_FORMAT=text"); strings.Count(got, "\n") != 4 || !strings.Contains(got, `msg="run ended" job=beat replica=`) {
+		t.Errorf("text: got %s", got)
+	}
+}
+
+func TestDumpsHaveLines(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	const stacks = dump("goroutine 1:\n\tmain\x1b[2J()\n\ngoroutine 2:\n")
+	const lines = " code=3\n    goroutine 1:\n        main\\x1b[2J()\n    \n    goroutine 2:\n"
+	for name, terminal := range map[string]bool{"terminal": true, "text": false} {
+		var b strings.Builder
+		slog.New(handler(&b, "text", slog.LevelInfo, terminal)).With("job", "late").Error("the process exits", "goroutines", stacks, "code", 3)
+		if got := b.String(); !strings.HasSuffix(got, lines) || strings.Contains(got, "goroutines") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	var b strings.Builder
+	slog.New(handler(&b, "json", slog.LevelInfo, true)).Error("the process exits", "goroutines", stacks)
+	if got := b.String(); !strings.Contains(got, `"goroutines":"goroutine 1:\n\tmain\u001b[2J()\n\ngoroutine 2:\n"`) {
+		t.Errorf("JSON: got %s", got)
+	}
+}
+
+func TestAttributesOnATerminal(t *testing.T) {
+	var b strings.Builder
+	log := slog.New(newTerminal(&b, slog.LevelInfo, false)).With("a", 1).WithGroup("g").With("b", 2)
+	log.Info("hello\nthere", slog.Group("h", "c", "x y"), "d", time.Second, "e", "", "err", errors.New("a=b"))
+	log.Debug("unseen")
+	if _, got, _ := strings.Cut(b.String(), " "); got != `INF hello there a=1 g.b=2 g.h.c="x y" g.d=1s g.e="" g.err="a=b"`+"\n" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A failing job is red, and its row stays in line with the others.
+func TestStatusInColour(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	var out strings.Builder
+	a := &app{Program: &Program{Stdout: &out, terminal: true, Now: time.Now}, sched: &soloist.Scheduler{}}
+	a.printStatus([]view{{Name: "a", State: idle}, {Name: "b", State: failing, Failures: 3}})
+	var column []int
+	for row := range strings.Lines(out.String()) {
+		if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[39m", "", "\x1b[0m", "").Replace(row); plain != row {
+			column = append(column, strings.Index(plain, "LAST")+strings.Index(plain, "  -  "))
+		}
+	}
+	if !strings.Contains(out.String(), "\x1b[31mfailing x3\x1b[0m") || len(column) != 3 || column[1] != column[2] {
+		t.Errorf("got %q, columns %v", out.String(), column)
+	}
+}
