@@ -280,8 +280,8 @@ func (d *doctor) late(limit time.Duration) string {
 }
 
 // explain asks the store what its error is about.
-func (d *doctor) explain(err error) (text, advice string) {
-	if s, ok := d.sched.Store.(explainer); ok {
+func (a *app) explain(err error) (text, advice string) {
+	if s, ok := a.sched.Store.(explainer); ok {
 		return s.Explain(err)
 	}
 	return err.Error(), ""

@@ -33,8 +33,12 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 	if inFunctions() {
 		<-ctx.Done()
 	} else {
-		watched = a.watchClock(ctx, b)
+		clock, storage := a.watchClock(ctx, b), a.watchStorage(ctx, stop)
+		watched = func() { clock(); storage() }
 		err = a.sched.Run(ctx)
+	}
+	if refused, ok := errors.AsType[*refusedError](context.Cause(ctx)); ok {
+		err = errors.Join(err, refused)
 	}
 	if ctx.Err() != nil {
 		say() // or wait until it is said

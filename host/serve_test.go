@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -302,5 +304,24 @@ func TestFunctionsAddress(t *testing.T) {
 	stop()
 	if got := <-code; got != 0 {
 		t.Errorf("got code %d, want 0", got)
+	}
+}
+
+// refusesAll is a store that takes no credentials.
+type refusesAll struct{ down }
+
+func (refusesAll) Read(context.Context, string) (soloist.Entry, error) {
+	return soloist.Entry{}, fmt.Errorf("read: %w", fs.ErrPermission)
+}
+
+func (refusesAll) Explain(error) (text, advice string) { return "403", "replace the key" }
+
+func (refusesAll) Patience() time.Duration { return 0 }
+
+func TestServeEndsWhereTheStoreRefusesIt(t *testing.T) {
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
+	got := run(t.Context(), host.Program{Work: work(), Store: refusesAll{}}, "serve")
+	if want := "the store has refused this program since it started, for 0s: 403: replace the key"; got.code != 1 || !strings.Contains(got.out, want) {
+		t.Errorf("got %+v, want %q", got, want)
 	}
 }

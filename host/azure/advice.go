@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 )
@@ -32,6 +33,18 @@ func (s *Store) Explain(err error) (text, advice string) {
 		return text, s.identityAdvice(r)
 	}
 	return text, s.signedAdvice(r)
+}
+
+// Patience is how long a refusal may take to pass by itself. A new role
+// assignment takes up to ten minutes
+// (https://learn.microsoft.com/azure/role-based-access-control/troubleshooting#symptom---role-assignment-changes-are-not-being-detected).
+// A key or a signature works at once; the network rules of an account take up
+// to a minute.
+func (s *Store) Patience() time.Duration {
+	if s.way.id != nil {
+		return 10 * time.Minute
+	}
+	return time.Minute
 }
 
 // atDoor reports whether a refusal is the same whatever is asked for.

@@ -1,0 +1,120 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+const (
+	storageEvery = time.Second // how often the health is looked at
+	storageAgain = time.Minute // how often the same trouble is told
+
+	defaultPatience = time.Minute
+)
+
+// patient is a store that knows how long a refusal may take to pass by itself.
+type patient interface {
+	Patience() time.Duration
+}
+
+// A storageWatch says why the store is out of reach, and what to do about it,
+// at once and then each minute. It ends the program if the store has refused
+// its credentials ever since it started: such a program does nothing, and looks
+// alive. Once the store has worked, the credentials were right, and it waits.
+type storageWatch struct {
+	log      *slog.Logger
+	health   func() soloist.Health
+	explain  func(error) (text, advice string)
+	patience time.Duration
+	end      context.CancelCauseFunc
+
+	told    time.Time // when the trouble was told last; zero: there is none
+	refused time.Time // when the first refusal was seen; zero: none was
+}
+
+// look returns false once it has ended the program.
+func (s *storageWatch) look() bool {
+	h := s.health()
+	if h.Storage == nil {
+		s.told = time.Time{}
+		return true
+	}
+	refused := !h.Reached && errors.Is(h.Storage, fs.ErrPermission)
+	if refused && s.refused.IsZero() {
+		s.refused = time.Now()
+	}
+	if refused && time.Since(s.refused) >= s.patience {
+		s.end(&refusedError{s.words(h.Storage), s.patience})
+		return false
+	}
+	if s.told.IsZero() || time.Since(s.told) >= storageAgain {
+		s.told = time.Now()
+		s.tell(h.Storage, refused)
+	}
+	return true
+}
+
+func (s *storageWatch) tell(err error, refused bool) {
+	if !refused {
+		s.log.Warn("the store is out of reach: " + s.words(err))
+		return
+	}
+	left := (s.patience - time.Since(s.refused)).Round(time.Second)
+	s.log.Error(fmt.Sprintf("the store refuses this program, which ends in %s unless that changes: %s", left, s.words(err)))
+}
+
+// words are an error and what to do about it.
+func (s *storageWatch) words(err error) string {
+	text, advice := s.explain(err)
+	if advice != "" {
+		text += ": " + advice
+	}
+	return line(text)
+}
+
+// run looks until ctx ends.
+func (s *storageWatch) run(ctx context.Context) {
+	t := time.NewTicker(storageEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if !s.look() {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// A refusedError ends a program whose credentials the store has never taken.
+type refusedError struct {
+	words    string
+	patience time.Duration
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the store has refused this program since it started, for %s: %s", e.patience, e.words)
+}
+
+// watchStorage looks at the store in the background; done waits for the end of
+// that, which comes with the end of ctx.
+func (a *app) watchStorage(ctx context.Context, end context.CancelCauseFunc) (done func()) {
+	s := &storageWatch{log: a.log, health: a.sched.Health, explain: a.explain, patience: defaultPatience, end: end}
+	if store, ok := a.sched.Store.(patient); ok {
+		s.patience = store.Patience()
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(ctx)
+	}()
+	return func() { <-ended }
+}
