@@ -111,3 +111,13 @@ func TestStatusOfAnotherContainer(t *testing.T) {
 		t.Errorf("container: got %+v", got)
 	}
 }
+
+// An account that does not exist is a name that cannot be looked up.
+func TestStatusOfAnotherAccount(t *testing.T) {
+	environment(t, bySignature("https://shpostore.invalid", ""))
+	got := run(t.Context(), host.Program{Work: work()}, "status")
+	if got.code != 1 || strings.Count(got.out, " unknown ") != 3 || !strings.Contains(got.err, "there is no such host: check the name of the account in SOLOIST_STORAGE") {
+		t.Errorf("got %+v", got)
+	}
+	secretless(t, got.out+got.err)
+}

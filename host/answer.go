@@ -38,7 +38,21 @@ func status(ctx context.Context, a *app, given arguments) int {
 		return max(code, a.printJSON(a.statusAnswer(views)))
 	}
 	a.printStatus(views)
+	a.printAdvice(all)
 	return code
+}
+
+// printAdvice says once what to do where the store did not answer.
+func (a *app) printAdvice(all []soloist.JobStatus) {
+	for _, st := range all {
+		if st.Err == nil || reached(st) {
+			continue
+		}
+		if _, advice := a.explain(st.Err); advice != "" {
+			fmt.Fprintf(a.Stderr, "%s: %s\n", a.Name, line(advice))
+			return
+		}
+	}
 }
 
 // An answer is what commands tell in JSON: J is what they tell of one job.

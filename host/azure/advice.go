@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -21,7 +22,10 @@ func (s *Store) Explain(err error) (text, advice string) {
 		text = strings.TrimPrefix(err.Error(), "azure: ")
 		var token *tokenError
 		if errors.As(err, &token) {
-			text, advice = strings.TrimSuffix(text, tokenHint), s.way.tokenAdvice()
+			return strings.TrimSuffix(text, tokenHint), s.way.tokenAdvice()
+		}
+		if host, ok := errors.AsType[*net.DNSError](err); ok && host.IsNotFound {
+			advice = "there is no such host: check the name of the account in SOLOIST_STORAGE or AzureWebJobsStorage"
 		}
 		return text, advice
 	}
