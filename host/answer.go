@@ -27,6 +27,9 @@ func status(ctx context.Context, a *app, given arguments) int {
 	views, code := a.views(all), exitOK
 	if absent := a.absence(ctx, all); absent != nil {
 		body := a.statusAnswer(views)
+		if !given.json {
+			a.printDrift()
+		}
 		return tellAbsence(a, given, absent, &body)
 	}
 	for _, v := range views {
@@ -95,15 +98,19 @@ func (p *Program) printJSON(body any) int {
 	return exitOK
 }
 
+func (a *app) printDrift() {
+	for _, text := range a.drifted {
+		fmt.Fprintln(a.Stdout, text)
+	}
+}
+
 func (a *app) printStatus(views []view) {
 	now := a.Now()
 	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n", a.App, a.store, stamp(now))
 	if text := skewNote(a.skew()); text != "" {
 		fmt.Fprintln(a.Stdout, text)
 	}
-	for _, text := range a.drifted {
-		fmt.Fprintln(a.Stdout, text)
-	}
+	a.printDrift()
 	fmt.Fprintln(a.Stdout)
 	colour := a.onTerminal(a.Stdout) && wantsColour()
 	w := table(a.Stdout, "NAME\tSCHEDULE\t"+paint(colour, normal, "STATE")+"\tLAST\tNEXT\tCOUNTS")

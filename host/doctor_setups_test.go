@@ -210,7 +210,7 @@ var setups = []setup{
 	{"a setting that is misspelt", func(*testing.T, *host.Program) []string {
 		return []string{"SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"}
 	},
-		0, "", []string{"warn  settings", "SOLOIST_LEASE meant"}},
+		0, "", []string{"warn  settings", "did you mean SOLOIST_LEASE?"}},
 	{"another app's record", withRecord(`{"schema":1,"app":"other","job":"beat","epoch":1,"created":"2026-01-01T00:00:00Z","through":"2026-01-01T00:00:00Z","status":"idle"}`),
 		1, "record", []string{`beat: the record belongs to "other/beat"`, "choose another SOLOIST_APP"}},
 	{"a record of a newer program", withRecord(`{"schema":9,"app":"demo","job":"beat"}`),
