@@ -124,8 +124,12 @@ const (
 	Abandon InterruptedPolicy = ""
 
 	// Rerun gives the same tick to another replica as soon as the lease of the
-	// dead one has lapsed, as the next attempt: five at most, since a tick
-	// that kills whoever runs it would kill every replica in turn. Past Window
+	// dead one has lapsed, as the next attempt. After five attempts that ended
+	// by the death of their runner, by a stall or by the loss of the lease, the
+	// tick is given up: one that kills its runner would kill every replica in
+	// turn. Stops and step-downs do not count, so a long run survives any
+	// number of deploys; the end of the time that a call of RunDue has does
+	// count, since the next call has no more. Past Window
 	// the tick is abandoned. Without a Window further attempts have no deadline.
 	Rerun InterruptedPolicy = "rerun"
 )

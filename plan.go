@@ -2,13 +2,14 @@ package soloist
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
 const (
-	maxBacklog  = 100     // ticks that RunAll makes up for
-	maxAttempts = 5       // runners that one tick may cost under Rerun
-	maxCount    = 100_000 // ticks counted in one range: of more, the fate says that there are at least as many
+	maxBacklog = 100     // ticks that RunAll makes up for
+	maxDeaths  = 5       // runners that one tick may cost under Rerun
+	maxCount   = 100_000 // ticks counted in one range: of more, the fate says that there are at least as many
 )
 
 // A plan says what the holder of a lease has to write, and whether it runs the
@@ -75,7 +76,8 @@ func (p *planner) settleDead(next *plan, r *Record, now time.Time) bool {
 		return false
 	}
 	same := r.Spec == p.spec && p.ticks != nil && r.Request == "" && !p.paused
-	again := same && p.interrupted == Rerun && r.Attempt < maxAttempts
+	next.record.Deaths = r.deaths()
+	again := same && p.interrupted == Rerun && next.record.Deaths < maxDeaths
 	late := p.window > 0 && now.Sub(r.Tick) > p.window
 	if again && !late {
 		p.claim(next, r.Tick, r.Attempt+1)
@@ -177,6 +179,9 @@ func (p *planner) claim(next *plan, tick time.Time, attempt int) {
 	r := &next.record
 	r.Epoch++
 	r.Tick, r.Request, r.Attempt = tick, "", attempt
+	if attempt == 1 {
+		r.Deaths = 0
+	}
 	r.Status, r.Error = Running, ""
 	r.Finished, r.Stopping, r.Progress = time.Time{}, false, Progress{}
 	r.Spec, r.Since = p.spec, later(r.Since, p.since)
@@ -232,8 +237,15 @@ func (p *planner) stall(r *Record, reason string, lo time.Time) Record {
 	return f
 }
 
+// stopped is the reason, or its beginning, of a run that a stop has ended. Such
+// an end is no death: each of many deploys may stop a long run.
+const stopped = "stopped"
+
 // conclude gives the tick that r tells of its fate, unless it stays open.
 func (p *planner) conclude(r *Record, status Status, reason string) {
+	if status == Stalled || status == Abandoned && !strings.HasPrefix(reason, stopped) {
+		r.Deaths = r.deaths()
+	}
 	r.Status = status
 	if status == Failed || status == Stalled {
 		r.Error = reason
@@ -280,7 +292,7 @@ func (p *planner) missBefore(r *Record, last time.Time) bool {
 // its time, and another replica may have it.
 func (p *planner) offeredAgain(r *Record) bool {
 	early := r.Status == Abandoned || r.Status == Stalled
-	return early && p.interrupted == Rerun && r.Request == "" && r.Attempt < maxAttempts && p.ticks != nil
+	return early && p.interrupted == Rerun && r.Request == "" && r.deaths() < maxDeaths && p.ticks != nil
 }
 
 // next returns the next tick after what is settled or runs, zero when there is

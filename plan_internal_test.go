@@ -50,6 +50,7 @@ func TestPlan(t *testing.T) {
 		through, now string
 		tick         string // a tick that was claimed and whose runner died
 		attempt      int
+		deaths       int
 		p            planner
 		claims       string // empty: none
 		asAttempt    int
@@ -76,7 +77,9 @@ func TestPlan(t *testing.T) {
 			claims: "00:00:20", asAttempt: 2},
 		"died: too late": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:01:01", p: planner{interrupted: Rerun, window: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
-		"died: too often": {through: "00:00:10", tick: "00:00:20", attempt: 5, now: "00:00:22", p: planner{interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
+		"died: too often": {through: "00:00:10", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:22", p: planner{interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
+		"stopped often":   {through: "00:00:10", tick: "00:00:20", attempt: 9, deaths: 3, now: "00:00:22", p: planner{interrupted: Rerun}, claims: "00:00:20", asAttempt: 10},
+		"other deaths":    {through: "00:00:10", tick: "00:00:20", attempt: 2, deaths: 4, now: "00:00:22", p: planner{interrupted: Rerun}, claims: "00:00:20", asAttempt: 3},
 		"paused":          {through: "00:00:10", now: "00:00:31", p: planner{paused: true}, told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
 		"paused: died": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:22", p: planner{paused: true, interrupted: Rerun},
 			told: []string{"abandoned 00:00:20 its runner died"}},
@@ -85,7 +88,7 @@ func TestPlan(t *testing.T) {
 			tt.p.ticks = every10s(t)
 			r := &Record{Through: clockTime(tt.through), Epoch: 5, Status: Succeeded}
 			if tt.tick != "" {
-				r.Tick, r.Attempt, r.Status = clockTime(tt.tick), tt.attempt, Running
+				r.Tick, r.Attempt, r.Deaths, r.Status = clockTime(tt.tick), tt.attempt, tt.deaths, Running
 			}
 			next, todo := tt.p.plan(r, clockTime(tt.now))
 			if todo == tt.nothing {

@@ -37,6 +37,7 @@ type Record struct {
 	Tick     time.Time `json:"tick,omitzero"`    // last claimed; zero for a singleton
 	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
 	Attempt  int       `json:"attempt,omitzero"`
+	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
 	Status   Status    `json:"status"`
 	Holder   string    `json:"holder,omitzero"`
 	Lease    Seconds   `json:"lease,omitzero"`
@@ -161,6 +162,8 @@ func (r *Record) check(app, job string) error {
 		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
 	case r.Epoch < 1 || r.Epoch > maxEpoch:
 		return fmt.Errorf("the record has epoch %d: a token is from 1 to %d", r.Epoch, int64(maxEpoch))
+	case r.Attempt < 0 || r.Attempt > math.MaxInt32 || r.Deaths < 0:
+		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Attempt, r.Deaths, math.MaxInt32)
 	case r.Through.IsZero() || r.Created.IsZero():
 		return errors.New("the record has no watermark or no date of creation")
 	case !r.Status.known():
@@ -269,6 +272,16 @@ func (r *Record) mayRun() bool {
 func (r *Record) newer(b *Record) bool {
 	return b.Created.Before(r.Created) ||
 		b.Created.Equal(r.Created) && (b.Epoch < r.Epoch || b.Through.Before(r.Through))
+}
+
+// deaths is how many attempts of r's tick a death has ended, if its runner is
+// gone by now. A program that does not know of deaths keeps the number for
+// another tick: there are no more deaths than attempts that have ended.
+func (r *Record) deaths() int {
+	if r.Status == Running {
+		return min(r.Deaths, r.Attempt-1) + 1
+	}
+	return min(r.Deaths, r.Attempt)
 }
 
 // open reports whether the tick of the last run waits for another attempt.

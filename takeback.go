@@ -27,7 +27,7 @@ func (w *worker) takeBack(ctx context.Context, h *hold, before *Record, run *Run
 // other ticks stays settled, and its token stays spent.
 func (p *planner) takeBack(before, claim *Record) Record {
 	r := claim.clone()
-	r.Tick, r.Request, r.Attempt = before.Tick, before.Request, before.Attempt
+	r.Tick, r.Request, r.Attempt, r.Deaths = before.Tick, before.Request, before.Attempt, before.deaths()
 	r.Status, r.Error, r.Progress = before.Status, before.Error, before.Progress
 	r.Holder, r.Lease = before.Holder, before.Lease
 	r.Claimed, r.Finished, r.Stopping = before.Claimed, before.Finished, false

@@ -206,6 +206,9 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) boo
 		w.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), errNotRenewed)
 		return false
 	}
+	if status == Abandoned && errors.Is(stop.Err(), context.DeadlineExceeded) {
+		reason = "out of time, " + reason
+	}
 	took := (w.clock.elapsed() - start).Round(time.Millisecond)
 	lo, _, _ := w.clock.now()
 	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.finish(r, status, reason, w.rec.Claimed.Add(took), lo) })

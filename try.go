@@ -63,7 +63,7 @@ func unfinished(held context.Context, try int, reason string) (Status, string) {
 	if held.Err() != nil {
 		return Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
 	}
-	return Abandoned, fmt.Sprintf("stopped after try %d: %s", try, reason)
+	return Abandoned, fmt.Sprintf(stopped+" after try %d: %s", try, reason)
 }
 
 // try calls the user's function once, under a context that ends with the trust
@@ -177,7 +177,7 @@ func outcome(err, cause error) (Status, string) {
 	case skipped:
 		return Skipped, skip.reason
 	case errors.Is(cause, ErrStopped):
-		return Abandoned, "stopped"
+		return Abandoned, stopped
 	case errors.Is(cause, ErrLost):
 		return Abandoned, cause.Error()
 	case cause != nil && errors.Is(err, context.Canceled):

@@ -23,8 +23,8 @@ type judge struct {
 	writes  map[string][]*Write  // likewise
 }
 
-// maxAttempts is how often a tick may be started under Rerun.
-const maxAttempts = 5
+// maxDeaths is how many runners of a tick may die under Rerun.
+const maxDeaths = 5
 
 // violations are in the order of the rules, a line each; none is well.
 func violations(s Story, every map[string]time.Duration, rerun map[string]bool) []string {
@@ -73,13 +73,18 @@ type start struct {
 }
 
 // starts: each start was claimed before, and none comes twice; a tick is started
-// once, under Rerun five times at most; none starts once it has succeeded.
+// once, under Rerun until five runners of it have died; none starts once it has
+// succeeded.
 func (j *judge) starts(job string) {
 	claims := map[int64]*Write{}
 	succeeded := map[int64]time.Time{}
+	stopped := map[int64]bool{}
 	for _, w := range j.writes[job] {
 		if r := w.Record; r.Status == soloist.Running && claims[r.Epoch] == nil {
 			claims[r.Epoch] = w
+		}
+		if r := w.Record; r.Status == soloist.Abandoned && r.Holder == w.Replica {
+			stopped[r.Epoch] = true
 		}
 		if r := w.Record; r.Status == soloist.Succeeded && succeeded[r.Tick.UnixNano()].IsZero() {
 			succeeded[r.Tick.UnixNano()] = w.At
@@ -106,7 +111,13 @@ func (j *judge) starts(job string) {
 			attempts[tick] = map[int64]bool{}
 		}
 		attempts[tick][e.Token] = true
-		if n := len(attempts[tick]); n > 1 && !j.rerun[job] || n > maxAttempts {
+		n, deaths := len(attempts[tick]), 0
+		for token := range attempts[tick] {
+			if token < e.Token && !stopped[token] {
+				deaths++
+			}
+		}
+		if n > 1 && !j.rerun[job] || deaths >= maxDeaths {
 			j.bad("%s is start %d of its tick", e, n)
 		}
 		if at := succeeded[tick]; !at.IsZero() && e.Got.After(at) {

@@ -162,7 +162,7 @@ func TestDeadline(t *testing.T) {
 	tick := nextTick(30 * time.Second)
 	begin := time.Now()
 	v, _ := invoke(t, h, "work", timer(tick))
-	if ran, _, _ := v.of("work"); len(ran) != 1 || ran[0].Status != "abandoned" || ran[0].Reason != "stopped" {
+	if ran, _, _ := v.of("work"); len(ran) != 1 || ran[0].Status != "abandoned" || ran[0].Reason != "out of time, stopped" {
 		t.Errorf("got %+v", v)
 	}
 	if took := time.Since(begin); took < 3*time.Second {

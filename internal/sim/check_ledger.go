@@ -264,8 +264,8 @@ func (l *Log) late(r, success *Event) bool {
 	return f != nil && f.Time.Before(success.Time) && !r.Time.After(f.End.Add(moment))
 }
 
-// policies: under Abandon a tick is started once at most; under Rerun five
-// times at most.
+// policies: under Abandon a tick is started once at most; under Rerun
+// until five of its runners have died.
 func policies(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		starts := map[start][]*Event{}
@@ -275,14 +275,27 @@ func policies(l *Log, bad report) {
 				continue
 			}
 			s := start{r.Tick.UnixNano(), r.Request, 0}
+			before := starts[s]
 			starts[s] = append(starts[s], e)
-			most := 1
-			if d.Interrupted == soloist.Rerun && r.Request == "" {
-				most = 5
+			if len(before) == 0 || l.forgot(job, before[0].Time, e.Time) {
+				continue
 			}
-			if n := len(starts[s]); n > most && !l.forgot(job, starts[s][0].Time, e.Time) {
-				bad(e.Time, "%s starts tick %s of %s for the %dth time", e.Replica, clock(r.Tick), job, n)
+			deaths := len(slices.DeleteFunc(slices.Clone(before), l.stopped))
+			if d.Interrupted != soloist.Rerun || r.Request != "" || deaths >= 5 {
+				bad(e.Time, "%s starts tick %s of %s for the %dth time, after %d deaths", e.Replica, clock(r.Tick), job, len(before)+1, deaths)
 			}
 		}
 	}
+}
+
+// stopped reports whether a claimed run was ended by a stop: its own replica has
+// abandoned it, and neither by the loss of its lease nor by a stall.
+func (l *Log) stopped(claim *Event) bool {
+	lost := slices.ContainsFunc(l.runs(claim.Job), func(r Event) bool {
+		return r.Token == claim.Record.Epoch && (r.Cause == soloist.ErrLost.Error() || r.Cause == soloist.ErrStalled.Error())
+	})
+	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {
+		r := e.Record
+		return e.Replica == claim.Replica && r != nil && r.Epoch == claim.Record.Epoch && r.Status == soloist.Abandoned
+	})
 }

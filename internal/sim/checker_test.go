@@ -83,6 +83,33 @@ func (s *story) finish(replica, id string, t float64, status soloist.Status) *si
 	})
 }
 
+// rerun has one tick claimed so often under Rerun; each attempt but the last dies,
+// or is stopped.
+func (s *story) rerun(attempts int, stopped func(n int) bool) {
+	for _, d := range s.Fleet {
+		d[0].Interrupted = soloist.Rerun
+	}
+	for n := 1; n <= attempts; n++ {
+		t, id, who := 40*float64(n), fmt.Sprint(n), []string{"a", "b"}[n%2]
+		s.acquire(who, id, t)
+		s.claim(who, id, t+0.5, 10).Record.Attempt = n
+		s.last.Attempt = n
+		run := s.run(who, t+1, t+2)
+		switch {
+		case n == attempts:
+			s.finish(who, id, t+3, soloist.Succeeded)
+		case stopped(n):
+			run.Cause = soloist.ErrStopped.Error()
+			s.write(who, "finish", id, t+3, func(r *soloist.Record) { r.Status, r.Finished = soloist.Abandoned, at(t+3) })
+		default:
+			run.Cause = soloist.ErrLost.Error()
+		}
+		if n == attempts || stopped(n) {
+			s.request(who, "release", id, t+4, 200)
+		}
+	}
+}
+
 // takeBack is what a replica does that was stopped before it ran what it claimed.
 func (s *story) takeBack(replica, id string, t float64) {
 	s.write(replica, "take back", id, t, func(r *soloist.Record) { r.Tick, r.Attempt, r.Status = time.Time{}, 0, soloist.Idle })
@@ -114,6 +141,7 @@ func (s *story) effect(token int64, t float64, note string) {
 func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 	stories := map[string][]func(s *story){
 		"": {
+			func(s *story) { s.rerun(9, func(n int) bool { return n%2 == 0 }) },
 			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 20) },
 			func(s *story) {
 				s.acquire("a", "1", 10)
@@ -256,7 +284,11 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 				s.request("a", "read", "", 10, 200).Job = sim.Foreign
 			},
 		},
-		"I15 policy": {func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 10) }},
+		"I15 policy": {
+			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 10) },
+			func(s *story) { s.rerun(6, func(int) bool { return false }) },
+			func(s *story) { s.rerun(9, func(n int) bool { return n%3 == 0 }) },
+		},
 		"I16 audit": {
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10) },
 			func(s *story) {
