@@ -85,13 +85,13 @@ func (c *cluster) start(name string, work ...soloist.Work) *replica {
 
 func (c *cluster) launch(r *replica) *replica {
 	ctx, cancel := context.WithCancel(c.t.Context())
+	r.stop = func() { cancel(); <-r.done } // before Run: a tap may call it
 	go func() {
 		defer close(r.done)
 		if err := r.Run(ctx); err != nil {
 			c.t.Errorf("Run: %v", err)
 		}
 	}()
-	r.stop = func() { cancel(); <-r.done }
 	c.started = append(c.started, r)
 	return r
 }
