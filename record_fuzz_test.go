@@ -128,7 +128,7 @@ func (c *cluster) checkUnknown(before, after []byte) {
 	var old, now, known map[string]json.RawMessage
 	json.Unmarshal(before, &old)
 	json.Unmarshal(after, &now)
-	sample, _ := json.Marshal(soloist.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Holder: "x", Lease: 1, Claimed: time.Now(),
+	sample, _ := json.Marshal(soloist.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Failures: 1, Mark: soloist.Mark{Spec: "x"}, Holder: "x", Lease: 1, Claimed: time.Now(),
 		Finished: time.Now(), Stopping: true, Progress: soloist.Progress{Note: "x"}, Error: "x", Counts: map[soloist.Status]int64{"": 1}, History: []soloist.Fate{{}}})
 	json.Unmarshal(sample, &known)
 	for name, value := range old {
