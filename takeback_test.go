@@ -27,8 +27,11 @@ func onClaim(f func()) func(op string, apply func() error) error {
 // meanwhile, beside others that are up.
 func (c *cluster) stopDuringAClaim(work ...soloist.Work) *replica {
 	r := c.replica("stops", work...)
-	r.tap.meet(onClaim(func() { go r.stop() }))
-	return c.launch(r)
+	claims := make(chan struct{})
+	r.tap.meet(onClaim(func() { close(claims) }))
+	c.launch(r)
+	go func() { <-claims; r.stop() }()
+	return r
 }
 
 // A stop arrives while the claim is being written: the claim goes back, and
@@ -179,19 +182,20 @@ func TestARunByHandIsTakenBack(t *testing.T) {
 func TestATakeBackOfUnknownOutcomeKeepsTheLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
-		writes := 0
+		writes, claims := 0, make(chan struct{})
 		a.tap.meet(func(op string, apply func() error) error {
 			if op != "write" {
 				return apply()
 			}
 			if writes++; writes == 1 {
-				go a.stop()
+				close(claims)
 				time.Sleep(100 * time.Millisecond)
 				return apply()
 			}
 			return errNetwork
 		})
 		c.launch(a)
+		go func() { <-claims; a.stop() }()
 		time.Sleep(time.Hour + time.Minute)
 		if n := a.tap.counts(); n["write"] < 2 || n["release"] != 0 {
 			t.Errorf("calls: %v", n)
