@@ -39,6 +39,12 @@ func TestAStepOfTheWallClockEndsNoRun(t *testing.T) {
 	}
 }
 
+// until sleeps until d after the beginning of the bubble.
+func until(d time.Duration) {
+	midnight := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	time.Sleep(time.Until(midnight.Add(d)))
+}
+
 // suspended is a machine that sleeps at times: its timers stand still while
 // elapsed time goes on.
 type suspended struct{ slept atomic.Int64 }
@@ -54,7 +60,7 @@ func TestASuspensionEndsARun(t *testing.T) {
 		var heart, check error
 		var remaining time.Duration
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
-			time.Sleep(time.Minute + time.Millisecond)
+			until(time.Minute + time.Millisecond)
 			heart, remaining = run.Heartbeat(""), run.Remaining()
 			check = run.Check(context.Background())
 			<-ctx.Done()
@@ -87,7 +93,7 @@ func TestARenewalAfterASuspension(t *testing.T) {
 		var check error
 		lead := leader()
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
-			time.Sleep(D/3 + 100*time.Millisecond) // a renewal is under way
+			until(D/3 + 100*time.Millisecond) // a renewal is under way
 			check = run.Check(context.Background())
 			return nil
 		}
@@ -120,7 +126,7 @@ func TestARenewalThatIsAnsweredAfterTheDeadline(t *testing.T) {
 		var heart error
 		lead := leader()
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
-			time.Sleep(D/3 + 500*time.Millisecond)
+			until(D/3 + 500*time.Millisecond)
 			heart = run.Heartbeat("")
 			return nil
 		}

@@ -67,7 +67,7 @@ func (w *worker) lookedAway() {
 func (w *worker) sight() {
 	w.looked = time.Now()
 	if w.still.etag != w.entry.ETag {
-		w.still.etag, w.still.at = w.entry.ETag, time.Now()
+		w.still.etag, w.still.at, w.still.date = w.entry.ETag, time.Now(), w.entry.Date
 	}
 	if w.rec.mayRun() && !w.entry.State.Live() && w.entry.State != Expired {
 		w.freed.of(w.rec.Epoch)

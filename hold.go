@@ -57,6 +57,7 @@ type hold struct {
 	lease  Lease
 	length time.Duration
 	start  time.Duration   // when the acquisition was sent: renewals count from it
+	dated  time.Time       // the service's date in its answer; zero: the store tells none
 	held   context.Context // ends with the trust
 	lost   context.CancelCauseFunc
 	stop   func() // ends the renewals, and waits for that
@@ -98,7 +99,7 @@ func (h *hold) take(ctx context.Context) error {
 		return err
 	}
 	h.clock.observe(h.start, stamp.Date)
-	h.until = h.start + h.trust()
+	h.until, h.dated = h.start+h.trust(), stamp.Date
 	return nil
 }
 

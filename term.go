@@ -28,7 +28,7 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 		}
 		return max(w.again(0), w.pauseAfter(ctx, stop))
 	}
-	next, todo := w.plan(&w.rec, w.dueTime())
+	next, todo := w.decide(stop, h)
 	if !todo || stop.Err() != nil {
 		w.quit(h)
 		return w.pauseAfter(ctx, stop)

@@ -64,6 +64,7 @@ type worker struct {
 	still  struct {      // since when each look at the entry has shown it unchanged
 		etag string
 		at   time.Time
+		date time.Time // the service's, in the first of them
 	}
 	looked time.Time // monotonic: when the entry was last read or written here
 	marked time.Time // monotonic: when this replica's definition was last seen to ask whether a younger one is up
@@ -213,9 +214,8 @@ func (w *worker) leaseOutOfBounds(r *Record) error {
 	return nil
 }
 
-// make creates the entry of a new job, which owes nothing. Its first token
-// comes from the service's clock, so that no token of an entry that was
-// deleted comes back.
+// make creates the entry of a new job, which owes nothing. Its token is the
+// service's time, which the first claim replaces by a later one; see decide.
 func (w *worker) make(ctx context.Context, date time.Time) (Entry, error) {
 	if date.IsZero() {
 		date = w.wall()

@@ -78,28 +78,26 @@ func dead(l *Log, bad report) {
 	}
 }
 
-// tokens: each claim has a larger token than all before, also after a deletion,
-// and no other write changes it. A request that makes the entry anew tells the
-// time at which it was sent: one that is under way while another entry is made
-// and deleted brings a smaller token.
+// tokens: each claim has a larger token than all claims before, also of entries
+// that were deleted since, and no other write changes the token of the entry.
 func tokens(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		var most int64
-		var at time.Time // when it came
+		var entry, most int64 // the token in the entry, and the largest that was claimed
 		for _, e := range l.writes(job) {
 			r := e.Record
+			if r == nil {
+				continue
+			}
 			switch {
-			case r == nil || e.Replica == operator:
-			case e.Op == "create" && e.Sent.Before(at):
-				most = r.Epoch
-			case r.Epoch < most || r.Epoch == most && e.Op == "create":
-				bad(e.Time, "%s writes %s with token %d after %d", e.Replica, job, r.Epoch, most)
-			case r.Epoch > most && r.Status != soloist.Running && e.Op != "create":
+			case e.Replica == operator || e.Op == "create" || r.Epoch == entry:
+			case r.Status != soloist.Running:
 				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Epoch)
+			case r.Epoch <= most:
+				bad(e.Time, "%s claims %s with token %d after %d", e.Replica, job, r.Epoch, most)
+			default:
+				most = r.Epoch
 			}
-			if r != nil && r.Epoch > most {
-				most, at = r.Epoch, e.Time
-			}
+			entry = r.Epoch
 		}
 	}
 }

@@ -30,7 +30,7 @@ var mutants = []mutant{
 	{name: "the deadline counts from the response", file: "hold.go", story: "TestReplyOfRenewal1AfterRenewal2WasSent",
 		text: "\th.extend(sent)\n", with: "\th.extend(h.clock.elapsed())\n"},
 	{name: "the first deadline counts from the response", file: "hold.go", story: "TestRenewalRepliesThatNeverCome",
-		text: "\th.until = h.start + h.trust()", with: "\th.until = h.clock.elapsed() + h.trust()"},
+		text: "\th.until, h.dated = h.start+h.trust(), stamp.Date", with: "\th.until, h.dated = h.clock.elapsed()+h.trust(), stamp.Date"},
 	{name: "no look at the deadline after the claim", file: "try.go", story: "TestPausePastTheDeadlineBetweenClaimReplyAndStart",
 		text: "\tif h != nil && h.expired() {", with: "\tif false {"},
 	{name: "one lease id per process", file: "hold.go",

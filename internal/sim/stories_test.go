@@ -191,11 +191,13 @@ var moreStories = map[string][]func(s *story){
 	},
 	"I2a dead": {func(s *story) { s.anew("") }},
 	"I2c token": {
-		// The request that makes the entry was sent when the other was there.
+		// The first claim of an entry repeats a token of the one before.
 		func(s *story) {
-			s.request("operator", "delete", "", 8, 202)
-			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(8)})
-			s.write("a", "create", "", 9, func(r *soloist.Record) { r.Epoch = 50 })
+			s.tick("a", "1", 10)
+			s.request("operator", "delete", "", 18, 202)
+			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(18)})
+			s.write("b", "create", "", 19, func(r *soloist.Record) { r.Epoch = 100 })
+			s.tick("b", "2", 20)
 		},
 	},
 	"I10 once": {
