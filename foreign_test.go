@@ -38,8 +38,8 @@ func TestALeaseBeyondTheStoresLimitsIsRefused(t *testing.T) {
 	}
 }
 
-// A lease that was shorter than the store takes today harms nobody once its run
-// has ended.
+// A lease that was shorter than the store takes today does no harm once its
+// run has ended.
 func TestAShortLeaseOfARunThatHasEnded(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.foreign("0.5", soloist.Succeeded)

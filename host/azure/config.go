@@ -125,7 +125,7 @@ func (c Config) atURL() (*service.Client, *identity, error) {
 	return client, nil, err
 }
 
-// A signature is sent with each request: whoever reads one has it. An account
+// A signature is sent with each request: a reader of one has it. An account
 // key is not sent, so over http it stays secret, but records do not.
 var errInClear = errors.New("http would send the shared access signature unencrypted: use https, or for an emulator on another machine its account key (http with a signature is allowed to localhost only)")
 

@@ -110,7 +110,7 @@ func TestLoadReadsNothingOfWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A read tells how long the checkpoint is, whoever wrote it.
+// A read tells how long the checkpoint is, also one of another program.
 func TestReadTellsTheLengthOfTheCheckpoint(t *testing.T) {
 	for _, length := range []int64{0, 7, 400_000_000} {
 		s := open(t, transport(func(r *http.Request) (*http.Response, error) {

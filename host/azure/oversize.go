@@ -5,16 +5,14 @@ import (
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-
-	"github.com/soloist-go/soloist"
 )
 
 // The client library reads the whole body of most answers into memory. An error
-// of the service has about 300 bytes; no other answer is longer than a
-// checkpoint. One byte more than a checkpoint lets Load notice that there is more.
+// of the service has about 300 bytes. The longest other answer is a page of a
+// listing: 5,000 names with their properties have about 5 MB.
 const (
 	maxError  = 64 << 10
-	maxAnswer = soloist.MaxCheckpoint + 1
+	maxAnswer = 16 << 20
 )
 
 // A cutter sends requests and cuts the bodies of the answers, which a proxy may

@@ -44,8 +44,8 @@ func (d Dir) instant() instant {
 // shares the directory; nothing tells the two cases apart. Clocks of two machines
 // are never compared: the lease lasts its length from when this machine saw it
 // first. After a restart that is how long a lease of the dead keeps others away.
-// A broken lease goes by the wall clock, because who takes it does not rely on
-// its end.
+// The wall clock judges the end of a broken lease: the replica that takes it does
+// not rely on that end.
 func (l *lease) tell(now instant) (sighted bool) {
 	switch {
 	case l.Boot == "" || now.start == "":

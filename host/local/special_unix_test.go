@@ -56,7 +56,7 @@ func TestDirWhatIsNotARegularFile(t *testing.T) {
 	}
 }
 
-// A link to a directory is one; a link to nothing is told.
+// A link to a directory serves as one; a link to nothing is refused.
 func TestDirLinks(t *testing.T) {
 	target, dir := t.TempDir(), t.TempDir()
 	for _, link := range []struct{ to, as string }{{target, "good"}, {filepath.Join(target, "missing"), "bad"}} {

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// Flags are for whoever opens a file by other means than Open: the call does
-// not follow a symbolic link, and does not wait for the other end of a pipe.
+// Flags are for a caller that opens a file by other means than Open. The call
+// does not follow a symbolic link, and does not wait for the other end of a pipe.
 const Flags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // own gives what root has just made to the owner of the directory above it.
 func own(f *os.File) error {
-	if os.Geteuid() != 0 { // nobody else may, and what others make is theirs
+	if os.Geteuid() != 0 { // only root may, and what others make is theirs
 		return nil
 	}
 	above, err := os.Stat(filepath.Dir(f.Name()))

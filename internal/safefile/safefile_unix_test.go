@@ -14,7 +14,7 @@ import (
 	"github.com/soloist-go/soloist/internal/safefile"
 )
 
-// Between the look at a file and its opening somebody may replace it.
+// Another process may replace a file between the look at it and its opening.
 func TestFlagsNeitherFollowNorWait(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link, target := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "target")

@@ -7,8 +7,9 @@ import (
 
 // The invariants about entries that an operator has spoilt.
 
-// spoiled: nobody writes, leases or runs what is no record of this program, or
-// one that is ahead of time, and who has read it says so. One that is an older
+// spoiled: nobody writes, leases or runs what is no record of this program, one
+// that is ahead of time, or one with a lease that no store takes, and who has
+// read it says so. One that is an older
 // version is left alone by those that have written a newer one.
 func spoiled(l *Log, bad report) {
 	for _, job := range l.index.jobs {

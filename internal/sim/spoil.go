@@ -12,9 +12,9 @@ import (
 // delete the container of all.
 
 // spoils are what becomes of an entry: half a record, none at all, another
-// program's, one that is ahead of time, or a version of the same that there was
-// before.
-var spoils = []string{"garbage", none, "other", "ahead", older}
+// program's, one that is ahead of time, one with a lease that no store takes, or
+// a version of the same that there was before.
+var spoils = []string{"garbage", none, "other", "ahead", endless, older}
 
 // Mischief is what operators do of that, as a [Tally] counts it.
 func Mischief() (all []string) {
@@ -25,8 +25,9 @@ func Mischief() (all []string) {
 }
 
 const (
-	none  = "none"
-	older = "older"
+	none    = "none"
+	older   = "older"
+	endless = "endless lease"
 )
 
 // spoil overwrites the entry of a job, and mends it after a while: by what there
@@ -94,6 +95,8 @@ func spoilt(kind, now, before string) string {
 		r.App = "other"
 	case "ahead":
 		r.Through = r.Through.Add(48 * time.Hour)
+	case endless:
+		r.Lease = soloist.Seconds(24 * time.Hour)
 	case older:
 		if now == before {
 			return ""
