@@ -76,3 +76,45 @@ func TestAClockPutBackUnderAJobEverywhere(t *testing.T) {
 		}
 	})
 }
+
+// The second call of a request that is under way does not call it abandoned.
+func TestRunNowOfARequestThatIsUnderWay(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute))
+		done := make(chan struct{})
+		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
+		time.Sleep(10 * time.Second)
+		for _, r := range []*replica{a, b} {
+			if f, err := r.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != soloist.Running || f.Replica != "a" {
+				t.Errorf("%s: got %+v, %v, want that a runs it", r.Replica, f, err)
+			}
+		}
+		<-done
+		if f, err := b.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != soloist.Succeeded || len(c.all()) != 1 {
+			t.Errorf("after its end: got %+v, %v after %d runs", f, err, len(c.all()))
+		}
+	})
+}
+
+// A call that ends in an outage leaves no trouble behind: no call would ever
+// learn that it is over.
+func TestRunNowInAnOutageLeavesNoTrouble(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@hourly", 0))
+		a.kill()
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		go func() {
+			time.Sleep(50 * time.Second)
+			if h := a.Health(); h.Storage == nil {
+				t.Errorf("during the call health is %+v", h)
+			}
+		}()
+		if _, err := a.RunNow(ctx, "work", "x"); err == nil {
+			t.Error("it ran")
+		}
+		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
+			t.Errorf("after the call health is %+v", h)
+		}
+	})
+}
