@@ -59,7 +59,7 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 			}
 			wait = w.fault(ctx, err)
 		} else {
-			if fate, known := w.rec.request(w.request, w.entry.State.Live()); known {
+			if fate, known := w.rec.request(w.request, w.entry.State); known {
 				return fate, nil
 			}
 			if err = w.hinderedByHand(ctx); err != nil {
@@ -103,9 +103,9 @@ func (w *worker) hinderedByHand(ctx context.Context) error {
 }
 
 // request returns the fate of a run by hand, as far as the record knows it.
-func (r *Record) request(name string, live bool) (Fate, bool) {
-	if r.Request == name && r.mayRun() && !live {
-		return lastFate(r, Abandoned, "its runner died"), true
+func (r *Record) request(name string, lease LeaseState) (Fate, bool) {
+	if r.Request == name && r.mayRun() && !lease.Live() {
+		return lastFate(r, Abandoned, r.endReason(lease == Broken)), true
 	}
 	if r.Request == name {
 		return lastFate(r, r.Status, r.Error), true

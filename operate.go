@@ -2,7 +2,6 @@ package soloist
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -28,28 +27,6 @@ func (s *Scheduler) StepDown(ctx context.Context, job string) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// Unlock ends the lease of a job or singleton for whoever has it: when it would
-// have run out, or at once, while its holder may still work. Its next holder
-// waits for the length of the lease before it does anything, since the last one
-// may believe in it until then. [ErrLost]: nobody has a lease. fs.ErrNotExist:
-// the job has no entry.
-func (s *Scheduler) Unlock(ctx context.Context, job string, now bool) error {
-	w, err := s.worker(job)
-	if err != nil {
-		return err
-	}
-	store, ok := s.Store.(Breaker)
-	switch {
-	case w.everywhere:
-		return fmt.Errorf("%s runs on each replica: it has no lease", job)
-	case !ok:
-		return errors.New("the store cannot end a lease: it is none of this module's, and no Breaker")
-	case now:
-		return store.Break(ctx, w.name, 0)
-	}
-	return store.Break(ctx, w.name, -1)
 }
 
 // worker returns the one of a job or singleton.

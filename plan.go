@@ -36,6 +36,7 @@ type planner struct {
 	paused      bool
 	spec        string
 	since       time.Time // when this replica started, by the service's clock
+	broken      bool      // the lease of the last run was ended by an operator, as far as the service tells
 	request     string    // of a run by hand, which is all that there is to do; empty: the ticks are
 }
 
@@ -50,6 +51,7 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 		return plan{}, false
 	}
 	next = plan{record: r.clone()}
+	next.record.Unlocked = Unlocked{}
 	next.record.Mark = Mark{} // whoever writes now has the definition in force
 	defer func() { next.record.Due = p.next(&next.record) }()
 	if p.request != "" {
@@ -83,7 +85,7 @@ func (p *planner) settleDead(next *plan, r *Record, now time.Time) bool {
 		p.claim(next, r.Tick, r.Attempt+1)
 		return true
 	}
-	status, reason, why := Abandoned, "its runner died", ", and the starting deadline has passed"
+	status, reason, why := Abandoned, r.endReason(p.broken), ", and the starting deadline has passed"
 	if open {
 		status, reason, why = r.Status, "not run again", ": the starting deadline has passed"
 	}

@@ -45,7 +45,8 @@ type Record struct {
 	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
 	Stopping bool      `json:"stopping,omitzero"` // the run is about to be handed over
 	Progress Progress  `json:"progress,omitzero"`
-	Error    string    `json:"error,omitzero"` // why the last run failed
+	Error    string    `json:"error,omitzero"`    // why the last run failed
+	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of this run
 
 	Failures int64 `json:"failures,omitzero"` // fates failed or stalled since the last succeeded one; runs by hand leave it
 

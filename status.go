@@ -19,6 +19,7 @@ type JobStatus struct {
 	Checkpoint int64      // its length in bytes; zero: none, or the store does not tell
 	Next       time.Time  // the next tick by the schedule in force; zero: none, or not known
 	Foreign    bool       // the record is of another schedule, the one in force, than this Scheduler's
+	Waits      time.Time  // of a run whose job was unlocked: about when another can follow it; zero: it was not
 	Err        error      // why Record could not be read
 }
 
@@ -54,7 +55,7 @@ func (w *worker) status(ctx context.Context) JobStatus {
 	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
 	if st.Record, st.Err = decodeRecord(entry.Record, w.App, w.job); st.Err == nil {
 		st.Err = cmp.Or(w.ahead(&st.Record), w.leaseOutOfBounds(&st.Record))
-		st.Next = w.next(&st.Record)
+		st.Next, st.Waits = w.next(&st.Record), w.waits(&st.Record, w.dueTime())
 	}
 	if r := &st.Record; st.Err == nil && r.Spec != "" && r.Spec != w.spec {
 		st.Foreign, st.Next = true, r.Due

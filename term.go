@@ -28,6 +28,7 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 		}
 		return max(w.again(0), w.pauseAfter(ctx, stop))
 	}
+	w.broken = w.entry.State == Broken
 	next, todo := w.decide(stop, h)
 	if !todo || stop.Err() != nil {
 		w.quit(h)
@@ -35,7 +36,7 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	}
 	before := w.rec
 	if err := w.put(h, &next); err != nil {
-		w.log.Warn("the claim was not confirmed, so nothing runs", "tick", next.record.Tick, "error", err)
+		w.log.Warn("the claim was not confirmed, so nothing runs", append(tickArgs(next.record.Tick), "error", err)...)
 		return w.unclaimed(ctx, h, err)
 	}
 	w.reached()
@@ -153,7 +154,7 @@ func (w *worker) tell(r *Record, news []Fate) {
 		w.log.Info("the schedule has changed: its ticks count from now")
 	}
 	for _, f := range slices.Backward(news) {
-		args := []any{"tick", f.Tick.Format(time.RFC3339), "fate", f.Status, "reason", f.Reason}
+		args := append(tickArgs(f.Tick), "fate", f.Status, "reason", f.Reason)
 		if f.Count > 0 {
 			args = append(args, "after", f.From.Format(time.RFC3339), "ticks", f.counted())
 		}
@@ -162,6 +163,14 @@ func (w *worker) tell(r *Record, news []Fate) {
 		}
 		w.log.Warn("not run to its end", args...)
 	}
+}
+
+// tickArgs names a tick in the log. A singleton has none.
+func tickArgs(tick time.Time) []any {
+	if tick.IsZero() {
+		return nil
+	}
+	return []any{"tick", tick.Format(time.RFC3339)}
 }
 
 // quit releases the lease; what was last written is what the entry holds.
