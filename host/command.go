@@ -27,7 +27,7 @@ type command struct {
 type arguments struct {
 	job                string // or the directory
 	n                  int
-	json, now          bool
+	json, now, yes     bool
 	at, zone, schedule string
 	binary             string
 	warmup, tick       bool
@@ -43,8 +43,8 @@ func commands() []command {
 		{name: "history", args: "[JOB] [-n 20] [--json]", n: 20, doc: "what became of the last ticks, by the records; 1: one cannot be read", run: history},
 		{name: "next", args: "[JOB] [-n 10] [--at TIME] [--tz ZONE] [--schedule TEXT] [--json]", n: 10,
 			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", run: next, bare: true},
-		{name: "unlock", args: "JOB [--now]", run: unlock,
-			doc: "end the lease of a job whose holder hangs: when it runs out, or --now, while that one may still work; 0: done, or nobody has one"},
+		{name: "unlock", args: "JOB [--now] [--yes]", run: unlock,
+			doc: "free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"},
 		{name: "functions", args: "DIR [--binary FILE] [--tick] [--warmup]", run: writeFunctions, bare: true,
 			doc: "write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"},
 		{name: "validate", args: "[--json]", doc: "check jobs and settings without asking the storage; 2: mistakes", run: validate, bare: true},
@@ -146,7 +146,7 @@ func (c *command) flags(given *arguments) *flag.FlagSet {
 	if c.n > 0 {
 		flags.IntVar(&given.n, "n", c.n, "")
 	}
-	for name, set := range map[string]*bool{"json": &given.json, "now": &given.now, "warmup": &given.warmup, "tick": &given.tick} {
+	for name, set := range map[string]*bool{"json": &given.json, "now": &given.now, "yes": &given.yes, "warmup": &given.warmup, "tick": &given.tick} {
 		if strings.Contains(c.args, "--"+name+"]") {
 			flags.BoolVar(set, name, false, "")
 		}

@@ -46,7 +46,7 @@ func wantPlain(t *testing.T, what, text string) {
 func TestCommandsEscapeTheTextsOfRecords(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
-	for _, args := range []string{"status", "history", "doctor", "unlock beat"} {
+	for _, args := range []string{"status", "history", "doctor", "unlock beat --yes"} {
 		got := run(t.Context(), p, strings.Fields(args)...)
 		if wantPlain(t, args, got.out+got.err); !strings.Contains(got.out, escaped) {
 			t.Errorf("%s: got no %s in\n%s", args, escaped, got.out)

@@ -154,13 +154,13 @@ func TestUnlock(t *testing.T) {
 		out    string
 		err    string
 	}{
-		{"when it runs out", true, told("page 3"), "beat", soloist.Breaking, `
+		{"when it runs out", true, told("page 3"), "beat --yes", soloist.Breaking, `
 			beat: the lease was leased, held by replica-b
 			state: running on replica-b since 2m (page 3, 20s ago)
 			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
 			next: another replica can run it from about 2026-03-28 12:00:40Z on, in 40s; one that starts later, 20s after its start
 		`, ""},
-		{"at once", true, nothing, "--now beat", soloist.Broken, `
+		{"at once", true, nothing, "--now beat --yes", soloist.Available, `
 			beat: the lease was leased, held by replica-b
 			state: running on replica-b since 2m
 			lease: ended now
@@ -235,7 +235,7 @@ func TestUnlockWhereThereIsLittleToSay(t *testing.T) {
 			next: another replica can run it from about 2026-03-28 12:01:00Z on, in 1m; one that starts later, 30s after its start
 		`, ""},
 	} {
-		got := run(t.Context(), host.Program{Work: test.work, Store: test.store, Now: spring}, "unlock", test.job)
+		got := run(t.Context(), host.Program{Work: test.work, Store: test.store, Now: spring}, "unlock", test.job, "--yes")
 		goldenWant(t, test.name, got.out, test.out)
 		if got.code != test.code || !strings.HasPrefix(got.err, test.err) || (got.err == "") != (test.err == "") {
 			t.Errorf("%s: got %+v, want code %d and %q", test.name, got, test.code, test.err)

@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"os/user"
 	"time"
 
 	"github.com/soloist-go/soloist"
 )
 
-// unlock ends the lease of whoever has it. It asks the store alone: no replica
-// has to be up. That nobody has a lease is what was wanted, and no failure.
+// unlock ends the lease of a job, whichever replica has it. It asks the store
+// alone: no replica has to be up. That no replica has the lease is what was
+// wanted, and no failure. Where a run loses its lease by this, its process may
+// end: then it tells so first, and wants --yes.
 func unlock(ctx context.Context, a *app, given arguments) int {
 	if err := a.unlockable(given.job); err != nil {
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.Name, err)
@@ -28,11 +32,18 @@ func unlock(ctx context.Context, a *app, given arguments) int {
 	if !st.Lease.Live() {
 		return a.unlocked(l)
 	}
+	if l.runs() && !given.yes {
+		fmt.Fprintf(a.Stderr, "%s: unlock %s: %s\nNothing is done yet. To unlock it: %s unlock %s --yes\n", a.Name, l.Name, l.cost(a.Now()), a.Name, given.unlocking())
+		return exitUsage
+	}
 	if given.now {
 		fmt.Fprintf(a.Stderr, "%s: unlock --now: %s\n", a.Name, l.warning())
 	}
+	a.sched.Replica = operator() // what the record tells of it
 	err = a.sched.Unlock(ctx, given.job, given.now)
 	switch {
+	case errors.Is(err, soloist.ErrUntold):
+		fmt.Fprintf(a.Stderr, "%s: unlock %s: %s\n", a.Name, given.job, line(err.Error()))
 	case errors.Is(err, soloist.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
 		l.state = soloist.Available
 		return a.unlocked(l)
@@ -41,6 +52,27 @@ func unlock(ctx context.Context, a *app, given arguments) int {
 	}
 	a.printUnlocked(l, given.now)
 	return exitOK
+}
+
+// operator is who calls this program.
+func operator() string {
+	name := cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "unknown"
+	}
+	return name + "@" + machine
+}
+
+// unlocking is what was asked for, as arguments.
+func (g *arguments) unlocking() string {
+	if g.now {
+		return g.job + " --now"
+	}
+	return g.job
 }
 
 func (a *app) unlockable(job string) error {
@@ -97,8 +129,23 @@ func (l lock) holder() string {
 		return "a replica that is not known, since the record cannot be read"
 	case l.sure:
 		return "a replica that has claimed nothing"
+	case l.State == waiting:
+		return "a replica that waits after an earlier unlock"
 	}
 	return line(l.Holder)
+}
+
+// runs reports whether the holder may be running the job.
+func (l lock) runs() bool { return !l.sure && l.State != waiting }
+
+// cost is what an unlock of a job that runs may cost.
+func (l lock) cost(now time.Time) string {
+	text := l.holder() + " may run it"
+	if l.Error == "" {
+		text = l.holder() + " runs it since " + roughly(now.Sub(l.Claimed))
+	}
+	return fmt.Sprintf("%s. The run loses its lease: its context ends within %s. If the run does not return within %s after that, its process exits with code %d, %d in Functions, and its other jobs end too",
+		text, l.notice(), (l.length / 6).Round(100*time.Millisecond), exitOverrun, exitRestart)
 }
 
 func (l lock) warning() string {

@@ -18,6 +18,7 @@ type view struct {
 	State    state                    `json:"state"`
 	Holder   string                   `json:"holder,omitempty"`   // who runs it
 	Tick     time.Time                `json:"tick,omitzero"`      // that runs; zero for a singleton
+	Waits    time.Time                `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
 	Claimed  time.Time                `json:"claimed,omitzero"`   // when that run began
 	Progress *soloist.Progress        `json:"progress,omitempty"` // what that run has told last
 	Last     *soloist.Fate            `json:"last,omitempty"`     // the newest
@@ -44,6 +45,7 @@ const (
 	running     state = "running"
 	stopping    state = "stopping"     // it runs, and is about to be handed over
 	stalled     state = "stalled"      // its run was given up, and is not known to have ended
+	waiting     state = "waiting"      // its job was unlocked at once, and its last runner may not know it yet
 	interrupted state = "interrupted"  // its lease has ended, as when its runner died, and nobody has settled it yet
 	broken      state = "broken"       // its record cannot be read, so it is left alone
 	unknownNow  state = "unknown"      // the store did not answer
@@ -80,6 +82,10 @@ func (a *app) view(st soloist.JobStatus) view {
 	v.Counts, v.Failures, v.Differs = r.Counts, max(r.Failures, 0), a.differs(st)
 	switch {
 	case mayRun(r):
+		if !st.Waits.IsZero() {
+			v.State, v.Tick, v.Waits = waiting, r.Tick, st.Waits
+			break
+		}
 		v.Tick, v.Claimed, v.Progress = r.Tick, r.Claimed, progress(r)
 		if v.State = runState(r, st.Lease); v.State != interrupted {
 			v.Holder = r.Holder
@@ -154,7 +160,7 @@ func reached(st soloist.JobStatus) bool { return !st.Everywhere && (st.Err == ni
 
 // StateWords is the state, and who runs what since when.
 func (v view) StateWords(now time.Time) string {
-	text := string(v.State)
+	text := string(v.State) + v.WaitWords(now)
 	if v.Holder != "" {
 		text += " on " + line(v.Holder)
 	}
@@ -183,10 +189,21 @@ func (v view) tone() tone {
 	switch {
 	case v.Failures > 0, v.State == broken, v.State == stalled:
 		return red
-	case v.State == interrupted, v.State == unknownNow, v.State == noRecord:
+	case v.State == interrupted, v.State == waiting, v.State == unknownNow, v.State == noRecord:
 		return yellow
 	}
 	return normal
+}
+
+// WaitWords tells until when no replica takes over a job that was unlocked.
+func (v view) WaitWords(now time.Time) string {
+	switch {
+	case v.Waits.IsZero():
+		return ""
+	case v.Waits.After(now):
+		return " after unlock until about " + stamp(v.Waits) + ", " + relative(v.Waits, now)
+	}
+	return " after unlock: no replica has taken over yet"
 }
 
 // ProgressWords is what the run has told last, and how long ago.

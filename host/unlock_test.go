@@ -1,0 +1,76 @@
+package host_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+)
+
+// What an unlock costs is told before it is done.
+func TestUnlockWantsYes(t *testing.T) {
+	const costs = "replica-b runs it since 2m. The run loses its lease: its context ends within 6.7s. " +
+		"If the run does not return within 3.3s after that, its process exits with code 3, 200 in Functions, and its other jobs end too\n"
+	for args, again := range map[string]string{"beat": "beat", "beat --now": "beat --now"} {
+		environment(t)
+		store := claimed(t, true, func(*soloist.Record) {})
+		p := host.Program{Work: work(), Store: store, Now: spring}
+		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
+		want := "demo: unlock beat: " + costs + "Nothing is done yet. To unlock it: demo unlock " + again + " --yes\n"
+		if got.code != 2 || got.out != "" || got.err != want {
+			t.Errorf("%s: got %+v, want %s", args, got, want)
+		}
+		if e, err := store.Read(t.Context(), "demo/beat"); err != nil || e.State != soloist.Leased {
+			t.Errorf("%s: the lease is %s, %v", args, e.State, err)
+		}
+	}
+}
+
+// After an unlock at once no replica runs the job until the next holder has
+// waited.
+func TestStatusAfterAnUnlock(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: work()[:1], Store: claimed(t, true, told("page 3")), Now: spring}
+	if got := run(t.Context(), p, "unlock", "beat", "--now", "--yes"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	e, err := p.Store.Read(t.Context(), "demo/beat")
+	var r soloist.Record
+	if err := json.Unmarshal(e.Record, &r); err != nil || !strings.Contains(r.Unlocked.By, "@") || !r.Unlocked.At.Equal(spring()) {
+		t.Errorf("the record tells %+v, %v", r.Unlocked, err)
+	}
+	for name, at := range map[string]time.Duration{
+		"waiting after unlock until about 2026-03-28 12:00:37Z, in 7s": 30 * time.Second,
+		"waiting after unlock: no replica has taken over yet":          10 * time.Minute,
+	} {
+		p.Now = func() time.Time { return spring().Add(at) }
+		for _, command := range []string{"status", "history"} {
+			got := run(t.Context(), p, command)
+			if got.code != 0 || !strings.Contains(got.out, name) || strings.Contains(got.out, "running on") {
+				t.Errorf("%s: got %+v, %v, want %s", command, got, err, name)
+			}
+		}
+		s := open(t, p)
+		wantAnswer(t, "page", s.get("/"), 200, strings.TrimPrefix(name, "waiting"), `<span class="s waiting">waiting</span>`)
+		s.wait()
+	}
+	if got := run(t.Context(), p, "status", "--json"); !strings.Contains(got.out, `"state": "waiting"`) || !strings.Contains(got.out, `"waits": "2026-03-28T12:0`) {
+		t.Errorf("got %s", got.out)
+	}
+	if got := run(t.Context(), p, "history"); strings.Contains(got.out, "its runner died") {
+		t.Errorf("got %s", got.out)
+	}
+}
+
+// A second unlock meets the next holder, which waits: no run can end by that.
+func TestUnlockOfAWaitingHolder(t *testing.T) {
+	environment(t)
+	store := claimed(t, true, func(r *soloist.Record) { r.Unlocked = soloist.Unlocked{By: "ann@desk", At: spring()} })
+	got := run(t.Context(), host.Program{Work: work(), Store: store, Now: spring}, "unlock", "beat", "--now")
+	if got.code != 0 || !strings.Contains(got.out, "held by a replica that waits after an earlier unlock") {
+		t.Errorf("got %+v", got)
+	}
+}
