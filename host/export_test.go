@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 )
@@ -23,13 +24,23 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 	return a.routes(b), func() { a.sched.RunDue(context.Background()) }, b.wait, nil
 }
 
-// Server is what serve answers HTTP with, limits and all.
-func Server(p Program) (*http.Server, error) {
+// Server is what serve answers HTTP with, limits and all, and the scheduler
+// behind it.
+func Server(p Program) (s *http.Server, run func(), err error) {
 	a, err := p.filled().open(&command{name: "serve", serves: true})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return a.server(a.newBoard()), nil
+	return a.server(a.newBoard()), func() { a.sched.RunDue(context.Background()) }, nil
+}
+
+// Serve is the command, on a listener of the test's.
+func Serve(ctx context.Context, p Program, ln net.Listener) (code int, err error) {
+	a, err := p.filled().open(&command{name: "serve", serves: true})
+	if err != nil {
+		return 0, err
+	}
+	return a.serveOn(ctx, ln), nil
 }
 
 // WithExit is p as Main runs it, with another end of the process.

@@ -1,10 +1,8 @@
 package host_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -205,49 +203,3 @@ func invokeUntilRun(url string, answers chan<- string) {
 		}
 	}
 }
-
-// The host keeps its connection for a minute, which is just when the next
-// timer comes. A server that closes it then would fail that invocation, which
-// is under way already and is not sent again.
-func TestAConnectionOutlivesAMinute(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
-		server, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: work()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		here, there := net.Pipe()
-		ln := &oneConn{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
-		ln.conns <- there
-		go server.Serve(ln)
-		defer server.Close()
-		answers := bufio.NewReader(here)
-		for _, idle := range []time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute} { // the last is for proxies
-			time.Sleep(idle)
-			fmt.Fprint(here, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
-			resp, err := http.ReadResponse(answers, nil)
-			if err != nil || resp.StatusCode != http.StatusOK {
-				t.Fatalf("after %s: got %+v, %v", idle, resp, err)
-			}
-			io.Copy(io.Discard, resp.Body)
-		}
-	})
-}
-
-// oneConn is a listener that has one connection.
-type oneConn struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *oneConn) Close() error   { close(l.closed); return nil }
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

@@ -23,10 +23,16 @@ func serve(ctx context.Context, a *app, _ arguments) int {
 		a.log.Error(err.Error())
 		return exitFail
 	}
+	return a.serveOn(ctx, ln)
+}
+
+// serveOn is serve, once it listens.
+func (a *app) serveOn(ctx context.Context, ln net.Listener) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	a.life = ctx
 	b := a.newBoard()
+	var err error
 	done, watched := a.answer(ln, b, stop), func() {}
 	say := sync.OnceFunc(a.sayStopping)
 	defer context.AfterFunc(ctx, say)()

@@ -55,3 +55,32 @@ func (c counted) Read(ctx context.Context, name string) (soloist.Entry, error) {
 	c.reads <- struct{}{}
 	return c.Store.Read(ctx, name)
 }
+
+// outages is a store that is out of reach while now is set.
+type outages struct {
+	soloist.Store
+	now error
+}
+
+func (o *outages) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	if o.now != nil {
+		return soloist.Entry{}, o.now
+	}
+	return o.Store.Read(ctx, name)
+}
+
+func (o *outages) Lease(name, id string) soloist.Lease {
+	return outageLease{o.Store.Lease(name, id), o}
+}
+
+type outageLease struct {
+	soloist.Lease
+	store *outages
+}
+
+func (l outageLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	if l.store.now != nil {
+		return soloist.Stamp{}, l.store.now
+	}
+	return l.Lease.Acquire(ctx, d, etag)
+}

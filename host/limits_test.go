@@ -1,0 +1,281 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// oneConn is a listener that has one connection.
+type oneConn struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error {
+	select {
+	case <-l.closed:
+	default:
+		close(l.closed)
+	}
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// newPipe returns a client, and a listener that has its connection. What one
+// side writes waits until the other reads.
+func newPipe() (client, *oneConn) {
+	here, there := net.Pipe()
+	ln := &oneConn{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+	ln.conns <- there
+	return client{here, bufio.NewReader(here)}, ln
+}
+
+// connected is a client of a server with its limits, in virtual time. run runs
+// what is due, as it did a minute ago.
+func connected(t *testing.T, work []soloist.Work) (c client, run func()) {
+	t.Helper()
+	server, run, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run()
+	time.Sleep(time.Minute)
+	c, ln := newPipe()
+	go server.Serve(ln)
+	t.Cleanup(func() { c.Close(); server.Close() })
+	return c, run
+}
+
+// post sends a request with a body of two bytes and reads the answer.
+func (c client) post(path string, header ...string) (code int, body string, err error) {
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n%s\r\n{}", path, strings.Join(header, ""))
+	resp, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), err
+}
+
+// cutOff returns when the server closes the connection, and what it wrote.
+func (c client) cutOff() (after time.Duration, text string) {
+	begin := time.Now()
+	b, _ := io.ReadAll(c.answers)
+	return time.Since(begin), string(b)
+}
+
+// The host keeps its connection for a minute, which is just when the next
+// timer comes. A server that closes it then would fail that invocation, which
+// is under way already and is not sent again.
+func TestAConnectionOutlivesAMinute(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := connected(t, work())
+		for _, idle := range []time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute} { // the last is for proxies
+			time.Sleep(idle)
+			if code, _, err := c.post("/tick"); err != nil || code != http.StatusOK {
+				t.Fatalf("after %s: got code %d, %v", idle, code, err)
+			}
+		}
+	})
+}
+
+// Elsewhere an idle connection is soon closed.
+func TestAnIdleConnectionIsClosed(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := connected(t, work())
+		if code, _, err := c.post("/healthz"); err != nil || code != http.StatusMethodNotAllowed {
+			t.Fatalf("got code %d, %v", code, err)
+		}
+		if after, _ := c.cutOff(); after != 30*time.Second {
+			t.Errorf("closed after %s, want 30s", after)
+		}
+	})
+}
+
+func TestHalfARequestIsCutOff(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	for sent, want := range map[string]time.Duration{
+		"": 5 * time.Second,
+		"POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nX":                         5 * time.Second,
+		"POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n": 10 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := connected(t, work())
+			fmt.Fprint(c, sent)
+			if after, text := c.cutOff(); after != want || strings.Contains(text, "200 OK") {
+				t.Errorf("%q: closed after %s with %q, want %s", sent, after, text, want)
+			}
+		})
+	}
+}
+
+// A client that does not read its answer keeps the connection for a while only.
+func TestASlowReaderIsCutOff(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := connected(t, work())
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		time.Sleep(16 * time.Second)
+		if after, text := c.cutOff(); after != 0 || strings.Contains(text, "</html>") {
+			t.Errorf("closed %s later with %q, want the connection closed", after, text)
+		}
+	})
+}
+
+// A run takes longer than other answers may.
+func TestALongInvocationIsAnswered(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := connected(t, []soloist.Work{lasting(2 * time.Minute)})
+		if code, body, err := c.post("/tick"); err != nil || code != 200 || !strings.Contains(body, "succeeded") {
+			t.Errorf("got code %d, %s, %v, want the answer after two minutes", code, body, err)
+		}
+	})
+}
+
+// lasting is a job that takes so long, unless its context ends.
+func lasting(d time.Duration) soloist.Job {
+	return soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(ctx context.Context, _ *soloist.Run) error {
+		time.Sleep(d)
+		return ctx.Err()
+	}}
+}
+
+// The grace of a step-down is longer than other answers may take.
+func TestAStepDownIsAnsweredAfterItsGrace(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	synctest.Test(t, func(t *testing.T) {
+		c, run := connected(t, obedient()[:1])
+		var all sync.WaitGroup
+		defer all.Wait()
+		all.Go(run)
+		time.Sleep(time.Second)
+		begin := time.Now()
+		code, body, err := c.post("/api/jobs/long/stepdown", "Authorization: Bearer "+adminToken+"\r\n")
+		if took := time.Since(begin); err != nil || code != 200 || !strings.Contains(body, "handed over") || took < 24*time.Second {
+			t.Errorf("got code %d, %s, %v after %s, want the answer after the grace", code, body, err, took)
+		}
+	})
+}
+
+// A connection that breaks is no stop.
+func TestABrokenConnectionDoesNotEndTheRun(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 1)
+		j := lasting(time.Minute)
+		long := j.Do
+		j.Do = func(ctx context.Context, run *soloist.Run) error {
+			err := long(ctx, run)
+			ended <- err
+			return err
+		}
+		c, _ := connected(t, []soloist.Work{j})
+		fmt.Fprint(c, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
+		time.Sleep(time.Second)
+		c.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("got %v, want a run that goes on to its end", err)
+		}
+		synctest.Wait()
+	})
+}
+
+// A stop in Functions waits for the invocation, however long its grace is.
+func TestAStopWaitsForAnInvocation(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=1m")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		c, ln := newPipe()
+		code := make(chan int, 1)
+		go func() {
+			got, err := host.Serve(ctx, host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: []soloist.Work{lasting(50 * time.Second)}}, ln)
+			if err != nil {
+				t.Error(err)
+			}
+			code <- got
+		}()
+		if got, _, err := c.post("/tick"); err != nil || got != 200 {
+			t.Fatalf("got code %d, %v", got, err)
+		}
+		time.Sleep(time.Minute)
+		time.AfterFunc(time.Second, stop)
+		if got, body, err := c.post("/tick"); err != nil || got != 200 || !strings.Contains(body, "succeeded") {
+			t.Errorf("got code %d, %s, %v, want the run's end", got, body, err)
+		}
+		if got := <-code; got != 0 {
+			t.Errorf("got code %d, want 0", got)
+		}
+	})
+}
+
+// That a job goes on is in no record. No other job is there to fail the
+// invocation.
+func TestAnOverrunAloneFailsTheInvocation(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := open(t, host.Program{Work: late(release)[:1], Store: &local.Memory{}})
+		s.tick()
+		time.Sleep(time.Minute)
+		ended := make(chan struct{})
+		go func() { defer close(ended); s.tick() }()
+		time.Sleep(time.Minute)
+		for _, name := range []string{"tick", "late"} {
+			if code, logs := s.invoke(t, name, "{}"); code != 500 || len(logs) != 1 || !strings.Contains(logs[0], "only a restart helps") {
+				t.Errorf("%s: got code %d and %q, want a failure", name, code, logs)
+			}
+		}
+		close(release)
+		<-ended
+		s.wait()
+	})
+}
+
+// An outage that comes later makes a replica unready as one at its start does.
+func TestNotReadyInALaterOutage(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		store := &outages{Store: &local.Memory{}}
+		s := open(t, host.Program{Work: work()[:1], Store: store})
+		for _, outage := range []error{nil, errDown, nil, errors.New("again")} {
+			store.now = outage
+			time.Sleep(time.Hour)
+			s.tick()
+			if outage == nil {
+				wantAnswer(t, "readyz", s.get("/readyz"), 200, `"status":"ready"`)
+				wantAnswer(t, "page", s.get("/"), 200) // which reads the records too
+			} else {
+				wantAnswer(t, "readyz in an outage", s.get("/readyz"), 503, `"status":"waiting"`, outage.Error())
+			}
+		}
+		s.wait()
+	})
+}
