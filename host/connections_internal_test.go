@@ -37,24 +37,26 @@ func TestWhichConnectionMakesRoom(t *testing.T) {
 		{"one has gone", false, []told{{1, http.StateClosed}}, -1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := &connections{most: 3, keepActive: test.keepActive, open: map[net.Conn]connection{}}
-			all := []*fakeConn{{}, {}, {}, {}}
-			for _, conn := range all[:3] {
-				c.add(conn)
-				c.observe(conn, http.StateNew)
-			}
-			for _, told := range test.told {
-				c.observe(all[told.conn], told.state)
-			}
-			c.add(all[3])
-			for i, conn := range all {
-				if conn.closed != (i == test.want) {
-					t.Errorf("connection %d: closed is %t, want %d closed", i, conn.closed, test.want)
+			for range 20 { // a map has no order
+				c := &connections{most: 3, keepActive: test.keepActive, open: map[net.Conn]connection{}}
+				all := []*fakeConn{{}, {}, {}, {}}
+				for _, conn := range all[:3] {
+					c.add(conn)
+					c.observe(conn, http.StateNew)
 				}
-				c.observe(conn, http.StateClosed)
-			}
-			if len(c.open) != 0 {
-				t.Errorf("got %d connections after the end of all", len(c.open))
+				for _, told := range test.told {
+					c.observe(all[told.conn], told.state)
+				}
+				c.add(all[3])
+				for i, conn := range all {
+					if conn.closed != (i == test.want) {
+						t.Errorf("connection %d: closed is %t, want %d closed", i, conn.closed, test.want)
+					}
+					c.observe(conn, http.StateClosed)
+				}
+				if len(c.open) != 0 {
+					t.Errorf("got %d connections after the end of all", len(c.open))
+				}
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func TestIdleConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
 		t.Skip("there is no limit to set on Windows")
 	}
 	t.Parallel()
-	p := startLimited(t, 256, "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	p := startLimited(t, 64, "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
 	url := await(t, p.log, "listening").URL
 	for i := range 500 {
 		c := dial(t, url)
