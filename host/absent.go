@@ -61,7 +61,10 @@ func (a *app) presence(ctx context.Context) string {
 	case len(apps) == 0:
 		return "it has no records of any app: " + check
 	}
-	text := "it has records of " + listed(apps)
+	text := "it has records of the app " + listed(apps)
+	if len(apps) > 1 {
+		text = "it has records of the apps " + listed(apps)
+	}
 	if app := near.Name(a.App, apps); app != "" {
 		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", line(app))
 	}

@@ -36,8 +36,8 @@ func TestStatusWithoutAnyRecord(t *testing.T) {
 		app   string
 		want  string
 	}{
-		{"another app's", filled, "demo", "it has records of bank, shop: check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"},
-		{"a slip", filled, "shpo", "it has records of bank, shop: did you mean SOLOIST_APP=shop?"},
+		{"another app's", filled, "demo", "it has records of the apps bank, shop: check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"},
+		{"a slip", filled, "shpo", "it has records of the apps bank, shop: did you mean SOLOIST_APP=shop?"},
 		{"many apps", many, "demo", "app-s, app-t and 6 more"},
 		{"empty", &local.Memory{}, "demo", "it has no records of any app"},
 		{"a directory", local.Dir{Path: dir}, "demo", "it has no records of any app"},

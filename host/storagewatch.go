@@ -50,32 +50,35 @@ func (s *storageWatch) look() bool {
 		s.refused = time.Now()
 	}
 	if refused && time.Since(s.refused) >= s.patience {
-		s.end(&refusedError{s.words(h.Storage), s.patience})
+		words, _ := s.words(h.Storage)
+		s.end(&refusedError{words, s.patience})
 		return false
 	}
-	if s.told.IsZero() || time.Since(s.told) >= storageAgain {
-		s.told = time.Now()
+	if time.Since(s.told) >= storageAgain {
 		s.tell(h.Storage, refused)
+		s.told = time.Now()
 	}
 	return true
 }
 
 func (s *storageWatch) tell(err error, refused bool) {
-	if !refused {
-		s.log.Warn("the store is out of reach: " + s.words(err))
-		return
+	words, advised := s.words(err)
+	switch {
+	case refused:
+		left := (s.patience - time.Since(s.refused)).Round(time.Second)
+		s.log.Error(fmt.Sprintf("the store refuses this program, which ends in %s unless that changes: %s", left, words))
+	case advised || !s.told.IsZero(): // the scheduler logs the beginning of an outage, without advice
+		s.log.Warn("the store is out of reach: " + words)
 	}
-	left := (s.patience - time.Since(s.refused)).Round(time.Second)
-	s.log.Error(fmt.Sprintf("the store refuses this program, which ends in %s unless that changes: %s", left, s.words(err)))
 }
 
-// words are an error and what to do about it.
-func (s *storageWatch) words(err error) string {
+// words are an error and, if something is known of that, what to do about it.
+func (s *storageWatch) words(err error) (words string, advised bool) {
 	text, advice := s.explain(err)
 	if advice != "" {
 		text += ": " + advice
 	}
-	return line(text)
+	return line(text), advice != ""
 }
 
 // run looks until ctx ends.
