@@ -103,18 +103,28 @@ func lastFate(r *Record, status Status, reason string) Fate {
 		Token: r.Epoch, Replica: r.Holder, Start: r.Claimed, End: r.Finished}
 }
 
-// adopt makes a changed definition count from now: ticks of the old one that
-// nobody ran are over, and none of the new one is made up for.
+// adopt makes a changed definition count: ticks of the old one that were due
+// before are over, and none of the new one is made up for.
 func (p *planner) adopt(r *Record, now time.Time) bool {
 	if r.Spec == p.spec {
 		r.Since = later(r.Since, p.since)
 		return false
 	}
 	r.Spec, r.Since = p.spec, p.since
-	if now.After(r.Through) {
-		r.settle(Fate{From: r.Through, Tick: now.UTC(), Status: Missed, Reason: "the schedule changed"})
+	if from := p.countsFrom(r, now); from.After(r.Through) {
+		r.settle(Fate{From: r.Through, Tick: from.UTC(), Status: Missed, Reason: "the schedule changed"})
 	}
 	return true
+}
+
+// countsFrom is the instant after which the ticks of a changed definition count:
+// now, unless the tick that is due under the old one is one of the new one too.
+// It came due while the change was deployed, and is owed.
+func (p *planner) countsFrom(r *Record, now time.Time) time.Time {
+	if r.Due.After(r.Through) && !r.Due.After(now) && p.ticks.Last(r.Due).Equal(r.Due) {
+		return r.Due.Add(-1)
+	}
+	return now
 }
 
 // claimDue claims the tick that is to run now and settles those before it.

@@ -151,7 +151,7 @@ func (w *worker) put(h *hold, next *plan) error {
 // tell logs what was settled for ticks that nobody ran to their end.
 func (w *worker) tell(r *Record, news []Fate) {
 	if r.Spec != w.rec.Spec {
-		w.log.Info("the schedule has changed: its ticks count from now")
+		w.log.Info("the schedule has changed")
 	}
 	for _, f := range slices.Backward(news) {
 		args := append(tickArgs(f.Tick), "fate", f.Status, "reason", f.Reason)

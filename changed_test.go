@@ -1,0 +1,79 @@
+package soloist_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A schedule is edited while the tick at 01:00:00 is due. If both schedules name
+// that tick, it is owed as after a restart; else the new schedule counts from the
+// moment of the change.
+func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
+	windowed := work("@every 20m", 0)
+	windowed.Window = 5 * time.Minute
+	for name, tt := range map[string]struct {
+		stopped time.Duration // when the old replica is, after midnight
+		dies    bool          // instead of being stopped
+		down    time.Duration // from then on
+		young   soloist.Job
+		want    []string // what follows
+	}{
+		"both name it": {59*time.Minute + 50*time.Second, false, 15 * time.Second, work("@every 20m", 0),
+			[]string{"missed 00:50:00-00:59:59 the schedule changed", "succeeded 01:00:00", "succeeded 01:20:00"}},
+		"a plain restart": {59*time.Minute + 50*time.Second, false, 15 * time.Second, work("@every 10m", 10*time.Second),
+			[]string{"succeeded 01:00:00", "succeeded 01:10:00", "succeeded 01:20:00"}},
+		"the new one does not name it": {59*time.Minute + 50*time.Second, false, 15 * time.Second, work("@every 11m", 0),
+			[]string{"missed 00:50:00-01:00:05 the schedule changed", "succeeded 01:07:00", "succeeded 01:18:00"}},
+		"a newer one is due": {59*time.Minute + 50*time.Second, false, 21 * time.Minute, work("@every 20m", 0),
+			[]string{"missed 00:50:00-00:59:59 the schedule changed", "missed 01:00:00 a newer one was due", "succeeded 01:20:00"}},
+		"outside the window": {59*time.Minute + 50*time.Second, false, 8 * time.Minute, windowed,
+			[]string{"missed 00:50:00-00:59:59 the schedule changed", "missed 01:00:00 outside the window", "succeeded 01:20:00"}},
+		"the runner of the tick before has died": {50*time.Minute + 5*time.Second, true, 10 * time.Minute, work("@every 20m", 0),
+			[]string{"abandoned 00:50:00 its runner died", "missed 00:50:00-00:59:59 the schedule changed", "succeeded 01:00:00", "succeeded 01:20:00"}},
+		"nothing was due": {52 * time.Minute, false, time.Minute, work("@every 20m", 0),
+			[]string{"missed 00:50:00-00:53:00 the schedule changed", "succeeded 01:00:00", "succeeded 01:20:00"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				old := c.start("old", work("@every 10m", 10*time.Second))
+				time.Sleep(tt.stopped)
+				if tt.dies {
+					old.kill()
+				}
+				old.stop()
+				time.Sleep(tt.down)
+				c.start("young", tt.young)
+				time.Sleep(time.Until(time.Date(2000, 1, 1, 1, 22, 0, 0, time.UTC)))
+				got := c.fates("work")
+				first := slices.Index(got, "succeeded 00:50:00") + 1
+				if first == 0 {
+					first = slices.Index(got, "succeeded 00:40:00") + 1
+				}
+				if got = got[first:]; !slices.Equal(got, tt.want) {
+					t.Errorf("got  %q\nwant %q", got, tt.want)
+				}
+				once(t, c.all())
+			})
+		})
+	}
+}
+
+// A singleton that is turned into a job has no tick that is owed.
+func TestASingletonThatBecomesAJobOwesNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		lead := leader()
+		lead.Name = "work"
+		old := c.start("old", lead)
+		time.Sleep(59*time.Minute + 50*time.Second)
+		old.stop()
+		time.Sleep(15 * time.Second)
+		c.start("young", work("@every 20m", 0))
+		time.Sleep(21 * time.Minute)
+		if got := c.fates("work"); got[len(got)-1] != "succeeded 01:20:00" || slices.Contains(got, "succeeded 01:00:00") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
