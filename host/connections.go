@@ -30,11 +30,9 @@ type connection struct {
 	waiting bool
 }
 
-// newConnections leaves most of the descriptors to the store. In Functions the
-// platform's calls are all wanted, however many come at once, and no outsider
-// reaches the address.
-func newConnections() *connections {
-	c := &connections{most: mostConnections, keepActive: inFunctions(), open: map[net.Conn]connection{}}
+// newConnections leaves most of the descriptors to the store.
+func newConnections(keepActive bool) *connections {
+	c := &connections{most: mostConnections, keepActive: keepActive, open: map[net.Conn]connection{}}
 	if limit := descriptors(); limit > 0 {
 		c.most = max(min(c.most, limit/4), 4)
 	}

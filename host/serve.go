@@ -62,9 +62,11 @@ func (a *app) serveOn(ctx context.Context, ln net.Listener) int {
 // done ends it and tells the trouble.
 func (a *app) answer(ln net.Listener, b *board, stop context.CancelCauseFunc) (done func() error) {
 	s := a.server(b)
+	// On a loopback address in Functions all calls come from the host: none is cut off.
+	conns := newConnections(inFunctions() && isLocal(a.Addr))
 	ended := make(chan error, 1)
 	go func() {
-		err := newConnections().serve(s, ln)
+		err := conns.serve(s, ln)
 		stop(err)
 		ended <- err
 	}()
