@@ -17,7 +17,7 @@ func TestUnlockIsTold(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@hourly", 50*time.Minute))
 		b := c.start("b", work("@hourly", 50*time.Minute))
-		time.Sleep(time.Hour + 10*time.Minute)
+		time.Sleep(time.Hour + 10*time.Minute + 2*time.Second) // between two renewals
 		before := c.record("work")
 		operator := c.replica("ann@desk", work("@hourly", 0))
 		unlocked := time.Now()
@@ -60,7 +60,7 @@ func TestHoldOffAfterAnUnlock(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		c.start("b", leader())
 		c.start("c", leader())
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 2*time.Second)
 		a.kill()
 		unlocked := time.Now()
 		if err := c.replica("ann", leader()).Unlock(c.t.Context(), "lead", true); err != nil {
@@ -130,7 +130,7 @@ func TestARunByHandThatWasUnlocked(t *testing.T) {
 		a, b := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute))
 		done := make(chan struct{})
 		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
-		time.Sleep(10 * time.Second)
+		time.Sleep(12 * time.Second)
 		if err := b.Unlock(c.t.Context(), "work", true); err != nil {
 			t.Fatal(err)
 		}
@@ -183,4 +183,35 @@ func TestAnUnlockOfAnIdleJob(t *testing.T) {
 			t.Errorf("the record became %s", got)
 		}
 	})
+}
+
+// The one that unlocks dies before it releases the lease that it took for the
+// annotation. That lease expires by itself, and by then the last holder, which
+// is cut off, has ended its run.
+func TestAnUnlockerThatDies(t *testing.T) {
+	for _, op := range []string{"acquire", "write"} {
+		inCluster(t, func(c *cluster) {
+			a := c.start("a", work("@hourly", 50*time.Minute))
+			time.Sleep(time.Hour + 10*time.Second + 100*time.Millisecond) // just renewed
+			job := work("@hourly", time.Second)
+			job.Interrupted = soloist.Rerun
+			c.start("b", job)
+			a.kill()
+			operator := c.replica("ann", work("@hourly", 0))
+			operator.tap.meet(func(got string, apply func() error) error {
+				err := apply()
+				if got == op {
+					operator.kill()
+				}
+				return err
+			})
+			_ = operator.Unlock(c.t.Context(), "work", true)
+			time.Sleep(3 * time.Minute)
+			runs := c.all()
+			if len(runs) != 2 || runs[1].replica != "b" {
+				t.Fatalf("%s: got %d runs", op, len(runs))
+			}
+			disjoint(t, runs)
+		})
+	}
 }
