@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,6 +116,22 @@ func TestRunNowInAnOutageLeavesNoTrouble(t *testing.T) {
 		}
 		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
 			t.Errorf("after the call health is %+v", h)
+		}
+	})
+}
+
+// A replica that is stopping begins nothing, by hand neither.
+func TestRunNowOfAJobEverywhereAfterAStop(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var ran atomic.Bool
+		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", Everywhere: true, Do: func(context.Context, *soloist.Run) error {
+			ran.Store(true)
+			return nil
+		}})
+		ctx, cancel := context.WithCancel(c.t.Context())
+		cancel()
+		if _, err := a.RunNow(ctx, "here", "me"); !errors.Is(err, context.Canceled) || ran.Load() {
+			t.Errorf("it ran: %t, and the error is %v", ran.Load(), err)
 		}
 	})
 }
