@@ -106,7 +106,7 @@ type keeper struct {
 
 func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
 	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
-	x := errand{Event: Event{Op: "save", Record: k.records.record(string(record)), Note: string(checkpoint)},
+	x := errand{Event: Event{Op: "save", Record: k.records.record(string(record)), Note: brief(string(checkpoint))},
 		etag: etag, record: record, checkpoint: checkpoint}
 	return k.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) {
 		return k.inner.Save(ctx, etag, record, checkpoint)

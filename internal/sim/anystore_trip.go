@@ -97,13 +97,13 @@ func (c *client) leave(ctx context.Context, x errand) (*trip, error) {
 // travel takes the call there and the answer back, as the network pleases.
 func (t *trip) travel(ctx context.Context) (result, error) {
 	there, back := t.roll.latency(), t.roll.latency()
-	fault := t.fault(t.machine.slot, t.Job, t.roll)
+	fault := t.fault(t.machine.slot, t.Event, t.roll)
 	t.count(fault)
 	if fault != None {
 		t.log.edit(func() { t.Cause = string(fault) })
 	}
 	broken := fmt.Errorf("the network: %s", fault)
-	if fault == Denied {
+	if fault == Denied || fault == ReadOnly {
 		broken = fs.ErrPermission
 	}
 	switch fault {
@@ -114,7 +114,7 @@ func (t *trip) travel(ctx context.Context) (result, error) {
 	case Late:
 		t.deliver(t.roll.between(0, 3*longest))
 		return result{}, hang(ctx)
-	case Throttle, Internal, Busy, Denied:
+	case Throttle, Internal, Busy, Denied, ReadOnly:
 		return result{}, errors.Join(pause(ctx, there+back), broken)
 	case Slow:
 		there += t.roll.between(0, longest)

@@ -23,11 +23,21 @@ func budget(l *Log, bad report) {
 		}
 		for _, claim := range l.claimed(job) {
 			r := claim.Record
-			if from := r.Tick.Add(-time.Second); from.After(healed.Add(settling/2)) && r.Request == "" {
+			if from := r.Tick.Add(-time.Second); from.After(l.settled().Add(-settling/2)) && r.Request == "" && l.attempts(job, r.Tick) == 1 {
 				l.spend(claim, from, from.Add(min(d.Every, time.Minute)), bad)
 			}
 		}
 	}
+}
+
+// attempts is how often a tick was claimed.
+func (l *Log) attempts(job string, tick time.Time) (n int) {
+	for _, e := range l.claimed(job) {
+		if e.Record.Tick.Equal(tick) {
+			n++
+		}
+	}
+	return n
 }
 
 // spend counts what a tick takes from a to b.

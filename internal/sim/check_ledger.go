@@ -133,7 +133,7 @@ func ledger(l *Log, bad report) {
 
 // fates checks what one write says of the ticks between two watermarks.
 func fates(d *Definition, old, now *soloist.Record, bad func(string, ...any)) {
-	news := slices.DeleteFunc(news(old.History, now.History), func(f soloist.Fate) bool { return f.Request != "" })
+	news := slices.DeleteFunc(news(old.History, now.History), func(f soloist.Fate) bool { return f.Request != "" || f.Tick.IsZero() })
 	mark := old.Through
 	for _, f := range slices.Backward(news) {
 		switch from, n := mark, d.count(mark, f.Tick); {

@@ -37,9 +37,15 @@ func fence(l *Log, bad report) {
 	}
 }
 
-// checkpoints: what a run loads is what was saved last.
+// checkpoints: what a run loads is what was saved last, and nothing is saved
+// that is too large.
 func checkpoints(l *Log, bad report) {
 	for _, job := range l.index.jobs {
+		for _, e := range l.of(job, Said) {
+			if e.Note == tookTooMuch {
+				bad(e.Time, "%s of %s: %s", e.Replica, job, e.Note)
+			}
+		}
 		events := slices.Concat(l.writes(job), l.of(job, Loaded))
 		slices.SortStableFunc(events, func(a, b *Event) int { return a.Time.Compare(b.Time) })
 		kept := "0"
@@ -207,7 +213,7 @@ func liveness(l *Log, bad report) {
 	}
 	for _, job := range l.index.jobs {
 		for _, e := range l.of(job, Said) {
-			if why, ok := strings.CutPrefix(e.Note, "health: "); ok && job != Foreign {
+			if why, ok := strings.CutPrefix(e.Note, "health: "); ok && job != Foreign && !l.yields(job, why) && !l.denied(e) {
 				bad(e.Time, "%s says that %s is %s", e.Replica, job, why)
 			}
 		}
@@ -215,7 +221,7 @@ func liveness(l *Log, bad report) {
 		if d == nil || job == Foreign {
 			continue
 		}
-		by := healed.Add(settling)
+		by := l.settled()
 		if d.Every == 0 {
 			if !slices.ContainsFunc(l.runs(job), func(r Event) bool { return r.Time.Before(by) && !l.believed(&r).Before(by.Add(-time.Minute)) }) {
 				bad(by, "%s does not run", job)
@@ -261,10 +267,45 @@ func (l *Log) healed() time.Time {
 	return time.Time{}
 }
 
-// latest is the definition of a job on the replica that came up last.
+// settled is when everything due has its fate, after all faults are over.
+func (l *Log) settled() time.Time {
+	for _, e := range l.of("", Healed) {
+		if e.End.After(e.Time.Add(settling)) {
+			return e.End
+		}
+	}
+	return l.healed().Add(settling)
+}
+
+// yields reports whether a job is told as broken since the last definition is
+// that of an aborted deploy: it is left alone until a tick is overdue for long.
+func (l *Log) yields(job, why string) bool {
+	writes := l.writes(job)
+	if why != "broken" || len(writes) == 0 {
+		return false
+	}
+	last := writes[len(writes)-1]
+	d := l.latest(job)
+	return l.visits(last.Replica) && d != nil && d.Every > 0 && d.count(last.Time, l.settled().Add(-patience)) == 0
+}
+
+// denied reports whether a replica says that it may not write an entry, which it
+// says until a write of it succeeds, and whether it was refused one.
+func (l *Log) denied(said *Event) bool {
+	return strings.Contains(said.Cause, "not write it") && slices.ContainsFunc(l.of(said.Job, Request), func(e *Event) bool {
+		return e.Replica == said.Replica && (e.Cause == string(ReadOnly) || e.Cause == string(Denied))
+	})
+}
+
+// visits reports whether a replica is of an aborted deploy.
+func (l *Log) visits(replica string) bool {
+	return slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == replica && u.Cause == aborted })
+}
+
+// latest is the definition of a job on the replica that came up last, to stay.
 func (l *Log) latest(job string) (d *Definition) {
 	for _, e := range l.of("", Up) {
-		if one := l.definition(e.Replica, job); one != nil {
+		if one := l.definition(e.Replica, job); one != nil && e.Cause != aborted {
 			d = one
 		}
 	}

@@ -31,7 +31,7 @@ func (l *Log) gaps(ended func(r *Event) (time.Time, bool)) (all []gap) {
 			}
 			n := slices.IndexFunc(runs, func(o Event) bool { return o.Time.After(from) })
 			if n >= 0 {
-				all = append(all, gap{&runs[i], from, runs[n].Time})
+				all = append(all, gap{&runs[i], from, l.begun(&runs[n])})
 			}
 		}
 	}
@@ -41,7 +41,8 @@ func (l *Log) gaps(ended func(r *Event) (time.Time, bool)) (all []gap) {
 // goesOn reports whether another replica is to go on where a run ends early.
 func (l *Log) goesOn(r *Event) bool {
 	d := l.definition(r.Replica, r.Job)
-	return d != nil && r.Request == "" && (d.Interrupted == soloist.Rerun && r.Attempt < 5 || d.Schedule == "" && d.Every == 0)
+	inTime := d != nil && (d.Window == 0 || r.Tick.Add(d.Window).After(l.believed(r).Add(2*time.Minute)))
+	return d != nil && inTime && r.Request == "" && (d.Interrupted == soloist.Rerun && r.Attempt < 5 || d.Schedule == "" && d.Every == 0)
 }
 
 // died returns when a run ended since its replica crashed.
@@ -179,7 +180,7 @@ func recovery(l *Log, bad report) {
 			continue
 		}
 		for _, d := range l.Fleet[u.Replica] {
-			if d.Every > 0 && d.count(healed, healed.Add(settling-time.Minute)) == 0 {
+			if d.Everywhere || d.Every > 0 && d.count(healed, healed.Add(settling-time.Minute)) == 0 {
 				continue
 			}
 			if !slices.ContainsFunc(l.of(d.Name, Request), func(e *Event) bool {

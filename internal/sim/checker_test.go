@@ -27,7 +27,7 @@ func at(seconds float64) time.Time {
 }
 
 func newStory() *story {
-	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease}, {Name: sim.Foreign, Every: time.Minute}}
+	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease, Tries: 2}, {Name: sim.Foreign, Every: time.Minute}}
 	s := &story{Log: sim.Log{Fleet: map[string][]sim.Definition{"a": d, "b": d}, Drift: map[string]int64{}},
 		last: soloist.Record{Epoch: 100, Status: soloist.Idle, Through: at(0), Created: at(0), Lease: soloist.Seconds(lease)}}
 	s.say("a", 0, sim.Up)

@@ -44,6 +44,8 @@ type Cluster struct {
 		sync.Mutex
 		now      []Definition
 		requests int
+		visitors int
+		down     time.Time // until then all replicas are
 	}
 }
 
@@ -80,8 +82,9 @@ func Simulate(cfg Config) (*Log, Tally) {
 	time.Sleep(time.Until(c.end))
 	c.traps.disarm()
 	close(c.healed)
-	c.log.add(Event{What: Healed})
-	time.Sleep(settling)
+	rest := c.settling()
+	c.log.add(Event{What: Healed, End: time.Now().Add(rest)})
+	time.Sleep(rest)
 	c.examine()
 	close(c.over)
 	c.wg.Wait()
@@ -136,6 +139,7 @@ func (c *Cluster) plan() []deed {
 	}
 	start := time.Now()
 	all := deeds(c.Seed, start, c.end, c.Replicas, c.Program)
+	all = append(all, upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	slices.SortStableFunc(all, func(a, b deed) int { return a.at.Compare(b.at) })
 	return all
 }
@@ -157,11 +161,13 @@ func (c *Cluster) do1(d deed) {
 		c.wg.Go(c.deploy)
 	case d.what == "restart":
 		s.order("restart")
+	case c.upheaval(d):
 	case r == nil || r.gone():
 	case d.what == "crash":
 		r.crash("any time")
 	case d.what == "step":
 		r.Step(d.d)
+		c.log.add(Event{What: Stepped, Replica: r.machine.name})
 	case d.what == "freeze":
 		r.suspend(min(d.d, time.Until(c.end)), "any time")
 	case d.what == "run now":
@@ -171,6 +177,7 @@ func (c *Cluster) do1(d deed) {
 		c.version.Unlock()
 		r.byHand.Go(func() { r.runNow(d.job, request) })
 	case d.what == "step down":
+		c.log.add(Event{What: Yield, Job: d.job})
 		for _, s := range c.slots {
 			if r := s.now(); r != nil && !r.gone() {
 				c.wg.Go(func() { r.stepDown(d.job) })
@@ -205,8 +212,8 @@ func (c *Cluster) examine() {
 			continue
 		}
 		h := r.Health()
-		for job := range h.Broken {
-			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: broken"})
+		for job, err := range h.Broken {
+			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: broken", Cause: unsure.Replace(err.Error())})
 		}
 		for job := range h.Overrun {
 			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: overrun"})
@@ -250,7 +257,7 @@ func (c *Cluster) tally() Tally {
 			}
 		case Spoilt:
 			t.Faults["entry spoilt: "+e.Note]++
-		case Freeze, Crash:
+		case Freeze, Crash, Overran, Leased, Down, Blocked:
 			t.Faults[string(e.What)]++
 		}
 	}
@@ -301,9 +308,6 @@ func (s *slot) live() {
 			r.stop()
 			return
 		}
-		select {
-		case <-time.After(wait):
-		case <-s.healed:
-		}
+		s.idle(max(wait, time.Until(s.downUntil())))
 	}
 }

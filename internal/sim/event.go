@@ -29,6 +29,13 @@ const (
 	Effect  What = "effect"  // what a run wrote to a resource that fences, sent at Sent
 	Loaded  What = "loaded"  // a checkpoint, read at Time by a run
 	Said    What = "said"    // a line of a replica's log
+	Asked   What = "asked"   // a call of Healthy, from Time to End
+	Down    What = "down"    // all replicas are, until End
+	Stepped What = "stepped" // its wall clock was set
+	Blocked What = "blocked" // its log keeps a run from its start, until End
+	Overran What = "overran" // Overrun was called
+	Yield   What = "yield"   // it is asked to hand a job over
+	Leased  What = "leased"  // the entry of a job, until End, by a tool that claims nothing
 	Deleted What = "deleted" // the entry of a job, by somebody
 	Spoilt  What = "spoilt"  // the entry of a job, until End: it says what Record does, nil for nothing
 	Healed  What = "healed"  // from here on nothing goes wrong

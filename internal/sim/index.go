@@ -17,11 +17,14 @@ type index struct {
 	claims  map[string][]*Event
 	tokens  map[string]map[int64]*Event
 	runs    map[string][]Event
+	terms   map[string]map[int64]*term // by job and token
+	told    map[string][]told          // by job
 }
 
 func newIndex(l *Log) *index {
 	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{},
-		writes: map[string][]*Event{}, claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{}}
+		writes: map[string][]*Event{}, claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
+		terms: map[string]map[int64]*term{}, told: map[string][]told{}}
 	lawless := newLawless(l.Events)
 	for _, e := range l.Events {
 		if lawless.of(e) {
@@ -42,11 +45,13 @@ func newIndex(l *Log) *index {
 			x.writes[e.Job] = append(x.writes[e.Job], e)
 		}
 	}
-	x.jobs = slices.DeleteFunc(x.jobs, func(job string) bool { return job == "" })
+	x.jobs = slices.DeleteFunc(x.jobs, func(job string) bool { return job == "" || l.everywhere(job) })
 	slices.Sort(x.jobs)
 	for _, job := range x.jobs {
 		x.addClaims(job)
 		x.addRuns(job)
+		x.addTerms(job)
+		x.addTold(job)
 	}
 	return x
 }
@@ -151,6 +156,16 @@ func (l *Log) end() time.Time {
 		return time.Time{}
 	}
 	return l.Events[len(l.Events)-1].Time
+}
+
+// everywhere reports whether a job runs on each replica: it has no entry.
+func (l *Log) everywhere(job string) bool {
+	for replica := range l.Fleet {
+		if d := l.definition(replica, job); d != nil && d.Everywhere {
+			return true
+		}
+	}
+	return false
 }
 
 // definition is what a replica was told of a job, nil if nothing.

@@ -20,6 +20,7 @@ type machine struct {
 	calls map[string]int
 	dead  chan struct{} // closed: it is gone
 	halt  func()        // lets what is left of it unwind
+	quit  func()        // asks it to stop; nil: nobody can
 }
 
 func newMachine(name string, slot int, c *Clock, l *Log, t *traps) *machine {
@@ -101,9 +102,12 @@ func (m *machine) nth(kind string) int {
 }
 
 // at says that the machine has come to a point at which it could crash, or be
-// suspended.
+// suspended or stopped.
 func (m *machine) at(point string) {
 	switch d, sprung := m.trap.spring(point); {
+	case sprung && d == stopping && m.quit != nil:
+		m.quit()
+	case sprung && d == stopping:
 	case sprung && d == 0:
 		m.crash(point)
 	case sprung:
@@ -119,7 +123,7 @@ func (m *machine) suspend(d time.Duration, at string) {
 }
 
 // traps are points at which the next machine that comes by crashes, or is
-// suspended.
+// suspended or stopped.
 type traps struct {
 	mu    sync.Mutex
 	armed []trap
@@ -129,7 +133,7 @@ type traps struct {
 
 type trap struct {
 	point string
-	d     time.Duration // of a suspension; zero: a crash
+	d     time.Duration // of a suspension; zero: a crash; stopping: a stop
 }
 
 func (t *traps) arm(point string, d time.Duration) {
@@ -149,6 +153,8 @@ func (t *traps) spring(point string) (d time.Duration, sprung bool) {
 	t.armed = slices.Delete(t.armed, i, i+1)
 	if d > 0 {
 		return min(d, time.Until(t.end)), true
+	} else if d == stopping {
+		return d, true
 	}
 	if t.hit == nil {
 		t.hit = map[string]int{}

@@ -50,6 +50,7 @@ const (
 	Slow       Fault = "slow" // up to two leases
 	CutOff     Fault = "body cut off"
 	Denied     Fault = "403"
+	ReadOnly   Fault = "403 to writes" // no other request meets it
 )
 
 // ills are the faults that a request may meet by itself. Whoever is denied has
@@ -65,14 +66,19 @@ type Spell struct {
 	Share    float64
 }
 
+// hits reports whether a request from a slot can meet the spell's fault.
+func (s *Spell) hits(slot int, e *Event) bool {
+	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != ReadOnly || e.write())
+}
+
 // fault is what one request meets.
-func (n *Network) fault(slot int, job string, r *roll) Fault {
+func (n *Network) fault(slot int, e *Event, r *roll) Fault {
 	now := time.Now()
 	if !now.Before(n.calm) {
 		return None
 	}
 	for _, s := range n.spells {
-		if !now.Before(s.From) && now.Before(s.To) && (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == job) && r.chance(s.Share) {
+		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
 			if s.Fault != None {
 				return s.Fault
 			}
@@ -180,7 +186,7 @@ func (l *line) open(r *http.Request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.What, e.Replica, e.Sent, e.Time, e.Note = Request, l.machine.name, time.Now(), time.Now(), string(req.body)
+	e.What, e.Replica, e.Sent, e.Time, e.Note = Request, l.machine.name, time.Now(), time.Now(), brief(string(req.body))
 	return &call{line: l, Event: l.log.add(e), request: req, roll: roll}, nil
 }
 
@@ -190,7 +196,7 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 		return c.direct(ctx, c)
 	}
 	there, back := c.roll.latency(), c.roll.latency()
-	fault := c.fault(c.machine.slot, c.Job, c.roll)
+	fault := c.fault(c.machine.slot, c.Event, c.roll)
 	c.count(fault)
 	if fault != None {
 		c.log.edit(func() { c.Cause = string(fault) })
@@ -203,7 +209,7 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case Late:
 		c.deliver(c.roll.between(0, 3*longest))
 		return nil, hang(ctx)
-	case Throttle, Internal, Busy, Denied:
+	case Throttle, Internal, Busy, Denied, ReadOnly:
 		return c.refuse(ctx, fault, there+back)
 	case Slow:
 		there += c.roll.between(0, longest)
@@ -271,8 +277,8 @@ func (c *call) refuse(ctx context.Context, f Fault, d time.Duration) (*http.Resp
 	if err := pause(ctx, d); err != nil {
 		return nil, err
 	}
-	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable, Denied: http.StatusForbidden}[f]
-	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy", Denied: "AuthorizationPermissionMismatch"}[f]
+	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable, Denied: http.StatusForbidden, ReadOnly: http.StatusForbidden}[f]
+	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy", Denied: "AuthorizationPermissionMismatch", ReadOnly: "AuthorizationPermissionMismatch"}[f]
 	resp := Refusal(c.request.http, time.Now(), status, code)
 	if c.roll.chance(0.5) && (f == Throttle || f == Busy) {
 		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))

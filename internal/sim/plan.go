@@ -15,13 +15,18 @@ type deed struct {
 // which they are many, or the network is cut.
 func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 	r := newRoll(seed, 0, "weather")
+	if only := quiet(seed); only == readOnly {
+		return []Spell{{From: start, To: end, Slot: r.below(slots), Fault: ReadOnly, Share: 1}}
+	} else if only != "" {
+		return nil
+	}
 	if r.chance(0.1) {
 		return nil // a fine day
 	}
 	for t := start.Add(r.around(3 * time.Minute)); t.Before(end); t = t.Add(r.around(6 * time.Minute)) {
 		s := Spell{From: t, Slot: r.below(slots), Share: 1}
 		d := r.between(time.Second, 90*time.Second)
-		switch r.below(8) {
+		switch r.below(9) {
 		case 0: // it does not get through
 			s.Fault = Drop
 		case 1: // it gets through, and nothing comes back
@@ -35,6 +40,10 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 			s.Share = 0.05 + r.share()*0.95
 		case 5:
 			s.Fault, s.Share = Late, r.share()
+		case 6: // it may read and lease, but not write
+			if s.Fault, d = ReadOnly, d+r.around(3*time.Minute); r.chance(0.1) {
+				d = end.Sub(t)
+			}
 		default:
 			s.Share = 0.05 + r.share()*0.6
 		}
@@ -49,6 +58,9 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 
 // deeds is what befalls the cluster of a seed.
 func deeds(seed uint64, start, end time.Time, slots int, jobs []Definition) (all []deed) {
+	if quiet(seed) != "" {
+		return nil
+	}
 	r := newRoll(seed, 0, "deeds")
 	points := Points()
 	nth := int(seed)

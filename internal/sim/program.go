@@ -25,7 +25,7 @@ func Program(seed uint64) []Definition {
 	if seed%10 == 0 {
 		all = append(all, others()...)
 	}
-	return all
+	return vary(all, newRoll(seed, 0, "program"))
 }
 
 func others() []Definition {
@@ -52,7 +52,7 @@ func next(old []Definition, r *roll) []Definition {
 		if d.Name == Foreign {
 			continue
 		}
-		if r.chance(0.4) {
+		if r.chance(0.4) && !d.Everywhere {
 			d.Lease = []time.Duration{15, 20, 30, 60}[r.below(4)] * time.Second
 		}
 		if d.Every > 0 {
@@ -68,9 +68,11 @@ func next(old []Definition, r *roll) []Definition {
 
 func (d *Definition) job(c *Cluster, m *machine) soloist.Job {
 	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, Silence: d.Silence, Tries: d.Tries,
-		Window: d.Window, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, Do: c.do(m, d)}
+		Backoff: d.Backoff, Window: d.Window, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, Everywhere: d.Everywhere,
+		Healthy: c.healthy(m, d), HealthyEvery: d.HealthyEvery, HealthyFailures: d.HealthyFailures, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }
 
 func (d *Definition) singleton(c *Cluster, m *machine) soloist.Singleton {
-	return soloist.Singleton{Name: d.Name, Lease: d.Lease, Silence: d.Silence, Do: c.do(m, d)}
+	return soloist.Singleton{Name: d.Name, Lease: d.Lease, Silence: d.Silence, Backoff: d.Backoff, Healthy: c.healthy(m, d),
+		HealthyEvery: d.HealthyEvery, HealthyFailures: d.HealthyFailures, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }

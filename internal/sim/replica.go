@@ -20,10 +20,19 @@ type replica struct {
 	cancel context.CancelFunc
 	done   chan struct{} // Run has returned, and what was run by hand
 	byHand sync.WaitGroup
+	stays  bool // its process goes on after Overrun
 }
 
 // start brings a replica up with the program's version of now.
 func (s *slot) start(name string) *replica {
+	s.version.Lock()
+	defs := s.version.now
+	s.version.Unlock()
+	return s.startWith(name, defs, "")
+}
+
+// startWith brings a replica up. A visitor has a reason why it does not stay.
+func (s *slot) startWith(name string, defs []Definition, visitor string) *replica {
 	c := s.Cluster
 	r := newRoll(c.Seed, 0, "replica", name)
 	skew := r.between(-2*time.Second, 2*time.Second)
@@ -31,13 +40,11 @@ func (s *slot) start(name string) *replica {
 		skew = r.between(-2*time.Hour, 2*time.Hour)
 	}
 	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), c.log, &c.traps)
-	const odd = 137 * time.Microsecond // of two timers for one instant nobody can tell which is first
 	grace := []time.Duration{0, 5*time.Second + odd, 25*time.Second + odd}[r.below(3)]
-	c.version.Lock()
-	defs := c.version.now
-	c.version.Unlock()
 	one := c.newReplica(m, defs, grace)
-	up := Event{What: Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace)}
+	one.stays = r.chance(0.3)
+	up := Event{What: Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
+	m.quit = func() { s.order("restart") }
 	onWakeUps := s.index == 0 && r.chance(0.2) && !c.calm()
 	if onWakeUps {
 		up.Cause = "woken up"
@@ -56,8 +63,8 @@ func (s *slot) start(name string) *replica {
 // newReplica makes a replica that does not run yet.
 func (c *Cluster) newReplica(m *machine, defs []Definition, grace time.Duration) *replica {
 	one := &replica{machine: m, c: c, done: make(chan struct{})}
-	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&ear{machine: m}),
-		Grace: grace, Now: m.Now, Elapsed: m.Elapsed}
+	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&ear{machine: m, seed: c.Seed, calm: func() bool { return c.NoDeeds || c.calm() }}),
+		Grace: grace, Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran}
 	c.log.edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	for i := range defs {
 		if d := &defs[i]; d.Schedule == "" {
@@ -83,6 +90,18 @@ func (c *Cluster) begin(one *replica, run func()) {
 			c.log.add(Event{What: Gone, Replica: one.name})
 		}
 	})
+}
+
+// overran is the replica's Overrun: its process ends soon after, or not at all.
+func (r *replica) overran(job string, cause error) {
+	if r.gone() {
+		return
+	}
+	e := r.log.add(Event{What: Overran, Replica: r.machine.name, Job: job, Note: why(cause)})
+	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, clock(e.Time)).between(0, 3*time.Second)
+	if !r.stays && time.Now().Add(after).Before(r.c.end) {
+		time.AfterFunc(after, func() { r.crash("overrun") })
+	}
 }
 
 // ended reports whether it has stopped.
@@ -137,6 +156,8 @@ func (r *replica) stepDown(job string) {
 // An ear hears what a replica logs.
 type ear struct {
 	*machine
+	seed  uint64
+	calm  func() bool
 	job   string
 	token int64
 	tick  time.Time
@@ -151,7 +172,7 @@ func (h *ear) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.L
 
 // Handle implements [slog.Handler].
 func (h *ear) Handle(_ context.Context, rec slog.Record) error {
-	if h.gone() {
+	if h.blocks(rec.Message); h.gone() {
 		return nil
 	}
 	e := Event{What: Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
@@ -170,6 +191,17 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 	})
 	h.log.add(e)
 	return nil
+}
+
+// blocks keeps who logs the start of a run waiting, now and then: a log that
+// nobody reads does so.
+func (h *ear) blocks(message string) {
+	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), clock(time.Now()))
+	if message == "run started" && !h.calm() && h.seed > 0 && r.chance(0.01) {
+		e := h.log.add(Event{What: Blocked, Replica: h.name, Job: h.job, Token: h.token})
+		h.sleep(context.Background(), r.between(0, 20*time.Second), r)
+		h.log.edit(func() { e.End = time.Now() })
+	}
 }
 
 // WithAttrs implements [slog.Handler].

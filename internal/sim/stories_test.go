@@ -167,7 +167,7 @@ var moreStories = map[string][]func(s *story){
 				Note: "the last runner's lease did not run out by itself: waiting until it must have given up"})
 			s.write("a", "claim", "1", 138, func(r *soloist.Record) {
 				r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(130), 1, soloist.Running
-				r.Through, r.History = at(120), []soloist.Fate{{From: at(0), Tick: at(120), Count: 12, Status: soloist.Missed}}
+				r.Through, r.History = at(120), []soloist.Fate{{From: at(0), Tick: at(120), Count: 12, Status: soloist.Missed, Reason: "a newer one was due"}}
 			})
 			s.run("a", 138.2, 138.4)
 			s.finish("a", "1", 138.5, soloist.Succeeded)
@@ -280,7 +280,7 @@ func (s *story) crash() {
 	s.acquire("a", "1", 96)
 	s.write("a", "claim", "1", 96.5, func(r *soloist.Record) {
 		r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(90), 1, soloist.Running
-		r.Through, r.History = at(80), []soloist.Fate{{From: at(0), Tick: at(80), Count: 8, Status: soloist.Missed}}
+		r.Through, r.History = at(80), []soloist.Fate{{From: at(0), Tick: at(80), Count: 8, Status: soloist.Missed, Reason: "a newer one was due"}}
 	})
 	s.run("a", 97, 0).End = time.Time{}
 	s.say("a", 100, sim.Crash)
@@ -310,7 +310,7 @@ func (s *story) spoilt(kind string, from, to float64, r *soloist.Record) {
 // What a fault in one job does to others is seen in the difference that it makes.
 func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
 	for name, late := range map[string]func(s *story){
-		"tick 00:00:10.000000000 is claimed 1.5s late": func(s *story) { s.tick("a", "1", 11.5); s.last.Tick = at(10) },
+		"tick 00:00:10.000000000 is claimed 2.5s late": func(s *story) { s.tick("a", "1", 12.5); s.last.Tick = at(10) },
 		"is claimed only without the fault":            func(s *story) {},
 		"the fates are": func(s *story) {
 			s.acquire("a", "1", 10)

@@ -2,9 +2,12 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,32 +25,42 @@ type Definition struct {
 	Timeout     time.Duration
 	Silence     time.Duration
 	Tries       int
+	Backoff     time.Duration
 	Window      time.Duration
 	Missed      soloist.MissedPolicy
 	Interrupted soloist.InterruptedPolicy
 	Paused      bool
+	Everywhere  bool
+
+	Pulse           Pulse // how Healthy answers
+	HealthyEvery    time.Duration
+	HealthyFailures int
+	MaxCheckpoint   int
 
 	Least, Most time.Duration                       // that a run takes
 	Act         func(context.Context, *Scene) error // what a run does instead, on a [Stage]
 	Saves       bool                                // it keeps a counter as its checkpoint
+	Padding     int                                 // bytes of the checkpoint beside the counter
 	Moods       []Mood                              // of a run, one of them; none: it is fine
 }
 
 // A Mood is how a run behaves.
 type Mood string
 
-// Moods. The last three need something that ends them.
+// Moods. The last four need something that ends them.
 const (
-	Fine    Mood = "fine"
-	Fails   Mood = "fails"
-	Forever Mood = "fails for good"
-	Later   Mood = "asks for a later try"
-	Nothing Mood = "has nothing to do"
-	Panics  Mood = "panics"
-	Exits   Mood = "ends its goroutine"
-	Deaf    Mood = "goes on after its context has ended"
-	Hangs   Mood = "hangs until it is cancelled"
-	Silent  Mood = "is silent"
+	Fine     Mood = "fine"
+	Fails    Mood = "fails"
+	Forever  Mood = "fails for good"
+	Later    Mood = "asks for a later try"
+	Nothing  Mood = "has nothing to do"
+	Panics   Mood = "panics"
+	Exits    Mood = "ends its goroutine"
+	Tardy    Mood = "tells its progress at the last moment"
+	Deaf     Mood = "goes on after its context has ended"
+	Hangs    Mood = "hangs until it is cancelled"
+	Stubborn Mood = "hangs, and goes on for minutes after its context has ended"
+	Silent   Mood = "is silent"
 )
 
 // A sink is a resource that fences: it refuses a token that is smaller than one
@@ -79,7 +92,11 @@ type worker struct {
 	roll  *roll
 	rough bool // it began before the cluster was healed
 	event *Event
+	mood  Mood
 }
+
+// noReturn is the note of a run that panicked or ended its goroutine.
+const noReturn = "did not return"
 
 // do is what a job does.
 func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.Run) error {
@@ -105,8 +122,10 @@ func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.R
 				}
 			})
 		}()
-		w := &worker{m, d, c, run, r, !c.calm(), e}
+		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
+		c.log.edit(func() { e.Note = noReturn })
 		err := w.behave(ctx)
+		c.log.edit(func() { e.Note = "" })
 		if err != nil && !m.gone() {
 			c.log.edit(func() { e.Note = err.Error() })
 		}
@@ -114,13 +133,16 @@ func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.R
 	}
 }
 
-func cause(ctx context.Context) string {
+func cause(ctx context.Context) string { return why(context.Cause(ctx)) }
+
+// why is which of the reasons to end a run an error is.
+func why(cause error) string {
 	for _, err := range []error{soloist.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
-		if errors.Is(context.Cause(ctx), err) {
+		if errors.Is(cause, err) {
 			return err.Error()
 		}
 	}
-	return fmt.Sprint(context.Cause(ctx))
+	return fmt.Sprint(cause)
 }
 
 func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
@@ -132,9 +154,10 @@ func (w *worker) behave(ctx context.Context) error {
 	if w.Act != nil {
 		return w.Act(ctx, &Scene{w.run, w})
 	}
-	mood, takes := Fine, w.roll.between(w.Least, w.Most)
+	takes := w.roll.between(w.Least, w.Most)
+	w.mood = Fine
 	if len(w.Moods) > 0 && w.rough {
-		mood = w.Moods[w.roll.below(len(w.Moods))]
+		w.mood = w.Moods[w.roll.below(len(w.Moods))]
 	}
 	if !w.rough {
 		takes = min(takes, 5*time.Second)
@@ -144,9 +167,11 @@ func (w *worker) behave(ctx context.Context) error {
 	if w.Saves {
 		return w.count(ctx, takes)
 	}
-	switch mood {
+	switch w.mood {
 	case Hangs:
 		takes = time.Hour
+	case Stubborn:
+		takes = 2*w.Timeout + time.Minute
 	case Silent:
 		w.sleep(ctx, 3*w.Silence)
 		return ctx.Err()
@@ -157,13 +182,13 @@ func (w *worker) behave(ctx context.Context) error {
 	if err == nil && w.roll.chance(0.3) {
 		err = w.run.Check(ctx)
 	}
-	if mood == Deaf && err != nil && !w.gone() {
-		for end := time.Now().Add(w.roll.between(0, 2*w.Lease)); time.Now().Before(end) && !w.c.calm() && !w.gone(); {
-			w.sleep(context.Background(), min(5*time.Second, time.Until(end)))
-		}
+	if err != nil && w.mood == Deaf {
+		w.goOn(w.roll.between(0, 2*w.Lease))
+	} else if err != nil && w.mood == Stubborn {
+		w.goOn(w.roll.between(w.Lease, 6*time.Minute))
 	}
 	w.effect()
-	switch mood {
+	switch w.mood {
 	case Fails:
 		return errors.New("failed")
 	case Forever:
@@ -178,11 +203,21 @@ func (w *worker) behave(ctx context.Context) error {
 	return err
 }
 
+// goOn works for d, whatever has ended the context.
+func (w *worker) goOn(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end) && !w.c.calm() && !w.gone(); {
+		w.sleep(context.Background(), min(5*time.Second, time.Until(end))+time.Duration(w.roll.below(1e6)))
+	}
+}
+
 // labour takes its time, tells its progress and obeys its context.
 func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 	step := 5 * time.Second
 	if w.Silence > 0 {
 		step = w.Silence / 3
+	}
+	if w.Silence > 0 && w.mood == Tardy {
+		step = w.Silence * 4 / 5
 	}
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
 		w.sleep(ctx, min(step, time.Until(end))+time.Duration(w.roll.below(1e6)))
@@ -210,7 +245,7 @@ func (w *worker) beat(err error) error {
 
 // effect writes to the resource.
 func (w *worker) effect() {
-	if !w.sleep(context.Background(), 0) {
+	if w.Everywhere || !w.sleep(context.Background(), 0) {
 		return
 	}
 	e := w.c.log.add(Event{What: Effect, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Tick: w.run.Tick, Sent: time.Now()})
@@ -225,23 +260,64 @@ func (w *worker) effect() {
 	w.sleep(context.Background(), w.roll.latency())
 }
 
+// A savings is a checkpoint: a counter and some bytes.
+type savings struct {
+	N       int    `json:"n"`
+	Padding string `json:"padding,omitempty"`
+}
+
 // count goes on from the counter that is the checkpoint, and saves it at each
 // step.
 func (w *worker) count(ctx context.Context, takes time.Duration) error {
-	n := 0
-	if err := w.run.Load(ctx, &n); err != nil {
+	var kept savings
+	if err := w.run.Load(ctx, &kept); err != nil {
 		return err
 	}
-	w.c.log.add(Event{What: Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: fmt.Sprint(n)})
+	w.c.log.add(Event{What: Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
+	w.saveTooMuch(ctx)
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
 		if err := w.labour(ctx, min(w.roll.between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
 			return err
 		}
-		n++
-		if err := w.beat(w.run.Save(ctx, n)); err != nil {
+		kept = savings{kept.N + 1, strings.Repeat("x", w.Padding)}
+		if err := w.beat(w.run.Save(ctx, kept)); err != nil {
 			return err
 		}
 	}
 	w.effect()
 	return nil
+}
+
+// saveTooMuch tries to save more than is allowed, which has to be refused.
+func (w *worker) saveTooMuch(ctx context.Context) {
+	if w.MaxCheckpoint == 0 || !w.roll.chance(0.2) {
+		return
+	}
+	if w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint)) == nil {
+		w.c.log.add(Event{What: Said, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: tookTooMuch})
+	}
+}
+
+const tookTooMuch = "a checkpoint beyond MaxCheckpoint was saved"
+
+// note is how a log tells a checkpoint: zero for none.
+func (s savings) note() string {
+	if s.N == 0 {
+		return "0"
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return brief(string(b))
+}
+
+// brief keeps long texts out of a log, and different ones apart.
+func brief(text string) string {
+	if len(text) <= 40 {
+		return text
+	}
+	h := fnv.New32a()
+	h.Write([]byte(text))
+	return fmt.Sprintf("%.20s... %d bytes, hash %x", text, len(text), h.Sum32())
 }

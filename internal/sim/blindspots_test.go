@@ -1,0 +1,168 @@
+package sim_test
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+// blindSpots are about what the simulation did not look at once: starting
+// deadlines, reasons, Overrun, Healthy, stops, and jobs that run everywhere.
+var blindSpots = map[string][]func(s *story){
+	"": {
+		// A tick came due under the run, and the record says so.
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 21)
+			s.finish("a", "1", 21.5, soloist.Succeeded)
+			s.Events[len(s.Events)-1].Record.History = append([]soloist.Fate{{Tick: at(20), Status: soloist.Skipped, Reason: "overlap"}}, s.last.History...)
+			s.Events[len(s.Events)-1].Record.Through = at(20)
+		},
+		// A run that goes on after a time-out keeps its lease.
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 40).timeOut(15)
+			for t := 15.0; t < 40; t += 5 {
+				s.request("a", "renew", "1", t, 200)
+			}
+		},
+		// The process is ended in time.
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 25.5).timeOut(15)
+			s.add(sim.Event{What: sim.Overran, Replica: "a", Job: "job", Time: at(24.5)})
+		},
+		// One that claimed, and was asked to stop after the run had begun.
+		func(s *story) { s.begin("a", "1", 10, 11, 13); s.say("a", 11.5, sim.Stop); s.say("a", 14, sim.Gone) },
+	},
+	"I4 checkpoint": {func(s *story) {
+		s.begin("a", "1", 10, 11, 13)
+		s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Time: at(12), Note: "a checkpoint beyond MaxCheckpoint was saved"})
+	}},
+	"I6 healthy": {
+		func(s *story) { s.ill(12); s.ill(14); s.begin("a", "1", 10, 11, 21.5) },
+		func(s *story) { s.ill(12); s.begin("a", "1", 10, 11, 20).cancelled(15, soloist.ErrStalled) },
+	},
+	"I7c chatter": {func(s *story) {
+		s.begin("a", "1", 10, 11, 21)
+		for i := range 12 {
+			s.write("a", "progress", "1", 11.2+0.8*float64(i), func(r *soloist.Record) { r.Stopping = i%2 == 0 })
+		}
+	}},
+	"I8 fresh": {func(s *story) {
+		s.say("a", 10.8, sim.Stop)
+		s.say("a", 15, sim.Gone)
+		s.begin("a", "1", 10, 11, 13)
+	}},
+	"I13 everywhere": {
+		func(s *story) { s.everywhere(); s.request("a", "read", "", 5, 200).Job = "here" },
+		func(s *story) { s.here(10, 11, 12); s.here(10, 13, 14) },
+		func(s *story) { s.here(10, 11, 22); s.here(20, 21, 22) },
+		func(s *story) { s.here(10, 11, 12); s.say("", 15, sim.Healed).Replica = "" },
+	},
+	"I15 attempts": {func(s *story) {
+		s.reruns()
+		s.begin("a", "1", 10, 11, 12).cancelled(11.5, soloist.ErrStopped)
+		s.acquire("b", "2", 30)
+		s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: "its runner died", Token: s.last.Epoch})
+	}},
+	"I15 tries": {
+		func(s *story) { s.begin("a", "1", 10, 11, 12).Try = 3 },
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 12).Note = "failed"
+			s.run("a", 13, 14).Try = 2
+		},
+	},
+	"I15 rest": {func(s *story) {
+		s.Fleet["a"][0].Every, s.Fleet["a"][0].Backoff = 0, time.Minute
+		s.begin("a", "1", 10, 11, 12).cancelled(11.5, soloist.ErrStalled)
+		s.finish("a", "1", 12.5, soloist.Stalled)
+		s.begin("a", "2", 14, 15, 16)
+	}},
+	"I17 unhindered": {func(s *story) {
+		s.Fleet["a"][0].Every = time.Minute
+		s.acquire("a", "1", 181)
+		s.settle("a", "1", 181.5, soloist.Fate{From: at(0), Tick: at(120), Count: 2, Status: soloist.Missed, Reason: "a newer one was due"})
+	}},
+	"I19 reason": {
+		func(s *story) { s.says(12, soloist.Missed, "a newer one was due") },
+		func(s *story) { s.says(40, soloist.Missed, "too many were due") },
+		func(s *story) { s.Fleet["a"][0].Window = time.Minute; s.says(40, soloist.Missed, "outside the window") },
+		func(s *story) { s.says(12, soloist.Missed, "the schedule changed") },
+		func(s *story) { s.says(12, soloist.Skipped, "paused") },
+		func(s *story) { s.says(12, soloist.Missed, "the moon was full") },
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 12).Note = "failed"
+			s.finish("a", "1", 13, soloist.Succeeded)
+		},
+		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, soloist.Failed) },
+		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, soloist.Abandoned) },
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 12)
+			s.acquire("b", "2", 30)
+			s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: "its runner died", Token: s.last.Epoch})
+		},
+	},
+	"I21 overrun": {
+		func(s *story) { s.begin("a", "1", 10, 11, 40).cancelled(22.3, soloist.ErrLost) },
+		func(s *story) { s.begin("a", "1", 10, 11, 80).timeOut(15); s.request("a", "renew", "1", 15, 200) },
+		func(s *story) { // too late
+			s.begin("a", "1", 10, 11, 60).timeOut(15)
+			s.add(sim.Event{What: sim.Overran, Replica: "a", Job: "job", Time: at(50)})
+		},
+	},
+}
+
+func init() {
+	for name, more := range blindSpots {
+		moreStories[name] = append(moreStories[name], more...)
+	}
+}
+
+// begin is a tick that is claimed, and its run.
+func (s *story) begin(replica, id string, tick, from, to float64) *ran {
+	s.acquire(replica, id, tick)
+	s.claim(replica, id, tick+0.5, tick)
+	return &ran{s.run(replica, from, to)}
+}
+
+// A ran is a run of a story.
+type ran struct{ *sim.Event }
+
+func (r *ran) cancelled(t float64, cause error) { r.Cancelled, r.Cause = at(t), cause.Error() }
+
+func (r *ran) timeOut(t float64) { r.cancelled(t, soloist.ErrTimeout) }
+
+// settle writes a fate that no run of the writer has.
+func (s *story) settle(replica, id string, t float64, f soloist.Fate) {
+	s.write(replica, "settle", id, t, func(r *soloist.Record) {
+		r.History = append([]soloist.Fate{f}, r.History...)
+		r.Through = f.Tick
+	})
+}
+
+// says is the fate of tick 10 as a replica tells it at t.
+func (s *story) says(t float64, status soloist.Status, reason string) {
+	s.acquire("a", "1", t-0.5)
+	s.settle("a", "1", t, soloist.Fate{Tick: at(10), Status: status, Reason: reason})
+}
+
+// reruns has ticks run again whose runner died.
+func (s *story) reruns() { s.Fleet["a"][0].Interrupted = soloist.Rerun }
+
+// ill is a call of Healthy that fails, as do two in a row.
+func (s *story) ill(t float64) {
+	d := &s.Fleet["a"][0]
+	d.Pulse, d.HealthyEvery, d.HealthyFailures = sim.Weak, 2*time.Second, 2
+	s.add(sim.Event{What: sim.Asked, Replica: "a", Job: "job", Time: at(t), End: at(t + 0.1), Note: "ill"})
+}
+
+// everywhere adds a job that runs on each replica.
+func (s *story) everywhere() {
+	d := append(s.Fleet["a"][:2:2], sim.Definition{Name: "here", Every: 10 * time.Second, Everywhere: true})
+	s.Fleet["a"], s.Fleet["b"] = d, d
+}
+
+// here is a run of that.
+func (s *story) here(tick, from, to float64) {
+	s.everywhere()
+	s.add(sim.Event{What: sim.Ran, Replica: "a", Job: "here", Tick: at(tick), Attempt: 1, Try: 1, Time: at(from), End: at(to)})
+}

@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A term is what one claim began: the tries of its run, until its outcome is
+// written, or nothing of it is left.
+type term struct {
+	claim   *Event
+	acquire *Event    // of its lease, as it was answered last before the claim; nil: unknown
+	sent    time.Time // the first request that claims
+	tries   []*Event
+	over    time.Time // the last write of its lease, or the end of its last try
+}
+
+// A told is a fate as a write tells it first.
+type told struct {
+	write  *Event
+	before *soloist.Record // that the write replaces
+	fate   soloist.Fate
+	mark   time.Time // the watermark that the fate moves on
+}
+
+func (x *index) addTerms(job string) {
+	x.terms[job] = map[int64]*term{}
+	byLease := map[string]*term{}
+	for _, e := range x.claims[job] {
+		t := &term{claim: e, sent: e.Sent, over: e.Time}
+		x.terms[job][e.Record.Epoch], byLease[e.Lease] = t, t
+	}
+	for _, e := range x.events[job][Request] {
+		t := byLease[e.Lease]
+		switch {
+		case t == nil || e.Replica != t.claim.Replica:
+		case e.Op == "acquire" && e.OK() && !e.Heard.IsZero() && !e.Heard.After(t.claim.Sent):
+			t.acquire = e
+		case e.Op == "claim" && e.Sent.Before(t.sent):
+			t.sent = e.Sent
+		case e.write() && e.OK() && e.Time.After(t.over):
+			t.over = e.Time
+		}
+	}
+	runs := x.runs[job]
+	for i := range runs {
+		if t := x.terms[job][runs[i].Token]; t != nil && t.claim.Replica == runs[i].Replica {
+			t.tries = append(t.tries, &runs[i])
+			if runs[i].End.After(t.over) {
+				t.over = runs[i].End
+			}
+		}
+	}
+}
+
+// addTold finds the fates that writes tell. What an operator writes tells none.
+func (x *index) addTold(job string) {
+	var last *soloist.Record
+	for _, e := range x.writes[job] {
+		r := e.Record
+		if r == nil || e.Replica == operator {
+			continue
+		}
+		if last == nil || e.Op == "create" {
+			last = r
+			continue
+		}
+		mark := last.Through
+		fates := news(last.History, r.History)
+		for i := len(fates) - 1; i >= 0; i-- {
+			f := fates[i]
+			x.told[job] = append(x.told[job], told{e, last, f, mark})
+			if f.Request == "" && f.Tick.After(mark) {
+				mark = f.Tick
+			}
+		}
+		last = r
+	}
+}
+
+// termOf is what the claim of a token began, nil if there is none.
+func (l *Log) termOf(job string, token int64) *term { return l.index.terms[job][token] }
+
+// doubt is how far the service's clock may be from what the claimer of a term
+// takes it for: whole seconds, the way of the answer that told it, and what two
+// clocks may differ by since then.
+func (t *term) doubt() time.Duration {
+	if t.acquire == nil {
+		return time.Minute
+	}
+	since := t.sent.Sub(t.acquire.Sent)
+	return time.Second + t.acquire.Heard.Sub(t.acquire.Sent) + since/50 + slack
+}
+
+// last is the last try of a term, nil if none began.
+func (t *term) last() *Event {
+	if len(t.tries) == 0 {
+		return nil
+	}
+	return t.tries[len(t.tries)-1]
+}

@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// tool is the name of a program that leases entries and claims nothing.
+const tool = "tool"
+
+// holdByTool has a tool hold the lease of a job's entry for a while, once it
+// gets it. The lease is infinite, or finite and renewed. It then is released,
+// runs out, or is broken by an operator.
+func (c *Cluster) holdByTool(d deed) {
+	r := newRoll(c.Seed, 0, tool, d.job, clock(d.at))
+	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(r.next()), r.next()>>16)
+	span := pick(r, forever, 15*time.Second, time.Minute)
+	acquire := []string{"x-ms-lease-action: acquire", "x-ms-proposed-lease-id: " + id, "x-ms-lease-duration: " + strconv.Itoa(int(span/time.Second))}
+	for tries := 0; !c.request("PUT", d.job, "?comp=lease", acquire...).OK(); tries++ {
+		if tries == 30 || !c.idle(r.between(time.Second, 5*time.Second)) {
+			return
+		}
+	}
+	e := c.log.add(Event{What: Leased, Job: d.job})
+	c.keepByTool(d.job, id, span, time.Now().Add(d.d))
+	switch {
+	case span == forever && r.chance(0.5):
+		c.operate(deed{what: "break now", job: d.job})
+	case span == forever || r.chance(0.5) || c.calm():
+		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: release", "x-ms-lease-id: "+id)
+	default:
+		c.idle(span)
+	}
+	c.log.edit(func() { e.End = time.Now() })
+}
+
+// keepByTool renews until end, or until the lease is lost.
+func (c *Cluster) keepByTool(job, id string, span time.Duration, end time.Time) {
+	for time.Now().Before(end) {
+		step := time.Until(end)
+		if span != forever {
+			step = min(step, span/3)
+		}
+		if !c.idle(step) {
+			return
+		}
+		if span != forever && !c.request("PUT", job, "?comp=lease", "x-ms-lease-action: renew", "x-ms-lease-id: "+id).OK() {
+			return
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// vary draws the fields of some jobs, and adds two jobs: one of which the seed
+// draws nearly every field, and one that runs on each replica.
+func vary(all []Definition, r *roll) []Definition {
+	for i := range all {
+		switch d := &all[i]; d.Name {
+		case "count":
+			d.MaxCheckpoint = pick(r, 0, 200, 3000)
+			d.Padding = r.below(max(d.MaxCheckpoint, 200) - 40)
+		case "leader":
+			d.Silence = pick(r, 3*time.Second, 10*time.Second, 10*time.Second, 2*time.Minute) + 2*odd
+			d.Backoff = pick(r, 0, time.Second, time.Minute)
+			d.drawPulse(r)
+		}
+	}
+	return append(all, drawn(r), Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", Everywhere: true,
+		Timeout: pick(r, 0, 20*time.Second+odd), Tries: pick(r, 0, 2), Backoff: pick(r, 0, time.Second),
+		Least: time.Second, Most: 30 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fine, Fails, Panics, Deaf, Stubborn}})
+}
+
+// odd keeps the ends of two times apart: of two timers for one instant nobody can
+// tell which is first.
+const odd = 137 * time.Microsecond
+
+// drawn is a job with a starting deadline of any kind: none, shorter than its
+// lease, a few leases, longer than its period.
+func drawn(r *roll) Definition {
+	d := Definition{Name: "drawn", Every: pick(r, time.Minute, 2*time.Minute, 3*time.Minute), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+		Timeout: pick(r, 0, 30*time.Second+odd, 2*time.Minute+odd),
+		Silence: pick(r, 0, 0, time.Second+2*odd, 12*time.Second+2*odd, 100*time.Second+2*odd),
+		Tries:   pick(r, 0, 1, 3), Backoff: pick(r, 0, time.Second, 20*time.Second),
+		Window:      pick(r, 0, 5*time.Second, 70*time.Second, 10*time.Minute),
+		Missed:      pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
+		Interrupted: pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.chance(0.05),
+		Least: time.Second, Most: pick(r, 10*time.Second, 100*time.Second),
+		Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fails, Later, Nothing, Silent, Tardy, Tardy, Deaf, Stubborn}}
+	d.Schedule = "@every " + d.Every.String()
+	d.drawPulse(r)
+	return d
+}
+
+// pick draws one of some values.
+func pick[T any](r *roll, values ...T) T { return values[r.below(len(values))] }
+
+// A Pulse is how the Healthy of a job answers.
+type Pulse string
+
+// Pulses. A job without one has no Healthy.
+const (
+	NoPulse Pulse = ""
+	Steady  Pulse = "steady"  // nothing is wrong
+	Flaps   Pulse = "flaps"   // every other call fails, about
+	Weak    Pulse = "weak"    // most calls fail
+	Frozen  Pulse = "frozen"  // some calls do not answer until their context has ended
+	Erratic Pulse = "erratic" // some calls panic
+)
+
+func (d *Definition) drawPulse(r *roll) {
+	d.Pulse = pick(r, NoPulse, NoPulse, NoPulse, Steady, Flaps, Weak, Frozen, Erratic)
+	if d.Pulse != NoPulse {
+		d.HealthyEvery = pick(r, 0, 2*time.Second, 20*time.Second)
+		d.HealthyFailures = pick(r, 0, 1, 2, 5)
+	}
+}
+
+// healthy is the Healthy of a job, nil for none.
+func (c *Cluster) healthy(m *machine, d *Definition) func(context.Context) error {
+	if d.Pulse == NoPulse {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		start := time.Now()
+		r := newRoll(c.Seed, 0, "healthy", m.name, d.Name, clock(start))
+		m.sleep(ctx, r.between(time.Millisecond, 50*time.Millisecond), r)
+		if time.Now().Equal(start) { // the run ended at that instant: whether it was asked, nobody can tell
+			return ctx.Err()
+		}
+		e := c.log.add(Event{What: Asked, Time: start, Replica: m.name, Job: d.Name, Note: noReturn})
+		defer func() { c.log.edit(func() { e.End = time.Now() }) }()
+		err := m.answer(ctx, d.Pulse, r, c.calm())
+		c.log.edit(func() {
+			if e.Note = ""; err != nil {
+				e.Note = err.Error()
+			}
+		})
+		return err
+	}
+}
+
+var errIll = errors.New("ill")
+
+// answer is one answer of Healthy. After all faults it is always a good one.
+func (m *machine) answer(ctx context.Context, p Pulse, r *roll, calm bool) error {
+	ill := map[Pulse]float64{Flaps: 0.4, Weak: 0.8, Frozen: 0.3, Erratic: 0.3}[p]
+	if m.gone() || calm || !r.chance(ill) {
+		return nil
+	}
+	switch p {
+	case Frozen:
+		<-ctx.Done()
+		m.sleep(context.Background(), r.between(time.Millisecond, 3*time.Second), r)
+	case Erratic:
+		panic("out of order")
+	}
+	return errIll
+}
