@@ -311,7 +311,50 @@ func TestARunThatWasTakenOverCannotFinish(t *testing.T) {
 	})
 }
 
+// A replica writes no record that others refuse: with the largest token it stops,
+// and says so.
+func TestTheLargestTokenIsTheLast(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		const record = `{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":4611686018427387902,"status":"idle"}`
+		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
+			c.t.Fatal(err)
+		}
+		a := c.start("a", work("@every 10s", time.Second))
+		time.Sleep(2 * time.Minute)
+		if got := c.all(); len(got) != 1 || got[0].Token != 4611686018427387903 {
+			t.Errorf("%d runs: %+v", len(got), got)
+		}
+		b := c.start("b", work("@every 10s", time.Second))
+		time.Sleep(2 * time.Minute)
+		for _, r := range []*replica{a, b} {
+			if err := r.Health().Broken["work"]; err == nil || !strings.Contains(err.Error(), "the largest there is") {
+				t.Errorf("health of %s says %v", r.Replica, err)
+			}
+		}
+		if r := c.record("work"); r.Epoch != 4611686018427387903 || r.Status != soloist.Succeeded {
+			t.Errorf("got %s with token %d", r.Status, r.Epoch)
+		}
+	})
+}
+
+// What is less than a minute ahead is a clock that differs, and a tick that is
+// due later is no fault.
+func TestARecordThatIsALittleAhead(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		const record = `{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:30Z","since":"2000-01-01T00:00:55Z","through":"2000-01-01T00:00:30Z","due":"2001-01-01T00:00:00Z","epoch":7,"status":"idle"}`
+		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
+			c.t.Fatal(err)
+		}
+		a := c.start("a", work("@every 10s", 0))
+		time.Sleep(10 * time.Second)
+		if err := a.Health().Broken["work"]; err != nil && strings.Contains(err.Error(), "in the future") {
+			t.Errorf("health says %v", err)
+		}
+	})
+}
+
 func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
+	const past = `"created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z"`
 	const created = `"created":"2026-01-01T00:00:00Z","through":"2026-01-01T00:00:00Z","epoch":7,"status":"idle"`
 	for name, tt := range map[string]struct{ record, want string }{
 		"garbage":   {`%PDF-1.7`, "not JSON"},
@@ -321,7 +364,16 @@ func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
 		"foreign":   {`{"schema":1,"app":"other","job":"work",` + created + `}`, `"other/work"`},
 		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":7,"status":"dancing"}`, "dancing"},
 		"epoch":     {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":0,"status":"idle"}`, "epoch 0"},
-		"future":    {`{"schema":1,"app":"soloist","job":"work",` + created + `}`, "in the future"},
+		"future":    {`{"schema":1,"app":"soloist","job":"work",` + created + `}`, "watermark 2026-01-01T00:00:00Z is in the future"},
+		"tick":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","tick":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "tick 2000-01-01T01:00:00Z is in the future"},
+		"claim":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","claimed":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "claim 2000-01-01T01:00:00Z is in the future"},
+		"since":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","since":"9999-12-31T23:59:59Z"}`, "(since) 9999-12-31T23:59:59Z is in the future"},
+		"mark":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","mark":{"spec":"x","since":"9999-12-31T23:59:59Z"}}`, "(mark) 9999-12-31T23:59:59Z is in the future"},
+		"history":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","history":[{"tick":"2000-01-01T01:00:00Z","status":"succeeded"}]}`, "history 2000-01-01T01:00:00Z is in the future"},
+		"created":   {`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T01:00:00Z","through":"1999-01-01T00:00:00Z","epoch":7,"status":"idle"}`, "creation 2000-01-01T01:00:00Z is in the future"},
+		"token":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":4611686018427387903,"status":"idle"}`, "the token 4611686018427387903, the largest there is"},
+		"overflow":  {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":4611686018427387904,"status":"idle"}`, "a token is from 1 to 4611686018427387903"},
+		"attempt":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","attempt":-1}`, "attempt -1"},
 		"watermark": {`{"schema":1,"app":"soloist","job":"work","epoch":7,"status":"idle"}`, "no watermark"},
 	} {
 		t.Run(name, func(t *testing.T) {

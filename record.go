@@ -262,6 +262,37 @@ func cut(s string, n int) string {
 	return s
 }
 
+// latest returns the latest of the instants in r that cannot lie in the future,
+// and its name. Due may. The ends of runs may a little: they are the start and
+// the duration by the clock of their replica, which may be fast.
+func (r *Record) latest() (name string, at time.Time) {
+	look := func(n string, t time.Time) {
+		if t.After(at) {
+			name, at = n, t
+		}
+	}
+	look("watermark", r.Through)
+	look("date of creation", r.Created)
+	look("start of a replica (since)", r.Since)
+	look("start of a replica that asks (mark)", r.Mark.Since)
+	look("tick", r.Tick)
+	look("claim", r.Claimed)
+	for _, f := range r.History {
+		look("tick in the history", f.Tick)
+		look("start of a run in the history", f.Start)
+	}
+	return name, at
+}
+
+// exhausted is what is wrong with a record whose token is the largest that can
+// be read: no claim can follow.
+func (r *Record) exhausted() error {
+	if r.Epoch < maxEpoch {
+		return nil
+	}
+	return fmt.Errorf("the record has the token %d, the largest there is, so nothing can be claimed: correct the record", r.Epoch)
+}
+
 // mayRun reports whether the run that r tells of can still be under way, also
 // in a process that nobody hears from: one that has stalled is, until it is
 // known to have returned.

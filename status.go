@@ -1,7 +1,6 @@
 package soloist
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -54,7 +53,7 @@ func (w *worker) status(ctx context.Context) JobStatus {
 	}
 	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
 	if st.Record, st.Err = decodeRecord(entry.Record, w.App, w.job); st.Err == nil {
-		st.Err = cmp.Or(w.ahead(&st.Record), w.leaseOutOfBounds(&st.Record))
+		st.Err = w.unusable(&st.Record)
 		st.Next, st.Waits = w.next(&st.Record), w.waits(&st.Record, w.dueTime())
 	}
 	if r := &st.Record; st.Err == nil && r.Spec != "" && r.Spec != w.spec {

@@ -179,7 +179,7 @@ func (w *worker) look(ctx context.Context) error {
 	if w.known && w.rec.newer(&rec) {
 		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", w.rec.Through.Format(time.RFC3339))}
 	}
-	if err := cmp.Or(w.ahead(&rec), w.leaseOutOfBounds(&rec)); err != nil {
+	if err := w.unusable(&rec); err != nil {
 		return &recordError{err}
 	}
 	if w.known && !rec.Created.Equal(w.rec.Created) {
@@ -191,11 +191,22 @@ func (w *worker) look(ctx context.Context) error {
 	return nil
 }
 
-// ahead is what is wrong with a record whose watermark is yet to come: its job
-// would rest until then.
+// unusable is what is wrong with a record that can be read: its job would rest
+// for long, or fail where nothing tells why.
+func (w *worker) unusable(r *Record) error {
+	return cmp.Or(w.ahead(r), r.exhausted(), w.leaseOutOfBounds(r))
+}
+
+// ahead is what is wrong with a record that tells of the future: its job would
+// rest until then. The minute is for clocks that differ.
 func (w *worker) ahead(r *Record) error {
-	if _, hi, ok := w.clock.now(); ok && r.Through.After(hi.Add(time.Minute)) {
-		return fmt.Errorf("the record's watermark %s is in the future", r.Through.Format(time.RFC3339))
+	_, hi, ok := w.clock.now()
+	if !ok {
+		return nil
+	}
+	name, at := r.latest()
+	if at.After(hi.Add(time.Minute)) {
+		return fmt.Errorf("the record's %s %s is in the future: correct the record", name, at.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -255,6 +266,9 @@ func (w *worker) idle(now time.Time) time.Duration {
 
 // attempt acquires the lease of an entry that was seen free.
 func (w *worker) attempt(ctx context.Context) time.Duration {
+	if err := w.rec.exhausted(); err != nil {
+		return w.fault(ctx, &recordError{err})
+	}
 	w.note(nil)
 	h, err := w.acquireSeen(ctx)
 	if err != nil && !definite(err) {
