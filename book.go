@@ -173,6 +173,23 @@ func (h *hold) twice(ctx context.Context, p *page) error {
 // outcome is known. A lease that ran out while nobody took it is renewed first.
 // ErrLost or ErrChanged: another replica has the entry.
 func (h *hold) lasting(ctx context.Context, p *page) error {
+	return h.insist(ctx, p, func(error) {})
+}
+
+// conclude is lasting for the outcome of a run that has returned. A replica that
+// may not write it for as long as the lease renews no longer: others are kept
+// waiting for nothing.
+func (h *hold) conclude(ctx context.Context, p *page) error {
+	begin := h.clock.elapsed()
+	return h.insist(ctx, p, func(err error) {
+		if errors.Is(err, fs.ErrPermission) && h.clock.elapsed()-begin >= h.length {
+			h.giveUp()
+		}
+	})
+}
+
+// insist sends until the outcome is known, and passes on why it is not.
+func (h *hold) insist(ctx context.Context, p *page, failed func(error)) error {
 	pause := h.backoff(h.length / 30)
 	for try := 1; ; try++ {
 		known, err := h.settle(ctx, p)
@@ -180,6 +197,7 @@ func (h *hold) lasting(ctx context.Context, p *page) error {
 		if known {
 			return err
 		}
+		failed(err)
 		if sleep(ctx, pause.next()); ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,42 @@ func TestWithoutWriteAccessARunByHandIsRefused(t *testing.T) {
 		begin = time.Now()
 		if _, err := r.RunWake(ctx, soloist.Wake{}); !errors.Is(err, fs.ErrPermission) || time.Since(begin) > time.Minute {
 			t.Errorf("RunWake after %s: %v", time.Since(begin), err)
+		}
+	})
+}
+
+// A replica loses the right to write while its run goes on: it cannot tell the
+// outcome, and lets its lease expire, so that the others go on.
+func TestAReplicaThatMayNotWriteItsOutcome(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 10*time.Second)
+		a := c.start("a", job)
+		time.Sleep(65 * time.Second)
+		a.tap.meet(readOnly)
+		c.start("b", job)
+		time.Sleep(10 * time.Minute)
+		if n := len(ranBy(c, "b", time.Time{})); n < 8 {
+			t.Errorf("b runs %d of 10 ticks", n)
+		}
+		if got := c.fates("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// One that gets the right back in time tells the outcome itself.
+func TestAReplicaThatMayWriteItsOutcomeLater(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 10*time.Second)
+		a := c.start("a", job)
+		time.Sleep(65 * time.Second)
+		a.tap.meet(readOnly)
+		c.start("b", job)
+		time.Sleep(5*time.Second + D)
+		a.tap.meet(nil)
+		time.Sleep(time.Minute)
+		if got := c.fates("work"); !slices.Contains(got, "succeeded 00:01:00") {
+			t.Errorf("got %q", got)
 		}
 	})
 }

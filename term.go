@@ -240,7 +240,7 @@ func (w *worker) confirm(ctx context.Context, h *hold, outcome func(*Record)) er
 	defer context.AfterFunc(ctx, func() {
 		time.AfterFunc(max(h.try(), h.left()), cancel)
 	})()
-	return h.write(c, outcome, nil, h.lasting)
+	return h.write(c, outcome, nil, h.conclude)
 }
 
 // report keeps what ran for RunDue.
