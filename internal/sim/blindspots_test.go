@@ -82,6 +82,11 @@ var blindSpots = map[string][]func(s *story){
 		s.acquire("a", "1", 181)
 		s.settle("a", "1", 181.5, soloist.Fate{From: at(0), Tick: at(120), Count: 2, Status: soloist.Missed, Reason: "a newer one was due"})
 	}},
+	"I19 overlap": {func(s *story) {
+		s.tick("a", "1", 10)
+		s.acquire("b", "2", 40)
+		s.settle("b", "2", 40.5, soloist.Fate{From: at(10), Tick: at(30), Count: 2, Status: soloist.Skipped, Reason: "overlap"})
+	}},
 	"I19 reason": {
 		func(s *story) { s.says(12, soloist.Missed, "a newer one was due") },
 		func(s *story) { s.says(40, soloist.Missed, "too many were due") },
@@ -100,6 +105,20 @@ var blindSpots = map[string][]func(s *story){
 			s.acquire("b", "2", 30)
 			s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: "its runner died", Token: s.last.Epoch})
 		},
+	},
+	"I20 deadline": {
+		func(s *story) {
+			s.Fleet["a"][0].Window = 12 * time.Second
+			s.acquire("a", "1", 24)
+			s.claim("a", "1", 24.5, 10)
+		},
+		func(s *story) {
+			s.reruns()
+			s.Fleet["a"][0].Window = 5 * time.Second
+			s.crash()
+			s.again("b", "2", 118)
+		},
+		func(s *story) { s.begin("a", "1", 10, 42, 43) },
 	},
 	"I21 overrun": {
 		func(s *story) { s.begin("a", "1", 10, 11, 40).cancelled(22.3, soloist.ErrLost) },

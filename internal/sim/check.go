@@ -60,6 +60,8 @@ var Invariants = []Invariant{
 	{"I17 liveness", liveness},
 	{"I17 unhindered", unhindered},
 	{"I19 reason", reasons},
+	{"I19 overlap", overlaps},
+	{"I20 deadline", deadlines},
 	{"I21 overrun", overruns},
 }
 

@@ -97,6 +97,7 @@ func (l *Log) replicaHindered(replica, job string, from, to time.Time) bool {
 		}
 	}
 	return slices.ContainsFunc(l.of(job, Request), func(e *Event) bool {
-		return e.Replica == replica && e.Cause != "" && e.Time.Before(to)
+		fault := e.Cause == string(ReadOnly) || e.Time.After(from) && (e.Cause != "" || e.Heard.IsZero())
+		return e.Replica == replica && fault && e.Sent.Before(to)
 	})
 }

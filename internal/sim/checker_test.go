@@ -90,7 +90,7 @@ func (s *story) rerun(attempts int, stopped func(n int) bool) {
 		d[0].Interrupted = soloist.Rerun
 	}
 	for n := 1; n <= attempts; n++ {
-		t, id, who := 40*float64(n), fmt.Sprint(n), []string{"a", "b"}[n%2]
+		t, id, who := 40*float64(n)-30, fmt.Sprint(n), []string{"a", "b"}[n%2]
 		s.acquire(who, id, t)
 		s.claim(who, id, t+0.5, 10).Record.Attempt = n
 		s.last.Attempt = n

@@ -52,6 +52,7 @@ func NewStage() *Stage {
 func (s *Stage) Start(p Part) *Player {
 	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, 0), s.c.log, &traps{end: s.c.end})
 	r := s.c.newReplica(m, p.Work, p.Grace)
+	r.stays = true
 	s.c.slots = append(s.c.slots, &slot{Cluster: s.c, index: m.slot, current: r})
 	s.c.log.add(Event{What: Up, Replica: p.Name})
 	s.c.begin(r, func() {

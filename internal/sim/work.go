@@ -114,18 +114,21 @@ func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.R
 				}
 			})
 		})
+		returned := false
 		defer func() {
 			stop()
 			c.log.edit(func() {
+				if !returned {
+					e.Note = noReturn
+				}
 				if e.End = time.Now(); e.End.Equal(e.Cancelled) { // which came first, nobody can tell
 					e.Cancelled, e.Cause = time.Time{}, ""
 				}
 			})
 		}()
 		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
-		c.log.edit(func() { e.Note = noReturn })
 		err := w.behave(ctx)
-		c.log.edit(func() { e.Note = "" })
+		returned = true
 		if err != nil && !m.gone() {
 			c.log.edit(func() { e.Note = err.Error() })
 		}
