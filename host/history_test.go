@@ -13,7 +13,9 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-// aged runs some ticks over a store.
+// aged runs some ticks over a store. The first run of each record waits a second
+// for its token. Dates with a fraction of a second tell the time exactly, so that
+// runs which start at once have the same start.
 func aged(t *testing.T, store soloist.Store) host.Program {
 	t.Helper()
 	slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
@@ -21,6 +23,7 @@ func aged(t *testing.T, store soloist.Store) host.Program {
 		return soloist.Skip("nothing new")
 	}}
 	p := host.Program{Work: append(work(), slow), Store: store}
+	time.Sleep(250 * time.Millisecond)
 	run(t.Context(), p, "tick")
 	time.Sleep(time.Minute)
 	run(t.Context(), p, "tick")
@@ -35,18 +38,18 @@ func TestHistory(t *testing.T) {
 		p := aged(t, &local.Memory{})
 		got := run(t.Context(), p, "history")
 		goldenWant(t, "history", got.out, `
-			app demo on *local.Memory, 2000-01-01 01:36:00Z
+			app demo on *local.Memory, 2000-01-01 01:36:01Z
 
 			JOB           TICK                                                     FATE       ATTEMPT  REPLICA    START                 TOOK      TOKEN            REASON
-			beat          2000-01-01 01:33:00Z                                     succeeded  1        replica-a  2000-01-01 01:33:30Z  0s        946684800000002  -
+			beat          2000-01-01 01:33:00Z                                     succeeded  1        replica-a  2000-01-01 01:33:31Z  0s        946684861000001  -
 			beat          after 2000-01-01 00:01:00Z .. 2000-01-01 01:32:00Z (91)  missed     -        -          -                     -         -                a newer one was due
-			beat          2000-01-01 00:01:00Z                                     succeeded  1        replica-a  2000-01-01 00:01:01Z  0s        946684800000001  -
-			night-report  2000-01-01 01:30:00Z                                     failed     1        replica-a  2000-01-01 01:33:30Z  0s        946684800000001  no paper
+			beat          2000-01-01 00:01:00Z                                     succeeded  1        replica-a  2000-01-01 00:01:01Z  0s        946684861000000  -
+			night-report  2000-01-01 01:30:00Z                                     failed     1        replica-a  2000-01-01 01:33:32Z  0s        946690412000000  no paper
 			slow          after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)   skipped    -        -          -                     -         -                overlap
-			slow          2000-01-01 01:33:00Z                                     skipped    1        replica-a  2000-01-01 01:33:30Z  2m30.25s  946684800000002  nothing new
+			slow          2000-01-01 01:33:00Z                                     skipped    1        replica-a  2000-01-01 01:33:31Z  2m30.25s  946684861000001  nothing new
 			slow          after 2000-01-01 00:03:00Z .. 2000-01-01 01:32:00Z (89)  missed     -        -          -                     -         -                a newer one was due
 			slow          after 2000-01-01 00:01:00Z .. 2000-01-01 00:03:00Z (2)   skipped    -        -          -                     -         -                overlap
-			slow          2000-01-01 00:01:00Z                                     skipped    1        replica-a  2000-01-01 00:01:01Z  2m30.25s  946684800000001  nothing new
+			slow          2000-01-01 00:01:00Z                                     skipped    1        replica-a  2000-01-01 00:01:01Z  2m30.25s  946684861000000  nothing new
 
 			JOB           STATE       COUNTS
 			beat          idle        2 succeeded, 91 missed
@@ -59,7 +62,7 @@ func TestHistory(t *testing.T) {
 		}
 		got = run(t.Context(), p, "history", "slow", "-n", "1")
 		goldenWant(t, "history slow -n 1", got.out, `
-			app demo on *local.Memory, 2000-01-01 01:36:00Z
+			app demo on *local.Memory, 2000-01-01 01:36:01Z
 
 			JOB   TICK                                                    FATE     ATTEMPT  REPLICA  START  TOOK  TOKEN  REASON
 			slow  after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)  skipped  -        -        -      -     -      overlap
@@ -69,7 +72,7 @@ func TestHistory(t *testing.T) {
 		`)
 		got = run(t.Context(), p, "history", "leader")
 		goldenWant(t, "history leader", got.out, `
-			app demo on *local.Memory, 2000-01-01 01:36:00Z
+			app demo on *local.Memory, 2000-01-01 01:36:01Z
 
 			JOB     STATE      COUNTS
 			leader  no record  -
@@ -100,7 +103,7 @@ func TestHistoryInJSON(t *testing.T) {
 			{
 			  "app": "demo",
 			  "store": "*local.Memory",
-			  "time": "2000-01-01T01:36:00.5Z",
+			  "time": "2000-01-01T01:36:01.761Z",
 			  "jobs": [
 			    {
 			      "job": "night-report",
@@ -113,10 +116,10 @@ func TestHistoryInJSON(t *testing.T) {
 			          "status": "failed",
 			          "reason": "no\npaper",
 			          "attempt": 1,
-			          "token": 946684800000001,
+			          "token": 946690412000000,
 			          "replica": "replica-a",
-			          "start": "2000-01-01T01:33:30.25Z",
-			          "end": "2000-01-01T01:33:30.25Z"
+			          "start": "2000-01-01T01:33:32.532Z",
+			          "end": "2000-01-01T01:33:32.532Z"
 			        }
 			      ],
 			      "counts": {
@@ -132,13 +135,13 @@ func TestHistoryInJSON(t *testing.T) {
 	})
 }
 
-// A singleton has terms and no ticks; an operator has broken its lease.
+// A singleton has terms and no ticks. The first one waits for its token.
 func TestHistoryOfASingleton(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}
-		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-		defer cancel()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer time.AfterFunc(90*time.Second, cancel).Stop()
 		leader := soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -151,8 +154,8 @@ func TestHistoryOfASingleton(t *testing.T) {
 		goldenWant(t, "history", got.out, `
 			app demo on *local.Memory, 2000-01-01 00:01:30Z
 
-			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK   TOKEN            REASON
-			leader  -     abandoned  1        replica-b  2000-01-01 00:00:01Z  1m30s  946684800000001  stopped
+			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK       TOKEN            REASON
+			leader  -     abandoned  1        replica-b  2000-01-01 00:00:02Z  1m28.989s  946684801000000  stopped
 
 			JOB     STATE  COUNTS
 			leader  idle   1 abandoned

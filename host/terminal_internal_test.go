@@ -45,7 +45,8 @@ func ran(t *testing.T, terminal bool, env ...string) string {
 func TestOneLineARunOnATerminal(t *testing.T) {
 	got := ran(t, true, "NO_COLOR=1")
 	clock := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Local().Format("15:04:")
-	want := clock + `00 WRN broke failed in 0s reason="no paper \x1b[2J\u202e and \\x1b[2J"` + "\n" + clock + "01 INF beat succeeded in 1.5s\n"
+	// One second after the tick: the first run of a record waits for its token.
+	want := clock + `01 WRN broke failed in 0s reason="no paper \x1b[2J\u202e and \\x1b[2J"` + "\n" + clock + "02 INF beat succeeded in 1.5s\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
