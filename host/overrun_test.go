@@ -19,7 +19,8 @@ import (
 
 // stray ignores the end of its context, and writes down that it runs. It ends
 // if nobody does that: a test that is killed leaves nothing behind.
-func stray(context.Context, *soloist.Run) error {
+func stray(_ context.Context, run *soloist.Run) error {
+	run.Log.Info("astray") // the log says "run started" before Do is called
 	f, err := os.OpenFile(os.Getenv("TEST_BEATS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -47,11 +48,11 @@ func strays(t *testing.T) (first, other process, dir, beats string) {
 	for {
 		select {
 		case m := <-a.log:
-			if m.Msg == "run started" {
+			if m.Msg == "astray" {
 				return a, b, dir, beats
 			}
 		case m := <-b.log:
-			if m.Msg == "run started" {
+			if m.Msg == "astray" {
 				return b, a, dir, beats
 			}
 		case <-late:
