@@ -65,7 +65,10 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 			if err = w.hinderedByHand(ctx); err != nil {
 				return Fate{}, err
 			}
-			if w.entry.State.Live() { // somebody is about to claim, or died before it could
+			if w.entry.State.Live() { // another client is about to claim, or died before it could
+				if err = w.occupied(); err != nil {
+					return Fate{}, err
+				}
 				wait = w.dice.jitter(w.length / 6)
 			} else {
 				wait = w.attempt(ctx)

@@ -179,3 +179,22 @@ func TestSkew(t *testing.T) {
 		})
 	}
 }
+
+// The record says how long a run took, whatever the wall clock shows.
+func TestTheEndOfARunOnASkewedReplica(t *testing.T) {
+	for _, off := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+		inCluster(t, func(c *cluster) {
+			a := c.replica("a", work("@every 1m", 4*time.Second))
+			a.Now = skewed(off)
+			c.launch(a)
+			time.Sleep(5*time.Minute + 30*time.Second)
+			r := c.record("work")
+			if took := r.Finished.Sub(r.Claimed); took < 4*time.Second || took > 5*time.Second {
+				t.Errorf("off by %s: claimed at %s, finished at %s", off, r.Claimed, r.Finished)
+			}
+			if f := r.History[0]; !f.End.Equal(r.Finished) || !f.Start.Equal(r.Claimed) {
+				t.Errorf("off by %s: the fate is from %s to %s", off, f.Start, f.End)
+			}
+		})
+	}
+}

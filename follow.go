@@ -66,6 +66,7 @@ func (w *worker) lookedAway() {
 // there, however often it is cut short.
 func (w *worker) sight() {
 	w.looked = time.Now()
+	w.occupation.look(w.entry, &w.rec, w.dueTime())
 	if w.still.etag != w.entry.ETag {
 		w.still.etag, w.still.at, w.still.date = w.entry.ETag, time.Now(), w.entry.Date
 	}

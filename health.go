@@ -1,8 +1,10 @@
 package soloist
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -118,7 +120,10 @@ func (w *worker) trouble() error {
 
 // note keeps why the job is left alone, nil for all is well, and logs a change.
 // Without write access nothing is well, however much can be read.
-func (w *worker) note(err error) {
+func (w *worker) note(err error) { w.notice(slog.LevelError, err) }
+
+// notice is note with the level that trouble is logged at.
+func (w *worker) notice(level slog.Level, err error) {
 	if err == nil {
 		err = w.denied
 	}
@@ -128,7 +133,7 @@ func (w *worker) note(err error) {
 	case err == nil && old != nil:
 		w.log.Info("the job is looked after again")
 	case err != nil && (old == nil || old.Error() != err.Error()):
-		w.log.Error("the job is left alone", "error", err)
+		w.log.Log(context.Background(), level, "the job is left alone", "error", err)
 	}
 }
 

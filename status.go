@@ -20,6 +20,7 @@ type JobStatus struct {
 	Foreign    bool       // the record is of another schedule, the one in force, than this Scheduler's
 	Waits      time.Time  // of a run whose job was unlocked: about when another can follow it; zero: it was not
 	Err        error      // why Record could not be read
+	Occupied   error      // why nothing runs: a client that claims nothing has the lease
 }
 
 // Status reads every record once. The error is what Validate says; what a
@@ -58,6 +59,9 @@ func (w *worker) status(ctx context.Context) JobStatus {
 	}
 	if r := &st.Record; st.Err == nil && r.Spec != "" && r.Spec != w.spec {
 		st.Foreign, st.Next = true, r.Due
+	}
+	if st.Err == nil {
+		st.Occupied = w.occupiedStatus(&st)
 	}
 	return st
 }

@@ -66,9 +66,10 @@ type worker struct {
 		at   time.Time
 		date time.Time // the service's, in the first of them
 	}
-	looked time.Time // monotonic: when the entry was last read or written here
-	marked time.Time // monotonic: when this replica's definition was last seen to ask whether a younger one is up
-	heir   time.Time // when this replica took over from younger ones that are gone, by the service's clock
+	occupation occupation // the lease without a run that was seen last
+	looked     time.Time  // monotonic: when the entry was last read or written here
+	marked     time.Time  // monotonic: when this replica's definition was last seen to ask whether a younger one is up
+	heir       time.Time  // when this replica took over from younger ones that are gone, by the service's clock
 
 	wake   Wake    // what RunDue was called for
 	unfit  error   // why the tick that is due was not started
@@ -129,9 +130,8 @@ func (w *worker) due(now time.Time, fresh bool) (wait time.Duration, todo bool) 
 		return w.follow(now), false
 	case !todo:
 		return w.idle(now), false
-	case fresh && w.entry.State.Live(): // somebody is about to claim, or died before it could
-		w.soon = true
-		return w.again(w.dice.jitter(w.length / 6)), false
+	case fresh && w.entry.State.Live():
+		return w.awaitLease(), false
 	}
 	return 0, true
 }

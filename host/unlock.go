@@ -125,12 +125,12 @@ func (a *app) lock(st soloist.JobStatus) lock {
 // holder is who has the lease.
 func (l lock) holder() string {
 	switch {
-	case l.Error != "":
-		return "a replica that is not known, since the record cannot be read"
 	case l.sure:
 		return "a replica that has claimed nothing"
 	case l.State == waiting:
 		return "a replica that waits after an earlier unlock"
+	case l.Error != "":
+		return "a replica that is not known, since the record cannot be read"
 	}
 	return line(l.Holder)
 }

@@ -24,7 +24,7 @@ type view struct {
 	Last     *soloist.Fate            `json:"last,omitempty"`     // the newest
 	Next     time.Time                `json:"next,omitzero"`
 	Counts   map[soloist.Status]int64 `json:"counts,omitempty"`
-	Error    string                   `json:"error,omitempty"` // why the record could not be read
+	Error    string                   `json:"error,omitempty"` // why the record could not be read, or why nothing runs
 
 	Failures int64    `json:"failures,omitempty"` // runs that failed or stalled since the last success
 	Differs  []string `json:"differs,omitempty"`  // where this program's settings are not those in force
@@ -94,6 +94,9 @@ func (a *app) view(st soloist.JobStatus) view {
 		v.State = paused
 	case v.Failures > 0:
 		v.State = failing
+	}
+	if st.Occupied != nil {
+		v.Error = line(st.Occupied.Error())
 	}
 	return v
 }
