@@ -149,6 +149,21 @@ func TestIdleYoungerReplicaAnswers(t *testing.T) {
 	})
 }
 
+// Between two runs of the old definition the entry is free for a few seconds: a
+// younger replica that has no tick of its own due finds one of these gaps.
+func TestYoungerDefinitionIsSoonInForce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("old", work("@every 1m", 50*time.Second))
+		time.Sleep(time.Minute + time.Second)
+		c.start("young", work("0 0 1 7 *", 0))
+		started := time.Now()
+		time.Sleep(2 * time.Minute)
+		if c.record("work").Since.Before(started.Add(-time.Second)) {
+			t.Errorf("after two minutes the old definition is in force")
+		}
+	})
+}
+
 // While a run of the younger definition goes on, the older replica waits.
 func TestLongRunOfYoungerDefinitionIsLeftAlone(t *testing.T) {
 	inCluster(t, func(c *cluster) {

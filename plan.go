@@ -319,10 +319,11 @@ func (p *planner) next(r *Record) time.Time {
 	return p.ticks.Next(later(r.Through, r.claimed()))
 }
 
-// urgent reports whether somebody waits for the end of the run that r tells
-// of: another attempt, a singleton, or a tick that is due.
+// urgent reports whether the end of the run that r tells of is waited for: by
+// another attempt, a singleton, a tick that is due, or a younger definition that
+// is to be in force.
 func (p *planner) urgent(r *Record, now time.Time) bool {
-	if p.ticks == nil || p.interrupted == Rerun {
+	if p.ticks == nil || p.interrupted == Rerun || r.Spec != p.spec {
 		return true
 	}
 	return p.ticks.Last(now).After(later(r.Through, r.claimed()))
