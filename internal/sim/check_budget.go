@@ -45,7 +45,9 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
 	job, third := claim.Job, time.Duration(claim.Record.Lease)/3
 	var took time.Duration
 	for _, r := range l.runs(job) {
-		if r.Token == claim.Record.Epoch {
+		if r.Token == claim.Record.Epoch && r.Cause != "" {
+			return // others may have to settle it
+		} else if r.Token == claim.Record.Epoch {
 			took = r.End.Sub(claim.Time)
 		}
 	}

@@ -24,7 +24,11 @@ type mutant struct {
 	with  string
 	also  [2]string // another replacement in it
 	story string    // that catches it; empty: the first seeds do
+	pkg   string    // of the story; empty: internal/interleavings
 }
+
+// root is the package of the tests of the program itself.
+const root = "../.."
 
 var mutants = []mutant{
 	{name: "the deadline counts from the response", file: "hold.go", story: "TestReplyOfRenewal1AfterRenewal2WasSent",
@@ -63,8 +67,8 @@ var mutants = []mutant{
 		text: "\tif f.Tick.After(r.Through) {", with: "\tif f.Tick.After(r.Through) && f.Token == 0 {"},
 	{name: "Save without the record", file: "host/azure/keep.go",
 		text: "\t\tMetadata:         metadata(record),\n", with: ""},
-	{name: "the epoch starts anew with the entry", file: "worker.go", story: "TestDeleteAndReCreate",
-		text: "Epoch: date.UnixMicro(),", with: "Epoch: 1,"},
+	{name: "the epoch starts anew with the entry", file: "token.go", story: "TestDeleteAndReCreate",
+		text: "max(next.record.Epoch, now.Truncate(time.Second).UnixMicro())", with: "1 + 0*now.UnixMicro()"},
 	{name: "ticks may move back", file: "plan.go",
 		text: "\tif !newest.After(r.Through) {", with: "\tif !newest.After(r.Through) && now.Unix()%7 != 0 {"},
 	{name: "catching up is off by one", file: "plan.go", story: "TestATickAndTheNextBothDueAfterAnOutage",
@@ -76,6 +80,38 @@ var mutants = []mutant{
 	{name: "the wall clock for the deadline", file: "hold.go", story: "TestWallClockSetBackWhileCutOff",
 		text: "func (h *hold) left() time.Duration { return h.trusted() - h.clock.elapsed() }",
 		with: "func (h *hold) left() time.Duration {\n\treturn h.trusted() - h.clock.wall().Sub(epoch0(h))\n}\n\nvar epochs sync.Map\n\nfunc epoch0(h *hold) time.Time {\n\tt, _ := epochs.LoadOrStore(h, h.clock.wall().Add(-h.clock.elapsed()))\n\treturn t.(time.Time)\n}"},
+
+	// What the simulation did not look at once.
+	{name: "a further attempt has no starting deadline", file: "plan.go", pkg: root, story: "TestAFurtherAttemptHasTheStartingDeadline",
+		text: "\tif again && !late {", with: "\t_ = late\n\tif again {"},
+	{name: "Overrun is not called for a loss after a time-out", file: "overrun.go", pkg: root, story: "TestOverrunAfterATimeoutAndTheLossOfTheLease",
+		text: "\t\tif !until(over, m.hold.held) {\n\t\t\treturn\n\t\t}\n\t\tcause = context.Cause(m.hold.held)", with: "\t\treturn"},
+	{name: "nobody takes a job back after an aborted deploy", file: "definition.go", pkg: root, story: "TestAbortedDeployIsTakenBack",
+		text: "time.Since(w.still.at) < patience {", with: "time.Since(w.still.at) < 1000*patience {"},
+	{name: "who may not write keeps the lease", file: "term.go", pkg: root, story: "TestAReplicaThatMayNotWriteCostsNoTick",
+		text: "\tif errors.Is(err, errNotWritten) {\n\t\tw.quit(h)", with: "\tif false {\n\t\tw.quit(h)"},
+	{name: "who may not write its outcome renews for ever", file: "book.go", pkg: root, story: "TestAReplicaThatMayNotWriteItsOutcome",
+		text: "\t\t\th.giveUp()", with: ""},
+	{name: "a claim is run after a stop", file: "term.go",
+		text: "\tif stop.Err() != nil {\n\t\treturn w.takeBack(", with: "\tif false {\n\t\treturn w.takeBack("},
+	{name: "a token comes back after quick deletions", file: "token.go", pkg: root, story: "TestTokensGrowOverQuickDeletions",
+		text: "w.existed(h).Add(time.Second))", with: "w.existed(h).Add(-time.Second))"},
+
+	// What it has found before: docs/correctness.md.
+	{name: "the wall clock tells when a replica started", file: "scheduler.go", pkg: root, story: "TestAStartInAnOutageIsNotToldByTheWallClock",
+		text: "\t\tif !ok {\n\t\t\tnow = s.wall()", with: "\t\tif ok || !ok {\n\t\t\tnow = s.wall()"},
+	{name: "trouble of a hold outlasts it", file: "term.go", pkg: root, story: "TestTroubleOfAHoldEndsWithIt",
+		text: "\tw.reached() // whatever a call of this hold has met\n", with: ""},
+	{name: "no look at the lease before a further try", file: "try.go", pkg: root, story: "TestNoFurtherTryWithoutTheLease",
+		text: "\tif h != nil && h.expired() {", with: "\tif false {"},
+	{name: "a look does not allow for the lag of the clock", file: "follow.go", pkg: root, story: "TestOneLookInAThird",
+		text: "\twait += wait / (driftShare - 1)\n", with: ""},
+	{name: "a late renewal brings the trust back", file: "hold.go", pkg: root, story: "TestARenewalThatIsAnsweredAfterTheDeadline",
+		text: "\tif h.clock.elapsed() < h.until {", with: "\tif true {"},
+	{name: "Overrun comes late", file: "overrun.go", pkg: root, story: "TestProgressDoesNotDelayWhatTheProcessHasToDo",
+		text: "\tif !waitFor(over, over, m.cell.try()) {", with: "\tif !waitFor(over, over, 2*m.cell.try()) {"},
+	{name: "a nonce alone tells whose a write is", file: "book.go", pkg: root, story: "TestARecordChangedByHandAfterALostAnswer",
+		text: "\treturn slices.Contains(b.ours, mark{writer(record), sha256.Sum256(record)})", with: "\treturn slices.ContainsFunc(b.ours, func(m mark) bool { return m.nonce == writer(record) })"},
 }
 
 // Each mistake can still be made: its text stands in the source, once.
@@ -93,7 +129,7 @@ func TestMutants(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := compile(t, dir, tales)
-	if out, err := tell(program, "."); err != nil {
+	if out, err := tell(program, tales, "."); err != nil {
 		t.Fatalf("the stories fail without a mistake: %s", out)
 	}
 	if out, err := seedsOf(os.Args[0]); err != nil {

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -22,7 +23,8 @@ var (
 
 // inStory tells the mutant its story, which must not end well.
 func (m mutant) inStory(t *testing.T) {
-	out, err := tell(m.build(t, tales), "^"+m.story+"$")
+	pkg := cmp.Or(m.pkg, tales)
+	out, err := tell(m.build(t, pkg), pkg, "^"+m.story+"$")
 	if err == nil {
 		t.Errorf("not caught by %s", m.story)
 		return
@@ -34,9 +36,9 @@ func (m mutant) inStory(t *testing.T) {
 }
 
 // tell runs stories.
-func tell(program, which string) ([]byte, error) {
+func tell(program, pkg, which string) ([]byte, error) {
 	run := exec.Command(program, "-test.run="+which, "-test.timeout=1m")
-	run.Dir = tales // of which one reads itself
+	run.Dir = pkg // of which one reads itself
 	return run.CombinedOutput()
 }
 
