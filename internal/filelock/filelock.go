@@ -57,7 +57,13 @@ func try(path string) (func() error, error) {
 	f := flock.New(path, flock.SetFlag(os.O_RDONLY|safefile.Flags))
 	ok, err := f.TryLock()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, create(path)
+		if err := create(path); err != nil {
+			return nil, err
+		}
+		ok, err = f.TryLock()
+	}
+	if errors.Is(err, fs.ErrNotExist) { // removed since it was made
+		return nil, nil
 	}
 	if err != nil || !ok {
 		return nil, errors.Join(err, f.Close())
@@ -69,7 +75,7 @@ func try(path string) (func() error, error) {
 	return f.Close, nil
 }
 
-// create makes the file, which is locked with the next try.
+// create makes the file, which TryLock does not.
 func create(path string) error {
 	f, err := safefile.Create(path)
 	if errors.Is(err, fs.ErrExist) { // another process was first

@@ -85,6 +85,24 @@ func TestLockEndsWithContext(t *testing.T) {
 	})
 }
 
+// The file that Lock makes is locked at once, without a wait for others.
+func TestLockOfANewFileDoesNotWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		unlock, err := filelock.Lock(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("it took %v, want nothing", took)
+		}
+		if err := unlock(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A lock on a file that was removed under its holder excludes only the past:
 // the next one locks the new file, and the one after waits for that.
 func TestLockRemovedFile(t *testing.T) {
