@@ -40,7 +40,7 @@ func (s *slot) startWith(name string, defs []Definition, visitor string) *replic
 		skew = r.between(-2*time.Hour, 2*time.Hour)
 	}
 	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), c.log, &c.traps)
-	grace := []time.Duration{0, 5*time.Second + odd, 25*time.Second + odd}[r.below(3)]
+	grace := drawGrace(r)
 	one := c.newReplica(m, defs, grace)
 	one.stays = r.chance(0.3)
 	up := Event{What: Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
@@ -59,6 +59,8 @@ func (s *slot) startWith(name string, defs []Definition, visitor string) *replic
 	})
 	return one
 }
+
+func drawGrace(r *roll) time.Duration { return pick(r, 0, 5*time.Second+odd, 25*time.Second+odd) }
 
 // newReplica makes a replica that does not run yet.
 func (c *Cluster) newReplica(m *machine, defs []Definition, grace time.Duration) *replica {

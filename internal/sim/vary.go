@@ -18,7 +18,7 @@ func vary(all []Definition, r *roll) []Definition {
 			d.Padding = r.below(max(d.MaxCheckpoint, 200) - 40)
 		case "leader":
 			d.Silence = pick(r, 3*time.Second, 10*time.Second, 10*time.Second, 2*time.Minute) + 2*odd
-			d.Backoff = pick(r, 0, time.Second, time.Minute)
+			d.Backoff, d.MaxCheckpoint = pick(r, 0, time.Second, time.Minute), pick(r, 0, 100)
 			d.drawPulse(r)
 		}
 	}
