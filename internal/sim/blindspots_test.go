@@ -77,6 +77,12 @@ var blindSpots = map[string][]func(s *story){
 		s.finish("a", "1", 12.5, soloist.Stalled)
 		s.begin("a", "2", 14, 15, 16)
 	}},
+	"I16 occupied": {func(s *story) {
+		s.Fleet["a"][0].Every = time.Minute
+		s.tick("a", "1", 60)
+		s.add(sim.Event{What: sim.Leased, Job: "job", Time: at(70), End: at(500)})
+		s.request("a", "read", "", 480, 200)
+	}},
 	"I17 unhindered": {func(s *story) {
 		s.Fleet["a"][0].Every = time.Minute
 		s.acquire("a", "1", 181)
@@ -100,11 +106,8 @@ var blindSpots = map[string][]func(s *story){
 		},
 		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, soloist.Failed) },
 		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, soloist.Abandoned) },
-		func(s *story) {
-			s.begin("a", "1", 10, 11, 12)
-			s.acquire("b", "2", 30)
-			s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: "its runner died", Token: s.last.Epoch})
-		},
+		func(s *story) { s.gaveUp("its runner died") },
+		func(s *story) { s.gaveUp("unlocked") },
 	},
 	"I20 deadline": {
 		func(s *story) {
@@ -128,6 +131,14 @@ var blindSpots = map[string][]func(s *story){
 			s.add(sim.Event{What: sim.Overran, Replica: "a", Job: "job", Time: at(50)})
 		},
 	},
+	"I22 taken back": {func(s *story) {
+		s.Fleet["v"] = []sim.Definition{{Name: "job", Lease: lease}}
+		s.say("v", 20, sim.Up).Cause = "an aborted deploy"
+		s.acquire("v", "1", 30)
+		s.claim("v", "1", 30.5, 30).Record.Spec = "younger"
+		s.say("v", 40, sim.Crash)
+		s.request("a", "read", "", 900, 200)
+	}},
 }
 
 func init() {
@@ -162,6 +173,13 @@ func (s *story) settle(replica, id string, t float64, f soloist.Fate) {
 func (s *story) says(t float64, status soloist.Status, reason string) {
 	s.acquire("a", "1", t-0.5)
 	s.settle("a", "1", t, soloist.Fate{Tick: at(10), Status: status, Reason: reason})
+}
+
+// gaveUp is a run of which another replica says what became of it.
+func (s *story) gaveUp(reason string) {
+	s.begin("a", "1", 10, 11, 12)
+	s.acquire("b", "2", 30)
+	s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: reason, Token: s.last.Epoch})
 }
 
 // reruns has ticks run again whose runner died.

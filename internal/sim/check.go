@@ -57,12 +57,14 @@ var Invariants = []Invariant{
 	{"I15 tries", tries},
 	{"I15 rest", rests},
 	{"I16 audit", audit},
+	{"I16 occupied", occupied},
 	{"I17 liveness", liveness},
 	{"I17 unhindered", unhindered},
 	{"I19 reason", reasons},
 	{"I19 overlap", overlaps},
 	{"I20 deadline", deadlines},
 	{"I21 overrun", overruns},
+	{"I22 taken back", takenBack},
 }
 
 // Check returns what contradicts an invariant, in the order of the invariants.

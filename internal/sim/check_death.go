@@ -14,10 +14,19 @@ func (l *Log) contradictsDeath(t *term, d *Definition, n told) string {
 	switch f := n.fate; {
 	case f.Status != soloist.Abandoned && f.Status != soloist.Stalled:
 		return "its own replica alone could know"
+	case strings.HasPrefix(f.Reason, "unlocked"):
+		return unless(l.broken(t, n.write.Time), "nobody had broken its lease")
 	case strings.HasPrefix(f.Reason, "its runner died"):
 		return unless(l.disturbed(t, n.write.Time), "nothing had befallen its runner")
 	}
 	return ""
+}
+
+// broken reports whether an operator broke the lease of a term before a time.
+func (l *Log) broken(t *term, to time.Time) bool {
+	return slices.ContainsFunc(l.of(t.claim.Job, Request), func(e *Event) bool {
+		return e.Op == "break" && e.OK() && e.Time.After(t.claim.Time) && e.Time.Before(to)
+	})
 }
 
 // disturbed reports whether anything befell the runner of a term, or its entry,

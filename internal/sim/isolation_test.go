@@ -42,9 +42,12 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 		"slow":           {Spells: always(sim.Slow)},
 		"another's entry": {Spells: []sim.Spell{}, Program: append(program(),
 			sim.Definition{Name: sim.Foreign, Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second})},
-		"panics":          {Spells: []sim.Spell{}, Program: program(sim.Panics)},
-		"never ends":      {Spells: []sim.Spell{}, Program: program(sim.Hangs)},
-		"tells nothing":   {Spells: []sim.Spell{}, Program: program(sim.Silent)},
+		"panics":        {Spells: []sim.Spell{}, Program: program(sim.Panics)},
+		"never ends":    {Spells: []sim.Spell{}, Program: program(sim.Hangs)},
+		"tells nothing": {Spells: []sim.Spell{}, Program: program(sim.Silent)},
+		"everywhere, and goes on": {Spells: []sim.Spell{}, Program: append(program()[1:],
+			sim.Definition{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Everywhere: true, Timeout: 5 * time.Second,
+				Least: time.Second, Most: 3 * time.Second, Moods: []sim.Mood{sim.Stubborn}})},
 		"ends goroutines": {Spells: []sim.Spell{}, Program: program(sim.Exits)},
 	}
 	for name, c := range faults {

@@ -42,7 +42,7 @@ func drawn(r *roll) Definition {
 		Missed:      pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
 		Interrupted: pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.chance(0.05),
 		Least: time.Second, Most: pick(r, 10*time.Second, 100*time.Second),
-		Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fails, Later, Nothing, Silent, Tardy, Tardy, Deaf, Stubborn}}
+		Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fails, Later, Nothing, Silent, Tardy, Tardy, Deaf, Stubborn}}
 	d.Schedule = "@every " + d.Every.String()
 	d.drawPulse(r)
 	return d
@@ -65,7 +65,7 @@ const (
 )
 
 func (d *Definition) drawPulse(r *roll) {
-	d.Pulse = pick(r, NoPulse, NoPulse, NoPulse, Steady, Flaps, Weak, Frozen, Erratic)
+	d.Pulse = pick(r, NoPulse, NoPulse, NoPulse, NoPulse, NoPulse, Steady, Flaps, Weak, Frozen, Erratic)
 	if d.Pulse != NoPulse {
 		d.HealthyEvery = pick(r, 0, 2*time.Second, 20*time.Second)
 		d.HealthyFailures = pick(r, 0, 1, 2, 5)

@@ -188,7 +188,7 @@ func (w *worker) behave(ctx context.Context) error {
 	if err != nil && w.mood == Deaf {
 		w.goOn(w.roll.between(0, 2*w.Lease))
 	} else if err != nil && w.mood == Stubborn {
-		w.goOn(w.roll.between(w.Lease, 6*time.Minute))
+		w.goOn(w.roll.between(w.Lease, 3*time.Minute))
 	}
 	w.effect()
 	switch w.mood {

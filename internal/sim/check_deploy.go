@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// takenBack: replicas of an older definition take a job back within minutes of
+// its next tick, once no replica of an aborted deploy is up, where nothing else
+// happens meanwhile.
+func takenBack(l *Log, bad report) {
+	for _, u := range l.of("", Up) {
+		end := l.gone(u.Replica)
+		if u.Cause != aborted || end.IsZero() {
+			continue
+		}
+		for _, job := range l.index.jobs {
+			last, d, its := l.lastWrite(job, end), l.latest(job), l.definition(u.Replica, job)
+			same := d == nil || its == nil || its.Schedule == d.Schedule && its.Every == d.Every
+			if same || last == nil || last.Replica != u.Replica || d.Paused || job == Foreign {
+				continue
+			}
+			due := end
+			if d.Every > 0 {
+				due = d.after(last.Time)
+			}
+			by := later(due, end).Add(patience)
+			if by.After(l.end()) || !l.undisturbed(job, end, by) {
+				continue
+			}
+			if !slices.ContainsFunc(l.writes(job), func(e *Event) bool {
+				return e.Record != nil && e.Record.Spec != last.Record.Spec && e.Time.After(end) && !e.Time.After(by)
+			}) {
+				bad(by, "%s is gone since %s, and nobody takes %s back", u.Replica, clock(end), job)
+			}
+		}
+	}
+}
+
+// gone is when a replica crashed or had stopped, zero if neither.
+func (l *Log) gone(replica string) time.Time {
+	if c := l.crashed(replica); !c.IsZero() {
+		return c
+	}
+	for _, e := range l.of("", Gone) {
+		if e.Replica == replica {
+			return e.Time
+		}
+	}
+	return time.Time{}
+}
+
+// lastWrite is the last write of a job's entry that left a record, up to t.
+func (l *Log) lastWrite(job string, t time.Time) (last *Event) {
+	for _, e := range l.writes(job) {
+		if e.Record != nil && !e.Time.After(t) {
+			last = e
+		}
+	}
+	return last
+}
+
+// undisturbed reports whether no replica comes or goes or is suspended after
+// from, until to, and no fault hits the job's entry.
+func (l *Log) undisturbed(job string, from, to time.Time) bool {
+	for _, what := range []What{Up, Stop, Gone, Crash, Freeze, Down} {
+		if slices.ContainsFunc(l.of("", what), func(e *Event) bool { return e.Time.After(from) && e.Time.Before(to) }) {
+			return false
+		}
+	}
+	if slices.ContainsFunc(l.of(job, Request), func(e *Event) bool {
+		return (e.Cause != "" || e.Replica == operator) && e.Time.After(from) && e.Sent.Before(to)
+	}) {
+		return false
+	}
+	for _, what := range []What{Deleted, Spoilt, Leased} {
+		if slices.ContainsFunc(l.of(job, what), func(e *Event) bool { return e.Time.Before(to) && (e.Time.After(from) || e.End.After(from)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// occupied: a tool that holds the lease of an entry for minutes, and claims
+// nothing, is told by each replica that is up all the while and looks at it.
+func occupied(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		d := l.latest(job)
+		for _, e := range l.of(job, Leased) {
+			if d == nil || d.Every == 0 || d.Every > occupiedFor/4 || e.End.Sub(e.Time) < occupiedFor || !l.alone(job, e.Time, e.End) {
+				continue
+			}
+			for _, u := range l.of("", Up) {
+				if u.Cause != "" || u.Time.After(e.Time) || l.definition(u.Replica, job) == nil || l.replicaHindered(u.Replica, job, e.Time, e.End) ||
+					l.frozen(u.Replica, e.Time, e.End) != nil {
+					continue
+				}
+				if !slices.ContainsFunc(l.of(job, Said), func(s *Event) bool {
+					return s.Replica == u.Replica && s.Time.After(e.Time) && s.Time.Before(e.End)
+				}) {
+					bad(e.End, "a tool held the lease of %s since %s, and %s said nothing", job, clock(e.Time), u.Replica)
+				}
+			}
+		}
+	}
+}
+
+// occupiedFor is how long a tool may hold a lease until each replica has said so:
+// twice the longest lease, and a look.
+const occupiedFor = 5 * time.Minute
+
+// alone reports whether nobody wrote a job's entry between two times, and no run
+// of it was under way when they began.
+func (l *Log) alone(job string, from, to time.Time) bool {
+	last := l.lastWrite(job, from)
+	written := slices.ContainsFunc(l.of(job, Request), func(e *Event) bool { return e.write() && e.Time.After(from) && e.Time.Before(to) })
+	return last != nil && !written && !last.Record.Finished.IsZero() && len(l.of(job, Spoilt)) == 0
+}
