@@ -39,13 +39,14 @@ var targets = []struct {
 func main() {
 	seed := flag.Uint64("seed", 1, "which mistakes are drawn")
 	n := flag.Int("n", 200, "how many `mutants`")
+	skip := flag.Int("skip", 0, "leave out the first `mutants` of these, which an interrupted run has tested")
 	side := flag.Int("side", 2, "how many are tested side by side")
-	timeout := flag.Duration("timeout", 4*time.Minute, "of one test run; a mutant that takes longer is caught")
+	timeout := flag.Duration("timeout", 2*time.Minute, "of one test run; a mutant that takes longer is caught")
 	root := flag.String("root", "..", "the module's `directory`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	survived, err := run(ctx, *root, *seed, *n, *side, *timeout)
+	survived, err := run(ctx, *root, *seed, *skip, *n, *side, *timeout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
@@ -55,8 +56,8 @@ func main() {
 	}
 }
 
-// run plants n mistakes and returns how many survived.
-func run(ctx context.Context, root string, seed uint64, n, side int, timeout time.Duration) (survived int, err error) {
+// run plants the mistakes from skip to n and returns how many survived.
+func run(ctx context.Context, root string, seed uint64, skip, n, side int, timeout time.Duration) (survived int, err error) {
 	root, err = filepath.Abs(root)
 	if err != nil {
 		return 0, err
@@ -90,7 +91,7 @@ func run(ctx context.Context, root string, seed uint64, n, side int, timeout tim
 			}
 		})
 	}
-	for _, m := range all[:min(n, len(all))] {
+	for _, m := range all[min(skip, len(all)):min(n, len(all))] {
 		if ctx.Err() != nil {
 			break
 		}
