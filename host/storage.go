@@ -2,7 +2,9 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/soloist-go/soloist"
@@ -31,7 +33,7 @@ func (s *settings) storage() (storage, error) {
 	case isDir && path == "":
 		return storage{}, errors.New("SOLOIST_STORAGE is dir: without a path: want dir:PATH")
 	case isDir:
-		return directory(path), nil
+		return directory(path)
 	case s.Storage == "memory:":
 		return storage{&local.Memory{}, "memory of this process",
 			"records are in memory: other replicas do not see them and run the same ticks"}, nil
@@ -55,13 +57,19 @@ func nowhere() (storage, error) {
 		return storage{}, errors.New("SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage: " +
 			"want one of them, since a directory here is not shared with other replicas and goes with this one")
 	}
-	s := directory(defaultDir)
+	s, err := directory(defaultDir)
 	s.note = "no storage is configured: records are in the directory " + defaultDir + ", for replicas on this machine; SOLOIST_STORAGE says otherwise"
-	return s, nil
+	return s, err
 }
 
-func directory(path string) storage {
-	return storage{Store: local.Dir{Path: path}, name: "directory " + path}
+// directory makes the path absolute at once. A job may change the working
+// directory: a relative path would then name another store.
+func directory(path string) (storage, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return storage{}, fmt.Errorf("the directory %s for the records cannot be found, since the working directory is not known: give SOLOIST_STORAGE an absolute path: %w", path, err)
+	}
+	return storage{Store: local.Dir{Path: full}, name: "directory " + path}, nil
 }
 
 func blobs(c azure.Config) (storage, error) {

@@ -28,7 +28,8 @@ import (
 // not use the directory.
 type Dir struct {
 	// Path is the directory. Create makes it, and what is missing above it.
-	// Empty: every call fails.
+	// Empty: every call fails. Make it absolute: each call resolves a relative
+	// path, so after os.Chdir it names another store, and a tick runs twice.
 	Path string
 
 	// Now, when set, is the only clock of the store: it judges when a lease
