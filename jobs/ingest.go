@@ -28,7 +28,9 @@ const (
 // is lost and none is applied twice, whoever dies when.
 //
 //	INGEST_SOURCE  http or https URL; unset: the run is skipped. Page N, from 1
-//	               on, is GET INGEST_SOURCE/pages/N; 404 or 204: not there yet
+//	               on, is GET INGEST_SOURCE/pages/N; 404 or 204: not there yet. A
+//	               page has a Content-Length or comes in chunks: otherwise
+//	               half a page would look like a whole one
 //	INGEST_SINK    http or https URL. Page N goes to PUT INGEST_SINK/pages/N
 //
 // A URL may carry secrets in its user info and query, which go along with each
@@ -171,6 +173,8 @@ func (in *ingester) get(ctx context.Context, n int64) (*ingestPage, error) {
 		return nil, nil
 	case a.status != http.StatusOK:
 		return nil, a.refusal()
+	case a.open:
+		return nil, soloist.Permanent(fmt.Errorf("%s: the answer has neither a Content-Length nor chunks, so half a page looks like a whole one: let the source send one of them", a.name))
 	case len(a.body) > ingestBody:
 		return nil, soloist.Permanent(fmt.Errorf("%s: more than %d bytes", a.name, ingestBody))
 	}
@@ -200,6 +204,7 @@ type ingestAnswer struct {
 	name   string // of the request, without secrets
 	status int
 	header http.Header
+	open   bool // only the end of the connection ended the body
 	ingestPage
 }
 
@@ -227,7 +232,13 @@ func (in *ingester) send(ctx context.Context, method string, base *url.URL, n in
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, ingestError(ctx, err))
 	}
-	return &ingestAnswer{name, resp.StatusCode, resp.Header, ingestPage{resp.Header.Get("Content-Type"), body}}, nil
+	return &ingestAnswer{name, resp.StatusCode, resp.Header, openEnded(resp), ingestPage{resp.Header.Get("Content-Type"), body}}, nil
+}
+
+// openEnded reports whether nothing but the end of the connection ends the body.
+// HTTP/2 frames and compressed pages mark their own end.
+func openEnded(resp *http.Response) bool {
+	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
 }
 
 // refusal is the error of a status that means neither success nor the end.

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -214,6 +217,77 @@ func TestIngestBrokenAndEmptyBodies(t *testing.T) {
 	}
 	if want := []string{"/pages/1 0"}; !slices.Equal(puts, want) {
 		t.Errorf("got %q, want %q", puts, want)
+	}
+}
+
+// An answer whose end is only the end of the connection may be half a page: the
+// source may have died. It reaches no sink.
+func TestIngestRefusesAPageOfUnknownLength(t *testing.T) {
+	for _, head := range []string{"HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"} {
+		source := rawSource(t, head+"first half, ")
+		puts := 0
+		sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { puts++ }))
+		env := environment("INGEST_SOURCE", source, "INGEST_SINK", sink.URL)
+		err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+		sink.Close()
+		want := "GET " + source + "/pages/1: the answer has neither a Content-Length nor chunks, so half a page looks like a whole one: let the source send one of them"
+		if err == nil || err.Error() != want || puts != 0 {
+			t.Errorf("%q: got %v and %d puts, want %s and none", head, err, puts, want)
+		}
+	}
+}
+
+// rawSource answers one request with these bytes and closes the connection.
+func rawSource(t *testing.T, answer string) (url string) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		conn, err := ln.Accept()
+		ln.Close()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			io.WriteString(conn, answer)
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// A chunk that says it is the last, and the end of a compressed page, tell that
+// the page is whole.
+func TestIngestTakesChunksAndCompressedPages(t *testing.T) {
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/pages/1":
+			io.WriteString(w, "in ")
+			w.(http.Flusher).Flush()
+			io.WriteString(w, "chunks")
+		case "/pages/2":
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Connection", "close")
+			z := gzip.NewWriter(w)
+			io.WriteString(z, "compressed")
+			z.Close()
+		default:
+			http.NotFound(w, req)
+		}
+	}))
+	defer source.Close()
+	var pages []string
+	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		b, _ := io.ReadAll(req.Body)
+		pages = append(pages, string(b))
+	}))
+	defer sink.Close()
+	env := environment("INGEST_SOURCE", source.URL, "INGEST_SINK", sink.URL)
+	err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+	if want := []string{"in chunks", "compressed"}; err != nil || !slices.Equal(pages, want) {
+		t.Errorf("got %q, %v, want %q", pages, err, want)
 	}
 }
 
