@@ -218,3 +218,27 @@ func TestProgressDoesNotDelayWhatTheProcessHasToDo(t *testing.T) {
 		})
 	}
 }
+
+// A replica that takes nothing new, since a run here ignores the end of its
+// context, does not read the records of its other jobs meanwhile.
+func TestDeafReplicaReadsNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		deaf := soloist.Job{Name: "deaf", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
+			Do: func(context.Context, *soloist.Run) error { time.Sleep(30 * time.Minute); return nil }}
+		a := c.start("a", deaf, work("@every 10s", 0))
+		time.Sleep(2 * time.Minute)
+		if len(a.Health().Overrun) != 1 {
+			t.Fatalf("health is %+v", a.Health())
+		}
+		a.tap.counts()
+		time.Sleep(10 * time.Minute)
+		if counts := a.tap.counts(); counts["read"] > 0 || counts["acquire"] > 0 {
+			t.Errorf("in ten minutes it sends %v", counts)
+		}
+		before := len(c.all())
+		time.Sleep(30 * time.Minute)
+		if len(c.all()) <= before {
+			t.Error("it does not go on once the run has returned")
+		}
+	})
+}

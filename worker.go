@@ -85,6 +85,11 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		return w.stepHere(ctx)
 	}
 	w.beat()
+	if err := w.unwell(); err != nil {
+		w.lookedAway()
+		w.note(err)
+		return unwellRest
+	}
 	fresh := w.entry == nil
 	if fresh {
 		if wait := time.Until(w.lookAt); wait > 0 {
@@ -95,11 +100,6 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		}
 	}
 	now := w.dueTime()
-	if err := w.unwell(); err != nil {
-		w.lookedAway()
-		w.note(err)
-		return unwellRest
-	}
 	w.unfit = nil
 	if w.outdated(&w.rec) && !w.inherits(now) {
 		return w.yield(ctx, now)
