@@ -23,7 +23,8 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 // fate returned. A job whose Timeout is longer than what the deadline of ctx
 // leaves is not started. [ErrHeld]: another replica runs the job, or its tick
 // has to be run again first. Where ctx ends before the run has begun, the request
-// stays unknown, and may be made again.
+// stays unknown, and may be made again. Where the run was over and the store
+// refused its outcome, as another replica had settled the run, the error says so.
 func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, error) {
 	w, err := s.worker(job)
 	switch {
@@ -76,6 +77,9 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 		}
 		if len(*w.ran) > 0 {
 			return (*w.ran)[0], nil
+		}
+		if w.undone != nil { // this call had the run, and knows more than the record
+			return Fate{}, errors.Join(w.undone, context.Cause(ctx))
 		}
 		if w.denied != nil {
 			return Fate{}, w.denied

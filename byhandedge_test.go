@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,6 +133,22 @@ func TestRunNowOfAJobEverywhereAfterAStop(t *testing.T) {
 		cancel()
 		if _, err := a.RunNow(ctx, "here", "me"); !errors.Is(err, context.Canceled) || ran.Load() {
 			t.Errorf("it ran: %t, and the error is %v", ran.Load(), err)
+		}
+	})
+}
+
+// The run is over when its outcome is refused. The caller gets that, not the fate
+// that others make up for a runner that looks dead.
+func TestRunNowTellsThatTheOutcomeWasRefused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		a := c.replica("a", job)
+		a.Jobs[0].Do = func(ctx context.Context, _ *soloist.Run) error {
+			return a.Unlock(context.WithoutCancel(ctx), "work", true)
+		}
+		fate, err := a.RunNow(c.t.Context(), "work", "x")
+		if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was refused") {
+			t.Errorf("got %+v, %v, want that the outcome was refused", fate, err)
 		}
 	})
 }

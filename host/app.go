@@ -36,6 +36,9 @@ func (p *Program) open(c *command) (*app, error) {
 	errs = append(errs, override(a.sched.Jobs)...)
 	errs = append(errs, a.place())
 	errs = append(errs, a.setLease())
+	if inFunctions() {
+		tellBegins(a.sched.Jobs)
+	}
 	a.strange = unknown(a.names())
 	a.log = a.logger(c)
 	a.refused = newRefusals(a.log)

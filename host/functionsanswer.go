@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,7 +84,7 @@ func (f *functions) lookAtClock(ctx context.Context) {
 
 // runNow runs one job by hand.
 func (f *functions) runNow(ctx context.Context, name, request string) upshot {
-	ctx, done := f.orOutage(ctx, name)
+	ctx, done := f.orOutage(ctx)
 	defer done()
 	j := soloist.JobReport{Job: name}
 	fate, err := f.sched.RunNow(ctx, name, request)
@@ -104,27 +103,63 @@ func (f *functions) runNow(ctx context.Context, name, request string) upshot {
 // (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
 const outagePatience = 20 * time.Second
 
-// orOutage ends with an outage that keeps the job from being begun.
-func (f *functions) orOutage(ctx context.Context, name string) (context.Context, func()) {
+// orOutage ends with an outage that keeps the run from beginning. Once the run
+// has begun, no outage ends the context: it would cut short the write of the
+// outcome, and another replica would settle the run as abandoned.
+func (f *functions) orOutage(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	begun := make(chan struct{})
+	var first sync.Once // of the beginning and the end by an outage
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		patience := time.NewTimer(outagePatience)
-		defer patience.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-patience.C:
-			}
-			if h := f.sched.Health(); h.Storage != nil && !slices.Contains(h.Running, name) {
-				cancel(fmt.Errorf("not begun within %s", outagePatience))
-				return
-			}
-			patience.Reset(time.Second) // it may begin one yet
+		if f.outageBefore(ctx, begun) {
+			first.Do(func() { cancel(fmt.Errorf("not begun within %s", outagePatience)) })
 		}
 	})
+	ctx = context.WithValue(ctx, runBegins{}, func() { first.Do(func() { close(begun) }) })
 	return ctx, func() { cancel(nil); watch.Wait() }
+}
+
+// outageBefore reports whether the storage is out of reach when the patience is
+// over, or later, with the run not begun.
+func (f *functions) outageBefore(ctx context.Context, begun <-chan struct{}) bool {
+	patience := time.NewTimer(outagePatience)
+	defer patience.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-begun:
+			return false
+		case <-patience.C:
+		}
+		if f.sched.Health().Storage != nil {
+			return true
+		}
+		patience.Reset(time.Second) // the outage may still come
+	}
+}
+
+// runBegins is the key of a func() in the context of a run by hand. The run
+// calls it when it begins.
+type runBegins struct{}
+
+// tellBegins makes each run call the function under runBegins. Health tells only
+// what runs now: a run that has returned and waits for the write of its outcome
+// looks there like one that has not begun.
+func tellBegins(jobs []soloist.Job) {
+	for i := range jobs {
+		do := jobs[i].Do
+		if do == nil {
+			continue // a mistake, which Validate tells
+		}
+		jobs[i].Do = func(ctx context.Context, run *soloist.Run) error {
+			if begins, ok := ctx.Value(runBegins{}).(func()); ok {
+				begins()
+			}
+			return do(ctx, run)
+		}
+	}
 }
 
 // answer tells the host. It drops the body of any status but 200; what went

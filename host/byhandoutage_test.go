@@ -1,0 +1,123 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// The storage is away for a minute as the run ends. Its outcome is written when
+// the storage is back, and its caller gets it, by a timer and by an HTTP trigger
+// alike.
+func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
+	for _, payload := range []string{"{}", byHTTP} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+		synctest.Test(t, func(t *testing.T) {
+			store := &cutOff{Store: new(local.Memory)}
+			runs := 0
+			s := open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
+				if runs++; runs == 1 {
+					store.away(time.Minute)
+				}
+				return nil
+			}}}})
+			s.invoke(t, "tick", "{}")
+			time.Sleep(time.Hour + time.Second)
+			code, logs := s.invoke(t, "beat", payload)
+			if code != 200 || len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") || runs != 1 {
+				t.Errorf("%.9s: got %d %q after %d runs, want one run that succeeded", payload, code, logs, runs)
+			}
+			if got := lastFate(t, store); got.Status != soloist.Succeeded {
+				t.Errorf("%.9s: the record says %+v, want succeeded", payload, got)
+			}
+			s.wait()
+		})
+	}
+}
+
+// lastFate is the newest fate in the record of beat.
+func lastFate(t *testing.T, store soloist.Store) soloist.Fate {
+	e, err := store.Read(t.Context(), "demo/beat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r soloist.Record
+	if err := json.Unmarshal(e.Record, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.History) == 0 {
+		return soloist.Fate{}
+	}
+	return r.History[0]
+}
+
+// cutOff is a store that is out of reach for a while, for every call.
+type cutOff struct {
+	soloist.Store
+	gone atomic.Bool
+}
+
+func (c *cutOff) away(d time.Duration) {
+	c.gone.Store(true)
+	time.AfterFunc(d, func() { c.gone.Store(false) })
+}
+
+func (c *cutOff) reach() error {
+	if c.gone.Load() {
+		return errors.New("no route to the storage")
+	}
+	return nil
+}
+
+func (c *cutOff) Read(ctx context.Context, name string) (soloist.Entry, error) {
+	if err := c.reach(); err != nil {
+		return soloist.Entry{}, err
+	}
+	return c.Store.Read(ctx, name)
+}
+
+func (c *cutOff) Lease(name, id string) soloist.Lease {
+	return cutOffLease{c.Store.Lease(name, id), c}
+}
+
+type cutOffLease struct {
+	soloist.Lease
+	store *cutOff
+}
+
+func (l cutOffLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+	if err := l.store.reach(); err != nil {
+		return soloist.Stamp{}, err
+	}
+	return l.Lease.Acquire(ctx, d, etag)
+}
+
+func (l cutOffLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+	if err := l.store.reach(); err != nil {
+		return soloist.Stamp{}, err
+	}
+	return l.Lease.Renew(ctx)
+}
+
+func (l cutOffLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+	if err := l.store.reach(); err != nil {
+		return soloist.Stamp{}, err
+	}
+	return l.Lease.Write(ctx, etag, record)
+}
+
+func (l cutOffLease) Release(ctx context.Context) error {
+	if err := l.store.reach(); err != nil {
+		return err
+	}
+	return l.Lease.Release(ctx)
+}
