@@ -132,7 +132,7 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	case f.Status == soloist.Stalled:
 		quiet := d.Silence > 0 && l.believed(r).Sub(r.beat()) >= d.Silence*9/10 // another reason came while others were told
 		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
-	case f.Status == soloist.Abandoned && strings.HasPrefix(f.Reason, "stopped"):
+	case f.Status == soloist.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
 		return unless(r.Cause == stopped || l.askedToYield(t), "its replica was not to stop")
 	case f.Status == soloist.Abandoned:
 		return unless(strings.HasPrefix(f.Reason, lost), "there is no such reason")
