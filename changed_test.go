@@ -8,9 +8,9 @@ import (
 	"github.com/soloist-go/soloist"
 )
 
-// A schedule is edited while the tick at 01:00:00 is due. If both schedules name
-// that tick, it is owed as after a restart; else the new schedule counts from the
-// moment of the change.
+// A schedule is edited while the tick at 01:00:00 is due. If that tick is also the
+// newest of the new schedule, it is owed as after a restart; else the new schedule
+// counts from the moment of the change.
 func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
 	windowed := work("@every 20m", 0)
 	windowed.Window = 5 * time.Minute
@@ -28,7 +28,7 @@ func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
 		"the new one does not name it": {59*time.Minute + 50*time.Second, false, 15 * time.Second, work("@every 11m", 0),
 			[]string{"missed 00:50:00-01:00:05 the schedule changed", "succeeded 01:07:00", "succeeded 01:18:00"}},
 		"a newer one is due": {59*time.Minute + 50*time.Second, false, 21 * time.Minute, work("@every 20m", 0),
-			[]string{"missed 00:50:00-00:59:59 the schedule changed", "missed 01:00:00 a newer one was due", "succeeded 01:20:00"}},
+			[]string{"missed 00:50:00-01:20:50 the schedule changed"}},
 		"outside the window": {59*time.Minute + 50*time.Second, false, 8 * time.Minute, windowed,
 			[]string{"missed 00:50:00-00:59:59 the schedule changed", "missed 01:00:00 outside the window", "succeeded 01:20:00"}},
 		"the runner of the tick before has died": {50*time.Minute + 5*time.Second, true, 10 * time.Minute, work("@every 20m", 0),
@@ -59,6 +59,30 @@ func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The record of a job that was not run for days names a tick of that time. The
+// ticks of a new schedule since then came due under no definition that was in
+// force, so RunAll does not run them.
+func TestAChangedScheduleMakesUpNoOlderTicks(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		daily, young := work("@daily", 0), work("* * * * *", 0)
+		daily.Missed, young.Missed = soloist.RunAll, soloist.RunAll
+		old := c.start("old", daily)
+		time.Sleep(25 * time.Hour)
+		old.stop()
+		time.Sleep(4*24*time.Hour + 5*time.Second)
+		change := time.Now()
+		c.start("young", young)
+		time.Sleep(2 * time.Minute)
+		var got []string
+		for _, r := range ranBy(c, "young", change.Add(-1)) {
+			got = append(got, r.Tick.Format("15:04:05"))
+		}
+		if want := []string{"01:01:00", "01:02:00"}; !slices.Equal(got, want) {
+			t.Errorf("%d ticks are run: %.40q, want %q", len(got), got, want)
+		}
+	})
 }
 
 // A singleton that is turned into a job has no tick that is owed.

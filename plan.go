@@ -118,10 +118,12 @@ func (p *planner) adopt(r *Record, now time.Time) bool {
 }
 
 // countsFrom is the instant after which the ticks of a changed definition count:
-// now, unless the tick that is due under the old one is one of the new one too.
-// It came due while the change was deployed, and is owed.
+// now, unless the tick that is due under the old one is also the newest of the new
+// one. It came due while the change was deployed, and is owed. If the new one has a
+// newer tick, the change took longer, and RunAll would make up ticks of the new one
+// from before the change.
 func (p *planner) countsFrom(r *Record, now time.Time) time.Time {
-	if r.Due.After(r.Through) && !r.Due.After(now) && p.ticks.Last(r.Due).Equal(r.Due) {
+	if r.Due.After(r.Through) && p.ticks.Last(now).Equal(r.Due) {
 		return r.Due.Add(-1)
 	}
 	return now
