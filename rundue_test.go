@@ -144,6 +144,28 @@ func TestRunDueBesideItself(t *testing.T) {
 	})
 }
 
+// The run itself meets the outage, and waits for its end: the job is looked after.
+func TestRunDueBesideItselfInAnOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 1m", 30*time.Second))
+		a.RunDue(c.t.Context())
+		time.Sleep(time.Minute)
+		go a.RunDue(c.t.Context())
+		time.Sleep(time.Second)
+		a.tap.meet(func(string, func() error) error { return errNetwork })
+		time.Sleep(8 * time.Second) // two renewals fail
+		if a.Health().Storage == nil {
+			t.Fatal("the outage is not told")
+		}
+		got, err := a.RunDue(c.t.Context())
+		if err != nil || got.Jobs[0].Holder != "a" {
+			t.Errorf("got %+v, %v, want that a runs it", got, err)
+		}
+		a.tap.meet(nil)
+		time.Sleep(time.Minute)
+	})
+}
+
 // Where each run makes the next tick due, a call ends all the same.
 func TestRunDueEnds(t *testing.T) {
 	inCluster(t, func(c *cluster) {

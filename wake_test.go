@@ -22,6 +22,7 @@ func TestAWakeUpOfANewJob(t *testing.T) {
 		"not told":         {time.Hour + 300*time.Millisecond, -1, nil},
 		"far too late":     {time.Hour + 10*time.Minute, time.Hour, nil},
 		"no tick of its":   {time.Hour + time.Second, time.Hour + time.Second/2, nil},
+		"before a tick":    {time.Hour + 10*time.Second, time.Hour - 20*time.Second, nil},
 		"in a year's time": {time.Hour, 365 * 24 * time.Hour, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +80,25 @@ func TestAWakeUpThatIsEarly(t *testing.T) {
 		if early := begin.Add(time.Hour).Sub(c.all()[0].start); early > time.Second {
 			t.Errorf("started %s early", early)
 		}
+	})
+}
+
+// The timer of each instance fires, and one of them runs the tick.
+func TestAWakeUpBesideARunOfAnotherReplica(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 10*time.Second)
+		a, b := c.replica("a", job), c.replica("b", job)
+		a.RunDue(c.t.Context())
+		b.RunDue(c.t.Context())
+		tick := time.Now().Truncate(time.Hour).Add(time.Hour)
+		time.Sleep(time.Until(tick) + time.Second)
+		go a.RunWake(c.t.Context(), soloist.Wake{Tick: tick})
+		time.Sleep(3 * time.Second)
+		report, err := b.RunWake(c.t.Context(), soloist.Wake{Tick: tick})
+		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 0 || report.Jobs[0].Holder != "a" {
+			t.Errorf("got %+v, %v, want that a runs it", report, err)
+		}
+		time.Sleep(time.Minute)
 	})
 }
 

@@ -112,6 +112,8 @@ func TestOpenRefuses(t *testing.T) {
 		{azure.Config{AccountName: "sim", Credential: "ManagedIdentity", ClientID: hidden, ManagedIdentityResourceID: hidden}, "exclude each other"},
 		{azure.Config{AccountName: "sim", ClientSecret: hidden}, "go together"},
 		{azure.Config{AccountName: "sim", TenantID: hidden, ClientID: hidden}, "go together"},
+		{azure.Config{AccountName: "sim", ClientID: hidden, ClientSecret: hidden}, "go together"},
+		{azure.Config{AccountName: "sim", TenantID: hidden, ClientSecret: hidden}, "go together"},
 		{azure.Config{AccountName: "sim", TenantID: hidden + "/ ?", ClientID: hidden, ClientSecret: hidden}, "malformed"},
 		{azure.Config{ConnectionString: keyed, Container: "ab"}, "SOLOIST_CONTAINER"},
 		{azure.Config{ConnectionString: keyed, Container: strings.Repeat("a", 64)}, "SOLOIST_CONTAINER"},

@@ -1,0 +1,75 @@
+package azure_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/soloist-go/soloist/host/azure"
+)
+
+// jwt is a token for the principal with this object id.
+func jwt(object string) string {
+	return "x." + base64.RawURLEncoding.EncodeToString([]byte(`{"oid":"`+object+`","idtyp":"app"}`)) + ".x"
+}
+
+// refusing answers each request with a refusal, and gives a token for the
+// principal with this object id. Without one it gives none.
+func refusing(code, object string) transport {
+	return func(r *http.Request) (*http.Response, error) {
+		switch {
+		case r.URL.Host == platformHost && object != "":
+			return token(r, jwt(object), 24*3600), nil
+		case r.URL.Host != "sim.blob.core.windows.net":
+			return &http.Response{StatusCode: 400, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
+		}
+		return refusal(r, 403, code), nil
+	}
+}
+
+// Each refusal comes with what to do about it, which depends on who asks.
+func TestAdvice(t *testing.T) {
+	key := azure.Config{ConnectionString: keyed}
+	signature := azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sv=2026&sig=" + secret}
+	managed := azure.Config{AccountName: "sim", Credential: "managedidentity"}
+	for _, test := range []struct {
+		what         string
+		config       azure.Config
+		onPlatform   bool
+		code, object string
+		text, advice string
+	}{
+		{"a wrong key", key, false, "AuthenticationFailed", "", "AuthenticationFailed", "az storage account show-connection-string --name sim"},
+		{"keys are not allowed", key, false, "KeyBasedAuthenticationNotPermitted", "", "KeyBasedAuthenticationNotPermitted", "--allow-shared-key-access true"},
+		{"network rules", key, false, "AuthorizationFailure", "", "AuthorizationFailure", "az storage account network-rule add --account-name sim"},
+		{"a signature without the right", signature, false, "AuthorizationPermissionMismatch", "", "AuthorizationPermissionMismatch", "az storage container generate-sas"},
+		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal"},
+		{"an id that would be a command", managed, true, "AuthorizationPermissionMismatch", "0A;$(x)b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0Axb9 "},
+		{"no token", managed, true, "", "", "no token", "check that the app has the identity"},
+		{"no identity on this platform", managed, false, "", "", "no token", "IDENTITY_ENDPOINT is not set"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			bare(t)
+			if test.onPlatform {
+				platform(t)
+			}
+			if test.config.Credential != "" {
+				test.config.ClientID = uuid()
+			}
+			test.config.Transport = refusing(test.code, test.object)
+			s, err := azure.Open(test.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Read(t.Context(), name)
+			if err == nil {
+				t.Fatal("no refusal")
+			}
+			text, advice := s.Explain(err)
+			if !strings.Contains(text, test.text) || !strings.Contains(advice, test.advice) {
+				t.Errorf("got %q and the advice %q, want %q and %q", text, advice, test.text, test.advice)
+			}
+		})
+	}
+}
