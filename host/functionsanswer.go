@@ -116,8 +116,8 @@ func (f *functions) orOutage(ctx context.Context) (context.Context, func()) {
 			first.Do(func() { cancel(fmt.Errorf("not begun within %s", outagePatience)) })
 		}
 	})
-	ctx = context.WithValue(ctx, runBegins{}, func() { first.Do(func() { close(begun) }) })
-	return ctx, func() { cancel(nil); watch.Wait() }
+	begins := func() { first.Do(func() { close(begun) }) }
+	return context.WithValue(ctx, runBegins{}, begins), func() { cancel(nil); watch.Wait() }
 }
 
 // outageBefore reports whether the storage is out of reach when the patience is
