@@ -75,24 +75,44 @@ func (a *app) answer(ln net.Listener, b *board, stop context.CancelCauseFunc) (d
 		defer b.wait()
 		ctx, cancel := context.WithTimeout(context.Background(), a.lastAnswers())
 		defer cancel()
+		var cut error
 		if s.Shutdown(ctx) != nil {
-			s.Close() // somebody reads slowly: not worth a kill by the platform
+			cut = a.cutOff()
+			s.Close()
 		}
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("HTTP: %w", err)
+			return errors.Join(cut, fmt.Errorf("HTTP: %w", err))
 		}
+		return cut
+	}
+}
+
+// cutOff is what the end of the process cuts off when requests do not end in
+// time. In Functions that is a run, whose outcome is then not written. Elsewhere
+// it is a client that reads slowly, which is no reason to fail.
+func (a *app) cutOff() error {
+	if !inFunctions() {
 		return nil
 	}
+	running := strings.Join(a.sched.Health().Running, ", ")
+	if running == "" {
+		running = "none, but not all outcomes are written"
+	}
+	return fmt.Errorf("an invocation goes on %s after the stop began; jobs that run: %s: another replica settles them when their leases have expired", a.lastAnswers(), running)
 }
 
 // lastAnswers is how long requests under way may take once all is to end. The
 // runs of a function are such requests: they have their grace, and then the
-// time to write what became of them.
+// longest lease of a job to write their outcomes, as no write is tried longer.
 func (a *app) lastAnswers() time.Duration {
-	if inFunctions() {
-		return a.Grace + a.Lease
+	if !inFunctions() {
+		return 3 * time.Second
 	}
-	return 3 * time.Second
+	longest := a.Lease // of jobs without a lease of their own
+	for _, j := range a.sched.Jobs {
+		longest = max(longest, j.Lease)
+	}
+	return a.sched.Grace + longest
 }
 
 // serving ends when serve is to end.
