@@ -43,7 +43,8 @@ func (c *cell) backoff(first time.Duration) *backoff {
 }
 
 func (b *backoff) next() time.Duration {
-	d := b.dice.jitter(min(b.pause, b.longest))
+	b.pause = min(b.pause, b.longest) // before it is doubled, which could overflow
+	d := b.dice.jitter(b.pause)
 	b.pause = min(2*b.pause, b.longest)
 	return d
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -162,6 +163,21 @@ func TestAStopEndsARunEverywhere(t *testing.T) {
 		a.stop()
 		if got := c.all(); len(got) != 1 || !errors.Is(got[0].cause, soloist.ErrStopped) {
 			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// A Backoff so long that its double does not fit a time.Duration counts as the
+// longest pause.
+func TestALongBackoffIsTheLongestPause(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.Tries, job.Backoff = 4, math.MaxInt64
+		job.Do = func(context.Context, *soloist.Run) error { return errors.New("no") }
+		c.start("a", job)
+		time.Sleep(90 * time.Minute)
+		if n := len(c.all()); n != 4 {
+			t.Errorf("%d tries, want 4", n)
 		}
 	})
 }
