@@ -173,23 +173,28 @@ func (h *hold) twice(ctx context.Context, p *page) error {
 // outcome is known. A lease that ran out while nobody took it is renewed first.
 // ErrLost or ErrChanged: another replica has the entry.
 func (h *hold) lasting(ctx context.Context, p *page) error {
-	return h.insist(ctx, p, func(error) {})
+	return h.insist(ctx, p, func() {})
 }
 
+// outcomePatience is for how many lengths of the lease a replica that cannot write an
+// outcome goes on renewing: a short outage of writes loses no outcome.
+const outcomePatience = 2
+
 // conclude is lasting for the outcome of a run that has returned. A replica that
-// may not write it for as long as the lease renews no longer: others are kept
-// waiting for nothing.
+// cannot write it for longer stops renewing, whatever the errors are: other
+// replicas could not run the job as long as the lease lasts.
 func (h *hold) conclude(ctx context.Context, p *page) error {
 	begin := h.clock.elapsed()
-	return h.insist(ctx, p, func(err error) {
-		if errors.Is(err, fs.ErrPermission) && h.clock.elapsed()-begin >= h.length {
+	return h.insist(ctx, p, func() {
+		if h.clock.elapsed()-begin >= outcomePatience*h.length {
 			h.giveUp()
 		}
 	})
 }
 
-// insist sends until the outcome is known, and passes on why it is not.
-func (h *hold) insist(ctx context.Context, p *page, failed func(error)) error {
+// insist sends until the outcome is known, and calls failed each time that it is
+// not.
+func (h *hold) insist(ctx context.Context, p *page, failed func()) error {
 	pause := h.backoff(h.length / 30)
 	for try := 1; ; try++ {
 		known, err := h.settle(ctx, p)
@@ -197,7 +202,7 @@ func (h *hold) insist(ctx context.Context, p *page, failed func(error)) error {
 		if known {
 			return err
 		}
-		failed(err)
+		failed()
 		if sleep(ctx, pause.next()); ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
