@@ -15,7 +15,11 @@ import (
 // TestDocumentedService runs the suite over the service as it is documented.
 func TestDocumentedService(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
-		New:     func(t *testing.T) soloist.Store { return open(t, new(sim.Blob)) },
+		New: func(t *testing.T) soloist.Store { return open(t, new(sim.Blob)) },
+		Two: func(t *testing.T) (one, other soloist.Store) {
+			blob := new(sim.Blob)
+			return open(t, blob), open(t, blob)
+		},
 		Virtual: true,
 	})
 }
@@ -36,12 +40,17 @@ func TestAzurite(t *testing.T) {
 	// does so while a request is on its way, and an unclear error is not what
 	// the suite asks about.
 	client := &http.Client{Transport: &http.Transport{IdleConnTimeout: 2 * time.Second, MaxIdleConnsPerHost: 32}}
-	store, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: client})
-	if err != nil {
-		t.Fatal(err)
+	connect := func() soloist.Store {
+		store, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
 	}
+	store, second := connect(), connect()
 	storetest.Test(t, storetest.Harness{
 		New:         func(*testing.T) soloist.Store { return store },
+		Two:         func(*testing.T) (one, other soloist.Store) { return store, second },
 		Differences: azuriteDiffers,
 	})
 }

@@ -28,7 +28,11 @@ func TestMemory(t *testing.T) {
 
 func TestDir(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
-		New:     func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} },
+		New: func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} },
+		Two: func(t *testing.T) (one, other soloist.Store) {
+			d := local.Dir{Path: t.TempDir(), Now: time.Now}
+			return d, local.Dir{Path: d.Path, Now: time.Now}
+		},
 		Virtual: true,
 	})
 }
@@ -40,6 +44,10 @@ func TestDirReal(t *testing.T) {
 	}
 	storetest.Test(t, storetest.Harness{
 		New: func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir()} },
+		Two: func(t *testing.T) (one, other soloist.Store) {
+			path := t.TempDir()
+			return local.Dir{Path: path}, local.Dir{Path: path}
+		},
 	})
 }
 

@@ -17,9 +17,11 @@ import (
 // check is a running test. It collects failures instead of passing them to
 // *testing.T at once, because those of a listed difference are none.
 type check struct {
-	ctx   context.Context
-	store soloist.Store
-	done  chan struct{}
+	ctx     context.Context
+	store   soloist.Store
+	other   soloist.Store // another instance over the same place, for tests that need twins
+	virtual bool          // waiting costs nothing
+	done    chan struct{}
 
 	mu       sync.Mutex
 	failures []string

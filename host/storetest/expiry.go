@@ -14,6 +14,16 @@ var expiries = []property{
 		s.stays(soloist.Leased, sent.Add(s.shortest()))
 		s.await(soloist.Expired)
 	}},
+	{"Expiry/longest", nothing, func(c *check) { // the store may cut a length in silence
+		s := c.subject()
+		d := s.longest()
+		if !c.virtual {
+			d = min(d, max(2*s.shortest(), 10*time.Second))
+		}
+		sent := s.acquire(s.own, d)
+		s.stays(soloist.Leased, sent.Add(d))
+		s.await(soloist.Expired)
+	}},
 	{"Expiry/renewed", nothing, func(c *check) {
 		s := c.subject()
 		d := min(s.shortest()+3*time.Second, s.longest()) // not the shortest: a renewal keeps the length

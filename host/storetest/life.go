@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"strings"
@@ -42,7 +43,7 @@ var lives = []property{
 	}},
 	{"Missing/keep", keeper, func(c *check) {
 		there := c.subject()
-		gone := &subject{check: c, name: newName(), etag: there.etag}
+		gone := &subject{check: c, store: c.store, name: newName(), etag: there.etag}
 		c.wantGoneOrLost("save", gone.keep(gone.lease(), "checkpoint"))
 		_, err := gone.load(gone.lease())
 		c.wantGoneOrLost("load", err)
@@ -59,7 +60,14 @@ var lives = []property{
 		s.write("own write", s.own, nil)
 	}},
 	{"Delete/again", deleter, recreated},
-	{"Apart", nothing, apart},
+	{"Apart", nothing, func(c *check) {
+		job := strings.TrimPrefix(newName(), "storetest/")
+		c.apart("storetest/"+job, "storetest/"+job+"-2", "storetest-2/"+job, "storetest/."+job)
+	}},
+	{"Apart/long", nothing, func(c *check) { // a store may cut names, in silence
+		app, job := longPart(), longPart()
+		c.apart(app+"/"+job, app+"/"+job[:62]+"-", app[:62]+"-/"+job)
+	}},
 	{"Limits", nothing, limits},
 	{"Date", nothing, dates},
 }
@@ -110,13 +118,15 @@ func recreated(c *check) {
 	c.want("acquire with the old ETag", err, soloist.ErrChanged)
 }
 
+// longPart returns a part of a name that is as long as may be.
+func longPart() string { return (strings.ToLower(rand.Text()) + strings.Repeat("x", 63))[:63] }
+
 // apart: what happens to one entry happens to no other, however alike the names.
-func apart(c *check) {
-	job := strings.TrimPrefix(newName(), "storetest/")
+func (c *check) apart(names ...string) {
 	id := newID()
 	var all []*subject
-	for _, name := range []string{"/" + job, "/" + job + "-2", "-2/" + job, "/." + job} {
-		s := &subject{check: c, name: "storetest" + name}
+	for _, name := range names {
+		s := &subject{check: c, store: c.store, name: name}
 		e, err := c.store.Create(c.ctx, s.name, []byte("record of "+s.name))
 		c.must("create "+s.name, err)
 		s.etag, s.own = e.ETag, c.store.Lease(s.name, id)

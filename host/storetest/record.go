@@ -83,7 +83,7 @@ func ascii() string {
 
 // kept creates and writes a record, and reads it back.
 func (c *check) kept(what, record string) {
-	s := &subject{check: c, name: newName()}
+	s := &subject{check: c, store: c.store, name: newName()}
 	_, err := c.store.Create(c.ctx, s.name, []byte(record))
 	c.must("create with "+what, err)
 	if got := string(s.read().Record); got != record {

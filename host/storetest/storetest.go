@@ -12,7 +12,10 @@
 //	}
 //
 // What is not shown: that the store survives a crash, what it does when a context
-// ends in the middle of a call, and how its errors read.
+// ends in the middle of a call, and how its errors read; without
+// [Harness.Two], that one process sees at once what another has written; and,
+// unless the harness is Virtual, that a lease of more than ten seconds, or of
+// twice the shortest, has its whole length: to wait for it takes too long.
 package storetest
 
 import (
@@ -34,10 +37,16 @@ type Harness struct {
 	// another has used. Required.
 	New func(t *testing.T) soloist.Store
 
+	// Two returns two instances of the store over one place, as two processes
+	// have them, and cleans up after them. A store that answers from a cache of
+	// its own fails the tests that need it. Nil: those are not run, which suits
+	// a store that lives in one process.
+	Two func(t *testing.T) (one, other soloist.Store)
+
 	// Virtual runs each test in a bubble of testing/synctest, where waiting
 	// costs nothing; it suits a store whose clock is time.Now and that waits
 	// for nothing outside the bubble but files. False: all tests run at once,
-	// and take about twice the store's shortest lease.
+	// and take about twice the store's shortest lease, and ten seconds at least.
 	Virtual bool
 
 	// Differences are the tests that this store is known to fail, with the
@@ -63,9 +72,9 @@ const patience = 10 * time.Minute
 // leased the entry first, and other is an id that did not.
 func Test(t *testing.T, h Harness) {
 	t.Helper()
-	covered, missing := plan(h.New(t))
+	covered, missing := plan(h.powers(t))
 	if len(missing) > 0 {
-		t.Logf("not covered, because the store has no Break, no Delete or no Save and Load: %s", strings.Join(missing, ", "))
+		t.Logf("not covered, because the store has no Break, no Delete or no Save and Load, or the harness no Two: %s", strings.Join(missing, ", "))
 	}
 	for name := range h.Differences {
 		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
@@ -76,12 +85,12 @@ func Test(t *testing.T, h Harness) {
 		t.Run(p.name, func(t *testing.T) {
 			reason, listed := h.Differences[p.name]
 			if h.Virtual {
-				synctest.Test(t, func(t *testing.T) { p.start(t, h.New(t)).report(t, listed, reason) })
+				synctest.Test(t, func(t *testing.T) { p.start(t, h).report(t, listed, reason) })
 				return
 			}
 			// Start before Parallel, which limits how many run at once: most of
 			// the tests only wait for a lease to end.
-			c := p.start(t, h.New(t))
+			c := p.start(t, h)
 			t.Parallel()
 			c.report(t, listed, reason)
 		})
@@ -103,12 +112,12 @@ const (
 	breaker need = 1 << (iota - 1)
 	deleter
 	keeper
+	twins // of the harness
 )
 
-// plan sorts the suite into what can be run on this store and what cannot.
-func plan(store soloist.Store) (covered []property, missing []string) {
-	has := powers(store)
-	for _, p := range slices.Concat(outcomes(), lives, etags, expiries, lates, races, records, keeps, calls) {
+// plan sorts the suite into what can be run with these powers and what cannot.
+func plan(has need) (covered []property, missing []string) {
+	for _, p := range slices.Concat(outcomes(), lives, etags, expiries, lates, races, records, keeps, calls, pairs) {
 		if p.needs&^has == 0 {
 			covered = append(covered, p)
 		} else {
@@ -118,8 +127,11 @@ func plan(store soloist.Store) (covered []property, missing []string) {
 	return covered, missing
 }
 
-func powers(store soloist.Store) need {
-	has := nothing
+func (h Harness) powers(t *testing.T) need {
+	has, store := nothing, h.New(t)
+	if h.Two != nil {
+		has |= twins
+	}
 	if _, ok := store.(soloist.Breaker); ok {
 		has |= breaker
 	}
@@ -132,10 +144,15 @@ func powers(store soloist.Store) need {
 	return has
 }
 
-func (p property) start(t *testing.T, store soloist.Store) *check {
+func (p property) start(t *testing.T, h Harness) *check {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	c := &check{ctx: ctx, store: store, done: make(chan struct{})}
+	c := &check{ctx: ctx, virtual: h.Virtual, done: make(chan struct{})}
+	if p.needs&twins != 0 {
+		c.store, c.other = h.Two(t)
+	} else {
+		c.store = h.New(t)
+	}
 	go func() {
 		defer close(c.done) // also after Fatalf, which ends this goroutine
 		p.body(c)

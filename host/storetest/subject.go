@@ -16,10 +16,11 @@ const first = `{"n":0}`
 // subject is an entry of its own for one test, with two ids that want it.
 type subject struct {
 	*check
-	name string
-	own  soloist.Lease
-	rest soloist.Lease // of the other id
-	etag string        // of the last write that the test knows of
+	store soloist.Store // the instance that sees it
+	name  string
+	own   soloist.Lease
+	rest  soloist.Lease // of the other id
+	etag  string        // of the last write that the test knows of
 }
 
 // newName returns a name that nobody has used.
@@ -36,7 +37,7 @@ func newID() string {
 }
 
 func (c *check) subject() *subject {
-	s := &subject{check: c, name: newName()}
+	s := &subject{check: c, store: c.store, name: newName()}
 	e, err := c.store.Create(c.ctx, s.name, []byte(first))
 	c.must("create", err)
 	s.etag, s.own, s.rest = e.ETag, s.lease(), s.lease()

@@ -267,6 +267,26 @@ var suites = map[string]struct {
 		fails:   []string{"Apart"},
 		passes:  []string{"Create/twice"},
 	},
+	"long names are cut": {
+		harness: virtual(func() soloist.Store { return cutsLong{new(local.Memory)} }),
+		fails:   []string{"Apart/long"},
+		passes:  []string{"Apart"},
+	},
+	"no lease is long": {
+		harness: broken(func(l *lease) soloist.Lease { return brief{l} }),
+		fails:   []string{"Expiry/longest"},
+		passes:  []string{"Expiry/length", "Limits"},
+	},
+	"an instance remembers what it read": {
+		harness: twoOf(func(m *local.Memory) soloist.Store { return remembers{m, new(sync.Map)} }),
+		fails:   []string{"Twins/record"},
+		passes:  []string{"Twins/lease", "ETag/write"},
+	},
+	"an instance does not see the leases of others": {
+		harness: robbed(),
+		fails:   []string{"Twins/lease"},
+		passes:  []string{"Twins/record"},
+	},
 	"not virtual": {
 		harness: storetest.Harness{New: func(*testing.T) soloist.Store { return creates{new(local.Memory)} }},
 		fails:   []string{"Create/twice"},

@@ -1,0 +1,48 @@
+package storetest
+
+import "github.com/soloist-go/soloist"
+
+// pairs is what one instance sees of another: all that it has done, at once.
+var pairs = []property{
+	{"Twins/record", twins, func(c *check) {
+		near, far := c.pair()
+		for range 3 {
+			near.shows(far)
+			far.shows(near)
+		}
+	}},
+	{"Twins/lease", twins, func(c *check) {
+		near, far := c.pair()
+		near.acquire(near.own, near.longest())
+		far.state("leased by the other instance", soloist.Leased)
+		_, err := far.own.Acquire(c.ctx, far.longest(), far.etag)
+		c.want("acquire beside the other instance", err, soloist.ErrHeld)
+		near.release("release", near.own, nil)
+		far.acquire(far.own, far.longest())
+		near.state("leased by the other instance", soloist.Leased)
+		near.write("write under the lease of the other instance", near.own, soloist.ErrLost)
+	}},
+}
+
+// pair returns one entry as two instances see it, each with an id of its own.
+// Both have read it, so a cache has it.
+func (c *check) pair() (near, far *subject) {
+	near = c.subject()
+	far = &subject{check: c, store: c.other, name: near.name, etag: near.etag}
+	far.own = far.lease()
+	near.read()
+	far.read()
+	return near, far
+}
+
+// shows writes the entry, which the other instance has to see.
+func (s *subject) shows(other *subject) {
+	s.acquire(s.own, s.longest())
+	s.write("write", s.own, nil)
+	s.release("release", s.own, nil)
+	want, got := s.read(), other.read()
+	if got.ETag != s.etag || string(got.Record) != string(want.Record) {
+		s.errorf("after a write of another instance: got record %s, ETag %s, want %s, %s", got.Record, got.ETag, want.Record, s.etag)
+	}
+	other.etag = s.etag
+}
