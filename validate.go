@@ -106,6 +106,7 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 	}
 	ticks, err := schedule.Parse(j.Schedule, zone, j.Name)
 	if err != nil {
+		//lint:ignore ST1005 it begins with the name of a field
 		err = fmt.Errorf("Schedule is %s: %w", quote(j.Schedule), err)
 	}
 	return ticks, errors.Join(wrongZone, err)
