@@ -1,6 +1,7 @@
 package soloist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 		}
 		sleep(ctx, wait)
 	}
-	return Fate{}, errors.Join(err, context.Cause(ctx))
+	return Fate{}, errors.Join(cmp.Or(w.trouble(), err), context.Cause(ctx))
 }
 
 // hinderedByHand is why the job cannot be run now.
@@ -111,15 +112,18 @@ func (w *worker) hinderedByHand(ctx context.Context) error {
 
 // request returns the fate of a run by hand, as far as the record knows it.
 func (r *Record) request(name string, lease LeaseState) (Fate, bool) {
-	if r.Request == name && r.mayRun() && !lease.Live() {
+	i := slices.IndexFunc(r.History, func(f Fate) bool { return f.Request == name })
+	switch {
+	case i >= 0:
+		f := r.History[i]
+		if f.Token == r.Epoch && r.Error != "" { // the history keeps only the beginning of it
+			f.Reason = r.Error
+		}
+		return f, true
+	case r.Request != name:
+		return Fate{}, false
+	case r.Status == Running && !lease.Live():
 		return lastFate(r, Abandoned, r.endReason(lease == Broken)), true
 	}
-	if r.Request == name {
-		return lastFate(r, r.Status, r.Error), true
-	}
-	i := slices.IndexFunc(r.History, func(f Fate) bool { return f.Request == name })
-	if i < 0 {
-		return Fate{}, false
-	}
-	return r.History[i], true
+	return lastFate(r, r.Status, r.Error), true
 }

@@ -38,6 +38,7 @@ type planner struct {
 	since       time.Time // when this replica started, by the service's clock
 	broken      bool      // the lease of the last run was ended by an operator, as far as the service tells
 	request     string    // of a run by hand, which is all that there is to do; empty: the ticks are
+	settleOnly  bool      // this call of RunDue has no time for a run: it settles ticks and starts none
 }
 
 // outdated reports whether the definition in force is another one, of a replica
@@ -60,7 +61,8 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 	}
 	changed := p.settleDead(&next, r, now)
 	if next.run {
-		return next, true
+		next.run = !p.settleOnly
+		return next, next.run
 	}
 	if p.ticks == nil {
 		p.claim(&next, time.Time{}, 1)
@@ -145,8 +147,13 @@ func (p *planner) claimDue(next *plan, now time.Time) bool {
 		p.pass(r, newest, Missed, reason)
 		return true
 	}
-	if before := p.ticks.Last(tick.Add(-1)); before.After(r.Through) {
+	before := p.ticks.Last(tick.Add(-1))
+	passed := before.After(r.Through)
+	if passed {
 		p.pass(r, before, Missed, reason)
+	}
+	if p.settleOnly {
+		return passed
 	}
 	p.claim(next, tick, 1)
 	return true

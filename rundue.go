@@ -33,7 +33,8 @@ type Wake struct {
 // twice.
 //
 // A job whose Timeout is longer than what the deadline of ctx leaves is not
-// started: the report says so, and the tick stays due.
+// started: the report says so, and the tick stays due. Ticks that are not to be
+// run are settled all the same.
 func (s *Scheduler) RunDue(ctx context.Context) (Report, error) {
 	return s.RunWake(ctx, Wake{})
 }
@@ -148,6 +149,21 @@ func (w *worker) firstThrough(date time.Time) time.Time {
 		return date
 	}
 	return tick.Add(-time.Nanosecond).UTC()
+}
+
+// hasTime reports whether this call has time for what is due. If it is too short
+// for a run, only the ticks that are to be settled without one are left to it.
+func (w *worker) hasTime(ctx context.Context, now time.Time) bool {
+	err := w.fits(ctx)
+	if err == nil {
+		return true
+	}
+	if next, _ := w.plan(&w.rec, now); next.run {
+		w.unfit = err
+	}
+	w.settleOnly = true
+	_, todo := w.plan(&w.rec, now)
+	return todo
 }
 
 // fits returns why nothing is to be started in this call of RunDue or RunNow.

@@ -100,7 +100,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		}
 	}
 	now := w.dueTime()
-	w.unfit = nil
+	w.unfit, w.settleOnly = nil, false
 	if w.outdated(&w.rec) && !w.inherits(now) {
 		return w.yield(ctx, now)
 	}
@@ -116,7 +116,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	}
 	// That it can be read is no reason to believe that it can be written.
 	w.holder = ""
-	if w.unfit = w.fits(ctx); w.unfit != nil {
+	if !w.hasTime(ctx, now) {
 		return maxSleep
 	}
 	return w.attempt(ctx)

@@ -1,0 +1,114 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// The second call with a request returns the fate that the first one did.
+func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
+	long := strings.Repeat("why ", 60)
+	for name, tt := range map[string]struct {
+		do     func(context.Context, *soloist.Run) error
+		status soloist.Status
+		reason string
+	}{
+		"skipped":   {func(context.Context, *soloist.Run) error { return soloist.Skip("nothing to do") }, soloist.Skipped, "nothing to do"},
+		"failed":    {func(context.Context, *soloist.Run) error { return errors.New(long) }, soloist.Failed, long},
+		"stopped":   {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }, soloist.Abandoned, "out of time, stopped"},
+		"succeeded": {nil, soloist.Succeeded, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("@hourly", 0)
+				job.Do = tt.do
+				a := c.replica("a", job)
+				ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+				defer cancel()
+				for call, ctx := range []context.Context{ctx, c.t.Context()} {
+					f, err := a.RunNow(ctx, "work", "x")
+					if err != nil || f.Status != tt.status || f.Reason != tt.reason {
+						t.Errorf("call %d: got %s %q, %v", call+1, f.Status, f.Reason, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A run by hand that stalled has that fate, also once its lease has expired and
+// it has not returned.
+func TestARequestThatStalledHasStalled(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.Silence = 2 * time.Second
+		job.Do = func(context.Context, *soloist.Run) error { time.Sleep(20 * time.Minute); return nil }
+		a, b := c.replica("a", job), c.replica("b", job)
+		done := make(chan struct{})
+		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
+		time.Sleep(5 * time.Minute)
+		f, err := b.RunNow(c.t.Context(), "work", "x")
+		if err != nil || f.Status != soloist.Stalled || !strings.Contains(f.Reason, "no heartbeat") {
+			t.Errorf("got %s %q, %v: want that it stalled", f.Status, f.Reason, err)
+		}
+		<-done
+	})
+}
+
+// A run by hand whose lease is lost before it begins has not run: the call says
+// so, and does not return the fate of a run that goes on.
+func TestRunNowTellsOfAClaimThatDidNotRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		a := c.replica("a", work("@hourly", time.Second))
+		a.Elapsed = machine.elapsed
+		a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() { machine.slept.Add(int64(2 * D)) }})
+		f, err := a.RunNow(c.t.Context(), "work", "x")
+		if len(c.all()) != 0 {
+			t.Fatal("it ran")
+		}
+		if !errors.Is(err, soloist.ErrLost) || !strings.Contains(err.Error(), "claimed and not run") {
+			t.Errorf("got %+v, %v", f, err)
+		}
+	})
+}
+
+// The store refuses the outcome: the call says that the run is over.
+func TestRunNowTellsOfAnOutcomeThatWasRefused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@hourly", 30*time.Second))
+		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
+		defer cancel()
+		time.AfterFunc(20*time.Second, a.kill)
+		_, err := a.RunNow(ctx, "work", "x")
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has run, and the outcome, ") {
+			t.Errorf("after %d runs the error is %v", len(c.all()), err)
+		}
+	})
+}
+
+// Where each claim fails until the call ends, the call says why.
+func TestRunNowTellsOfClaimsThatFailed(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		full := errors.New("no space left on device")
+		a := c.replica("a", work("@hourly", 0))
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" {
+				return full
+			}
+			return apply()
+		})
+		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
+		defer cancel()
+		_, err := a.RunNow(ctx, "work", "x")
+		if !errors.Is(err, full) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
