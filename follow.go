@@ -79,3 +79,12 @@ func (w *worker) sight() {
 		w.closer = sighting{}
 	}
 }
+
+// recall notes the record of an entry that was read, and whether the entry is
+// another one than this process has seen before.
+func (s *seen) recall(r *Record) {
+	if !s.created.IsZero() && !r.Created.Equal(s.created) {
+		s.anew = time.Now()
+	}
+	s.created, s.before = r.Created, max(s.before, time.Duration(r.Lease))
+}

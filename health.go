@@ -34,6 +34,10 @@ type seen struct {
 	fault   error     // why the store could not be used for it
 	overrun error     // why the context of a run ended that has not returned since
 
+	created time.Time     // of the entry as this process saw it last, for ticks and by hand; zero: it has not
+	anew    time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know
+	before  time.Duration // the lease of the last holder seen
+
 	stepDown func()        // hands over what runs here; nil: nothing does
 	over     chan struct{} // closed when that is done
 }

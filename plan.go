@@ -54,6 +54,11 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 	next = plan{record: r.clone()}
 	next.record.Unlocked = Unlocked{}
 	next.record.Mark = Mark{} // whoever writes now has the definition in force
+	if r.Status == Stalled && r.mayRun() {
+		// The writer has seen the lease expire, or has held off: the run is over.
+		// Still open, it would have each later process hold off again.
+		next.record.Finished = now.UTC()
+	}
 	defer func() { next.record.Due = p.next(&next.record) }()
 	if p.request != "" {
 		todo = p.claimByHand(&next, r, now)

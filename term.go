@@ -106,14 +106,15 @@ const headStart = 1500 * time.Millisecond
 // unsure returns how long the last holder may still believe that it holds the
 // lease: it was not seen to run out, or the entry is not the one it leased.
 func (w *worker) unsure() time.Duration {
-	length := max(w.before, time.Duration(w.rec.Lease))
+	st := w.state.get()
+	length := max(st.before, time.Duration(w.rec.Lease))
 	if w.rec.mayRun() && w.entry.State != Expired && w.freed.token == w.rec.Epoch {
 		return length - time.Since(w.freed.at)
 	}
-	if w.anew.IsZero() {
+	if st.anew.IsZero() {
 		return 0
 	}
-	return length - time.Since(w.anew)
+	return length - time.Since(st.anew)
 }
 
 // holdOff waits for d, renewing, so that the last holder has given up by
@@ -143,7 +144,8 @@ func (w *worker) put(h *hold, next *plan) error {
 	h.mu.Unlock()
 	w.mayWrite()
 	w.tell(&h.rec, news)
-	w.rec, w.anew, w.before = h.rec, time.Time{}, h.length
+	w.rec = h.rec
+	w.set(func(s *seen) { s.created, s.anew, s.before = h.rec.Created, time.Time{}, h.length })
 	w.heir = later(w.heir, w.since) // what it has inherited is its own now
 	return nil
 }

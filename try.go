@@ -161,9 +161,20 @@ func call(ctx context.Context, f func(context.Context, *Run) error, run *Run) er
 			}
 		}()
 		err = f(ctx, run)
+		inspect(err)
 	}()
 	<-done
 	return err
+}
+
+// inspect calls the methods of an error that are called later. Those of a nil
+// pointer in an error may panic: here the panic is the run's, and not the
+// process's.
+func inspect(err error) {
+	if err != nil {
+		_, _ = err.Error(), errors.Is(err, errGoexit)
+		_, _ = errors.AsType[*skipError](err)
+	}
 }
 
 // outcome is the fate that a run's error and the end of its context make.

@@ -52,16 +52,14 @@ type worker struct {
 
 	through time.Time // Everywhere: ticks up to here are over
 
-	known  bool          // an entry of this job, ever
-	entry  *Entry        // last seen, nil: has to be read
-	rec    Record        // of entry
-	etag   string        // of rec, if it was read
-	lookAt time.Time     // an entry that has to be read is not read before
-	anew   time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know
-	before time.Duration // the lease of the last holder seen
-	freed  sighting      // the lease of an unfinished run that did not run out by itself
-	closer sighting      // a run that is about to be handed over
-	still  struct {      // since when each look at the entry has shown it unchanged
+	known  bool      // an entry of this job, ever
+	entry  *Entry    // last seen, nil: has to be read
+	rec    Record    // of entry
+	etag   string    // of rec, if it was read
+	lookAt time.Time // an entry that has to be read is not read before
+	freed  sighting  // the lease of an unfinished run that did not run out by itself
+	closer sighting  // a run that is about to be handed over
+	still  struct {  // since when each look at the entry has shown it unchanged
 		etag string
 		at   time.Time
 		date time.Time // the service's, in the first of them
@@ -182,10 +180,7 @@ func (w *worker) look(ctx context.Context) error {
 	if err := w.unusable(&rec); err != nil {
 		return &recordError{err}
 	}
-	if w.known && !rec.Created.Equal(w.rec.Created) {
-		w.anew = time.Now()
-	}
-	w.before = max(w.before, time.Duration(rec.Lease))
+	w.set(func(s *seen) { s.recall(&rec) })
 	w.known, w.entry, w.rec, w.etag = true, &entry, rec, entry.ETag
 	w.sight()
 	return nil
