@@ -347,3 +347,26 @@ func TestRefusedMarkIsNoOutage(t *testing.T) {
 		}
 	})
 }
+
+// A replica that may not even lease the entry does not say that it may.
+func TestMarkOfReplicaThatMayNotLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old := c.start("old", work("@every 10s", 0))
+		time.Sleep(offTick)
+		c.start("young", work("0 0 1 7 *", 0))
+		old.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				return fs.ErrPermission
+			}
+			return apply()
+		})
+		old.tap.counts()
+		time.Sleep(20 * time.Minute)
+		if n := old.tap.counts()["acquire"]; n < 3 {
+			t.Errorf("it has asked for the lease %d times", n)
+		}
+		if got := old.log.lines("may lease the entry"); len(got) > 0 {
+			t.Errorf("it says %q", got)
+		}
+	})
+}

@@ -45,7 +45,7 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		"broken": strings.Repeat("\xff", 9000), "spaces": strings.Repeat(" ", 9000), "quotes": strings.Repeat(`"\<&>`, 9000), "empty": "",
 	} {
 		r := sample()
-		r.Error, r.Holder = text, cut(text, 60)
+		r.Error, r.Progress.Note, r.Holder = text, text, cut(text, 60)
 		for i := range 500 {
 			r.settle(Fate{Tick: r.Tick.Add(time.Duration(i) * time.Second), Status: Failed, Reason: text, Replica: cut(text, 60)})
 		}

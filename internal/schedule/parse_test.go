@@ -222,6 +222,7 @@ func TestWarnings(t *testing.T) {
 		{"*/15 * * * *", "Europe/Berlin", ""},
 		{"0 12 * * *", "Europe/Berlin", ""},
 		{"0 0 28 * *", "", ""},
+		{"0 0 1-31 * *", "", ""},
 		{"@every 5m", "", ""},
 		{"30 2 * * *", "Europe/Berlin", "02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29" +
 			" | 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"},

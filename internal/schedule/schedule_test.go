@@ -190,6 +190,9 @@ func TestEnds(t *testing.T) {
 		if got := s.Count(time.Unix(-1<<62, 0), far, 10); got != 10 {
 			t.Errorf("%s: Count(everything, 10) = %d, want 10", text, got)
 		}
+		if got := s.Count(s.Last(far), far, 10); got != 0 {
+			t.Errorf("%s: Count(after the last, 10) = %d, want 0", text, got)
+		}
 	}
 }
 

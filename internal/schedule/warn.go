@@ -54,7 +54,7 @@ func (p *fieldReader) note(k *kind, text string, it item) {
 	case it.step == 0 || strings.HasPrefix(text, "*/1") && it.step == 1:
 	case it.lo+it.step > it.hi:
 		p.notes = append(p.notes, fmt.Sprintf("%s field: the step in %s is longer than its range: %d alone matches", k.name, text, it.lo))
-	case text[0] == '*' && (n%it.step != 0 || k.name == "day-of-month"):
+	case text[0] == '*' && n%it.step != 0:
 		last := it.lo + (it.hi-it.lo)/it.step*it.step
 		p.notes = append(p.notes, fmt.Sprintf("%s field: %s is uneven: it begins again at %d, the last before is %d", k.name, text, it.lo, last))
 	}
