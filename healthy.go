@@ -75,7 +75,7 @@ func (m *minder) verdict(err error) {
 
 // judge counts failures. Others are told before the last one.
 func (m *minder) judge(err error) {
-	if m.ctx.Err() != nil {
+	if m.ended() {
 		return
 	}
 	if err == nil {

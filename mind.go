@@ -61,6 +61,9 @@ func (m *minder) watch(ctx context.Context) {
 	}
 	m.announce(false) // a try before may have said so
 	for ctx.Err() == nil {
+		if m.judgeWaiting() {
+			continue
+		}
 		t := time.NewTimer(m.wait())
 		select {
 		case <-ctx.Done():
@@ -75,6 +78,19 @@ func (m *minder) watch(ctx context.Context) {
 			m.announce(true)
 		}
 		t.Stop()
+	}
+}
+
+// judgeWaiting judges a verdict that has come while the minder was busy, as with a
+// write that hung. It comes first: else chance would decide between it and what
+// else is due by then.
+func (m *minder) judgeWaiting() bool {
+	select {
+	case err := <-m.verdicts:
+		m.judge(err)
+		return true
+	default:
+		return false
 	}
 }
 
@@ -98,7 +114,7 @@ func (m *minder) lastChance() bool {
 // wait is how long there is nothing to look at.
 func (m *minder) wait() time.Duration {
 	wait := m.progressEvery() - time.Since(m.written)
-	if m.limits.silence > 0 && m.ctx.Err() == nil {
+	if m.limits.silence > 0 && !m.ended() {
 		beat, _ := m.last()
 		left := m.limits.silence - time.Since(beat)
 		if m.hold != nil && !m.hold.announced.Load() {
@@ -114,7 +130,7 @@ func (m *minder) progressEvery() time.Duration { return max(progressEvery, m.lim
 // look does what wait has waited for.
 func (m *minder) look() {
 	beat, note := m.last()
-	if m.ctx.Err() == nil {
+	if !m.ended() {
 		quiet, silence := time.Since(beat), m.limits.silence
 		if silence > 0 && quiet >= silence {
 			m.stalled(fmt.Errorf("%w: no heartbeat for %s", ErrStalled, silence))

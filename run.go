@@ -140,13 +140,23 @@ func (l *live) valid(now time.Duration) error {
 	return l.leased(now)
 }
 
-// leased returns ErrLost if the lease cannot be trusted at now.
+// leased returns ErrLost if the lease is lost, or cannot be trusted at now.
 func (l *live) leased(now time.Duration) error {
-	if l.hold != nil && l.hold.trusted() <= now {
-		l.hold.lost(errNotRenewed) // the one that watches is late
+	switch {
+	case l.hold == nil:
+		return nil
+	case l.hold.trusted() <= now:
+		l.hold.lost(errNotRenewed) // the goroutine that watches is late
 		return errNotRenewed
 	}
-	return nil
+	return context.Cause(l.hold.held)
+}
+
+// ended reports whether the run has to end. It looks at the hold too: the end of
+// the hold reaches the contexts that depend on it one after the other, in any
+// order, and the run's own may be the last of them.
+func (l *live) ended() bool {
+	return l.ctx.Err() != nil || l.hold != nil && l.hold.held.Err() != nil
 }
 
 func (l *live) heartbeat(note string) error {
