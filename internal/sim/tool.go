@@ -24,6 +24,9 @@ func (c *Cluster) holdByTool(d deed) {
 	}
 	e := c.log.add(Event{What: Leased, Job: d.job})
 	c.keepByTool(d.job, id, span, time.Now().Add(d.d))
+	if c.calm() {
+		time.Sleep(r.between(0, time.Second)) // all tools stop now, one after the other
+	}
 	switch {
 	case span == forever && r.chance(0.5):
 		c.operate(deed{what: "break now", job: d.job})

@@ -67,7 +67,7 @@ const (
 func (d *Definition) drawPulse(r *roll) {
 	d.Pulse = pick(r, NoPulse, NoPulse, NoPulse, NoPulse, NoPulse, Steady, Flaps, Weak, Frozen, Erratic)
 	if d.Pulse != NoPulse {
-		d.HealthyEvery = pick(r, 0, 2*time.Second, 20*time.Second)
+		d.HealthyEvery = pick(r, 10*time.Second, 2*time.Second, 20*time.Second) + 3*odd
 		d.HealthyFailures = pick(r, 0, 1, 2, 5)
 	}
 }
