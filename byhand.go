@@ -17,7 +17,8 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 // RunNow runs a job once by hand, beside its ticks, on this replica, and returns
 // when that is over or ctx, after Grace, has ended it. It is claimed as a tick is,
 // so only one replica runs the job at a time; it settles no tick but those that
-// come due under it, which are skipped.
+// come due under it, which are skipped. If another tick was due before it, they
+// are left too, and Missed says what becomes of all of them.
 //
 // The request names the wish: up to 64 letters, digits, dots, colons, hyphens
 // and underscores. One that the record still knows is not run again, and its

@@ -15,9 +15,13 @@ func (w *worker) stepHere(ctx context.Context) time.Duration {
 		if w.unfit = w.fits(ctx); w.unfit != nil {
 			return maxSleep
 		}
+		older := w.ticks.Last(now).After(tick)
 		w.runHere(ctx, tick)
 		now = w.wall()
 		w.through = now
+		if older { // its wake-up came late, and that of the newer tick is still to come
+			w.through = tick
+		}
 	}
 	next := w.ticks.Next(now)
 	if next.IsZero() {

@@ -156,3 +156,22 @@ func TestAWakeUpDoesNotStartAnEverywhereJob(t *testing.T) {
 		}
 	})
 }
+
+// A wake-up that comes late for an older tick leaves the newer one to its own
+// wake-up.
+func TestALateWakeUpLeavesTheNewerTickEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", here("*/30 * * * * *", nil))
+		begin := time.Now()
+		time.Sleep(time.Minute + time.Second)
+		for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute} {
+			if _, err := a.RunWake(c.t.Context(), soloist.Wake{Tick: begin.Add(tick)}); err != nil {
+				t.Error(err)
+			}
+		}
+		runs := c.all()
+		if len(runs) != 2 || !runs[0].Tick.Equal(begin.Add(30*time.Second)) || !runs[1].Tick.Equal(begin.Add(time.Minute)) {
+			t.Errorf("got %d runs, want one of each tick: %+v", len(runs), runs)
+		}
+	})
+}

@@ -66,6 +66,10 @@ type Job struct {
 	// older is recorded as missed, or as abandoned if its runner died: a further
 	// attempt under Rerun has the same deadline. Zero: until the next tick is
 	// due; further attempts then have no deadline.
+	//
+	// The deadline is checked before the claim is written. Until the run starts
+	// up to four calls to the store, of a sixth of Lease each, may pass, and the
+	// time that a Logger blocks.
 	Window time.Duration
 
 	// Missed says what becomes of ticks that nobody ran in time. Zero: RunLatest.

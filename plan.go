@@ -180,16 +180,17 @@ func (p *planner) choose(through, newest, now time.Time) (tick time.Time, reason
 	if window > 0 {
 		through = later(through, now.Add(-window-1))
 	}
-	reason = "outside the window"
-	tick, n := newest, 1
-	for n < maxBacklog {
+	tick = newest
+	for n := 1; ; n++ {
 		before := p.ticks.Last(tick.Add(-1))
 		if !before.After(through) {
-			return tick, reason
+			return tick, "outside the window"
 		}
-		tick, n = before, n+1
+		if n == maxBacklog {
+			return tick, "too many were due"
+		}
+		tick = before
 	}
-	return tick, "too many were due"
 }
 
 // pass settles the ticks up to last, which nobody runs.

@@ -90,13 +90,22 @@ func (w *worker) runDue(ctx context.Context, wake Wake) JobReport {
 	if more {
 		report.Err = errors.Join(report.Err, context.Cause(ctx))
 	}
+	report.Next = w.nextDue()
+	return report
+}
+
+// nextDue is when the next tick is due, as far as this replica knows: by the
+// record, whose definition may be another one, else by the schedule.
+func (w *worker) nextDue() time.Time {
 	switch {
 	case w.everywhere:
-		report.Next = w.ticks.Next(w.wall())
-	case w.known:
-		report.Next = w.next(&w.rec)
+		return w.ticks.Next(w.wall())
+	case !w.known:
+		return w.ticks.Next(w.dueTime())
+	case w.outdated(&w.rec):
+		return w.rec.Due
 	}
-	return report
+	return w.next(&w.rec)
 }
 
 // busyReport is the report of a call while this process runs the job.

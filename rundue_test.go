@@ -199,3 +199,34 @@ func TestRunDueUnderAnEndedContext(t *testing.T) {
 		}
 	})
 }
+
+// In an outage the schedule says when to call again: zero would say never.
+func TestRunDueSaysWhenToCallAgainInAnOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@hourly", 0))
+		a.kill()
+		next := time.Now().Add(time.Hour)
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		if rep, err := a.RunDue(ctx); err == nil || !rep.Next.Equal(next) {
+			t.Errorf("next is %s, %v: want %s", rep.Next, err, next)
+		}
+	})
+}
+
+// A replica of an older definition says when the next tick of the one in force is
+// due. By its own the next tick is in the past, since no replica settles it.
+func TestRunDueOfAnOlderDefinitionSaysTheTickInForce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		begin := time.Now()
+		old := c.replica("old", work("@every 1m", 0))
+		old.RunDue(c.t.Context())
+		time.Sleep(10 * time.Second)
+		c.replica("young", work("@every 7m", 0)).RunDue(c.t.Context())
+		time.Sleep(2 * time.Minute)
+		rep, err := old.RunDue(c.t.Context())
+		if want := begin.Add(4 * time.Minute); err == nil || !rep.Next.Equal(want) { // @every counts from 1970
+			t.Errorf("next is %s, %v: want %s", rep.Next, err, want)
+		}
+	})
+}
