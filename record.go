@@ -175,7 +175,7 @@ func (r *Record) check(app, job string) error {
 			return fmt.Errorf("the history of the record has the unknown status %.40q", f.Status)
 		}
 	}
-	return nil
+	return r.checkInstants()
 }
 
 func (s Status) known() bool {

@@ -93,6 +93,7 @@ func (a *app) statusAnswer(views []view) answer[view] {
 
 func (p *Program) printJSON(body any) int {
 	if err := writeJSON(p.Stdout, body, "  "); err != nil {
+		fmt.Fprintf(p.Stderr, "%s: the answer cannot be written as JSON: %s\n", p.Name, line(err.Error()))
 		return exitFail
 	}
 	return exitOK

@@ -192,7 +192,10 @@ func httpOutput(o upshot, body any) map[string]any {
 	case o.failed, o.unseen:
 		code = http.StatusInternalServerError
 	}
-	text, _ := json.Marshal(body)
+	text, err := json.Marshal(body)
+	if err != nil { // an empty body would look like an answer
+		code, text = http.StatusInternalServerError, fmt.Appendf(nil, `{"error":%q}`, "the answer cannot be written as JSON: "+line(err.Error()))
+	}
 	return map[string]any{"statusCode": fmt.Sprint(code), "body": string(text), "headers": map[string]string{"Content-Type": "application/json"}}
 }
 

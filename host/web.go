@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"net/http"
 )
 
@@ -47,8 +48,15 @@ func (a *app) admin(h http.HandlerFunc) http.Handler {
 	return http.NewCrossOriginProtection().Handler(tokenGuard{"SOLOIST_ADMIN_TOKEN", a.AdminToken, a.refused}.around(h))
 }
 
+// reply writes the header after the body is known to be JSON: a client that gets
+// an empty body with status 200 has no way to know that something is wrong.
 func reply(w http.ResponseWriter, code int, body any) {
+	var text bytes.Buffer
+	if err := writeJSON(&text, body, ""); err != nil {
+		http.Error(w, "the answer cannot be written as JSON: "+line(err.Error()), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	writeJSON(w, body, "")
+	w.Write(text.Bytes())
 }

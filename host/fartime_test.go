@@ -1,0 +1,42 @@
+package host_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// One record with an instant that no answer can tell spoils its own job alone.
+func TestOneFarInstantHidesNoOtherJob(t *testing.T) {
+	environment(t)
+	store := new(local.Memory)
+	now := time.Now().UTC().Format(time.RFC3339)
+	record := fmt.Sprintf(`{"schema":1,"app":"demo","job":"beat","created":%q,"spec":"","since":%q,"epoch":5,"writer":"w","through":%q,"status":"running","lease":30,"progress":{"note":"x","at":"9999-12-31T23:59:59-01:00"},
+		"history":[{"tick":"9999-12-31T23:59:59-01:00","status":"succeeded"}]}`, now, now, now)
+	if _, err := store.Create(t.Context(), "demo/beat", []byte(strings.Join(strings.Fields(record), ""))); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"status", "history"} {
+		got := run(t.Context(), host.Program{Store: store, Work: work()}, command, "--json")
+		wantJobs(t, command, []byte(got.out))
+	}
+	s := open(t, host.Program{Store: store, Work: work()})
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1:8080/api/jobs", nil))
+	wantJobs(t, "/api/jobs", w.Body.Bytes())
+	s.wait()
+}
+
+// wantJobs wants an answer about all jobs, with the fault of the one.
+func wantJobs(t *testing.T, what string, text []byte) {
+	t.Helper()
+	if !json.Valid(text) || !strings.Contains(string(text), "night-report") || !strings.Contains(string(text), "years 1 to 9999") {
+		t.Errorf("%s: got %q, want all jobs and what is wrong with one", what, text)
+	}
+}
