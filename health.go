@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -166,6 +167,16 @@ func (w *worker) tellTrouble(err error) {
 func (w *worker) answered() {
 	w.set(func(s *seen) { s.fault = nil })
 	w.outage.end(w)
+}
+
+// readable ends an outage between two wake-ups, when no loop asks the store. A
+// successful read does not clear a refusal: the credentials may be read-only.
+func (w *worker) readable() {
+	st := w.state.get()
+	if st.looping || st.busy || st.fault == nil || errors.Is(st.fault, fs.ErrPermission) {
+		return
+	}
+	w.answered()
 }
 
 // An outage speaks once when it begins and once when it is over, however many

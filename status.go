@@ -52,6 +52,7 @@ func (w *worker) status(ctx context.Context) JobStatus {
 		st.Err = err
 		return st
 	}
+	w.readable()
 	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
 	if st.Record, st.Err = decodeRecord(entry.Record, w.App, w.job); st.Err == nil {
 		st.Err = w.unusable(&st.Record)
