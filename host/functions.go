@@ -79,23 +79,31 @@ func (f *functions) warnOfWork() {
 // has no token. Pages that a browser on this machine shows could too, so other
 // sites are refused. On another address a call needs the admin's token.
 func (f *functions) route(rest http.Handler) http.Handler {
-	invoke := http.NewCrossOriginProtection().Handler(http.HandlerFunc(f.invoke))
+	call := http.NewCrossOriginProtection().Handler(http.HandlerFunc(f.call))
 	if !isLocal(f.Addr) {
-		invoke = f.admin(f.invoke)
+		call = f.admin(f.call)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch name := functionName(r); {
-		case f.isFunction(name) && r.Method != http.MethodPost:
-			w.Header().Set("Allow", http.MethodPost)
-			f.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
-		case f.isFunction(name):
-			invoke.ServeHTTP(w, r)
-		case r.Method == http.MethodPost:
-			f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", join(append([]string{tickFunction, warmupFunction}, f.names()...)...)))
-		default:
-			rest.ServeHTTP(w, r)
+		if r.Method == http.MethodPost || f.isFunction(functionName(r)) {
+			call.ServeHTTP(w, r)
+			return
 		}
+		rest.ServeHTTP(w, r)
 	})
+}
+
+// call invokes the function. Only a caller that may invoke one hears which there
+// are.
+func (f *functions) call(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !f.isFunction(functionName(r)):
+		f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", join(append([]string{tickFunction, warmupFunction}, f.names()...)...)))
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		f.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
+	default:
+		f.invoke(w, r)
+	}
 }
 
 // functionName is the name of the function's folder, whose case nobody minds.
@@ -106,9 +114,9 @@ func (f *functions) isFunction(name string) bool {
 }
 
 // refuse answers a call that nothing is done about. The host drops the body, so
-// the log has it too.
+// the log has it too, as far as the limit of refusals goes.
 func (f *functions) refuse(w http.ResponseWriter, r *http.Request, code int, err error) {
-	f.log.Warn("call refused", "method", r.Method, "path", r.URL.Path, "code", code, "error", err)
+	f.refused.note(r, "call refused", "method", brief(r.Method), "code", code, "error", err)
 	reply(w, code, invocation{Outputs: map[string]any{}, Logs: []string{line(err.Error())}})
 }
 
