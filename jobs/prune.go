@@ -23,7 +23,8 @@ import (
 //
 // Directories stay, and so does all that is not a regular file: a symbolic
 // link is neither followed nor deleted. File systems mounted below the
-// directory belong to it.
+// directory belong to it. A directory with Soloist's own records below it is
+// refused.
 func prune() soloist.Job {
 	return soloist.Job{
 		Name:     "prune",
@@ -102,12 +103,29 @@ func openPruneDir(dir string, env func(string) string) (*os.Root, error) {
 		return nil, errors.Join(fmt.Errorf("PRUNE_DIR is %q: want a directory", dir), err)
 	}
 	top := filepath.VolumeName(real) + string(filepath.Separator)
-	for _, path := range []string{top, env("HOME"), env("USERPROFILE")} {
+	for _, path := range []string{top, env("HOME"), env("USERPROFILE"), recordsDir(env)} {
 		if path != "" && holds(info, path) {
 			return nil, fmt.Errorf("PRUNE_DIR is %q, which is or holds %q: want a directory of its own", dir, path)
 		}
 	}
 	return os.OpenRoot(real)
+}
+
+// recordsDir is the directory of Soloist's own records, if there is one. A job
+// whose record is deleted forgets its ticks and its checkpoint.
+func recordsDir(env func(string) string) string {
+	path, given := strings.CutPrefix(env("SOLOIST_STORAGE"), "dir:")
+	if !given {
+		path = ".soloist"
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return ""
+	}
+	return real
 }
 
 // holds reports whether dir is path or a directory above it. It compares files
