@@ -80,8 +80,10 @@ func (l *lease) note(now instant) {
 // is text, so that an entry can be compared.
 type sightings string
 
-// maxSightings keeps a machine that restarts again and again from filling the file.
-const maxSightings = 8
+// maxSightings keeps a machine that restarts again and again from filling the
+// file. More machines than that push out each other's sightings, and none of them
+// ever sees the end of a dead machine's lease.
+const maxSightings = 64
 
 func (s sightings) by(start string) (end time.Duration, known bool) {
 	for one := range strings.SplitSeq(string(s), ";") {

@@ -15,6 +15,8 @@
 // the job waiting for its length once more, a minute at most. This takes a system
 // that tells when it started, which only Linux does, by /proc.
 //
+// At most 65 machines may share a Dir: more of them do not free a dead one's lease.
+//
 // What is not promised: a Dir on a network file system, whose locks and renames
 // differ; where the system does not tell the time since it started, a Dir that
 // two machines share, and a lease of a Dir that lasts its whole length while the
