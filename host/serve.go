@@ -166,6 +166,8 @@ func (a *app) listen(ctx context.Context) (net.Listener, error) {
 		return ln, nil
 	case os.Getenv("SOLOIST_ADDR") != "":
 		return nil, fmt.Errorf("SOLOIST_ADDR is %q: %w", a.Addr, err)
+	case onPlatform() && !inFunctions(): // its probes ask port 8080, and would ask another program
+		return nil, fmt.Errorf("SOLOIST_ADDR is not set, and the default is %s: %w: set SOLOIST_ADDR to a free port, and the ports of probes and ingress with it", a.Addr, err)
 	case inFunctions():
 		return nil, fmt.Errorf("FUNCTIONS_CUSTOMHANDLER_PORT is %q: %w", os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), err)
 	}
