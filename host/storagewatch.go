@@ -35,12 +35,15 @@ type storageWatch struct {
 	end      context.CancelCauseFunc
 
 	told    time.Time // when the trouble was told last; zero: there is none
-	refused time.Time // when the first refusal was seen; zero: none was
+	refused time.Time // when the present refusals were first seen; zero: there are none
 }
 
 // look returns false once it has ended the program.
 func (s *storageWatch) look() bool {
 	h := s.health()
+	if !errors.Is(h.Storage, fs.ErrPermission) {
+		s.refused = time.Time{} // the patience is with refusals that follow each other
+	}
 	if h.Storage == nil {
 		s.told = time.Time{}
 		return true

@@ -83,3 +83,19 @@ func TestOtherTroubleWithTheStoreIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// The patience counts from the first of the refusals that follow each other: an
+// outage between two of them is none.
+func TestAnOutageBetweenTwoRefusalsUsesUpNoPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStorageTrial(10 * time.Minute)
+		s.now.Storage = errRefused
+		s.during(3 * time.Second)
+		s.now.Storage = errors.New("no route to host")
+		s.during(11 * time.Minute)
+		s.now.Storage = errRefused
+		if s.during(9 * time.Minute); s.err != nil {
+			t.Errorf("9 minutes after the outage: got %v, want more patience", s.err)
+		}
+	})
+}
