@@ -112,6 +112,10 @@ var mutants = []mutant{
 		text: "\tif !waitFor(over, over, m.cell.try()) {", with: "\tif !waitFor(over, over, 2*m.cell.try()) {"},
 	{name: "a nonce alone tells whose a write is", file: "book.go", pkg: root, story: "TestARecordChangedByHandAfterALostAnswer",
 		text: "\treturn slices.Contains(b.ours, mark{writer(record), sha256.Sum256(record)})", with: "\treturn slices.ContainsFunc(b.ours, func(m mark) bool { return m.nonce == writer(record) })"},
+	{name: "a run stalls though its lease is lost", file: "run.go", pkg: root, story: "TestALostLeaseCountsBeforeAStall",
+		text: " || l.hold != nil && l.hold.held.Err() != nil", with: ""},
+	{name: "chance decides between a verdict and a look", file: "mind.go", pkg: root, story: "TestAWaitingVerdictIsJudgedFirst",
+		text: "\t\tif m.judgeWaiting() {\n\t\t\tcontinue\n\t\t}\n", with: ""},
 }
 
 // Each mistake can still be made: its text stands in the source, once.
