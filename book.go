@@ -80,7 +80,7 @@ func (h *hold) write(ctx context.Context, draft func(*Record), checkpoint []byte
 	next.Writer = rand.Text()
 	b, err := next.encode()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotEncoded, err)
 	}
 	h.rec = next
 	return send(ctx, &page{next.Writer, b, checkpoint})
@@ -145,6 +145,12 @@ func (h *hold) put(ctx context.Context, p *page) (Stamp, error) {
 // will not be applied later either.
 var errNotWritten = errors.New("nothing was written")
 
+// errNotEncoded: the record does not fit, so nothing was sent.
+var errNotEncoded = errors.New("the record cannot be written")
+
+// errNotReadBack: whether a write was applied is not known.
+var errNotReadBack = errors.New("reading it back")
+
 // twice is for a claim. After an unclear answer it reads who wrote last, and
 // sends once more if nobody did.
 func (h *hold) twice(ctx context.Context, p *page) error {
@@ -160,7 +166,7 @@ func (h *hold) twice(ctx context.Context, p *page) error {
 		case errors.Is(rerr, ErrChanged):
 			return fmt.Errorf("%w: %w", ErrChanged, err)
 		case rerr != nil:
-			return fmt.Errorf("%v, and reading it back: %w", err, rerr)
+			return fmt.Errorf("%v, and %w: %w", err, errNotReadBack, rerr)
 		case refused(err) && !h.doubt:
 			return fmt.Errorf("%w: %w", errNotWritten, err)
 		case last || refused(err):

@@ -126,7 +126,7 @@ func (w *worker) answer(ctx context.Context) time.Duration {
 // notAnnotated returns when to look again after an annotation that failed.
 func (w *worker) notAnnotated(ctx context.Context, err error) time.Duration {
 	switch {
-	case errors.Is(err, errNotWritten) && errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, errNotWritten) && errors.Is(err, fs.ErrPermission), errors.Is(err, errNotEncoded):
 		return w.standBack(err)
 	case definite(err): // another replica was first
 		return w.again(firstLook + w.dice.upTo(firstLook))

@@ -48,10 +48,14 @@ func (w *worker) occupiedAfter(r *Record) time.Duration {
 // occupied returns why there is no use in waiting for the lease that was seen
 // last, nil if there is.
 func (w *worker) occupied() error {
-	if o := w.occupation; !o.at.IsZero() && time.Since(o.at) > w.occupiedAfter(&w.rec) {
-		return &occupiedError{w.job, o.since}
+	o := w.occupation
+	switch {
+	case o.at.IsZero() || time.Since(o.at) <= w.occupiedAfter(&w.rec):
+		return nil
+	case w.denied != nil: // the lease may be one that this replica left, or another whose writes fail
+		return w.denied
 	}
-	return nil
+	return &occupiedError{w.job, o.since}
 }
 
 // awaitLease waits beside a lease under which no run is recorded. Its holder is
@@ -71,8 +75,12 @@ func (w *worker) occupiedStatus(st *JobStatus) error {
 	if !st.Lease.Live() || st.Record.mayRun() {
 		return nil
 	}
-	if err, ok := errors.AsType[*occupiedError](w.state.get().err); ok {
+	seen := w.state.get().err
+	if err, ok := errors.AsType[*occupiedError](seen); ok {
 		return err
+	}
+	if _, denied := errors.AsType[*deniedError](seen); denied { // the lease may be its own
+		return nil
 	}
 	if late := w.dueTime().Sub(st.Next); !st.Next.IsZero() && late > w.occupiedAfter(&st.Record) {
 		return fmt.Errorf("leased by a client that has claimed nothing in the %s since a tick came due: if that goes on, `unlock %s` frees it", late.Round(time.Second), w.job)

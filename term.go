@@ -51,7 +51,7 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 // if the claim cannot be applied any more: applied late, under a free lease, it
 // would tell of a run that no replica has started.
 func (w *worker) unclaimed(ctx context.Context, h *hold, err error) time.Duration {
-	if errors.Is(err, errNotWritten) {
+	if errors.Is(err, errNotWritten) || errors.Is(err, errNotEncoded) {
 		w.quit(h)
 	}
 	switch {
@@ -60,14 +60,33 @@ func (w *worker) unclaimed(ctx context.Context, h *hold, err error) time.Duratio
 	case definite(err):
 		w.soon = true
 		return w.again(firstLook)
+	case errors.Is(err, errNotReadBack): // the store answers neither
+		return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
-	return w.fault(ctx, fmt.Errorf("the claim was not confirmed: %w", err))
+	w.reached() // the store has answered the read after the claim
+	return w.standBack(err)
 }
 
-// standBack leaves the job to other replicas for a while, since this one may not
-// write the entry. Only a write that succeeds proves that it may again.
+// A deniedError says that this replica can lease an entry and not write it.
+type deniedError struct{ err error }
+
+func (e *deniedError) Unwrap() error { return e.err }
+
+func (e *deniedError) Error() string {
+	advice := "see why the store fails writes"
+	switch {
+	case errors.Is(e.err, errNotEncoded):
+		advice = "shorten the record"
+	case errors.Is(e.err, fs.ErrPermission):
+		advice = "grant it write access"
+	}
+	return fmt.Sprintf("this replica can lease the entry and not write it: it leaves the job to other replicas and tries again within a minute of each failure: %s: %v", advice, e.err)
+}
+
+// standBack leaves the job to other replicas for a while, since this one cannot
+// write the entry. Only a write that succeeds proves that it can again.
 func (w *worker) standBack(err error) time.Duration {
-	w.denied = fmt.Errorf("this replica may lease the entry and not write it: it leaves the job to other replicas and tries again within a minute of each refusal: grant it write access: %w", err)
+	w.denied = &deniedError{err}
 	w.note(w.denied)
 	return w.again(w.denials.next())
 }

@@ -47,8 +47,8 @@ type worker struct {
 	pause  *backoff      // between calls to a store that does not answer
 	losses *backoff      // between acquisitions that come too late
 
-	denied  error    // why this replica may not write the entry; nil: it may, as far as known
-	denials *backoff // between claims that are refused for that
+	denied  error    // why this replica cannot write the entry; nil: it can, as far as known
+	denials *backoff // between claims that fail for that
 
 	through time.Time // Everywhere: ticks up to here are over
 
