@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"time"
@@ -83,7 +84,7 @@ func (w *worker) byHand(ctx context.Context) (Fate, error) {
 		if w.undone != nil { // this call had the run, and knows more than the record
 			return Fate{}, errors.Join(w.undone, context.Cause(ctx))
 		}
-		if w.denied != nil {
+		if errors.Is(w.denied, fs.ErrPermission) || errors.Is(w.denied, errNotEncoded) { // another failure may pass
 			return Fate{}, w.denied
 		}
 		sleep(ctx, wait)
