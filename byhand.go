@@ -42,7 +42,7 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, erro
 	m.duty, m.planner, m.ran = w.duty, w.policy, &[]Fate{}
 	m.request, m.rest = request, 0
 	if m.everywhere {
-		if err := errors.Join(context.Cause(ctx), m.fits(ctx)); err != nil {
+		if err := errors.Join(context.Cause(ctx), m.unwell(), m.fits(ctx)); err != nil {
 			return Fate{}, err
 		}
 		m.runHere(ctx, m.wall().UTC())

@@ -10,6 +10,15 @@ import (
 func (w *worker) stepHere(ctx context.Context) time.Duration {
 	w.beat()
 	now := w.wall()
+	if err := w.unwell(); err != nil {
+		w.resting, w.through = true, now // its ticks are not run late
+		w.note(err)
+		return unwellRest
+	}
+	if w.resting {
+		w.resting = false
+		w.note(nil)
+	}
 	tick := w.dueHere(now)
 	if !tick.IsZero() {
 		if w.unfit = w.fits(ctx); w.unfit != nil {

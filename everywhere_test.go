@@ -175,3 +175,36 @@ func TestALateWakeUpLeavesTheNewerTickEverywhere(t *testing.T) {
 		}
 	})
 }
+
+// A replica that takes nothing new, for a run that goes on after its context has
+// ended, takes no ticks of Everywhere jobs either, and none late.
+func TestAReplicaThatTakesNothingNewRunsNothingEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		x := work("@hourly", 0)
+		x.Name, x.Timeout = "hangs", time.Minute
+		x.Do = func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }
+		a := c.start("a", x, here("*/10 * * * *", nil))
+		time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
+		before := len(c.all())
+		time.Sleep(80 * time.Minute)
+		if n := len(c.all()) - before; n != 0 {
+			t.Errorf("%d runs while the replica takes nothing new", n)
+		}
+		if a.Health().Broken["here"] == nil {
+			t.Error("Health does not say why")
+		}
+		if _, err := a.RunNow(c.t.Context(), "here", "x"); err == nil {
+			t.Error("a run by hand is not refused")
+		}
+		time.Sleep(17 * time.Minute) // hangs has returned at minute 160
+		for _, r := range c.all()[before:] {
+			if late := r.start.Sub(r.Tick); late > time.Second {
+				t.Errorf("%s of %s is %s late", r.Job, r.Tick, late)
+			}
+		}
+		time.Sleep(11 * time.Minute)
+		if len(c.all()) == before || a.Health().Broken["here"] != nil {
+			t.Errorf("once it takes ticks again: %d runs, %v", len(c.all())-before, a.Health().Broken)
+		}
+	})
+}

@@ -144,24 +144,32 @@ func (w *worker) notice(level slog.Level, err error) {
 
 // unreachable keeps why the store did not answer.
 func (w *worker) unreachable(err error) {
-	w.set(func(s *seen) { s.fault = err })
-	w.outage.begin(w, err)
+	w.failed(err)
+	w.outage.log()
 }
 
 // reached says that the store answered, whatever it was.
 func (w *worker) reached() {
 	w.pause.reset()
 	w.answered()
+	w.outage.log()
 }
 
 // tellTrouble is for the calls of a hold, which go on beside the worker: why one
-// failed again, nil once it did not.
+// failed again, nil once it did not. It does not wait for the log, since a log
+// may block and renewals must go on.
 func (w *worker) tellTrouble(err error) {
 	if err != nil {
-		w.unreachable(err)
-		return
+		w.failed(err)
+	} else {
+		w.answered()
 	}
-	w.answered()
+	w.logging.Go(w.outage.log)
+}
+
+func (w *worker) failed(err error) {
+	w.set(func(s *seen) { s.fault = err })
+	w.outage.begin(w, err)
 }
 
 func (w *worker) answered() {
@@ -177,30 +185,44 @@ func (w *worker) readable() {
 		return
 	}
 	w.answered()
+	w.outage.log()
 }
 
-// An outage speaks once when it begins and once when it is over, however many
+// An outage is logged once when it begins and once when it is over, however many
 // jobs it hits.
 type outage struct {
 	mu      sync.Mutex
-	hit     map[string]int // by job, and how many answers there had been before
+	hit     map[*worker]trouble
 	since   time.Time
-	answers int   // of the store, to anybody
-	err     error // why it is out of reach for all; nil: it is not, as far as known
+	answers int      // of the store, to any worker
+	err     error    // why it is out of reach for all; nil: it is not, as far as known
+	lines   []func() // still to be logged, in this order
+	busy    bool     // a goroutine is logging them
+}
+
+// A trouble is that of one worker.
+type trouble struct {
+	answers int // how many there had been before
+	err     error
 }
 
 func (o *outage) begin(w *worker, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.hit) == 0 {
-		o.hit, o.since = map[string]int{}, time.Now()
-		w.Logger.Warn("the store is out of reach: trying again until it answers", "first", w.job, "error", err)
+		o.hit, o.since = map[*worker]trouble{}, time.Now()
+		o.lines = append(o.lines, func() {
+			w.Logger.Warn("the store is out of reach: trying again until it answers", "first", w.job, "error", err)
+		})
 	}
-	if _, again := o.hit[w.job]; !again {
-		o.hit[w.job] = o.answers
+	t, again := o.hit[w]
+	if !again {
+		t.answers = o.answers
 	}
+	t.err = err
+	o.hit[w] = t
 	// Where others have had answers since its trouble began, it is its own.
-	if o.hit[w.job] == o.answers {
+	if t.answers == o.answers {
 		o.err = err
 	}
 }
@@ -210,21 +232,56 @@ func (o *outage) end(w *worker) {
 	defer o.mu.Unlock()
 	o.answers++
 	o.err = nil
-	if _, hit := o.hit[w.job]; !hit {
+	if _, hit := o.hit[w]; !hit {
 		return
 	}
-	delete(o.hit, w.job)
+	delete(o.hit, w)
 	if len(o.hit) == 0 {
-		w.Logger.Info("the store answers again", "after", time.Since(o.since).Round(time.Second))
+		after := time.Since(o.since).Round(time.Second)
+		o.lines = append(o.lines, func() { w.Logger.Info("the store answers again", "after", after) })
 	}
 }
 
-// leave forgets the trouble of a worker that has ended.
-func (o *outage) leave(w *worker) {
-	w.set(func(s *seen) { s.fault = nil })
+// log writes the lines that are due. It holds no mutex while it does, since a log
+// may block, and returns at once if another goroutine is writing them.
+func (o *outage) log() {
+	for line := o.nextLine(false); line != nil; line = o.nextLine(true) {
+		line()
+	}
+}
+
+// nextLine returns the next line to log, nil if there is none, or none for the
+// caller. A caller that goes on is the goroutine that logs.
+func (o *outage) nextLine(goesOn bool) func() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.hit, w.job)
+	if o.busy && !goesOn {
+		return nil
+	}
+	if o.busy = len(o.lines) > 0; !o.busy {
+		return nil
+	}
+	line := o.lines[0]
+	o.lines = o.lines[1:]
+	return line
+}
+
+// leave forgets the trouble of a worker that has ended. The loop of the same job
+// may be in trouble too.
+func (o *outage) leave(w *worker) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, hit := o.hit[w]; !hit {
+		return
+	}
+	delete(o.hit, w)
+	var left error
+	for other, t := range o.hit {
+		if other.state == w.state {
+			left = t.err
+		}
+	}
+	w.set(func(s *seen) { s.fault = left })
 	if len(o.hit) == 0 {
 		o.err = nil
 	}

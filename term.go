@@ -16,6 +16,7 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	defer w.setBusy(false)
 	stop, done := w.stoppable(ctx)
 	defer done()
+	defer w.logging.Wait()
 	h.trouble = w.tellTrouble
 	h.keep(context.WithoutCancel(ctx))
 	defer h.lost(nil)

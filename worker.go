@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -42,15 +43,17 @@ type worker struct {
 	cell
 	planner
 	duty
-	state  *state
-	one    chan struct{} // has room for whoever drives it: Run or RunDue
-	pause  *backoff      // between calls to a store that does not answer
-	losses *backoff      // between acquisitions that come too late
+	state   *state
+	one     chan struct{}  // has room for whoever drives it: Run or RunDue
+	pause   *backoff       // between calls to a store that does not answer
+	losses  *backoff       // between acquisitions that come too late
+	logging sync.WaitGroup // of what the calls of a hold have logged
 
 	denied  error    // why this replica cannot write the entry; nil: it can, as far as known
 	denials *backoff // between claims that fail for that
 
 	through time.Time // Everywhere: ticks up to here are over
+	resting bool      // Everywhere: this replica takes nothing new
 
 	known  bool      // an entry of this job, ever
 	entry  *Entry    // last seen, nil: has to be read
