@@ -413,6 +413,9 @@ func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
 				if n := a.tap.counts()["write"]; n < test.least || n > test.most {
 					t.Errorf("%d writes in 10 minutes, want %d to %d", n, test.least, test.most)
 				}
+				if test.most <= 12 && c.record("lead").Stopping { // followers would look ten times a second
+					t.Error("it is announced")
+				}
 				if n := len(c.all()); n != 1 {
 					t.Errorf("%d terms", n)
 				}
