@@ -184,7 +184,7 @@ func (h *hold) lasting(ctx context.Context, p *page) error {
 
 // outcomePatience is for how many lengths of the lease a replica that cannot write an
 // outcome goes on renewing: a short outage of writes loses no outcome.
-const outcomePatience = 2
+const outcomePatience = 4
 
 // conclude is lasting for the outcome of a run that has returned. A replica that
 // cannot write it for longer stops renewing, whatever the errors are: other

@@ -40,7 +40,7 @@ func TestAReplicaWhoseWritesFailLetsItsLeaseExpire(t *testing.T) {
 	})
 }
 
-// An outage of writes that lasts for two leases and a half loses no outcome.
+// An outage of writes that is shorter than the patience loses no outcome.
 func TestAShortOutageOfWritesLosesNoOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 10m", 10*time.Second)

@@ -94,3 +94,31 @@ func TestRunNowHoldsOffAfterDeletion(t *testing.T) {
 		}
 	})
 }
+
+// A hold-off takes half of a call: what is left is too short for the run.
+func TestCallTooShortAfterHoldOffStartsNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 40*time.Second)
+		job.Lease, job.Timeout, job.Interrupted = 30*time.Second, 45*time.Second, soloist.Rerun
+		a := c.start("a", job)
+		time.Sleep(time.Minute + time.Second)
+		a.kill()
+		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		call := func(name string) error {
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.replica(name, job).RunDue(ctx)
+			return err
+		}
+		if err := call("b"); err == nil || !strings.Contains(err.Error(), "not started") || len(c.all()) != 1 {
+			t.Errorf("%d runs, and the call says %v", len(c.all()), err)
+		}
+		time.Sleep(job.Lease + time.Second)
+		if err := call("c"); len(c.all()) < 2 {
+			t.Errorf("the next call: %d runs, %v", len(c.all()), err)
+		}
+	})
+}

@@ -175,6 +175,15 @@ func (w *worker) hasTime(ctx context.Context, now time.Time) bool {
 	return todo
 }
 
+// stillFits is hasTime after a hold-off, which may take most of what was left of
+// the call.
+func (w *worker) stillFits(ctx context.Context) bool {
+	if w.request != "" {
+		return w.fits(ctx) == nil
+	}
+	return w.hasTime(ctx, w.dueTime())
+}
+
 // fits returns why nothing is to be started in this call of RunDue or RunNow.
 func (w *worker) fits(ctx context.Context) error {
 	deadline, bounded := ctx.Deadline()

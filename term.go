@@ -21,13 +21,20 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	h.keep(context.WithoutCancel(ctx))
 	defer h.lost(nil)
 	defer h.stop()
-	if d := w.unsure(); d > 0 && !w.holdOff(stop, h.held, d) {
+	d := w.unsure()
+	if d > 0 && !w.holdOff(stop, h.held, d) {
 		// One that has run out speaks for the last holder's, also to a replica
 		// that has not looked on. But the next wake-up of this one has.
 		if w.ran != nil {
 			w.quit(h)
 		}
 		return max(w.again(0), w.pauseAfter(ctx, stop))
+	}
+	if !w.stillFits(ctx) {
+		if d <= 0 {
+			w.quit(h)
+		} // else it expires, so that the next call need not hold off again
+		return w.again(maxSleep)
 	}
 	w.broken = w.entry.State == Broken
 	next, todo := w.decide(stop, h)
