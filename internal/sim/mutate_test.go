@@ -63,7 +63,7 @@ func (m mutant) inSeeds(t *testing.T) {
 }
 
 // firstSeeds are those within which a mutant has to be caught.
-const firstSeeds = 5
+const firstSeeds = 12
 
 // seedsOf simulates the first seeds.
 func seedsOf(program string) ([]byte, error) {
