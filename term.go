@@ -94,9 +94,19 @@ func (e *deniedError) Error() string {
 // standBack leaves the job to other replicas for a while, since this one cannot
 // write the entry. Only a write that succeeds proves that it can again.
 func (w *worker) standBack(err error) time.Duration {
-	w.denied = &deniedError{err}
+	w.denied, w.deniedOn = &deniedError{err}, w.etag
 	w.note(w.denied)
 	return w.again(w.denials.next())
+}
+
+// forgive forgets a failed write once the record has been written since, unless
+// a missing permission or a record that is too large has caused it: the store
+// takes writes again, and this replica may have none to try for long.
+func (w *worker) forgive() {
+	lasting := errors.Is(w.denied, fs.ErrPermission) || errors.Is(w.denied, errNotEncoded)
+	if w.denied != nil && !lasting && w.etag != w.deniedOn {
+		w.denied = nil
+	}
 }
 
 // mayWrite notes that a write of this replica has succeeded.

@@ -49,8 +49,9 @@ type worker struct {
 	losses  *backoff       // between acquisitions that come too late
 	logging sync.WaitGroup // of what the calls of a hold have logged
 
-	denied  error    // why this replica cannot write the entry; nil: it can, as far as known
-	denials *backoff // between claims that fail for that
+	denied   error    // why this replica cannot write the entry; nil: it can, as far as known
+	deniedOn string   // ETag of the record then
+	denials  *backoff // between claims that fail for that
 
 	through time.Time // Everywhere: ticks up to here are over
 	resting bool      // Everywhere: this replica takes nothing new
@@ -102,6 +103,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	}
 	now := w.dueTime()
 	w.unfit, w.settleOnly = nil, false
+	w.forgive()
 	if w.outdated(&w.rec) && !w.inherits(now) {
 		return w.yield(ctx, now)
 	}

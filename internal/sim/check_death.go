@@ -25,7 +25,7 @@ func (l *Log) contradictsDeath(t *term, d *Definition, n told) string {
 // broken reports whether an operator broke the lease of a term before a time.
 func (l *Log) broken(t *term, to time.Time) bool {
 	return slices.ContainsFunc(l.of(t.claim.Job, Request), func(e *Event) bool {
-		return e.Op == "break" && e.OK() && e.Time.After(t.claim.Time) && e.Time.Before(to)
+		return e.Op == "break" && e.OK() && e.Time.After(t.acquired()) && e.Time.Before(to)
 	})
 }
 

@@ -25,7 +25,7 @@ func takenBack(l *Log, bad report) {
 				due = d.after(last.Time)
 			}
 			by := later(due, end).Add(patience)
-			if by.After(l.end()) || !l.undisturbed(job, end, by) {
+			if by.After(l.end()) || !l.attended(end, by) || !l.undisturbed(job, end, by) {
 				continue
 			}
 			if !slices.ContainsFunc(l.writes(job), func(e *Event) bool {
@@ -37,17 +37,24 @@ func takenBack(l *Log, bad report) {
 	}
 }
 
+// attended reports whether a replica that is not of an aborted deploy is up from
+// from to to.
+func (l *Log) attended(from, to time.Time) bool {
+	return slices.ContainsFunc(l.of("", Up), func(u *Event) bool {
+		gone := l.gone(u.Replica)
+		return u.Time.Before(from) && u.Cause != aborted && (gone.IsZero() || gone.After(to))
+	})
+}
+
 // gone is when a replica crashed or had stopped, zero if neither.
 func (l *Log) gone(replica string) time.Time {
-	if c := l.crashed(replica); !c.IsZero() {
-		return c
-	}
+	crash := l.crashed(replica)
 	for _, e := range l.of("", Gone) {
-		if e.Replica == replica {
+		if e.Replica == replica && (crash.IsZero() || e.Time.Before(crash)) {
 			return e.Time
 		}
 	}
-	return time.Time{}
+	return crash
 }
 
 // lastWrite is the last write of a job's entry that left a record, up to t.

@@ -100,3 +100,12 @@ func (t *term) last() *Event {
 	}
 	return t.tries[len(t.tries)-1]
 }
+
+// acquired is when the lease of a term was acquired. The claim itself may come
+// long after, and the lease be broken in between.
+func (t *term) acquired() time.Time {
+	if t.acquire == nil {
+		return t.claim.Time
+	}
+	return t.acquire.Time
+}
