@@ -71,7 +71,7 @@ func attempts(l *Log, bad report) {
 				d.Window > 0 && n.write.Time.After(n.fate.Tick.Add(d.Window-l.doubt(n.write))) {
 				continue
 			}
-			if deaths := l.deaths(job, n.fate.Tick, n.write.Time); deaths < maxDeaths {
+			if deaths := l.deaths(job, n.fate.Tick, n.write.Time); deaths+l.doubtful(job, n.fate.Tick) < maxDeaths {
 				bad(n.write.Time, "%s gives tick %s of %s up (%s) after %d deaths", n.write.Replica, clock(n.fate.Tick), job, n.fate.Reason, deaths)
 			}
 		}
@@ -83,6 +83,17 @@ func (l *Log) deaths(job string, tick, at time.Time) (n int) {
 	for _, t := range l.index.terms[job] {
 		r := t.claim.Record
 		if r.Tick.Equal(tick) && r.Request == "" && !(l.stopped(t.claim) && l.askedToYield(t)) && !t.claim.Time.After(at) {
+			n++
+		}
+	}
+	return n
+}
+
+// doubtful is how many runs of a tick saw their context end without a cause, as
+// they returned: the log does not tell a stop from a loss then.
+func (l *Log) doubtful(job string, tick time.Time) (n int) {
+	for _, r := range l.runs(job) {
+		if r.Tick.Equal(tick) && r.Cause == "" && r.Note == "context canceled" {
 			n++
 		}
 	}

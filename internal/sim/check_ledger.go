@@ -290,8 +290,7 @@ func policies(l *Log, bad report) {
 // abandoned it, and neither by the loss of its lease nor by a stall.
 func (l *Log) stopped(claim *Event) bool {
 	lost := slices.ContainsFunc(l.runs(claim.Job), func(r Event) bool {
-		lost := r.Cause == soloist.ErrLost.Error() || strings.HasPrefix(r.Note, soloist.ErrLost.Error()) ||
-			r.Cause == "" && r.Note == "context canceled" // its context ended as it returned
+		lost := r.Cause == soloist.ErrLost.Error() || strings.HasPrefix(r.Note, soloist.ErrLost.Error())
 		return r.Token == claim.Record.Epoch && (lost || r.Cause == soloist.ErrStalled.Error())
 	})
 	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {
