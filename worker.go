@@ -117,7 +117,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		}
 		return wait
 	}
-	// That it can be read is no reason to believe that it can be written.
+	// A successful read does not clear the fault: the credentials may be read-only.
 	w.holder = ""
 	if !w.hasTime(ctx, now) {
 		return maxSleep
