@@ -74,3 +74,19 @@ func TestUnlockOfAWaitingHolder(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A run is claimed by the store's clock, which may be ahead of this machine's.
+func TestUnlockBesideAFastStoreClock(t *testing.T) {
+	for args, want := range map[string]string{
+		"beat":       "replica-b runs it since 0s. The run",
+		"beat --yes": "state: running on replica-b since 0s\n",
+	} {
+		environment(t)
+		store := claimed(t, true, func(r *soloist.Record) { r.Claimed = spring().Add(1500 * time.Millisecond) })
+		p := host.Program{Work: work(), Store: store, Now: spring}
+		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
+		if !strings.Contains(got.out+got.err, want) {
+			t.Errorf("%s: got %+v, want %s", args, got, want)
+		}
+	}
+}

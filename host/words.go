@@ -35,8 +35,10 @@ func ahead(t, now time.Time) string {
 	return relative(t, now)
 }
 
-// roughly tells a duration in its largest unit, as people do.
+// roughly tells a duration in its largest unit, as people do. A negative one comes
+// from two clocks that differ, and is shown as 0s.
 func roughly(d time.Duration) string {
+	d = max(0, d)
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)
