@@ -283,3 +283,55 @@ func TestRetryPolicy(t *testing.T) {
 		}
 	}
 }
+
+// A call that is killed leaves the file that it was writing. The next one finishes
+// its work and leaves nothing of that.
+func TestWriteFunctionsAfterAKilledCall(t *testing.T) {
+	environment(t)
+	program := stand(t)
+	work := jobs(soloist.Job{Name: "night"})
+	for name, before := range map[string]struct{ full, left []string }{
+		"before its first file": {left: []string{".soloist-functions.json.ABCDEFGH.new"}},
+		"in a later one":        {full: []string{"notes.new"}, left: []string{".soloist-functions.json.ABCDEFGH.new", "demo.ABCDEFG2.new", "night/function.json.ABCDEFGH.new"}},
+		"for a job that went":   {left: []string{"gone/function.json.ABCDEFGH.new"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(work []soloist.Work) result {
+				return run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+			}
+			if name != "before its first file" {
+				write(append(jobs(soloist.Job{Name: "gone"}), work...))
+			}
+			for _, p := range append(before.full, before.left...) {
+				if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(p)), []byte("{"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := write(work)
+			want := append([]string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json", "night/function.json"}, before.full...)
+			slices.Sort(want)
+			if files := names(tree(t, dir)); got.code != 0 || !slices.Equal(files, want) {
+				t.Errorf("got %+v, %q, want %q", got, files, want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "gone")); err == nil {
+				t.Error("the directory of a job that went is left")
+			}
+		})
+	}
+}
+
+// A file whose name only begins like one of a killed call is the operator's.
+func TestWriteFunctionsKeepsWhatIsNoLeftover(t *testing.T) {
+	environment(t)
+	program, dir := stand(t), t.TempDir()
+	work := jobs(soloist.Job{Name: "night"})
+	for _, p := range []string{".soloist-functions.json.mine.new", "host.json.ABCDEFGH.new"} {
+		os.WriteFile(filepath.Join(dir, p), []byte("mine"), 0o644)
+		got := run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+		if got.code != 1 || !strings.Contains(got.err, p) || !slices.Equal(names(tree(t, dir)), []string{p}) {
+			t.Errorf("got %+v, %q", got, names(tree(t, dir)))
+		}
+		os.Remove(filepath.Join(dir, p))
+	}
+}

@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -74,7 +73,8 @@ func (s *site) readMarker(root *os.Root) (marker, error) {
 	}
 	var strange []string
 	for _, e := range there {
-		if !s.isOurs(root, e.Name()) {
+		killed := e.Type().IsRegular() && isLeft(e.Name(), markerFile) // the first file that a call writes
+		if !killed && !s.isOurs(root, e.Name()) {
 			strange = append(strange, e.Name())
 		}
 	}
@@ -141,6 +141,9 @@ func (s *site) replace(root *os.Root, old marker) error {
 	for p, hashes := range now.Files {
 		both.Files[p] = append(slices.Clone(old.Files[p]), hashes...)
 	}
+	if err := both.sweep(root); err != nil {
+		return err
+	}
 	if err := put(root, markerFile, indented(both), 0o644); err != nil {
 		return err
 	}
@@ -193,7 +196,7 @@ func put(root *os.Root, p string, text []byte, mode fs.FileMode) error {
 			return err
 		}
 	}
-	temp := p + "." + rand.Text()[:8] + ".new"
+	temp := temporary(p)
 	f, err := root.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
 	if err != nil {
 		return err
