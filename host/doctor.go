@@ -38,7 +38,7 @@ const (
 	passes result = "ok"
 	warns  result = "warn"
 	fails  result = "FAIL"
-	skips  result = "skip" // nothing to learn after a failure
+	skips  result = "skip" // nothing to learn after a failure, or in use by another doctor
 )
 
 // A diagnosis is what doctor tells in JSON.

@@ -26,26 +26,46 @@ type scratch struct {
 	name  string
 	once  bool // the store can remove it
 	made  bool // it is there, by us
+	last  bool // there is no other name to try
+	taken bool // another doctor has it
 	lease soloist.Lease
 	etag  string
 }
 
-// checkScratch reports whether a run could do all that it has to.
+// mostDoctors is how many doctors can be at work at once in a store that cannot
+// remove an entry. One that was killed counts until its lease has expired.
+const mostDoctors = 9
+
+// checkScratch reports whether a run could do all that it has to. Where the store
+// can remove an entry, each doctor makes one of its own. Otherwise the same few
+// serve again and again, lest each call leave something behind: a doctor that
+// finds another one at work takes the next.
 func (d *doctor) checkScratch() bool {
 	s := &scratch{doctor: d, name: d.App + "/.doctor"}
 	if _, s.once = d.sched.Store.(deleter); s.once {
 		s.name += "-" + strings.ToLower(rand.Text()[:12])
-	} // otherwise one name serves again and again, lest each call leave something behind
-	s.lease = d.sched.Store.Lease(s.name, randomID())
+	}
 	defer s.tidy()
-	for _, a := range s.acts() {
-		if !s.try(a) {
+	for n := 2; !s.pass(); n++ {
+		if !s.taken {
 			d.skip("records", "nothing to learn before that works")
+			return false
+		}
+		s.name, s.last = fmt.Sprintf("%s/.doctor-%d", d.App, n), n == mostDoctors
+	}
+	s.checkVersions()
+	return true
+}
+
+// pass does all acts on the entry, as far as the first failure.
+func (s *scratch) pass() bool {
+	s.lease, s.etag = s.sched.Store.Lease(s.name, randomID()), ""
+	for _, a := range s.acts() {
+		if !s.try(a) || s.taken {
 			return false
 		}
 		s.made = true
 	}
-	s.checkVersions()
 	return true
 }
 
@@ -64,10 +84,13 @@ func (s *scratch) checkVersions() {
 
 // try does one act. What it learns counts once it has answered in time.
 func (s *scratch) try(a act) bool {
-	etag, next := s.etag, ""
+	etag, next, taken := s.etag, "", false
 	ok := s.step(a.name, stepTime, func(ctx context.Context) finding {
 		sent := time.Now()
 		stamp, err := a.do(ctx, etag)
+		if taken = a.name == "acquire" && s.isTaken(err); taken {
+			return finding{Result: skips, Text: s.name + " is in use by another doctor: trying the next entry"}
+		}
 		if err != nil {
 			text, advice := s.explain(err)
 			return finding{Result: fails, Text: text, Advice: advice}
@@ -76,9 +99,15 @@ func (s *scratch) try(a act) bool {
 		return s.judge(time.Since(sent))
 	})
 	if ok {
-		s.etag = next
+		s.etag, s.taken = next, taken
 	}
 	return ok
+}
+
+// isTaken reports whether err says that another doctor has leased the entry, or
+// has written it since it was read, and there is another entry to try.
+func (s *scratch) isTaken(err error) bool {
+	return !s.once && !s.last && (errors.Is(err, soloist.ErrHeld) || errors.Is(err, soloist.ErrChanged))
 }
 
 // judge warns where a renewal could come too late: it has a sixth of the lease.
