@@ -198,3 +198,22 @@ func TestTheEndOfARunOnASkewedReplica(t *testing.T) {
 		})
 	}
 }
+
+// The end of a run counts the time that the write of its claim has taken.
+func TestTheEndOfARunAfterASlowClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", 4*time.Second))
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" {
+				time.Sleep(2 * time.Second)
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(time.Hour + 30*time.Second)
+		r, runs := c.record("work"), c.all()
+		if late := r.Finished.Sub(runs[0].end); len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond {
+			t.Errorf("the record says that %+v ended at %s", runs, r.Finished)
+		}
+	})
+}

@@ -169,7 +169,7 @@ func (w *worker) put(h *hold, next *plan) error {
 		if !known {
 			claimed = w.wall().UTC()
 		}
-		r.Claimed = claimed.Truncate(time.Millisecond)
+		r.Claimed, w.claimedAt = claimed.Truncate(time.Millisecond), w.clock.elapsed()
 		r.Holder, r.Lease = w.Replica, Seconds(h.length)
 	}
 	news := r.History[:len(r.History)-len(w.rec.History)]
@@ -259,7 +259,8 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) boo
 	}
 	took := (w.clock.elapsed() - start).Round(time.Millisecond)
 	lo, _, _ := w.clock.now()
-	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.finish(r, status, reason, w.rec.Claimed.Add(took), lo) })
+	end := w.rec.Claimed.Add((w.clock.elapsed() - w.claimedAt).Round(time.Millisecond))
+	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.finish(r, status, reason, end, lo) })
 	if err != nil {
 		run.Log.Error("the outcome was refused: another replica settles this run", "outcome", status, "error", err)
 		w.undone = fmt.Errorf("its tick %s has run, and the outcome, %s, was refused: %w", run.Tick.Format(time.RFC3339), status, err)

@@ -68,10 +68,11 @@ type worker struct {
 		at   time.Time
 		date time.Time // the service's, in the first of them
 	}
-	occupation occupation // the lease without a run that was seen last
-	looked     time.Time  // monotonic: when the entry was last read or written here
-	marked     time.Time  // monotonic: when this replica's definition was last seen to ask whether a younger one is up
-	heir       time.Time  // when this replica took over from younger ones that are gone, by the service's clock
+	occupation occupation    // the lease without a run that was seen last
+	looked     time.Time     // monotonic: when the entry was last read or written here
+	marked     time.Time     // monotonic: when this replica's definition was last seen to ask whether a younger one is up
+	claimedAt  time.Duration // elapsed time at the Claimed of the last claim here
+	heir       time.Time     // when this replica took over from younger ones that are gone, by the service's clock
 
 	wake   Wake    // what RunDue was called for
 	unfit  error   // why the tick that is due was not started

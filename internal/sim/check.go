@@ -34,6 +34,7 @@ var Invariants = []Invariant{
 	{"I2d identity", identities},
 	{"I3 ledger", ledger},
 	{"I3 outcome", outcomes},
+	{"I3 span", lifetimes},
 	{"I4 fence", fence},
 	{"I4 checkpoint", checkpoints},
 	{"I5 failover", failover},

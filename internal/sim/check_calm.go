@@ -18,6 +18,10 @@ func unhindered(l *Log, bad report) {
 				continue
 			}
 			for tick := d.after(n.mark); !tick.After(n.fate.Tick); tick = tick.Add(d.Every) {
+				if up := l.downAt(tick); !up.IsZero() {
+					tick = d.after(up).Add(-d.Every)
+					continue
+				}
 				if fit := l.fit(job, d, tick); fit != "" {
 					bad(n.write.Time, "tick %s of %s is missed (%s), and nothing hindered %s", clock(tick), job, n.fate.Reason, fit)
 					break

@@ -139,8 +139,8 @@ func fates(d *Definition, old, now *soloist.Record, bad func(string, ...any)) {
 		switch from, n := mark, d.count(mark, f.Tick); {
 		case !f.From.IsZero() && !f.From.Equal(from):
 			bad("the range after %s does not begin at the watermark %s", clock(f.From), clock(from))
-		case !f.From.IsZero() && f.Count > 0 && f.Count != n && (!f.AtLeast || f.Count > n):
-			bad("the range from %s to %s counts %d ticks of %d", clock(f.From), clock(f.Tick), f.Count, n)
+		case !f.From.IsZero() && f.Count > 0 && !exact(&f, n):
+			bad("the range from %s to %s counts %d ticks of %d, at least: %t", clock(f.From), clock(f.Tick), f.Count, n, f.AtLeast)
 		case f.From.IsZero() && !f.Tick.After(mark):
 			bad("%s had its fate when it got %s", clock(f.Tick), f.Status)
 		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && old.Spec == now.Spec:

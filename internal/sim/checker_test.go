@@ -57,7 +57,9 @@ func (s *story) request(replica, op, lease string, t float64, status int) *sim.E
 func (s *story) write(replica, op, lease string, t float64, f func(*soloist.Record)) *sim.Event {
 	r := s.last
 	r.History = slices.Clone(r.History)
-	f(&r)
+	if f(&r); op == "claim" {
+		r.Claimed = at(t)
+	}
 	s.last = r
 	e := s.request(replica, op, lease, t, 200)
 	e.Record = &r
@@ -79,7 +81,7 @@ func (s *story) claim(replica, id string, t float64, tick float64) *sim.Event {
 func (s *story) finish(replica, id string, t float64, status soloist.Status) *sim.Event {
 	return s.write(replica, "finish", id, t, func(r *soloist.Record) {
 		r.Status, r.Finished, r.Through = status, at(t), r.Tick
-		r.History = append([]soloist.Fate{{Tick: r.Tick, Status: status, Token: r.Epoch, Attempt: r.Attempt}}, r.History...)
+		r.History = append([]soloist.Fate{{Tick: r.Tick, Status: status, Token: r.Epoch, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
 	})
 }
 

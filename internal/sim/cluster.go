@@ -101,17 +101,20 @@ func newCluster(cfg Config) *Cluster {
 		cfg.Program = Program(cfg.Seed)
 	}
 	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
-	start := time.Now()
-	c := &Cluster{Config: cfg, log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}}, end: start.Add(cfg.Length),
+	c := &Cluster{Config: cfg, log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}},
 		healed: make(chan struct{}), over: make(chan struct{})}
-	if cfg.Spells == nil {
-		c.Spells = spells(cfg.Seed, start, c.end, cfg.Replicas)
-	}
-	c.net = &Network{seed: cfg.Seed, blob: &Blob{Tell: func(Op) {}}, log: c.log, spells: c.Spells, calm: c.end}
-	c.version.now, c.traps.end = cfg.Program, c.end
+	c.net = &Network{seed: cfg.Seed, blob: &Blob{Tell: func(Op) {}}, log: c.log}
+	c.version.now = cfg.Program
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
+	c.liveBefore()
+	start := time.Now()
+	c.end = start.Add(cfg.Length)
+	if cfg.Spells == nil {
+		c.Spells = spells(cfg.Seed, start, c.end, cfg.Replicas)
+	}
+	c.net.spells, c.net.calm, c.traps.end = c.Spells, c.end, c.end
 	return c
 }
 

@@ -96,6 +96,12 @@ var mutants = []mutant{
 		text: "\tif stop.Err() != nil {\n\t\treturn w.takeBack(", with: "\tif false {\n\t\treturn w.takeBack("},
 	{name: "a token comes back after quick deletions", file: "token.go", pkg: root, story: "TestTokensGrowOverQuickDeletions",
 		text: "w.existed(h).Add(time.Second))", with: "w.existed(h).Add(-time.Second))"},
+	{name: "a stalled run keeps no end under skipped ticks", file: "plan.go",
+		text: "slices.IndexFunc(r.History, func", with: "slices.IndexFunc(r.History[:min(1, len(r.History))], func"},
+	{name: "a count that stopped looks exact", file: "plan.go",
+		text: "min(n, maxCount), n > maxCount", with: "min(n, maxCount), false"},
+	{name: "the end of a run does not count its claim", file: "term.go",
+		text: "w.clock.elapsed() - w.claimedAt", with: "w.clock.elapsed() - start"},
 
 	// What it has found before: docs/correctness.md.
 	{name: "the wall clock tells when a replica started", file: "scheduler.go", pkg: root, story: "TestAStartInAnOutageIsNotToldByTheWallClock",

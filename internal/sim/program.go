@@ -25,6 +25,7 @@ func Program(seed uint64) []Definition {
 	if seed%10 == 0 {
 		all = append(all, others()...)
 	}
+	drawStalls(all, newRoll(seed, 0, "stalls"))
 	return vary(all, newRoll(seed, 0, "program"))
 }
 

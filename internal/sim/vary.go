@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -25,6 +26,16 @@ func vary(all []Definition, r *roll) []Definition {
 	return append(all, drawn(r), Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", Everywhere: true,
 		Timeout: pick(r, 0, 20*time.Second+odd), Tries: pick(r, 0, 2), Backoff: pick(r, 0, time.Second),
 		Least: time.Second, Most: 30 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fine, Fails, Panics, Deaf, Stubborn}})
+}
+
+// drawStalls has some runs of the most frequent job stall, in half of the seeds.
+// The next tick comes due before they do.
+func drawStalls(all []Definition, r *roll) {
+	d := &all[0]
+	if d.Every > 0 && r.chance(0.5) {
+		d.Silence = d.Every + 2*time.Second + 2*odd
+		d.Moods = append(slices.Repeat(d.Moods, 2), Silent)
+	}
 }
 
 // odd keeps the ends of two times apart: of two timers for one instant nobody can

@@ -1,0 +1,43 @@
+package sim
+
+import "time"
+
+// liveBefore has one replica run the most frequent job, in every tenth seed, and
+// then no replica for so many days that more ticks come due than a record counts
+// in one range.
+func (c *Cluster) liveBefore() {
+	often := pickJob(c.Program, "often")
+	if c.NoDeeds || c.Seed%10 != 3 || len(often) == 0 {
+		return
+	}
+	r := newRoll(c.Seed, 0, "before")
+	s := &slot{Cluster: c, index: c.Replicas}
+	one := s.startWith("b1.1", often, "")
+	time.Sleep(r.between(20*time.Second, time.Minute))
+	one.stop()
+	days := pick(r, 12, 11, 14)
+	gap := time.Duration(days)*24*time.Hour + r.between(0, time.Hour)
+	c.log.add(Event{What: Down, End: time.Now().Add(gap)})
+	time.Sleep(gap)
+}
+
+// pickJob returns the definition with a name alone.
+func pickJob(all []Definition, name string) []Definition {
+	for i := range all {
+		if all[i].Name == name {
+			return all[i : i+1 : i+1]
+		}
+	}
+	return nil
+}
+
+// downAt is the end of the time in which no replica is up that contains t, zero if
+// none does.
+func (l *Log) downAt(t time.Time) time.Time {
+	for _, e := range l.of("", Down) {
+		if t.After(e.Time) && t.Before(e.End) {
+			return e.End
+		}
+	}
+	return time.Time{}
+}
