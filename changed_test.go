@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -98,6 +99,35 @@ func TestASingletonThatBecomesAJobOwesNothing(t *testing.T) {
 		time.Sleep(21 * time.Minute)
 		if got := c.fates("work"); got[len(got)-1] != "succeeded 01:20:00" || slices.Contains(got, "succeeded 01:00:00") {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// The run of the tick at 00:50:00 is stopped and would be repeated when the schedule
+// is edited. The tick at 01:00:00, which comes due meanwhile, is owed all the same.
+func TestATickThatBothSchedulesNameIsOwedAfterAStoppedRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		long := work("@every 10m", 0)
+		long.Interrupted = soloist.Rerun
+		long.Do = c.watch("old", func(ctx context.Context, run *soloist.Run) error {
+			if run.Tick.Minute() == 50 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		old := c.start("old", long)
+		time.Sleep(59*time.Minute + 50*time.Second)
+		old.stop()
+		time.Sleep(15 * time.Second)
+		young := work("@every 20m", 0)
+		young.Interrupted = soloist.Rerun
+		c.start("young", young)
+		time.Sleep(20 * time.Minute)
+		got := c.fates("work")
+		got = got[slices.Index(got, "succeeded 00:40:00")+1:]
+		want := []string{"abandoned 00:50:00 not run again", "missed 00:50:00-00:59:59 the schedule changed", "succeeded 01:00:00", "succeeded 01:20:00"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	})
 }

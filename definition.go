@@ -62,7 +62,8 @@ func (p *planner) mayMark(r *Record, now time.Time, lease time.Duration) bool {
 	if r.Mark.Spec != "" && !younger(p.spec, p.since, r.Mark.Spec, r.Mark.Since) {
 		return false
 	}
-	return r.Due.IsZero() || now.Sub(r.Due).Abs() > max(lease, time.Duration(r.Lease))+markMargin
+	due := r.nextDue()
+	return due.IsZero() || now.Sub(due).Abs() > max(lease, time.Duration(r.Lease))+markMargin
 }
 
 // patience is how long the mark of r has to stand before a replica of this

@@ -59,7 +59,7 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 		// Still open, it would have each later process hold off again.
 		next.record.Finished = now.UTC()
 	}
-	defer func() { next.record.Due = p.next(&next.record) }()
+	defer func() { next.record.Due = p.after(&next.record) }()
 	if p.request != "" {
 		todo = p.claimByHand(&next, r, now)
 		return next, todo
@@ -280,7 +280,7 @@ func (p *planner) conclude(r *Record, status Status, reason string) {
 	if !p.offeredAgain(r) {
 		r.settle(lastFate(r, status, reason))
 	}
-	r.Due = p.next(r)
+	r.Due = p.after(r)
 }
 
 // skipUnder skips the ticks up to lo: they came due under a run.
@@ -298,7 +298,7 @@ func (p *planner) skipUnder(r *Record, lo time.Time) {
 	if last.After(r.Through) {
 		p.pass(r, last, Skipped, "overlap")
 	}
-	r.Due = p.next(r)
+	r.Due = p.after(r)
 }
 
 // missBefore settles the ticks that came due before the claim of a further
@@ -325,11 +325,17 @@ func (p *planner) offeredAgain(r *Record) bool {
 // next returns the next tick after what is settled or runs, zero when there is
 // none.
 func (p *planner) next(r *Record) time.Time {
+	if p.ticks != nil && r.open() {
+		return r.Tick
+	}
+	return p.after(r)
+}
+
+// after is the next tick that is neither settled nor claimed, zero when there is
+// none. Where a run is to be repeated, that is not the next one to run.
+func (p *planner) after(r *Record) time.Time {
 	if p.ticks == nil {
 		return time.Time{}
-	}
-	if r.open() {
-		return r.Tick
 	}
 	return p.ticks.Next(later(r.Through, r.claimed()))
 }

@@ -321,6 +321,15 @@ func (r *Record) open() bool {
 	return (r.Status == Abandoned || r.Status == Stalled) && r.claimed().After(r.Through)
 }
 
+// nextDue is the next tick to run under r's definition: one whose run is to be
+// repeated comes first.
+func (r *Record) nextDue() time.Time {
+	if r.open() && !r.Due.IsZero() {
+		return r.Tick
+	}
+	return r.Due
+}
+
 // claimed is the last tick that was claimed, settled or not; zero: none was
 // since.
 func (r *Record) claimed() time.Time {

@@ -103,7 +103,7 @@ func (w *worker) nextDue() time.Time {
 	case !w.known:
 		return w.ticks.Next(w.dueTime())
 	case w.outdated(&w.rec):
-		return w.rec.Due
+		return w.rec.nextDue()
 	}
 	return w.next(&w.rec)
 }

@@ -59,7 +59,7 @@ func (w *worker) status(ctx context.Context) JobStatus {
 		st.Next, st.Waits = w.next(&st.Record), w.waits(&st.Record, w.dueTime())
 	}
 	if r := &st.Record; st.Err == nil && r.Spec != "" && r.Spec != w.spec {
-		st.Foreign, st.Next = true, r.Due
+		st.Foreign, st.Next = true, r.nextDue()
 	}
 	if st.Err == nil {
 		st.Occupied = w.occupiedStatus(&st)

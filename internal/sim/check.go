@@ -61,6 +61,7 @@ var Invariants = []Invariant{
 	{"I16 occupied", occupied},
 	{"I17 liveness", liveness},
 	{"I17 unhindered", unhindered},
+	{"I17 common", commonTicks},
 	{"I19 reason", reasons},
 	{"I19 overlap", overlaps},
 	{"I20 deadline", deadlines},

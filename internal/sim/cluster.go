@@ -189,14 +189,21 @@ func (c *Cluster) do1(d deed) {
 	}
 }
 
-// deploy restarts one replica after the other with the next version.
-func (c *Cluster) deploy() {
+// edit makes the next version of the program, which replicas start with from now
+// on.
+func (c *Cluster) edit() *roll {
 	c.version.Lock()
+	defer c.version.Unlock()
 	var n int // of replicas so far
 	c.log.edit(func() { n = len(c.log.Fleet) })
 	r := newRoll(c.Seed, n, "deploy", clock(time.Now()))
 	c.version.now = next(c.version.now, r)
-	c.version.Unlock()
+	return r
+}
+
+// deploy restarts one replica after the other with the next version.
+func (c *Cluster) deploy() {
+	r := c.edit()
 	for _, s := range c.slots {
 		s.order("restart")
 		select {

@@ -100,6 +100,11 @@ var mutants = []mutant{
 		text: "slices.IndexFunc(r.History, func", with: "slices.IndexFunc(r.History[:min(1, len(r.History))], func"},
 	{name: "a count that stopped looks exact", file: "plan.go",
 		text: "min(n, maxCount), n > maxCount", with: "min(n, maxCount), false"},
+	{name: "a tick that both schedules name is dropped", file: "plan.go",
+		text: "\t\treturn r.Due.Add(-1)\n", with: "\t\treturn now\n"},
+	{name: "a tick that both schedules name is dropped after a stopped run", file: "plan.go",
+		text: "next.record.Due = p.after(&next.record) }()", with: "next.record.Due = p.next(&next.record) }()",
+		also: [2]string{"\t}\n\tr.Due = p.after(r)\n}\n\n// skipUnder", "\t}\n\tr.Due = p.next(r)\n}\n\n// skipUnder"}},
 	{name: "the end of a run does not count its claim", file: "term.go",
 		text: "w.clock.elapsed() - w.claimedAt", with: "w.clock.elapsed() - start"},
 

@@ -16,6 +16,7 @@ const (
 	chase       = "chase"             // a replica is stopped whenever it runs the job
 	stopInClaim = "stop in claim"     // a replica is stopped while it acquires or claims
 	readOnly    = "read only"         // a replica may not write
+	redeploy    = "redeploy"          // all replicas are replaced at once, by the next version, while a tick comes due
 	aborted     = "an aborted deploy" // why a visitor does not stay
 )
 
@@ -57,13 +58,24 @@ func upheavals(seed uint64, start, end time.Time, slots int, jobs []Definition) 
 	every(stopInClaim, 10*time.Minute, func(d *deed) {
 		d.what, d.job, d.d = "arm", pick(r, "claim before", "claim applied", "acquire applied"), stopping
 	})
-	return all
+	every(redeploy, 40*time.Minute, func(d *deed) {
+		d.at = d.at.Truncate(commonEvery).Add(commonEvery - r.between(time.Second, 15*time.Second))
+		d.d = r.between(5*time.Second, 40*time.Second)
+	})
+	return slices.DeleteFunc(all, func(d deed) bool { return !d.at.Before(end) })
 }
+
+// commonEvery is how often all schedules that a deploy may choose from have a tick
+// in common.
+const commonEvery = 6 * time.Minute
 
 // upheaval begins one; it returns false if the deed is none.
 func (c *Cluster) upheaval(d deed) bool {
 	switch {
 	case d.what == downtime:
+		c.goDown(d)
+	case d.what == redeploy:
+		c.edit()
 		c.goDown(d)
 	case d.what == abortDeploy:
 		c.version.Lock()

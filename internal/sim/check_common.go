@@ -1,0 +1,47 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// commonTicks: a tick that the old and the new schedule of a job have in common,
+// and that comes due while the new one is deployed, is not lost with the old one.
+// It is the first tick of the old schedule that has no fate, and the newest one of
+// the new schedule.
+func commonTicks(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		if len(l.of(job, Spoilt)) > 0 {
+			continue // an operator may have written any watermark
+		}
+		for _, n := range l.index.told[job] {
+			d, old := l.definition(n.write.Replica, job), l.definitionBefore(job, n.write)
+			if n.fate.Reason != "the schedule changed" || d == nil || old == nil || d.Every == 0 || old.Every == 0 {
+				continue
+			}
+			doubt := l.doubt(n.write)
+			tick, sure := d.newest(n.write.Sent.Add(-doubt), n.write.Time.Add(doubt))
+			if sure && tick.Equal(old.after(n.mark)) && !n.fate.Tick.Before(tick) {
+				bad(n.write.Time, "%s writes that the schedule of %s has changed, and drops tick %s, which both schedules name", n.write.Replica, job, clock(tick))
+			}
+		}
+	}
+}
+
+// newest is the newest tick at a. It returns false if another comes due until b.
+func (d *Definition) newest(a, b time.Time) (tick time.Time, sure bool) {
+	tick = d.after(a).Add(-d.Every)
+	return tick, d.after(b).Equal(d.after(a))
+}
+
+// definitionBefore is the definition of the replica that wrote a job's entry before
+// a write with another definition, nil if it is not known.
+func (l *Log) definitionBefore(job string, write *Event) *Definition {
+	all := l.writes(job)
+	for _, e := range slices.Backward(all[:slices.Index(all, write)]) {
+		if e.Record != nil && e.Replica != operator && e.Record.Spec != write.Record.Spec {
+			return l.definition(e.Replica, job)
+		}
+	}
+	return nil
+}
