@@ -6,21 +6,25 @@
 // A mistake is one small change of a source file: another comparison, another
 // bound, a condition that always or never holds, a statement left out. Each
 // mutant that compiles is tested by the short tests of its package. In the core
-// a survivor is then tested by the interleavings and the simulation too. The same seed plants the same mistakes in the same source.
+// a survivor is then tested by the interleavings and the simulation too. The
+// same seed plants the same mistakes in the same source. Each line begins with
+// the mutant's number in the draw; after an interruption, -skip leaves out the
+// numbers that are done.
 //
-// It ends with code 1 if mutants survive. A survivor is not always a defect:
-// some mistakes change nothing that anybody could notice. Read each.
+// It ends with code 1 if mutants survive or time out. Read each of these:
+//
+//   - A survivor is not always a defect: some mistakes have no effect.
+//   - A time-out is not always a catch. The mistake can keep a replica from
+//     ending, or it can merely make it do so much that the tests take too long.
+//     The line after it names the tests that were running.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"sync"
 	"time"
 )
 
@@ -41,64 +45,22 @@ func main() {
 	n := flag.Int("n", 200, "how many `mutants`")
 	skip := flag.Int("skip", 0, "leave out the first `mutants` of these, which an interrupted run has tested")
 	side := flag.Int("side", 2, "how many are tested side by side")
-	timeout := flag.Duration("timeout", 2*time.Minute, "of one test run; a mutant that takes longer is caught")
+	timeout := flag.Duration("timeout", 2*time.Minute, "of one test run; a mutant that takes longer is reported apart from those that fail")
 	root := flag.String("root", "..", "the module's `directory`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	survived, err := run(ctx, *root, *seed, *skip, *n, *side, *timeout)
+	c, err := draw(*root, *seed, *timeout)
+	if err == nil {
+		fmt.Printf("%d places for a mistake; seed %d draws %d of them\n", len(c.all), *seed, *n)
+		err = c.run(ctx, *skip, *n, *side)
+		fmt.Println(c)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
 	}
-	if survived > 0 {
+	if c.counts[alive]+c.counts[endless] > 0 {
 		os.Exit(1)
 	}
-}
-
-// run plants the mistakes from skip to n and returns how many survived.
-func run(ctx context.Context, root string, seed uint64, skip, n, side int, timeout time.Duration) (survived int, err error) {
-	root, err = filepath.Abs(root)
-	if err != nil {
-		return 0, err
-	}
-	all, err := findAll(root)
-	if err != nil {
-		return 0, err
-	}
-	fmt.Printf("%d places for a mistake; seed %d draws %d of them\n", len(all), seed, n)
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-
-	var (
-		mu     sync.Mutex
-		counts = map[verdict]int{}
-		queue  = make(chan mutant)
-		done   sync.WaitGroup
-	)
-	for range side {
-		done.Go(func() {
-			for m := range queue {
-				start := time.Now()
-				v, detail := test(ctx, root, m, timeout)
-				mu.Lock()
-				counts[v]++
-				fmt.Printf("%-8s %5.1fs  %s\n", v, time.Since(start).Seconds(), m)
-				if detail != "" {
-					fmt.Println(detail)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, m := range all[min(skip, len(all)):min(n, len(all))] {
-		if ctx.Err() != nil {
-			break
-		}
-		queue <- m
-	}
-	close(queue)
-	done.Wait()
-	fmt.Printf("%d caught, %d do not compile, %d survived\n", counts[caught], counts[invalid], counts[alive])
-	return counts[alive], ctx.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ type verdict string
 
 const (
 	caught  verdict = "caught"
+	endless verdict = "TIMED OUT"
 	invalid verdict = "invalid" // does not compile
 	alive   verdict = "ALIVE"
 )
@@ -33,13 +35,14 @@ func test(ctx context.Context, root string, m mutant, timeout time.Duration) (v 
 	}
 	t := targets[m.target]
 	own := "./" + filepath.ToSlash(t.dir)
-	if !ok(ctx, root, timeout, "build", "-overlay", overlay, own) {
+	if goCommand(ctx, root, timeout, io.Discard, "build", "-overlay", overlay, own) != nil {
 		return invalid, ""
 	}
 	for _, args := range append([][]string{{own}}, t.more...) {
-		args = append([]string{"test", "-overlay", overlay, "-short", "-failfast", "-vet=off"}, args...)
-		if !ok(ctx, root, timeout, args...) {
-			return caught, ""
+		args = append([]string{"test", "-overlay", overlay, "-short", "-failfast", "-vet=off", "-timeout", timeout.String()}, args...)
+		var r reader
+		if err := goCommand(ctx, root, timeout, &r, args...); err != nil {
+			return r.judge(err)
 		}
 	}
 	return alive, ""
@@ -69,15 +72,23 @@ func (m mutant) plant(root, dir string) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, b, 0o600)
 }
 
-// ok runs the go command and reports whether it succeeds within the timeout. A
-// mistake can make a test hang or fork: its whole process group is killed then.
-func ok(ctx context.Context, root string, timeout time.Duration, args ...string) bool {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// compiling is for how long the go command may compile before the tests start.
+const compiling = 3 * time.Minute
+
+// goCommand runs the go command. The error wraps context.DeadlineExceeded if it
+// does not end by itself. A mistake can make a test hang or fork: its whole
+// process group is killed then.
+func goCommand(ctx context.Context, root string, timeout time.Duration, out io.Writer, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, compiling+timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
+	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
-	return cmd.Run() == nil
+	if err := cmd.Run(); err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	return nil
 }
