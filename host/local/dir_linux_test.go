@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,7 +23,7 @@ func asNobody(f func()) {
 		defer close(done)
 		runtime.LockOSThread()
 		if os.Geteuid() == 0 {
-			_ = syscall.Setfsuid(65534)
+			_ = syscall.Setfsuid(nobody())
 		}
 		f()
 	}()
@@ -163,4 +164,51 @@ func TestDirCannotStayItsOwners(t *testing.T) {
 	if got := files(t, app); got != "" {
 		t.Errorf("files: got %s, want none", got)
 	}
+}
+
+// In a directory that may be written and not read, whose names cannot be made to
+// outlast a loss of power, a call fails before it has changed the entry: a missing
+// permission says that nothing was written.
+func TestDirThatCannotBeOpened(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	e := create(t, d, "app/job")
+	if _, err := d.Lease("app/job", id1).Acquire(t.Context(), local.Longest, e.ETag); err != nil {
+		t.Fatal(err)
+	}
+	app := filepath.Join(d.Path, "app")
+	for _, dir := range []string{filepath.Dir(d.Path), d.Path} {
+		mode(t, dir, 0o755)
+	}
+	for _, path := range []string{app, filepath.Join(app, "job.json"), filepath.Join(app, "job.lock")} {
+		if err := os.Chown(path, nobody(), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mode(t, app, 0o300)
+	asNobody(func() {
+		for call, err := range each(t.Context(), d, e.ETag) {
+			if call != "read" && call != "create" && call != "load" && !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s: got %v, want %v", call, err, fs.ErrPermission)
+			}
+		}
+		if _, err := d.Create(t.Context(), "app/other", []byte("x")); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("create of another: got %v, want %v", err, fs.ErrPermission)
+		}
+	})
+	mode(t, app, 0o700)
+	if got, err := d.Read(t.Context(), "app/job"); err != nil || got.State != soloist.Leased || got.ETag != e.ETag {
+		t.Errorf("afterwards: got %+v, %v, want it as it was", got, err)
+	}
+	all, err := filepath.Glob(filepath.Join(app, "*"))
+	if slices.Contains(all, filepath.Join(app, "other.json")) || err != nil {
+		t.Errorf("%q are there, %v", all, err)
+	}
+}
+
+// nobody is whom asNobody runs as.
+func nobody() int {
+	if os.Geteuid() == 0 {
+		return 65534
+	}
+	return os.Geteuid()
 }

@@ -110,15 +110,38 @@ func save(path, name string, e entry) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	dir, err := openDir(filepath.Dir(path)) // a missing permission shows while nothing is changed
+	if err != nil {
+		return err
+	}
 	err = writeFile(temp, append(text, '\n'))
 	if err == nil {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
 		os.Remove(temp) // as well as can be: it is harmless
+		flush(dir)
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return unclear(path, flush(dir))
+}
+
+// unclear is an error that came after a file was replaced. It wraps nothing: the
+// sentinels of a store say that nothing was changed.
+func unclear(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is written, and a loss of power may undo that: %v", path, err)
+}
+
+// syncDir makes the names in a directory outlast a loss of power.
+func syncDir(path string) error {
+	dir, err := openDir(path)
+	if err != nil {
+		return err
+	}
+	return flush(dir)
 }
 
 func writeFile(path string, text []byte) error {

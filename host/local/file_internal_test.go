@@ -1,0 +1,25 @@
+package local
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// An error that comes after the entry was replaced is none of those that say
+// that nothing was changed.
+func TestErrorAfterTheRenameIsUnclear(t *testing.T) {
+	for _, cause := range []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrExist} {
+		err := unclear("app/job.json", &fs.PathError{Op: "sync", Path: "app", Err: cause})
+		if errors.Is(err, cause) || !strings.Contains(err.Error(), "sync app: ") || !strings.Contains(err.Error(), "app/job.json is written") {
+			t.Errorf("got %v", err)
+		}
+		if got := explain(err); got.Error() != err.Error() {
+			t.Errorf("got %v, want no advice that says that nothing was changed", got)
+		}
+	}
+	if err := unclear("app/job.json", nil); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
