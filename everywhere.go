@@ -83,11 +83,11 @@ func (w *worker) earlyHere() time.Duration {
 func (w *worker) runHere(ctx context.Context, tick time.Time) {
 	w.setBusy(true)
 	defer w.setBusy(false)
-	run := w.newRun(tick, 1, 0)
+	run := w.newRun(tick, 1, 0).by(w.request)
 	start := time.Now()
 	w.setRunning(true)
 	status, reason := w.do(ctx, context.WithoutCancel(ctx), nil, run)
 	w.setRunning(false)
-	w.report(Fate{Tick: tick, Status: status, Reason: reason, Replica: w.Replica})
+	w.report(Fate{Tick: tick, Status: status, Reason: reason, Request: w.request, Replica: w.Replica})
 	logOutcome(run, status, reason, time.Since(start).Round(time.Millisecond))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -27,13 +28,14 @@ func (s *state) get() seen {
 }
 
 type seen struct {
-	running bool      // the user's function, here
+	running int       // calls of the user's function under way here
 	busy    bool      // in a term, which takes as long as its run
+	byHand  int       // terms of RunNow, beside the loop
 	looping bool      // in Run
 	beat    time.Time // when its loop last came round
 	err     error     // why this job is left alone
 	fault   error     // why the store could not be used for it
-	overrun error     // why the context of a run ended that has not returned since
+	overrun []overrun // runs that go on though their context has ended; never changed in place
 
 	created time.Time     // of the entry as this process saw it last, for ticks and by hand; zero: it has not
 	anew    time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know
@@ -41,6 +43,22 @@ type seen struct {
 
 	stepDown func()        // hands over what runs here; nil: nothing does
 	over     chan struct{} // closed when that is done
+}
+
+// An overrun is the run of one worker that goes on though its context has ended,
+// and why that has ended.
+type overrun struct {
+	of    *worker
+	cause error
+}
+
+// overruns is why a run of the job goes on though its context has ended, nil if
+// none does.
+func (s *seen) overruns() error {
+	if len(s.overrun) == 0 {
+		return nil
+	}
+	return s.overrun[0].cause
 }
 
 // Health is how a [Scheduler] fares on this replica.
@@ -61,17 +79,20 @@ func (s *Scheduler) Health() Health {
 	h.Storage, h.Reached = s.outage.now()
 	for _, w := range s.workers {
 		st := w.state.get()
-		if st.running {
+		if st.running > 0 {
 			h.Running = append(h.Running, w.job)
 		}
 		if st.looping && !st.busy && time.Since(st.beat) > stuckAfter {
 			h.Stuck = append(h.Stuck, w.job)
 		}
-		if st.overrun != nil {
-			h.Overrun[w.job] = st.overrun
+		cause := st.overruns()
+		if cause != nil && !w.everywhere {
+			h.Overrun[w.job] = cause
 		}
 		if st.err != nil {
 			h.Broken[w.job] = st.err
+		} else if cause != nil && w.everywhere {
+			h.Broken[w.job] = cause
 		} else if st.fault != nil && h.Storage == nil {
 			h.Broken[w.job] = st.fault
 		}
@@ -87,21 +108,45 @@ func (w *worker) set(f func(*seen)) {
 
 func (w *worker) beat()             { w.set(func(s *seen) { s.beat = time.Now() }) }
 func (w *worker) setLooping(b bool) { w.set(func(s *seen) { s.looping, s.beat = b, time.Now() }) }
-func (w *worker) setRunning(b bool) { w.set(func(s *seen) { s.running = b }) }
-func (w *worker) setBusy(b bool)    { w.set(func(s *seen) { s.busy, s.beat = b, time.Now() }) }
 
-// setOverrun keeps why the context of a run ended that has not returned since,
-// nil once it has. Of an Everywhere job it is the trouble of this job alone: all
-// replicas run it at once, and would all take nothing new.
-func (w *worker) setOverrun(cause error) {
+// setRunning counts, since a run by hand of an Everywhere job may be beside a tick.
+func (w *worker) setRunning(b bool) { w.set(func(s *seen) { s.running += change(b) }) }
+
+// setBusy says that a term begins or ends. That of a run by hand tells nothing of
+// the loop.
+func (w *worker) setBusy(b bool) {
 	w.set(func(s *seen) {
-		switch {
-		case !w.everywhere:
-			s.overrun = cause
-		case cause == nil:
-			s.err = nil
-		default:
-			s.err = fmt.Errorf("its run goes on though its context has ended (%w): no tick of this job runs on this replica until it returns", cause)
+		if w.request != "" {
+			s.byHand += change(b)
+			return
+		}
+		s.busy, s.beat = b, time.Now()
+	})
+}
+
+// change is what a begin or an end makes of a count.
+func change(begins bool) int {
+	if begins {
+		return 1
+	}
+	return -1
+}
+
+// setOverrun keeps why the context of the run of this worker ended that has not
+// returned since, nil once it has. Of an Everywhere job it is the trouble of this
+// job alone: all replicas run it at once, and would all take nothing new.
+func (w *worker) setOverrun(cause error) {
+	switch {
+	case cause == nil || !w.everywhere:
+	case w.request != "":
+		cause = fmt.Errorf("its run by hand %s goes on though its context has ended (%w)", w.request, cause)
+	default:
+		cause = fmt.Errorf("its run goes on though its context has ended (%w): no tick of this job runs on this replica until it returns", cause)
+	}
+	w.set(func(s *seen) {
+		s.overrun = slices.DeleteFunc(slices.Clone(s.overrun), func(o overrun) bool { return o.of == w })
+		if cause != nil {
+			s.overrun = append(s.overrun, overrun{w, cause})
 		}
 	})
 }
@@ -110,7 +155,8 @@ func (w *worker) setOverrun(cause error) {
 // cannot be ended is a reason to restart the process.
 func (s *Scheduler) unwell() error {
 	for _, w := range s.workers {
-		if cause := w.state.get().overrun; cause != nil {
+		st := w.state.get()
+		if cause := st.overruns(); cause != nil && !w.everywhere {
 			return fmt.Errorf("%s goes on though its context has ended (%w): this replica takes nothing new until it returns or the process is restarted", w.job, cause)
 		}
 	}
@@ -120,6 +166,9 @@ func (s *Scheduler) unwell() error {
 // trouble is why this job could not be looked after, if so.
 func (w *worker) trouble() error {
 	st := w.state.get()
+	if w.everywhere {
+		return errors.Join(st.err, st.overruns())
+	}
 	return errors.Join(st.err, st.fault)
 }
 
@@ -181,7 +230,7 @@ func (w *worker) answered() {
 // successful read does not clear a refusal: the credentials may be read-only.
 func (w *worker) readable() {
 	st := w.state.get()
-	if st.looping || st.busy || st.fault == nil || errors.Is(st.fault, fs.ErrPermission) {
+	if st.looping || st.busy || st.byHand > 0 || st.fault == nil || errors.Is(st.fault, fs.ErrPermission) {
 		return
 	}
 	w.answered()

@@ -235,14 +235,19 @@ func (w *worker) newRun(tick time.Time, attempt int, token int64) *Run {
 	return run
 }
 
+// by says what asked for the run; empty: its tick.
+func (r *Run) by(request string) *Run {
+	if r.Request = request; request != "" {
+		r.Log = r.Log.With("request", request)
+	}
+	return r
+}
+
 // runTick runs what was claimed and writes the outcome, or takes the claim back
 // if a stop came first; before is the record as it was. It returns false if the
 // record is not known to say either: then the lease has to expire.
 func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) bool {
-	run := w.newRun(w.rec.Tick, w.rec.Attempt, w.rec.Epoch)
-	if run.Request = w.rec.Request; run.Request != "" {
-		run.Log = run.Log.With("request", run.Request)
-	}
+	run := w.newRun(w.rec.Tick, w.rec.Attempt, w.rec.Epoch).by(w.rec.Request)
 	if stop.Err() != nil {
 		return w.takeBack(ctx, h, before, run)
 	}
