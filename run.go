@@ -54,8 +54,10 @@ func (r *Run) Heartbeat(note string) error {
 }
 
 // Remaining is how long the run may go on for sure, even if no renewal succeeds
-// any more: the time that a side effect may take. It is zero once the run has to
-// end, and very long where neither a lease nor a time-out limits it.
+// any more: the time that a side effect may take. It is the least of what the
+// lease, Timeout, and Grace after a stop or after the deadline of the caller's
+// context leave. A stop may still come and make it shorter. It is zero once the
+// run has to end, and very long where nothing limits it.
 func (r *Run) Remaining() time.Duration {
 	if r.live == nil {
 		return math.MaxInt64
@@ -112,20 +114,24 @@ var (
 
 // live is a run under way: one try.
 type live struct {
-	ctx     context.Context // of the user's function
-	clock   *serviceClock
-	hold    *hold           // nil: Everywhere
-	over    context.Context // ends when the user's function has returned
-	end     func()          // says that it has
-	start   time.Duration   // elapsed
-	timeout time.Duration   // zero: none
-	largest int             // checkpoint
+	ctx       context.Context // of the user's function
+	clock     *serviceClock
+	hold      *hold           // nil: Everywhere
+	over      context.Context // ends when the user's function has returned
+	end       func()          // says that it has
+	start     time.Duration   // elapsed
+	timeout   time.Duration   // zero: none
+	stop      context.Context // ends when the run is to stop, which it has to within afterStop
+	afterStop time.Duration   // Grace
+	largest   int             // checkpoint
 
 	alarm chan struct{} // has room to tell the minder that others, who were told so, are not needed
 
-	mu   sync.Mutex
-	beat time.Time // monotonic: the last heartbeat, at first the start; there is none while the machine is suspended
-	note string    // of it
+	mu       sync.Mutex
+	stopSeen bool
+	stopAt   time.Duration // elapsed, when stop was seen to have ended
+	beat     time.Time     // monotonic: the last heartbeat, at first the start; there is none while the machine is suspended
+	note     string        // of it
 }
 
 // valid returns why the run has to end, or has ended. It also cuts off
@@ -193,14 +199,35 @@ func (l *live) remaining() time.Duration {
 	if l.valid(now) != nil {
 		return 0
 	}
-	left := time.Duration(math.MaxInt64)
+	left := l.beforeStop(now)
 	if l.timeout > 0 {
-		left = l.start + l.timeout - now
+		left = min(left, l.start+l.timeout-now)
 	}
 	if l.hold != nil {
 		left = min(left, l.hold.left())
 	}
 	return max(0, left)
+}
+
+// beforeStop is how long a stop that has come, or is known to come, leaves.
+func (l *live) beforeStop(now time.Duration) time.Duration {
+	if l.stop.Err() != nil {
+		return l.stopped(now) + l.afterStop - now
+	}
+	if deadline, ok := l.stop.Deadline(); ok {
+		return time.Until(deadline) + l.afterStop
+	}
+	return math.MaxInt64
+}
+
+// stopped returns when the stop was first seen, which is now if it was not.
+func (l *live) stopped(now time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopSeen {
+		l.stopSeen, l.stopAt = true, now
+	}
+	return l.stopAt
 }
 
 func (l *live) check(ctx context.Context) error {

@@ -77,12 +77,12 @@ func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause 
 		return errNotStarted, nil
 	}
 	c, end := context.WithCancelCause(held)
-	run.live = w.begin(c, h)
+	run.live = w.begin(c, stop, h)
 	if w.timeout > 0 {
 		t := time.AfterFunc(w.timeout, func() { end(fmt.Errorf("%w after %s", ErrTimeout, w.timeout)) })
 		defer t.Stop()
 	}
-	defer w.stopAfterGrace(stop, end)()
+	defer run.live.stopAfterGrace(end)()
 	minded := w.mind(stop, run, end)
 	err = call(c, w.work, run)
 	run.live.end()
@@ -102,14 +102,14 @@ var (
 	errNotStarted = errors.New("the run was not started")
 )
 
-func (w *worker) begin(ctx context.Context, h *hold) *live {
+func (w *worker) begin(ctx, stop context.Context, h *hold) *live {
 	over, end := context.WithCancel(context.Background())
 	return &live{ctx: ctx, alarm: make(chan struct{}, 1), over: over, end: end, clock: w.clock, hold: h,
-		start: w.clock.elapsed(), timeout: w.timeout, largest: w.largest, beat: time.Now()}
+		start: w.clock.elapsed(), timeout: w.timeout, stop: stop, afterStop: w.grace(), largest: w.largest, beat: time.Now()}
 }
 
 // stopAfterGrace ends a run once it is to stop and the grace is over.
-func (w *worker) stopAfterGrace(stop context.Context, end context.CancelCauseFunc) (cancel func()) {
+func (l *live) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {
 	returned := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -117,9 +117,10 @@ func (w *worker) stopAfterGrace(stop context.Context, end context.CancelCauseFun
 		select {
 		case <-returned:
 			return
-		case <-stop.Done():
+		case <-l.stop.Done():
 		}
-		t := time.NewTimer(w.grace())
+		l.stopped(l.clock.elapsed())
+		t := time.NewTimer(l.afterStop)
 		defer t.Stop()
 		select {
 		case <-returned:
