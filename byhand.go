@@ -22,8 +22,8 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 // are left too, and Missed says what becomes of all of them.
 //
 // The request names the wish: up to 64 letters, digits, dots, colons, hyphens
-// and underscores. One that the record still knows is not run again, and its
-// fate returned. A job whose Timeout is longer than what the deadline of ctx
+// and underscores. One that reads as a tick in [Run.ID] is refused. One that the
+// record still knows is not run again, and its fate returned. A job whose Timeout is longer than what the deadline of ctx
 // leaves is not started. [ErrHeld]: another replica runs the job, or its tick
 // has to be run again first. Where ctx ends before the run has begun, the request
 // stays unknown, and may be made again. Where the run was over and the store
@@ -37,6 +37,8 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, erro
 		return Fate{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
 	case !requestRule.MatchString(request):
 		return Fate{}, wrong("request", quote(request), "a letter or digit, then up to 63 of them or . : - _")
+	case readsAsTick(request):
+		return Fate{}, wrong("request", quote(request), "none that reads as a tick: Run.ID would be the id of that tick")
 	}
 	m := s.newWorker(w.cell, w.state)
 	m.duty, m.planner, m.ran = w.duty, w.policy, &[]Fate{}
@@ -50,6 +52,12 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, erro
 	}
 	defer m.outage.leave(m)
 	return m.byHand(ctx)
+}
+
+// readsAsTick reports whether a request is written as a tick is in [Run.ID].
+func readsAsTick(request string) bool {
+	at, err := time.Parse(time.RFC3339, request)
+	return err == nil && at.UTC().Format(time.RFC3339) == request
 }
 
 // byHand steps until the request has its fate, or cannot have one now.

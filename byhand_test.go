@@ -99,6 +99,32 @@ func TestRunNowAndItsRunnerDies(t *testing.T) {
 	}
 }
 
+// A run by hand never has the id of a tick.
+func TestRunNowRefusesTheNameOfATick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		everywhere := here("@hourly", nil)
+		a := c.start("a", work("0 * * * *", 0), everywhere)
+		time.Sleep(90 * time.Minute)
+		tick := c.all()[0].ID()
+		for _, job := range []string{"work", "here"} {
+			for request, taken := range map[string]bool{"2000-01-01T01:00:00Z": false, "2000-01-01T02:00:00Z": false, "2000-01-01T01:00:00.5Z": true, "2000-01-01T01:00:00-05:00": true, "2000-01-01": true, "by-2000-01-01T01:00:00Z": true} {
+				fate, err := a.RunNow(c.t.Context(), job, request)
+				if taken != (err == nil) || taken != (fate.Request == request) {
+					t.Errorf("%s: %s: got %+v, %v", job, request, fate, err)
+				}
+				if !taken && (err == nil || !strings.Contains(err.Error(), request) || !strings.Contains(err.Error(), "tick")) {
+					t.Errorf("%s: %s: got %v, want why", job, request, err)
+				}
+			}
+		}
+		for _, r := range c.all() {
+			if r.Request != "" && r.ID() == tick {
+				t.Errorf("a run by hand has the id %s", tick)
+			}
+		}
+	})
+}
+
 func TestRunNowRefuses(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", 0), leader())

@@ -119,7 +119,6 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		return wait
 	}
 	// A successful read does not clear the fault: the credentials may be read-only.
-	w.holder = ""
 	if !w.hasTime(ctx, now) {
 		return maxSleep
 	}
