@@ -175,9 +175,9 @@ func TestMetrics(t *testing.T) {
 		all.Go(s.tick)
 		time.Sleep(time.Second)
 		got := wantMetrics(t, s, 60, "soloist_storage_up 1", `soloist_running{job="long"} 1`, `soloist_running{job="beat"} 0`, `soloist_overrun{job="long"} 0`,
-			`soloist_overrun{job="beat"} 0`, `soloist_job_broken{job="long"} 0`, `soloist_job_broken{job="beat"} 1`)
-		if len(got) != 8 {
-			t.Errorf("got %q, want 8 lines", got)
+			`soloist_overrun{job="beat"} 0`, `soloist_job_broken{job="long"} 0`, `soloist_job_broken{job="beat"} 1`, `soloist_job_failures{job="long"} 0`)
+		if len(got) != 9 {
+			t.Errorf("got %q, want 9 lines", got)
 		}
 		close(release)
 		all.Wait()
@@ -207,6 +207,24 @@ func wantMetrics(t *testing.T, s site, skew float64, want ...string) []string {
 	}
 	t.Errorf("got no skew in %q", all)
 	return all
+}
+
+// Each replica tells how often a job has failed in a row, whichever ran it.
+func TestMetricsOfFailuresInARow(t *testing.T) {
+	environment(t)
+	s := open(t, host.Program{Work: append(work(), here()[0]), Now: spring, Store: claimed(t, true, func(r *soloist.Record) { r.Failures = 43 })})
+	all := wantMetrics(t, s, 0, `soloist_job_failures{job="beat"} 43`)
+	for _, line := range all {
+		if strings.HasPrefix(line, `soloist_job_failures{job="cache"}`) {
+			t.Errorf("got %s of a job without a record", line)
+		}
+	}
+	s.wait()
+	broken := open(t, host.Program{Work: work(), Now: spring, Store: down{}})
+	if got := broken.get("/metrics"); got.Code != 200 || strings.Contains(got.Body.String(), "soloist_job_failures") {
+		t.Errorf("without a store: got %d, %s", got.Code, got.Body)
+	}
+	broken.wait()
 }
 
 func TestMetricsOfJobsOnEachReplica(t *testing.T) {

@@ -16,7 +16,7 @@ func (a *app) routes(b *board) http.Handler {
 	}
 	mux.Handle("GET /{$}", read(a.page(b)))
 	mux.Handle("GET /api/jobs", read(a.jobs(b)))
-	mux.Handle("GET /metrics", read(a.metrics))
+	mux.Handle("GET /metrics", read(a.metrics(b)))
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz(b))
 	mux.Handle("POST /api/jobs/{job}/stepdown", a.admin(a.stepDown))
