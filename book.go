@@ -148,6 +148,9 @@ var errNotWritten = errors.New("nothing was written")
 // errNotEncoded: the record does not fit, so nothing was sent.
 var errNotEncoded = errors.New("the record cannot be written")
 
+// errNotConfirmed: the caller gave up before it knew whether a write was applied.
+var errNotConfirmed = errors.New("the write was not confirmed")
+
 // errNotReadBack: whether a write was applied is not known.
 var errNotReadBack = errors.New("reading it back")
 
@@ -210,7 +213,7 @@ func (h *hold) insist(ctx context.Context, p *page, failed func()) error {
 		}
 		failed()
 		if sleep(ctx, pause.next()); ctx.Err() != nil {
-			return errors.Join(err, context.Cause(ctx))
+			return errors.Join(err, context.Cause(ctx), errNotConfirmed)
 		}
 	}
 }

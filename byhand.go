@@ -26,8 +26,9 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 // record still knows is not run again, and its fate returned. A job whose Timeout is longer than what the deadline of ctx
 // leaves is not started. [ErrHeld]: another replica runs the job, or its tick
 // has to be run again first. Where ctx ends before the run has begun, the request
-// stays unknown, and may be made again. Where the run was over and the store
-// refused its outcome, as another replica had settled the run, the error says so.
+// stays unknown, and may be made again. Where the run was over and its outcome
+// was refused, as another replica had settled the run, or not confirmed, as the
+// store did not answer, the error says so.
 func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, error) {
 	w, err := s.worker(job)
 	switch {

@@ -26,7 +26,7 @@ type Wake struct {
 // background, and singletons are left out. Another replica's run is not waited
 // for: a later call settles it if that replica dies. The error joins what kept
 // jobs from being looked after, ticks whose lease was lost before they ran, and
-// outcomes that the store refused; a run that failed is in the report alone.
+// outcomes that were refused or not confirmed; a run that failed is in the report alone.
 //
 // An Everywhere job has no record that says what is due: this process runs the
 // tick that the wake-up names, else the newest of the last minute, and none

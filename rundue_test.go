@@ -91,6 +91,32 @@ func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 	})
 }
 
+// A call that ends while the store answers nothing does not know what became of
+// the outcome, and says that: no store has refused it.
+func TestRunDueTellsOfAnOutcomeThatWasNotConfirmed(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		ctx, cancel := context.WithCancel(c.t.Context())
+		defer cancel()
+		var a *replica
+		job := work("@hourly", 0)
+		job.Do = func(context.Context, *soloist.Run) error {
+			a.tap.meet(func(string, func() error) error { return errors.New("no answer") })
+			time.AfterFunc(time.Second, cancel)
+			return nil
+		}
+		a = c.replica("a", job)
+		a.RunDue(ctx)
+		time.Sleep(time.Hour)
+		_, err := a.RunDue(ctx)
+		if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was not confirmed") || strings.Contains(err.Error(), "refused") {
+			t.Errorf("got %v", err)
+		}
+		if a.log.lines("the outcome was not confirmed") == nil || a.log.lines("the outcome was refused") != nil {
+			t.Errorf("got %q", a.log.lines("the outcome"))
+		}
+	})
+}
+
 // Nor is a tick whose claim was made, and whose lease ran out before it could
 // run: the machine was suspended.
 func TestRunDueTellsOfATickThatWasClaimedAndNotRun(t *testing.T) {

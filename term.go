@@ -267,14 +267,23 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) boo
 	end := w.rec.Claimed.Add((w.clock.elapsed() - w.claimedAt).Round(time.Millisecond))
 	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.finish(r, status, reason, end, lo) })
 	if err != nil {
-		run.Log.Error("the outcome was refused: another replica settles this run", "outcome", status, "error", err)
-		w.undone = fmt.Errorf("its tick %s has run, and the outcome, %s, was refused: %w", run.Tick.Format(time.RFC3339), status, err)
+		w.untold(run, status, err)
 		return false
 	}
 	w.rec = h.rec
 	w.report(lastFate(&w.rec, status, reason))
 	logOutcome(run, status, reason, took)
 	return true
+}
+
+// untold says that the outcome of a run is not known to be in the record.
+func (w *worker) untold(run *Run, status Status, err error) {
+	what, next := "was not confirmed", "another replica settles this run unless it was written"
+	if definite(err) && !errors.Is(err, errNotConfirmed) {
+		what, next = "was refused", "another replica settles this run"
+	}
+	run.Log.Error("the outcome "+what+": "+next, "outcome", status, "error", err)
+	w.undone = fmt.Errorf("its tick %s has run, and the outcome, %s, %s: %w", run.Tick.Format(time.RFC3339), status, what, err)
 }
 
 // confirm writes the outcome. Once we are asked to stop it tries no longer

@@ -182,7 +182,7 @@ func news(old, now []soloist.Fate) []soloist.Fate {
 func outcomes(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, e := range l.of(job, Said) {
-			if !strings.HasPrefix(e.Note, "the outcome was refused") || e.Request != "" {
+			if !strings.HasPrefix(e.Note, "the outcome was ") || e.Request != "" {
 				continue
 			}
 			claim := l.claimOf(job, e.Token)
