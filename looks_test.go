@@ -74,3 +74,28 @@ func TestOneLookInAThird(t *testing.T) {
 		}
 	}
 }
+
+// A replica that loses the race for each tick takes part in the next one all the
+// same: its looks become rarer only while it loses for one and the same tick.
+func TestALoserTakesPartInTheNextRace(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 5s", D)
+		job.Do = nil
+		c.start("a", job)
+		b := c.replica("b", job)
+		b.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				time.Sleep(50 * time.Millisecond)
+			}
+			return apply()
+		})
+		c.launch(b)
+		time.Sleep(time.Minute + 2*time.Second)
+		b.tap.counts()
+		const ticks = 100
+		time.Sleep(ticks * 5 * time.Second)
+		if n := b.tap.counts()["acquire"]; n != ticks {
+			t.Errorf("it took part in %d races of %d", n, ticks)
+		}
+	})
+}

@@ -309,6 +309,9 @@ func TestHealthy(t *testing.T) {
 		"hangs, and ignores its context": {func(int) func(context.Context) error {
 			return func(context.Context) error { time.Sleep(35 * time.Second); return nil }
 		}, 40 * time.Second, "no answer before"},
+		"is well, and too late each time": {func(int) func(context.Context) error {
+			return func(context.Context) error { time.Sleep(15 * time.Second); return nil }
+		}, 50 * time.Second, "no answer before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
