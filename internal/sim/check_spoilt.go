@@ -31,6 +31,35 @@ func spoiled(l *Log, bad report) {
 	}
 }
 
+// spoiltHealth: who has read a spoilt entry says in its Health that the job is
+// broken, for as long as the entry is that.
+func spoiltHealth(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, s := range until(l.of(job, Spoilt), slices.Concat(l.of(job, Deleted), l.of(job, Request))) {
+			for _, f := range l.of(job, Fared) {
+				if s.Note != older && f.Note != isBroken && f.Time.After(s.Time) && !f.Time.After(s.End) && l.hasToTell(f, s) {
+					bad(f.Time, "the Health of %s says that %s is %s, whose entry is spoilt since %s: %s", f.Replica, job, f.Note, clock(s.Time), s.Note)
+				}
+			}
+		}
+	}
+}
+
+// hasToTell reports whether a replica has had the time to tell in its Health of a
+// spoilt entry that it has read, and does nothing else with its job.
+func (l *Log) hasToTell(f, s *Event) bool {
+	busy := slices.ContainsFunc(l.runs(f.Job), func(r Event) bool {
+		return r.Replica == f.Replica && r.Time.Before(f.Time) && (r.End.IsZero() || r.End.After(s.Time))
+	})
+	comesAndGoes := slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == f.Replica && u.Cause != "" })
+	if busy || comesAndGoes || l.asked(f.Replica, f.Time) || l.frozen(f.Replica, s.Time, f.Time) != nil {
+		return false
+	}
+	return slices.ContainsFunc(l.of(f.Job, Request), func(e *Event) bool {
+		return e.Replica == f.Replica && e.Op == "read" && e.OK() && !e.precedes(s) && !e.Heard.IsZero() && l.byThen(e).Before(f.Time)
+	})
+}
+
 // precedes reports whether the service applied a request before the one that
 // spoilt an entry.
 func (e *Event) precedes(s *Event) bool {
@@ -62,18 +91,25 @@ func (e *Event) ends() bool {
 // lost its lease, and says that when the run is over, which it knows only when
 // the service answers.
 func (l *Log) told(read, s *Event) bool {
-	by := read.Heard.Add(2 * time.Minute)
-	for _, e := range l.of(read.Job, Request) {
-		if e.Replica == read.Replica && e.Time.After(read.Time) && e.Time.Before(by) && (e.Heard.IsZero() || e.Status == 0 || e.Status >= 500) {
-			by = e.Time.Add(2 * time.Minute)
-		}
-	}
+	by := l.byThen(read)
 	if read.Heard.IsZero() || s.End.Before(by) || !l.crashed(read.Replica).IsZero() || l.frozen(read.Replica, s.Time, by) != nil {
 		return true
 	}
 	return slices.ContainsFunc(l.of(read.Job, Said), func(e *Event) bool {
 		return e.Replica == read.Replica && e.Time.After(s.Time) && e.Time.Before(by)
 	}) || slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == read.Replica && e.Time.Before(by) })
+}
+
+// byThen is when a replica has said what is wrong with the entry that it has read:
+// later where its requests fail.
+func (l *Log) byThen(read *Event) time.Time {
+	by := read.Heard.Add(2 * time.Minute)
+	for _, e := range l.of(read.Job, Request) {
+		if e.Replica == read.Replica && e.Time.After(read.Time) && e.Time.Before(by) && (e.Heard.IsZero() || e.Status == 0 || e.Status >= 500) {
+			by = e.Time.Add(2 * time.Minute)
+		}
+	}
+	return by
 }
 
 // laws: who has claimed a tick for a record that is newer than one that was put

@@ -267,6 +267,10 @@ func (c *Cluster) tally() Tally {
 			}
 		case Spoilt:
 			t.Faults["entry spoilt: "+e.Note]++
+		case Unlocked:
+			t.Faults["unlocked, and then "+e.Note]++
+		case Fared:
+			t.Faults["health of a spoilt entry: "+e.Note]++
 		case Freeze, Crash, Overran, Leased, Down, Blocked:
 			t.Faults[string(e.What)]++
 		}

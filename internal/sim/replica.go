@@ -184,6 +184,10 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 			e.Token = a.Value.Int64()
 		case "wait": // in a hold-off
 			time.AfterFunc(a.Value.Duration()/3, func() { h.at("hold-off") })
+		case "tick", "after":
+			if text := a.Value.String(); strings.HasPrefix(text, noTick) {
+				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
+			}
 		case "fate", "reason", "outcome", "error":
 			if rec.Message != "the store is out of reach: trying again until it answers" {
 				e.Cause += fmt.Sprint(a.Key, "=", unsure.Replace(a.Value.String()), " ")

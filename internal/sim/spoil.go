@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"time"
 
@@ -12,9 +13,10 @@ import (
 // delete the container of all.
 
 // spoils are what becomes of an entry: half a record, none at all, another
-// program's, one that is ahead of time, one with a lease that no store takes, or
-// a version of the same that there was before.
-var spoils = []string{"garbage", none, "other", "ahead", endless, older}
+// program's, one that is ahead of time, in one of its instants or in several, one
+// with a lease that no store takes, or with the largest token that there is, or a
+// version of the same that there was before.
+var spoils = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, older}
 
 // Mischief is what operators do of that, as a [Tally] counts it.
 func Mischief() (all []string) {
@@ -28,6 +30,12 @@ const (
 	none    = "none"
 	older   = "older"
 	endless = "endless lease"
+
+	tickAhead  = "running tick ahead"
+	claimAhead = "running claim ahead"
+	sinceAhead = "since 9999"
+	markAhead  = "mark 9999"
+	lastToken  = "last token"
 )
 
 // spoil overwrites the entry of a job, and mends it after a while: by what there
@@ -56,6 +64,7 @@ func (c *Cluster) spoil(d deed) {
 	if !c.idle(r.between(10*time.Second, 5*time.Minute)) {
 		time.Sleep(r.between(0, time.Second)) // all are at it now, one after the other
 	}
+	c.askHealth(d.job)
 	c.log.edit(func() { s.End = time.Now() })
 	if kind == older || r.chance(0.5) {
 		c.operate(deed{what: "delete", job: d.job})
@@ -68,6 +77,27 @@ func (c *Cluster) spoil(d deed) {
 		})
 	}
 }
+
+// askHealth notes what the Health of each replica says of a job.
+func (c *Cluster) askHealth(job string) {
+	for _, s := range c.slots {
+		r := s.now()
+		if r == nil || r.gone() || r.ended() {
+			continue
+		}
+		e := Event{What: Fared, Replica: r.machine.name, Job: job, Note: isWell}
+		if r.Health().Broken[job] != nil {
+			e.Note = isBroken
+		}
+		c.log.add(e)
+	}
+}
+
+// What Health says of a job.
+const (
+	isWell   = "well"
+	isBroken = "broken"
+)
 
 // idle waits for d; it returns false when the cluster is healed before.
 func (c *Cluster) idle(d time.Duration) bool {
@@ -86,6 +116,7 @@ func spoilt(kind, now, before string) string {
 	if json.Unmarshal([]byte(now), &r) != nil {
 		return ""
 	}
+	ahead, farAhead := time.Now().Add(time.Hour).UTC().Truncate(time.Minute), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	switch kind {
 	case "garbage":
 		return now[:len(now)/2]
@@ -95,6 +126,16 @@ func spoilt(kind, now, before string) string {
 		r.App = "other"
 	case "ahead":
 		r.Through = r.Through.Add(48 * time.Hour)
+	case tickAhead:
+		r.Status, r.Tick, r.Request, r.Attempt, r.Finished = soloist.Running, ahead, "", 1, time.Time{}
+	case claimAhead:
+		r.Status, r.Claimed, r.Finished = soloist.Running, ahead, time.Time{}
+	case sinceAhead:
+		r.Since = farAhead
+	case markAhead:
+		r.Mark = soloist.Mark{Spec: "younger", Since: farAhead}
+	case lastToken:
+		r.Epoch = math.MaxInt64 / 2
 	case endless:
 		r.Lease = soloist.Seconds(24 * time.Hour)
 	case older:

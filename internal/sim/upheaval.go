@@ -62,6 +62,7 @@ func upheavals(seed uint64, start, end time.Time, slots int, jobs []Definition) 
 		d.at = d.at.Truncate(commonEvery).Add(commonEvery - r.between(time.Second, 15*time.Second))
 		d.d = r.between(5*time.Second, 40*time.Second)
 	})
+	every(unlocks, 8*time.Minute, func(*deed) {})
 	return slices.DeleteFunc(all, func(d deed) bool { return !d.at.Before(end) })
 }
 
@@ -89,8 +90,10 @@ func (c *Cluster) upheaval(d deed) bool {
 		c.wg.Go(func() { c.holdByTool(d) })
 	case d.what == deleteTwice && c.Store == nil && d.job != Foreign:
 		c.wg.Go(func() { c.deleteTwice(d) })
+	case d.what == unlocks && c.Store == nil && d.job != Foreign:
+		c.wg.Go(func() { c.unlock(d) })
 	default:
-		return d.what == toolLeases || d.what == deleteTwice
+		return d.what == toolLeases || d.what == deleteTwice || d.what == unlocks
 	}
 	return true
 }

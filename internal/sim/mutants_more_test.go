@@ -1,0 +1,29 @@
+package sim_test
+
+// stores is the package of the directories that machines share.
+const stores = "../../host/local"
+
+// moreMutants are about machines that share a directory, runs that an operator
+// has ended, and records of the future.
+var moreMutants = []mutant{
+	{name: "a lease of another start of a machine has ended", file: "host/local/instant.go", pkg: stores, story: "TestMachinesShareADirectory",
+		text: "end = now.boot + l.Length", with: "end = now.boot"},
+	{name: "the times since two starts are compared", file: "host/local/instant.go", pkg: stores, story: "TestMachinesShareADirectory",
+		text: "\tcase l.Boot == now.start:", with: "\tcase true:"},
+	{name: "a short Silence is announced", file: "mind.go",
+		text: "\tif m.limits.silence < m.comeCloser() {", with: "\tif false {"},
+	{name: "an unlock is told as a death", file: "unlock.go",
+		text: "\tcase !r.Unlocked.At.IsZero():\n\t\treturn \"unlocked by \" + r.Unlocked.By\n\tcase broken:\n\t\treturn \"unlocked\"\n", with: "\tcase broken:\n\t\treturn \"unlocked\"\n"},
+	{name: "an unlocked run is told as running", file: "unlock.go",
+		text: "\tif r.Unlocked.At.IsZero() || !r.mayRun() {", with: "\tif r.Unlocked.At.IsZero() || r.mayRun() {"},
+	{name: "a log names the tick of a singleton", file: "term.go",
+		text: "\tif tick.IsZero() {\n\t\treturn nil\n", with: "\tif false {\n\t\treturn nil\n"},
+	{name: "a running tick of the future is believed", file: "record.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
+		text: "\tlook(\"tick\", r.Tick)\n", with: ""},
+	{name: "a replica of the future is believed", file: "record.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
+		text: "\tlook(\"start of a replica (since)\", r.Since)\n", with: ""},
+	{name: "a token is claimed that nobody reads", file: "record.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
+		text: "\tif r.Epoch < maxEpoch {", with: "\tif true {"},
+}
+
+func init() { mutants = append(mutants, moreMutants...) }

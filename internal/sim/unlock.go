@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+)
+
+// unlocks is an upheaval: an operator unlocks a job with this program, and then
+// asks for its status.
+const unlocks = "unlock"
+
+// unlocker is who does, as records name it.
+const unlocker = "ann@desk"
+
+// What a status says of a run.
+const (
+	isWaiting = "waiting after unlock"
+	isRunning = "running"
+	isOver    = "over"
+	isUnknown = "unknown"
+)
+
+// unlock waits until the job runs, unlocks it at once or when its lease ends, and
+// notes what the status says then. Nobody spoils the entry meanwhile.
+func (c *Cluster) unlock(d deed) {
+	if _, on := c.spoiling.LoadOrStore(d.job, true); on {
+		return
+	}
+	defer c.spoiling.Delete(d.job)
+	r := newRoll(c.Seed, 0, unlocks, d.job, clock(d.at))
+	if !c.untilItRuns(d.job, r) {
+		return
+	}
+	s := c.desk(d.job, r)
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	now := r.chance(0.8)
+	e := c.log.add(Event{What: Unlocked, Replica: unlocker, Job: d.job})
+	err := s.Unlock(ctx, d.job, now)
+	asked := time.Now()
+	all, invalid := s.Status(ctx)
+	c.log.edit(func() {
+		e.Sent, e.Heard, e.Note = asked, time.Now(), isUnknown
+		if !now {
+			e.Span = -1
+		}
+		if err != nil {
+			e.Cause = "not told"
+		}
+		if invalid == nil {
+			e.tell(&all[0])
+		}
+	})
+}
+
+// tell notes what a status says.
+func (e *Event) tell(st *soloist.JobStatus) {
+	r := &st.Record
+	switch {
+	case st.Err != nil || st.Lease == "":
+	case r.Status != soloist.Running && !(r.Status == soloist.Stalled && r.Finished.IsZero()):
+		e.Note = isOver
+	case !st.Waits.IsZero():
+		e.Note, e.Token, e.End = isWaiting, r.Epoch, st.Waits
+	default:
+		e.Note, e.Token = isRunning, r.Epoch
+	}
+}
+
+// untilItRuns waits until a record says that the job runs, and a while longer. It
+// returns false if that takes too long.
+func (c *Cluster) untilItRuns(job string, r *roll) bool {
+	for range 40 {
+		var rec soloist.Record
+		text, _ := c.entry(job)
+		if json.Unmarshal([]byte(text), &rec) == nil && rec.Status == soloist.Running {
+			return c.idle(r.between(0, 3*time.Second))
+		}
+		if !c.idle(r.between(time.Second, 4*time.Second)) {
+			return false
+		}
+	}
+	return false
+}
+
+// desk is an operator's program, which runs nothing. It returns nil if there is
+// nothing to unlock.
+func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
+	c.version.Lock()
+	defs := c.version.now
+	c.version.Unlock()
+	n := slices.IndexFunc(defs, func(d Definition) bool { return d.Name == job })
+	if n < 0 || defs[n].Everywhere {
+		return nil
+	}
+	m := newMachine(unlocker, -1, NewClock(0, 0), c.log, &traps{})
+	store, err := azure.Open(azure.Config{
+		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
+		Transport:        &hands{Cluster: c, roll: r}})
+	if err != nil {
+		panic(err)
+	}
+	s := &soloist.Scheduler{App: "sim", Store: store, Replica: unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	if d := &defs[n]; d.Schedule == "" {
+		s.Singletons = []soloist.Singleton{d.singleton(c, m)}
+	} else {
+		s.Jobs = []soloist.Job{d.job(c, m)}
+	}
+	return s
+}
+
+// hands are an operator's way to the service, on which nothing goes wrong.
+type hands struct {
+	*Cluster
+	roll   *roll
+	tongue tongue
+}
+
+// Do makes it a transport.
+func (h *hands) Do(r *http.Request) (*http.Response, error) {
+	req, err := parse(r)
+	if err != nil {
+		return nil, failed(r, err)
+	}
+	e := h.tongue.event(req, &h.net.records)
+	e.What, e.Replica, e.Sent, e.Time = Request, operator, time.Now(), time.Now()
+	if e.write() {
+		e.Op = "write"
+	}
+	one := h.log.add(e)
+	if err := pause(r.Context(), h.roll.latency()); err != nil {
+		return nil, failed(r, err)
+	}
+	resp := h.net.apply(one, req)
+	if err := pause(r.Context(), h.roll.latency()); err != nil {
+		return nil, failed(r, err)
+	}
+	h.log.edit(func() { one.Heard = time.Now() })
+	return resp, nil
+}
