@@ -28,7 +28,7 @@ const (
 )
 
 // unlock waits until the job runs, unlocks it at once or when its lease ends, and
-// notes what the status says then. Nobody spoils the entry meanwhile.
+// notes what the status says then. The entry is not spoilt meanwhile.
 func (c *Cluster) unlock(d deed) {
 	if _, on := c.spoiling.LoadOrStore(d.job, true); on {
 		return
