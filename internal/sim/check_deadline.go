@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -134,10 +135,14 @@ func rests(l *Log, bad report) {
 	}
 }
 
-// toldOutcome reports whether the replica of a run wrote what became of it.
+// toldOutcome reports whether the replica of a run wrote what became of it, and
+// knows so: an answer may be lost, and another replica be next before it has read.
 func (l *Log) toldOutcome(job string, token int64) bool {
 	t := l.termOf(job, token)
-	return t != nil && slices.ContainsFunc(l.writes(job), func(e *Event) bool {
+	refused := t != nil && slices.ContainsFunc(l.of(job, Said), func(e *Event) bool {
+		return e.Replica == t.claim.Replica && e.Token == token && strings.HasPrefix(e.Note, "the outcome was refused")
+	})
+	return t != nil && !refused && slices.ContainsFunc(l.writes(job), func(e *Event) bool {
 		return e.Op == "finish" && e.Lease == t.claim.Lease && e.Record != nil && !e.Record.Finished.IsZero()
 	})
 }

@@ -16,6 +16,20 @@ var unlockedRuns = map[string][]func(s *story){
 			s.settledBy("unlocked by ann@desk, and the starting deadline has passed")
 		},
 		func(s *story) { s.fared("broken") },
+		// A singleton whose outcome was written, which its replica does not learn.
+		func(s *story) {
+			s.Fleet["a"][0].Every, s.Fleet["a"][0].Backoff = 0, time.Minute
+			s.Fleet["b"][0].Every, s.Fleet["b"][0].Backoff = 0, time.Minute
+			s.begin("a", "1", 10, 11, 12).Note = "failed"
+			s.finish("a", "1", 12.5, soloist.Failed)
+			s.request("operator", "break", "", 13, 202)
+			for _, e := range s.Events {
+				if e.Note == "run ended" {
+					e.Note, e.Time = "the outcome was refused: another replica settles this run", at(14)
+				}
+			}
+			s.begin("a", "2", 20, 21, 22)
+		},
 		func(s *story) { s.Fleet["a"][0].Silence = 8 * time.Second; s.hands() },
 		func(s *story) {
 			s.Fleet["a"][0].Silence = time.Second
