@@ -84,9 +84,8 @@ func (p *planner) settleDead(next *plan, r *Record, now time.Time) bool {
 	if r.Status != Running && !open {
 		return false
 	}
-	same := r.Spec == p.spec && p.ticks != nil && r.Request == "" && !p.paused
 	next.record.Deaths = r.deaths()
-	again := same && p.interrupted == Rerun && next.record.Deaths < maxDeaths
+	again := p.mayRepeat(r)
 	late := p.window > 0 && now.Sub(r.Tick) > p.window
 	if again && !late {
 		p.claim(next, r.Tick, r.Attempt+1)
@@ -102,6 +101,16 @@ func (p *planner) settleDead(next *plan, r *Record, now time.Time) bool {
 	next.record.Status = status
 	next.record.settle(lastFate(r, status, reason))
 	return true
+}
+
+// mayRepeat reports whether the run that r tells of may have another attempt, now
+// that its runner is gone. A tick at or before the watermark has its fate, whatever
+// another program has written since. An attempt beyond maxAttempt would make the
+// record unreadable.
+func (p *planner) mayRepeat(r *Record) bool {
+	ours := r.Spec == p.spec && p.ticks != nil && r.Request == "" && !p.paused
+	owed := r.Tick.After(r.Through) && r.Attempt < maxAttempt
+	return ours && owed && p.interrupted == Rerun && r.deaths() < maxDeaths
 }
 
 // lastFate is the fate of the run that r tells of.

@@ -117,7 +117,8 @@ const (
 	maxErrorLen = 500 // runes; an escaped one takes up to 12 bytes
 	maxNoteLen  = 100 // likewise
 
-	maxEpoch = math.MaxInt64 / 2 // so that counting on from it never overflows
+	maxEpoch   = math.MaxInt64 / 2 // so that counting on from it never overflows
+	maxAttempt = math.MaxInt32
 )
 
 // decodeRecord reads the record of app/job. Whatever it refuses is neither run
@@ -163,8 +164,8 @@ func (r *Record) check(app, job string) error {
 		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
 	case r.Epoch < 1 || r.Epoch > maxEpoch:
 		return fmt.Errorf("the record has epoch %d: a token is from 1 to %d", r.Epoch, int64(maxEpoch))
-	case r.Attempt < 0 || r.Attempt > math.MaxInt32 || r.Deaths < 0:
-		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Attempt, r.Deaths, math.MaxInt32)
+	case r.Attempt < 0 || r.Attempt > maxAttempt || r.Deaths < 0:
+		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Attempt, r.Deaths, maxAttempt)
 	case r.Through.IsZero() || r.Created.IsZero():
 		return errors.New("the record has no watermark or no date of creation")
 	case !r.Status.known():
