@@ -94,6 +94,23 @@ func TestHealthNamesWritesThatFail(t *testing.T) {
 	}
 }
 
+// The writes of a replica fail after it has run ticks well: its log says so once,
+// and does not say that all is well as long as they fail.
+func TestNoAllClearWhileWritesFail(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1m", 0))
+		time.Sleep(11*time.Minute + 3*time.Second)
+		a.tap.meet(noWrites)
+		time.Sleep(10 * time.Minute)
+		if got := a.log.lines("looked after again"); len(got) > 0 {
+			t.Errorf("%q", got)
+		}
+		if got := a.log.lines("level=ERROR"); len(got) != 1 {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 // A record with no room for a claim is named, and its lease is released.
 func TestARecordWithNoRoomForAClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {

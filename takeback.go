@@ -16,7 +16,7 @@ func (w *worker) takeBack(ctx context.Context, h *hold, before *Record, run *Run
 		w.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), err)
 		return false
 	}
-	w.rec = h.rec
+	w.rec, w.etag = h.rec, h.etag
 	run.Log.Info("stopped before the run began: the claim was taken back")
 	w.undone = fmt.Errorf("its tick %s was given back before it ran: %w", run.Tick.Format(time.RFC3339), ErrStopped)
 	return true

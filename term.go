@@ -181,7 +181,7 @@ func (w *worker) put(h *hold, next *plan) error {
 	h.mu.Unlock()
 	w.mayWrite()
 	w.tell(&h.rec, news)
-	w.rec = h.rec
+	w.rec, w.etag = h.rec, h.etag
 	w.set(func(s *seen) { s.created, s.anew, s.before = h.rec.Created, time.Time{}, h.length })
 	w.heir = later(w.heir, w.since) // what it has inherited is its own now
 	return nil
@@ -270,7 +270,7 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) boo
 		w.untold(run, status, err)
 		return false
 	}
-	w.rec = h.rec
+	w.rec, w.etag = h.rec, h.etag
 	w.report(lastFate(&w.rec, status, reason))
 	logOutcome(run, status, reason, took)
 	return true
