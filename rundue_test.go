@@ -256,3 +256,26 @@ func TestRunDueOfAnOlderDefinitionSaysTheTickInForce(t *testing.T) {
 		}
 	})
 }
+
+// A process that is woken up every 200 s answers each older definition in time:
+// each call looks at the record, also where no tick is due.
+func TestEachWakeUpLooksAtTheRecord(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old := c.start("old", work("@every 10m", 0))
+		time.Sleep(3 * time.Minute)
+		young := c.replica("young", work("30 23 * * *", 0))
+		for call := range 40 {
+			young.tap.counts()
+			if _, err := young.RunDue(c.t.Context()); err != nil {
+				t.Errorf("call %d: %v", call, err)
+			}
+			if n := young.tap.counts()["read"]; n != 1 {
+				t.Errorf("call %d reads %d times", call, n)
+			}
+			time.Sleep(200 * time.Second)
+		}
+		if runs := ranBy(c, "old", time.Time{}); len(runs) > 0 {
+			t.Errorf("the older definition runs %d ticks; its health is %v", len(runs), old.Health().Broken)
+		}
+	})
+}

@@ -59,7 +59,7 @@ type worker struct {
 	known  bool      // an entry of this job, ever
 	entry  *Entry    // last seen, nil: has to be read
 	rec    Record    // of entry
-	etag   string    // of rec, if it was read
+	etag   string    // of rec, as last read or written here
 	lookAt time.Time // an entry that has to be read is not read before
 	freed  sighting  // the lease of an unfinished run that did not run out by itself
 	closer sighting  // a run that is about to be handed over
@@ -76,7 +76,7 @@ type worker struct {
 
 	wake   Wake    // what RunDue was called for
 	unfit  error   // why the tick that is due was not started
-	soon   bool    // the next step is not for a tick, but to end this one's business
+	soon   bool    // RunDue goes on: the next step ends the business of this one, and is for no later tick
 	ran    *[]Fate // since RunDue began; nil: nobody asks
 	undone error   // why a run since then has no fate by us
 	holder string  // the other replica that runs now, as far as known
@@ -255,6 +255,7 @@ func (w *worker) idle(now time.Time) time.Duration {
 	w.losses.reset()
 	stale := lookEvery - time.Since(w.looked) // a replica with an older definition may have left a mark
 	if stale <= 0 {
+		w.soon = true // a call of RunDue looks too: there may be no other for long
 		return w.again(0)
 	}
 	next := w.next(&w.rec)
