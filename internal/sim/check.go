@@ -52,6 +52,7 @@ var Invariants = []Invariant{
 	{"I11 release", releases},
 	{"I12 budget", budget},
 	{"I13 everywhere", everywhere},
+	{"I13 woken", woken},
 	{"I14 fail closed", failClosed},
 	{"I14 spoilt", spoiled},
 	{"I14 health", spoiltHealth},

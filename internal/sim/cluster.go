@@ -271,7 +271,7 @@ func (c *Cluster) tally() Tally {
 			t.Faults["unlocked, and then "+e.Note]++
 		case Fared:
 			t.Faults["health of a spoilt entry: "+e.Note]++
-		case Freeze, Crash, Overran, Leased, Down, Blocked:
+		case Freeze, Crash, Overran, Leased, Down, Blocked, Woken:
 			t.Faults[string(e.What)]++
 		}
 	}

@@ -35,6 +35,7 @@ const (
 	Blocked  What = "blocked"  // its log keeps a run from its start, until End
 	Overran  What = "overran"  // Overrun was called
 	Yield    What = "yield"    // it is asked to hand a job over
+	Woken    What = "woken"    // a platform starts a process for Tick, which has done what is due at End; its clock shows Sent
 	Leased   What = "leased"   // the entry of a job, until End, by a tool that claims nothing
 	Unlocked What = "unlocked" // an operator has unlocked a job; Note: what a status says then, asked at Sent
 	Fared    What = "fared"    // what the Health of a replica says of a job whose entry is spoilt

@@ -105,6 +105,8 @@ var mutants = []mutant{
 	{name: "a tick that both schedules name is dropped after a stopped run", file: "plan.go",
 		text: "next.record.Due = p.after(&next.record) }()", with: "next.record.Due = p.next(&next.record) }()",
 		also: [2]string{"\t}\n\tr.Due = p.after(r)\n}\n\n// skipUnder", "\t}\n\tr.Due = p.next(r)\n}\n\n// skipUnder"}},
+	{name: "a process that is started owes no tick everywhere", file: "everywhere.go",
+		text: "\tcase w.ran != nil:\n", with: "\tcase w.ran != nil && !w.through.IsZero():\n"},
 	{name: "the end of a run does not count its claim", file: "term.go",
 		text: "w.clock.elapsed() - w.claimedAt", with: "w.clock.elapsed() - start"},
 

@@ -17,6 +17,7 @@ const (
 	stopInClaim = "stop in claim"     // a replica is stopped while it acquires or claims
 	readOnly    = "read only"         // a replica may not write
 	redeploy    = "redeploy"          // all replicas are replaced at once, by the next version, while a tick comes due
+	wakeCold    = "wake cold"         // a platform starts a process for each tick
 	aborted     = "an aborted deploy" // why a visitor does not stay
 )
 
@@ -63,6 +64,7 @@ func upheavals(seed uint64, start, end time.Time, slots int, jobs []Definition) 
 		d.d = r.between(5*time.Second, 40*time.Second)
 	})
 	every(unlocks, 8*time.Minute, func(*deed) {})
+	every(wakeCold, 40*time.Minute, func(d *deed) { d.d = pick(r, 3*time.Minute, 10*time.Minute) })
 	return slices.DeleteFunc(all, func(d deed) bool { return !d.at.Before(end) })
 }
 
@@ -84,6 +86,8 @@ func (c *Cluster) upheaval(d deed) bool {
 		n, defs := c.version.visitors, slices.Clone(c.version.now)
 		c.version.Unlock()
 		c.wg.Go(func() { c.visit(d, n, defs) })
+	case d.what == wakeCold:
+		c.wg.Go(func() { c.wakeCold(d) })
 	case d.what == chase:
 		c.wg.Go(func() { c.chase(d.job) })
 	case d.what == toolLeases && c.Store == nil && d.job != Foreign:
