@@ -51,6 +51,7 @@ var Invariants = []Invariant{
 	{"I10 once", once},
 	{"I11 release", releases},
 	{"I12 budget", budget},
+	{"I12 memory", memory},
 	{"I13 everywhere", everywhere},
 	{"I13 woken", woken},
 	{"I14 fail closed", failClosed},

@@ -36,6 +36,7 @@ const (
 	Overran  What = "overran"  // Overrun was called
 	Yield    What = "yield"    // it is asked to hand a job over
 	Woken    What = "woken"    // a platform starts a process for Tick, which has done what is due at End; its clock shows Sent
+	Weighed  What = "weighed"  // the memory in use, Size, after so many Saves of a run
 	Leased   What = "leased"   // the entry of a job, until End, by a tool that claims nothing
 	Unlocked What = "unlocked" // an operator has unlocked a job; Note: what a status says then, asked at Sent
 	Fared    What = "fared"    // what the Health of a replica says of a job whose entry is spoilt
@@ -73,6 +74,9 @@ type Event struct {
 	Cancelled time.Time // zero: its context did not end before it returned
 	End       time.Time // zero: it has not returned
 	Cause     string    // of the end of its context
+
+	Saves int
+	Size  int64
 
 	Note string
 }

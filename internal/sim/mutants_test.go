@@ -107,6 +107,9 @@ var mutants = []mutant{
 		also: [2]string{"\t}\n\tr.Due = p.after(r)\n}\n\n// skipUnder", "\t}\n\tr.Due = p.next(r)\n}\n\n// skipUnder"}},
 	{name: "a process that is started owes no tick everywhere", file: "everywhere.go",
 		text: "\tcase w.ran != nil:\n", with: "\tcase w.ran != nil && !w.through.IsZero():\n"},
+	{name: "each write of a hold is remembered", file: "book.go", pkg: ".", story: "TestMemoryDoesNotGrowWithSaves",
+		text: "\tb.ours = slices.DeleteFunc(b.ours, func(m mark) bool { return m.nonce != nonce })\n", with: "",
+		also: [2]string{"\t\tb.ours = slices.Delete(b.ours, 0, extra)\n", "\t\t_ = extra\n"}},
 	{name: "the end of a run does not count its claim", file: "term.go",
 		text: "w.clock.elapsed() - w.claimedAt", with: "w.clock.elapsed() - start"},
 

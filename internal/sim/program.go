@@ -20,7 +20,7 @@ func Program(seed uint64) []Definition {
 		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, Window: 20 * time.Minute, Missed: soloist.SkipMissed,
 			Least: time.Minute, Most: 10 * time.Minute, Moods: []Mood{Fine, Fine, Deaf}},
 		{Name: "leader", Lease: 30 * time.Second, Silence: 10 * time.Second,
-			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Silent}},
+			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Hasty, Hangs, Deaf, Silent}},
 	}
 	if seed%10 == 0 {
 		all = append(all, others()...)

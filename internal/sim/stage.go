@@ -37,7 +37,7 @@ func NewStage() *Stage {
 	s := &Stage{}
 	c := &Cluster{log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}},
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
-	c.net = &Network{blob: &Blob{}, log: c.log, calm: c.end}
+	c.net = &Network{blob: &Blob{Tell: func(Op) {}}, log: c.log, calm: c.end}
 	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
 		if s.Direct == nil {
 			return (&Passage{one}).Go(ctx)

@@ -56,6 +56,7 @@ const (
 	Nothing  Mood = "has nothing to do"
 	Panics   Mood = "panics"
 	Exits    Mood = "ends its goroutine"
+	Hasty    Mood = "saves ten times a second for a while"
 	Tardy    Mood = "tells its progress at the last moment"
 	Deaf     Mood = "goes on after its context has ended"
 	Hangs    Mood = "hangs until it is cancelled"
@@ -178,6 +179,8 @@ func (w *worker) behave(ctx context.Context) error {
 	case Silent:
 		w.sleep(ctx, 3*w.Silence)
 		return ctx.Err()
+	case Hasty:
+		w.hurry(ctx)
 	case Nothing:
 		return soloist.Skip("nothing to do")
 	}

@@ -1,0 +1,83 @@
+package sim_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+)
+
+func init() {
+	moreStories[""] = append(moreStories[""], func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+100_000) })
+	moreStories["I12 memory"] = append(moreStories["I12 memory"],
+		func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+1_230_000) })
+}
+
+// weighs is a run that has saved so often, and the memory in use.
+func (s *story) weighs(saves int, size int64) {
+	s.add(sim.Event{What: sim.Weighed, Replica: "a", Job: "job", Token: 7, Time: at(float64(saves) / 10), Saves: saves, Size: size})
+}
+
+// A leader that saves ten times a second keeps no more after 9,000 saves than
+// after 1,000, whether all answers come or some are lost.
+func TestMemoryDoesNotGrowWithSaves(t *testing.T) {
+	for name, every := range map[string]int{"all answers come": 0, "some answers are lost": 50} {
+		t.Run(name, func(t *testing.T) {
+			var l *sim.Log
+			synctest.Test(t, func(*testing.T) { l = weighLeader(every) })
+			weighed := 0
+			for _, e := range l.Events {
+				if e.What == sim.Weighed {
+					weighed++
+				}
+			}
+			if weighed != 2 {
+				t.Errorf("it was weighed %d times", weighed)
+			}
+			for _, v := range sim.Check(l) {
+				if v.Invariant == "I12 memory" {
+					t.Error(v)
+				}
+			}
+		})
+	}
+}
+
+// weighLeader has one leader save, and loses the answer to each so many of its
+// requests that save; zero: to none.
+func weighLeader(every int) *sim.Log {
+	stage, requests := sim.NewStage(), 0
+	stage.Direct = func(ctx context.Context, p *sim.Passage) (*http.Response, error) {
+		resp, err := p.There(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if requests++; every > 0 && p.Op() == "save" && requests%every == 0 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return p.Back(ctx, resp)
+	}
+	stage.Start(sim.Part{Name: "a", Work: []sim.Definition{{Name: "leader", Lease: 30 * time.Second, Act: saveOften}}})
+	time.Sleep(2 * time.Hour)
+	return stage.End()
+}
+
+func saveOften(ctx context.Context, s *sim.Scene) error {
+	for n := 1; n <= 9000; n++ {
+		if err := s.Save(ctx, n); err != nil {
+			return err
+		}
+		if n == 1000 || n == 9000 {
+			s.Weigh(n)
+		}
+		if err := s.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
