@@ -34,14 +34,17 @@ func (d *Definition) newest(a, b time.Time) (tick time.Time, sure bool) {
 	return tick, d.after(b).Equal(d.after(a))
 }
 
-// definitionBefore is the definition of the replica that wrote a job's entry before
-// a write with another definition, nil if it is not known.
-func (l *Log) definitionBefore(job string, write *Event) *Definition {
+// definitionBefore is the definition that was in force before a write that changes
+// it, nil if it is not known: that of the replica whose write brought it. Others may
+// write under it too, to ask whether it is.
+func (l *Log) definitionBefore(job string, write *Event) (old *Definition) {
 	all := l.writes(job)
-	for _, e := range slices.Backward(all[:slices.Index(all, write)]) {
-		if e.Record != nil && e.Replica != operator && e.Record.Spec != write.Record.Spec {
-			return l.definition(e.Replica, job)
+	for i, spec := slices.Index(all, write)-1, ""; i >= 0; i-- {
+		e := all[i]
+		if e.Record == nil || e.Replica == operator || spec != "" && e.Record.Spec != spec {
+			break
 		}
+		spec, old = e.Record.Spec, l.definition(e.Replica, job)
 	}
-	return nil
+	return old
 }

@@ -38,13 +38,16 @@ func (l *Log) span(job string, e *Event, bad report) {
 		return
 	}
 	f, r := e.Record.History[i], t.last()
-	doubt := t.doubt() + e.Time.Sub(t.sent)/50
+	doubt, from := t.doubt()+e.Time.Sub(t.sent)/50, t.sent
+	if stood := l.frozen(e.Replica, t.acquired(), t.sent); stood != nil && stood.Time.Before(from) {
+		from = stood.Time // between the look at the clock and the claim
+	}
 	switch {
 	case f.End.IsZero():
 		bad(e.Time, "%s has ended at %s, and its fate, %s, tells no end", r.name(), clock(r.End), f.Status)
 	case f.End.Before(r.End.Add(-doubt)) || f.End.After(e.Time.Add(doubt)):
 		bad(e.Time, "%s has ended at %s, and its fate, %s, says %s", r.name(), clock(r.End), f.Status, clock(f.End))
-	case f.Start.Before(t.sent.Add(-doubt)) || f.Start.After(t.claim.Time.Add(doubt)):
+	case f.Start.Before(from.Add(-doubt)) || f.Start.After(t.claim.Time.Add(doubt)):
 		bad(e.Time, "%s was claimed at %s, and its fate, %s, says %s", r.name(), clock(t.claim.Time), f.Status, clock(f.Start))
 	}
 }
