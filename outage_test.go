@@ -99,3 +99,33 @@ func TestAFinishAfterAnOutageIsKept(t *testing.T) {
 		}
 	})
 }
+
+// A renewal that fails once and then succeeds is no outage: neither Health nor the
+// log tells of one.
+func TestOneFailureUnderARunIsNoOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", time.Minute))
+		time.Sleep(time.Hour + time.Second)
+		failures := 0
+		var told error
+		a.tap.meet(func(op string, apply func() error) error {
+			if op != "renew" || failures == 1 {
+				return apply()
+			}
+			failures++
+			time.AfterFunc(D/100, func() { told = a.Health().Storage })
+			return errNetwork
+		})
+		time.Sleep(10 * time.Minute)
+		c.stopAll()
+		if failures != 1 || told != nil {
+			t.Errorf("%d failures, Health told %v", failures, told)
+		}
+		if got := a.log.lines("out of reach"); len(got) > 0 {
+			t.Errorf("the log says %q", got)
+		}
+		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
