@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 )
 
 // A Record is what a job's entry tells: who ran which tick last, with what
@@ -196,72 +195,6 @@ var knownFields = func() (names []string) {
 	}
 	return names
 }()
-
-// encode writes the record as ASCII, since an accent in a header's value ends
-// in 403, and within MaxRecord: the oldest history goes first, then the end of
-// the error.
-func (r *Record) encode() ([]byte, error) {
-	r.Schema = schema
-	r.Error = cut(r.Error, maxErrorLen)
-	r.Progress.Note = cut(r.Progress.Note, maxNoteLen)
-	r.History = r.History[:min(len(r.History), maxHistory)]
-	for {
-		b, err := r.marshal()
-		switch {
-		case err != nil:
-			return nil, err
-		case len(b) <= MaxRecord:
-			return b, nil
-		case len(r.History) > 1:
-			r.History = r.History[:len(r.History)-1]
-		case len(r.Error) > 0:
-			r.Error = cut(r.Error, len([]rune(r.Error))/2)
-		default:
-			return nil, fmt.Errorf("the record takes %d bytes and %d are allowed", len(b), MaxRecord)
-		}
-	}
-}
-
-func (r *Record) marshal() ([]byte, error) {
-	type plain Record
-	b, err := json.Marshal((*plain)(r))
-	if err != nil || len(r.unknown) == 0 {
-		return ascii(b), err
-	}
-	all := maps.Clone(r.unknown)
-	if err := json.Unmarshal(b, &all); err != nil {
-		return nil, err
-	}
-	b, err = json.Marshal(all)
-	return ascii(b), err
-}
-
-// ascii escapes what JSON leaves as it is beyond the printable ASCII, and a
-// second space in a row, which a header's reader may fold into the first.
-func ascii(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for _, c := range string(b) {
-		switch {
-		case c == ' ' && out[len(out)-1] == ' ':
-			out = append(out, `\u0020`...)
-		case c < 0x7f:
-			out = append(out, byte(c))
-		case c > 0xffff:
-			hi, lo := utf16.EncodeRune(c)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, c)
-		}
-	}
-	return out
-}
-
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n])
-	}
-	return s
-}
 
 // latest returns the latest of the instants in r that cannot lie in the future,
 // and its name. Due may. The ends of runs may a little: they are the start and

@@ -45,8 +45,10 @@
 //   - One run at a time on a virtual machine that its hypervisor pauses, where
 //     no clock of the guest counts the pause. A claim and a write of the record
 //     are still refused; an effect elsewhere needs [Run.Token].
-//   - A start on the second. By the service's clock, whose dates have whole
-//     seconds, a tick starts at most one second early; on a busy machine, late.
+//   - A start on the second. On a busy machine a tick starts late. A replica whose
+//     wall clock is fast may start it early, until the service's clock proves the
+//     time wrong: by a second, since the service's dates have whole seconds, and by
+//     the time that one request takes to reach the service.
 package soloist
 
 import (

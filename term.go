@@ -171,6 +171,9 @@ func (w *worker) put(h *hold, next *plan) error {
 		}
 		r.Claimed, w.claimedAt = claimed.Truncate(time.Millisecond), w.clock.elapsed()
 		r.Holder, r.Lease = w.Replica, Seconds(h.length)
+		if err := r.roomForOutcome(); err != nil {
+			return err
+		}
 	}
 	news := r.History[:len(r.History)-len(w.rec.History)]
 	if err := h.write(h.held, func(last *Record) { *last = *r }, nil, h.twice); err != nil {
@@ -279,7 +282,11 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) boo
 // untold says that the outcome of a run is not known to be in the record.
 func (w *worker) untold(run *Run, status Status, err error) {
 	what, next := "was not confirmed", "another replica settles this run unless it was written"
-	if definite(err) && !errors.Is(err, errNotConfirmed) {
+	switch {
+	case errors.Is(err, errNotEncoded):
+		what, next = "does not fit into the record", "shorten the record; another replica settles this run as one whose runner died"
+		w.standBack(err)
+	case definite(err) && !errors.Is(err, errNotConfirmed):
 		what, next = "was refused", "another replica settles this run"
 	}
 	run.Log.Error("the outcome "+what+": "+next, "outcome", status, "error", err)
