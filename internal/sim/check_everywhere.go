@@ -77,7 +77,7 @@ func pulses(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, r := range l.runs(job) {
 			d := l.definition(r.Replica, job)
-			if d == nil || d.Pulse == NoPulse || l.frozen(r.Replica, r.Time, l.believed(&r)) != nil {
+			if d == nil || d.Pulse == NoPulse || l.asleep(&r, l.believed(&r)) != nil {
 				continue
 			}
 			at, ill := l.illSince(&r, d)

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -75,5 +76,20 @@ func (s *story) misses(n, count int, atLeast bool) {
 	s.write("a", "settle", "1", t+0.5, func(r *soloist.Record) {
 		r.Through = at(float64(n))
 		r.History = append([]soloist.Fate{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: soloist.Missed, Reason: "a newer one was due"}}, r.History...)
+	})
+}
+
+// A further try was to begin while the machine was suspended. The checks of Healthy
+// that came due meanwhile count, and it stalls as it begins.
+func init() {
+	moreStories[""] = append(moreStories[""], func(s *story) {
+		d := &s.Fleet["a"][0]
+		d.Pulse, d.HealthyEvery, d.HealthyFailures = sim.Weak, 2*time.Second, 2
+		s.begin("a", "1", 10, 11, 12).Note = "failed"
+		s.Events = slices.DeleteFunc(s.Events, func(e *sim.Event) bool { return e.Note == "run ended" }) // the further try says it
+		s.freeze(12.5, 18)
+		r := ran{s.run("a", 18.001, 18.01)}
+		r.Try = 2
+		r.cancelled(18.001, soloist.ErrStalled)
 	})
 }
