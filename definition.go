@@ -14,7 +14,8 @@ import (
 // the deploy is aborted, the older replicas take the job back:
 //
 //   - Mark: an older replica that has a tick overdue writes a mark into the
-//     record.
+//     record. Of several older definitions the youngest one replaces the marks of
+//     the others, and they leave its mark alone.
 //   - Answer: each replica of the definition in force looks at the record once
 //     a minute. One that finds a mark removes it, which changes the ETag.
 //   - Inherit: if the marked record stands for inheritAfter, the older replica
@@ -55,11 +56,15 @@ func (p *planner) overdue(r *Record, now time.Time) bool {
 }
 
 // mayMark reports whether a replica of this, an older, definition should mark r.
+// It replaces the mark of a definition that is older still, also where none of its
+// own ticks is overdue: else the oldest one would take the job back.
 func (p *planner) mayMark(r *Record, now time.Time, lease time.Duration) bool {
-	if r.Mark.Spec == p.spec || !p.overdue(r, now) {
+	switch {
+	case r.Mark.Spec == p.spec:
 		return false
-	}
-	if r.Mark.Spec != "" && !younger(p.spec, p.since, r.Mark.Spec, r.Mark.Since) {
+	case r.Mark.Spec == "" && !p.overdue(r, now):
+		return false
+	case r.Mark.Spec != "" && !younger(p.spec, p.since, r.Mark.Spec, r.Mark.Since):
 		return false
 	}
 	due := r.nextDue()
@@ -84,7 +89,8 @@ func (p *planner) patience(r *Record) (wait time.Duration, ok bool) {
 // replica's definition then counts as the youngest.
 func (w *worker) inherits(now time.Time) bool {
 	patience, ok := w.patience(&w.rec)
-	if !ok || w.entry.State.Live() || !w.overdue(&w.rec, now) || time.Since(w.still.at) < patience {
+	wanted := w.rec.Mark.Spec == w.spec || w.overdue(&w.rec, now)
+	if !ok || w.entry.State.Live() || !wanted || time.Since(w.still.at) < patience {
 		return false
 	}
 	w.log.Warn("no replica with the definition in force has answered: this one takes the job back",

@@ -15,6 +15,8 @@ func TestMayMark(t *testing.T) {
 		"nothing is overdue":                      {Record{Through: now}, false},
 		"our mark stands":                         {Record{Mark: Mark{"mine", clockTime("00:01:00")}}, false},
 		"a mark of an older definition":           {Record{Mark: Mark{"older", clockTime("00:04:00")}}, true},
+		"likewise, and nothing is overdue":        {Record{Mark: Mark{"older", clockTime("00:04:00")}, Through: now}, true},
+		"one of a younger one, nothing overdue":   {Record{Mark: Mark{"younger", clockTime("00:06:00")}, Through: now}, false},
 		"a mark of a younger definition":          {Record{Mark: Mark{"younger", clockTime("00:06:00")}}, false},
 		"the tick in force is near":               {Record{Due: clockTime("00:10:19")}, false},
 		"the tick in force was just due":          {Record{Due: clockTime("00:09:41")}, false},

@@ -267,6 +267,59 @@ func TestBacklogIsNoTakeBack(t *testing.T) {
 	})
 }
 
+// Three definitions are up and the youngest goes: of the two others the younger one
+// takes the job back, however seldom its ticks are.
+func TestTheYoungerOfTwoOlderDefinitionsTakesBack(t *testing.T) {
+	for _, end := range []string{"stopped", "killed"} {
+		inCluster(t, func(c *cluster) {
+			oldest := c.start("oldest", work("@every 1m", 0))
+			time.Sleep(5 * time.Minute)
+			middle := c.start("middle", work("0 * * * *", 0))
+			time.Sleep(5 * time.Minute)
+			youngest := c.start("youngest", work("@every 2m", 0))
+			time.Sleep(5 * time.Minute)
+			if end == "killed" {
+				youngest.kill()
+			} else {
+				youngest.stop()
+			}
+			gone := time.Now()
+			time.Sleep(3 * time.Hour)
+			if runs := ranBy(c, "middle", gone); len(runs) != 3 {
+				t.Errorf("%s: the younger one runs %d ticks of 3", end, len(runs))
+			}
+			if runs := ranBy(c, "oldest", gone); len(runs) > 0 {
+				t.Errorf("%s: the oldest one runs %d ticks, the first at %s", end, len(runs), runs[0].start)
+			}
+			if why := middle.Health().Broken["work"]; why != nil {
+				t.Errorf("%s: health of the younger one: %v", end, why)
+			}
+			middle.kill()
+			gone = time.Now()
+			time.Sleep(takenBack + answeredFor)
+			if len(ranBy(c, "oldest", gone)) == 0 {
+				t.Errorf("%s: the oldest one never takes the job back: %v", end, oldest.Health().Broken)
+			}
+		})
+	}
+}
+
+// A replica of the youngest definition that is up keeps the job from two older ones.
+func TestTwoOlderDefinitionsAreAnswered(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("oldest", work("@every 1m", 0))
+		time.Sleep(5 * time.Minute)
+		c.start("middle", work("0 * * * *", 0))
+		time.Sleep(5*time.Minute + 5*time.Second)
+		c.start("youngest", work("0 0 1 7 *", 0))
+		started := time.Now()
+		time.Sleep(24 * time.Hour)
+		if runs := append(ranBy(c, "oldest", started), ranBy(c, "middle", started)...); len(runs) > 0 {
+			t.Errorf("%d runs of older definitions, the first at %s by %s", len(runs), runs[0].start, runs[0].replica)
+		}
+	})
+}
+
 // A replica that was not well decides by what it reads now.
 func TestOldRecordIsNoTakeBack(t *testing.T) {
 	back := 0
