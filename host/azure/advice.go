@@ -24,6 +24,9 @@ func (s *Store) Explain(err error) (text, advice string) {
 		if errors.As(err, &token) {
 			return strings.TrimSuffix(text, tokenHint), s.way.tokenAdvice()
 		}
+		if _, ok := errors.AsType[*strangerError](err); ok {
+			return text, strangerAdvice
+		}
 		if host, ok := errors.AsType[*net.DNSError](err); ok && host.IsNotFound {
 			advice = "there is no such host: check the name of the account in SOLOIST_STORAGE or AzureWebJobsStorage"
 		}

@@ -83,11 +83,11 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (soloist
 		return soloist.Entry{}, translate(create, name, err)
 	}
 	s.noteVersion(resp.VersionID)
-	return soloist.Entry{
-		Stamp:  stamp(resp.ETag, resp.Date),
-		Record: bytes.Clone(record),
-		State:  soloist.Available,
-	}, nil
+	stamp, err := stamped(create, name, resp.ETag, resp.Date)
+	if err != nil {
+		return soloist.Entry{}, err
+	}
+	return soloist.Entry{Stamp: stamp, Record: bytes.Clone(record), State: soloist.Available}, nil
 }
 
 func (s *Store) put(ctx context.Context, name string, record []byte) (blockblob.UploadResponse, error) {
@@ -118,13 +118,14 @@ func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
 	if err != nil {
 		return soloist.Entry{Stamp: soloist.Stamp{Date: refusedAt(err)}}, translate(read, name, err)
 	}
-	if resp.ETag == nil || resp.LeaseState == nil {
-		return soloist.Entry{}, fmt.Errorf("azure: read %s: the answer has no ETag or lease state: it is not from the Blob service", name)
+	stamp, err := stamped(read, name, resp.ETag, resp.Date)
+	if err == nil && resp.LeaseState == nil {
+		err = fmt.Errorf("azure: read %s: the answer has no lease state: it is not from the Blob service", name)
 	}
-	e := soloist.Entry{
-		Stamp: stamp(resp.ETag, resp.Date),
-		State: soloist.LeaseState(*resp.LeaseState),
+	if err != nil {
+		return soloist.Entry{}, err
 	}
+	e := soloist.Entry{Stamp: stamp, State: soloist.LeaseState(*resp.LeaseState)}
 	if resp.ContentLength != nil {
 		e.Checkpoint = *resp.ContentLength
 	}
@@ -198,15 +199,4 @@ func checkRecord(record []byte) error {
 		}
 	}
 	return nil
-}
-
-func stamp(etag *azcore.ETag, date *time.Time) soloist.Stamp {
-	var s soloist.Stamp
-	if etag != nil {
-		s.ETag = string(*etag)
-	}
-	if date != nil {
-		s.Date = *date
-	}
-	return s
 }

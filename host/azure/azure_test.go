@@ -374,7 +374,8 @@ func TestVersionsAreNoticed(t *testing.T) {
 		for version, want := range map[string]bool{"": false, "2026-11-21T02:30:00.1234567Z": true} {
 			status := map[string]int{"create": http.StatusCreated, "write": http.StatusOK, "save": http.StatusCreated}[call]
 			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-				resp := &http.Response{StatusCode: status, Request: r, Header: http.Header{"Etag": {`"0x2"`}}, Body: http.NoBody}
+				resp := sim.Refusal(r, time.Now(), status, "")
+				resp.Header.Set("ETag", `"0x2"`)
 				if version != "" {
 					resp.Header.Set("x-ms-version-id", version)
 				}

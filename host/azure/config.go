@@ -159,6 +159,8 @@ func (c Config) options() azcore.ClientOptions {
 		Transport: c.Transport,
 		Retry:     policy.RetryOptions{MaxRetries: -1},
 		Telemetry: policy.TelemetryOptions{ApplicationID: "soloist"},
+
+		PerRetryPolicies: []policy.Policy{genuine{}},
 	}
 }
 

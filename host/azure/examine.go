@@ -151,9 +151,7 @@ func (e *examination) service(ctx context.Context) Finding {
 	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
 	resp.Body.Close()
 	if resp.Header.Get("x-ms-request-id") == "" {
-		kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-		return failure("check the URL, and whether a proxy or a sign-in page is on the way (HTTPS_PROXY, NO_PROXY)",
-			"not the Blob service answers, but something else: %d, %.40q, server %.40q", resp.StatusCode, kind, resp.Header.Get("Server"))
+		return failure(strangerAdvice, "not the Blob service answers, but something else: %s", something(resp))
 	}
 	if code := bloberror.Code(resp.Header.Get("x-ms-error-code")); code == "AccountRequiresHttps" {
 		return failure("use https in the URL or the connection string", "%s", code)

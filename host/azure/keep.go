@@ -42,7 +42,7 @@ func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte)
 		return soloist.Stamp{}, translate(save, h.name, err)
 	}
 	h.store.noteVersion(resp.VersionID)
-	return stamp(resp.ETag, resp.Date), nil
+	return stamped(save, h.name, resp.ETag, resp.Date)
 }
 
 // Load gets the blob's content.

@@ -45,6 +45,8 @@ func content(r *http.Request, status int, b io.ReadCloser, length string) *http.
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: b, Request: r}
 	resp.Header.Set("ETag", `"0x1"`)
 	resp.Header.Set("x-ms-lease-state", "leased")
+	resp.Header.Set("x-ms-request-id", "1")
+	resp.Header.Set("x-ms-version", "2026-02-06")
 	if length != "" {
 		resp.Header.Set("Content-Length", length)
 	}

@@ -43,7 +43,7 @@ func (h *hold) Acquire(ctx context.Context, d time.Duration, etag string) (soloi
 	if err != nil {
 		return soloist.Stamp{}, translate(acquire, h.name, err)
 	}
-	return stamp(resp.ETag, resp.Date), nil
+	return stamped(acquire, h.name, resp.ETag, resp.Date)
 }
 
 func (h *hold) Renew(ctx context.Context) (soloist.Stamp, error) {
@@ -51,7 +51,7 @@ func (h *hold) Renew(ctx context.Context) (soloist.Stamp, error) {
 	if err != nil {
 		return soloist.Stamp{}, translate(renew, h.name, err)
 	}
-	return stamp(resp.ETag, resp.Date), nil
+	return stamped(renew, h.name, resp.ETag, resp.Date)
 }
 
 func (h *hold) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
@@ -67,7 +67,7 @@ func (h *hold) Write(ctx context.Context, etag string, record []byte) (soloist.S
 		return soloist.Stamp{}, translate(write, h.name, err)
 	}
 	h.store.noteVersion(resp.VersionID)
-	return stamp(resp.ETag, resp.Date), nil
+	return stamped(write, h.name, resp.ETag, resp.Date)
 }
 
 // guards let a request through while the lease is ours and the ETag the same.

@@ -100,6 +100,8 @@ func TestABodyThatEndsEarly(t *testing.T) {
 				requests.Add(1)
 				w.Header().Set("ETag", `"0x1"`)
 				w.Header().Set("x-ms-lease-state", "leased")
+				w.Header().Set("x-ms-request-id", "1")
+				w.Header().Set("x-ms-version", "2026-02-06")
 				w.Header().Set("Content-Length", "100")
 				io.WriteString(w, "half")
 				w.(http.Flusher).Flush()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
 )
@@ -53,7 +54,9 @@ func TestNotAllIsReadOfASuccess(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			var read atomic.Int64
 			do(t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 201, Request: r, Header: http.Header{}, Body: large(&read), ContentLength: largeBody}, nil
+				resp := sim.Refusal(r, time.Now(), http.StatusCreated, "")
+				resp.Body, resp.ContentLength = large(&read), largeBody
+				return resp, nil
 			})))
 			if read.Load() > answerBody {
 				t.Errorf("%d bytes read", read.Load())

@@ -68,7 +68,7 @@ func (a answer) response(r *http.Request, now time.Time, n int) *http.Response {
 	h.Set("Date", now.UTC().Format(http.TimeFormat)) // HTTP dates have whole seconds
 	h.Set("Server", "soloist/sim")
 	h.Set("X-Ms-Request-Id", invented(n))
-	h.Set("X-Ms-Version", r.Header.Get("X-Ms-Version"))
+	h.Set("X-Ms-Version", version(r))
 	if a.code != "" {
 		h.Set("X-Ms-Error-Code", a.code)
 		h.Set("Content-Type", "application/xml")
@@ -86,6 +86,17 @@ func (a answer) response(r *http.Request, now time.Time, n int) *http.Response {
 		resp.Body = http.NoBody
 	}
 	return resp
+}
+
+// version is that of the service which a request names. The client library writes
+// the names of some headers in lower case.
+func version(r *http.Request) string {
+	for name, values := range r.Header {
+		if strings.EqualFold(name, "x-ms-version") && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
 }
 
 // Refusal is the answer of a service that refuses a request without having
