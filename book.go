@@ -107,7 +107,7 @@ func (h *hold) once(ctx context.Context, p *page) error {
 	defer cancel()
 	h.remember(p)
 	sent := h.clock.elapsed()
-	stamp, err := h.put(ctx, p)
+	stamp, err := stamped(h.put(ctx, p))
 	if err != nil {
 		h.unclear, h.doubt = true, h.doubt || !refused(err)
 		return err

@@ -30,6 +30,7 @@ func (c *cell) read(ctx context.Context) (Entry, error) {
 	defer cancel()
 	sent := c.clock.elapsed()
 	entry, err := c.store.Read(ctx, c.name)
+	entry.Stamp, err = stamped(entry.Stamp, err)
 	c.clock.observe(sent, entry.Date)
 	return entry, err
 }
@@ -39,8 +40,22 @@ func (c *cell) create(ctx context.Context, record []byte) (Entry, error) {
 	defer cancel()
 	sent := c.clock.elapsed()
 	entry, err := c.store.Create(ctx, c.name, record)
+	entry.Stamp, err = stamped(entry.Stamp, err)
 	c.clock.observe(sent, entry.Date)
 	return entry, err
+}
+
+// errNoETag is unclear: something other than the store may have answered, such as
+// a proxy, and the call may have been applied or not.
+var errNoETag = errors.New("the answer has no ETag: it is not from the store")
+
+// stamped refuses a success without an ETag. It proves neither a claim nor a
+// renewal.
+func stamped(s Stamp, err error) (Stamp, error) {
+	if err == nil && s.ETag == "" {
+		return Stamp{}, errNoETag
+	}
+	return s, err
 }
 
 // A hold is one acquisition of a lease, from acquire to release. It may be
@@ -94,7 +109,7 @@ func (h *hold) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.try())
 	defer cancel()
 	h.start = h.clock.elapsed()
-	stamp, err := h.lease.Acquire(ctx, h.length, h.etag)
+	stamp, err := stamped(h.lease.Acquire(ctx, h.length, h.etag))
 	if err != nil {
 		return err
 	}
@@ -215,7 +230,7 @@ func (h *hold) renew(ctx context.Context) error {
 		return ctx.Err()
 	}
 	sent := h.clock.elapsed()
-	stamp, err := h.lease.Renew(ctx)
+	stamp, err := stamped(h.lease.Renew(ctx))
 	if err != nil {
 		return err
 	}

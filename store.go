@@ -104,7 +104,8 @@ type Breaker interface {
 type Stamp struct {
 	// ETag changes with each write of the entry, also one of the same record,
 	// never with its lease. An entry has none twice, nor one of an entry of
-	// that name which was deleted.
+	// that name which was deleted. A success without one counts as an error of
+	// unclear outcome, as if something other than the store had answered.
 	ETag string
 
 	// Date is the service's clock at some moment of the call, cut to whole

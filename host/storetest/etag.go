@@ -4,6 +4,25 @@ import "github.com/soloist-go/soloist"
 
 // etags is which calls change an ETag, and which mind it.
 var etags = []property{
+	{"ETag/told", nothing, func(c *check) {
+		s, name := c.subject(), newName()
+		e, err := c.store.Create(c.ctx, name, []byte(first))
+		s.told("create", e.Stamp, err)
+		e, err = c.store.Read(c.ctx, s.name)
+		s.told("read", e.Stamp, err)
+		stamp, err := s.own.Acquire(c.ctx, s.longest(), e.ETag)
+		s.told("acquire", stamp, err)
+		stamp, err = s.own.Renew(c.ctx)
+		s.told("renew", stamp, err)
+		stamp, err = s.own.Write(c.ctx, e.ETag, []byte(first))
+		s.told("write", stamp, err)
+	}},
+	{"ETag/told-by-save", keeper, func(c *check) {
+		s := c.subject()
+		s.acquire(s.own, s.longest())
+		stamp, err := s.own.(soloist.Keeper).Save(c.ctx, s.etag, []byte(first), []byte("checkpoint"))
+		s.told("save", stamp, err)
+	}},
 	{"ETag/lease-calls", nothing, func(c *check) {
 		s := c.subject()
 		for _, l := range []soloist.Lease{s.own, s.own} { // the second time it holds it already
@@ -64,6 +83,15 @@ var etags = []property{
 		}
 		s.write("write with the present ETag", s.rest, nil)
 	}},
+}
+
+// told checks that a success has an ETag. The scheduler takes one without for the
+// answer of something other than the store.
+func (s *subject) told(what string, got soloist.Stamp, err error) {
+	s.must(what, err)
+	if got.ETag == "" {
+		s.errorf("%s: no error, and no ETag", what)
+	}
 }
 
 func (s *subject) unchanged(what string, got soloist.Stamp, err error) {

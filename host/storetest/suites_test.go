@@ -107,6 +107,31 @@ var suites = map[string]struct {
 		fails:   []string{"ETag/lease-calls", "ETag/expiry"},
 		passes:  []string{"ETag/write"},
 	},
+	"create has no ETag": {
+		harness: virtual(func() soloist.Store { return unmarked{new(local.Memory)} }),
+		fails:   []string{"ETag/told"},
+		passes:  []string{"Missing"},
+	},
+	"acquire has no ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return acquiresUnmarked{l} }),
+		fails:   []string{"ETag/told"},
+		passes:  []string{"ETag/told-by-save", "ETag/write"},
+	},
+	"renew has no ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return renewsUnmarked{l} }),
+		fails:   []string{"ETag/told"},
+		passes:  []string{"ETag/told-by-save", "ETag/write", "Outcome/leased/renew-own"},
+	},
+	"write has no ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return writesUnmarked{l} }),
+		fails:   []string{"ETag/told"},
+		passes:  []string{"ETag/told-by-save", "ETag/lease-calls"},
+	},
+	"save has no ETag": {
+		harness: broken(func(l *lease) soloist.Lease { return savesUnmarked{l} }),
+		fails:   []string{"ETag/told-by-save"},
+		passes:  []string{"ETag/told", "ETag/write"},
+	},
 	"refusals are hidden": {
 		harness: broken(func(l *lease) soloist.Lease { return hides{l} }),
 		fails:   []string{"Race/counter", "Outcome/available/renew-other", "Outcome/released/write-own"},
