@@ -114,7 +114,7 @@ func (t *trip) travel(ctx context.Context) (result, error) {
 	case Late:
 		t.deliver(t.roll.between(0, 3*longest))
 		return result{}, hang(ctx)
-	case Throttle, Internal, Busy, Denied, ReadOnly:
+	case Throttle, Internal, Busy, Denied, ReadOnly, Page:
 		return result{}, errors.Join(pause(ctx, there+back), broken)
 	case Slow:
 		there += t.roll.between(0, longest)

@@ -51,6 +51,7 @@ const (
 	CutOff     Fault = "body cut off"
 	Denied     Fault = "403"
 	ReadOnly   Fault = "403 to writes" // no other request meets it
+	Page       Fault = "200 text/html" // of a web server that stands in the service's place
 )
 
 // ills are the faults that a request may meet by itself. Whoever is denied has
@@ -211,6 +212,8 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 		return nil, hang(ctx)
 	case Throttle, Internal, Busy, Denied, ReadOnly:
 		return c.refuse(ctx, fault, there+back)
+	case Page:
+		return WebPage(c.request.http, c.roll.chance(0.5)), pause(ctx, there+back)
 	case Slow:
 		there += c.roll.between(0, longest)
 		back += c.roll.between(0, longest)

@@ -53,7 +53,22 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 		s.To = t.Add(d)
 		all = append(all, s)
 	}
+	all = append(all, pages(seed, start, end, slots)...)
 	return append(all, Spell{From: start, To: end, Slot: -1, Share: r.share() * 0.01})
+}
+
+// pages is the times in which a web server answers one replica in the service's
+// place: a captive portal, a wrong record in the DNS.
+func pages(seed uint64, start, end time.Time, slots int) (all []Spell) {
+	r := newRoll(seed, 0, "pages")
+	for t := start.Add(r.around(20 * time.Minute)); t.Before(end); t = t.Add(r.around(30 * time.Minute)) {
+		s := Spell{From: t, To: t.Add(r.between(time.Second, 3*time.Minute)), Slot: r.below(slots), Fault: Page, Share: 1}
+		if r.chance(0.3) { // the answers of some addresses only
+			s.Share = r.share()
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // deeds is what befalls the cluster of a seed.

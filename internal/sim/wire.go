@@ -107,6 +107,24 @@ func Refusal(r *http.Request, now time.Time, status int, code string) *http.Resp
 	return a.response(r, now, 0)
 }
 
+// WebPage is the answer of a web server that stands in the place of the service,
+// such as a sign-in page: the success that the request asks for, by its status.
+// Some web servers send an ETag with a page.
+func WebPage(r *http.Request, withETag bool) *http.Response {
+	const page = "<html>please sign in</html>"
+	h := http.Header{"Content-Type": {"text/html; charset=utf-8"}, "Server": {"nginx"},
+		"Date": {time.Now().UTC().Format(http.TimeFormat)}, "Content-Length": {strconv.Itoa(len(page))}}
+	if withETag {
+		h.Set("ETag", `"65b2f1c0-1b"`)
+	}
+	resp := &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, ContentLength: int64(len(page)), Request: r, Body: io.NopCloser(strings.NewReader(page))}
+	if r.Method == http.MethodHead {
+		resp.Body = http.NoBody
+	}
+	return resp
+}
+
 // conditions evaluates If-Match and If-None-Match on a blob, nil when there is
 // none.
 func (r *request) conditions(o *object) string {
