@@ -106,7 +106,7 @@ var mutants = []mutant{
 		text: "min(n, maxCount), n > maxCount", with: "min(n, maxCount), false"},
 	{name: "a tick that both schedules name is dropped", file: "plan.go",
 		text: "\t\treturn r.Due.Add(-1)\n", with: "\t\treturn now\n"},
-	{name: "a tick that both schedules name is dropped after a stopped run", file: "plan.go",
+	{name: "a tick that both schedules name is dropped after a stopped run", file: "plan.go", pkg: root, story: "TestATickThatBothSchedulesNameIsOwedAfterAStoppedRun",
 		text: "next.record.Due = p.after(&next.record) }()", with: "next.record.Due = p.next(&next.record) }()",
 		also: [2]string{"\t}\n\tr.Due = p.after(r)\n}\n\n// skipUnder", "\t}\n\tr.Due = p.next(r)\n}\n\n// skipUnder"}},
 	{name: "a process that is started owes no tick everywhere", file: "everywhere.go",
