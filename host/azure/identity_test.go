@@ -154,3 +154,29 @@ func TestARefusedToken(t *testing.T) {
 		})
 	}
 }
+
+// A token is replaced when its source suggests it, hours before its end: a short
+// outage of the source is over by then.
+func TestATokenIsReplacedWhenItsSourceSuggestsIt(t *testing.T) {
+	platform(t)
+	synctest.Test(t, func(t *testing.T) {
+		var fetches atomic.Int32
+		s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+			fetches.Add(1)
+			body := fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer","resource":"https://storage.azure.com"}`, time.Now().Unix()+24*3600)
+			resp := token(r, "t", 24*3600)
+			resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			return resp, nil
+		})
+		for minute := range 12*60 + 5 {
+			_, _ = s.Read(t.Context(), "soloist/work")
+			if got := fetches.Load(); minute < 12*60-1 && got != 1 {
+				t.Fatalf("%d fetches after %d minutes", got, minute)
+			}
+			time.Sleep(time.Minute)
+		}
+		if got := fetches.Load(); got != 2 {
+			t.Errorf("%d fetches, want a second after 12 hours", got)
+		}
+	})
+}
