@@ -41,6 +41,7 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (Fate, erro
 	case readsAsTick(request):
 		return Fate{}, wrong("request", quote(request), "none that reads as a tick: Run.ID would be the id of that tick")
 	}
+	defer s.lines.wait(lastLines)
 	m := s.newWorker(w.cell, w.state)
 	m.duty, m.planner, m.ran = w.duty, w.policy, &[]Fate{}
 	m.request, m.rest = request, 0

@@ -70,6 +70,7 @@ type Health struct {
 	Skew    time.Duration    // how far the wall clock is ahead of the store's, behind if negative, as far as that is proved
 	Storage error            // why the store is out of reach; nil: it is not, as far as known
 	Reached bool             // the store has answered, once
+	Log     error            // why the lines of the log wait: it has taken none for three minutes; nil: they do not
 }
 
 // Health returns how the scheduler fares. It asks nobody.
@@ -77,6 +78,7 @@ func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
 	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: s.service.skew()}
 	h.Storage, h.Reached = s.outage.now()
+	h.Log = s.lines.blocked()
 	for _, w := range s.workers {
 		st := w.state.get()
 		if st.running > 0 {
@@ -194,26 +196,22 @@ func (w *worker) notice(level slog.Level, err error) {
 // unreachable keeps why the store did not answer.
 func (w *worker) unreachable(err error) {
 	w.failed(err)
-	w.outage.log()
 }
 
 // reached says that the store answered, whatever it was.
 func (w *worker) reached() {
 	w.pause.reset()
 	w.answered()
-	w.outage.log()
 }
 
 // tellTrouble is for the calls of a hold, which go on beside the worker: why one
-// failed again, nil once it did not. It does not wait for the log, since a log
-// may block and renewals must go on.
+// failed again, nil once it did not.
 func (w *worker) tellTrouble(err error) {
 	if err != nil {
 		w.failed(err)
 	} else {
 		w.answered()
 	}
-	w.logging.Go(w.outage.log)
 }
 
 func (w *worker) failed(err error) {
@@ -234,7 +232,6 @@ func (w *worker) readable() {
 		return
 	}
 	w.answered()
-	w.outage.log()
 }
 
 // An outage is logged once when it begins and once when it is over, however many
@@ -243,10 +240,8 @@ type outage struct {
 	mu      sync.Mutex
 	hit     map[*worker]trouble
 	since   time.Time
-	answers int      // of the store, to any worker
-	err     error    // why it is out of reach for all; nil: it is not, as far as known
-	lines   []func() // still to be logged, in this order
-	busy    bool     // a goroutine is logging them
+	answers int   // of the store, to any worker
+	err     error // why it is out of reach for all; nil: it is not, as far as known
 }
 
 // A trouble is that of one worker.
@@ -260,9 +255,7 @@ func (o *outage) begin(w *worker, err error) {
 	defer o.mu.Unlock()
 	if len(o.hit) == 0 {
 		o.hit, o.since = map[*worker]trouble{}, time.Now()
-		o.lines = append(o.lines, func() {
-			w.Logger.Warn("the store is out of reach: trying again until it answers", "first", w.job, "error", err)
-		})
+		w.lines.logger(w.Logger).Warn("the store is out of reach: trying again until it answers", "first", w.job, "error", err)
 	}
 	t, again := o.hit[w]
 	if !again {
@@ -286,33 +279,8 @@ func (o *outage) end(w *worker) {
 	}
 	delete(o.hit, w)
 	if len(o.hit) == 0 {
-		after := time.Since(o.since).Round(time.Second)
-		o.lines = append(o.lines, func() { w.Logger.Info("the store answers again", "after", after) })
+		w.lines.logger(w.Logger).Info("the store answers again", "after", time.Since(o.since).Round(time.Second))
 	}
-}
-
-// log writes the lines that are due. It holds no mutex while it does, since a log
-// may block, and returns at once if another goroutine is writing them.
-func (o *outage) log() {
-	for line := o.nextLine(false); line != nil; line = o.nextLine(true) {
-		line()
-	}
-}
-
-// nextLine returns the next line to log, nil if there is none, or none for the
-// caller. A caller that goes on is the goroutine that logs.
-func (o *outage) nextLine(goesOn bool) func() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.busy && !goesOn {
-		return nil
-	}
-	if o.busy = len(o.lines) > 0; !o.busy {
-		return nil
-	}
-	line := o.lines[0]
-	o.lines = o.lines[1:]
-	return line
 }
 
 // leave forgets the trouble of a worker that has ended. The loop of the same job

@@ -84,7 +84,7 @@ func (m *minder) judge(err error) {
 		return
 	}
 	m.failures++
-	m.run.Log.Warn("the run is not healthy", "failure", m.failures, "of", m.limits.failures, "error", err)
+	m.run.own.Warn("the run is not healthy", "failure", m.failures, "of", m.limits.failures, "error", err)
 	if m.failures >= m.limits.failures {
 		m.stalled(fmt.Errorf("%w: unhealthy %d times in a row: %w", ErrStalled, m.failures, err))
 		return

@@ -161,7 +161,7 @@ func (m *minder) write(draft func(*Record)) {
 	ctx, cancel := context.WithTimeout(m.hold.held, m.hold.try())
 	defer cancel()
 	if err := m.hold.write(ctx, draft, nil, m.hold.courtesy); err != nil {
-		m.run.Log.Debug("the record was not brought up to date", "error", err)
+		m.run.own.Debug("the record was not brought up to date", "error", err)
 	}
 }
 
@@ -181,8 +181,7 @@ func (m *minder) stalled(cause error) {
 	if m.hold != nil {
 		m.hold.giveUp()
 	}
-	// Last, since a log that nobody reads keeps its writer waiting.
-	m.run.Log.Error("the run has stalled", "error", cause, "goroutines", dump)
+	m.run.own.Error("the run has stalled", "error", cause, "goroutines", dump)
 }
 
 func goroutines() string {

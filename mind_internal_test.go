@@ -27,7 +27,7 @@ func TestALostLeaseCountsBeforeAStall(t *testing.T) {
 			clock := &serviceClock{wall: time.Now, elapsed: func() time.Duration { return 0 }}
 			m := &minder{worker: &worker{cell: cell{clock: clock}, duty: duty{limits: limits{silence: time.Second, failures: 1}}},
 				live: &live{ctx: run, clock: clock, hold: h, beat: time.Now().Add(-time.Minute)},
-				run:  &Run{Log: slog.New(slog.DiscardHandler)}, stop: t.Context(), fail: end, written: time.Now()}
+				run:  &Run{own: slog.New(slog.DiscardHandler)}, stop: t.Context(), fail: end, written: time.Now()}
 			find(m)
 			if m.gaveUp != nil || m.failures > 0 || run.Err() != nil {
 				t.Errorf("given up: %v, failures: %d, ended: %v", m.gaveUp, m.failures, context.Cause(run))
@@ -44,7 +44,7 @@ func TestAWaitingVerdictIsJudgedFirst(t *testing.T) {
 			run, end := context.WithCancelCause(t.Context())
 			m := &minder{worker: &worker{duty: duty{limits: limits{silence: time.Second, failures: 1}}},
 				live: &live{ctx: run, beat: time.Now().Add(-time.Minute)}, verdicts: make(chan error),
-				run: &Run{Log: slog.New(slog.DiscardHandler)}, stop: t.Context(), fail: end, written: time.Now()}
+				run: &Run{own: slog.New(slog.DiscardHandler)}, stop: t.Context(), fail: end, written: time.Now()}
 			go m.verdict(errors.New("ill"))
 			synctest.Wait()
 			m.watch(run)

@@ -6,8 +6,8 @@ import (
 )
 
 // An overrun is a run that goes on though its context has ended. Two goroutines
-// of the minder watch for it, so that neither the log nor the store delays what
-// the process has to do.
+// of the minder watch for it, so that the store does not delay what the process
+// has to do.
 
 // watchReturn waits for a run whose context has ended while it keeps its lease,
 // or has none. After the length of a lease [Health] tells that it does not
@@ -31,7 +31,7 @@ func (m *minder) watchReturn(over context.Context) {
 		return
 	}
 	m.setOverrun(cause)
-	m.run.Log.Error("the run ignores the end of its context", "cause", cause)
+	m.run.own.Error("the run ignores the end of its context", "cause", cause)
 }
 
 // watchLoss waits for a run whose lease is lost, or given up after a stall,
@@ -55,8 +55,7 @@ func (m *minder) watchLoss(over context.Context) {
 	if m.Overrun != nil {
 		m.Overrun(m.job, cause)
 	}
-	// Last, since a log that nobody reads blocks its writer.
-	m.run.Log.Error("the run goes on without its lease", "cause", cause)
+	m.run.own.Error("the run goes on without its lease", "cause", cause)
 }
 
 // kept returns a context that lives as long as the lease, for ever without one.

@@ -24,6 +24,7 @@ type Run struct {
 	Log     *slog.Logger // tells job, tick and token with each line
 
 	live *live
+	own  *slog.Logger // as Log, for lines of the scheduler: through its queue
 }
 
 // ID names the tick, the same on every attempt, so it serves as an idempotency

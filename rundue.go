@@ -51,6 +51,7 @@ func (s *Scheduler) RunWake(ctx context.Context, wake Wake) (Report, error) {
 			return Report{}, fmt.Errorf("%s is a singleton: it has no ticks", name)
 		}
 	}
+	defer s.lines.wait(lastLines)
 	var jobs []*worker
 	for _, w := range s.workers[:len(s.Jobs)] {
 		if len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, w.job) {

@@ -31,7 +31,14 @@ type Scheduler struct {
 	// Replica names this process in records and logs. Empty: a random name.
 	Replica string
 
-	// Logger is told what happens. Nil: slog.Default().
+	// Logger is told what happens. Nil: slog.Default(). It may block: its lines
+	// are written in order by one goroutine, and only the start of a try waits for
+	// them, for a sixth of the lease at most. Up to 500 lines wait; more are
+	// dropped, and counted in the log once it goes on. After three minutes
+	// [Health] tells of it. Run, RunDue and RunNow wait for their lines for up to
+	// five seconds at their end; after that, a goroutine that the Logger blocks
+	// stays until the Logger returns. The Log of a [Run] writes directly: a run that
+	// logs waits for the Logger.
 	Logger *slog.Logger
 
 	// Grace is how long running jobs go on after the context of Run has ended,
@@ -70,6 +77,7 @@ type Scheduler struct {
 	workers []*worker
 	service serviceClock
 	outage  outage
+	lines   logQueue
 }
 
 // Validate returns all that is wrong with the scheduler's fields, joined, or nil.
@@ -85,6 +93,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
+	defer s.lines.wait(lastLines)
 	each(s.workers, func(w *worker) { w.loop(ctx) })
 	return nil
 }
@@ -114,6 +123,7 @@ func (s *Scheduler) prepare() {
 	if s.Logger == nil {
 		s.Logger = slog.Default()
 	}
+	s.lines.root = s.Logger.Handler()
 	var errs []error
 	for i := range s.Jobs {
 		errs = append(errs, s.addJob(&s.Jobs[i]))
@@ -157,8 +167,8 @@ func (s *Scheduler) addSingleton(g *Singleton) error {
 func (s *Scheduler) addWorker(name string, length time.Duration, work func(context.Context, *Run) error) *worker {
 	w := s.newWorker(cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service,
 		dice: newDice(fmt.Sprint(s.Replica, name, s.created))}, &state{})
-	w.duty = duty{index: len(s.workers), job: name, work: work,
-		log: s.Logger.With("job", name, "replica", s.Replica)}
+	l := s.Logger.With("job", name, "replica", s.Replica)
+	w.duty = duty{index: len(s.workers), job: name, work: work, log: s.lines.logger(l), runLog: l}
 	s.workers = append(s.workers, w)
 	return w
 }

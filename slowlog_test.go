@@ -29,24 +29,34 @@ func (l slowLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return slowLog{l.Handler.WithAttrs(attrs), l.message, l.block}
 }
 
-// The log blocks just before a run, or before a further try of it, until the
-// lease is lost: the run does not start.
+// The log blocks just before a further try, on a replica that has lost the store:
+// the wait for the log comes before the look at the deadline, so that the try
+// does not start once the lease is lost, and starts if it lasts.
 func TestALogThatBlocksDelaysTheLookAtTheDeadline(t *testing.T) {
-	for _, tries := range []int{1, 2} {
+	for first, want := range map[time.Duration][]string{
+		11 * time.Second: {"a", "b"},
+		6 * time.Second:  {"a", "a", "b"},
+	} {
 		inCluster(t, func(c *cluster) {
 			job := work("0 * * * *", 0)
-			job.Interrupted, job.Tries, job.Backoff = soloist.Rerun, 2, time.Second
-			job.Do = func(context.Context, *soloist.Run) error {
-				if len(c.all()) < tries {
-					return errors.New("not yet")
+			job.Interrupted, job.Tries, job.Backoff = soloist.Rerun, 2, time.Millisecond
+			var a *replica
+			job.Do = func(ctx context.Context, run *soloist.Run) error {
+				switch {
+				case run.Attempt > 1:
+					return nil
+				case run.Try > 1:
+					<-ctx.Done()
+					return ctx.Err()
 				}
-				return nil
+				a.kill()
+				time.Sleep(first)
+				return errors.New("not yet")
 			}
-			a := c.replica("a", job)
+			a = c.replica("a", job)
 			lines := 0
 			a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() {
-				if lines++; lines == tries {
-					a.kill()
+				if lines++; lines == 2 {
 					time.Sleep(2 * D)
 				}
 			}})
@@ -58,12 +68,14 @@ func TestALogThatBlocksDelaysTheLookAtTheDeadline(t *testing.T) {
 			for _, r := range c.all() {
 				got = append(got, r.replica)
 			}
-			want := slices.Repeat([]string{"a"}, tries-1)
-			if !slices.Equal(got, append(want, "b")) {
-				t.Errorf("%d tries: runs of %q", tries, got)
+			if !slices.Equal(got, want) {
+				t.Errorf("a first try of %s: runs of %q, want %q", first, got, want)
 			}
-			if len(a.log.lines("the lease was lost before the run began")) != 1 {
-				t.Errorf("%d tries: the log says %q", tries, a.log.lines("work"))
+			if all := c.all(); len(all) > 1 && all[len(all)-1].start.Before(all[len(all)-2].end) {
+				t.Errorf("a first try of %s: b starts beside a", first)
+			}
+			if n := len(a.log.lines("the lease was lost before the run began")); n != 3-len(want) {
+				t.Errorf("a first try of %s: the log says %q", first, a.log.lines("work"))
 			}
 		})
 	}

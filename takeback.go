@@ -12,12 +12,12 @@ import (
 func (w *worker) takeBack(ctx context.Context, h *hold, before *Record, run *Run) bool {
 	err := w.confirm(ctx, h, func(r *Record) { *r = w.planner.takeBack(before, r) })
 	if err != nil {
-		run.Log.Error("stopped before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", err)
+		run.own.Error("stopped before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", err)
 		w.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), err)
 		return false
 	}
 	w.rec, w.etag = h.rec, h.etag
-	run.Log.Info("stopped before the run began: the claim was taken back")
+	run.own.Info("stopped before the run began: the claim was taken back")
 	w.undone = fmt.Errorf("its tick %s was given back before it ran: %w", run.Tick.Format(time.RFC3339), ErrStopped)
 	return true
 }

@@ -16,7 +16,6 @@ func (w *worker) term(ctx context.Context, h *hold) time.Duration {
 	defer w.setBusy(false)
 	stop, done := w.stoppable(ctx)
 	defer done()
-	defer w.logging.Wait()
 	h.trouble = w.tellTrouble
 	h.keep(context.WithoutCancel(ctx))
 	defer h.lost(nil)
@@ -228,20 +227,21 @@ func (w *worker) quit(h *hold) {
 
 // newRun makes what the user's function is told.
 func (w *worker) newRun(tick time.Time, attempt int, token int64) *Run {
-	run := &Run{Job: w.job, Tick: tick, Attempt: attempt, Token: token, Log: w.log}
+	run := &Run{Job: w.job, Tick: tick, Attempt: attempt, Token: token, Log: w.runLog}
 	if !tick.IsZero() {
 		run.Log = run.Log.With("tick", tick.Format(time.RFC3339), "attempt", attempt)
 	}
 	if token != 0 {
 		run.Log = run.Log.With("token", token)
 	}
+	run.own = w.lines.logger(run.Log)
 	return run
 }
 
 // by says what asked for the run; empty: its tick.
 func (r *Run) by(request string) *Run {
 	if r.Request = request; request != "" {
-		r.Log = r.Log.With("request", request)
+		r.Log, r.own = r.Log.With("request", request), r.own.With("request", request)
 	}
 	return r
 }
@@ -289,7 +289,7 @@ func (w *worker) untold(run *Run, status Status, err error) {
 	case definite(err) && !errors.Is(err, errNotConfirmed):
 		what, next = "was refused", "another replica settles this run"
 	}
-	run.Log.Error("the outcome "+what+": "+next, "outcome", status, "error", err)
+	run.own.Error("the outcome "+what+": "+next, "outcome", status, "error", err)
 	w.undone = fmt.Errorf("its tick %s has run, and the outcome, %s, %s: %w", run.Tick.Format(time.RFC3339), status, what, err)
 }
 

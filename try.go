@@ -37,7 +37,7 @@ func (w *worker) do(stop, held context.Context, h *hold, run *Run) (status Statu
 		if after, ok := errors.AsType[*retryError](err); ok {
 			wait = max(wait, after.after)
 		}
-		run.Log.Warn("try failed", "try", try, "of", w.tries, "error", reason, "next", wait.Round(time.Millisecond))
+		run.own.Warn("try failed", "try", try, "of", w.tries, "error", reason, "next", wait.Round(time.Millisecond))
 		if !waitFor(stop, held, wait) {
 			return unfinished(held, try, reason)
 		}
@@ -68,12 +68,13 @@ func unfinished(held context.Context, try int, reason string) (Status, string) {
 
 // try calls the user's function once, under a context that ends with the trust
 // in the lease, the timeout, a stall, or the grace after stop, whichever comes
-// first. It does not if the lease is lost: the log is written before the look at
-// the deadline, since a log may block, and nothing after the look does.
+// first. It does not if the lease is lost: the wait for the log comes before the
+// look at the deadline, and nothing after the look waits.
 func (w *worker) try(stop, held context.Context, h *hold, run *Run) (err, cause error) {
-	run.Log.Info("run started", "try", run.Try)
+	run.own.Info("run started", "try", run.Try)
+	w.lines.wait(w.cell.try()) // so that it comes before the run's own lines
 	if h != nil && h.expired() {
-		run.Log.Warn("the lease was lost before the run began: not run", "try", run.Try)
+		run.own.Warn("the lease was lost before the run began: not run", "try", run.Try)
 		return errNotStarted, nil
 	}
 	c, end := context.WithCancelCause(held)
@@ -157,7 +158,7 @@ func call(ctx context.Context, f func(context.Context, *Run) error, run *Run) er
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				run.Log.Error("panicked", "panic", p, "stack", string(debug.Stack()))
+				run.own.Error("panicked", "panic", p, "stack", string(debug.Stack()))
 				err = fmt.Errorf("panic: %v", p)
 			}
 		}()
@@ -206,9 +207,9 @@ func why(stalled error) string {
 }
 
 func logOutcome(run *Run, status Status, reason string, took time.Duration) {
-	log := run.Log.Info
+	log := run.own.Info
 	if status == Failed || status == Stalled || status == Abandoned && !run.Tick.IsZero() {
-		log = run.Log.Warn
+		log = run.own.Warn
 	}
 	args := []any{"outcome", status, "took", took}
 	if reason != "" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"time"
 )
 
@@ -33,7 +32,8 @@ type duty struct {
 	rest       time.Duration // of a singleton: the shortest pause between two terms here
 	everywhere bool          // it has no entry at all
 	policy     planner       // as the program says, for a worker that begins
-	log        *slog.Logger
+	log        *slog.Logger  // through the queue
+	runLog     *slog.Logger  // of what runs: not through it
 }
 
 // A worker does the ticks of one job on one replica, or the terms of one
@@ -43,11 +43,10 @@ type worker struct {
 	cell
 	planner
 	duty
-	state   *state
-	one     chan struct{}  // has room for whoever drives it: Run or RunDue
-	pause   *backoff       // between calls to a store that does not answer
-	losses  *backoff       // between acquisitions that come too late
-	logging sync.WaitGroup // of what the calls of a hold have logged
+	state  *state
+	one    chan struct{} // has room for whoever drives it: Run or RunDue
+	pause  *backoff      // between calls to a store that does not answer
+	losses *backoff      // between acquisitions that come too late
 
 	denied   error    // why this replica cannot write the entry; nil: it can, as far as known
 	deniedOn string   // ETag of the record then

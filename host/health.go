@@ -10,6 +10,7 @@ type health struct {
 	Overrun map[string]string `json:"overrun,omitempty"` // go on though their context has ended, and why it did
 	Broken  map[string]string `json:"broken,omitempty"`
 	Storage string            `json:"storage,omitempty"` // why it is out of reach
+	Log     string            `json:"log,omitempty"`     // since when it has blocked
 	Skew    float64           `json:"skew"`              // seconds that this machine's clock is ahead, as far as that is proved
 }
 
@@ -22,11 +23,14 @@ func (a *app) healthz(w http.ResponseWriter, r *http.Request) {
 	if now.Storage != nil {
 		h.Storage = words.storage(now.Storage)
 	}
+	if now.Log != nil {
+		h.Log = text(now.Log)
+	}
 	code := http.StatusOK
 	switch {
 	case len(h.Overrun) > 0:
 		h.Status, code = "overrun", http.StatusServiceUnavailable
-	case len(h.Stuck) > 0:
+	case len(h.Stuck) > 0 || h.Log != "":
 		h.Status, code = "stuck", http.StatusServiceUnavailable
 	case len(h.Broken) > 0 || h.Storage != "":
 		h.Status = "degraded"

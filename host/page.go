@@ -26,6 +26,7 @@ type page struct {
 	Old                 string   // how old the news is, if that is worth a word
 	Storage             string   // why the store is out of reach
 	Stuck, Overrun      []string // what only a restart helps
+	Log                 string   // since when it has blocked
 	Skew                string   // how far the clock is off, if that is worth a word
 	Functions           []string // in Functions: what is deployed and is not what the jobs need
 	Jobs                []row
@@ -65,6 +66,9 @@ func (a *app) show(n news) page {
 	}
 	if h.Storage != nil {
 		p.Storage = line(h.Storage.Error())
+	}
+	if h.Log != nil {
+		p.Log = text(h.Log)
 	}
 	return p
 }
