@@ -50,6 +50,7 @@ var Invariants = []Invariant{
 	{"I9 order", order},
 	{"I10 once", once},
 	{"I11 release", releases},
+	{"I11 let go", letGo},
 	{"I12 budget", budget},
 	{"I12 memory", memory},
 	{"I13 everywhere", everywhere},

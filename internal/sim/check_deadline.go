@@ -27,7 +27,7 @@ func (d *Definition) window(attempt int) (time.Duration, bool) {
 // deadlines: no attempt of a tick starts after its starting deadline. The claim
 // is decided before that, by a clock that may be wrong by what [term.doubt]
 // says. It then takes four calls at most: sent, read back, and both once more,
-// each for up to a sixth of the lease.
+// each for up to a sixth of the lease; and as long at most for a log that blocks.
 func deadlines(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, e := range l.claimed(job) {
@@ -42,15 +42,12 @@ func deadlines(l *Log, bad report) {
 			by := e.Record.Tick.Add(window + t.doubt())
 			if t.sent.After(by) {
 				bad(t.sent, "%s claims tick %s of %s, attempt %d, and its window ended at %s", e.Replica, clock(e.Record.Tick), job, e.Record.Attempt, clock(by))
-			} else if first := t.first(); first != nil && first.Time.After(t.sent.Add(4*d.Lease/6+longestBlock)) && l.frozen(e.Replica, t.sent, first.Time) == nil {
+			} else if first := t.first(); first != nil && first.Time.After(t.sent.Add(5*d.Lease/6+moment)) && l.frozen(e.Replica, t.sent, first.Time) == nil {
 				bad(first.Time, "%s begins, and was claimed at %s", first.name(), clock(t.sent))
 			}
 		}
 	}
 }
-
-// longestBlock is how long a log may keep the start of a run waiting.
-const longestBlock = 20 * time.Second
 
 // first is the first try of a term, nil if none began.
 func (t *term) first() *Event {
@@ -79,8 +76,8 @@ func fresh(l *Log, bad report) {
 // begun is when a run began for its replica: when it said so, though the log may
 // have kept it from its start.
 func (l *Log) begun(r *Event) time.Time {
-	for _, e := range l.of(r.Job, Blocked) {
-		if e.Replica == r.Replica && e.Token == r.Token && e.Time.Before(r.Time) {
+	for _, e := range slices.Backward(l.of(r.Job, Said)) {
+		if e.Replica == r.Replica && e.Token == r.Token && e.Note == "run started" && !e.Time.After(r.Time) {
 			return e.Time
 		}
 	}

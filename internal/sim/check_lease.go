@@ -229,3 +229,22 @@ func releases(l *Log, bad report) {
 		}
 	}
 }
+
+// letGo: a lease is not renewed once its holder knows that the outcome is written,
+// or that there was nothing to run. Neither its log nor anything else keeps it.
+func letGo(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		written := map[string]*Event{}
+		for _, e := range l.of(job, Request) {
+			w := written[e.Lease]
+			switch {
+			case e.Op == "settle" || e.Op == "take back" || e.Op == "finish" && e.Record != nil && !e.Record.Finished.IsZero():
+				if e.OK() && !e.Heard.IsZero() && e.Cause == "" && w == nil {
+					written[e.Lease] = e
+				}
+			case e.Op == "renew" && w != nil && e.Sent.After(w.Heard.Add(time.Duration(w.Record.Lease)/6)) && l.frozen(e.Replica, w.Sent, e.Sent) == nil:
+				bad(e.Sent, "%s renews the lease of %s, and wrote the %s at %s", e.Replica, job, w.Op, clock(w.Time))
+			}
+		}
+	}
+}

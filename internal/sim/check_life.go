@@ -177,7 +177,7 @@ func audit(l *Log, bad report) {
 			return n
 		}
 		for _, e := range l.claimed(job) {
-			if !l.crashed(e.Replica).IsZero() {
+			if !l.crashed(e.Replica).IsZero() || l.dropped(e.Replica) {
 				continue
 			}
 			token := e.Record.Epoch
@@ -201,6 +201,13 @@ func audit(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// dropped reports whether a replica logged more than its log took.
+func (l *Log) dropped(replica string) bool {
+	return slices.ContainsFunc(l.of("", Said), func(e *Event) bool {
+		return e.Replica == replica && strings.HasPrefix(e.Note, "lines were dropped")
+	})
 }
 
 // liveness: when all faults are over, all ticks that were due have their fates

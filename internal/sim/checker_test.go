@@ -276,6 +276,14 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 				s.request("a", "release", "1", 13, 200)
 			},
 		},
+		"I11 let go": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			s.run("a", 11, 12)
+			s.finish("a", "1", 12.5, soloist.Succeeded)
+			s.request("a", "renew", "1", 16, 200)
+			s.request("a", "release", "1", 17, 200)
+		}},
 		"I14 fail closed": {
 			func(s *story) {
 				s.foreign()

@@ -32,7 +32,7 @@ const (
 	Asked    What = "asked"    // a call of Healthy, from Time to End
 	Down     What = "down"     // all replicas are, until End
 	Stepped  What = "stepped"  // its wall clock was set
-	Blocked  What = "blocked"  // its log keeps a run from its start, until End
+	Blocked  What = "blocked"  // its log takes no line until End
 	Overran  What = "overran"  // Overrun was called
 	Yield    What = "yield"    // it is asked to hand a job over
 	Woken    What = "woken"    // a platform starts a process for Tick, which has done what is due at End; its clock shows Sent

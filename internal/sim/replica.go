@@ -65,7 +65,7 @@ func drawGrace(r *roll) time.Duration { return pick(r, 0, 5*time.Second+odd, 25*
 // newReplica makes a replica that does not run yet.
 func (c *Cluster) newReplica(m *machine, defs []Definition, grace time.Duration) *replica {
 	one := &replica{machine: m, c: c, done: make(chan struct{})}
-	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&ear{machine: m, seed: c.Seed, calm: func() bool { return c.NoDeeds || c.calm() }}),
+	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&ear{machine: m, seed: c.Seed, calm: func() bool { return c.NoDeeds || c.calm() }, up: time.Now(), end: c.end}),
 		Grace: grace, Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran}
 	c.log.edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	for i := range defs {
@@ -160,6 +160,8 @@ type ear struct {
 	*machine
 	seed  uint64
 	calm  func() bool
+	up    time.Time // when the replica started
+	end   time.Time // of the faults
 	job   string
 	token int64
 	tick  time.Time
@@ -169,15 +171,20 @@ type ear struct {
 // nobody can tell.
 var unsure = strings.NewReplacer(context.Canceled.Error(), "context ended", context.DeadlineExceeded.Error(), "context ended")
 
-// Enabled implements [slog.Handler].
-func (h *ear) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
+// Enabled implements [slog.Handler]. It is called by the goroutine that logs, at
+// that instant. A machine that is gone logs nothing.
+func (h *ear) Enabled(_ context.Context, l slog.Level) bool {
+	return l >= slog.LevelInfo && !h.gone()
+}
 
-// Handle implements [slog.Handler].
+// Handle implements [slog.Handler]. A line counts from when it was logged, and is
+// lost where the machine goes before it is written.
 func (h *ear) Handle(_ context.Context, rec slog.Record) error {
-	if h.blocks(rec.Message); h.gone() {
+	h.block(rec.Message)
+	if h.gone() && rec.Time.Before(time.Now()) {
 		return nil
 	}
-	e := Event{What: Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
+	e := Event{Time: rec.Time, What: Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
 	rec.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "token":
@@ -199,15 +206,37 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 	return nil
 }
 
-// blocks keeps who logs the start of a run waiting, now and then: a log that
-// nobody reads does so.
-func (h *ear) blocks(message string) {
-	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), clock(time.Now()))
-	if message == "run started" && !h.calm() && h.seed > 0 && r.chance(0.01) {
+// block keeps the goroutine that writes the log waiting, now and then: a log that
+// nobody reads does so. Once in the life of some replicas it takes up to an hour,
+// at whatever line.
+func (h *ear) block(message string) {
+	if h.calm() || h.seed == 0 {
+		return
+	}
+	now := time.Now()
+	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), clock(now))
+	wait := time.Duration(0)
+	if message == "run started" && r.chance(0.01) {
+		wait = r.between(0, 20*time.Second)
+	}
+	if from, to := h.mute(); !now.Before(from) && now.Before(to) {
+		wait = to.Sub(now)
+	}
+	if wait = min(wait, h.end.Sub(now)); wait > 0 {
 		e := h.log.add(Event{What: Blocked, Replica: h.name, Job: h.job, Token: h.token})
-		h.sleep(context.Background(), r.between(0, 20*time.Second), r)
+		h.sleep(context.Background(), wait, r)
 		h.log.edit(func() { e.End = time.Now() })
 	}
+}
+
+// mute is when the log of this replica takes no line.
+func (h *ear) mute() (from, to time.Time) {
+	r := newRoll(h.seed, 0, "mute log", h.name)
+	if !r.chance(0.1) {
+		return from, to
+	}
+	from = h.up.Add(r.between(0, 20*time.Minute))
+	return from, from.Add(r.between(time.Minute, time.Hour))
 }
 
 // WithAttrs implements [slog.Handler].
