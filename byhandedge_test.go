@@ -152,3 +152,32 @@ func TestRunNowTellsThatTheOutcomeWasRefused(t *testing.T) {
 		}
 	})
 }
+
+// The end of a run by hand leaves the state of a tick alone that the loop has
+// started meanwhile: nothing is stuck, and the tick can be handed over.
+func TestTheEndOfARunByHandLeavesATickAlone(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 20*time.Minute)
+		job.Missed = soloist.RunAll
+		a := c.replica("a", job)
+		c.launch(a)
+		time.Sleep(2*time.Hour - 5*time.Minute)
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "release" {
+				time.Sleep(2 * time.Second)
+			}
+			return err
+		})
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+		defer cancel()
+		_, _ = a.RunNow(ctx, "work", "now")
+		time.Sleep(5 * time.Minute)
+		if h := a.Health(); len(h.Running) != 1 || len(h.Stuck) > 0 {
+			t.Errorf("Health: %+v", h)
+		}
+		if err := a.StepDown(c.t.Context(), "work"); err != nil {
+			t.Error(err)
+		}
+	})
+}

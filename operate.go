@@ -48,7 +48,11 @@ func (w *worker) stoppable(ctx context.Context) (stop context.Context, done func
 	over := make(chan struct{})
 	w.set(func(s *seen) { s.stepDown, s.over = cancel, over })
 	return stop, func() {
-		w.set(func(s *seen) { s.stepDown, s.over = nil, nil })
+		w.set(func(s *seen) {
+			if s.over == over { // not that of a term that has begun since, of the loop or by hand
+				s.stepDown, s.over = nil, nil
+			}
+		})
 		cancel()
 		close(over)
 	}
