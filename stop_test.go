@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -70,6 +71,24 @@ func TestAnIdleStopLosesNoTick(t *testing.T) {
 		time.Sleep(26 * time.Second)
 		if got := once(t, c.all()); got != 6 {
 			t.Errorf("%d ticks ran, want 6: %q", got, c.fates("work"))
+		}
+	})
+}
+
+// The end of Run is a stop, also where its context has a deadline: it counts as
+// no death.
+func TestADeadlineOfRunIsNoDeath(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 100*time.Hour)
+		job.Interrupted = soloist.Rerun
+		for n := range 7 {
+			r := c.replica("a", job)
+			ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Hour)
+			_ = r.Run(ctx)
+			cancel()
+			if got := c.record("work"); got.Deaths != 0 || got.Attempt != n+1 {
+				t.Fatalf("after stop %d: attempt %d, %d deaths, fates %q", n+1, got.Attempt, got.Deaths, c.fates("work"))
+			}
 		}
 	})
 }

@@ -262,7 +262,7 @@ func (w *worker) runTick(ctx, stop context.Context, h *hold, before *Record) boo
 		w.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), errNotRenewed)
 		return false
 	}
-	if status == Abandoned && errors.Is(stop.Err(), context.DeadlineExceeded) {
+	if status == Abandoned && w.ran != nil && errors.Is(stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
 	took := (w.clock.elapsed() - start).Round(time.Millisecond)
