@@ -19,7 +19,8 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 // when that is over or ctx, after Grace, has ended it. It is claimed as a tick is,
 // so only one replica runs the job at a time; it settles no tick but those that
 // come due under it, which are skipped. If another tick was due before it, they
-// are left too, and Missed says what becomes of all of them.
+// are left too, and Missed says what becomes of all of them. Where the schedule in
+// force is another one, it stays in force, and all its ticks are left to it.
 //
 // The request names the wish: up to 64 letters, digits, dots, colons, hyphens
 // and underscores. One that reads as a tick in [Run.ID] is refused. One that the
@@ -115,6 +116,9 @@ func (w *worker) hinderedByHand(ctx context.Context) error {
 	}
 	if w.rec.mayRun() && w.entry.State.Live() {
 		return fmt.Errorf("%w: %s runs it", ErrHeld, w.rec.Holder)
+	}
+	if w.undecided(&w.rec) {
+		return fmt.Errorf("%w: the schedule in force is another one, and decides whether its last run is repeated: ask again once a replica with that schedule, or a tick of this one, has settled it", ErrHeld)
 	}
 	if _, todo := w.plan(&w.rec, w.dueTime()); !todo {
 		return fmt.Errorf("%w: its tick %s has to be run again first", ErrHeld, w.rec.Tick.Format(time.RFC3339))

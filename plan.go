@@ -59,7 +59,7 @@ func (p *planner) plan(r *Record, now time.Time) (next plan, todo bool) {
 		// Still open, it would have each later process hold off again.
 		next.record.Finished = now.UTC()
 	}
-	defer func() { next.record.Due = p.after(&next.record) }()
+	defer func() { next.record.Due = p.dueOf(&next.record) }()
 	if p.request != "" {
 		todo = p.claimByHand(&next, r, now)
 		return next, todo
@@ -225,16 +225,28 @@ func (p *planner) claim(next *plan, tick time.Time, attempt int) {
 }
 
 // claimByHand claims a run beside the ticks. It returns false where a tick is to
-// be run again first.
+// be run again first. Where another definition is in force, that one stays so, and
+// it alone decides about its ticks.
 func (p *planner) claimByHand(next *plan, r *Record, now time.Time) bool {
+	if p.undecided(r) {
+		return false
+	}
 	if p.settleDead(next, r, now); next.run {
 		next.run = false
 		return false
 	}
-	p.adopt(&next.record, now)
 	p.claim(next, now.UTC().Truncate(time.Millisecond), 1)
 	next.record.Request = p.request
+	if r.Spec != p.spec {
+		next.record.Spec, next.record.Since, next.record.Mark = r.Spec, r.Since, r.Mark
+	}
 	return true
+}
+
+// undecided reports whether the tick that r tells of may be run again, by the
+// definition in force, and that is another one.
+func (p *planner) undecided(r *Record) bool {
+	return r.Spec != p.spec && r.Request == "" && (r.Status == Running || r.open())
 }
 
 // finish writes the outcome of the run that r tells of, which ended at end. lo
@@ -289,12 +301,12 @@ func (p *planner) conclude(r *Record, status Status, reason string) {
 	if !p.offeredAgain(r) {
 		r.settle(lastFate(r, status, reason))
 	}
-	r.Due = p.after(r)
+	r.Due = p.dueOf(r)
 }
 
 // skipUnder skips the ticks up to lo: they came due under a run.
 func (p *planner) skipUnder(r *Record, lo time.Time) {
-	if p.ticks == nil || p.missed == RunAll || p.offeredAgain(r) {
+	if p.ticks == nil || p.missed == RunAll || p.offeredAgain(r) || r.Spec != p.spec {
 		return
 	}
 	if r.Request != "" && p.ticks.Last(r.Tick).After(r.Through) {
@@ -347,6 +359,14 @@ func (p *planner) after(r *Record) time.Time {
 		return time.Time{}
 	}
 	return p.ticks.Next(later(r.Through, r.claimed()))
+}
+
+// dueOf is what Due has to say of r: the next tick by the definition in force.
+func (p *planner) dueOf(r *Record) time.Time {
+	if r.Spec != p.spec {
+		return r.Due
+	}
+	return p.after(r)
 }
 
 // urgent reports whether the end of the run that r tells of is waited for: by

@@ -37,6 +37,6 @@ func (p *planner) takeBack(before, claim *Record) Record {
 	case before.mayRun():
 		r.Finished = claim.Claimed
 	}
-	r.Due = p.after(&r)
+	r.Due = p.dueOf(&r)
 	return r
 }
