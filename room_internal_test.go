@@ -84,6 +84,7 @@ func TestAnOutcomeThatDoesNotFitIsNamed(t *testing.T) {
 	}
 	run := w.newRun(midnight, 1, 7)
 	w.untold(run, Succeeded, fmt.Errorf("%w: too long", errNotEncoded))
+	s.lines.wait(lastLines)
 	if got := log.String(); !strings.Contains(got, "does not fit into the record: shorten the record") {
 		t.Errorf("the log says %q", got)
 	}

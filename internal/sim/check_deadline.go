@@ -81,7 +81,17 @@ func (l *Log) begun(r *Event) time.Time {
 			return e.Time
 		}
 	}
+	if d := l.definition(r.Replica, r.Job); d != nil && l.blocked(r.Replica, r.Time) {
+		return r.Time.Add(-d.Lease / 6) // the line was lost in a crash
+	}
 	return r.Time
+}
+
+// blocked reports whether the log of a replica took no line at t, or just before.
+func (l *Log) blocked(replica string, t time.Time) bool {
+	return slices.ContainsFunc(l.index.blocks[replica], func(e *Event) bool {
+		return e.Time.Before(t) && e.End.Add(moment).After(t)
+	})
 }
 
 // tries: a tick is tried no more often than its definition says, and a further

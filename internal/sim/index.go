@@ -13,6 +13,7 @@ type index struct {
 	events  map[string]map[What][]*Event // by job
 	crashed map[string]time.Time         // by replica
 	freezes map[string][]*Event          // by replica
+	blocks  map[string][]*Event          // of the log, by replica
 	writes  map[string][]*Event          // by job
 	claims  map[string][]*Event
 	tokens  map[string]map[int64]*Event
@@ -22,7 +23,7 @@ type index struct {
 }
 
 func newIndex(l *Log) *index {
-	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{},
+	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
 		writes: map[string][]*Event{}, claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
 		terms: map[string]map[int64]*term{}, told: map[string][]told{}}
 	lawless := newLawless(l.Events)
@@ -40,6 +41,8 @@ func newIndex(l *Log) *index {
 			x.crashed[e.Replica] = e.Time
 		case Freeze:
 			x.freezes[e.Replica] = append(x.freezes[e.Replica], e)
+		case Blocked:
+			x.blocks[e.Replica] = append(x.blocks[e.Replica], e)
 		}
 		if e.write() && e.OK() {
 			x.writes[e.Job] = append(x.writes[e.Job], e)
