@@ -21,7 +21,7 @@ type lister interface {
 // maxListed bounds how many apps an answer names.
 const maxListed = 20
 
-// absence is why status and history have nothing to show: no job of the app has
+// absence is why status, history and unlock have nothing to show: no job of the app has
 // a record. The first line is the mistake, the others help to find its cause.
 // It is empty if there is a record, or if a record could not be read.
 func (a *app) absence(ctx context.Context, all []soloist.JobStatus) []string {
@@ -89,6 +89,10 @@ func tellAbsence[J any](a *app, given arguments, lines []string, body *answer[J]
 		a.printJSON(body)
 		return exitFail
 	}
+	return a.printAbsence(lines)
+}
+
+func (a *app) printAbsence(lines []string) int {
 	fmt.Fprintf(a.Stderr, "%s: %s\n", a.Name, lines[0])
 	for _, text := range lines[1:] {
 		fmt.Fprintf(a.Stderr, "  %s\n", text)

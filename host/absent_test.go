@@ -48,11 +48,14 @@ func TestStatusWithoutAnyRecord(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t, "SOLOIST_APP="+test.app)
 			p := host.Program{Work: work(), Store: test.store}
-			for _, command := range []string{"status", "history", "history beat"} {
+			for _, command := range []string{"status", "history", "history beat", "unlock beat", "unlock beat --now --yes"} {
 				got := run(t.Context(), p, strings.Fields(command)...)
 				if first := `demo: no records of app "` + test.app + `" in `; got.code != 1 || got.out != "" || !strings.HasPrefix(got.err, first) ||
 					!strings.Contains(got.err, test.want) || !strings.Contains(got.err, "replicas create the records when they start") {
 					t.Errorf("%s: got %+v, want %q and %q", command, got, first, test.want)
+				}
+				if strings.HasPrefix(command, "unlock") { // which has no --json
+					continue
 				}
 				var answer struct {
 					Error string
@@ -65,6 +68,17 @@ func TestStatusWithoutAnyRecord(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A job that is new has no lease, in an app that has records.
+func TestUnlockOfANewJob(t *testing.T) {
+	environment(t)
+	store := &local.Memory{}
+	run(t.Context(), host.Program{Work: work()[:1], Store: store}, "tick")
+	got := run(t.Context(), host.Program{Work: work(), Store: store}, "unlock", "leader")
+	if got.code != 0 || !strings.Contains(got.out, "there is no record yet") || got.err != "" {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -192,11 +191,12 @@ func httpOutput(o upshot, body any) map[string]any {
 	case o.failed, o.unseen:
 		code = http.StatusInternalServerError
 	}
-	text, err := json.Marshal(body)
-	if err != nil { // an empty body would look like an answer
-		code, text = http.StatusInternalServerError, fmt.Appendf(nil, `{"error":%q}`, "the answer cannot be written as JSON: "+line(err.Error()))
+	var text strings.Builder
+	if err := writeJSON(&text, body, ""); err != nil { // an empty body would look like an answer
+		code = http.StatusInternalServerError
+		fmt.Fprintf(&text, `{"error":%q}`, "the answer cannot be written as JSON: "+line(err.Error()))
 	}
-	return map[string]any{"statusCode": fmt.Sprint(code), "body": string(text), "headers": map[string]string{"Content-Type": "application/json"}}
+	return map[string]any{"statusCode": fmt.Sprint(code), "body": strings.TrimSuffix(text.String(), "\n"), "headers": map[string]string{"Content-Type": "application/json"}}
 }
 
 func newTicked(j soloist.JobReport) ticked {

@@ -2,6 +2,10 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -131,6 +135,28 @@ func TestAnOutageUnderARunByHand(t *testing.T) {
 		}
 		if logs := <-over; len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") {
 			t.Errorf("got %q", logs)
+		}
+		s.wait()
+	})
+}
+
+// The Functions host passes the body on to the caller as it is.
+func TestAnHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		fails := soloist.Job{Name: "beat", Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return errors.New("bad\u009b31m \u202e") }}
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{fails}})
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://127.0.0.1:7071/beat", strings.NewReader(byHTTP)))
+		var answer struct {
+			Outputs struct{ Res struct{ Body string } }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			t.Fatal(err)
+		}
+		body := answer.Outputs.Res.Body
+		if !json.Valid([]byte(body)) || strings.ContainsAny(body, "\u009b\u202e\n") || !strings.Contains(body, `\u009b31m`) {
+			t.Errorf("got %q", body)
 		}
 		s.wait()
 	})

@@ -222,7 +222,6 @@ func TestUnlockWhereThereIsLittleToSay(t *testing.T) {
 		out   string
 		err   string
 	}{
-		{"no entry", &local.Memory{Now: spring}, work(), "leader", 0, "leader: nobody has a lease: there is no record yet\n", ""},
 		{"unknown", &local.Memory{}, work(), "nobody", 2, "", "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"},
 		{"each replica", &local.Memory{}, here(), "cache", 2, "", "demo: cache runs on each replica: it has no lease\n"},
 		{"down", down{}, work(), "beat", 1, "", "demo: unlock beat: no route to the storage\n"},

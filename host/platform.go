@@ -2,6 +2,8 @@ package host
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"strings"
@@ -27,7 +29,11 @@ func defaultApp(program string) string {
 	return appName(cmp.Or(os.Getenv("CONTAINER_APP_NAME"), os.Getenv("CONTAINER_APP_JOB_NAME"), site, program))
 }
 
-// appName makes an app's name of any other.
+// maxApp is how long the name of an app can be: see [soloist.Store].
+const maxApp = 63
+
+// appName makes an app's name of any other. One that is too long is cut and ends
+// in a hash of the whole, so that two slots of a site keep their own records.
 func appName(text string) string {
 	text = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -36,7 +42,12 @@ func appName(text string) string {
 		return '-'
 	}, strings.ToLower(text))
 	text = strings.Trim(text, "-")
-	return cmp.Or(text[:min(len(text), 63)], "soloist")
+	if len(text) > maxApp {
+		sum := sha256.Sum256([]byte(text))
+		end := "-" + hex.EncodeToString(sum[:4])
+		text = strings.TrimRight(text[:maxApp-len(end)], "-") + end
+	}
+	return cmp.Or(text, "soloist")
 }
 
 // replica names this process in records and logs.

@@ -25,6 +25,8 @@ func TestSettings(t *testing.T) {
 		{name: "container apps job", env: []string{"CONTAINER_APP_JOB_NAME=Nightly", "SOLOIST_STORAGE=memory:"}, ok: "app nightly on memory of this process"},
 		{name: "container app", env: []string{"CONTAINER_APP_NAME=shop", "SOLOIST_STORAGE=memory:"}, ok: "app shop on memory of this process"},
 		{name: "site", env: []string{"WEBSITE_SITE_NAME=My_Shop", "WEBSITE_SLOT_NAME=Production"}, ok: "app my-shop on"},
+		{name: "a slot of a long name", env: []string{"WEBSITE_SITE_NAME=contoso-europe-west-production-billing-nightly-reports-app", "WEBSITE_SLOT_NAME=staging"}, ok: "app contoso-europe-west-production-billing-nightly-reports-83bedd1d on"},
+		{name: "another slot of it", env: []string{"WEBSITE_SITE_NAME=contoso-europe-west-production-billing-nightly-reports-app", "WEBSITE_SLOT_NAME=stag-two"}, ok: "app contoso-europe-west-production-billing-nightly-reports-e02ae948 on"},
 		{name: "slot", env: []string{"WEBSITE_SITE_NAME=shop", "WEBSITE_SLOT_NAME=Staging"}, ok: "app shop-staging on"},
 		{name: "memory", env: []string{"SOLOIST_STORAGE=memory:"}, ok: "on memory of this process"},
 		{name: "dir", env: []string{"SOLOIST_STORAGE=dir:/x/y"}, ok: "on directory /x/y"},

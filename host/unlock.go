@@ -16,7 +16,8 @@ import (
 // unlock ends the lease of a job, whichever replica has it. It asks the store
 // alone: no replica has to be up. That no replica has the lease is what was
 // wanted, and no failure. Where a run loses its lease by this, its process may
-// end: then it tells so first, and wants --yes.
+// end: then it tells so first, and wants --yes. Where the app has no record at
+// all, it has probably looked in the wrong place, which is a failure.
 func unlock(ctx context.Context, a *app, given arguments) int {
 	if err := a.unlockable(given.job); err != nil {
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.Name, err)
@@ -24,9 +25,16 @@ func unlock(ctx context.Context, a *app, given arguments) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	st, err := a.statusOf(ctx, given.job)
+	all, err := a.sched.Status(ctx)
 	if err != nil {
 		return a.notUnlocked(given.job, err)
+	}
+	st, err := statusOf(all, given.job)
+	if err != nil {
+		return a.notUnlocked(given.job, err)
+	}
+	if lines := a.absence(ctx, all); lines != nil {
+		return a.printAbsence(lines)
 	}
 	l := a.lock(st)
 	if !st.Lease.Live() {
@@ -85,12 +93,8 @@ func (a *app) unlockable(job string) error {
 	return nil
 }
 
-// statusOf reads one record. One that makes no sense has a lease all the same.
-func (a *app) statusOf(ctx context.Context, job string) (soloist.JobStatus, error) {
-	all, err := a.sched.Status(ctx)
-	if err != nil {
-		return soloist.JobStatus{}, err
-	}
+// statusOf picks one job. A record that makes no sense has a lease all the same.
+func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
 	for _, st := range all {
 		switch {
 		case st.Name != job:

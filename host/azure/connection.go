@@ -52,7 +52,7 @@ func parseConnectionString(text string) (account, error) {
 		return account{}, err
 	}
 	if strings.EqualFold(pairs["usedevelopmentstorage"], "true") {
-		return development, nil
+		return emulator(pairs["developmentstorageproxyuri"])
 	}
 	a := account{name: pairs["accountname"], key: pairs["accountkey"]}
 	if a.url, err = endpoint(pairs); err != nil {
@@ -76,6 +76,22 @@ func parseConnectionString(text string) (account, error) {
 		return account{}, errInClear
 	}
 	a.url += "?" + signature
+	return a, nil
+}
+
+// emulator is the account of an emulator on the host that proxy names, if it
+// names one: a DevelopmentStorageProxyUri stands for an address without its port
+// (https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string#connect-to-the-emulator-account-using-the-shortcut).
+func emulator(proxy string) (account, error) {
+	if proxy == "" {
+		return development, nil
+	}
+	u, err := serviceURL(proxy)
+	if err != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" || u.Port() != "" && u.Port() != "10000" {
+		return account{}, errors.New("DevelopmentStorageProxyUri is not http or https and a host, with port 10000 or none: for another address give BlobEndpoint, AccountName and AccountKey")
+	}
+	a := development
+	a.url = u.Scheme + "://" + strings.TrimSuffix(u.Host, ":10000") + ":10000/" + a.name
 	return a, nil
 }
 

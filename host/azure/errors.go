@@ -153,15 +153,16 @@ func hint(o op, name string, resp *azcore.ResponseError) string {
 	return ""
 }
 
-// answer tells a refusal in one short line.
+// answer tells a refusal in one short line. A proxy may send headers of any
+// length.
 func answer(resp *azcore.ResponseError) string {
-	text := fmt.Sprintf("%d %s", resp.StatusCode, resp.ErrorCode)
+	text := fmt.Sprintf("%d %.80s", resp.StatusCode, resp.ErrorCode)
 	if resp.ErrorCode == "" {
 		text = fmt.Sprintf("%d %s, not from the Blob service", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	if resp.RawResponse != nil {
 		if id := resp.RawResponse.Header.Get("x-ms-request-id"); id != "" {
-			text += ", request " + id
+			text += fmt.Sprintf(", request %.80s", id)
 		}
 	}
 	return text

@@ -156,3 +156,20 @@ func TestErrorsDoNotTellTheSignature(t *testing.T) {
 		}
 	}
 }
+
+// What an answer says of itself may have any length.
+func TestALongRefusalIsToldInALine(t *testing.T) {
+	long := strings.Repeat("A", 500_000)
+	for _, h := range []string{"x-ms-request-id", "x-ms-error-code"} {
+		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+			resp := refusal(r, http.StatusServiceUnavailable, "ServerBusy")
+			resp.Header.Set(h, long)
+			return resp, nil
+		}))
+		_, err := s.Read(t.Context(), name)
+		text, advice := s.Explain(err)
+		if n := max(len(err.Error()), len(text), len(advice)); n > 500 {
+			t.Errorf("%s: got a text of %d bytes", h, n)
+		}
+	}
+}

@@ -100,7 +100,11 @@ func (i *identity) Do(r *policy.Request) (*http.Response, error) {
 // challenge by the service, goes to the source.
 func (i *identity) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if len(o.Scopes) != 1 || o.Scopes[0] != storageScope || o.Claims != "" {
-		return i.source.GetToken(ctx, o)
+		token, err := i.source.GetToken(ctx, o)
+		if err != nil {
+			err = &tokenError{err}
+		}
+		return token, err
 	}
 	for {
 		token, pending := i.look(o)

@@ -180,3 +180,34 @@ func TestATokenIsReplacedWhenItsSourceSuggestsIt(t *testing.T) {
 		}
 	})
 }
+
+// A service that wants a newer token, from a source that refuses it.
+func TestARefusedChallenge(t *testing.T) {
+	platform(t)
+	const challenge = `Bearer realm="", error="insufficient_claims", claims="eyJhY2Nlc3NfdG9rZW4iOnt9fQ=="`
+	sign := 0
+	tokens := func(r *http.Request) (*http.Response, error) {
+		if sign++; sign == 1 {
+			return token(r, "one", 86400), nil
+		}
+		return &http.Response{StatusCode: 400, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}, nil
+	}
+	s, err := azure.Open(azure.Config{AccountName: "sim", Credential: "managedidentity", ClientID: uuid(), Transport: transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Host == platformHost {
+			return tokens(r)
+		}
+		resp := refusal(r, http.StatusUnauthorized, "InvalidAuthenticationInfo")
+		resp.Header.Set("WWW-Authenticate", challenge)
+		return resp, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Read(t.Context(), name)
+	if !errors.Is(err, fs.ErrPermission) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "http") || !strings.Contains(err.Error(), "no token") {
+		t.Errorf("got %v after %d requests for tokens", err, sign)
+	}
+	if _, advice := s.Explain(err); advice == "" {
+		t.Error("there is no advice")
+	}
+}
