@@ -27,6 +27,7 @@ type Wake struct {
 // for: a later call settles it if that replica dies. The error joins what kept
 // jobs from being looked after, ticks whose lease was lost before they ran, and
 // outcomes that were refused or not confirmed; a run that failed is in the report alone.
+// A call tries for five lengths of the lease to write an outcome, then it ends.
 //
 // An Everywhere job has no record that says what is due: this process runs the
 // tick that the wake-up names, else the newest of the last minute, and none

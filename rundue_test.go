@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -278,4 +279,57 @@ func TestEachWakeUpLooksAtTheRecord(t *testing.T) {
 			t.Errorf("the older definition runs %d ticks; its health is %v", len(runs), old.Health().Broken)
 		}
 	})
+}
+
+// A call ends though the store refuses the outcome of its run without end: other
+// replicas settle the run once the lease that the call gave up has expired.
+func TestACallEndsThoughItsOutcomeIsRefused(t *testing.T) {
+	for name, refusal := range map[string]error{"refused": fs.ErrPermission, "unclear": errNetwork} {
+		for how, call := range map[string]func(context.Context, *replica) error{
+			"RunDue": func(ctx context.Context, r *replica) error {
+				report, err := r.RunDue(ctx)
+				if err == nil || len(report.Jobs) != 1 || report.Jobs[0].Err == nil || len(report.Jobs[0].Ran) != 0 {
+					t.Errorf("got %+v, %v", report, err)
+				}
+				return err
+			},
+			"RunNow": func(ctx context.Context, r *replica) error {
+				_, err := r.RunNow(ctx, "work", "wish")
+				return err
+			},
+		} {
+			t.Run(how+" "+name, func(t *testing.T) {
+				inCluster(t, func(c *cluster) {
+					a := c.replica("a", work("@every 1m", time.Second))
+					if _, err := a.RunDue(c.t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Minute)
+					writes := 0
+					a.tap.meet(func(op string, apply func() error) error {
+						if op == "write" {
+							if writes++; writes > 1 {
+								return refusal
+							}
+						}
+						return apply()
+					})
+					ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
+					defer cancel()
+					begin := time.Now()
+					err := call(ctx, a)
+					if took := time.Since(begin); took > 6*D || took < 4*D {
+						t.Errorf("it took %s", took)
+					}
+					if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was not confirmed") {
+						t.Errorf("got %v", err)
+					}
+					time.Sleep(D / 2) // since the last renewal
+					if e, err := c.store.Read(c.t.Context(), "soloist/work"); err != nil || e.State.Live() {
+						t.Errorf("the lease is %s, %v", e.State, err)
+					}
+				})
+			})
+		}
+	}
 }

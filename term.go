@@ -294,10 +294,14 @@ func (w *worker) untold(run *Run, status Status, err error) {
 }
 
 // confirm writes the outcome. Once we are asked to stop it tries no longer
-// than the lease lasts: after that others settle the run anyway.
+// than the lease lasts: after that others settle the run anyway. The same holds for
+// a call of RunDue or RunNow, which has to end, once it has given up renewing.
 func (w *worker) confirm(ctx context.Context, h *hold, outcome func(*Record)) error {
 	c, cancel := context.WithCancel(context.WithoutCancel(h.held))
 	defer cancel()
+	if w.ran != nil {
+		defer time.AfterFunc((outcomePatience+1)*h.length, cancel).Stop()
+	}
 	defer context.AfterFunc(ctx, func() {
 		time.AfterFunc(max(h.try(), h.left()), cancel)
 	})()
