@@ -83,7 +83,7 @@ func trust(l *Log, bad report) {
 			end := l.believed(&r)
 			until := l.trusted(leases[claim.Lease], r.Replica, end)
 			f := l.asleep(&r, end)
-			if f == nil && r.Time.Before(until) { // perhaps while the claim was under way
+			if f == nil && l.begun(&r).Before(until) { // perhaps while the claim was under way, or behind a log that blocked
 				f = l.frozen(r.Replica, claim.Sent, end)
 			}
 			if f != nil && f.End.Add(noticed).After(until) {
