@@ -18,7 +18,7 @@ func (a *app) pausedNow(st soloist.JobStatus) bool {
 func recordPaused(r *soloist.Record) bool {
 	for _, f := range r.History {
 		if f.Request == "" {
-			return f.Status == soloist.Skipped && f.Reason == "paused"
+			return f.Status == soloist.Skipped && f.Reason == "paused" && f.Token == 0 // else its run said so
 		}
 	}
 	return false
