@@ -58,8 +58,8 @@ type Job struct {
 	Tries int
 
 	// Backoff is the pause before the second try. It doubles with each further
-	// one, up to five minutes, and is shortened at random by up to a half.
-	// Zero: 10 s.
+	// one, up to five minutes, as which a longer one counts, and is shortened
+	// at random by up to a half. Zero: 10 s.
 	Backoff time.Duration
 
 	// Window is how late a run may start, counted from its tick. A tick that is
@@ -68,8 +68,8 @@ type Job struct {
 	// due; further attempts then have no deadline.
 	//
 	// The deadline is checked before the claim is written. Until the run starts
-	// up to four calls to the store, of a sixth of Lease each, may pass, and the
-	// time that a Logger blocks.
+	// up to four calls to the store, of a sixth of Lease each, may pass, and as
+	// long a wait for a Logger that blocks.
 	Window time.Duration
 
 	// Missed says what becomes of ticks that nobody ran in time. Zero: RunLatest.

@@ -27,7 +27,7 @@ func TestOutcome(t *testing.T) {
 		{"nil after a stall", nil, stalled, Stalled, "no heartbeat for 20s"}, // other replicas know it
 		{"error", boom, nil, Failed, "boom"},
 		{"error after the time-out", boom, timeout, Failed, timeout.Error() + ": boom"},
-		{"error after a stop", boom, ErrStopped, Abandoned, "stopped"},
+		{"error after a stop", boom, ErrStopped, Abandoned, "stopped: boom"},
 		{"error after the loss of the lease", boom, lost, Abandoned, lost.Error()},
 		{"error after a stall", boom, stalled, Stalled, "no heartbeat for 20s"},
 		{"context.Canceled", context.Canceled, nil, Failed, "context canceled"},

@@ -153,7 +153,7 @@ func (p *planner) claimDue(next *plan, now time.Time) bool {
 		return false
 	}
 	if p.paused {
-		p.pass(r, newest, Skipped, "paused")
+		p.pass(r, newest, Skipped, paused)
 		return true
 	}
 	tick, reason := p.choose(r.Through, newest, now)
@@ -284,6 +284,9 @@ func (p *planner) stall(r *Record, reason string, lo time.Time) Record {
 	p.skipUnder(&f, lo)
 	return f
 }
+
+// paused is the reason of ticks that are skipped for a pause.
+const paused = "paused"
 
 // stopped is the reason, or its beginning, of a run that a stop has ended. Such
 // an end is no death: each of many deploys may stop a long run.

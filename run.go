@@ -282,6 +282,7 @@ func (l *live) save(ctx context.Context, b []byte) error {
 	_, note := l.last()
 	err = l.hold.write(ctx, l.hold.progress(time.Now(), note), b, l.hold.lasting)
 	if err == nil {
+		_, note = l.last() // a heartbeat may have come since
 		l.count(time.Now(), note)
 	}
 	return l.refused(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -202,7 +203,11 @@ func (w *worker) tell(r *Record, news []Fate) {
 		if f.Token != 0 {
 			args = append(args, "runner", f.Replica, "token", f.Token, "attempt", f.Attempt)
 		}
-		w.log.Warn("not run to its end", args...)
+		level := slog.LevelWarn
+		if f.Status == Skipped && f.Reason == paused {
+			level = slog.LevelInfo // on purpose
+		}
+		w.log.Log(context.Background(), level, "not run to its end", args...)
 	}
 }
 

@@ -190,7 +190,7 @@ func outcome(err, cause error) (Status, string) {
 	case skipped:
 		return Skipped, skip.reason
 	case errors.Is(cause, ErrStopped):
-		return Abandoned, stopped
+		return Abandoned, stoppedWith(err)
 	case errors.Is(cause, ErrLost):
 		return Abandoned, cause.Error()
 	case cause != nil && errors.Is(err, context.Canceled):
@@ -199,6 +199,15 @@ func outcome(err, cause error) (Status, string) {
 		return Failed, fmt.Sprintf("%v: %v", cause, err)
 	}
 	return Failed, err.Error()
+}
+
+// stoppedWith is the reason of a run that a stop has ended, with what it returned,
+// unless that is only the end of its context.
+func stoppedWith(err error) string {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) {
+		return stopped
+	}
+	return fmt.Sprintf(stopped+": %v", err)
 }
 
 // why leaves out of the cause of a stall what the status says.

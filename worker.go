@@ -150,6 +150,9 @@ func (w *worker) loop(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	if w.everywhere {
+		w.through = w.wall() // a replica that starts owes nothing, also for the second time
+	}
 	w.setLooping(true)
 	defer w.setLooping(false)
 	for ctx.Err() == nil {
