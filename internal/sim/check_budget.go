@@ -56,6 +56,11 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
 			return
 		}
 	}
+	for _, e := range l.claimed(job) {
+		if e.Time.After(a) && e.Time.Before(claim.Time) {
+			return // a tick before it was late: a backlog is worked off
+		}
+	}
 	counts := map[string]int{}
 	for _, e := range l.of(job, Request) {
 		switch e.Op {
