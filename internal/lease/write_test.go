@@ -1,0 +1,144 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A sheet is a store.Store of one entry, under a lease that never ends.
+type sheet struct {
+	store.Store
+	record []byte
+	etag   int
+	meet   func(apply func() error) error // stands between the holder and a write; nil: nothing does
+}
+
+func (s *sheet) Read(context.Context, string) (store.Entry, error) {
+	return store.Entry{Stamp: store.Stamp{ETag: strconv.Itoa(s.etag)}, Record: s.record, State: store.Leased}, nil
+}
+
+func (s *sheet) write(etag string, record []byte) error {
+	if etag != strconv.Itoa(s.etag) {
+		return store.ErrChanged
+	}
+	s.record, s.etag = record, s.etag+1
+	return nil
+}
+
+// A pen is the lease of a sheet.
+type pen struct {
+	store.Lease
+	sheet *sheet
+}
+
+func (p *pen) Write(_ context.Context, etag string, record []byte) (store.Stamp, error) {
+	apply := func() error { return p.sheet.write(etag, record) }
+	var err error
+	if p.sheet.meet != nil {
+		err = p.sheet.meet(apply)
+	} else {
+		err = apply()
+	}
+	return store.Stamp{ETag: strconv.Itoa(p.sheet.etag)}, err
+}
+
+func (s *sheet) session() *Session {
+	c := &Client{Store: s, Length: 30 * time.Second, Jitter: NewJitter(""),
+		Clock: &Clock{Wall: time.Now, Elapsed: elapsed.Now}}
+	return &Session{client: c, lease: &pen{sheet: s}, Length: c.Length, ledger: newLedger("0", &store.Record{}),
+		Trouble: func(error) {}}
+}
+
+var errNetwork = errors.New("no answer")
+
+// What is written again and again takes no more memory than what is written once.
+func TestConfirmedWritesAreForgotten(t *testing.T) {
+	s := &sheet{}
+	h := s.session()
+	n := 0
+	s.meet = func(apply func() error) error { // each third answer is lost
+		if err := apply(); err != nil {
+			return err
+		}
+		if n++; n%3 == 0 {
+			return errNetwork
+		}
+		return nil
+	}
+	for i := range 1000 {
+		if err := h.WriteConfirmed(t.Context(), func(r *store.Record) { r.Attempt = i }); err != nil {
+			t.Fatal(err)
+		}
+		if len(h.ledger.ours) != 1 {
+			t.Fatalf("after write %d it remembers %d writes", i, len(h.ledger.ours))
+		}
+	}
+}
+
+// A write whose answer was lost is known as this session's when it is applied late,
+// also after others that came to nothing.
+func TestALateWriteIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sheet{}
+		h := s.session()
+		var late func() error
+		s.meet = func(apply func() error) error {
+			if late == nil {
+				late = apply
+			}
+			return errNetwork
+		}
+		for range maxUnclear {
+			if err := h.WriteBestEffort(t.Context(), func(*store.Record) {}); !errors.Is(err, errNetwork) {
+				t.Fatal(err)
+			}
+		}
+		s.meet = func(apply func() error) error { // the first of the next write's answers is lost
+			s.meet = nil
+			return errors.Join(apply(), errNetwork)
+		}
+		if err := late(); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.WriteUntilKnown(t.Context(), func(*store.Record) {}, nil); err != nil {
+			t.Errorf("the next write: %v", err)
+		}
+		if len(h.ledger.ours) != 1 {
+			t.Errorf("it remembers %d writes", len(h.ledger.ours))
+		}
+	})
+}
+
+// Of writes that come to nothing only so many are remembered. An older one that
+// is applied late counts as another replica's.
+func TestUnclearWritesAreLimited(t *testing.T) {
+	s := &sheet{}
+	h := s.session()
+	var late func() error
+	s.meet = func(apply func() error) error {
+		if late == nil {
+			late = apply
+		}
+		return errNetwork
+	}
+	for range 10 * maxUnclear {
+		_ = h.WriteBestEffort(t.Context(), func(*store.Record) {})
+	}
+	if len(h.ledger.ours) > maxUnclear {
+		t.Errorf("it remembers %d writes", len(h.ledger.ours))
+	}
+	s.meet = nil
+	if err := late(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.WriteBestEffort(t.Context(), func(*store.Record) {}); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("the next write: %v", err)
+	}
+}

@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Claim is what the holder of a lease has to write.
+type Claim struct {
+	Record store.Record
+	Run    bool // it claims the tick in Record, and the holder runs it
+}
+
+// Claim returns what is to be written if the lease of the entry is free, or held
+// by this replica. It returns false when there is nothing to do.
+func (p *Policy) Claim(v View) (next Claim, todo bool) {
+	if p.Outdated(v) {
+		return Claim{}, false
+	}
+	r := v.Record
+	next = Claim{Record: r.Clone()}
+	next.Record.Unlocked = store.Unlocked{}
+	next.Record.Mark = store.Mark{} // whoever writes now has the definition in force
+	if r.Status == store.Stalled && r.MayRun() {
+		// The writer has seen the lease expire, or has held off: the run is over.
+		// Still open, it would have each later process hold off again.
+		next.Record.Finished = v.Now.UTC()
+	}
+	defer func() { next.Record.Due = p.due(&next.Record) }()
+	if v.Request != "" {
+		todo = p.claimRequest(&next, v)
+		return next, todo
+	}
+	changed := p.settleDead(&next, v)
+	if next.Run {
+		next.Run = !v.SettleOnly
+		return next, next.Run
+	}
+	if p.Ticks == nil {
+		p.claim(&next, v, time.Time{}, 1)
+		return next, true
+	}
+	changed = p.adopt(&next.Record, v) || changed
+	changed = p.claimDue(&next, v) || changed
+	return next, changed
+}
+
+// settleDead gives the tick of a runner that died its fate, or its next attempt.
+func (p *Policy) settleDead(next *Claim, v View) bool {
+	r := v.Record
+	open := open(r)
+	if r.Status != store.Running && !open {
+		return false
+	}
+	next.Record.Deaths = deaths(r)
+	again := p.mayRepeat(r)
+	late := p.StartingDeadline > 0 && v.Now.Sub(r.Tick) > p.StartingDeadline
+	if again && !late {
+		p.claim(next, v, r.Tick, r.Attempt+1)
+		return true
+	}
+	status, reason, why := store.Abandoned, endReason(r, v.State == store.Broken), ", and the starting deadline has passed"
+	if open {
+		status, reason, why = r.Status, "not run again", ": the starting deadline has passed"
+	}
+	if again {
+		reason += why
+	}
+	next.Record.Status = status
+	settle(&next.Record, LastFate(r, status, reason))
+	return true
+}
+
+// mayRepeat reports whether the run that r tells of may have another attempt, now
+// that its runner is gone. A tick at or before the watermark has its fate, whatever
+// another program has written since. An attempt beyond MaxAttempt would make the
+// record unreadable.
+func (p *Policy) mayRepeat(r *store.Record) bool {
+	ours := r.Spec == p.Spec && p.Ticks != nil && r.Request == "" && !p.Paused
+	owed := r.Tick.After(r.Through) && r.Attempt < store.MaxAttempt
+	return ours && owed && p.Interrupted == Rerun && deaths(r) < maxDeaths
+}
+
+// adopt makes a changed definition count: ticks of the old one that were due
+// before are over, and none of the new one is made up for.
+func (p *Policy) adopt(r *store.Record, v View) bool {
+	if r.Spec == p.Spec {
+		r.Since = instant.Later(r.Since, v.Since)
+		return false
+	}
+	r.Spec, r.Since = p.Spec, v.Since
+	if from := p.countsFrom(r, v.Now); from.After(r.Through) {
+		settle(r, store.Fate{From: r.Through, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"})
+	}
+	return true
+}
+
+// countsFrom is the instant after which the ticks of a changed definition count:
+// now, unless the tick that is due under the old one is also the newest of the new
+// one. It came due while the change was deployed, and is owed. If the new one has a
+// newer tick, the change took longer, and RunAll would make up ticks of the new one
+// from before the change.
+func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
+	if r.Due.After(r.Through) && p.Ticks.Last(now).Equal(r.Due) {
+		return r.Due.Add(-1)
+	}
+	return now
+}
+
+// claimDue claims the tick that is to run now and settles those before it.
+func (p *Policy) claimDue(next *Claim, v View) bool {
+	r := &next.Record
+	newest := p.Ticks.Last(v.Now)
+	if !newest.After(r.Through) {
+		return false
+	}
+	if p.Paused {
+		p.pass(r, newest, store.Skipped, Paused)
+		return true
+	}
+	tick, reason := p.choose(r.Through, newest, v.Now)
+	if tick.IsZero() {
+		p.pass(r, newest, store.Missed, reason)
+		return true
+	}
+	before := p.Ticks.Last(tick.Add(-1))
+	passed := before.After(r.Through)
+	if passed {
+		p.pass(r, before, store.Missed, reason)
+	}
+	if v.SettleOnly {
+		return passed
+	}
+	p.claim(next, v, tick, 1)
+	return true
+}
+
+// choose returns the tick to run of those after through up to newest, none
+// when it is zero, and why the ones before it are missed.
+func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason string) {
+	deadline := p.StartingDeadline
+	if deadline == 0 && p.Missed == SkipMissed {
+		deadline = p.Lease
+	}
+	if deadline > 0 && now.Sub(newest) > deadline {
+		return time.Time{}, "outside the window"
+	}
+	if p.Missed != RunAll {
+		return newest, "a newer one was due"
+	}
+	if deadline > 0 {
+		through = instant.Later(through, now.Add(-deadline-1))
+	}
+	tick = newest
+	for n := 1; ; n++ {
+		before := p.Ticks.Last(tick.Add(-1))
+		if !before.After(through) {
+			return tick, "outside the window"
+		}
+		if n == maxBacklog {
+			return tick, "too many were due"
+		}
+		tick = before
+	}
+}
+
+// pass settles the ticks up to last, which nobody runs.
+func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reason string) {
+	f := store.Fate{Tick: last, Status: status, Reason: reason}
+	if n := p.Ticks.Count(r.Through, last, maxCount+1); n > 1 {
+		f.From, f.Count, f.AtLeast = r.Through, min(n, maxCount), n > maxCount
+	}
+	settle(r, f)
+}
+
+func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
+	r := &next.Record
+	r.Epoch++
+	r.Tick, r.Request, r.Attempt = tick, "", attempt
+	if attempt == 1 {
+		r.Deaths = 0
+	}
+	r.Status, r.Error = store.Running, ""
+	r.Finished, r.Stopping, r.Progress = time.Time{}, false, store.Progress{}
+	r.Spec, r.Since = p.Spec, instant.Later(r.Since, v.Since)
+	next.Run = true
+}
+
+// claimRequest claims a run by hand, beside the ticks. It returns false where a
+// tick is to be run again first. Where another definition is in force, that one
+// stays so, and it alone decides about its ticks.
+func (p *Policy) claimRequest(next *Claim, v View) bool {
+	r := v.Record
+	if p.Undecided(r) {
+		return false
+	}
+	if p.settleDead(next, v); next.Run {
+		next.Run = false
+		return false
+	}
+	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
+	next.Record.Request = v.Request
+	if r.Spec != p.Spec {
+		next.Record.Spec, next.Record.Since, next.Record.Mark = r.Spec, r.Since, r.Mark
+	}
+	return true
+}
+
+// Undecided reports whether the tick that r tells of may be run again, by the
+// definition in force, and that is another one.
+func (p *Policy) Undecided(r *store.Record) bool {
+	return r.Spec != p.Spec && r.Request == "" && (r.Status == store.Running || open(r))
+}

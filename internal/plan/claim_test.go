@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/store"
+)
+
+var midnight = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+func clockTime(s string) time.Time {
+	at, err := time.Parse("15:04:05", s)
+	if err != nil {
+		panic(err)
+	}
+	return midnight.Add(at.Sub(at.Truncate(24 * time.Hour)))
+}
+
+func every10s(t testing.TB) *schedule.Schedule {
+	t.Helper()
+	s, err := schedule.Parse("@every 10s", "", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// told is what was settled, newest first: "missed 00:00:10-00:00:30(2) reason".
+func told(r *store.Record) (out []string) {
+	for _, f := range r.History {
+		s := string(f.Status) + " "
+		if !f.From.IsZero() {
+			s += f.From.Format("15:04:05") + "-"
+		}
+		s += f.Tick.Format("15:04:05")
+		if f.Count > 0 {
+			s += fmt.Sprintf("(%d)", f.Count)
+		}
+		out = append(out, s+" "+f.Reason)
+	}
+	return out
+}
+
+func TestPlan(t *testing.T) {
+	for name, tt := range map[string]struct {
+		through, now string
+		tick         string // a tick that was claimed and whose runner died
+		attempt      int
+		deaths       int
+		p            Policy
+		claims       string // empty: none
+		asAttempt    int
+		told         []string
+		nothing      bool
+	}{
+		"nothing due":    {through: "00:00:10", now: "00:00:19", nothing: true},
+		"due":            {through: "00:00:10", now: "00:00:20", claims: "00:00:20", asAttempt: 1},
+		"late":           {through: "00:00:10", now: "00:00:29", claims: "00:00:20", asAttempt: 1},
+		"missed one":     {through: "00:00:10", now: "00:00:31", claims: "00:00:30", asAttempt: 1, told: []string{"missed 00:00:20 a newer one was due"}},
+		"missed some":    {through: "00:00:10", now: "00:01:00", claims: "00:01:00", asAttempt: 1, told: []string{"missed 00:00:10-00:00:50(4) a newer one was due"}},
+		"within window":  {through: "00:00:10", now: "00:00:22", p: Policy{StartingDeadline: 2 * time.Second}, claims: "00:00:20", asAttempt: 1},
+		"outside window": {through: "00:00:10", now: "00:00:23", p: Policy{StartingDeadline: 2 * time.Second}, told: []string{"missed 00:00:20 outside the window"}},
+		"skip: on time":  {through: "00:00:10", now: "00:00:23", p: Policy{Missed: SkipMissed, Lease: 5 * time.Second}, claims: "00:00:20", asAttempt: 1},
+		"skip: too late": {through: "00:00:10", now: "00:00:26", p: Policy{Missed: SkipMissed, Lease: 5 * time.Second}, told: []string{"missed 00:00:20 outside the window"}},
+		"all: first":     {through: "00:00:10", now: "00:00:51", p: Policy{Missed: RunAll}, claims: "00:00:20", asAttempt: 1},
+		"all: window":    {through: "00:00:10", now: "00:00:51", p: Policy{Missed: RunAll, StartingDeadline: 21 * time.Second}, claims: "00:00:30", asAttempt: 1, told: []string{"missed 00:00:20 outside the window"}},
+		"all: too many":  {through: "00:00:10", now: "01:00:00", p: Policy{Missed: RunAll}, claims: "00:43:30", asAttempt: 1, told: []string{"missed 00:00:10-00:43:20(259) too many were due"}},
+		"all: as many as are run": {through: "00:00:10", now: "01:00:00", p: Policy{Missed: RunAll, StartingDeadline: 995 * time.Second}, claims: "00:43:30", asAttempt: 1,
+			told: []string{"missed 00:00:10-00:43:20(259) outside the window"}},
+		"died: abandoned": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:22", told: []string{"abandoned 00:00:20 its runner died"}},
+		"died: and more": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:52", claims: "00:00:50", asAttempt: 1,
+			told: []string{"missed 00:00:20-00:00:40(2) a newer one was due", "abandoned 00:00:20 its runner died"}},
+		"died: rerun": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:52", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
+		"died: rerun in time": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:01:00", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second},
+			claims: "00:00:20", asAttempt: 2},
+		"died: too late": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:01:01", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
+			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
+		"died: too often": {through: "00:00:10", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
+		"stopped often":   {through: "00:00:10", tick: "00:00:20", attempt: 9, deaths: 3, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 10},
+		"other deaths":    {through: "00:00:10", tick: "00:00:20", attempt: 2, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 3},
+		"paused":          {through: "00:00:10", now: "00:00:31", p: Policy{Paused: true}, told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
+		"Paused: died": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:22", p: Policy{Paused: true, Interrupted: Rerun},
+			told: []string{"abandoned 00:00:20 its runner died"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.p.Ticks = every10s(t)
+			r := &store.Record{Through: clockTime(tt.through), Epoch: 5, Status: store.Succeeded}
+			if tt.tick != "" {
+				r.Tick, r.Attempt, r.Deaths, r.Status = clockTime(tt.tick), tt.attempt, tt.deaths, store.Running
+			}
+			next, todo := tt.p.Claim(View{Record: r, Now: clockTime(tt.now)})
+			if todo == tt.nothing {
+				t.Fatalf("something to do: %t", todo)
+			}
+			if len(r.History) != 0 || r.Epoch != 5 {
+				t.Error("the plan changed what it was made from")
+			}
+			if got := told(&next.Record); !slices.Equal(got, tt.told) {
+				t.Errorf("settles %q, want %q", got, tt.told)
+			}
+			if next.Run != (tt.claims != "") {
+				t.Fatalf("runs: %t", next.Run)
+			}
+			if !next.Run {
+				return
+			}
+			got := next.Record
+			if !got.Tick.Equal(clockTime(tt.claims)) || got.Attempt != tt.asAttempt || got.Epoch != 6 || got.Status != store.Running {
+				t.Errorf("claims %s as attempt %d with token %d", got.Tick, got.Attempt, got.Epoch)
+			}
+			if !got.Through.Before(got.Tick) {
+				t.Errorf("the claimed tick %s is settled already", got.Tick)
+			}
+		})
+	}
+}
+
+// A count that stopped says so, and one that came to the limit by itself is
+// exact.
+func TestTheCountOfALongRange(t *testing.T) {
+	for n, want := range map[int]store.Fate{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
+		p := Policy{Ticks: every10s(t)}
+		r := &store.Record{Through: midnight, Status: store.Succeeded}
+		next, _ := p.Claim(View{Record: r, Now: midnight.Add(time.Duration(n+1) * 10 * time.Second)})
+		if got := next.Record.History[0]; got.Count != want.Count || got.AtLeast != want.AtLeast {
+			t.Errorf("%d ticks are told as %d, at least: %t", n, got.Count, got.AtLeast)
+		}
+	}
+}
+
+func TestTheYoungerDefinitionCounts(t *testing.T) {
+	p := Policy{Ticks: every10s(t), Spec: "mine"}
+	r := &store.Record{Through: clockTime("00:00:10"), Spec: "theirs", Status: store.Succeeded}
+	now := clockTime("00:05:03")
+	for since, yields := range map[string]bool{"00:04:00": false, "00:06:00": true, "00:05:00": true} {
+		r.Since = clockTime(since)
+		v := View{Record: r, Now: now, Since: clockTime("00:05:00")}
+		next, todo := p.Claim(v)
+		if p.Outdated(v) != yields || todo == yields {
+			t.Errorf("since %s: yields %t, has to do %t", since, p.Outdated(v), todo)
+		}
+		if !yields && (next.Run || !next.Record.Through.Equal(now) || next.Record.Spec != "mine") {
+			t.Errorf("since %s: got %+v", since, next)
+		}
+	}
+}
+
+// An older replica of the definition in force claims without making it older:
+// else a replica of another definition, started in between, would take the job.
+func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
+	mine, younger := clockTime("00:05:00"), clockTime("00:07:00")
+	for name, tt := range map[string]struct {
+		p       Policy
+		r       store.Record
+		request string
+	}{
+		"a tick is due":    {Policy{Ticks: every10s(t)}, store.Record{Status: store.Succeeded}, ""},
+		"a run by hand":    {Policy{Ticks: every10s(t)}, store.Record{Status: store.Succeeded}, "by hand"},
+		"a further run":    {Policy{Ticks: every10s(t), Interrupted: Rerun}, store.Record{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}, ""},
+		"a singleton":      {Policy{}, store.Record{Status: store.Succeeded}, ""},
+		"a dead singleton": {Policy{}, store.Record{Status: store.Running, Attempt: 1}, ""},
+	} {
+		for written, want := range map[time.Time]time.Time{younger: younger, mine: mine, midnight: mine} {
+			tt.p.Spec = "spec"
+			tt.r.Spec, tt.r.Since, tt.r.Through, tt.r.Epoch = "spec", written, clockTime("00:00:10"), 5
+			next, _ := tt.p.Claim(View{Record: &tt.r, Now: clockTime("00:00:31"), Since: mine, Request: tt.request})
+			if got := next.Record.Since; !next.Run || !got.Equal(want) {
+				t.Errorf("%s, since %s: claims %t, since %s, want %s", name, written.Format("15:04"), next.Run, got.Format("15:04"), want.Format("15:04"))
+			}
+		}
+	}
+}
+
+// Whatever happens in whatever order, each tick up to the watermark is counted
+// under one fate, and the watermark never moves back.
+func TestEachTickHasOneFate(t *testing.T) {
+	for seed := range uint64(100) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		p := Policy{Ticks: every10s(t), Lease: 15 * time.Second,
+			Missed:           []Missed{RunLatest, RunAll, SkipMissed}[rnd.IntN(3)],
+			Interrupted:      []Interrupted{Abandon, Rerun}[rnd.IntN(2)],
+			StartingDeadline: []time.Duration{0, 0, 25 * time.Second}[rnd.IntN(3)]}
+		r := store.Record{Created: midnight, Through: midnight, Status: store.Idle}
+		now := midnight
+		for step := range 200 {
+			now = now.Add(time.Duration(rnd.ExpFloat64() * float64(20*time.Second)))
+			p.Paused = rnd.IntN(10) == 0
+			before := r.Through
+			if next, todo := p.Claim(View{Record: &r, Now: now}); todo {
+				r = next.Record
+				if next.Run && rnd.IntN(4) > 0 { // else the runner dies
+					now = now.Add(time.Duration(rnd.ExpFloat64() * float64(9*time.Second)))
+					status := []store.Status{store.Succeeded, store.Failed, store.Abandoned, store.Skipped}[rnd.IntN(4)]
+					r = p.Finish(&r, status, "reason", now, now)
+				}
+			}
+			if r.Through.Before(before) {
+				t.Fatalf("seed %d, step %d: the watermark moved from %s to %s", seed, step, before, r.Through)
+			}
+			var counted int64
+			for _, n := range r.Counts {
+				counted += n
+			}
+			if want := int64(p.Ticks.Count(midnight, r.Through, maxCount)); counted != want {
+				t.Fatalf("seed %d, step %d: %d fates for %d ticks up to %s: %q", seed, step, counted, want, r.Through, told(&r))
+			}
+		}
+	}
+}

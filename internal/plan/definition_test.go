@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"github.com/soloist-go/soloist/store"
+	"testing"
+	"time"
+)
+
+func TestMayMark(t *testing.T) {
+	now := clockTime("00:10:00")
+	for name, tt := range map[string]struct {
+		record store.Record
+		want   bool
+	}{
+		"overdue":                                 {store.Record{Through: clockTime("00:09:30")}, true},
+		"nothing is overdue":                      {store.Record{Through: now}, false},
+		"our mark stands":                         {store.Record{Mark: store.Mark{Spec: "mine", Since: clockTime("00:01:00")}}, false},
+		"a mark of an older definition":           {store.Record{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}}, true},
+		"likewise, and nothing is overdue":        {store.Record{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}, Through: now}, true},
+		"one of a younger one, nothing overdue":   {store.Record{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}, Through: now}, false},
+		"a mark of a younger definition":          {store.Record{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}}, false},
+		"the tick in force is near":               {store.Record{Due: clockTime("00:10:19")}, false},
+		"the tick in force was just due":          {store.Record{Due: clockTime("00:09:41")}, false},
+		"the tick in force is far":                {store.Record{Due: clockTime("00:10:21")}, true},
+		"the tick in force is long overdue":       {store.Record{Due: clockTime("00:09:39")}, true},
+		"near, by the longer lease of the record": {store.Record{Due: clockTime("00:10:21"), Lease: store.Seconds(30 * time.Second)}, false},
+	} {
+		p := Policy{Ticks: every10s(t), Spec: "mine", Lease: 15 * time.Second}
+		if got := p.mayMark(View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}); got != tt.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestPatience(t *testing.T) {
+	p := Policy{Spec: "mine"}
+	for mark, want := range map[store.Mark]time.Duration{
+		{}: 0,
+		{Spec: "mine", Since: clockTime("00:01:00")}:    InheritAfter, // of another replica
+		{Spec: "mine", Since: clockTime("00:09:00")}:    InheritAfter,
+		{Spec: "other", Since: clockTime("00:06:00")}:   2 * InheritAfter,
+		{Spec: "other", Since: clockTime("00:04:00")}:   0, // to be overwritten
+		{Spec: "another", Since: clockTime("00:05:00")}: 0, // started at once: the definitions decide
+		{Spec: "yet", Since: clockTime("00:05:00")}:     2 * InheritAfter,
+	} {
+		if got, ok := p.patience(View{Record: &store.Record{Mark: mark}, Since: clockTime("00:05:00")}); got != want || ok != (want > 0) {
+			t.Errorf("%+v: got %s, %t", mark, got, ok)
+		}
+	}
+}
+
+func TestWriterInForceClearsMark(t *testing.T) {
+	p := Policy{Ticks: every10s(t), Spec: "mine"}
+	r := &store.Record{Through: clockTime("00:04:50"), Spec: "mine", Since: clockTime("00:05:00"), Status: store.Idle, Mark: store.Mark{Spec: "older", Since: midnight}}
+	if next, todo := p.Claim(View{Record: r, Now: clockTime("00:05:03"), Since: clockTime("00:05:00")}); !todo || next.Record.Mark != (store.Mark{}) {
+		t.Errorf("got %+v", next.Record.Mark)
+	}
+}

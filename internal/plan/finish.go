@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// Paused is the reason of ticks that are skipped for a pause.
+const Paused = "paused"
+
+// Stopped is the reason, or its beginning, of a run that a stop has ended. Such
+// an end is no death: each of many deploys may stop a long run.
+const Stopped = "stopped"
+
+// Finish returns the record with the outcome of the run that r tells of, which
+// ended at end. lo is the earliest that the service's clock can show now: ticks
+// up to it came due under the run.
+func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time) store.Record {
+	f := r.Clone()
+	f.Finished, f.Stopping = end, false
+	if f.Status == store.Stalled {
+		endStalled(&f, end)
+	} else {
+		p.conclude(&f, status, reason)
+	}
+	p.skipUnder(&f, lo)
+	return f
+}
+
+// endStalled writes down when a stalled run has returned. Its fate was written
+// when it stalled, and ticks may have been skipped since.
+func endStalled(r *store.Record, end time.Time) {
+	i := slices.IndexFunc(r.History, func(f store.Fate) bool { return f.Token == r.Epoch })
+	if i < 0 {
+		return // its tick is still open
+	}
+	r.History = slices.Clone(r.History)
+	r.History[i].End = end
+}
+
+// Stall returns the record with the news that the run has stalled. It is not
+// known to have ended: its end follows when it returns.
+func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Record {
+	f := r.Clone()
+	f.Stopping = true
+	p.conclude(&f, store.Stalled, reason)
+	p.skipUnder(&f, lo)
+	return f
+}
+
+// TakeBack returns the record after a claim that was given up before its run
+// began. It tells of the run before that claim again. What the claim settled for
+// other ticks stays settled, and its token stays spent.
+func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
+	r := claim.Clone()
+	r.Tick, r.Request, r.Attempt, r.Deaths = before.Tick, before.Request, before.Attempt, deaths(before)
+	r.Status, r.Error, r.Progress = before.Status, before.Error, before.Progress
+	r.Holder, r.Lease = before.Holder, before.Lease
+	r.Claimed, r.Finished, r.Stopping = before.Claimed, before.Finished, false
+	switch { // a run that was under way has ended: its lease could be acquired
+	case before.Status == store.Running:
+		r.Status = store.Abandoned
+	case before.MayRun():
+		r.Finished = claim.Claimed
+	}
+	r.Due = p.due(&r)
+	return r
+}
+
+// conclude gives the tick that r tells of its fate, unless it stays open.
+func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
+	if status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped) {
+		r.Deaths = deaths(r)
+	}
+	r.Status = status
+	if status == store.Failed || status == store.Stalled {
+		r.Error = reason
+	}
+	if !p.offeredAgain(r) {
+		settle(r, LastFate(r, status, reason))
+	}
+	r.Due = p.due(r)
+}
+
+// skipUnder skips the ticks up to lo: they came due under a run.
+func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
+	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Spec != p.Spec {
+		return
+	}
+	if r.Request != "" && p.Ticks.Last(r.Tick).After(r.Through) {
+		return // a tick was due before this run by hand, and still is
+	}
+	last := p.Ticks.Last(lo)
+	if r.Attempt > 1 && !p.missBefore(r, last) {
+		return
+	}
+	if last.After(r.Through) {
+		p.pass(r, last, store.Skipped, "overlap")
+	}
+	r.Due = p.unclaimed(r)
+}
+
+// missBefore settles the ticks that came due before the claim of a further
+// attempt: they did not come due under it. If last, the newest tick, did not
+// either, they stay due, and it returns false. Else the newest is skipped, so
+// the watermark passes all of them.
+func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
+	if !last.After(r.Claimed) {
+		return false
+	}
+	if before := p.Ticks.Last(r.Claimed); before.After(r.Through) {
+		p.pass(r, before, store.Missed, "a newer one was due")
+	}
+	return true
+}
+
+// offeredAgain reports whether the tick stays open: its run was ended before
+// its time, and another replica may have it.
+func (p *Policy) offeredAgain(r *store.Record) bool {
+	early := r.Status == store.Abandoned || r.Status == store.Stalled
+	return early && p.Interrupted == Rerun && r.Request == "" && deaths(r) < maxDeaths && p.Ticks != nil
+}

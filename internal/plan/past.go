@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// deaths is how many attempts of r's tick a death has ended, if its runner is
+// gone by now. A program that does not know of deaths keeps the number for
+// another tick: there are no more deaths than attempts that have ended.
+func deaths(r *store.Record) int {
+	if r.Status == store.Running {
+		return min(r.Deaths, r.Attempt-1) + 1
+	}
+	return min(r.Deaths, r.Attempt)
+}
+
+// open reports whether the tick of the last run waits for another attempt.
+func open(r *store.Record) bool {
+	return (r.Status == store.Abandoned || r.Status == store.Stalled) && claimed(r).After(r.Through)
+}
+
+// claimed is the last tick that was claimed, settled or not; zero: none was since.
+func claimed(r *store.Record) time.Time {
+	if r.Request != "" {
+		return time.Time{}
+	}
+	return r.Tick
+}
+
+// Due is the next tick to run under the definition that wrote r: one whose run is
+// to be repeated comes first.
+func Due(r *store.Record) time.Time {
+	if open(r) && !r.Due.IsZero() {
+		return r.Tick
+	}
+	return r.Due
+}
+
+// settle writes down the fate of a tick or of a range of ticks.
+func settle(r *store.Record, f store.Fate) {
+	if r.Counts == nil {
+		r.Counts = map[store.Status]int64{}
+	}
+	n := f.Count
+	if f.From.IsZero() {
+		n = 1
+	}
+	r.History = append([]store.Fate{f}, r.History...)
+	if f.Request != "" {
+		return
+	}
+	r.Counts[f.Status] += int64(n)
+	switch f.Status {
+	case store.Succeeded:
+		r.Failures = 0
+	case store.Failed, store.Stalled:
+		r.Failures++
+	}
+	if f.Tick.After(r.Through) {
+		r.Through = f.Tick
+	}
+}
+
+// LastFate is the fate of the run that r tells of.
+func LastFate(r *store.Record, status store.Status, reason string) store.Fate {
+	return store.Fate{Tick: r.Tick, Request: r.Request, Status: status, Reason: reason, Attempt: r.Attempt,
+		Token: r.Epoch, Replica: r.Holder, Start: r.Claimed, End: r.Finished}
+}
+
+// FateOfRequest returns the fate of a run by hand, as far as the record knows it.
+func FateOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Fate, bool) {
+	i := slices.IndexFunc(r.History, func(f store.Fate) bool { return f.Request == request })
+	switch {
+	case i >= 0:
+		f := r.History[i]
+		if f.Token == r.Epoch && r.Error != "" { // the history keeps only the beginning of it
+			f.Reason = r.Error
+		}
+		return f, true
+	case r.Request != request:
+		return store.Fate{}, false
+	case r.Status == store.Running && !lease.Live():
+		return LastFate(r, store.Abandoned, endReason(r, lease == store.Broken)), true
+	}
+	return LastFate(r, r.Status, r.Error), true
+}
+
+// endReason is why a run that has not told its outcome is over. broken reports
+// that its lease was broken when it was last seen.
+func endReason(r *store.Record, broken bool) string {
+	switch {
+	case !r.Unlocked.At.IsZero():
+		return "unlocked by " + r.Unlocked.By
+	case broken:
+		return "unlocked"
+	}
+	return "its runner died"
+}
+
+// OlderThan reports whether r, which was read later, cannot have followed on
+// before: somebody has put back an old version.
+func OlderThan(r, before *store.Record) bool {
+	return r.Created.Before(before.Created) ||
+		r.Created.Equal(before.Created) && (r.Epoch < before.Epoch || r.Through.Before(before.Through))
+}

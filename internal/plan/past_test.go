@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"github.com/soloist-go/soloist/store"
+	"testing"
+	"time"
+)
+
+// Either of the two that only grow, read smaller than before, tells an old
+// version of the same entry. An entry that was made anew starts from its own.
+func TestARecordThatCannotHaveFollowed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		created, through time.Duration // after those of the record before
+		epoch            int64         // likewise
+		want             bool
+	}{
+		"the same":                          {0, 0, 0, false},
+		"one run later":                     {0, time.Second, 1, false},
+		"settled without a claim":           {0, time.Second, 0, false},
+		"claimed":                           {0, 0, 1, false},
+		"a smaller token alone":             {0, 0, -1, true},
+		"an earlier watermark alone":        {0, -time.Second, 0, true},
+		"a smaller token, a later mark":     {0, time.Second, -1, true},
+		"a larger token, an earlier mark":   {0, -time.Second, 1, true},
+		"both":                              {0, -time.Second, -1, true},
+		"made anew":                         {time.Second, -time.Second, -1, false},
+		"the entry before one made anew":    {-time.Second, time.Second, 1, true},
+		"the entry before, as it was since": {-time.Second, 0, 0, true},
+	} {
+		old := store.Record{Created: midnight, Through: midnight, Epoch: 7}
+		now := old
+		now.Created, now.Through, now.Epoch = old.Created.Add(tt.created), old.Through.Add(tt.through), old.Epoch+tt.epoch
+		if got := OlderThan(&now, &old); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
+// The history keeps 20 fates, and a job may fail for longer than that.
+func TestFailuresAreCountedUntilASuccess(t *testing.T) {
+	r := store.Record{Created: midnight, Through: midnight}
+	for i, step := range []struct {
+		fate store.Fate
+		want int64
+	}{
+		{store.Fate{Status: store.Failed}, 1},
+		{store.Fate{Status: store.Stalled}, 2},
+		{store.Fate{Status: store.Abandoned}, 2},
+		{store.Fate{Status: store.Skipped}, 2},
+		{store.Fate{Status: store.Missed, From: midnight, Count: 9}, 2},
+		{store.Fate{Status: store.Succeeded, Request: "by hand"}, 2},
+		{store.Fate{Status: store.Failed, Request: "by hand"}, 2},
+		{store.Fate{Status: store.Failed}, 3},
+		{store.Fate{Status: store.Succeeded}, 0},
+		{store.Fate{Status: store.Failed}, 1},
+	} {
+		step.fate.Tick = midnight.Add(time.Duration(i+1) * time.Minute)
+		if settle(&r, step.fate); r.Failures != step.want {
+			t.Errorf("step %d, %s %s: got %d failures in a row, want %d", i, step.fate.Status, step.fate.Request, r.Failures, step.want)
+		}
+	}
+	for range 100 { // of which the history keeps 20
+		settle(&r, store.Fate{Tick: midnight.Add(time.Hour), Status: store.Failed})
+	}
+	if r.Failures != 101 {
+		t.Errorf("got %d failures in a row, want 101", r.Failures)
+	}
+}

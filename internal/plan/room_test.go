@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// Where a claim leaves room, each outcome of its run can be written, and all that
+// the run writes before.
+func TestAClaimWithRoomHasRoomForEachOutcome(t *testing.T) {
+	for _, holder := range []string{"a", strings.Repeat("é", 60)} {
+		for _, attempt := range []int{1, 2, store.MaxAttempt} {
+			size := 7500
+			for RoomForOutcome(claimBeside(t, size, attempt, holder)) != nil {
+				size--
+			}
+			for i := range 3 {
+				claim := claimBeside(t, size-i, attempt, holder)
+				for _, reason := range []string{"", strings.Repeat("🦊", 500)} {
+					writeAll(t, claim, reason)
+				}
+			}
+		}
+	}
+}
+
+// claimBeside is the claim of an attempt beside an unknown field of that size.
+func claimBeside(t *testing.T, size, attempt int, holder string) *store.Record {
+	t.Helper()
+	tick := midnight.Add(10 * time.Second)
+	json := fmt.Sprintf(`{"schema":1,"app":"app","job":"job","created":%[1]q,"through":%[1]q,"spec":"s","since":%[1]q,"epoch":7,"writer":"w","status":"idle","x":%[2]q}`,
+		midnight.Format(time.RFC3339), strings.Repeat("x", size))
+	r, err := store.DecodeRecord([]byte(json), "app", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := Claim{Record: r}
+	p := Policy{Ticks: every10s(t), Spec: "s"}
+	p.claim(&next, View{}, tick, attempt)
+	next.Record.Claimed, next.Record.Holder, next.Record.Lease = tick, holder, store.Seconds(15*time.Second)
+	return &next.Record
+}
+
+// writeAll makes the writes of a run that ends in each way: all have to fit.
+func writeAll(t *testing.T, claim *store.Record, reason string) {
+	t.Helper()
+	for _, status := range []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped} {
+		for _, interrupted := range []Interrupted{Abandon, Rerun} {
+			for _, under := range []time.Duration{0, 15 * time.Minute} { // without and with ticks that are skipped
+				p := Policy{Ticks: every10s(t), Spec: "s", Interrupted: interrupted}
+				end := claim.Claimed.Add(123 * time.Millisecond)
+				r := claim.Clone()
+				r.Writer, r.Stopping, r.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}
+				writeOne(t, &r, "progress", status)
+				if status == store.Stalled {
+					r = p.Stall(&r, reason, claim.Claimed.Add(under))
+					writeOne(t, &r, "stall", status)
+				}
+				r = p.Finish(&r, status, reason, end, claim.Claimed.Add(under))
+				writeOne(t, &r, "outcome", status)
+			}
+		}
+	}
+}
+
+func writeOne(t *testing.T, r *store.Record, what string, status store.Status) {
+	t.Helper()
+	if _, err := r.Encode(); err != nil {
+		t.Fatalf("%s, %s, attempt %d: %v", what, status, r.Attempt, err)
+	}
+}

@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// Bounds are what a record has to keep within to be acted upon.
+type Bounds struct {
+	Latest            time.Time     // the latest that the service's clock can show; zero: not known
+	Shortest, Longest time.Duration // lease that the store takes
+}
+
+// Unusable is what is wrong with a record that can be read: its job would rest
+// for long, or fail where nothing tells why.
+func Unusable(r *store.Record, b Bounds) error {
+	return cmp.Or(ahead(r, b), Exhausted(r), leaseOutOfBounds(r, b))
+}
+
+// ahead is what is wrong with a record that tells of the future: its job would
+// rest until then. The minute is for clocks that differ.
+func ahead(r *store.Record, b Bounds) error {
+	if b.Latest.IsZero() {
+		return nil
+	}
+	name, at := latest(r)
+	if at.After(b.Latest.Add(time.Minute)) {
+		return fmt.Errorf("the record's %s %s is in the future: correct the record", name, at.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// latest returns the latest of the instants in r that cannot lie in the future,
+// and its name. Due may. The ends of runs may a little: they are the start and
+// the duration by the clock of their replica, which may be fast.
+func latest(r *store.Record) (name string, at time.Time) {
+	look := func(n string, t time.Time) {
+		if t.After(at) {
+			name, at = n, t
+		}
+	}
+	look("watermark", r.Through)
+	look("date of creation", r.Created)
+	look("start of a replica (since)", r.Since)
+	look("start of a replica that asks (mark)", r.Mark.Since)
+	look("tick", r.Tick)
+	look("claim", r.Claimed)
+	for _, f := range r.History {
+		look("tick in the history", f.Tick)
+		look("start of a run in the history", f.Start)
+	}
+	return name, at
+}
+
+// Exhausted is what is wrong with a record whose token is the largest that can
+// be read: no claim can follow.
+func Exhausted(r *store.Record) error {
+	if r.Epoch < store.MaxToken {
+		return nil
+	}
+	return fmt.Errorf("the record has the token %d, the largest there is, so nothing can be claimed: correct the record", r.Epoch)
+}
+
+// leaseOutOfBounds is what is wrong with the lease in a record. Followers acquire
+// the lease of a dead runner for its old length, and hold off that long. So a
+// length that the store refuses would look like an outage, and one that is too
+// short would let a follower start beside a runner that still trusts its lease.
+// A short lease of a run that has ended does neither.
+func leaseOutOfBounds(r *store.Record, b Bounds) error {
+	d := time.Duration(r.Lease)
+	if d > b.Longest || r.MayRun() && (d < b.Shortest || d%time.Second != 0) {
+		return fmt.Errorf("the record has a lease of %s and the store takes whole seconds from %s to %s: another program wrote it, or the limits of the store have changed: correct it in the record", d, b.Shortest, b.Longest)
+	}
+	return nil
+}
+
+// spare is what an outcome may add to the record of its claim beside its fate:
+// statuses that are counted for the first time, numbers of more digits, longer
+// dates, a due tick.
+const spare = 256
+
+// RoomForOutcome returns why the outcome of the run that r claims might not fit
+// into the record, shortened as far as possible. Such a run must not start: an
+// outcome that cannot be written would count as the death of its runner, and
+// under Rerun a tick that has succeeded would run again.
+func RoomForOutcome(r *store.Record) error {
+	f := r.Clone()
+	f.Writer = rand.Text()
+	f.Finished, f.Progress.At, f.Stopping = r.Claimed, r.Claimed, true
+	f.History = []store.Fate{LastFate(&f, store.Succeeded, "")}
+	if _, err := f.EncodeWithin(store.MaxRecord - spare); err != nil {
+		return fmt.Errorf("it has no room for the outcome of a run: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
+)
+
+// annotate changes the record of an entry that was seen free, without a claim:
+// acquire, one write, release. It spends no token and starts no run. A write of
+// unclear outcome may be released after: it cannot be applied once its lease has
+// gone, and it claims nothing.
+func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
+	s, err := lease.Acquire(ctx, r.client, r.view.entry.ETag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
+	if err != nil {
+		return err
+	}
+	err = s.WriteConfirmed(ctx, draft)
+	if rerr := s.Release(ctx); rerr != nil {
+		r.log.Debug("the lease was not released and will run out", "error", rerr)
+	}
+	if err != nil {
+		return err
+	}
+	r.written(s)
+	r.view.entry = &store.Entry{Stamp: store.Stamp{ETag: s.ETag()}, State: store.Available}
+	r.see()
+	r.reached()
+	r.mayWrite()
+	return nil
+}
+
+// notAnnotated returns when to look again after an annotation that failed.
+func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
+	switch {
+	case errors.Is(err, lease.ErrNotWritten) && errors.Is(err, fs.ErrPermission), errors.Is(err, lease.ErrNotEncoded):
+		return r.standBack(err)
+	case lease.Definite(err): // another replica was first
+		return r.readAgain(firstLook + r.client.Jitter.UpTo(firstLook))
+	}
+	return r.unusable(ctx.Err() != nil, err)
+}
+
+// yield leaves the job to replicas of a younger definition, and asks whether any
+// is up if the action says so.
+func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
+	rec := &r.view.rec
+	why := fmt.Errorf("a replica that started at %s has another schedule for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
+		rec.Since.Format(time.RFC3339), plan.InheritAfter)
+	r.note(cmp.Or(r.denial.err, why))
+	spec := r.job.Policy.Spec
+	if rec.Mark.Spec == spec {
+		r.view.seen.AskedAt = time.Now()
+	}
+	if a.What != plan.Mark {
+		return r.wait(a)
+	}
+	if err := r.annotate(ctx, func(rec *store.Record) { rec.Mark = store.Mark{Spec: spec, Since: r.since} }); err != nil {
+		return r.notAnnotated(ctx, err)
+	}
+	r.view.seen.AskedAt = time.Now()
+	r.log.Debug("asked whether replicas with the definition in force are up")
+	return r.wait(a)
+}
+
+// inherit makes the definition of this replica the one in force.
+func (r *Runner) inherit(since time.Time) {
+	r.log.Warn("no replica with the definition in force has answered: this one takes the job back",
+		"since", r.view.rec.Since, "waited", time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute))
+	r.since = since
+}
+
+// answer removes a mark: a replica of the definition in force is up.
+func (r *Runner) answer(ctx context.Context) time.Duration {
+	err := r.annotate(ctx, func(rec *store.Record) {
+		rec.Mark, rec.Since = store.Mark{}, instant.Later(rec.Since, r.since)
+	})
+	if err != nil {
+		return r.notAnnotated(ctx, err)
+	}
+	r.log.Debug("answered a replica with an older definition")
+	return 0
+}

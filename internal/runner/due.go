@@ -1,0 +1,99 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Report tells what one call of RunDue did for one job.
+type Report struct {
+	Job    string
+	Ran    []store.Fate // what was run here, in order
+	Holder string       // the replica that runs it now instead; this one, if another call does
+	Next   time.Time    // the next tick that is not settled; zero: none ever
+	Err    error        // why it could not be looked after, or what was claimed has no fate by this call
+}
+
+// RunDue steps until nothing is left to do now.
+func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	default: // this process is at it already
+		return r.busyReport()
+	}
+	begin, more := time.Now(), true
+	c := &call{wake: wake, bounded: true}
+	r.view.readAt = time.Time{}
+	for more && ctx.Err() == nil {
+		c.again = false
+		wait := r.step(ctx, c)
+		if early := r.early(wake); !c.again && early > 0 {
+			more, wait = true, early
+			begin = time.Now().Add(early)
+		} else {
+			more = c.again || wait == 0 && r.dueBefore(begin)
+		}
+		if more {
+			lease.Sleep(ctx, wait)
+		}
+	}
+	report := Report{Job: r.job.Name, Ran: c.ran, Holder: c.holder, Next: r.nextDue(),
+		Err: errors.Join(r.source.state.lastErr(), c.short, c.undone)}
+	if more {
+		report.Err = errors.Join(report.Err, context.Cause(ctx))
+	}
+	return report
+}
+
+// nextDue is when the next tick is due, as far as this replica knows: by the
+// record, whose definition may be another one, else by the schedule.
+func (r *Runner) nextDue() time.Time {
+	p := &r.job.Policy
+	switch {
+	case r.job.EveryReplica:
+		return p.Ticks.Next(r.replica.Wall())
+	case !r.view.known:
+		return p.Ticks.Next(r.now())
+	case p.Outdated(r.decideBy(&call{})):
+		return plan.Due(&r.view.rec)
+	}
+	return p.NextTick(&r.view.rec)
+}
+
+// busyReport is the report of a call while this process runs the job.
+func (r *Runner) busyReport() Report {
+	report := Report{Job: r.job.Name, Holder: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.now())}
+	if r.job.EveryReplica {
+		report.Err = r.source.state.lastErr() // of a run that goes on though its context has ended
+	}
+	return report
+}
+
+// dueBefore reports whether there may be ticks left that were due at begin. One
+// that came due since then waits for the next call: where each run makes the
+// next tick due, the call would never end.
+func (r *Runner) dueBefore(begin time.Time) bool {
+	if r.job.EveryReplica {
+		return false
+	}
+	next := r.job.Policy.NextTick(&r.view.rec)
+	return !next.IsZero() && !next.After(r.now().Add(-time.Since(begin)))
+}
+
+// early is how long it takes until the tick of the wake-up is due, zero if it
+// is, or is over.
+func (r *Runner) early(wake Wake) time.Duration {
+	if r.job.EveryReplica {
+		return r.earlyHere(wake)
+	}
+	if wake.Tick.IsZero() || !r.view.known {
+		return 0
+	}
+	return r.job.Policy.Early(r.decideBy(&call{}), wake.Tick)
+}

@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/plan"
+)
+
+// hasTime reports whether this call has time for what is due. If it is too short
+// for a run, only the ticks that are to be settled without one are left to it.
+func (r *Runner) hasTime(ctx context.Context, c *call, v *plan.View) bool {
+	err := r.fits(ctx, c)
+	if err == nil {
+		return true
+	}
+	if next, _ := r.job.Policy.Claim(*v); next.Run {
+		c.short = err
+	}
+	v.SettleOnly = true
+	_, todo := r.job.Policy.Claim(*v)
+	return todo
+}
+
+// stillFits is hasTime after a hold-off, which may take most of what was left of
+// the call.
+func (r *Runner) stillFits(ctx context.Context, c *call, v *plan.View) bool {
+	if c.request != "" {
+		return r.fits(ctx, c) == nil
+	}
+	v.Now = r.now()
+	return r.hasTime(ctx, c, v)
+}
+
+// fits returns why nothing is to be started in this call of RunDue or RunNow.
+func (r *Runner) fits(ctx context.Context, c *call) error {
+	deadline, limited := ctx.Deadline()
+	timeout := r.job.Task.Timeout
+	if !c.bounded || !limited || timeout == 0 {
+		return nil
+	}
+	if left := time.Until(deadline); left < timeout {
+		return fmt.Errorf("not started: it may take %s, and this call ends in %s", timeout, left.Round(time.Second))
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
+)
+
+// read reads the entry, and makes it if there is none: a new job owes nothing but
+// the tick of the wake-up that it is made in.
+func (r *Runner) read(ctx context.Context, wake Wake) error {
+	entry, err := r.client.Read(ctx)
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // an answer, which tells the service's time
+		r.since = instant.Later(r.replica.Started(), r.adopted)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		entry, err = r.create(ctx, entry.Date, wake)
+	}
+	if err != nil {
+		return err
+	}
+	if r.view.known && entry.ETag == r.view.etag {
+		r.view.entry = &entry
+		r.see()
+		return nil
+	}
+	rec, err := store.DecodeRecord(entry.Record, r.replica.App, r.job.Name)
+	if err != nil {
+		return &recordError{err}
+	}
+	if r.view.known && plan.OlderThan(&rec, &r.view.rec) {
+		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", r.view.rec.Through.Format(time.RFC3339))}
+	}
+	if err := plan.Unusable(&rec, r.bounds()); err != nil {
+		return &recordError{err}
+	}
+	r.source.state.set(func(n *snapshot) { n.entry.recall(&rec) })
+	r.keep(&entry, rec)
+	r.see()
+	return nil
+}
+
+// readOnly reads the entry, and makes none.
+func (r *Runner) readOnly(ctx context.Context) error {
+	entry, err := r.client.Read(ctx)
+	if err != nil {
+		return err
+	}
+	rec, err := store.DecodeRecord(entry.Record, r.replica.App, r.job.Name)
+	if err != nil {
+		return &recordError{err}
+	}
+	r.keep(&entry, rec)
+	return nil
+}
+
+func (r *Runner) keep(e *store.Entry, rec store.Record) {
+	r.view.known, r.view.entry, r.view.rec, r.view.etag = true, e, rec, e.ETag
+}
+
+// create makes the entry of a new job. Its token is the service's time, which the
+// first claim replaces by a later one.
+func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.Entry, error) {
+	if date.IsZero() {
+		date = r.replica.Wall()
+	}
+	rec := r.job.Policy.New(r.replica.App, r.job.Name, date, r.since, wake.Tick)
+	b, err := rec.Encode()
+	if err != nil {
+		return store.Entry{}, err
+	}
+	entry, err := r.client.Create(ctx, b)
+	if errors.Is(err, fs.ErrExist) {
+		return r.client.Read(ctx)
+	}
+	return entry, err
+}
+
+// bounds are what a record has to keep within.
+func (r *Runner) bounds() plan.Bounds {
+	shortest, longest := r.client.Store.Limits()
+	b := plan.Bounds{Shortest: shortest, Longest: longest}
+	if _, latest, ok := r.client.Clock.Now(); ok {
+		b.Latest = latest
+	}
+	return b
+}
+
+// see takes in one look at the entry.
+func (r *Runner) see() {
+	r.view.seen.At = time.Now()
+	r.view.seen.See(r.view.entry, &r.view.rec, r.now())
+}
+
+// decideBy is what the replica decides by at this moment.
+func (r *Runner) decideBy(c *call) plan.View {
+	n := r.source.state.get()
+	o := &r.view.seen
+	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
+	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.since, Request: c.request}
+	if r.view.entry != nil {
+		v.State = r.view.entry.State
+	}
+	return v
+}

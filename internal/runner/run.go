@@ -1,0 +1,205 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
+)
+
+// runClaimed runs what was claimed and writes the outcome, or takes the claim back
+// if a stop came first; before is the record as it was. It returns false if the
+// record is not known to say either: then the lease has to expire.
+func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
+	rec := &r.view.rec
+	a := r.attempt(stop, rec.Tick, rec.Attempt, rec.Epoch, rec.Request)
+	a.Under.Lease, a.Under.Record = s, &notices{s, &r.job.Policy, r.client.Clock}
+	if stop.Err() != nil {
+		return r.takeBack(ctx, c, s, before, a)
+	}
+	start := r.client.Clock.Elapsed()
+	r.source.setRunning(true)
+	status, reason := a.Run()
+	r.source.setRunning(false)
+	tick := rec.Tick.Format(time.RFC3339)
+	if status == "" {
+		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, lease.ErrNotRenewed)
+		return false
+	}
+	if status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
+		reason = "out of time, " + reason
+	}
+	now := r.client.Clock.Elapsed()
+	took := (now - start).Round(time.Millisecond)
+	earliest, _, _ := r.client.Clock.Now()
+	end := rec.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
+	err := r.confirm(ctx, c, s, func(last *store.Record) {
+		*last = r.job.Policy.Finish(last, status, reason, end, earliest)
+	})
+	if err != nil {
+		c.undone = fmt.Errorf("its tick %s has run, and %w", tick, r.untold(a, status, err))
+		return false
+	}
+	r.written(s)
+	c.ran = append(c.ran, plan.LastFate(&r.view.rec, status, reason))
+	logOutcome(a, status, reason, took)
+	return true
+}
+
+// untold says that the outcome of a run is not known to be in the record.
+func (r *Runner) untold(a *supervise.Attempt, status store.Status, err error) error {
+	what, next := "was not confirmed", "another replica settles this run unless it was written"
+	switch {
+	case errors.Is(err, lease.ErrNotEncoded):
+		what, next = "does not fit into the record", "shorten the record; another replica settles this run as one whose runner died"
+		r.standBack(err)
+	case lease.Definite(err) && !errors.Is(err, lease.ErrNotConfirmed):
+		what, next = "was refused", "another replica settles this run"
+	}
+	a.Log.Error("the outcome "+what+": "+next, "outcome", status, "error", err)
+	return fmt.Errorf("the outcome, %s, %s: %w", status, what, err)
+}
+
+// takeBack gives up what was claimed and not started, so that another replica
+// runs it at once. It returns false, and the lease has to be left to expire, if
+// the record may still say that it runs.
+func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, a *supervise.Attempt) bool {
+	tick := a.Info.Tick.Format(time.RFC3339)
+	err := r.confirm(ctx, c, s, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })
+	if err != nil {
+		a.Log.Error("stopped before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", err)
+		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, err)
+		return false
+	}
+	r.written(s)
+	a.Log.Info("stopped before the run began: the claim was taken back")
+	c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, supervise.ErrStopped)
+	return true
+}
+
+// confirm writes the outcome. Once we are asked to stop it tries no longer
+// than the lease lasts: after that others settle the run anyway. The same holds for
+// a call of RunDue or RunNow, which has to end, once it has given up renewing.
+func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome lease.Draft) error {
+	writing, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
+	defer cancel()
+	if c.bounded {
+		defer time.AfterFunc((lease.OutcomePatience+1)*s.Length, cancel).Stop()
+	}
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(max(r.client.CallTimeout(), s.Left()), cancel)
+	})()
+	return s.WriteOutcome(writing, outcome)
+}
+
+// attempt is one attempt of a run, without a lease.
+func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, token int64, request string) *supervise.Attempt {
+	log := r.runLog
+	if !tick.IsZero() {
+		log = log.With("tick", tick.Format(time.RFC3339), "attempt", attempt)
+	}
+	if token != 0 {
+		log = log.With("token", token)
+	}
+	if request != "" {
+		log = log.With("request", request)
+	}
+	return &supervise.Attempt{
+		Task: &r.job.Task,
+		Info: supervise.Info{Tick: tick, Request: request, Attempt: attempt, Token: token, Log: log},
+		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: r.client.Length, Approach: r.approach(),
+			Elapsed: r.client.Clock.Elapsed},
+		Jitter: r.client.Jitter,
+		Status: &overseer{r.job.Name, r.source, r.replica},
+		Log:    r.replica.Lines.Logger(log),
+	}
+}
+
+// grace is what a run has after a stop. A singleton's task has no end to wait
+// for: it goes on until others are near, so that nobody is without it for long.
+func (r *Runner) grace() time.Duration {
+	if r.Singleton() {
+		return min(r.replica.Grace, r.approach())
+	}
+	return r.replica.Grace
+}
+
+// An overseer keeps how the runs of a job fare.
+type overseer struct {
+	job     string
+	source  *source
+	replica *Replica
+}
+
+// Overrun implements [supervise.Status].
+func (o *overseer) Overrun(cause error) { o.source.setOverrun(cause) }
+
+// Leaseless implements [supervise.Status].
+func (o *overseer) Leaseless(cause error) {
+	if o.replica.Overrun != nil {
+		o.replica.Overrun(o.job, cause)
+	}
+}
+
+// Flush implements [supervise.Status].
+func (o *overseer) Flush(d time.Duration) { o.replica.Lines.Wait(d) }
+
+// notices tell others how a run goes, by the record.
+type notices struct {
+	session *lease.Session
+	policy  *plan.Policy
+	clock   *lease.Clock
+}
+
+// Stopping implements [supervise.Record].
+func (n *notices) Stopping(yes bool) error {
+	return n.once(func(r *store.Record) { r.Stopping = yes })
+}
+
+// Progress implements [supervise.Record].
+func (n *notices) Progress(beat time.Time, note string) error {
+	return n.once(n.progress(beat, note))
+}
+
+// Stalled implements [supervise.Record].
+func (n *notices) Stalled(reason string) error {
+	earliest, _, _ := n.clock.Now()
+	return n.once(func(r *store.Record) { *r = n.policy.Stall(r, reason, earliest) })
+}
+
+// Save implements [supervise.Record].
+func (n *notices) Save(ctx context.Context, note string, checkpoint []byte) error {
+	return n.session.WriteUntilKnown(ctx, n.progress(time.Now(), note), checkpoint)
+}
+
+func (n *notices) once(draft lease.Draft) error {
+	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.CallTimeout())
+	defer cancel()
+	return n.session.WriteBestEffort(ctx, draft)
+}
+
+// progress drafts how far the run is, which it told at the time beat.
+func (n *notices) progress(beat time.Time, note string) lease.Draft {
+	at := n.clock.Best().Add(-time.Since(beat))
+	return func(r *store.Record) {
+		r.Progress = store.Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()}
+	}
+}
+
+func logOutcome(a *supervise.Attempt, status store.Status, reason string, took time.Duration) {
+	level := slog.LevelInfo
+	if status == store.Failed || status == store.Stalled || status == store.Abandoned && !a.Info.Tick.IsZero() {
+		level = slog.LevelWarn
+	}
+	args := []any{"outcome", status, "took", took}
+	if reason != "" {
+		args = append(args, "reason", reason)
+	}
+	logAt(a.Log, level, "run ended", args...)
+}

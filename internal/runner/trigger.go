@@ -1,0 +1,93 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
+)
+
+// RunNow runs the job once by hand, beside its ticks, and returns when that is
+// over, or when ctx has ended.
+func (r *Runner) RunNow(ctx context.Context, request string) (store.Fate, error) {
+	b := r.beside(request)
+	c := &call{request: request, bounded: true}
+	if r.job.EveryReplica {
+		if err := errors.Join(context.Cause(ctx), r.replica.degraded(), b.fits(ctx, c)); err != nil {
+			return store.Fate{}, err
+		}
+		b.runHere(ctx, c, r.replica.Wall().UTC())
+		return c.ran[0], nil
+	}
+	defer r.replica.outage.leave(b.source)
+	return b.runNow(ctx, c)
+}
+
+// runNow steps until the request has its fate, or cannot have one now.
+func (r *Runner) runNow(ctx context.Context, c *call) (store.Fate, error) {
+	var err error
+	for ctx.Err() == nil {
+		var wait time.Duration
+		if err = r.read(ctx, c.wake); err != nil {
+			if _, bad := errors.AsType[*recordError](err); bad {
+				return store.Fate{}, err
+			}
+			wait = r.unusable(ctx.Err() != nil, err)
+		} else {
+			if fate, known := plan.FateOfRequest(&r.view.rec, c.request, r.view.entry.State); known {
+				return fate, nil
+			}
+			if err = r.hindered(ctx, c); err != nil {
+				return store.Fate{}, err
+			}
+			if r.view.entry.State.Live() { // another client is about to claim, or died before it could
+				if err = r.occupied(); err != nil {
+					return store.Fate{}, err
+				}
+				wait = r.client.Jitter.Half(r.client.Length / 6)
+			} else {
+				wait = r.acquire(ctx, c)
+			}
+		}
+		if len(c.ran) > 0 {
+			return c.ran[0], nil
+		}
+		if c.undone != nil { // this call had the run, and knows more than the record
+			return store.Fate{}, errors.Join(c.undone, context.Cause(ctx))
+		}
+		if r.denial.lasting() { // another failure may pass
+			return store.Fate{}, r.denial.err
+		}
+		lease.Sleep(ctx, wait)
+	}
+	return store.Fate{}, errors.Join(cmp.Or(r.source.state.lastErr(), err), context.Cause(ctx))
+}
+
+// hindered is why the job cannot be run by hand now.
+func (r *Runner) hindered(ctx context.Context, c *call) error {
+	if err := r.replica.degraded(); err != nil {
+		return err
+	}
+	if err := r.fits(ctx, c); err != nil {
+		return err
+	}
+	v, rec := r.decideBy(c), &r.view.rec
+	if r.job.Policy.Outdated(v) {
+		return errors.New("a replica that started later has another schedule for this job: ask that one")
+	}
+	if rec.MayRun() && v.State.Live() {
+		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Holder)
+	}
+	if r.job.Policy.Undecided(rec) {
+		return fmt.Errorf("%w: the schedule in force is another one, and decides whether its last run is repeated: ask again once a replica with that schedule, or a tick of this one, has settled it", store.ErrHeld)
+	}
+	if _, todo := r.job.Policy.Claim(v); !todo {
+		return fmt.Errorf("%w: its tick %s has to be run again first", store.ErrHeld, rec.Tick.Format(time.RFC3339))
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/soloist-go/soloist/store"
+	"testing"
+	"time"
+)
+
+// The outcome by what the run returned (down) and why its context ended.
+func TestOutcome(t *testing.T) {
+	boom := errors.New("boom")
+	timeout := fmt.Errorf("%w after 10s", ErrTimeout)
+	stalled := fmt.Errorf("%w: no heartbeat for 20s", ErrStalled)
+	lost := fmt.Errorf("%w: no renewal in time", store.ErrLost)
+	for _, test := range []struct {
+		name       string
+		err, cause error
+		status     store.Status
+		reason     string
+	}{
+		{"nil", nil, nil, store.Succeeded, ""},
+		{"nil after the time-out", nil, timeout, store.Succeeded, ""},
+		{"nil after a stop", nil, ErrStopped, store.Succeeded, ""},
+		{"nil after the loss of the lease", nil, lost, store.Succeeded, ""},
+		{"nil after a stall", nil, stalled, store.Stalled, "no heartbeat for 20s"}, // other replicas know it
+		{"error", boom, nil, store.Failed, "boom"},
+		{"error after the time-out", boom, timeout, store.Failed, timeout.Error() + ": boom"},
+		{"error after a stop", boom, ErrStopped, store.Abandoned, "stopped: boom"},
+		{"error after the loss of the lease", boom, lost, store.Abandoned, lost.Error()},
+		{"error after a stall", boom, stalled, store.Stalled, "no heartbeat for 20s"},
+		{"context.Canceled", context.Canceled, nil, store.Failed, "context canceled"},
+		{"context.Canceled after the time-out", context.Canceled, timeout, store.Failed, timeout.Error()},
+		{"context.Canceled after a stop", context.Canceled, ErrStopped, store.Abandoned, "stopped"},
+		{"context.Canceled after the loss of the lease", context.Canceled, lost, store.Abandoned, lost.Error()},
+		{"its cause after the time-out", timeout, timeout, store.Failed, timeout.Error()},
+		{"its cause after a stop", ErrStopped, ErrStopped, store.Abandoned, "stopped"},
+		{"skip", Skip("nothing to do"), nil, store.Skipped, "nothing to do"},
+		{"skip after the time-out", Skip("nothing to do"), timeout, store.Skipped, "nothing to do"},
+		{"skip after a stop", Skip("nothing to do"), ErrStopped, store.Skipped, "nothing to do"},
+		{"skip after a stall", Skip("nothing to do"), stalled, store.Stalled, "no heartbeat for 20s"},
+		{"permanent", Permanent(boom), nil, store.Failed, "boom"},
+		{"retry after", RetryAfter(boom, time.Second), nil, store.Failed, "boom"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if status, reason := outcome(test.err, test.cause); status != test.status || reason != test.reason {
+				t.Errorf("got %s %q, want %s %q", status, reason, test.status, test.reason)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf16"
+)
+
+// Encode writes the record as ASCII, since an accent in a header's value ends
+// in 403, and within MaxRecord.
+func (r *Record) Encode() ([]byte, error) { return r.EncodeWithin(MaxRecord) }
+
+// EncodeWithin is Encode for a limit of its own, in bytes.
+func (r *Record) EncodeWithin(limit int) ([]byte, error) {
+	r.Schema = schema
+	r.Error = cut(r.Error, maxErrorLen)
+	r.Progress.Note = cut(r.Progress.Note, maxNoteLen)
+	r.Unlocked.By = cut(r.Unlocked.By, maxNameLen)
+	r.History = r.History[:min(len(r.History), maxHistory)]
+	r.cutReasons()
+	for {
+		b, err := r.marshal()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(b) <= limit:
+			return b, nil
+		case !r.shorten():
+			return nil, fmt.Errorf("the record takes %d bytes and %d are allowed", len(b), limit)
+		}
+	}
+}
+
+// shorten leaves out what can be spared most easily: first the oldest fates, then
+// the end of the note, of the error, and of the reason of the newest fate. It
+// returns false if nothing of that is left.
+func (r *Record) shorten() bool {
+	switch {
+	case len(r.History) > 1:
+		r.History = r.History[:len(r.History)-1]
+	case r.Progress.Note != "":
+		r.Progress.Note = half(r.Progress.Note)
+	case r.Error != "":
+		r.Error = half(r.Error)
+	case len(r.History) == 1 && r.History[0].Reason != "":
+		newest := r.History[0] // a copy: the record before shares the slice
+		newest.Reason = half(newest.Reason)
+		r.History = []Fate{newest}
+	default:
+		return false
+	}
+	return true
+}
+
+// cutReasons shortens the reasons in the history. It leaves the slice of the
+// record that this one was copied from as it is.
+func (r *Record) cutReasons() {
+	cloned := false
+	for i := range r.History {
+		short := cut(r.History[i].Reason, maxReasonLen)
+		if short == r.History[i].Reason {
+			continue
+		}
+		if !cloned {
+			r.History, cloned = slices.Clone(r.History), true
+		}
+		r.History[i].Reason = short
+	}
+}
+
+func (r *Record) marshal() ([]byte, error) {
+	type plain Record
+	b, err := json.Marshal((*plain)(r))
+	if err != nil || len(r.unknown) == 0 {
+		return ascii(b), err
+	}
+	all := maps.Clone(r.unknown)
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, err
+	}
+	b, err = json.Marshal(all)
+	return ascii(b), err
+}
+
+// ascii escapes what JSON leaves as it is beyond the printable ASCII, and a
+// second space in a row, which a header's reader may fold into the first.
+func ascii(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for _, c := range string(b) {
+		switch {
+		case c == ' ' && out[len(out)-1] == ' ':
+			out = append(out, `\u0020`...)
+		case c < 0x7f:
+			out = append(out, byte(c))
+		case c > 0xffff:
+			hi, lo := utf16.EncodeRune(c)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, c)
+		}
+	}
+	return out
+}
+
+// half is the first half of s.
+func half(s string) string { return cut(s, len([]rune(s))/2) }
+
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n])
+	}
+	return s
+}

@@ -1,0 +1,228 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Record is what a job's entry tells: who ran which tick last, with what
+// outcome, and up to where every tick has its fate.
+type Record struct {
+	Schema int    `json:"schema"`
+	App    string `json:"app"`
+	Job    string `json:"job"`
+
+	Created time.Time `json:"created"` // tells an entry from one made anew after a deletion
+
+	Spec  string    `json:"spec"`          // hash of the job's definition
+	Since time.Time `json:"since"`         // start of the youngest replica that wrote under Spec
+	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
+
+	Epoch  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
+	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
+
+	Through time.Time `json:"through"`      // the watermark: each tick up to it has its fate
+	Due     time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
+
+	Tick     time.Time `json:"tick,omitzero"`    // last claimed; zero for a singleton
+	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
+	Attempt  int       `json:"attempt,omitzero"`
+	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
+	Status   Status    `json:"status"`
+	Holder   string    `json:"holder,omitzero"`
+	Lease    Seconds   `json:"lease,omitzero"`
+	Claimed  time.Time `json:"claimed,omitzero"`
+	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
+	Stopping bool      `json:"stopping,omitzero"` // the run is about to be handed over
+	Progress Progress  `json:"progress,omitzero"`
+	Error    string    `json:"error,omitzero"`    // why the last run failed
+	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of this run
+
+	Failures int64 `json:"failures,omitzero"` // fates failed or stalled since the last succeeded one; runs by hand leave it
+
+	Counts  map[Status]int64 `json:"counts,omitzero"`
+	History []Fate           `json:"history,omitzero"` // newest first
+
+	unknown map[string]json.RawMessage // fields of a newer writer survive a rewrite
+}
+
+// A Fate is what became of a tick, or of a range of ticks that nobody ran.
+type Fate struct {
+	Tick    time.Time `json:"tick,omitzero"`    // the last tick of a range
+	From    time.Time `json:"from,omitzero"`    // of a range: its ticks are after From
+	Count   int       `json:"count,omitzero"`   // of a range: its ticks; zero: not known
+	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, which stopped there
+	Status  Status    `json:"status"`
+	Reason  string    `json:"reason,omitzero"`
+	Request string    `json:"request,omitzero"` // of a run by hand: it is the fate of no tick
+	Attempt int       `json:"attempt,omitzero"`
+	Token   int64     `json:"token,omitzero"`
+	Replica string    `json:"replica,omitzero"`
+	Start   time.Time `json:"start,omitzero"`
+	End     time.Time `json:"end,omitzero"`
+}
+
+// Progress is what a run has told last. It is written now and then, for others
+// to see.
+type Progress struct {
+	Note string    `json:"note,omitzero"` // of the last heartbeat
+	At   time.Time `json:"at"`            // when that was
+}
+
+// A Mark asks whether replicas of the definition in force are up.
+type Mark struct {
+	Spec  string    `json:"spec"`  // definition of the replica that asks
+	Since time.Time `json:"since"` // start of that replica
+}
+
+// Unlocked tells that the lease of a run was ended at once. The run may go on
+// until its holder notices, so the next holder waits before it claims.
+type Unlocked struct {
+	By string    `json:"by"` // the replica or operator that unlocked the job
+	At time.Time `json:"at"` // by the store's clock
+}
+
+// Status is the state of a job, or the fate of a tick.
+type Status string
+
+const (
+	Idle      Status = "idle"    // never ran
+	Running   Status = "running" // if its lease is live; else its runner died
+	Succeeded Status = "succeeded"
+	Failed    Status = "failed"
+	Stalled   Status = "stalled"   // silent for too long, or unhealthy
+	Abandoned Status = "abandoned" // its runner died, or was stopped before the end
+	Skipped   Status = "skipped"   // on purpose: overlap, or the job said so
+	Missed    Status = "missed"    // came due while nobody could run it
+)
+
+// Seconds is a duration that JSON shows as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON writes seconds with as many decimals as needed.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads a number of seconds.
+func (s *Seconds) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || f < 0 || f > 1e6 {
+		return fmt.Errorf("a number of seconds is expected, not %.20q", b)
+	}
+	*s = Seconds(math.Round(f * float64(time.Second)))
+	return nil
+}
+
+const (
+	schema       = 1
+	maxHistory   = 20
+	maxErrorLen  = 500 // runes; an escaped one takes up to 12 bytes
+	maxNoteLen   = 100 // likewise
+	maxReasonLen = 100 // likewise
+	maxNameLen   = 100 // of who unlocked the job
+
+	MaxToken = math.MaxInt64 / 2 // so that counting on from it never overflows
+
+	// MaxAttempt is the largest that can be read.
+	MaxAttempt = math.MaxInt32
+)
+
+// decodeRecord reads the record of app/job. Whatever it refuses is neither run
+// nor overwritten: its writer knows something that this program does not.
+func DecodeRecord(b []byte, app, job string) (Record, error) {
+	var r Record
+	if len(b) == 0 {
+		return r, errors.New("the entry has no record: something else made it")
+	}
+	type plain Record
+	if strict(b, (*plain)(&r)) { // nearly always: there is nothing unknown to keep
+		return r, r.check(app, job)
+	}
+	r = Record{}
+	if err := json.Unmarshal(b, &r.unknown); err != nil {
+		return r, fmt.Errorf("the record is not JSON: %w", err)
+	}
+	if err := json.Unmarshal(b, (*plain)(&r)); err != nil {
+		return r, fmt.Errorf("the record cannot be read: %w", err)
+	}
+	// Under any spelling that JSON matches: kept beside its field, it would be
+	// read in its place.
+	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(knownFields, func(known string) bool { return strings.EqualFold(known, name) })
+	})
+	return r, r.check(app, job)
+}
+
+// strict decodes b into v and reports whether v has a place for all of it.
+func strict(b []byte, v any) bool {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode(v) == nil && d.InputOffset() == int64(len(b))
+}
+
+func (r *Record) check(app, job string) error {
+	switch {
+	case r.Schema > schema:
+		return fmt.Errorf("the record has schema %d and this program reads up to %d: update the program", r.Schema, schema)
+	case r.Schema < 1:
+		return fmt.Errorf("the record has schema %d: it is none of this program's", r.Schema)
+	case r.App != app || r.Job != job:
+		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
+	case r.Epoch < 1 || r.Epoch > MaxToken:
+		return fmt.Errorf("the record has epoch %d: a token is from 1 to %d", r.Epoch, int64(MaxToken))
+	case r.Attempt < 0 || r.Attempt > MaxAttempt || r.Deaths < 0:
+		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Attempt, r.Deaths, MaxAttempt)
+	case r.Through.IsZero() || r.Created.IsZero():
+		return errors.New("the record has no watermark or no date of creation")
+	case !r.Status.known():
+		return fmt.Errorf("the record has the unknown status %.40q", r.Status)
+	}
+	for _, f := range r.History {
+		if !f.Status.known() {
+			return fmt.Errorf("the history of the record has the unknown status %.40q", f.Status)
+		}
+	}
+	return r.checkInstants()
+}
+
+func (s Status) known() bool {
+	switch s {
+	case Idle, Running, Succeeded, Failed, Stalled, Abandoned, Skipped, Missed:
+		return true
+	}
+	return false
+}
+
+// knownFields are the names in JSON that Record has a place for.
+var knownFields = func() (names []string) {
+	for f := range reflect.TypeFor[Record]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}()
+
+// mayRun reports whether the run that r tells of can still be under way, also
+// in a process that nobody hears from: one that has stalled is, until it is
+// known to have returned.
+func (r *Record) MayRun() bool {
+	return r.Status == Running || r.Status == Stalled && r.Finished.IsZero()
+}
+
+// clone copies the record so far that a change of the copy leaves it alone.
+func (r *Record) Clone() Record {
+	c := *r
+	c.Counts = maps.Clone(r.Counts)
+	return c
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func sample() Record {
+	at := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
+	return Record{Schema: 1, App: "app", Job: "job", Created: at, Spec: "abc", Since: at, Epoch: 7, Writer: "w",
+		Through: at, Tick: at, Attempt: 2, Status: Failed, Holder: "replica-1", Lease: Seconds(15 * time.Second),
+		Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh", Counts: map[Status]int64{Failed: 3},
+		History: []Fate{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
+}
+
+func TestARecordSurvivesARewrite(t *testing.T) {
+	want := sample()
+	b, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = append(bytes.TrimSuffix(b, []byte("}")), `,"later":{"a":[1,2.50]}}`...)
+	got, err := DecodeRecord(b, "app", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := got.Encode()
+	if err != nil || !strings.Contains(string(again), `"later":{"a":[1,2.50]}`) {
+		t.Errorf("got %s, %v: the unknown field is gone", again, err)
+	}
+	got.unknown = nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestARecordFitsIntoAHeader(t *testing.T) {
+	if all := MaxRecord + len("record"); all > 8<<10 { // the limit counts names too
+		t.Errorf("the longest record makes %d bytes of metadata, and Azure takes 8 KiB", all)
+	}
+	for name, text := range map[string]string{
+		"accents": strings.Repeat("é", 9000), "emoji": strings.Repeat("🦊", 9000), "controls": strings.Repeat("\x00\x7f\r\n", 9000),
+		"broken": strings.Repeat("\xff", 9000), "spaces": strings.Repeat(" ", 9000), "quotes": strings.Repeat(`"\<&>`, 9000), "empty": "",
+	} {
+		r := sample()
+		r.Error, r.Progress.Note, r.Holder = text, text, cut(text, 60)
+		for i := range 500 {
+			tick := r.Tick.Add(time.Duration(i) * time.Second)
+			f := Fate{Tick: tick, Status: Failed, Reason: text, Replica: cut(text, 60)}
+			r.History, r.Through = slices.Insert(r.History, 0, f), tick
+		}
+		b, err := r.Encode()
+		if err != nil || len(b) > MaxRecord || len(b) < 100 {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+		if i := bytes.IndexFunc(b, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {
+			t.Errorf("%s: byte %q at %d", name, b[i], i)
+		}
+		if bytes.Contains(b, []byte("  ")) {
+			t.Errorf("%s: two spaces in a row", name)
+		}
+		got, err := DecodeRecord(b, "app", "job")
+		if err != nil || len(got.History) == 0 || !got.History[0].Tick.Equal(r.Through) {
+			t.Errorf("%s: the newest fate is lost: %v", name, err)
+		}
+	}
+}
+
+func TestUnknownFieldsThatDoNotFitAreNotDropped(t *testing.T) {
+	r := sample()
+	big, _ := json.Marshal(strings.Repeat("x", MaxRecord))
+	r.unknown = map[string]json.RawMessage{"later": big}
+	if _, err := r.Encode(); err == nil || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSecondsComeBackAsTheyWere(t *testing.T) {
+	for _, want := range []time.Duration{0, 1, 15 * time.Second, 16002 * time.Millisecond, 33983221566} {
+		b, err := json.Marshal(Seconds(want))
+		var got Seconds
+		if err == nil {
+			err = json.Unmarshal(b, &got)
+		}
+		if err != nil || time.Duration(got) != want {
+			t.Errorf("%s became %s, %s, %v", want, b, time.Duration(got), err)
+		}
+	}
+}
+
+// Whatever stands in a blob is decoded or refused; what is decoded can be
+// written, and reads the same.
+func FuzzDecodeRecord(f *testing.F) {
+	r := sample()
+	b, _ := r.Encode()
+	f.Add(b)
+	f.Add([]byte(`{"schema":1,"lease":-1}`))
+	f.Add([]byte(`null`))
+	f.Add(bytes.Replace(b, []byte(`{`), []byte(`{"\u017ftatus":"idle","EPOCH":3,"\u212aind":1,`), 1)) // names are matched as JSON does
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := DecodeRecord(b, "app", "job")
+		if err != nil {
+			return
+		}
+		out, err := r.Encode()
+		if err != nil {
+			return // too long
+		}
+		again, err := DecodeRecord(out, "app", "job")
+		if err != nil {
+			t.Fatalf("%s\nbecame %s: %v", b, out, err)
+		}
+		if fmt.Sprint(again.Tick.UTC(), again.Epoch, again.Status) != fmt.Sprint(r.Tick.UTC(), r.Epoch, r.Status) {
+			t.Errorf("%s\nbecame %s", b, out)
+		}
+		if twice, err := again.Encode(); err != nil || !bytes.Equal(twice, out) {
+			t.Errorf("%s\nbecame %s, %v", out, twice, err)
+		}
+	})
+}
+
+func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
+	r := sample()
+	r.History = append(r.History, Fate{Tick: r.Tick, Status: "\x1b[2J"})
+	b, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = DecodeRecord(b, "app", "job"); err == nil || !strings.Contains(err.Error(), `the history of the record has the unknown status "\x1b[2J"`) {
+		t.Errorf("got %v, want a word on the status", err)
+	}
+}

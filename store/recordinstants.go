@@ -1,0 +1,27 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// checkInstants refuses an instant that JSON cannot tell in UTC. It can be read
+// in another zone, and then no answer that has it can be written: one record
+// would silence the status of all jobs.
+func (r *Record) checkInstants() error {
+	for _, at := range r.instants() {
+		if year := at.UTC().Year(); year < 1 || year > 9999 {
+			return fmt.Errorf("the record has the instant %s: want the years 1 to 9999 in UTC: correct the record", at.Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
+// instants are all that the record tells.
+func (r *Record) instants() []time.Time {
+	all := []time.Time{r.Created, r.Since, r.Mark.Since, r.Through, r.Due, r.Tick, r.Claimed, r.Finished, r.Progress.At, r.Unlocked.At}
+	for _, f := range r.History {
+		all = append(all, f.Tick, f.From, f.Start, f.End)
+	}
+	return all
+}
