@@ -81,7 +81,7 @@ func TestALogThatBlocksDelaysAStartByASixthOfTheLease(t *testing.T) {
 	})
 }
 
-// A log that blocks when a run is not healthy, or when a write of the minder
+// A log that blocks when a run is not healthy, or when a write of the watchdog
 // fails, keeps neither Healthy nor Silence from ending it.
 func TestALogThatBlocksHidesNoStall(t *testing.T) {
 	for _, line := range []string{"is not healthy", "was not brought up to date"} {

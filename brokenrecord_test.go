@@ -2,10 +2,12 @@ package soloist_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // byOthers makes the entry of "work" as another program or a person may: like one
@@ -15,9 +17,7 @@ func (c *cluster) byOthers(fields map[string]any) {
 	now := time.Now().UTC()
 	record := map[string]any{"schema": 1, "app": "soloist", "job": "work", "created": now.Add(-time.Hour), "spec": "", "since": now.Add(-time.Hour),
 		"epoch": 7, "writer": "w", "through": now.Add(-time.Minute), "status": "idle", "lease": 15}
-	for name, value := range fields {
-		record[name] = value
-	}
+	maps.Copy(record, fields)
 	b, err := json.Marshal(record)
 	if err != nil {
 		c.t.Fatal(err)
@@ -73,7 +73,7 @@ func TestNoAttemptAfterTheLargest(t *testing.T) {
 	job := work("@every 1m", 5*time.Second)
 	job.Interrupted = soloist.Rerun
 	spec := specOf(t, job)
-	for _, status := range []soloist.Status{soloist.Running, soloist.Abandoned} {
+	for _, status := range []store.Status{store.Running, store.Abandoned} {
 		inCluster(t, func(c *cluster) {
 			now := time.Now().UTC()
 			c.byOthers(map[string]any{"spec": spec, "status": status, "tick": now, "claimed": now, "attempt": 1<<31 - 1, "holder": "gone"})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestRunNow(t *testing.T) {
@@ -19,7 +20,7 @@ func TestRunNow(t *testing.T) {
 		time.Sleep(time.Hour + time.Minute)
 		before := c.record("work")
 		fate, err := a.RunNow(c.t.Context(), "work", "request-1")
-		if err != nil || fate.Status != soloist.Succeeded || fate.Request != "request-1" || fate.Replica != "a" {
+		if err != nil || fate.Status != store.Succeeded || fate.Request != "request-1" || fate.Replica != "a" {
 			t.Errorf("got %+v, %v", fate, err)
 		}
 		run := c.all()[len(c.all())-1]
@@ -27,12 +28,12 @@ func TestRunNow(t *testing.T) {
 			t.Errorf("got %+v", run.Run)
 		}
 		after := c.record("work")
-		if !after.Through.Equal(before.Through) || after.Counts[soloist.Succeeded] != before.Counts[soloist.Succeeded] {
+		if !after.Through.Equal(before.Through) || after.Counts[store.Succeeded] != before.Counts[store.Succeeded] {
 			t.Errorf("a run by hand counts as a tick: %+v", after)
 		}
 		// Once more, here and elsewhere: it is known.
 		for _, r := range []*replica{a, b} {
-			if again, err := r.RunNow(c.t.Context(), "work", "request-1"); err != nil || again.Status != soloist.Succeeded || again.Token != fate.Token {
+			if again, err := r.RunNow(c.t.Context(), "work", "request-1"); err != nil || again.Status != store.Succeeded || again.Token != fate.Token {
 				t.Errorf("%s: got %+v, %v", r.Replica, again, err)
 			}
 		}
@@ -55,12 +56,12 @@ func TestRunNowBesideATick(t *testing.T) {
 		a, b := c.start("a", job), c.start("b", job)
 		time.Sleep(time.Hour + time.Minute)
 		for _, r := range []*replica{a, b} {
-			if _, err := r.RunNow(c.t.Context(), "work", "now"); !errors.Is(err, soloist.ErrHeld) {
+			if _, err := r.RunNow(c.t.Context(), "work", "now"); !errors.Is(err, store.ErrHeld) {
 				t.Errorf("%s: got %v", r.Replica, err)
 			}
 		}
 		time.Sleep(55 * time.Minute) // 01:56
-		if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != soloist.Succeeded {
+		if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != store.Succeeded {
 			t.Errorf("got %+v, %v", fate, err)
 		}
 		time.Sleep(time.Minute)
@@ -92,7 +93,7 @@ func TestRunNowAndItsRunnerDies(t *testing.T) {
 			if got := c.fates("work"); !slices.Equal(got, want) {
 				t.Errorf("%q: got %q, want %q", policy, got, want)
 			}
-			if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != soloist.Abandoned {
+			if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != store.Abandoned {
 				t.Errorf("got %+v, %v", fate, err)
 			}
 		})
@@ -150,7 +151,7 @@ func TestRunNowInSpecialCases(t *testing.T) {
 		here.Name, here.Everywhere, here.Lease = "here", true, 0
 		a := c.start("a", paused, here)
 		for _, name := range []string{"paused", "here"} {
-			if fate, err := a.RunNow(c.t.Context(), name, "x"); err != nil || fate.Status != soloist.Succeeded {
+			if fate, err := a.RunNow(c.t.Context(), name, "x"); err != nil || fate.Status != store.Succeeded {
 				t.Errorf("%s: got %+v, %v", name, fate, err)
 			}
 		}
@@ -160,7 +161,7 @@ func TestRunNowInSpecialCases(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		b.stop() // the tick is open
 		r := c.replica("r", rerun)
-		if _, err := r.RunNow(c.t.Context(), "work", "x"); !errors.Is(err, soloist.ErrHeld) {
+		if _, err := r.RunNow(c.t.Context(), "work", "x"); !errors.Is(err, store.ErrHeld) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Paused are its ticks.
@@ -55,7 +56,7 @@ func TestRunNowWhoseRunnerDied(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		b := c.replica("b", work("@hourly", time.Minute))
 		f, err := b.RunNow(c.t.Context(), "work", "x")
-		if f.Status == soloist.Running && err == nil {
+		if f.Status == store.Running && err == nil {
 			t.Errorf("half an hour after its runner died the request has the fate %s: %+v", f.Status, f)
 		}
 	})
@@ -87,12 +88,12 @@ func TestRunNowOfARequestThatIsUnderWay(t *testing.T) {
 		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
 		time.Sleep(10 * time.Second)
 		for _, r := range []*replica{a, b} {
-			if f, err := r.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != soloist.Running || f.Replica != "a" {
+			if f, err := r.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Running || f.Replica != "a" {
 				t.Errorf("%s: got %+v, %v, want that a runs it", r.Replica, f, err)
 			}
 		}
 		<-done
-		if f, err := b.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != soloist.Succeeded || len(c.all()) != 1 {
+		if f, err := b.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Succeeded || len(c.all()) != 1 {
 			t.Errorf("after its end: got %+v, %v after %d runs", f, err, len(c.all()))
 		}
 	})

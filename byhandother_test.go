@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A run by hand of a Scheduler with another definition, which started later,
@@ -19,7 +20,7 @@ func TestARunByHandLeavesTheDefinitionInForce(t *testing.T) {
 				time.Sleep(25 * time.Hour)
 				before := c.record("work")
 				tool := c.replica("tool", work("*/30 * * * *", takes))
-				if f, err := tool.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != soloist.Succeeded {
+				if f, err := tool.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Succeeded {
 					t.Fatal(f, err)
 				}
 				after := c.record("work")
@@ -63,7 +64,7 @@ func TestARunByHandOfAnotherDefinitionSettlesNoRun(t *testing.T) {
 				}
 				c.start("b", job)
 				time.Sleep(20 * time.Minute)
-				if r := c.record("work"); r.Attempt != 2 || r.Status != soloist.Succeeded {
+				if r := c.record("work"); r.Attempt != 2 || r.Status != store.Succeeded {
 					t.Errorf("the tick is not run again: %+v", r)
 				}
 			})

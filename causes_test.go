@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 type causeTest struct {
@@ -57,24 +58,24 @@ var causes = map[string]causeTest{
 	},
 	"cut off": {
 		meet:  func(_ *cluster, r *replica) { r.kill() },
-		cause: soloist.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
+		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
 	},
 	"errors that pass": {
 		meet: func(_ *cluster, r *replica) {
 			r.tap.meet(func(string, func() error) error { return errNetwork })
 		},
-		cause: soloist.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
+		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
 	},
 	"broken": {
 		meet:  func(c *cluster, r *replica) { _ = c.store.Break(c.t.Context(), "soloist/work", 0) },
-		cause: soloist.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": the lease is lost`, after: D/3 - time.Second,
+		cause: store.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": the lease is lost`, after: D/3 - time.Second,
 	},
 	"deleted": {
 		meet: func(c *cluster, r *replica) {
 			_ = c.store.Break(c.t.Context(), "soloist/work", 0)
 			_ = c.store.Delete(c.t.Context(), "soloist/work")
 		},
-		cause: soloist.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": file does not exist`, after: D/3 - time.Second,
+		cause: store.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": file does not exist`, after: D/3 - time.Second,
 	},
 }
 
@@ -139,7 +140,7 @@ func TestThePageTellsEachCause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sentinels := map[string]error{"ErrLost": soloist.ErrLost, "ErrStalled": soloist.ErrStalled,
+	sentinels := map[string]error{"ErrLost": store.ErrLost, "ErrStalled": soloist.ErrStalled,
 		"ErrTimeout": soloist.ErrTimeout, "ErrStopped": soloist.ErrStopped}
 	rows := regexp.MustCompile("(?m)^\\| `(Err[A-Z][a-z]+)` \\|.*\\| ([a-z ]+) \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(rows) != len(sentinels) {

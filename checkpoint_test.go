@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // counting is a job that counts to 100 in its checkpoint, a second each, and
@@ -165,7 +166,7 @@ func TestALateProgressWrite(t *testing.T) {
 		})
 		time.Sleep(92 * time.Second)
 		a.stop()
-		if r := c.record("lead"); r.Status != soloist.Succeeded {
+		if r := c.record("lead"); r.Status != store.Succeeded {
 			t.Errorf("got %+v: %q", r, a.log.lines("level=ERROR"))
 		}
 	})
@@ -253,7 +254,7 @@ func TestAStaleRunSavesNothing(t *testing.T) {
 		a.tap.cut.Store(false)
 		time.Sleep(2 * time.Minute)
 		c.stopAll()
-		if !ran || !errors.Is(stale, soloist.ErrLost) {
+		if !ran || !errors.Is(stale, store.ErrLost) {
 			t.Errorf("ran elsewhere: %t, Save says %v", ran, stale)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A process ends while its stalled run goes on, as Overrun is for, and each later
@@ -44,7 +45,7 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 		wake(false)
 		at(3*time.Hour + time.Second)
 		wake(false)
-		if r := c.record("work"); r.Status != soloist.Succeeded || !r.Tick.Equal(midnight.Add(3*time.Hour)) {
+		if r := c.record("work"); r.Status != store.Succeeded || !r.Tick.Equal(midnight.Add(3*time.Hour)) {
 			t.Errorf("the record says %s, tick %s: %+v", r.Status, r.Tick, r.History)
 		}
 	})
@@ -63,7 +64,7 @@ func TestErrorThatPanicsFailsItsRun(t *testing.T) {
 		here.Name, here.Everywhere, here.Lease, here.Do = "here", true, 0, job.Do
 		a := c.start("a", job, here)
 		time.Sleep(90 * time.Second)
-		if r := c.record("work"); r.Status != soloist.Failed || !strings.Contains(r.Error, "panic") {
+		if r := c.record("work"); r.Status != store.Failed || !strings.Contains(r.Error, "panic") {
 			t.Errorf("the record says %s %q", r.Status, r.Error)
 		}
 		if len(a.log.lines("run ended", "job=here", "outcome=failed")) == 0 {

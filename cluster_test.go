@@ -15,6 +15,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // D is the lease of all tests that name none.
@@ -132,9 +133,9 @@ func (c *cluster) all() []ran {
 }
 
 // record returns what the store tells of a job.
-func (c *cluster) record(job string) soloist.Record {
+func (c *cluster) record(job string) store.Record {
 	c.t.Helper()
-	var r soloist.Record
+	var r store.Record
 	if err := json.Unmarshal(c.raw(job), &r); err != nil {
 		c.t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func (c *cluster) fates(job string) []string {
 	return out
 }
 
-func fateText(f soloist.Fate) string {
+func fateText(f store.Fate) string {
 	b := &bytes.Buffer{}
 	b.WriteString(string(f.Status) + " ")
 	if !f.From.IsZero() {
@@ -177,7 +178,7 @@ func fateText(f soloist.Fate) string {
 // A tap is one replica's way to the store: it counts calls, and can fail them
 // or be cut.
 type tap struct {
-	soloist.Store
+	store.Store
 	t     *testing.T
 	cut   atomic.Bool // nothing gets through; calls hang
 	mu    sync.Mutex
@@ -222,12 +223,12 @@ func (s *tap) counts() map[string]int {
 	return n
 }
 
-func (s *tap) Create(ctx context.Context, name string, record []byte) (e soloist.Entry, err error) {
+func (s *tap) Create(ctx context.Context, name string, record []byte) (e store.Entry, err error) {
 	err = s.through(ctx, "create", func() (err error) { e, err = s.Store.Create(ctx, name, record); return err })
 	return e, err
 }
 
-func (s *tap) Read(ctx context.Context, name string) (e soloist.Entry, err error) {
+func (s *tap) Read(ctx context.Context, name string) (e store.Entry, err error) {
 	if name == s.deny {
 		return e, fs.ErrPermission
 	}
@@ -236,11 +237,11 @@ func (s *tap) Read(ctx context.Context, name string) (e soloist.Entry, err error
 }
 
 func (s *tap) Break(ctx context.Context, name string, period time.Duration) error {
-	return s.through(ctx, "break", func() error { return s.Store.(soloist.Breaker).Break(ctx, name, period) })
+	return s.through(ctx, "break", func() error { return s.Store.(store.Breaker).Break(ctx, name, period) })
 }
 
 // Lease checks that an id serves one acquisition, ever.
-func (s *tap) Lease(name, id string) soloist.Lease {
+func (s *tap) Lease(name, id string) store.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ids[id] {
@@ -254,35 +255,35 @@ func (s *tap) Lease(name, id string) soloist.Lease {
 }
 
 type tapLease struct {
-	soloist.Lease
+	store.Lease
 	s *tap
 }
 
-func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st soloist.Stamp, err error) {
+func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st store.Stamp, err error) {
 	err = l.s.through(ctx, "acquire", func() (err error) { st, err = l.Lease.Acquire(ctx, d, etag); return err })
 	return st, err
 }
 
-func (l *tapLease) Renew(ctx context.Context) (st soloist.Stamp, err error) {
+func (l *tapLease) Renew(ctx context.Context) (st store.Stamp, err error) {
 	err = l.s.through(ctx, "renew", func() (err error) { st, err = l.Lease.Renew(ctx); return err })
 	return st, err
 }
 
-func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st soloist.Stamp, err error) {
+func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Stamp, err error) {
 	err = l.s.through(ctx, "write", func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err })
 	return st, err
 }
 
-func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st soloist.Stamp, err error) {
+func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st store.Stamp, err error) {
 	err = l.s.through(ctx, "save", func() (err error) {
-		st, err = l.Lease.(soloist.Keeper).Save(ctx, etag, record, checkpoint)
+		st, err = l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
 		return err
 	})
 	return st, err
 }
 
 func (l *tapLease) Load(ctx context.Context, etag string) (b []byte, err error) {
-	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(soloist.Keeper).Load(ctx, etag); return err })
+	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(store.Keeper).Load(ctx, etag); return err })
 	return b, err
 }
 

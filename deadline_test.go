@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // hourly is a job whose first attempt takes three hours, and each further one
@@ -76,7 +77,7 @@ func TestAFurtherAttemptHasTheStartingDeadline(t *testing.T) {
 
 // overlapsWithout are the ticks, of a job that is due at each multiple of every,
 // that are said to have come due under a run, and did not.
-func overlapsWithout(r soloist.Record, runs []ran, every time.Duration) (all []string) {
+func overlapsWithout(r store.Record, runs []ran, every time.Duration) (all []string) {
 	for _, f := range r.History {
 		from := f.From
 		if from.IsZero() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // long is a job that takes half an hour.
@@ -61,7 +62,7 @@ func TestFiveDeathsGiveATickUp(t *testing.T) {
 			t.Errorf("got %q after %d runs", got, len(c.all()))
 		}
 		time.Sleep(25 * time.Hour)
-		if r := c.record("work"); r.Deaths != 0 || r.Attempt != 1 || r.Status != soloist.Succeeded {
+		if r := c.record("work"); r.Deaths != 0 || r.Attempt != 1 || r.Status != store.Succeeded {
 			t.Errorf("the next tick: %s, attempt %d, %d deaths", r.Status, r.Attempt, r.Deaths)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // takenBack is how soon older replicas take a job back: a look until the mark,
@@ -355,7 +356,7 @@ func TestAMarkUnderALease(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := c.record("work")
-		r.Mark = soloist.Mark{Spec: "older", Since: r.Since.Add(-time.Hour)}
+		r.Mark = store.Mark{Spec: "older", Since: r.Since.Add(-time.Hour)}
 		b, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)

@@ -11,36 +11,37 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A mortal store cuts off whoever has it.
 type mortal struct {
-	soloist.Store
+	store.Store
 	dead    atomic.Bool
 	renewed atomic.Pointer[time.Time]
 }
 
-func (m *mortal) Lease(name, id string) soloist.Lease { return mortalLease{m.Store.Lease(name, id), m} }
+func (m *mortal) Lease(name, id string) store.Lease { return mortalLease{m.Store.Lease(name, id), m} }
 
 type mortalLease struct {
-	soloist.Lease
+	store.Lease
 	*mortal
 }
 
 var errCut = errors.New("cut off")
 
-func (l mortalLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l mortalLease) Renew(ctx context.Context) (store.Stamp, error) {
 	if l.dead.Load() {
-		return soloist.Stamp{}, errCut
+		return store.Stamp{}, errCut
 	}
 	now := time.Now()
 	l.renewed.Store(&now)
 	return l.Lease.Renew(ctx)
 }
 
-func (l mortalLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l mortalLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	if l.dead.Load() {
-		return soloist.Stamp{}, errCut
+		return store.Stamp{}, errCut
 	}
 	return l.Lease.Write(ctx, etag, record)
 }
@@ -62,8 +63,8 @@ func TestALeaderWithASlowClockIsReplacedInTime(t *testing.T) {
 		begin := time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		run := func(name string, store soloist.Store, slow time.Duration) {
-			s := &soloist.Scheduler{Store: store, Replica: name, Elapsed: func() time.Duration {
+		run := func(name string, backend store.Store, slow time.Duration) {
+			s := &soloist.Scheduler{Store: backend, Replica: name, Elapsed: func() time.Duration {
 				gone := time.Since(begin)
 				return gone - gone/slow
 			}, Singletons: []soloist.Singleton{{Name: "work", Lease: 15 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {

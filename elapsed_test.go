@@ -9,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A step of the wall clock ends no run.
@@ -75,10 +76,10 @@ func TestASuspensionEndsARun(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		a.stop()
 		got := c.all()[0]
-		if got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, soloist.ErrLost) {
+		if got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, store.ErrLost) {
 			t.Errorf("ended at %s for %v", got.end, got.cause)
 		}
-		if !errors.Is(heart, soloist.ErrLost) || !errors.Is(check, soloist.ErrLost) || remaining != 0 {
+		if !errors.Is(heart, store.ErrLost) || !errors.Is(check, store.ErrLost) || remaining != 0 {
 			t.Errorf("Heartbeat: %v, Check: %v, Remaining: %s", heart, check, remaining)
 		}
 	})
@@ -112,7 +113,7 @@ func TestARenewalAfterASuspension(t *testing.T) {
 		c.launch(a)
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
-		if renewals != 2 || !errors.Is(check, soloist.ErrLost) {
+		if renewals != 2 || !errors.Is(check, store.ErrLost) {
 			t.Errorf("%d renewals; Check: %v", renewals, check)
 		}
 	})
@@ -141,7 +142,7 @@ func TestARenewalThatIsAnsweredAfterTheDeadline(t *testing.T) {
 		c.launch(a)
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
-		if !errors.Is(heart, soloist.ErrLost) {
+		if !errors.Is(heart, store.ErrLost) {
 			t.Errorf("Heartbeat: %v", heart)
 		}
 	})

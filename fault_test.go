@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 var errNetwork = errors.New("connection reset")
@@ -118,7 +119,7 @@ func TestTheTrustEndsBeforeTheLease(t *testing.T) {
 		a.kill()
 		time.Sleep(time.Minute)
 		runs := c.all()
-		if len(runs) != 1 || !errors.Is(runs[0].cause, soloist.ErrLost) {
+		if len(runs) != 1 || !errors.Is(runs[0].cause, store.ErrLost) {
 			t.Fatalf("got %+v", runs)
 		}
 		lapse := runs[0].start.Add(30*time.Second + D)
@@ -160,7 +161,7 @@ func TestABrokenLeaseEndsTheRun(t *testing.T) {
 				broken := time.Now()
 				time.Sleep(3 * time.Minute)
 				runs := c.all()
-				if !errors.Is(runs[0].cause, soloist.ErrLost) || runs[0].end.Sub(broken) > D/3+time.Second {
+				if !errors.Is(runs[0].cause, store.ErrLost) || runs[0].end.Sub(broken) > D/3+time.Second {
 					t.Errorf("ended %s after the break with %v", runs[0].end.Sub(broken), runs[0].cause)
 				}
 				if len(runs) < 2 {
@@ -279,7 +280,7 @@ func TestAnUnconfirmedFinishKeepsTheLease(t *testing.T) {
 		if took := time.Since(begin); took > D {
 			t.Errorf("it stopped after %s", took)
 		}
-		if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == soloist.Available {
+		if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == store.Available {
 			t.Errorf("the lease is %s, %v", e.State, err)
 		}
 	})
@@ -331,7 +332,7 @@ func TestTheLargestTokenIsTheLast(t *testing.T) {
 				t.Errorf("health of %s says %v", r.Replica, err)
 			}
 		}
-		if r := c.record("work"); r.Epoch != 4611686018427387903 || r.Status != soloist.Succeeded {
+		if r := c.record("work"); r.Epoch != 4611686018427387903 || r.Status != store.Succeeded {
 			t.Errorf("got %s with token %d", r.Status, r.Epoch)
 		}
 	})

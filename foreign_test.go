@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A record with a lease that the store does not take is the trouble of its job
 // alone: the store is not called unreachable.
 func TestALeaseBeyondTheStoresLimitsIsRefused(t *testing.T) {
-	for text, status := range map[string]soloist.Status{
-		"86400": soloist.Running, "61": soloist.Succeeded, "0.001": soloist.Running, "0": soloist.Running, "30.5": soloist.Stalled,
+	for text, status := range map[string]store.Status{
+		"86400": store.Running, "61": store.Succeeded, "0.001": store.Running, "0": store.Running, "30.5": store.Stalled,
 	} {
 		t.Run(text+" s, "+string(status), func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -42,7 +43,7 @@ func TestALeaseBeyondTheStoresLimitsIsRefused(t *testing.T) {
 // run has ended.
 func TestAShortLeaseOfARunThatHasEnded(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		c.foreign("0.5", soloist.Succeeded)
+		c.foreign("0.5", store.Succeeded)
 		a := c.start("a", work("@every 1m", time.Second))
 		time.Sleep(2 * time.Minute)
 		if h := a.Health(); h.Broken["work"] != nil || len(c.all()) == 0 {
@@ -52,7 +53,7 @@ func TestAShortLeaseOfARunThatHasEnded(t *testing.T) {
 }
 
 // foreign makes the entry of the job "work" with this lease in its record.
-func (c *cluster) foreign(lease string, status soloist.Status) string {
+func (c *cluster) foreign(lease string, status store.Status) string {
 	c.t.Helper()
 	now := time.Now().UTC().Add(-time.Minute) // before any replica started
 	record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"spec":"x","since":%[1]q,"epoch":7,"writer":"w","through":%[1]q,"tick":%[1]q,"attempt":1,"status":%[2]q,"holder":"b","lease":%[3]s,"claimed":%[1]q}`,
@@ -73,7 +74,7 @@ func TestACheckpointThatIsTooLargeFailsItsRun(t *testing.T) {
 		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
 			var n int
 			err := run.Load(ctx, &n)
-			if !errors.Is(err, soloist.ErrTooLarge) || errors.Is(err, soloist.ErrLost) || ctx.Err() != nil {
+			if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil {
 				t.Errorf("Load says %v, and the run's context %v", err, ctx.Err())
 			}
 			return err
@@ -81,7 +82,7 @@ func TestACheckpointThatIsTooLargeFailsItsRun(t *testing.T) {
 		a := c.start("a", job)
 		a.tap.meet(func(op string, apply func() error) error {
 			if op == "load" {
-				return fmt.Errorf("load: %w", soloist.ErrTooLarge)
+				return fmt.Errorf("load: %w", store.ErrTooLarge)
 			}
 			return apply()
 		})
@@ -92,7 +93,7 @@ func TestACheckpointThatIsTooLargeFailsItsRun(t *testing.T) {
 		if loads, runs := a.tap.counts()["load"], len(c.all()); runs < 10 || loads != runs {
 			t.Errorf("%d loads in %d runs", loads, runs)
 		}
-		if r := c.record("work"); r.Status != soloist.Failed || !strings.Contains(r.Error, soloist.ErrTooLarge.Error()) {
+		if r := c.record("work"); r.Status != store.Failed || !strings.Contains(r.Error, store.ErrTooLarge.Error()) {
 			t.Errorf("the record says %s: %s", r.Status, r.Error)
 		}
 	})
@@ -114,7 +115,7 @@ func TestTooLargeAfterATrouble(t *testing.T) {
 			if loads++; loads < 4 {
 				return errNetwork
 			}
-			return soloist.ErrTooLarge
+			return store.ErrTooLarge
 		})
 		time.Sleep(30 * time.Minute)
 		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 || loads != 4 {

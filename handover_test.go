@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // graceful starts replicas that have a grace.
@@ -66,7 +67,7 @@ func TestAHandOverIsNotTakenBack(t *testing.T) {
 		time.Sleep(time.Second)
 		c.start("b", leader())
 		time.Sleep(time.Second)
-		if r := c.record("lead"); r.Holder != "b" || r.Stopping || r.Progress != (soloist.Progress{}) {
+		if r := c.record("lead"); r.Holder != "b" || r.Stopping || r.Progress != (store.Progress{}) {
 			t.Errorf("got %+v", r)
 		}
 	})
@@ -102,7 +103,7 @@ func TestAJobIsHandedOver(t *testing.T) {
 				time.Sleep(time.Minute + 2*time.Second)
 				go all[c.all()[0].replica].stop()
 				time.Sleep(time.Second)
-				if r := c.record("work"); !r.Stopping || r.Status != soloist.Running {
+				if r := c.record("work"); !r.Stopping || r.Status != store.Running {
 					t.Errorf("got %+v", r)
 				}
 				time.Sleep(2 * time.Minute)
@@ -215,7 +216,7 @@ func TestUnlock(t *testing.T) {
 			if took := runs[0].end.Sub(unlocked); took > D/3+time.Second {
 				t.Errorf("now=%t: the old one went on for %s", now, took)
 			}
-			if !errors.Is(runs[0].cause, soloist.ErrLost) {
+			if !errors.Is(runs[0].cause, store.ErrLost) {
 				t.Errorf("the cause is %v", runs[0].cause)
 			}
 			// Broken naturally it is still the old one's, who can give it back.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Somebody changes the record by hand, after a write whose answer is lost, and
@@ -18,11 +18,11 @@ func TestARecordChangedByHandAfterALostAnswer(t *testing.T) {
 		changed := false
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
-			if op != "write" || changed || c.record("work").Status != soloist.Succeeded {
+			if op != "write" || changed || c.record("work").Status != store.Succeeded {
 				return err
 			}
 			changed = true
-			c.changeByHand(func(r *soloist.Record) { r.Through = r.Through.Add(48 * time.Hour) })
+			c.changeByHand(func(r *store.Record) { r.Through = r.Through.Add(48 * time.Hour) })
 			return errNetwork
 		})
 		time.Sleep(10 * time.Minute)
@@ -38,7 +38,7 @@ func TestARecordChangedByHandAfterALostAnswer(t *testing.T) {
 }
 
 // changeByHand rewrites the record of the job "work", whoever holds its lease.
-func (c *cluster) changeByHand(change func(*soloist.Record)) {
+func (c *cluster) changeByHand(change func(*store.Record)) {
 	ctx := context.Background()
 	_ = c.store.Break(ctx, "soloist/work", 0)
 	r := c.record("work")

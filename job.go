@@ -2,15 +2,8 @@ package soloist
 
 import (
 	"context"
-	"errors"
 	"time"
 )
-
-// Work is a [Job] or a [Singleton].
-type Work interface{ work() }
-
-func (Job) work()       {}
-func (Singleton) work() {}
 
 // A Job is done once at each tick of its schedule, by one replica of all that
 // register it.
@@ -92,7 +85,7 @@ type Job struct {
 	Paused bool
 
 	// MaxCheckpoint is the most that [Run.Save] takes, in bytes of JSON, at most
-	// the package's MaxCheckpoint. Zero: 64 KiB.
+	// [store.MaxCheckpoint]. Zero: 64 KiB.
 	MaxCheckpoint int
 
 	// Lease is how long a dead runner keeps others away. The store says what
@@ -137,46 +130,3 @@ const (
 	// the tick is abandoned. Without a Window further attempts have no deadline.
 	Rerun InterruptedPolicy = "rerun"
 )
-
-// Permanent is what a job returns when another try would fail as well.
-// Permanent(nil) is nil.
-func Permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &permanentError{err}
-}
-
-type permanentError struct{ error }
-
-func (e *permanentError) Unwrap() error { return e.error }
-
-func isPermanent(err error) bool {
-	_, ok := errors.AsType[*permanentError](err)
-	return ok
-}
-
-// RetryAfter is what a job returns to have the next try, if one is left, no
-// earlier than d from now: what a service that throttles has asked for.
-// RetryAfter(nil, d) is nil.
-func RetryAfter(err error, d time.Duration) error {
-	if err == nil {
-		return nil
-	}
-	return &retryError{err, d}
-}
-
-type retryError struct {
-	error
-	after time.Duration
-}
-
-func (e *retryError) Unwrap() error { return e.error }
-
-// Skip is what a job returns that found nothing to do: the tick is skipped,
-// neither succeeded nor failed.
-func Skip(reason string) error { return &skipError{reason} }
-
-type skipError struct{ reason string }
-
-func (e *skipError) Error() string { return "skipped: " + e.reason }

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A ledger is every fate that was ever written for a job, as the store saw it.
 type ledger struct {
 	t     *testing.T
-	fates []soloist.Fate
+	fates []store.Fate
 	seen  map[string]bool
 }
 
@@ -30,16 +31,16 @@ type spyStore struct {
 	l *ledger
 }
 
-func (s *spyStore) Lease(name, id string) soloist.Lease {
+func (s *spyStore) Lease(name, id string) store.Lease {
 	return &spyLease{s.tap.Lease(name, id), s.l}
 }
 
 type spyLease struct {
-	soloist.Lease
+	store.Lease
 	l *ledger
 }
 
-func (s *spyLease) Write(ctx context.Context, etag string, b []byte) (soloist.Stamp, error) {
+func (s *spyLease) Write(ctx context.Context, etag string, b []byte) (store.Stamp, error) {
 	st, err := s.Lease.Write(ctx, etag, b)
 	if err == nil {
 		s.l.add(b)
@@ -48,7 +49,7 @@ func (s *spyLease) Write(ctx context.Context, etag string, b []byte) (soloist.St
 }
 
 func (l *ledger) add(b []byte) {
-	var r soloist.Record
+	var r store.Record
 	if err := json.Unmarshal(b, &r); err != nil {
 		l.t.Error(err)
 		return
@@ -64,10 +65,10 @@ func (l *ledger) add(b []byte) {
 
 // check returns how many ticks have each fate, after checking that each tick
 // of the period up to the watermark has exactly one.
-func (l *ledger) check(every time.Duration, r soloist.Record) map[soloist.Status]int {
+func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int {
 	l.t.Helper()
-	counts := map[soloist.Status]int{}
-	slices.SortFunc(l.fates, func(a, b soloist.Fate) int { return a.Tick.Compare(b.Tick) })
+	counts := map[store.Status]int{}
+	slices.SortFunc(l.fates, func(a, b store.Fate) int { return a.Tick.Compare(b.Tick) })
 	through := r.Created
 	for _, f := range l.fates {
 		first := f.Tick
@@ -101,12 +102,12 @@ func TestAMonthOfTrouble(t *testing.T) {
 	const every = 5 * time.Minute
 	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.RunAll, soloist.SkipMissed} {
 		for _, interrupted := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
-			days := 3
+			days, long := 3, 30
+			if testing.Short() { // less, for the race detector too, which has seen all after these
+				days, long = 1, 4
+			}
 			if missed == soloist.RunLatest && interrupted == soloist.Abandon {
-				days = 30
-				if testing.Short() { // for the race detector, which has seen all after a week
-					days = 7
-				}
+				days = long
 			}
 			t.Run(fmt.Sprintf("missed %q interrupted %q", missed, interrupted), func(t *testing.T) {
 				inCluster(t, func(c *cluster) {
@@ -143,10 +144,10 @@ func TestAMonthOfTrouble(t *testing.T) {
 						}
 					}
 					t.Log(counts)
-					if counts[soloist.Succeeded] < days*150 || counts[soloist.Missed] == 0 && missed != soloist.RunAll || len(starts) < days*150 {
+					if counts[store.Succeeded] < days*150 || counts[store.Missed] == 0 && missed != soloist.RunAll || len(starts) < days*150 {
 						t.Errorf("not much of a month: %v", counts)
 					}
-					if (counts[soloist.Skipped] == 0) != (missed == soloist.RunAll) {
+					if (counts[store.Skipped] == 0) != (missed == soloist.RunAll) {
 						t.Errorf("skipped for overlap under %q: %v", missed, counts)
 					}
 				})

@@ -7,34 +7,35 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A dated store tells the time as HTTP does: in whole seconds.
-type dated struct{ soloist.Store }
+type dated struct{ store.Store }
 
-func (d dated) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (d dated) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := d.Store.Read(ctx, name)
 	e.Date = e.Date.Truncate(time.Second)
 	return e, err
 }
 
-func (d dated) Lease(name, id string) soloist.Lease { return datedLease{d.Store.Lease(name, id)} }
+func (d dated) Lease(name, id string) store.Lease { return datedLease{d.Store.Lease(name, id)} }
 
-type datedLease struct{ soloist.Lease }
+type datedLease struct{ store.Lease }
 
-func (l datedLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l datedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	s, err := l.Lease.Acquire(ctx, d, etag)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err
 }
 
-func (l datedLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l datedLease) Renew(ctx context.Context) (store.Stamp, error) {
 	s, err := l.Lease.Renew(ctx)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err
 }
 
-func (l datedLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l datedLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	s, err := l.Lease.Write(ctx, etag, record)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err

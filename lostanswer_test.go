@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The answer to "stalled" is lost, and the run saves on its way out: the
@@ -27,7 +28,7 @@ func TestASaveDoesNotTakeBackAStall(t *testing.T) {
 		var through time.Time
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
-			if op == "write" && c.record("work").Status == soloist.Stalled {
+			if op == "write" && c.record("work").Status == store.Stalled {
 				through = c.record("work").Through
 				a.tap.meet(nil)
 				return errNetwork

@@ -8,71 +8,72 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A nameless store answers calls of one operation with a success without an ETag,
 // and applies none of them.
 type nameless struct {
-	soloist.Store
+	store.Store
 	op string
 	on atomic.Bool
 }
 
 func (s *nameless) answers(op string) bool { return s.on.Load() && s.op == op }
 
-func (s *nameless) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s *nameless) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	if s.answers("create") {
-		return soloist.Entry{Record: record, State: soloist.Available}, nil
+		return store.Entry{Record: record, State: store.Available}, nil
 	}
 	return s.Store.Create(ctx, name, record)
 }
 
-func (s *nameless) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s *nameless) Read(ctx context.Context, name string) (store.Entry, error) {
 	if s.answers("read") {
-		return soloist.Entry{State: soloist.Available}, nil
+		return store.Entry{State: store.Available}, nil
 	}
 	return s.Store.Read(ctx, name)
 }
 
-func (s *nameless) Lease(name, id string) soloist.Lease {
+func (s *nameless) Lease(name, id string) store.Lease {
 	return namelessLease{s.Store.Lease(name, id), s}
 }
 
 type namelessLease struct {
-	soloist.Lease
+	store.Lease
 	s *nameless
 }
 
-func (l namelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l namelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	if l.s.answers("acquire") {
-		return soloist.Stamp{}, nil
+		return store.Stamp{}, nil
 	}
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l namelessLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l namelessLease) Renew(ctx context.Context) (store.Stamp, error) {
 	if l.s.answers("renew") {
-		return soloist.Stamp{}, nil
+		return store.Stamp{}, nil
 	}
 	return l.Lease.Renew(ctx)
 }
 
-func (l namelessLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l namelessLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	if l.s.answers("write") {
-		return soloist.Stamp{}, nil
+		return store.Stamp{}, nil
 	}
 	return l.Lease.Write(ctx, etag, record)
 }
 
-func (l namelessLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (l namelessLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	if l.s.answers("save") {
-		return soloist.Stamp{}, nil
+		return store.Stamp{}, nil
 	}
-	return l.Lease.(soloist.Keeper).Save(ctx, etag, record, checkpoint)
+	return l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
 }
 
 func (l namelessLease) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.Lease.(soloist.Keeper).Load(ctx, etag)
+	return l.Lease.(store.Keeper).Load(ctx, etag)
 }
 
 // nameless puts such a store below a replica.
@@ -93,7 +94,7 @@ func TestAnAnswerWithoutAnETagIsNoSuccess(t *testing.T) {
 					if running++; running > 1 {
 						t.Errorf("two run at %s", time.Now())
 					}
-					if r := c.record("work"); r.Epoch != run.Token || r.Status != soloist.Running {
+					if r := c.record("work"); r.Epoch != run.Token || r.Status != store.Running {
 						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Status, r.Epoch)
 					}
 					soon(ctx, 100*time.Second)

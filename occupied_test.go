@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/soloist-go/soloist"
 )
 
@@ -16,7 +15,7 @@ import (
 func (c *cluster) occupy(job string) (free func()) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	lease := c.store.Lease("soloist/"+job, uuid.NewString())
+	lease := c.store.Lease("soloist/"+job, "0a1b2c3d-0000-4000-8000-000000000000")
 	entry, err := c.store.Read(ctx, "soloist/"+job)
 	if err == nil {
 		_, err = lease.Acquire(ctx, time.Minute, entry.ETag)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An overrunLog keeps the calls of Overrun.
@@ -97,7 +98,7 @@ func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
 	lost := make(chan time.Time, 1)
 	a.tap.meet(func(op string, apply func() error) error {
 		err := apply()
-		if op == "renew" && errors.Is(err, soloist.ErrLost) {
+		if op == "renew" && errors.Is(err, store.ErrLost) {
 			select {
 			case lost <- time.Now():
 			default:
@@ -111,13 +112,13 @@ func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
 	at := <-lost
 	time.Sleep(D)
 	calls := overran.all()
-	if len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, soloist.ErrLost) {
+	if len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost) {
 		c.t.Fatalf("Overrun was called with %+v, want one call with ErrLost", calls)
 	}
 	if took := calls[0].at.Sub(at); took != D/6 {
 		c.t.Errorf("Overrun was called %s after the loss of the lease, want %s", took, D/6)
 	}
-	if cause := a.Health().Overrun["work"]; !errors.Is(cause, soloist.ErrLost) {
+	if cause := a.Health().Overrun["work"]; !errors.Is(cause, store.ErrLost) {
 		c.t.Errorf("health says %v, want ErrLost", cause)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Hours after the store has told its time, a wrong clock is still put right.
@@ -65,33 +66,33 @@ func TestAnOlderVersionRestored(t *testing.T) {
 	})
 }
 
-type dateless struct{ soloist.Store }
+type dateless struct{ store.Store }
 
-func (s dateless) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s dateless) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	e, err := s.Store.Create(ctx, name, record)
 	e.Date = time.Time{}
 	return e, err
 }
-func (s dateless) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s dateless) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.Store.Read(ctx, name)
 	e.Date = time.Time{}
 	return e, err
 }
-func (s dateless) Lease(name, id string) soloist.Lease { return datelessLease{s.Store.Lease(name, id)} }
+func (s dateless) Lease(name, id string) store.Lease { return datelessLease{s.Store.Lease(name, id)} }
 
-type datelessLease struct{ soloist.Lease }
+type datelessLease struct{ store.Lease }
 
-func (l datelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l datelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	s, err := l.Lease.Acquire(ctx, d, etag)
 	s.Date = time.Time{}
 	return s, err
 }
-func (l datelessLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l datelessLease) Renew(ctx context.Context) (store.Stamp, error) {
 	s, err := l.Lease.Renew(ctx)
 	s.Date = time.Time{}
 	return s, err
 }
-func (l datelessLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l datelessLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	s, err := l.Lease.Write(ctx, etag, record)
 	s.Date = time.Time{}
 	return s, err
@@ -195,7 +196,7 @@ func TestALeaseThatCannotBeAcquiredYet(t *testing.T) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		a.tap.meet(func(op string, apply func() error) error {
 			if op == "acquire" {
-				return soloist.ErrHeld // AZURE.md 4.3: "may need to wait up to one minute"
+				return store.ErrHeld // AZURE.md 4.3: "may need to wait up to one minute"
 			}
 			return apply()
 		})

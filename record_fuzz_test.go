@@ -11,6 +11,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // records are what may stand in an entry; in each of them JSON is what a program
@@ -66,12 +67,12 @@ func FuzzOddRecord(f *testing.F) {
 	f.Add(int64(7), int64(0), int64(120), int64(0), -1, byte(4), int64(1e6), "by hand", byte(0b1111))
 	f.Add(int64(1)<<62, int64(-60), int64(1e9), int64(1e9), 1<<40, byte(5), int64(0), "", byte(0b10))
 	f.Add(int64(1), int64(-1e9), int64(60), int64(30), 1, byte(1), int64(60), "", byte(0b1001))
-	states := []soloist.Status{soloist.Idle, soloist.Running, soloist.Succeeded, soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Skipped, soloist.Missed}
+	states := []store.Status{store.Idle, store.Running, store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
 	f.Fuzz(func(t *testing.T, epoch, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
 		synctest.Test(t, func(t *testing.T) {
 			at := func(sec int64) time.Time { return time.Now().Add(time.Duration(sec%1e9) * time.Second) }
-			r := soloist.Record{Schema: 1, App: "soloist", Job: "work", Created: at(-60), Since: at(-60), Epoch: epoch, Writer: "w", Through: at(through),
-				Tick: at(tick), Attempt: attempt, Status: states[int(status)%len(states)], Holder: "b", Lease: soloist.Seconds(lease % 1e6 * 1e9), Request: request}
+			r := store.Record{Schema: 1, App: "soloist", Job: "work", Created: at(-60), Since: at(-60), Epoch: epoch, Writer: "w", Through: at(through),
+				Tick: at(tick), Attempt: attempt, Status: states[int(status)%len(states)], Holder: "b", Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}
 			if flags&1 != 0 {
 				r.Claimed = at(tick)
 			}
@@ -99,7 +100,7 @@ func (c *cluster) wakeOver(a *replica) {
 	defer cancel()
 	report, err := a.RunDue(ctx)
 	after := c.raw("work")
-	var old, rec soloist.Record
+	var old, rec store.Record
 	ours := json.Unmarshal(before, &old) == nil && old.Schema == 1 && old.App == "soloist" && old.Job == "work" && old.Epoch > 0
 	if bytes.Equal(before, after) {
 		if len(c.all()) > runs || !ours && err == nil {
@@ -128,8 +129,8 @@ func (c *cluster) checkUnknown(before, after []byte) {
 	var old, now, known map[string]json.RawMessage
 	json.Unmarshal(before, &old)
 	json.Unmarshal(after, &now)
-	sample, _ := json.Marshal(soloist.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Failures: 1, Mark: soloist.Mark{Spec: "x"}, Holder: "x", Lease: 1, Claimed: time.Now(),
-		Finished: time.Now(), Stopping: true, Progress: soloist.Progress{Note: "x"}, Error: "x", Counts: map[soloist.Status]int64{"": 1}, History: []soloist.Fate{{}}})
+	sample, _ := json.Marshal(store.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Failures: 1, Mark: store.Mark{Spec: "x"}, Holder: "x", Lease: 1, Claimed: time.Now(),
+		Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x", Counts: map[store.Status]int64{"": 1}, History: []store.Fate{{}}})
 	json.Unmarshal(sample, &known)
 	for name, value := range old {
 		isKnown := false

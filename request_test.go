@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The second call with a request returns the fate that the first one did.
@@ -16,13 +17,13 @@ func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
 	long := strings.Repeat("why ", 60)
 	for name, tt := range map[string]struct {
 		do     func(context.Context, *soloist.Run) error
-		status soloist.Status
+		status store.Status
 		reason string
 	}{
-		"skipped":   {func(context.Context, *soloist.Run) error { return soloist.Skip("nothing to do") }, soloist.Skipped, "nothing to do"},
-		"failed":    {func(context.Context, *soloist.Run) error { return errors.New(long) }, soloist.Failed, long},
-		"stopped":   {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }, soloist.Abandoned, "out of time, stopped"},
-		"succeeded": {nil, soloist.Succeeded, ""},
+		"skipped":   {func(context.Context, *soloist.Run) error { return soloist.Skip("nothing to do") }, store.Skipped, "nothing to do"},
+		"failed":    {func(context.Context, *soloist.Run) error { return errors.New(long) }, store.Failed, long},
+		"stopped":   {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }, store.Abandoned, "out of time, stopped"},
+		"succeeded": {nil, store.Succeeded, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -54,7 +55,7 @@ func TestARequestThatStalledHasStalled(t *testing.T) {
 		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
 		time.Sleep(5 * time.Minute)
 		f, err := b.RunNow(c.t.Context(), "work", "x")
-		if err != nil || f.Status != soloist.Stalled || !strings.Contains(f.Reason, "no heartbeat") {
+		if err != nil || f.Status != store.Stalled || !strings.Contains(f.Reason, "no heartbeat") {
 			t.Errorf("got %s %q, %v: want that it stalled", f.Status, f.Reason, err)
 		}
 		<-done
@@ -73,7 +74,7 @@ func TestRunNowTellsOfAClaimThatDidNotRun(t *testing.T) {
 		if len(c.all()) != 0 {
 			t.Fatal("it ran")
 		}
-		if !errors.Is(err, soloist.ErrLost) || !strings.Contains(err.Error(), "claimed and not run") {
+		if !errors.Is(err, store.ErrLost) || !strings.Contains(err.Error(), "claimed and not run") {
 			t.Errorf("got %+v, %v", f, err)
 		}
 	})

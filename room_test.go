@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An unknown field leaves room for a claim and none for the outcome: the job is
@@ -50,7 +51,7 @@ func TestALongOutcomeIsShortened(t *testing.T) {
 			a := c.start("a", job)
 			time.Sleep(10*time.Minute + 30*time.Second)
 			r := c.record("work")
-			if n := int64(len(c.all())); n < 10 || r.Counts[soloist.Failed] != n || r.Failures != n || r.Status != soloist.Failed {
+			if n := int64(len(c.all())); n < 10 || r.Counts[store.Failed] != n || r.Failures != n || r.Status != store.Failed {
 				t.Errorf("%d: %d runs failed; the record says %s, and counts %v, %d failures in a row", size, n, r.Status, r.Counts, r.Failures)
 			}
 			if why := a.Health().Broken["work"]; why != nil {

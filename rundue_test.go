@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The winner dies between its acquisition and its claim, when the loser has
@@ -138,7 +139,7 @@ func TestRunDueTellsOfATickThatWasClaimedAndNotRun(t *testing.T) {
 		if len(c.all()) != 0 {
 			t.Fatalf("it ran: %+v", got)
 		}
-		if !errors.Is(err, soloist.ErrLost) || !strings.Contains(err.Error(), "its tick 2000-01-01T01:00:00Z was claimed and not run") {
+		if !errors.Is(err, store.ErrLost) || !strings.Contains(err.Error(), "its tick 2000-01-01T01:00:00Z was claimed and not run") {
 			t.Errorf("got %v, %+v", err, got)
 		}
 	})

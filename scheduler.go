@@ -13,16 +13,23 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/logqueue"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A Scheduler does the work of a program on one replica. Every replica has its
-// own, over the same store.
+// own, over the same store. Its fields are read by the first call of a method;
+// later changes have no effect.
 type Scheduler struct {
 	Jobs       []Job
 	Singletons []Singleton
 
 	// Store holds leases and records. Nil is an error.
-	Store Store
+	Store store.Store
 
 	// App is the namespace of the entries: lower-case letters, digits and
 	// hyphens. Programs of the same App share their ticks. Empty: "soloist".
@@ -70,14 +77,9 @@ type Scheduler struct {
 	Elapsed func() time.Duration
 
 	once    sync.Once
-	created time.Duration // elapsed
-	start   sync.Once
-	born    time.Time // created, by the service's clock
 	invalid error
-	workers []*worker
-	service serviceClock
-	outage  outage
-	lines   logQueue
+	replica *runner.Replica
+	runners []*runner.Runner // of Jobs, then of Singletons
 }
 
 // Validate returns all that is wrong with the scheduler's fields, joined, or nil.
@@ -93,27 +95,21 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	defer s.lines.wait(lastLines)
-	each(s.workers, func(w *worker) { w.loop(ctx) })
+	defer s.replica.FlushLog()
+	runner.Each(s.runners, func(r *runner.Runner) { r.Loop(ctx) })
 	return nil
 }
 
-// each calls f for every worker, side by side, and waits for all.
-func each(workers []*worker, f func(*worker)) {
-	var all sync.WaitGroup
-	for _, w := range workers {
-		all.Go(func() { f(w) })
-	}
-	all.Wait()
+// runAlone runs a singleton in a scheduler of its own.
+func runAlone(ctx context.Context, g Singleton, backend store.Store) error {
+	return (&Scheduler{Singletons: []Singleton{g}, Store: backend}).Run(ctx)
 }
 
-// prepare checks the fields and makes the workers.
+// prepare checks the fields and makes the runners.
 func (s *Scheduler) prepare() {
 	if s.Elapsed == nil {
 		s.Elapsed = elapsed.Now
 	}
-	s.created = s.Elapsed()
-	s.service.wall, s.service.elapsed = s.wall, s.Elapsed
 	if s.App == "" {
 		s.App = "soloist"
 	}
@@ -123,60 +119,24 @@ func (s *Scheduler) prepare() {
 	if s.Logger == nil {
 		s.Logger = slog.Default()
 	}
-	s.lines.root = s.Logger.Handler()
+	s.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Overrun: s.Overrun,
+		Wall: s.wall, Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Logger: s.Logger,
+		Lines: &logqueue.Queue{Root: s.Logger.Handler()}, Created: s.Elapsed()}
 	var errs []error
 	for i := range s.Jobs {
-		errs = append(errs, s.addJob(&s.Jobs[i]))
+		errs = append(errs, s.add(s.Jobs[i].runnerJob(s.Store)))
 	}
 	for i := range s.Singletons {
-		errs = append(errs, s.addSingleton(&s.Singletons[i]))
+		errs = append(errs, s.add(s.Singletons[i].runnerJob(s.Store)))
 	}
 	s.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
 }
 
-func (s *Scheduler) addJob(j *Job) error {
-	ticks, err := j.check(s.Store)
-	if err != nil {
-		return fmt.Errorf("job %q: %w", j.Name, err)
+func (s *Scheduler) add(j *runner.Job, err error) error {
+	if err == nil {
+		s.runners = append(s.runners, runner.New(s.replica, j))
 	}
-	w := s.addWorker(j.Name, orDefault(j.Lease, defaultLease), j.Do)
-	w.timeout, w.words = j.Timeout, ticks.Words
-	w.everywhere = j.Everywhere
-	w.limits = newLimits(j.Silence, j.Healthy, j.HealthyEvery, j.HealthyFailures)
-	w.largest = orDefault(j.MaxCheckpoint, defaultCheckpoint)
-	w.tries, w.tryAfter = j.Tries, orDefault(j.Backoff, defaultBackoff)
-	w.policy = planner{ticks: ticks, window: j.Window, lease: w.length, missed: j.Missed,
-		interrupted: j.Interrupted, paused: j.Paused, spec: spec("job", ticks.String())}
-	w.planner = w.policy
-	return nil
-}
-
-func (s *Scheduler) addSingleton(g *Singleton) error {
-	if err := g.check(s.Store); err != nil {
-		return fmt.Errorf("singleton %q: %w", g.Name, err)
-	}
-	w := s.addWorker(g.Name, orDefault(g.Lease, defaultLease), g.Do)
-	w.limits = newLimits(g.Silence, g.Healthy, g.HealthyEvery, g.HealthyFailures)
-	w.largest = orDefault(g.MaxCheckpoint, defaultCheckpoint)
-	w.rest = orDefault(g.Backoff, defaultRest)
-	w.policy = planner{spec: spec("singleton")}
-	w.planner = w.policy
-	return nil
-}
-
-func (s *Scheduler) addWorker(name string, length time.Duration, work func(context.Context, *Run) error) *worker {
-	w := s.newWorker(cell{store: s.Store, name: s.App + "/" + name, length: length, clock: &s.service,
-		dice: newDice(fmt.Sprint(s.Replica, name, s.created))}, &state{})
-	l := s.Logger.With("job", name, "replica", s.Replica)
-	w.duty = duty{index: len(s.workers), job: name, work: work, log: s.lines.logger(l), runLog: l}
-	s.workers = append(s.workers, w)
-	return w
-}
-
-func (s *Scheduler) newWorker(c cell, st *state) *worker {
-	return &worker{Scheduler: s, cell: c, state: st, one: make(chan struct{}, 1),
-		pause: c.backoff(c.length / 30), losses: c.backoff(firstLook),
-		denials: &backoff{c.length, c.length, lookEvery, c.dice}}
+	return err
 }
 
 func (s *Scheduler) wall() time.Time {
@@ -186,18 +146,50 @@ func (s *Scheduler) wall() time.Time {
 	return time.Now()
 }
 
-// started is when this replica started, by the service's clock, so that
-// replicas can tell which of them is the younger. It is called after the first
-// answer of the store.
-func (s *Scheduler) started() time.Time {
-	s.start.Do(func() {
-		now, _, ok := s.service.now()
-		if !ok {
-			now = s.wall()
+// runner returns the one of a job or singleton.
+func (s *Scheduler) runner(job string) (*runner.Runner, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	for _, r := range s.runners {
+		if r.Name() == job {
+			return r, nil
 		}
-		s.born = now.Add(s.created - s.Elapsed()).Round(0).UTC()
-	})
-	return s.born
+	}
+	return nil, fmt.Errorf("there is no job or singleton %q", job)
+}
+
+// runnerJob returns the job as the core runs it, or what is wrong with it.
+func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
+	ticks, err := j.check(backend)
+	if err != nil {
+		return nil, fmt.Errorf("job %q: %w", j.Name, err)
+	}
+	task := newTask(j.Name, j.Do, j.Silence, j.Healthy, j.HealthyEvery, j.HealthyFailures, j.MaxCheckpoint)
+	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Tries, orDefault(j.Backoff, defaultBackoff)
+	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.Everywhere, Schedule: ticks.Words,
+		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.Window, Lease: orDefault(j.Lease, defaultLease),
+			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), Paused: j.Paused,
+			Spec: spec("job", ticks.String())}}, nil
+}
+
+// runnerJob returns the singleton as the core runs it, or what is wrong with it.
+func (g *Singleton) runnerJob(backend store.Store) (*runner.Job, error) {
+	if err := g.check(backend); err != nil {
+		return nil, fmt.Errorf("singleton %q: %w", g.Name, err)
+	}
+	return &runner.Job{Name: g.Name, Rest: orDefault(g.Backoff, defaultRest),
+		Task:   newTask(g.Name, g.Do, g.Silence, g.Healthy, g.HealthyEvery, g.HealthyFailures, g.MaxCheckpoint),
+		Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: spec("singleton")}}, nil
+}
+
+// newTask returns what jobs and singletons have in common.
+func newTask(name string, do func(context.Context, *Run) error, silence time.Duration, healthy func(context.Context) error, every time.Duration, failures, checkpoint int) supervise.Task {
+	return supervise.Task{
+		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(name, h)) },
+		HeartbeatTimeout: silence, HealthCheck: healthy,
+		HealthInterval: orDefault(every, defaultHealthy), FailureThreshold: orDefault(failures, defaultFailures),
+		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}
 }
 
 // spec is a hash of what makes the ticks of a job what they are.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // work returns a job that takes d, or ends with its context.
@@ -131,7 +132,7 @@ func TestADeadRunnerIsReplaced(t *testing.T) {
 		if late := runs[1].start.Sub(killed); late > D+2*time.Second {
 			t.Errorf("taken over after %s", late)
 		}
-		if runs[0].end.IsZero() || !errors.Is(runs[0].cause, soloist.ErrLost) {
+		if runs[0].end.IsZero() || !errors.Is(runs[0].cause, store.ErrLost) {
 			t.Fatalf("the old run ended at %s with %v", runs[0].end, runs[0].cause)
 		}
 		if !runs[0].end.Before(runs[1].start) {
@@ -295,7 +296,7 @@ func TestRunDue(t *testing.T) {
 			t.Errorf("beside a run: got %+v, %v", got, err)
 		}
 		got = <-ended
-		if ran := got.Jobs[0].Ran; len(ran) != 1 || ran[0].Status != soloist.Succeeded {
+		if ran := got.Jobs[0].Ran; len(ran) != 1 || ran[0].Status != store.Succeeded {
 			t.Errorf("the runner: got %+v", got)
 		}
 		got, _ = b.RunDue(c.t.Context())

@@ -2,7 +2,7 @@
 //
 // A [Job] runs at the ticks of a schedule: each tick is run by one replica of
 // all. A [Singleton] runs all the time, on one replica at a time. The lock
-// is a lease in a [Store], as a blob on Azure has one.
+// is a lease in a [store.Store], as a blob on Azure has one.
 //
 // # What is promised
 //
@@ -53,16 +53,9 @@ package soloist
 
 import (
 	"context"
-	"errors"
 	"time"
-)
 
-// Why a run's context ended: what [context.Cause] tells.
-var (
-	ErrLost    = errors.New("the lease is lost")
-	ErrStalled = errors.New("stalled")
-	ErrTimeout = errors.New("timed out")
-	ErrStopped = errors.New("the replica is stopping")
+	"github.com/soloist-go/soloist/store"
 )
 
 // A Singleton is a task that one replica of all does at a time, for as long as
@@ -103,6 +96,6 @@ type Singleton struct {
 // Its Grace is zero: when ctx ends, the context of Do ends at once, and the
 // other replicas are not told before. Once Do has returned, the next one starts
 // within about a third of the lease. A [Scheduler] with a Grace hands over faster.
-func (s *Singleton) Run(ctx context.Context, store Store) error {
-	return (&Scheduler{Singletons: []Singleton{*s}, Store: store}).Run(ctx)
+func (s *Singleton) Run(ctx context.Context, backend store.Store) error {
+	return runAlone(ctx, *s, backend)
 }

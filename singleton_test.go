@@ -9,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // leader returns a singleton that leads until its context ends, and then takes
@@ -65,7 +66,7 @@ func TestADeadLeaderIsReplaced(t *testing.T) {
 			if took := runs[1].start.Sub(killed); took > D+1500*time.Millisecond {
 				t.Errorf("replaced after %s", took)
 			}
-			if !errors.Is(runs[0].cause, soloist.ErrLost) {
+			if !errors.Is(runs[0].cause, store.ErrLost) {
 				t.Errorf("the old term ended with %v", runs[0].cause)
 			}
 		})
@@ -106,7 +107,7 @@ func TestATaskThatEndsIsGivenOutAgain(t *testing.T) {
 			t.Errorf("%d terms in 65 s with a pause of 10 s, want 7", len(runs))
 		}
 		disjoint(t, runs)
-		if got := c.record("lead"); got.Status != soloist.Failed || got.Error != "no connection" || got.Counts[soloist.Failed] != 7 {
+		if got := c.record("lead"); got.Status != store.Failed || got.Error != "no connection" || got.Counts[store.Failed] != 7 {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -117,11 +118,11 @@ func TestSingletonAlone(t *testing.T) {
 		s := leader()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		store := &local.Memory{}
-		if err := s.Run(ctx, store); err != nil {
+		backend := &local.Memory{}
+		if err := s.Run(ctx, backend); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if e, err := store.Read(t.Context(), "soloist/lead"); err != nil || e.State != soloist.Available {
+		if e, err := backend.Read(t.Context(), "soloist/lead"); err != nil || e.State != store.Available {
 			t.Errorf("got %+v, %v", e, err)
 		}
 		if err := s.Run(t.Context(), nil); err == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // What kept a run's renewals from getting through is over when its outcome is
@@ -27,7 +28,7 @@ func TestTroubleOfAHoldEndsWithIt(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		a.tap.meet(nil)
 		time.Sleep(20 * time.Second) // no look, which would tell too, comes before
-		if s := c.record("work").Status; s != soloist.Abandoned {
+		if s := c.record("work").Status; s != store.Abandoned {
 			t.Fatalf("the run is %s", s)
 		}
 		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 const silence = 20 * time.Second
@@ -98,7 +99,7 @@ func TestAStalledLeaderIsReplaced(t *testing.T) {
 			if !errors.Is(runs[0].cause, soloist.ErrStalled) {
 				t.Errorf("the cause is %v", runs[0].cause)
 			}
-			if got := c.record("lead").Counts; got[soloist.Stalled] != 1 || got[soloist.Abandoned] != 0 {
+			if got := c.record("lead").Counts; got[store.Stalled] != 1 || got[store.Abandoned] != 0 {
 				t.Errorf("counts are %v", got)
 			}
 			if len(a.log.lines("the run has stalled", "no heartbeat for 20s", "goroutine")) != 1 {
@@ -164,7 +165,7 @@ func TestAStalledLeaderThatDoesNotObey(t *testing.T) {
 				t.Error("it had no time to return")
 			}
 			time.Sleep(D / 6)
-			if r := c.record("lead"); r.Status != soloist.Stalled || !r.Finished.IsZero() || r.Holder != "a" {
+			if r := c.record("lead"); r.Status != store.Stalled || !r.Finished.IsZero() || r.Holder != "a" {
 				t.Errorf("got %+v", r)
 			}
 			if now := time.Now(); overran.Load() == nil || now.Sub(*overran.Load()) > 2*time.Second {
@@ -278,7 +279,7 @@ func TestALostAnswerToAStall(t *testing.T) {
 				return apply()
 			})
 			time.Sleep(10 * time.Second)
-			if got := c.record("lead").Counts; got[soloist.Stalled] != 1 || len(got) != 1 {
+			if got := c.record("lead").Counts; got[store.Stalled] != 1 || len(got) != 1 {
 				t.Errorf("applied: %t: counts are %v", applied, got)
 			}
 			if n := len(c.all()); n != 2 {

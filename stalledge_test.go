@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // What a try has announced is not true of the next one.
@@ -50,7 +51,7 @@ func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 				a := c.start("a", job)
 				a.tap.meet(func(op string, apply func() error) error {
 					err := apply()
-					if op == "write" && err == nil && c.record("work").Status == soloist.Stalled && c.record("work").Finished.IsZero() {
+					if op == "write" && err == nil && c.record("work").Status == store.Stalled && c.record("work").Finished.IsZero() {
 						time.Sleep(2 * time.Second) // the answer takes long
 					}
 					return err
@@ -87,7 +88,7 @@ func TestTheEndOfAStalledRunIsKept(t *testing.T) {
 		c.start("a", job)
 		time.Sleep(10*time.Second + silence + 2*time.Second)
 		h := c.record("work").History
-		i := slices.IndexFunc(h, func(f soloist.Fate) bool { return f.Status == soloist.Stalled })
+		i := slices.IndexFunc(h, func(f store.Fate) bool { return f.Status == store.Stalled })
 		if i < 1 || h[i-1].Reason != "overlap" {
 			c.t.Fatalf("got %q", c.fates("work"))
 		}

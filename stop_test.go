@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestAStop(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAStop(t *testing.T) {
 					t.Errorf("got %+v, want the cause %v", got, tt.cause)
 				}
 				e, _ := c.store.Read(c.t.Context(), "soloist/work")
-				if e.State != soloist.Available {
+				if e.State != store.Available {
 					t.Errorf("the lease is %s after the stop", e.State)
 				}
 			})

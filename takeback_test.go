@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // onClaim calls f while a claim is on its way to the store, the first time.
@@ -80,7 +81,7 @@ func TestAClaimThatIsTakenBackSpendsItsToken(t *testing.T) {
 		if after.Epoch != before.Epoch+1 {
 			t.Errorf("token %d after %d", after.Epoch, before.Epoch)
 		}
-		if after.Status != soloist.Succeeded || !after.Tick.Equal(before.Tick) || !after.Finished.Equal(before.Finished) ||
+		if after.Status != store.Succeeded || !after.Tick.Equal(before.Tick) || !after.Finished.Equal(before.Finished) ||
 			after.Holder != "a" || !after.Due.Equal(before.Due) || !after.Through.Equal(before.Through) || len(after.History) != 1 {
 			t.Errorf("got %+v, want %+v", after, before)
 		}
@@ -129,7 +130,7 @@ func TestAFurtherAttemptIsTakenBack(t *testing.T) {
 			c.stopDuringAClaim(job)
 			time.Sleep(30 * time.Second)
 			if interrupted == soloist.Rerun {
-				if r := c.record("work"); r.Status != soloist.Abandoned || r.Attempt != 1 || r.Holder != "a" {
+				if r := c.record("work"); r.Status != store.Abandoned || r.Attempt != 1 || r.Holder != "a" {
 					t.Errorf("after it went back: %+v", r)
 				}
 			}
@@ -151,7 +152,7 @@ func TestASingletonsClaimIsTakenBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.stopDuringAClaim(leader())
 		time.Sleep(time.Minute)
-		if r := c.record("lead"); r.Status != soloist.Idle {
+		if r := c.record("lead"); r.Status != store.Idle {
 			t.Errorf("got %+v", r)
 		}
 		c.start("b", leader())
@@ -172,7 +173,7 @@ func TestARunByHandIsTakenBack(t *testing.T) {
 		if fate, err := a.RunNow(ctx, "work", "please"); !errors.Is(err, why) {
 			t.Errorf("got %+v, %v", fate, err)
 		}
-		if fate, err := a.RunNow(c.t.Context(), "work", "please"); err != nil || fate.Status != soloist.Succeeded {
+		if fate, err := a.RunNow(c.t.Context(), "work", "please"); err != nil || fate.Status != store.Succeeded {
 			t.Errorf("asked again: %+v, %v", fate, err)
 		}
 		if n := len(c.all()); n != 1 {

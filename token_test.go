@@ -5,31 +5,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // wholeSeconds is a store whose dates leave out fractions of a second.
-type wholeSeconds struct{ soloist.Store }
+type wholeSeconds struct{ store.Store }
 
-func (s wholeSeconds) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s wholeSeconds) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	e, err := s.Store.Create(ctx, name, record)
 	e.Date = e.Date.Truncate(time.Second)
 	return e, err
 }
 
-func (s wholeSeconds) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s wholeSeconds) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.Store.Read(ctx, name)
 	e.Date = e.Date.Truncate(time.Second)
 	return e, err
 }
 
-func (s wholeSeconds) Lease(name, id string) soloist.Lease {
+func (s wholeSeconds) Lease(name, id string) store.Lease {
 	return wholeSecondsLease{s.Store.Lease(name, id)}
 }
 
-type wholeSecondsLease struct{ soloist.Lease }
+type wholeSecondsLease struct{ store.Lease }
 
-func (l wholeSecondsLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l wholeSecondsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	s, err := l.Lease.Acquire(ctx, d, etag)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // After an unlock at once the record tells who did it and when another replica
@@ -28,10 +29,10 @@ func TestUnlockIsTold(t *testing.T) {
 		if r.Unlocked.By != "ann@desk" || r.Unlocked.At.Sub(unlocked).Abs() > time.Second {
 			t.Errorf("the record tells %+v", r.Unlocked)
 		}
-		if r.Status != soloist.Running || r.Epoch != before.Epoch || r.Holder != before.Holder {
+		if r.Status != store.Running || r.Epoch != before.Epoch || r.Holder != before.Holder {
 			t.Errorf("the annotation changed the run: %+v", r)
 		}
-		if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || e.State != soloist.Available {
+		if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || e.State != store.Available {
 			t.Errorf("the lease is %s, %v", e.State, err)
 		}
 		st, err := operator.Status(c.t.Context())
@@ -39,7 +40,7 @@ func TestUnlockIsTold(t *testing.T) {
 			t.Fatalf("status is %+v, %v", st, err)
 		}
 		time.Sleep(time.Until(st[0].Waits))
-		if r := c.record("work"); !r.Unlocked.At.IsZero() || r.Status == soloist.Running {
+		if r := c.record("work"); !r.Unlocked.At.IsZero() || r.Status == store.Running {
 			t.Errorf("at the time that status told no replica has followed: %+v", r)
 		}
 		want := []string{"abandoned 01:00:00 unlocked by ann@desk"}
@@ -118,7 +119,7 @@ func TestAnAttemptAfterAnUnlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
-		if r := c.record("work"); r.Attempt != 2 || r.Status != soloist.Running || !r.Unlocked.At.IsZero() {
+		if r := c.record("work"); r.Attempt != 2 || r.Status != store.Running || !r.Unlocked.At.IsZero() {
 			t.Errorf("got %+v", r)
 		}
 	})
@@ -135,7 +136,7 @@ func TestARunByHandThatWasUnlocked(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-done
-		if f, err := b.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != soloist.Abandoned || f.Reason != "unlocked by b" {
+		if f, err := b.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Abandoned || f.Reason != "unlocked by b" {
 			t.Errorf("got %+v, %v", f, err)
 		}
 	})
@@ -159,7 +160,7 @@ func TestAnUnlockThatIsNotTold(t *testing.T) {
 			if !errors.Is(err, soloist.ErrUntold) || !strings.Contains(err.Error(), errNetwork.Error()) {
 				t.Errorf("%s: got %v", op, err)
 			}
-			if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == soloist.Leased {
+			if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == store.Leased {
 				t.Errorf("%s: the lease is %s, %v", op, e.State, err)
 			}
 		})

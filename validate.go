@@ -9,12 +9,16 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/store"
 )
 
 const (
 	defaultLease = 30 * time.Second
 	defaultRest  = 5 * time.Second
 
+	defaultBackoff    = 10 * time.Second
+	defaultHealthy    = 10 * time.Second
+	defaultFailures   = 3
 	defaultCheckpoint = 64 << 10 // bytes
 )
 
@@ -70,9 +74,9 @@ func (s *Scheduler) names() (names []string) {
 }
 
 // check returns all that is wrong with a job, and else its ticks.
-func (j *Job) check(store Store) (*schedule.Schedule, error) {
+func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	ticks, err := j.checkTicks()
-	errs := []error{checkName(j.Name), checkLease(j.Lease, store), err}
+	errs := []error{checkName(j.Name), checkLease(j.Lease, backend), err}
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -106,14 +110,14 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 	}
 	ticks, err := schedule.Parse(j.Schedule, zone, j.Name)
 	if err != nil {
-		//lint:ignore ST1005 it begins with the name of a field
+		//nolint:staticcheck // ST1005: it begins with the name of a field
 		err = fmt.Errorf("Schedule is %s: %w", quote(j.Schedule), err)
 	}
 	return ticks, errors.Join(wrongZone, err)
 }
 
-func (g *Singleton) check(store Store) error {
-	errs := []error{checkName(g.Name), checkLease(g.Lease, store)}
+func (g *Singleton) check(backend store.Store) error {
+	errs := []error{checkName(g.Name), checkLease(g.Lease, backend)}
 	if g.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -128,8 +132,8 @@ func checkLimits(silence, every time.Duration, failures, checkpoint int) error {
 	if failures < 0 {
 		errs = append(errs, wrong("HealthyFailures", failures, "zero or more"))
 	}
-	if checkpoint < 0 || checkpoint > MaxCheckpoint {
-		errs = append(errs, wrong("MaxCheckpoint", checkpoint, fmt.Sprintf("0 to %d bytes", MaxCheckpoint)))
+	if checkpoint < 0 || checkpoint > store.MaxCheckpoint {
+		errs = append(errs, wrong("MaxCheckpoint", checkpoint, fmt.Sprintf("0 to %d bytes", store.MaxCheckpoint)))
 	}
 	return errors.Join(errs...)
 }
@@ -144,14 +148,14 @@ func checkName(name string) error {
 	return nil
 }
 
-func checkLease(d time.Duration, store Store) error {
-	if store == nil {
+func checkLease(d time.Duration, backend store.Store) error {
+	if backend == nil {
 		return nil // said once, of the scheduler
 	}
 	if isBareNumber(d) {
 		return bareNumber("Lease", d)
 	}
-	shortest, longest := store.Limits()
+	shortest, longest := backend.Limits()
 	if d = orDefault(d, defaultLease); d < shortest || d > longest || d%time.Second != 0 {
 		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s", shortest, longest))
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A fault is what may happen to a line.
@@ -133,7 +133,7 @@ func (w *world) lost(leader run, begin time.Time) time.Duration {
 	switch {
 	case r.end.IsZero():
 		w.t.Fatal("a fault that is longer than the lease did not end the run")
-	case !errors.Is(r.cause, soloist.ErrLost):
+	case !errors.Is(r.cause, store.ErrLost):
 		w.t.Errorf("the run ended for %v", r.cause)
 	case r.end.Sub(begin) > D:
 		w.t.Errorf("the run ended %s after the fault began", r.end.Sub(begin))

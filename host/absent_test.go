@@ -13,10 +13,11 @@ import (
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
 )
 
 // unlisted is a store that cannot list what it has.
-type unlisted struct{ soloist.Store }
+type unlisted struct{ store.Store }
 
 func (unlisted) Apps(context.Context) ([]string, error) { return nil, errors.New("no right to list") }
 
@@ -32,7 +33,7 @@ func TestStatusWithoutAnyRecord(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {
 		name  string
-		store soloist.Store
+		store store.Store
 		app   string
 		want  string
 	}{
@@ -43,7 +44,7 @@ func TestStatusWithoutAnyRecord(t *testing.T) {
 		{"a directory", local.Dir{Path: dir}, "demo", "it has no records of any app"},
 		{"no directory", local.Dir{Path: filepath.Join(dir, "gone")}, "demo", "it does not exist: check"},
 		{"cannot list", unlisted{&local.Memory{}}, "demo", "cannot be listed (no right to list)"},
-		{"a store of one's own", struct{ soloist.Store }{&local.Memory{}}, "demo", "check SOLOIST_APP"},
+		{"a store of one's own", struct{ store.Store }{&local.Memory{}}, "demo", "check SOLOIST_APP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t, "SOLOIST_APP="+test.app)
@@ -74,9 +75,9 @@ func TestStatusWithoutAnyRecord(t *testing.T) {
 // A job that is new has no lease, in an app that has records.
 func TestUnlockOfANewJob(t *testing.T) {
 	environment(t)
-	store := &local.Memory{}
-	run(t.Context(), host.Program{Work: work()[:1], Store: store}, "tick")
-	got := run(t.Context(), host.Program{Work: work(), Store: store}, "unlock", "leader")
+	backend := &local.Memory{}
+	run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
+	got := run(t.Context(), host.Program{Work: work(), Store: backend}, "unlock", "leader")
 	if got.code != 0 || !strings.Contains(got.out, "there is no record yet") || got.err != "" {
 		t.Errorf("got %+v", got)
 	}
@@ -85,9 +86,9 @@ func TestUnlockOfANewJob(t *testing.T) {
 // One record is enough: a job that is new has none yet.
 func TestStatusWithSomeRecords(t *testing.T) {
 	environment(t)
-	store := &local.Memory{}
-	run(t.Context(), host.Program{Work: work()[:1], Store: store}, "tick")
-	got := run(t.Context(), host.Program{Work: work(), Store: store}, "status")
+	backend := &local.Memory{}
+	run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
+	got := run(t.Context(), host.Program{Work: work(), Store: backend}, "status")
 	if got.code != 0 || strings.Count(got.out, " no record ") != 2 || got.err != "" {
 		t.Errorf("got %+v", got)
 	}

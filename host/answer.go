@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // statusTime bounds the reads of status: somebody waits for it.
@@ -145,11 +146,11 @@ func table(w io.Writer, titles string) *tabwriter.Writer {
 
 // A ticked is what tick tells of one job in JSON.
 type ticked struct {
-	Job    string         `json:"job"`
-	Ran    []soloist.Fate `json:"ran"`              // what was run here, in order
-	Holder string         `json:"holder,omitempty"` // the other replica that runs it
-	Next   time.Time      `json:"next,omitzero"`
-	Error  string         `json:"error,omitempty"` // why it could not be looked after
+	Job    string       `json:"job"`
+	Ran    []store.Fate `json:"ran"`              // what was run here, in order
+	Holder string       `json:"holder,omitempty"` // the other replica that runs it
+	Next   time.Time    `json:"next,omitzero"`
+	Error  string       `json:"error,omitempty"` // why it could not be looked after
 }
 
 // tick runs what is due and tells what was done.
@@ -181,8 +182,8 @@ func tick(ctx context.Context, a *app, given arguments) int {
 
 // failed reports whether a tick that was run here came to a bad end.
 func failed(j soloist.JobReport) bool {
-	return slices.ContainsFunc(j.Ran, func(f soloist.Fate) bool {
-		return f.Status == soloist.Failed || f.Status == soloist.Stalled || f.Status == soloist.Abandoned
+	return slices.ContainsFunc(j.Ran, func(f store.Fate) bool {
+		return f.Status == store.Failed || f.Status == store.Stalled || f.Status == store.Abandoned
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -45,8 +46,8 @@ func untilCancelled(ctx context.Context, _ *soloist.Run) error {
 func TestStepDown(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken, "CONTAINER_APP_REPLICA_NAME=replica-a")
 	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
-		s := open(t, host.Program{Work: obedient(), Store: store})
+		backend := &local.Memory{}
+		s := open(t, host.Program{Work: obedient(), Store: backend})
 		s.tick()
 		time.Sleep(time.Minute)
 		var all sync.WaitGroup
@@ -55,7 +56,7 @@ func TestStepDown(t *testing.T) {
 		begin := time.Now()
 		got := s.send(http.MethodPost, "/api/jobs/long/stepdown", "Bearer "+adminToken)
 		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"}`)
-		if e, err := store.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
+		if e, err := backend.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
 			t.Errorf("got the lease %s, %v", e.State, err)
 		}
 		if took := time.Since(begin); took < 24*time.Second || took > 26*time.Second {
@@ -136,8 +137,8 @@ func TestOtherSitesAreRefused(t *testing.T) {
 func TestJobsAsJSON(t *testing.T) {
 	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
 	synctest.Test(t, func(t *testing.T) {
-		store := &gated{Store: &local.Memory{}}
-		p := host.Program{Work: work(), Store: store}
+		backend := &gated{Store: &local.Memory{}}
+		p := host.Program{Work: work(), Store: backend}
 		s := open(t, p)
 		s.tick()
 		time.Sleep(2 * time.Minute)
@@ -147,9 +148,9 @@ func TestJobsAsJSON(t *testing.T) {
 			t.Errorf("got %d %s\nwant %s", got.Code, body, compact(want))
 		}
 		time.Sleep(time.Minute)
-		store.shut = make(chan struct{})
+		backend.shut = make(chan struct{})
 		wantAnswer(t, "old", s.get("/api/jobs"), 200, `"note":"The store does not answer: this is what it told 1m ago."`, "succeeded")
-		close(store.shut)
+		close(backend.shut)
 		s.wait()
 	})
 }
@@ -162,11 +163,11 @@ func compact(indented string) string {
 func TestMetrics(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store := &gated{Store: &local.Memory{}}
+		backend := &gated{Store: &local.Memory{}}
 		release := make(chan struct{})
 		long := soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { <-release; return nil }}
-		p := host.Program{Work: []soloist.Work{long, obedient()[1]}, Store: store, Now: func() time.Time { return time.Now().Add(time.Minute) }}
-		put(t, store, "demo/beat", `{"schema":99}`, false)
+		p := host.Program{Work: []soloist.Work{long, obedient()[1]}, Store: backend, Now: func() time.Time { return time.Now().Add(time.Minute) }}
+		put(t, backend, "demo/beat", `{"schema":99}`, false)
 		s := open(t, p)
 		wantMetrics(t, s, 0, "soloist_storage_up 0")
 		s.tick()
@@ -212,7 +213,7 @@ func wantMetrics(t *testing.T, s site, skew float64, want ...string) []string {
 // Each replica tells how often a job has failed in a row, whichever ran it.
 func TestMetricsOfFailuresInARow(t *testing.T) {
 	environment(t)
-	s := open(t, host.Program{Work: append(work(), here()[0]), Now: spring, Store: claimed(t, true, func(r *soloist.Record) { r.Failures = 43 })})
+	s := open(t, host.Program{Work: append(work(), here()[0]), Now: spring, Store: claimed(t, true, func(r *store.Record) { r.Failures = 43 })})
 	all := wantMetrics(t, s, 0, `soloist_job_failures{job="beat"} 43`)
 	for _, line := range all {
 		if strings.HasPrefix(line, `soloist_job_failures{job="cache"}`) {
@@ -267,12 +268,12 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
-		put(t, store, "demo/broken", `{"schema":99}`, false)
+		backend := &local.Memory{}
+		put(t, backend, "demo/broken", `{"schema":99}`, false)
 		release := make(chan struct{})
 		j := still(release)
 		j.HealthyEvery, j.Healthy = 100*time.Millisecond, func(context.Context) error { return errDown }
-		s := open(t, host.Program{Work: []soloist.Work{j, soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}}, Store: store})
+		s := open(t, host.Program{Work: []soloist.Work{j, soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}}, Store: backend})
 		s.tick()
 		time.Sleep(time.Minute)
 		go s.tick()

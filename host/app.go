@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An app is a program whose settings are read and whose work is known.
@@ -19,12 +20,13 @@ type app struct {
 	sched   *soloist.Scheduler
 	life    context.Context // of serve
 	log     *slog.Logger
-	refused *refusals // of HTTP
-	store   string    // what it is, for people
-	notes   []string  // what an operator should know, though it is no mistake
-	strange []string  // variables that look like settings and are none
-	serves  bool      // it runs jobs by these settings until it is stopped
-	drifted []string  // in Functions: what is deployed and is not what the jobs need
+	refused *refusals        // of HTTP
+	store   string           // what it is, for people
+	notes   []string         // what an operator should know, though it is no mistake
+	strange []string         // variables that look like settings and are none
+	serves  bool             // it runs jobs by these settings until it is stopped
+	drifted []string         // in Functions: what is deployed and is not what the jobs need
+	limits  invocationLimits // in Functions, where it serves
 }
 
 // open reads everything that can be wrong and tells all of it at once.
@@ -42,7 +44,11 @@ func (p *Program) open(c *command) (*app, error) {
 	a.strange = unknown(a.names())
 	a.log = a.logger(c)
 	a.refused = newRefusals(a.log)
-	a.sched.App, a.sched.Replica, a.sched.Grace, a.sched.Logger = a.App, replica(), a.Grace, a.log
+	a.sched.App, a.sched.Replica, a.sched.Grace, a.sched.Logger = a.App, c.replica(), a.Grace, a.log
+	if a.serves && inFunctions() {
+		a.limits = a.invocationLimits()
+		a.sched.Grace = a.limits.grace
+	}
 	if a.exit != nil {
 		a.sched.Overrun = a.overrun
 	}
@@ -96,7 +102,7 @@ func (a *app) place() error {
 	return nil
 }
 
-func describe(s soloist.Store) string {
+func describe(s store.Store) string {
 	if s, ok := s.(fmt.Stringer); ok {
 		return s.String()
 	}

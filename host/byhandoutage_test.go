@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The storage is away for a minute as the run ends. Its outcome is written when
@@ -22,11 +23,11 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 	for _, payload := range []string{"{}", byHTTP} {
 		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 		synctest.Test(t, func(t *testing.T) {
-			store := &cutOff{Store: new(local.Memory)}
+			backend := &cutOff{Store: new(local.Memory)}
 			runs := 0
-			s := open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
+			s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
 				if runs++; runs == 1 {
-					store.away(time.Minute)
+					backend.away(time.Minute)
 				}
 				return nil
 			}}}})
@@ -36,7 +37,7 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 			if code != 200 || len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") || runs != 1 {
 				t.Errorf("%.9s: got %d %q after %d runs, want one run that succeeded", payload, code, logs, runs)
 			}
-			if got := lastFate(t, store); got.Status != soloist.Succeeded {
+			if got := lastFate(t, backend); got.Status != store.Succeeded {
 				t.Errorf("%.9s: the record says %+v, want succeeded", payload, got)
 			}
 			s.wait()
@@ -45,24 +46,24 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 }
 
 // lastFate is the newest fate in the record of beat.
-func lastFate(t *testing.T, store soloist.Store) soloist.Fate {
-	e, err := store.Read(t.Context(), "demo/beat")
+func lastFate(t *testing.T, backend store.Store) store.Fate {
+	e, err := backend.Read(t.Context(), "demo/beat")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r soloist.Record
+	var r store.Record
 	if err := json.Unmarshal(e.Record, &r); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.History) == 0 {
-		return soloist.Fate{}
+		return store.Fate{}
 	}
 	return r.History[0]
 }
 
 // cutOff is a store that is out of reach for a while, for every call.
 type cutOff struct {
-	soloist.Store
+	store.Store
 	gone atomic.Bool
 }
 
@@ -78,39 +79,39 @@ func (c *cutOff) reach() error {
 	return nil
 }
 
-func (c *cutOff) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (c *cutOff) Read(ctx context.Context, name string) (store.Entry, error) {
 	if err := c.reach(); err != nil {
-		return soloist.Entry{}, err
+		return store.Entry{}, err
 	}
 	return c.Store.Read(ctx, name)
 }
 
-func (c *cutOff) Lease(name, id string) soloist.Lease {
+func (c *cutOff) Lease(name, id string) store.Lease {
 	return cutOffLease{c.Store.Lease(name, id), c}
 }
 
 type cutOffLease struct {
-	soloist.Lease
+	store.Lease
 	store *cutOff
 }
 
-func (l cutOffLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l cutOffLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	if err := l.store.reach(); err != nil {
-		return soloist.Stamp{}, err
+		return store.Stamp{}, err
 	}
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l cutOffLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l cutOffLease) Renew(ctx context.Context) (store.Stamp, error) {
 	if err := l.store.reach(); err != nil {
-		return soloist.Stamp{}, err
+		return store.Stamp{}, err
 	}
 	return l.Lease.Renew(ctx)
 }
 
-func (l cutOffLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l cutOffLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	if err := l.store.reach(); err != nil {
-		return soloist.Stamp{}, err
+		return store.Stamp{}, err
 	}
 	return l.Lease.Write(ctx, etag, record)
 }

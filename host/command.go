@@ -21,6 +21,15 @@ type command struct {
 	serves          bool // its output is its log
 	runs            bool // it runs jobs, whose logs are wanted
 	bare            bool // it reads the settings itself, if it needs any
+	byOperator      bool // records name the operator in place of the replica
+}
+
+// replica is what records name as the author of what the command does.
+func (c *command) replica() string {
+	if c.byOperator {
+		return operator()
+	}
+	return replica()
 }
 
 // arguments are what follows a command's name.
@@ -43,7 +52,7 @@ func commands() []command {
 		{name: "history", args: "[JOB] [-n 20] [--json]", n: 20, doc: "what became of the last ticks, by the records; 1: one cannot be read", run: history},
 		{name: "next", args: "[JOB] [-n 10] [--at TIME] [--tz ZONE] [--schedule TEXT] [--json]", n: 10,
 			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", run: next, bare: true},
-		{name: "unlock", args: "JOB [--now] [--yes]", run: unlock,
+		{name: "unlock", args: "JOB [--now] [--yes]", run: unlock, byOperator: true,
 			doc: "free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"},
 		{name: "functions", args: "DIR [--binary FILE] [--tick] [--warmup]", run: writeFunctions, bare: true,
 			doc: "write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"},

@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // In a bubble of synctest it is midnight, 1 January 2000, UTC.
@@ -125,9 +126,9 @@ func TestStatusInJSON(t *testing.T) {
 			Time       time.Time
 			Jobs       []struct {
 				Job, Kind, State string
-				Last             *soloist.Fate
+				Last             *store.Fate
 				Next             time.Time
-				Counts           map[soloist.Status]int
+				Counts           map[store.Status]int
 			}
 		}
 		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 {
@@ -135,7 +136,7 @@ func TestStatusInJSON(t *testing.T) {
 		}
 		j := answer.Jobs[0]
 		if answer.App != "demo" || len(answer.Jobs) != 3 || j.Job != "beat" || j.Kind != "job" || j.State != "idle" ||
-			j.Last.Status != soloist.Succeeded || j.Counts["succeeded"] != 1 || j.Next.Minute() != 2 || answer.Jobs[2].Kind != "singleton" {
+			j.Last.Status != store.Succeeded || j.Counts["succeeded"] != 1 || j.Next.Minute() != 2 || answer.Jobs[2].Kind != "singleton" {
 			t.Errorf("got %+v", answer)
 		}
 	})
@@ -243,14 +244,14 @@ func TestTickWithLongErrors(t *testing.T) {
 	environment(t)
 	long := strings.Repeat("ä long\nstory ", 50)
 	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
+		backend := &local.Memory{}
 		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return errors.New(long) }}
-		p := host.Program{Work: []soloist.Work{sad}, Store: store}
+		p := host.Program{Work: []soloist.Work{sad}, Store: backend}
 		run(t.Context(), p, "tick")
 		time.Sleep(time.Minute)
 		cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
 		wantCut(t, run(t.Context(), p, "tick"), "failed ("+cut+")")
-		p.Store = &gated{Store: store, refuse: errors.New(long)}
+		p.Store = &gated{Store: backend, refuse: errors.New(long)}
 		wantCut(t, run(t.Context(), p, "tick"), "error: "+cut)
 		if got := run(t.Context(), p, "tick", "--json"); !strings.Contains(got.out, strings.TrimSpace(strings.Repeat("ä long story ", 50))) {
 			t.Errorf("got %s, want all of it", got.out)

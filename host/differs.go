@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // pausedNow reports whether ticks of a job are skipped as paused. A replica
@@ -15,10 +16,10 @@ func (a *app) pausedNow(st soloist.JobStatus) bool {
 }
 
 // recordPaused reports whether the newest tick was skipped because of a pause.
-func recordPaused(r *soloist.Record) bool {
+func recordPaused(r *store.Record) bool {
 	for _, f := range r.History {
 		if f.Request == "" {
-			return f.Status == soloist.Skipped && f.Reason == "paused" && f.Token == 0 // else its run said so
+			return f.Status == store.Skipped && f.Reason == "paused" && f.Token == 0 // else its run said so
 		}
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The program of an operator may be older than the replicas, or have other
@@ -16,19 +17,19 @@ import (
 func TestStatusTellsWhatIsInForce(t *testing.T) {
 	hourly := []soloist.Work{soloist.Job{Name: "beat", Schedule: "@hourly", Do: do}}
 	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
+		backend := &local.Memory{}
 		environment(t, "CONTAINER_APP_REPLICA_NAME=r-a")
 		for range 2 {
-			run(t.Context(), host.Program{Work: work()[:1], Store: store}, "tick")
+			run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
 			time.Sleep(time.Minute)
 		}
 		// The first run of the record has waited a second for its token.
 
 		const same = "2000-01-01 00:02:00Z due  1 succeeded\n"
-		if got := run(t.Context(), host.Program{Work: work()[:1], Store: store}, "status"); !strings.HasSuffix(got.out, same) {
+		if got := run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "status"); !strings.HasSuffix(got.out, same) {
 			t.Errorf("the same schedule: got %+v, want %s", got, same)
 		}
-		got := run(t.Context(), host.Program{Work: hourly, Store: store}, "status")
+		got := run(t.Context(), host.Program{Work: hourly, Store: backend}, "status")
 		goldenWant(t, "another schedule", got.out, `
 			app demo on *local.Memory, 2000-01-01 00:02:01Z
 
@@ -40,7 +41,7 @@ func TestStatusTellsWhatIsInForce(t *testing.T) {
 		if got.code != 0 {
 			t.Errorf("another schedule: got code %d", got.code)
 		}
-		got = run(t.Context(), host.Program{Work: hourly, Store: store}, "status", "--json")
+		got = run(t.Context(), host.Program{Work: hourly, Store: backend}, "status", "--json")
 		if !strings.Contains(got.out, `"next": "2000-01-01T00:02:00Z"`) || !strings.Contains(got.out, `"differs": [`) {
 			t.Errorf("in JSON: got %s", got.out)
 		}
@@ -49,8 +50,8 @@ func TestStatusTellsWhatIsInForce(t *testing.T) {
 
 func TestStatusTellsWhichPauseIsInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
-		p := host.Program{Work: work()[:1], Store: store}
+		backend := &local.Memory{}
+		p := host.Program{Work: work()[:1], Store: backend}
 		status := func(setting string) string {
 			environment(t, setting)
 			return run(t.Context(), p, "status").out
@@ -114,8 +115,8 @@ func TestAJobThatFailsSaysSo(t *testing.T) {
 // A run under way does not hide that those before it failed.
 func TestARunOfAFailingJobSaysSo(t *testing.T) {
 	environment(t)
-	store := claimed(t, true, func(r *soloist.Record) { r.Failures = 3 })
-	got := run(t.Context(), host.Program{Work: work()[:1], Store: store, Now: spring}, "status")
+	backend := claimed(t, true, func(r *store.Record) { r.Failures = 3 })
+	got := run(t.Context(), host.Program{Work: work()[:1], Store: backend, Now: spring}, "status")
 	if want := "  running on replica-b since 2m, failing x3  "; !strings.Contains(got.out, want) {
 		t.Errorf("got %s, want %q", got.out, want)
 	}

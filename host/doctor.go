@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Whatever hangs, doctor ends within a minute: checks have stepTime, that of a
@@ -208,11 +209,11 @@ func (d *doctor) checkStorage() {
 
 // checkService runs the store's own checks, as far as the first failure.
 func (d *doctor) checkService() bool {
-	store, ok := d.sched.Store.(examiner)
+	backend, ok := d.sched.Store.(examiner)
 	if !ok {
 		return true
 	}
-	for _, c := range store.Examine(d.App+"/.doctor", d.Now) {
+	for _, c := range backend.Examine(d.App+"/.doctor", d.Now) {
 		limit := stepTime
 		if c.Name == "credentials" {
 			limit = tokenTime
@@ -316,8 +317,8 @@ func (d *doctor) record(st soloist.JobStatus) {
 		d.add(fails, "record", st.Name+": "+text, advice)
 	case st.Err != nil:
 		d.add(fails, "record", st.Name+": "+st.Err.Error(), fmt.Sprintf("it is left alone and the job not run; if another program wrote %s/%s, choose another SOLOIST_APP", d.App, st.Name))
-	case st.Checkpoint > soloist.MaxCheckpoint:
-		d.add(fails, "record", fmt.Sprintf("%s: its checkpoint has %d bytes and at most %d are allowed: something other than this program wrote it, and a run that loads it fails", st.Name, st.Checkpoint, soloist.MaxCheckpoint),
+	case st.Checkpoint > store.MaxCheckpoint:
+		d.add(fails, "record", fmt.Sprintf("%s: its checkpoint has %d bytes and at most %d are allowed: something other than this program wrote it, and a run that loads it fails", st.Name, st.Checkpoint, store.MaxCheckpoint),
 			"have the job save a new one, or empty the content; an upload without the metadata would erase the record")
 	case st.Lease == "":
 		d.add(passes, "record", st.Name+": none yet; the first replica makes it", "")

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // deleter is a store that can remove an entry which nobody holds.
@@ -28,7 +28,7 @@ type scratch struct {
 	made  bool // it is there, by us
 	last  bool // there is no other name to try
 	taken bool // another doctor has it
-	lease soloist.Lease
+	lease store.Lease
 	etag  string
 }
 
@@ -107,7 +107,7 @@ func (s *scratch) try(a act) bool {
 // isTaken reports whether err says that another doctor has leased the entry, or
 // has written it since it was read, and there is another entry to try.
 func (s *scratch) isTaken(err error) bool {
-	return !s.once && !s.last && (errors.Is(err, soloist.ErrHeld) || errors.Is(err, soloist.ErrChanged))
+	return !s.once && !s.last && (errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrChanged))
 }
 
 // judge warns where a renewal could come too late: it has a sixth of the lease.
@@ -121,19 +121,19 @@ func (s *scratch) judge(took time.Duration) finding {
 
 type act struct {
 	name string
-	do   func(ctx context.Context, etag string) (soloist.Stamp, error)
+	do   func(ctx context.Context, etag string) (store.Stamp, error)
 }
 
 // acts are those of a run, in its order.
 func (s *scratch) acts() []act {
 	all := []act{{"create", s.create}, {"read", s.read}, {"acquire", s.acquire}, {"claim", s.write("claimed")}}
-	if k, ok := s.lease.(soloist.Keeper); ok {
+	if k, ok := s.lease.(store.Keeper); ok {
 		checkpoint := []byte(`{"doctor":"é"}`)
 		all = append(all,
-			act{"save", func(ctx context.Context, etag string) (soloist.Stamp, error) {
+			act{"save", func(ctx context.Context, etag string) (store.Stamp, error) {
 				return k.Save(ctx, etag, s.text("saved"), checkpoint)
 			}},
-			act{"load", func(ctx context.Context, etag string) (none soloist.Stamp, err error) {
+			act{"load", func(ctx context.Context, etag string) (none store.Stamp, err error) {
 				got, err := k.Load(ctx, etag)
 				if err == nil && !bytes.Equal(got, checkpoint) {
 					err = errors.New("the checkpoint is not what was saved: something on the way changes contents")
@@ -146,7 +146,7 @@ func (s *scratch) acts() []act {
 
 func (s *scratch) text(what string) []byte { return fmt.Appendf(nil, `{"doctor":%q}`, what) }
 
-func (s *scratch) create(ctx context.Context, _ string) (soloist.Stamp, error) {
+func (s *scratch) create(ctx context.Context, _ string) (store.Stamp, error) {
 	e, err := s.sched.Store.Create(ctx, s.name, s.text("created"))
 	if !s.once && errors.Is(err, fs.ErrExist) { // the read tells the rest
 		err = nil
@@ -154,7 +154,7 @@ func (s *scratch) create(ctx context.Context, _ string) (soloist.Stamp, error) {
 	return e.Stamp, err
 }
 
-func (s *scratch) read(ctx context.Context, _ string) (soloist.Stamp, error) {
+func (s *scratch) read(ctx context.Context, _ string) (store.Stamp, error) {
 	e, err := s.sched.Store.Read(ctx, s.name)
 	if err == nil && s.once && !bytes.Equal(e.Record, s.text("created")) {
 		err = errors.New("the record is not what was written: something on the way changes headers")
@@ -162,23 +162,23 @@ func (s *scratch) read(ctx context.Context, _ string) (soloist.Stamp, error) {
 	return e.Stamp, err
 }
 
-func (s *scratch) acquire(ctx context.Context, etag string) (soloist.Stamp, error) {
+func (s *scratch) acquire(ctx context.Context, etag string) (store.Stamp, error) {
 	shortest, longest := s.sched.Store.Limits()
 	return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
 }
 
-func (s *scratch) write(what string) func(context.Context, string) (soloist.Stamp, error) {
-	return func(ctx context.Context, etag string) (soloist.Stamp, error) {
+func (s *scratch) write(what string) func(context.Context, string) (store.Stamp, error) {
+	return func(ctx context.Context, etag string) (store.Stamp, error) {
 		return s.lease.Write(ctx, etag, s.text(what))
 	}
 }
 
-func (s *scratch) renew(ctx context.Context, _ string) (soloist.Stamp, error) {
+func (s *scratch) renew(ctx context.Context, _ string) (store.Stamp, error) {
 	return s.lease.Renew(ctx)
 }
 
-func (s *scratch) release(ctx context.Context, _ string) (soloist.Stamp, error) {
-	return soloist.Stamp{}, s.lease.Release(ctx)
+func (s *scratch) release(ctx context.Context, _ string) (store.Stamp, error) {
+	return store.Stamp{}, s.lease.Release(ctx)
 }
 
 // tidy removes the entry, also when time is up. Where creating it has failed it
@@ -209,10 +209,10 @@ func (s *scratch) tidy() {
 
 // remove ends the lease where a failure has left it.
 func (s *scratch) remove(ctx context.Context) error {
-	store := s.sched.Store.(deleter)
-	err := store.Delete(ctx, s.name)
-	if errors.Is(err, soloist.ErrLost) && s.lease.Release(ctx) == nil {
-		err = store.Delete(ctx, s.name)
+	backend := s.sched.Store.(deleter)
+	err := backend.Delete(ctx, s.name)
+	if errors.Is(err, store.ErrLost) && s.lease.Release(ctx) == nil {
+		err = backend.Delete(ctx, s.name)
 	}
 	return err
 }

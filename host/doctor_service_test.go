@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Secrets, easily recognised. The key is base64, of "do-not-tell-anybody!".
@@ -85,9 +86,7 @@ func (s *ruled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range resp.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	io.Copy(w, resp.Body)
 }
@@ -127,14 +126,14 @@ func bySignature(url, more string) string {
 // byIdentity opens a store over a service for the identity of a platform. The
 // client library keeps tokens by client id for the whole process, hence a new
 // id for each.
-func byIdentity(t *testing.T, s *ruled, p *azurite.Platform, more ...string) soloist.Store {
+func byIdentity(t *testing.T, s *ruled, p *azurite.Platform, more ...string) store.Store {
 	t.Helper()
 	environment(t, append(p.Environment(), more...)...)
 	return opened(t, azure.Config{AccountName: "shopstore", Credential: "managedidentity", ClientID: newUUID()}, s)
 }
 
 // opened is a store of a service in the public cloud.
-func opened(t *testing.T, c azure.Config, s *ruled) soloist.Store {
+func opened(t *testing.T, c azure.Config, s *ruled) store.Store {
 	t.Helper()
 	c.Transport = send(func(r *http.Request) (*http.Response, error) {
 		switch {
@@ -145,11 +144,11 @@ func opened(t *testing.T, c azure.Config, s *ruled) soloist.Store {
 		}
 		return s.Do(r)
 	})
-	store, err := azure.Open(c)
+	backend, err := azure.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store
+	return backend
 }
 
 type send func(*http.Request) (*http.Response, error)

@@ -7,24 +7,24 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // slow takes its time for everything, and hears of no end of a context.
 type slow struct {
-	soloist.Store
+	store.Store
 	takes time.Duration
 }
 
-func (s slow) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s slow) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	time.Sleep(s.takes)
 	return s.Store.Create(ctx, name, record)
 }
 
-func (s slow) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s slow) Read(ctx context.Context, name string) (store.Entry, error) {
 	time.Sleep(s.takes)
 	return s.Store.Read(ctx, name)
 }
@@ -44,38 +44,38 @@ func (s slow) Delete(ctx context.Context, name string) error {
 	return s.Store.(*local.Memory).Delete(ctx, name)
 }
 
-func (s slow) Lease(name, id string) soloist.Lease {
+func (s slow) Lease(name, id string) store.Lease {
 	return slowLease{s.Store.Lease(name, id), s.takes}
 }
 
 type slowLease struct {
-	soloist.Lease
+	store.Lease
 	takes time.Duration
 }
 
-func (l slowLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l slowLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	time.Sleep(l.takes)
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l slowLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l slowLease) Renew(ctx context.Context) (store.Stamp, error) {
 	time.Sleep(l.takes)
 	return l.Lease.Renew(ctx)
 }
 
-func (l slowLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l slowLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	time.Sleep(l.takes)
 	return l.Lease.Write(ctx, etag, record)
 }
 
-func (l slowLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (l slowLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	time.Sleep(l.takes)
-	return l.Lease.(soloist.Keeper).Save(ctx, etag, record, checkpoint)
+	return l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
 }
 
 func (l slowLease) Load(ctx context.Context, etag string) ([]byte, error) {
 	time.Sleep(l.takes)
-	return l.Lease.(soloist.Keeper).Load(ctx, etag)
+	return l.Lease.(store.Keeper).Load(ctx, etag)
 }
 
 func (l slowLease) Release(ctx context.Context) error {
@@ -106,16 +106,16 @@ func TestDoctorIsBounded(t *testing.T) {
 func TestDoctorIsStopped(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
+		backend := &local.Memory{}
 		ctx, cancel := context.WithTimeout(t.Context(), 7500*time.Millisecond) // in the checkpoint
 		defer cancel()
-		names := &namer{Store: slow{store, time.Second}}
+		names := &namer{Store: slow{backend, time.Second}}
 		got := run(ctx, host.Program{Work: work(), Store: names}, "doctor")
 		if got.code != 1 || names.name == "" {
 			t.Errorf("got %+v", got)
 		}
 		time.Sleep(time.Minute)
-		if _, err := store.Read(t.Context(), names.name); err == nil {
+		if _, err := backend.Read(t.Context(), names.name); err == nil {
 			t.Errorf("%s is left", names.name)
 		}
 	})
@@ -123,11 +123,11 @@ func TestDoctorIsStopped(t *testing.T) {
 
 // namer tells the name of what was created last.
 type namer struct {
-	soloist.Store
+	store.Store
 	name string
 }
 
-func (n *namer) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (n *namer) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	n.name = name
 	return n.Store.Create(ctx, name, record)
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Whenever a second doctor comes, both find that all is well.
@@ -47,8 +47,8 @@ func TestDoctorBesideAnother(t *testing.T) {
 // doctor fails and says so.
 func TestDoctorBesideTooMany(t *testing.T) {
 	environment(t)
-	store := local.Dir{Path: t.TempDir()}
-	p := host.Program{Work: work(), Store: store}
+	backend := local.Dir{Path: t.TempDir()}
+	p := host.Program{Work: work(), Store: backend}
 	for n := range 9 {
 		if got := run(t.Context(), p, "doctor"); got.code != 0 {
 			t.Fatalf("beside %d others: got %+v", n, got)
@@ -57,23 +57,23 @@ func TestDoctorBesideTooMany(t *testing.T) {
 		if n > 0 {
 			name = fmt.Sprintf("demo/.doctor-%d", n+1)
 		}
-		e, err := store.Read(t.Context(), name)
+		e, err := backend.Read(t.Context(), name)
 		if err == nil {
-			_, err = store.Lease(name, newUUID()).Acquire(t.Context(), time.Minute, e.ETag)
+			_, err = backend.Lease(name, newUUID()).Acquire(t.Context(), time.Minute, e.ETag)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := run(t.Context(), p, "doctor")
-	if got.code != 1 || !strings.Contains(got.out, "FAIL  acquire") || !strings.Contains(got.out, soloist.ErrHeld.Error()) {
+	if got.code != 1 || !strings.Contains(got.out, "FAIL  acquire") || !strings.Contains(got.out, store.ErrHeld.Error()) {
 		t.Errorf("got %+v", got)
 	}
 }
 
 // beforeScratch is a store whose calls for doctor's own entries come after f.
 type beforeScratch struct {
-	soloist.Store
+	store.Store
 	f func()
 }
 
@@ -83,43 +83,43 @@ func (s beforeScratch) on(name string) {
 	}
 }
 
-func (s beforeScratch) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s beforeScratch) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	s.on(name)
 	return s.Store.Create(ctx, name, record)
 }
 
-func (s beforeScratch) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s beforeScratch) Read(ctx context.Context, name string) (store.Entry, error) {
 	s.on(name)
 	return s.Store.Read(ctx, name)
 }
 
-func (s beforeScratch) Lease(name, id string) soloist.Lease {
+func (s beforeScratch) Lease(name, id string) store.Lease {
 	l := s.Store.Lease(name, id)
-	return beforeLease{l, l.(soloist.Keeper), func() { s.on(name) }}
+	return beforeLease{l, l.(store.Keeper), func() { s.on(name) }}
 }
 
 type beforeLease struct {
-	soloist.Lease
-	keeper soloist.Keeper
+	store.Lease
+	keeper store.Keeper
 	f      func()
 }
 
-func (l beforeLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l beforeLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	l.f()
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l beforeLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l beforeLease) Renew(ctx context.Context) (store.Stamp, error) {
 	l.f()
 	return l.Lease.Renew(ctx)
 }
 
-func (l beforeLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l beforeLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	l.f()
 	return l.Lease.Write(ctx, etag, record)
 }
 
-func (l beforeLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (l beforeLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	l.f()
 	return l.keeper.Save(ctx, etag, record, checkpoint)
 }

@@ -14,7 +14,7 @@ type dump string
 
 // withoutDumps takes the dumps out of a record.
 func withoutDumps(r slog.Record) (slog.Record, string) {
-	var dumps string
+	var dumps strings.Builder
 	rest := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		d, ok := a.Value.Any().(dump)
@@ -23,11 +23,11 @@ func withoutDumps(r slog.Record) (slog.Record, string) {
 			return true
 		}
 		for text := range strings.Lines(string(d)) {
-			dumps += fmt.Sprintf("    %s\n", escape(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    ")))
+			fmt.Fprintf(&dumps, "    %s\n", escape(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    ")))
 		}
 		return true
 	})
-	return rest, dumps
+	return rest, dumps.String()
 }
 
 // A dumper is a handler whose dumps follow in lines of their own.

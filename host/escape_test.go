@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // hostile sets a terminal's title and colour, by two kinds of escape sequence,
@@ -24,12 +25,12 @@ const hostile = "a\x1b]0;title\x07b\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x
 const escaped = `a\x1b]0;title\ab\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x7ff`
 
 // poisoned is a record whose texts are all hostile.
-func poisoned(r *soloist.Record) {
+func poisoned(r *store.Record) {
 	r.Holder, r.Error, r.Request = hostile, hostile, hostile
 	told(hostile)(r)
-	r.History = []soloist.Fate{{Tick: r.Tick.Add(-time.Minute), Status: soloist.Failed, Reason: hostile, Request: hostile, Replica: hostile,
+	r.History = []store.Fate{{Tick: r.Tick.Add(-time.Minute), Status: store.Failed, Reason: hostile, Request: hostile, Replica: hostile,
 		Token: 6, Attempt: 1, Start: r.Claimed.Add(-time.Minute), End: r.Claimed.Add(-time.Minute)}}
-	r.Counts = map[soloist.Status]int64{soloist.Failed: 1}
+	r.Counts = map[store.Status]int64{store.Failed: 1}
 }
 
 // wantPlain wants a text that moves no cursor and hides nothing.
@@ -62,7 +63,7 @@ func TestJSONEscapesTheTextsOfRecordsAsJSONDoes(t *testing.T) {
 		"history": run(t.Context(), p, "history", "--json").out, "/api/jobs": s.get("/api/jobs").Body.String()} {
 		wantPlain(t, what, text)
 		var got struct {
-			Jobs []struct{ Progress soloist.Progress }
+			Jobs []struct{ Progress store.Progress }
 		}
 		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Jobs) != 1 || got.Jobs[0].Progress.Note != hostile {
 			t.Errorf("%s: got %+v, %v, want the text as it is", what, got, err)
@@ -108,21 +109,21 @@ func TestTheTextsOfErrorsAreEscaped(t *testing.T) {
 // refusing is a store out of reach whose service has the last word.
 type refusing struct{ down }
 
-func (refusing) Create(context.Context, string, []byte) (soloist.Entry, error) {
-	return soloist.Entry{}, errors.New(hostile)
+func (refusing) Create(context.Context, string, []byte) (store.Entry, error) {
+	return store.Entry{}, errors.New(hostile)
 }
 
-func (refusing) Read(context.Context, string) (soloist.Entry, error) {
-	return soloist.Entry{}, errors.New(hostile)
+func (refusing) Read(context.Context, string) (store.Entry, error) {
+	return store.Entry{}, errors.New(hostile)
 }
 
 // A status is printed as it is, so it is one that this program knows.
 func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
 	environment(t)
-	store := claimed(t, false, func(r *soloist.Record) {
-		r.History = []soloist.Fate{{Tick: r.Tick, Status: hostile, Token: 6}}
+	backend := claimed(t, false, func(r *store.Record) {
+		r.History = []store.Fate{{Tick: r.Tick, Status: hostile, Token: 6}}
 	})
-	got := run(t.Context(), host.Program{Work: work()[:1], Store: store, Now: spring}, "history")
+	got := run(t.Context(), host.Program{Work: work()[:1], Store: backend, Now: spring}, "history")
 	wantPlain(t, "history", got.out)
 	if got.code != 1 || !strings.Contains(got.out, "unknown status") {
 		t.Errorf("got %+v, want a word on the status", got)

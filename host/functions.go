@@ -33,7 +33,6 @@ type invocation struct {
 // functions answers the Functions host. Nothing runs between its calls.
 type functions struct {
 	*app
-	limits invocationLimits
 
 	mu    sync.Mutex
 	clock clockWatch // looks after each wake-up, whose answers are news of the clock
@@ -41,9 +40,8 @@ type functions struct {
 
 // functionRoutes puts the functions before all other paths.
 func (a *app) functionRoutes(rest http.Handler) http.Handler {
-	f := &functions{app: a, limits: a.invocationLimits()}
+	f := &functions{app: a}
 	f.clock = clockWatch{log: a.log, skew: a.skew, ask: func(context.Context) bool { return true }}
-	a.sched.Grace = f.limits.grace
 	f.warnOfWork()
 	f.checkDeployed()
 	mux := http.NewServeMux()

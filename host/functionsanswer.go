@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An upshot is what an invocation came to.
@@ -88,12 +89,12 @@ func (f *functions) runNow(ctx context.Context, name, request string) upshot {
 	j := soloist.JobReport{Job: name}
 	fate, err := f.sched.RunNow(ctx, name, request)
 	if err == nil {
-		j.Ran = []soloist.Fate{fate}
+		j.Ran = []store.Fate{fate}
 	} else {
 		j.Err = err
 		f.log.Warn("not run by hand", "job", name, "request", request, "error", err)
 	}
-	return upshot{jobs: []ticked{newTicked(j)}, logs: reportLines(j), failed: failed(j), unseen: err != nil, busy: errors.Is(err, soloist.ErrHeld)}
+	return upshot{jobs: []ticked{newTicked(j)}, logs: reportLines(j), failed: failed(j), unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
 }
 
 // outagePatience is how long a call of an HTTP trigger waits for a storage that

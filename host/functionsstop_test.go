@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A stop that cuts off a run is no success: the log names what runs.
@@ -34,24 +35,24 @@ func TestAStopThatCutsOffARunFails(t *testing.T) {
 // The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
 // time that its own lease gives.
 func TestAStopWaitsForTheLongestLease(t *testing.T) {
-	store := &cutOff{Store: new(local.Memory)}
+	backend := &cutOff{Store: new(local.Memory)}
 	began := make(chan struct{})
-	code, _ := stopUnder(t, store, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
+	code, _ := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
 		close(began)
 		<-ctx.Done()
-		store.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
+		backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
 		return context.Cause(ctx)
 	}}, began)
 	if got := <-code; got != 0 {
 		t.Errorf("got code %d, want 0", got)
 	}
-	if got := lastFate(t, store); got.Status != soloist.Abandoned || got.Reason != "stopped" {
+	if got := lastFate(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
 		t.Errorf("got the fate %+v, want abandoned, as the run was stopped", got)
 	}
 }
 
 // stopUnder runs the job once in Functions and stops the program under the run.
-func stopUnder(t *testing.T, store soloist.Store, job soloist.Job, began <-chan struct{}) (code <-chan int, last <-chan message) {
+func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan struct{}) (code <-chan int, last <-chan message) {
 	t.Helper()
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +64,7 @@ func stopUnder(t *testing.T, store soloist.Store, job soloist.Job, began <-chan 
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		c, err := host.Serve(ctx, host.Program{Name: "demo", Stdout: log, Store: store, Work: []soloist.Work{job}}, ln)
+		c, err := host.Serve(ctx, host.Program{Name: "demo", Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
 		if err != nil {
 			t.Error(err)
 		}

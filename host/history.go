@@ -6,18 +6,19 @@ import (
 	"slices"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A past is what history tells of one job or singleton.
 type past struct {
-	Name     string                   `json:"job"`
-	Kind     string                   `json:"kind"`               // job or singleton
-	State    state                    `json:"state"`              // as status tells it
-	Failures int64                    `json:"failures,omitempty"` // as status tells it
-	Progress *soloist.Progress        `json:"progress,omitempty"` // as status tells it
-	History  []soloist.Fate           `json:"history"`
-	Counts   map[soloist.Status]int64 `json:"counts"`
-	Error    string                   `json:"error,omitempty"` // why the record could not be read
+	Name     string                 `json:"job"`
+	Kind     string                 `json:"kind"`               // job or singleton
+	State    state                  `json:"state"`              // as status tells it
+	Failures int64                  `json:"failures,omitempty"` // as status tells it
+	Progress *store.Progress        `json:"progress,omitempty"` // as status tells it
+	History  []store.Fate           `json:"history"`
+	Counts   map[store.Status]int64 `json:"counts"`
+	Error    string                 `json:"error,omitempty"` // why the record could not be read
 
 	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
 
@@ -71,9 +72,9 @@ func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
 			Everywhere: v.Everywhere, words: v.StateWords(a.Now())}
 		if p.Counts == nil {
-			p.Counts = map[soloist.Status]int64{}
+			p.Counts = map[store.Status]int64{}
 		}
-		p.History = []soloist.Fate{}
+		p.History = []store.Fate{}
 		if st.Err == nil {
 			p.History = plainFates(st.Record.History[:min(given.n, len(st.Record.History))])
 		}

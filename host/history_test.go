@@ -11,18 +11,19 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // aged runs some ticks over a store. The first run of each record waits a second
 // for its token. Dates with a fraction of a second tell the time exactly, so that
 // runs which start at once have the same start.
-func aged(t *testing.T, store soloist.Store) host.Program {
+func aged(t *testing.T, backend store.Store) host.Program {
 	t.Helper()
 	slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
 		time.Sleep(150*time.Second + 250*time.Millisecond)
 		return soloist.Skip("nothing new")
 	}}
-	p := host.Program{Work: append(work(), slow), Store: store}
+	p := host.Program{Work: append(work(), slow), Store: backend}
 	time.Sleep(250 * time.Millisecond)
 	run(t.Context(), p, "tick")
 	time.Sleep(time.Minute)
@@ -139,18 +140,18 @@ func TestHistoryInJSON(t *testing.T) {
 func TestHistoryOfASingleton(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
+		backend := &local.Memory{}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer time.AfterFunc(90*time.Second, cancel).Stop()
 		leader := soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
-		other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: store, Singletons: []soloist.Singleton{leader}}
+		other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: backend, Singletons: []soloist.Singleton{leader}}
 		if err := other.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		got := run(t.Context(), host.Program{Work: []soloist.Work{leader}, Store: store}, "history")
+		got := run(t.Context(), host.Program{Work: []soloist.Work{leader}, Store: backend}, "history")
 		goldenWant(t, "history", got.out, `
 			app demo on *local.Memory, 2000-01-01 00:01:30Z
 
@@ -168,22 +169,22 @@ func TestHistoryOfASingleton(t *testing.T) {
 func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 	environment(t)
 	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	record := soloist.Record{Schema: 1, App: "demo", Job: "beat", Created: now, Through: now, Epoch: 7, Status: soloist.Abandoned,
-		Counts: map[soloist.Status]int64{soloist.Abandoned: 1},
-		History: []soloist.Fate{
-			{From: now.Add(-2 * time.Hour), Tick: now.Add(-time.Hour), Status: soloist.Missed, Reason: "the schedule changed"},
-			{Tick: now.Add(-2 * time.Hour), Status: soloist.Abandoned, Reason: "its runner\n\x1b[2Jdied", Attempt: 2, Token: 7, Replica: "replica-a",
+	record := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now, Through: now, Epoch: 7, Status: store.Abandoned,
+		Counts: map[store.Status]int64{store.Abandoned: 1},
+		History: []store.Fate{
+			{From: now.Add(-2 * time.Hour), Tick: now.Add(-time.Hour), Status: store.Missed, Reason: "the schedule changed"},
+			{Tick: now.Add(-2 * time.Hour), Status: store.Abandoned, Reason: "its runner\n\x1b[2Jdied", Attempt: 2, Token: 7, Replica: "replica-a",
 				Start: now.Add(-2 * time.Hour)},
 		}}
 	b, err := json.Marshal(record)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &local.Memory{}
-	if _, err := store.Create(t.Context(), "demo/beat", b); err != nil {
+	backend := &local.Memory{}
+	if _, err := backend.Create(t.Context(), "demo/beat", b); err != nil {
 		t.Fatal(err)
 	}
-	p := host.Program{Work: work()[:1], Store: store, Now: func() time.Time { return now }}
+	p := host.Program{Work: work()[:1], Store: backend, Now: func() time.Time { return now }}
 	got := run(t.Context(), p, "history")
 	goldenWant(t, "history", got.out, `
 		app demo on *local.Memory, 2026-03-29 12:00:00Z
@@ -199,12 +200,12 @@ func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 
 func TestHistoryThatCannotBeRead(t *testing.T) {
 	environment(t)
-	store := &local.Memory{}
-	if _, err := store.Create(t.Context(), "demo/beat", []byte(`{"schema":99}`)); err != nil {
+	backend := &local.Memory{}
+	if _, err := backend.Create(t.Context(), "demo/beat", []byte(`{"schema":99}`)); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	p := host.Program{Work: work(), Store: store, Now: func() time.Time { return now }}
+	p := host.Program{Work: work(), Store: backend, Now: func() time.Time { return now }}
 	got := run(t.Context(), p, "history")
 	goldenWant(t, "broken", got.out, `
 		app demo on *local.Memory, 2026-03-29 12:00:00Z

@@ -10,23 +10,24 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // claimed is a store at noon in which replica-b runs the first job of work, as
 // f has it; leased if its lease is live.
-func claimed(t *testing.T, leased bool, f func(*soloist.Record)) *local.Memory {
+func claimed(t *testing.T, leased bool, f func(*store.Record)) *local.Memory {
 	t.Helper()
-	store, now := &local.Memory{Now: spring}, spring()
-	r := soloist.Record{Schema: 1, App: "demo", Job: "beat", Created: now.Add(-time.Hour), Through: now.Add(-3 * time.Minute), Epoch: 7,
-		Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: soloist.Running, Holder: "replica-b", Lease: soloist.Seconds(20 * time.Second),
+	backend, now := &local.Memory{Now: spring}, spring()
+	r := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now.Add(-time.Hour), Through: now.Add(-3 * time.Minute), Epoch: 7,
+		Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: store.Running, Holder: "replica-b", Lease: store.Seconds(20 * time.Second),
 		Claimed: now.Add(-2 * time.Minute)}
 	f(&r)
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, store, "demo/beat", ascii(b), leased)
-	return store
+	put(t, backend, "demo/beat", ascii(b), leased)
+	return backend
 }
 
 // ascii is JSON in the characters that a store takes.
@@ -42,28 +43,28 @@ func ascii(b []byte) string {
 	return text.String()
 }
 
-func put(t *testing.T, store soloist.Store, name, record string, leased bool) {
+func put(t *testing.T, backend store.Store, name, record string, leased bool) {
 	t.Helper()
-	e, err := store.Create(t.Context(), name, []byte(record))
+	e, err := backend.Create(t.Context(), name, []byte(record))
 	if err == nil && leased {
-		_, err = store.Lease(name, "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(t.Context(), 20*time.Second, e.ETag)
+		_, err = backend.Lease(name, "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(t.Context(), 20*time.Second, e.ETag)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func told(note string) func(*soloist.Record) {
-	return func(r *soloist.Record) {
-		r.Progress = soloist.Progress{Note: note, At: spring().Add(-20 * time.Second)}
+func told(note string) func(*store.Record) {
+	return func(r *store.Record) {
+		r.Progress = store.Progress{Note: note, At: spring().Add(-20 * time.Second)}
 	}
 }
 
-func stall(r *soloist.Record) {
+func stall(r *store.Record) {
 	told("page 3 of 9")(r)
-	r.Status, r.Stopping, r.Error = soloist.Stalled, true, "stalled: no heartbeat for 1m0s"
-	r.Counts = map[soloist.Status]int64{soloist.Stalled: 1}
-	r.History = []soloist.Fate{{Tick: r.Tick, Status: soloist.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Holder,
+	r.Status, r.Stopping, r.Error = store.Stalled, true, "stalled: no heartbeat for 1m0s"
+	r.Counts = map[store.Status]int64{store.Stalled: 1}
+	r.History = []store.Fate{{Tick: r.Tick, Status: store.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Holder,
 		Start: r.Claimed, End: r.Claimed.Add(time.Minute)}}
 }
 
@@ -73,18 +74,18 @@ func TestTheStatesOfARun(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		leased bool
-		f      func(*soloist.Record)
+		f      func(*store.Record)
 		state  string
 		words  string // of status and history
 	}{
-		{"running", true, func(*soloist.Record) {}, "running", since},
+		{"running", true, func(*store.Record) {}, "running", since},
 		{"told", true, told("page 3 of\n9"), "running", since + " (page 3 of 9, 20s ago)"},
 		{"told no note", true, told(""), "running", since + " (heartbeat, 20s ago)"},
-		{"stopping", true, func(r *soloist.Record) { r.Stopping = true }, "stopping", since},
-		{"interrupted", false, func(r *soloist.Record) { told("page 3")(r); r.Stopping = true }, "interrupted", " since 2m (page 3, 20s ago)"},
+		{"stopping", true, func(r *store.Record) { r.Stopping = true }, "stopping", since},
+		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Stopping = true }, "interrupted", " since 2m (page 3, 20s ago)"},
 		{"stalled", true, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		{"stalled, lease lapsed", false, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
-		{"stalled, then returned", false, func(r *soloist.Record) { stall(r); r.Stopping, r.Finished = false, spring() }, "idle", ""},
+		{"stalled, then returned", false, func(r *store.Record) { stall(r); r.Stopping, r.Finished = false, spring() }, "idle", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t)
@@ -114,7 +115,7 @@ func wantState(t *testing.T, out, state string, told bool) {
 	var answer struct {
 		Jobs []struct {
 			State    string
-			Progress *soloist.Progress
+			Progress *store.Progress
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Jobs) != 1 {
@@ -143,51 +144,51 @@ func TestTheFateOfAStalledRun(t *testing.T) {
 }
 
 func TestUnlock(t *testing.T) {
-	nothing := func(*soloist.Record) {}
-	idle := func(r *soloist.Record) { r.Status, r.Finished = soloist.Succeeded, spring() }
+	nothing := func(*store.Record) {}
+	idle := func(r *store.Record) { r.Status, r.Finished = store.Succeeded, spring() }
 	for _, test := range []struct {
 		name   string
 		leased bool
-		f      func(*soloist.Record)
+		f      func(*store.Record)
 		args   string
-		state  soloist.LeaseState // afterwards
+		state  store.LeaseState // afterwards
 		out    string
 		err    string
 	}{
-		{"when it runs out", true, told("page 3"), "beat --yes", soloist.Breaking, `
+		{"when it runs out", true, told("page 3"), "beat --yes", store.Breaking, `
 			beat: the lease was leased, held by replica-b
 			state: running on replica-b since 2m (page 3, 20s ago)
 			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
 			next: another replica can run it from about 2026-03-28 12:00:40Z on, in 40s; one that starts later, 20s after its start
 		`, ""},
-		{"at once", true, nothing, "--now beat --yes", soloist.Available, `
+		{"at once", true, nothing, "--now beat --yes", store.Available, `
 			beat: the lease was leased, held by replica-b
 			state: running on replica-b since 2m
 			lease: ended now
 			next: another replica can run it from about 2026-03-28 12:00:20Z on, in 20s; one that starts later, 20s after its start
 		`, "demo: unlock --now: replica-b may still work until it notices, up to 6.7s, a third of its lease; the next holder waits for 20s, one lease, before it does anything\n"},
-		{"a holder that has claimed nothing", true, idle, "beat", soloist.Breaking, `
+		{"a holder that has claimed nothing", true, idle, "beat", store.Breaking, `
 			beat: the lease was leased, held by a replica that has claimed nothing
 			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
 			next: another replica can run it from then on
 		`, ""},
-		{"a holder that has claimed nothing, at once", true, idle, "beat --now", soloist.Broken, `
+		{"a holder that has claimed nothing, at once", true, idle, "beat --now", store.Broken, `
 			beat: the lease was leased, held by a replica that has claimed nothing
 			lease: ended now
 			next: another replica can run it now
 		`, "demo: unlock --now: its holder is a replica that has claimed nothing\n"},
-		{"nobody", false, idle, "beat --now", soloist.Available, "beat: nobody has a lease: it is available\n", ""},
-		{"nobody any more", false, nothing, "beat", soloist.Available, "beat: nobody has a lease: it is available\n", ""},
+		{"nobody", false, idle, "beat --now", store.Available, "beat: nobody has a lease: it is available\n", ""},
+		{"nobody any more", false, nothing, "beat", store.Available, "beat: nobody has a lease: it is available\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t)
-			store := claimed(t, test.leased, test.f)
-			got := run(t.Context(), host.Program{Work: work(), Store: store, Now: spring}, append([]string{"unlock"}, strings.Fields(test.args)...)...)
+			backend := claimed(t, test.leased, test.f)
+			got := run(t.Context(), host.Program{Work: work(), Store: backend, Now: spring}, append([]string{"unlock"}, strings.Fields(test.args)...)...)
 			goldenWant(t, test.args, got.out, test.out)
 			if got.code != 0 || got.err != test.err {
 				t.Errorf("got %+v, want the warning %q", got, test.err)
 			}
-			if e, err := store.Read(t.Context(), "demo/beat"); err != nil || e.State != test.state {
+			if e, err := backend.Read(t.Context(), "demo/beat"); err != nil || e.State != test.state {
 				t.Errorf("got %s, %v, want %s", e.State, err, test.state)
 			}
 		})
@@ -198,13 +199,13 @@ func TestUnlock(t *testing.T) {
 // to wait.
 func TestUnlockOfAnExpiredLease(t *testing.T) {
 	environment(t)
-	store := claimed(t, true, func(*soloist.Record) {})
-	store.Now = func() time.Time { return spring().Add(time.Minute) }
-	got := run(t.Context(), host.Program{Work: work(), Store: store, Now: spring}, "unlock", "beat", "--now")
+	backend := claimed(t, true, func(*store.Record) {})
+	backend.Now = func() time.Time { return spring().Add(time.Minute) }
+	got := run(t.Context(), host.Program{Work: work(), Store: backend, Now: spring}, "unlock", "beat", "--now")
 	if got.code != 0 || got.out != "beat: nobody has a lease: it is expired\n" || got.err != "" {
 		t.Errorf("got %+v", got)
 	}
-	if e, _ := store.Read(t.Context(), "demo/beat"); e.State != soloist.Expired {
+	if e, _ := backend.Read(t.Context(), "demo/beat"); e.State != store.Expired {
 		t.Errorf("got %s", e.State)
 	}
 }
@@ -215,7 +216,7 @@ func TestUnlockWhereThereIsLittleToSay(t *testing.T) {
 	put(t, broken, "demo/beat", `{"schema":99}`, true)
 	for _, test := range []struct {
 		name  string
-		store soloist.Store
+		store store.Store
 		work  []soloist.Work
 		job   string
 		code  int
@@ -225,7 +226,7 @@ func TestUnlockWhereThereIsLittleToSay(t *testing.T) {
 		{"unknown", &local.Memory{}, work(), "nobody", 2, "", "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"},
 		{"each replica", &local.Memory{}, here(), "cache", 2, "", "demo: cache runs on each replica: it has no lease\n"},
 		{"down", down{}, work(), "beat", 1, "", "demo: unlock beat: no route to the storage\n"},
-		{"no breaker", &gated{Store: claimed(t, true, func(*soloist.Record) {})}, work(), "beat", 1, "",
+		{"no breaker", &gated{Store: claimed(t, true, func(*store.Record) {})}, work(), "beat", 1, "",
 			"demo: unlock beat: the store cannot end a lease"},
 		{"broken", broken, work(), "beat", 0, `
 			beat: the lease was leased, held by a replica that is not known, since the record cannot be read

@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Main runs the program and exits. The first SIGTERM or interrupt stops it
@@ -68,7 +69,7 @@ type Program struct {
 	Work []soloist.Work
 
 	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
-	Store soloist.Store
+	Store store.Store
 
 	// Name is what help calls the program, and the app of a program that runs
 	// nowhere in particular. Empty: the name of its file.

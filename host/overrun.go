@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // What an overrun may still say. By then a hundredth of the lease is left, and
@@ -48,7 +49,7 @@ func goesOn(cause error) string {
 
 // sentinel tells a cause in the words of this module alone.
 func sentinel(cause error) string {
-	for _, err := range []error{soloist.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
+	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
 		if errors.Is(cause, err) {
 			return err.Error()
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // stray ignores the end of its context, and writes down that it runs. It ends
@@ -69,7 +70,7 @@ func wantExit(t *testing.T, p process, code int) {
 	defer kill.Stop()
 	for m := range p.log {
 		if strings.HasPrefix(m.Msg, "the process exits") && (m.Level != "ERROR" || m.Job != "stray" || m.Code != code ||
-			!strings.Contains(m.Cause, soloist.ErrLost.Error()) || !strings.Contains(m.Goroutines, "host_test.stray")) {
+			!strings.Contains(m.Cause, store.ErrLost.Error()) || !strings.Contains(m.Goroutines, "host_test.stray")) {
 			t.Errorf("got the last words %+v", m)
 		}
 	}

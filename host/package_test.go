@@ -226,7 +226,7 @@ func TestWriteFunctionsFollowsNoLink(t *testing.T) {
 // gets another.
 func TestWriteFunctionsLooksAtTheProgram(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds programs")
+		t.Skip("builds programs: run it without -short")
 	}
 	environment(t)
 	src := t.TempDir()

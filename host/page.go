@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 //go:embed page.html
@@ -76,8 +76,8 @@ func (a *app) show(n news) page {
 // bad is a last fate to look at. For a singleton it is no news that its replica
 // went.
 func bad(v view) bool {
-	if v.Last == nil || v.Kind == "singleton" && v.Last.Status == soloist.Abandoned {
+	if v.Last == nil || v.Kind == "singleton" && v.Last.Status == store.Abandoned {
 		return false
 	}
-	return slices.Contains([]soloist.Status{soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Missed}, v.Last.Status)
+	return slices.Contains([]store.Status{store.Failed, store.Stalled, store.Abandoned, store.Missed}, v.Last.Status)
 }

@@ -29,7 +29,7 @@ func defaultApp(program string) string {
 	return appName(cmp.Or(os.Getenv("CONTAINER_APP_NAME"), os.Getenv("CONTAINER_APP_JOB_NAME"), site, program))
 }
 
-// maxApp is how long the name of an app can be: see [soloist.Store].
+// maxApp is how long the name of an app can be: see [store.Store].
 const maxApp = 63
 
 // appName makes an app's name of any other. One that is too long is cut and ends

@@ -20,6 +20,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/store"
 )
 
 // TestMain makes this binary the program of the tests with real processes.
@@ -108,6 +109,9 @@ func start(t *testing.T, program string, env ...string) process {
 
 func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the program as a process: run it without -short")
+	}
 	cmd.Env = append(plain(), env...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
@@ -310,8 +314,8 @@ func TestFunctionsAddress(t *testing.T) {
 // refusesAll is a store that takes no credentials.
 type refusesAll struct{ down }
 
-func (refusesAll) Read(context.Context, string) (soloist.Entry, error) {
-	return soloist.Entry{}, fmt.Errorf("read: %w", fs.ErrPermission)
+func (refusesAll) Read(context.Context, string) (store.Entry, error) {
+	return store.Entry{}, fmt.Errorf("read: %w", fs.ErrPermission)
 }
 
 func (refusesAll) Explain(error) (text, advice string) { return "403", "replace the key" }

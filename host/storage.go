@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A storage is a store, what to call it without telling secrets, and what an
 // operator should know about the choice.
 type storage struct {
-	soloist.Store
+	store.Store
 	name, note string
 }
 
@@ -73,11 +73,11 @@ func directory(path string) (storage, error) {
 }
 
 func blobs(c azure.Config) (storage, error) {
-	store, err := azure.Open(c)
+	backend, err := azure.Open(c)
 	if err != nil {
 		return storage{}, err
 	}
-	return storage{Store: store, name: store.String()}, nil
+	return storage{Store: backend, name: backend.String()}, nil
 }
 
 // hostStorage is the storage of the Functions host

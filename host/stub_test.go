@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // down is a store out of reach. With hang, it gives no answer at all.
@@ -13,31 +13,31 @@ type down struct{ hang chan struct{} }
 
 var errDown = errors.New("no route to the storage")
 
-func (d down) Create(context.Context, string, []byte) (soloist.Entry, error) {
-	return soloist.Entry{}, errDown
+func (d down) Create(context.Context, string, []byte) (store.Entry, error) {
+	return store.Entry{}, errDown
 }
 
-func (d down) Read(context.Context, string) (soloist.Entry, error) {
+func (d down) Read(context.Context, string) (store.Entry, error) {
 	if d.hang != nil {
 		<-d.hang // not even the end of the context makes it return
 	}
-	return soloist.Entry{}, errDown
+	return store.Entry{}, errDown
 }
 
-func (d down) Lease(string, string) soloist.Lease { return nil }
+func (d down) Lease(string, string) store.Lease { return nil }
 
 func (d down) Limits() (shortest, longest time.Duration) { return time.Second, time.Minute }
 
 // gated is a store that hangs while shut is set.
 type gated struct {
-	soloist.Store
+	store.Store
 	shut   chan struct{}
 	refuse error // of each read, at once
 }
 
-func (g *gated) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (g *gated) Read(ctx context.Context, name string) (store.Entry, error) {
 	if g.refuse != nil {
-		return soloist.Entry{}, g.refuse
+		return store.Entry{}, g.refuse
 	}
 	if g.shut != nil {
 		<-g.shut
@@ -47,40 +47,40 @@ func (g *gated) Read(ctx context.Context, name string) (soloist.Entry, error) {
 
 // counted counts the reads of a store.
 type counted struct {
-	soloist.Store
+	store.Store
 	reads chan struct{}
 }
 
-func (c counted) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (c counted) Read(ctx context.Context, name string) (store.Entry, error) {
 	c.reads <- struct{}{}
 	return c.Store.Read(ctx, name)
 }
 
 // outages is a store that is out of reach while now is set.
 type outages struct {
-	soloist.Store
+	store.Store
 	now error
 }
 
-func (o *outages) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (o *outages) Read(ctx context.Context, name string) (store.Entry, error) {
 	if o.now != nil {
-		return soloist.Entry{}, o.now
+		return store.Entry{}, o.now
 	}
 	return o.Store.Read(ctx, name)
 }
 
-func (o *outages) Lease(name, id string) soloist.Lease {
+func (o *outages) Lease(name, id string) store.Lease {
 	return outageLease{o.Store.Lease(name, id), o}
 }
 
 type outageLease struct {
-	soloist.Lease
+	store.Lease
 	store *outages
 }
 
-func (l outageLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l outageLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	if l.store.now != nil {
-		return soloist.Stamp{}, l.store.now
+		return store.Stamp{}, l.store.now
 	}
 	return l.Lease.Acquire(ctx, d, etag)
 }

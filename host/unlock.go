@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // unlock ends the lease of a job, whichever replica has it. It asks the store
@@ -47,13 +48,12 @@ func unlock(ctx context.Context, a *app, given arguments) int {
 	if given.now {
 		fmt.Fprintf(a.Stderr, "%s: unlock --now: %s\n", a.Name, l.warning())
 	}
-	a.sched.Replica = operator() // what the record tells of it
 	err = a.sched.Unlock(ctx, given.job, given.now)
 	switch {
 	case errors.Is(err, soloist.ErrUntold):
 		fmt.Fprintf(a.Stderr, "%s: unlock %s: %s\n", a.Name, given.job, line(err.Error()))
-	case errors.Is(err, soloist.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
-		l.state = soloist.Available
+	case errors.Is(err, store.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
+		l.state = store.Available
 		return a.unlocked(l)
 	case err != nil:
 		return a.notUnlocked(given.job, err)
@@ -115,7 +115,7 @@ func (a *app) notUnlocked(job string, err error) int {
 // A lock is a lease as unlock found it.
 type lock struct {
 	view
-	state  soloist.LeaseState // empty: there is no entry
+	state  store.LeaseState // empty: there is no entry
 	length time.Duration
 	sure   bool // its holder has claimed nothing, so that nothing can still go on
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/store"
 )
 
 // What an unlock costs is told before it is done.
@@ -16,14 +16,14 @@ func TestUnlockWantsYes(t *testing.T) {
 		"If the run does not return within 3.3s after that, its process exits with code 3, 200 in Functions, and its other jobs end too\n"
 	for args, again := range map[string]string{"beat": "beat", "beat --now": "beat --now"} {
 		environment(t)
-		store := claimed(t, true, func(*soloist.Record) {})
-		p := host.Program{Work: work(), Store: store, Now: spring}
+		backend := claimed(t, true, func(*store.Record) {})
+		p := host.Program{Work: work(), Store: backend, Now: spring}
 		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
 		want := "demo: unlock beat: " + costs + "Nothing is done yet. To unlock it: demo unlock " + again + " --yes\n"
 		if got.code != 2 || got.out != "" || got.err != want {
 			t.Errorf("%s: got %+v, want %s", args, got, want)
 		}
-		if e, err := store.Read(t.Context(), "demo/beat"); err != nil || e.State != soloist.Leased {
+		if e, err := backend.Read(t.Context(), "demo/beat"); err != nil || e.State != store.Leased {
 			t.Errorf("%s: the lease is %s, %v", args, e.State, err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestStatusAfterAnUnlock(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	e, err := p.Store.Read(t.Context(), "demo/beat")
-	var r soloist.Record
+	var r store.Record
 	if err := json.Unmarshal(e.Record, &r); err != nil || !strings.Contains(r.Unlocked.By, "@") || !r.Unlocked.At.Equal(spring()) {
 		t.Errorf("the record tells %+v, %v", r.Unlocked, err)
 	}
@@ -68,8 +68,8 @@ func TestStatusAfterAnUnlock(t *testing.T) {
 // A second unlock meets the next holder, which waits: no run can end by that.
 func TestUnlockOfAWaitingHolder(t *testing.T) {
 	environment(t)
-	store := claimed(t, true, func(r *soloist.Record) { r.Unlocked = soloist.Unlocked{By: "ann@desk", At: spring()} })
-	got := run(t.Context(), host.Program{Work: work(), Store: store, Now: spring}, "unlock", "beat", "--now")
+	backend := claimed(t, true, func(r *store.Record) { r.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} })
+	got := run(t.Context(), host.Program{Work: work(), Store: backend, Now: spring}, "unlock", "beat", "--now")
 	if got.code != 0 || !strings.Contains(got.out, "held by a replica that waits after an earlier unlock") {
 		t.Errorf("got %+v", got)
 	}
@@ -82,8 +82,8 @@ func TestUnlockBesideAFastStoreClock(t *testing.T) {
 		"beat --yes": "state: running on replica-b since 0s\n",
 	} {
 		environment(t)
-		store := claimed(t, true, func(r *soloist.Record) { r.Claimed = spring().Add(1500 * time.Millisecond) })
-		p := host.Program{Work: work(), Store: store, Now: spring}
+		backend := claimed(t, true, func(r *store.Record) { r.Claimed = spring().Add(1500 * time.Millisecond) })
+		p := host.Program{Work: work(), Store: backend, Now: spring}
 		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
 		if !strings.Contains(got.out+got.err, want) {
 			t.Errorf("%s: got %+v, want %s", args, got, want)

@@ -7,24 +7,25 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A view is one job or singleton as the page, the table of status and its JSON
 // show it.
 type view struct {
-	Name     string                   `json:"job"`
-	Kind     string                   `json:"kind"` // job or singleton
-	Schedule string                   `json:"schedule,omitempty"`
-	State    state                    `json:"state"`
-	Holder   string                   `json:"holder,omitempty"`   // who runs it
-	Tick     time.Time                `json:"tick,omitzero"`      // that runs; zero for a singleton
-	Waits    time.Time                `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
-	Claimed  time.Time                `json:"claimed,omitzero"`   // when that run began
-	Progress *soloist.Progress        `json:"progress,omitempty"` // what that run has told last
-	Last     *soloist.Fate            `json:"last,omitempty"`     // the newest
-	Next     time.Time                `json:"next,omitzero"`
-	Counts   map[soloist.Status]int64 `json:"counts,omitempty"`
-	Error    string                   `json:"error,omitempty"` // why the record could not be read, or why nothing runs
+	Name     string                 `json:"job"`
+	Kind     string                 `json:"kind"` // job or singleton
+	Schedule string                 `json:"schedule,omitempty"`
+	State    state                  `json:"state"`
+	Holder   string                 `json:"holder,omitempty"`   // who runs it
+	Tick     time.Time              `json:"tick,omitzero"`      // that runs; zero for a singleton
+	Waits    time.Time              `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
+	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
+	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
+	Last     *store.Fate            `json:"last,omitempty"`     // the newest
+	Next     time.Time              `json:"next,omitzero"`
+	Counts   map[store.Status]int64 `json:"counts,omitempty"`
+	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
 
 	Failures int64    `json:"failures,omitempty"` // runs that failed or stalled since the last success
 	Differs  []string `json:"differs,omitempty"`  // where this program's settings are not those in force
@@ -102,13 +103,13 @@ func (a *app) view(st soloist.JobStatus) view {
 }
 
 // mayRun reports whether a run is not known to have ended.
-func mayRun(r *soloist.Record) bool {
-	return r.Status == soloist.Running || r.Status == soloist.Stalled && r.Finished.IsZero()
+func mayRun(r *store.Record) bool {
+	return r.Status == store.Running || r.Status == store.Stalled && r.Finished.IsZero()
 }
 
-func runState(r *soloist.Record, lease soloist.LeaseState) state {
+func runState(r *store.Record, lease store.LeaseState) state {
 	switch {
-	case r.Status == soloist.Stalled:
+	case r.Status == store.Stalled:
 		return stalled
 	case !lease.Live():
 		return interrupted
@@ -119,11 +120,11 @@ func runState(r *soloist.Record, lease soloist.LeaseState) state {
 }
 
 // progress is nil where the run has told nothing.
-func progress(r *soloist.Record) *soloist.Progress {
+func progress(r *store.Record) *store.Progress {
 	if r.Progress.At.IsZero() {
 		return nil
 	}
-	return &soloist.Progress{Note: r.Progress.Note, At: utc(r.Progress.At)}
+	return &store.Progress{Note: r.Progress.Note, At: utc(r.Progress.At)}
 }
 
 // stateHere is the state of a job that runs on each replica: of the others
@@ -140,7 +141,7 @@ func (a *app) stateHere(name string) state {
 
 // lastRun is the newest fate of a tick that was run: a failure is news even if
 // a tick was skipped under it. Where none was run it is the newest of all.
-func lastRun(history []soloist.Fate) *soloist.Fate {
+func lastRun(history []store.Fate) *store.Fate {
 	for i := range history {
 		if !history[i].Start.IsZero() {
 			return &history[i]

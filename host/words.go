@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Times are shown in UTC, as ticks are named.
@@ -51,7 +51,7 @@ func roughly(d time.Duration) string {
 }
 
 // fate says what became of a tick, or of a range of them.
-func fate(f *soloist.Fate) string {
+func fate(f *store.Fate) string {
 	text := string(f.Status)
 	if !f.From.IsZero() && f.Count > 1 {
 		text = counted(f) + " " + text
@@ -69,7 +69,7 @@ func fate(f *soloist.Fate) string {
 }
 
 // moment is when a fate was: its tick, or for a singleton the start of its term.
-func moment(f *soloist.Fate) time.Time {
+func moment(f *store.Fate) time.Time {
 	if f.Tick.IsZero() {
 		return f.Start
 	}
@@ -80,8 +80,8 @@ func moment(f *soloist.Fate) time.Time {
 func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // plainFates are fates as JSON tells them, and a list even if there are none.
-func plainFates(all []soloist.Fate) []soloist.Fate {
-	plain := make([]soloist.Fate, 0, len(all))
+func plainFates(all []store.Fate) []store.Fate {
+	plain := make([]store.Fate, 0, len(all))
 	for _, f := range all {
 		f.Tick, f.From, f.Start, f.End = utc(f.Tick), utc(f.From), utc(f.Start), utc(f.End)
 		plain = append(plain, f)
@@ -90,7 +90,7 @@ func plainFates(all []soloist.Fate) []soloist.Fate {
 }
 
 // span is the tick of a fate, or what is known of a range of them.
-func span(f *soloist.Fate) string {
+func span(f *store.Fate) string {
 	if f.From.IsZero() {
 		return stamp(f.Tick)
 	}
@@ -102,7 +102,7 @@ func span(f *soloist.Fate) string {
 }
 
 // counted is the number of ticks of a range. The count of a long one stops.
-func counted(f *soloist.Fate) string {
+func counted(f *store.Fate) string {
 	if f.AtLeast {
 		return fmt.Sprintf("at least %d", f.Count)
 	}
@@ -110,7 +110,7 @@ func counted(f *soloist.Fate) string {
 }
 
 // took is how long a run lasted, if it has ended.
-func took(f *soloist.Fate) string {
+func took(f *store.Fate) string {
 	if f.Start.IsZero() || f.End.Before(f.Start) {
 		return "-"
 	}
@@ -126,9 +126,9 @@ func some(n int64) string {
 }
 
 // fates are those that a tick can have, the wanted one first.
-var fates = []soloist.Status{soloist.Succeeded, soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Skipped, soloist.Missed}
+var fates = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
 
-func tally(counts map[soloist.Status]int64) string {
+func tally(counts map[store.Status]int64) string {
 	var all []string
 	for _, s := range fates {
 		if n := counts[s]; n > 0 {

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestIngest(t *testing.T) {
@@ -63,7 +64,7 @@ func TestIngestNoPageYet(t *testing.T) {
 
 // Whatever goes wrong, the position is that of a page which the sink has.
 func TestIngestStopsAt(t *testing.T) {
-	lost := fmt.Errorf("%w: no renewal in time", soloist.ErrLost)
+	lost := fmt.Errorf("%w: no renewal in time", store.ErrLost)
 	full := errors.New("the disk is full")
 	fails := func(err error) func() error { return func() error { return err } }
 	tests := []struct {
@@ -78,7 +79,7 @@ func TestIngestStopsAt(t *testing.T) {
 		{"source, 503", &ingestWorld{get: fails(ingestStatus(503))}, "/source/pages/5: status 503", false, nil},
 		{"source, 206", &ingestWorld{get: fails(ingestStatus(206))}, "/source/pages/5: status 206", false, nil},
 		{"source, 302", &ingestWorld{get: fails(ingestStatus(302))}, "/source/pages/5: status 302", false, nil},
-		{"heartbeat", &ingestWorld{beat: fails(lost)}, "", false, soloist.ErrLost},
+		{"heartbeat", &ingestWorld{beat: fails(lost)}, "", false, store.ErrLost},
 		{"sink, 400", &ingestWorld{put: fails(ingestStatus(400))}, "/sink/pages/5: status 400", true, nil},
 		{"sink, 202", &ingestWorld{put: fails(ingestStatus(202))}, "/sink/pages/5: status 202", true, nil},
 		{"sink, 302", &ingestWorld{put: fails(ingestStatus(302))}, "/sink/pages/5: status 302", true, nil},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A server that accepts and says nothing, and a store that hangs.
@@ -83,7 +84,7 @@ func TestIngestRetryAfter(t *testing.T) {
 }
 
 // scheduleIngest has the job run by a scheduler, in virtual time.
-func scheduleIngest(t *testing.T, store soloist.Store, d time.Duration, f roundTrip) {
+func scheduleIngest(t *testing.T, backend store.Store, d time.Duration, f roundTrip) {
 	t.Helper()
 	job, client := ingest(), ingestClient()
 	client.Transport = f
@@ -91,7 +92,7 @@ func scheduleIngest(t *testing.T, store soloist.Store, d time.Duration, f roundT
 	job.Do = func(ctx context.Context, run *soloist.Run) error {
 		return runIngest(ctx, env, client, run, run.Token, run.Log)
 	}
-	s := soloist.Scheduler{App: "test", Store: store, Jobs: []soloist.Job{job}, Logger: slog.New(slog.DiscardHandler)}
+	s := soloist.Scheduler{App: "test", Store: backend, Jobs: []soloist.Job{job}, Logger: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	if err := s.Run(ctx); err != nil {
@@ -103,7 +104,7 @@ func scheduleIngest(t *testing.T, store soloist.Store, d time.Duration, f roundT
 // the one before has ended, with a larger token.
 func TestIngestOverAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, pages := new(local.Memory), 2
+		backend, pages := new(local.Memory), 2
 		var got []string
 		var last string // token
 		network := func(req *http.Request) (*http.Response, error) {
@@ -121,9 +122,9 @@ func TestIngestOverAStore(t *testing.T) {
 			}
 			return answer(http.NoBody), nil
 		}
-		scheduleIngest(t, store, 90*time.Second, network)
+		scheduleIngest(t, backend, 90*time.Second, network)
 		pages = 3
-		scheduleIngest(t, store, time.Minute, network)
+		scheduleIngest(t, backend, time.Minute, network)
 		want := []string{
 			"run", "GET /pages/1", "PUT /pages/1", "GET /pages/2", "PUT /pages/2", "GET /pages/3",
 			"run", "GET /pages/3", "PUT /pages/3", "GET /pages/4",

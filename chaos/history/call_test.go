@@ -1,6 +1,6 @@
 // Package history_test records what concurrent clients of a store call and are
 // answered, and has a checker of linearizability decide whether one store that
-// keeps the contract of [soloist.Store] can have answered so: each call at one
+// keeps the contract of [store.Store] can have answered so: each call at one
 // instant between its begin and its end, or, where the answer was lost, at any
 // time after its begin or never.
 package history_test
@@ -16,7 +16,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A call is one call of a store. Times are since the begin of the history.
@@ -46,7 +46,7 @@ type answer struct {
 	etag       tag
 	record     string
 	checkpoint string
-	state      soloist.LeaseState
+	state      store.LeaseState
 }
 
 // word is the answer in short.
@@ -65,7 +65,7 @@ func meaning(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, sentinel := range []error{soloist.ErrHeld, soloist.ErrChanged, soloist.ErrLost, fs.ErrExist, fs.ErrNotExist} {
+	for _, sentinel := range []error{store.ErrHeld, store.ErrChanged, store.ErrLost, fs.ErrExist, fs.ErrNotExist} {
 		if errors.Is(err, sentinel) {
 			return sentinel
 		}
@@ -101,7 +101,7 @@ func (h *history) tag(etag string) tag {
 }
 
 // do has a client make a call.
-func (h *history) do(client int, c call, f func() (soloist.Entry, string, error)) error {
+func (h *history) do(client int, c call, f func() (store.Entry, string, error)) error {
 	c.from = time.Since(h.start)
 	e, checkpoint, err := f()
 	c.to = time.Since(h.start)

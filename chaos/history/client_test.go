@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A client calls a store at random, more or less as a replica would: it knows
@@ -14,7 +14,7 @@ import (
 type client struct {
 	*history
 	session
-	store soloist.Store
+	store store.Store
 	n     int
 	dice  *rand.Rand
 
@@ -29,7 +29,7 @@ type client struct {
 
 // newClient makes the client n of a history; all that it does follows from the
 // seed and the answers.
-func newClient(h *history, s soloist.Store, n int, plan session) *client {
+func newClient(h *history, s store.Store, n int, plan session) *client {
 	c := &client{history: h, session: plan, store: s, n: n, dice: rand.New(rand.NewPCG(plan.seed, uint64(n)))}
 	c.shortest, _ = s.Limits()
 	c.id, c.other = c.newID(), c.newID()
@@ -88,7 +88,7 @@ func (c *client) act(ctx context.Context) {
 	case c.etag == "" && n < 60 || n < 2:
 		c.create(ctx)
 	case c.etag == "" || n < 14:
-		c.do(call{op: "read"}, func() (soloist.Entry, string, error) {
+		c.do(call{op: "read"}, func() (store.Entry, string, error) {
 			e, err := c.store.Read(ctx, c.name)
 			return e, "", err
 		})
@@ -102,8 +102,8 @@ func (c *client) act(ctx context.Context) {
 }
 
 // do keeps the ETag of an answer.
-func (c *client) do(what call, f func() (soloist.Entry, string, error)) error {
-	return c.history.do(c.n, what, func() (soloist.Entry, string, error) {
+func (c *client) do(what call, f func() (store.Entry, string, error)) error {
+	return c.history.do(c.n, what, func() (store.Entry, string, error) {
 		e, checkpoint, err := f()
 		if err == nil && e.ETag != "" && e.ETag != c.etag {
 			c.old, c.etag = c.etag, e.ETag
@@ -113,16 +113,16 @@ func (c *client) do(what call, f func() (soloist.Entry, string, error)) error {
 }
 
 // stamped is do for a call that is answered with a stamp.
-func (c *client) stamped(what call, f func() (soloist.Stamp, error)) error {
-	return c.do(what, func() (soloist.Entry, string, error) {
+func (c *client) stamped(what call, f func() (store.Stamp, error)) error {
+	return c.do(what, func() (store.Entry, string, error) {
 		stamp, err := f()
-		return soloist.Entry{Stamp: stamp}, "", err
+		return store.Entry{Stamp: stamp}, "", err
 	})
 }
 
 func (c *client) create(ctx context.Context) {
 	record := c.text()
-	c.do(call{op: "create", record: record}, func() (soloist.Entry, string, error) {
+	c.do(call{op: "create", record: record}, func() (store.Entry, string, error) {
 		e, err := c.store.Create(ctx, c.name, []byte(record))
 		return e, "", err
 	})
@@ -130,8 +130,8 @@ func (c *client) create(ctx context.Context) {
 
 func (c *client) end(ctx context.Context) {
 	period := []time.Duration{-1, 0, c.shortest / 3, 2 * c.shortest}[c.dice.IntN(4)]
-	c.do(call{op: "break", span: period}, func() (soloist.Entry, string, error) {
-		return soloist.Entry{}, "", c.store.(soloist.Breaker).Break(ctx, c.name, period)
+	c.do(call{op: "break", span: period}, func() (store.Entry, string, error) {
+		return store.Entry{}, "", c.store.(store.Breaker).Break(ctx, c.name, period)
 	})
 }
 
@@ -141,7 +141,7 @@ func (c *client) acquire(ctx context.Context, what call, etag string) {
 		what.id = c.newID()
 	}
 	what.op, what.span = "acquire", c.shortest+c.upTo(c.shortest/3).Truncate(time.Second)
-	err := c.stamped(what, func() (soloist.Stamp, error) {
+	err := c.stamped(what, func() (store.Stamp, error) {
 		return c.store.Lease(c.name, what.id).Acquire(ctx, what.span, etag)
 	})
 	if m := meaning(err); m != nil && m != errUnclear {
@@ -154,31 +154,31 @@ func (c *client) acquire(ctx context.Context, what call, etag string) {
 
 // hold does what a holder may.
 func (c *client) hold(ctx context.Context, what call, etag string) {
-	l := c.store.Lease(c.name, what.id).(soloist.Keeper)
+	l := c.store.Lease(c.name, what.id).(store.Keeper)
 	lease := c.store.Lease(c.name, what.id)
 	var err error
 	switch n := c.dice.IntN(100); {
 	case n < 22:
-		err = c.stamped(call{op: "renew", id: what.id}, func() (soloist.Stamp, error) { return lease.Renew(ctx) })
+		err = c.stamped(call{op: "renew", id: what.id}, func() (store.Stamp, error) { return lease.Renew(ctx) })
 	case n < 55:
 		what.op, what.record = "write", c.text()
-		err = c.stamped(what, func() (soloist.Stamp, error) { return lease.Write(ctx, etag, []byte(what.record)) })
+		err = c.stamped(what, func() (store.Stamp, error) { return lease.Write(ctx, etag, []byte(what.record)) })
 	case n < 70:
 		what.op, what.record, what.checkpoint = "save", c.text(), c.text()
-		err = c.stamped(what, func() (soloist.Stamp, error) {
+		err = c.stamped(what, func() (store.Stamp, error) {
 			return l.Save(ctx, etag, []byte(what.record), []byte(what.checkpoint))
 		})
 	case n < 87:
 		what.op = "load"
-		err = c.do(what, func() (soloist.Entry, string, error) {
+		err = c.do(what, func() (store.Entry, string, error) {
 			checkpoint, err := l.Load(ctx, etag)
-			return soloist.Entry{}, string(checkpoint), err
+			return store.Entry{}, string(checkpoint), err
 		})
 	default:
 		c.mine = false
-		c.do(call{op: "release", id: what.id}, func() (soloist.Entry, string, error) { return soloist.Entry{}, "", lease.Release(ctx) })
+		c.do(call{op: "release", id: what.id}, func() (store.Entry, string, error) { return store.Entry{}, "", lease.Release(ctx) })
 	}
-	if meaning(err) == soloist.ErrLost {
+	if meaning(err) == store.ErrLost {
 		c.mine = false
 	}
 }

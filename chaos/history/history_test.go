@@ -13,10 +13,10 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // most is how many clients one entry has at most. Few of them see how a lease
@@ -35,11 +35,11 @@ type session struct {
 func (s session) clients() int { return 1 + int(s.seed%most) }
 
 // record has each client call its store.
-func (s session) record(store func(n int) soloist.Store) *history {
+func (s session) record(backend func(n int) store.Store) *history {
 	h := newHistory(s.late)
 	var all sync.WaitGroup
 	for n := range s.clients() {
-		all.Go(func() { newClient(h, store(n), n, s).run() })
+		all.Go(func() { newClient(h, backend(n), n, s).run() })
 	}
 	all.Wait()
 	return h
@@ -95,10 +95,10 @@ func (y *tally) end(t *testing.T, wanted map[string][]string) {
 
 // every answer but those of a store that is away.
 var every = func() map[string][]string {
-	held, changed, lost := soloist.ErrHeld.Error(), soloist.ErrChanged.Error(), soloist.ErrLost.Error()
+	held, changed, lost := store.ErrHeld.Error(), store.ErrChanged.Error(), store.ErrLost.Error()
 	return map[string][]string{
-		"create":  {string(soloist.Available), fs.ErrExist.Error()},
-		"read":    {string(soloist.Available), string(soloist.Leased), string(soloist.Expired), string(soloist.Breaking), string(soloist.Broken), fs.ErrNotExist.Error()},
+		"create":  {string(store.Available), fs.ErrExist.Error()},
+		"read":    {string(store.Available), string(store.Leased), string(store.Expired), string(store.Breaking), string(store.Broken), fs.ErrNotExist.Error()},
 		"acquire": {"done", held, changed},
 		"write":   {"done", lost, changed},
 		"save":    {"done", lost, changed},
@@ -128,7 +128,7 @@ func inBubble(t *testing.T, seeds uint64, record func(seed uint64) *history) {
 func overNetwork(seed uint64, service transport, ills int) *history {
 	late := new(sync.WaitGroup)
 	defer late.Wait()
-	return session{seed: seed, name: "app/job", calls: 80, late: latest + 2*time.Second}.record(func(n int) soloist.Store {
+	return session{seed: seed, name: "app/job", calls: 80, late: latest + 2*time.Second}.record(func(n int) store.Store {
 		s, err := azure.Open(azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sig=x", Transport: &line{
 			service: service, late: late, most: time.Second, ills: ills, dice: rand.New(rand.NewPCG(seed, uint64(most+n))),
 		}})
@@ -146,8 +146,8 @@ func TestDocumentedService(t *testing.T) {
 }
 
 // fromAfar has clients of one store far from it.
-func fromAfar(seed uint64, s soloist.Store) *history {
-	return session{seed: seed, name: "app/job", calls: 96}.record(func(n int) soloist.Store {
+func fromAfar(seed uint64, s store.Store) *history {
+	return session{seed: seed, name: "app/job", calls: 96}.record(func(n int) store.Store {
 		return far{Store: s, dice: rand.New(rand.NewPCG(seed, uint64(most+n))), most: 60 * time.Millisecond, ills: int(seed%3) * 8}
 	})
 }

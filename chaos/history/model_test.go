@@ -7,7 +7,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A model says what a store may answer: a register with compare-and-set, and a
@@ -27,7 +27,7 @@ type state struct {
 	record     string
 	checkpoint string
 
-	lease  soloist.LeaseState
+	lease  store.LeaseState
 	id     string
 	span   time.Duration
 	lo, hi time.Duration // a live lease ends in between, both inclusive
@@ -50,7 +50,7 @@ func (m model) porcupine() porcupine.Model {
 // answer; nothing: it cannot have answered so.
 func (m model) step(s state, c call, a answer) (next []state) {
 	s.now = max(s.now, c.from)
-	if s.lease == soloist.Leased { // by now it has been taken, however late its taker heard of it
+	if s.lease == store.Leased { // by now it has been taken, however late its taker heard of it
 		s.hi = min(s.hi, m.plus(c.to, s.span))
 	}
 	for _, s := range s.worlds(c) {
@@ -78,9 +78,9 @@ func (s state) worlds(c call) (all []state) {
 	}
 	if c.to >= s.lo {
 		over := s
-		over.lease = soloist.Expired
-		if s.lease == soloist.Breaking {
-			over.lease = soloist.Broken
+		over.lease = store.Expired
+		if s.lease == store.Breaking {
+			over.lease = store.Broken
 		}
 		over.now, over.lo, over.hi = max(s.now, s.lo), 0, 0
 		all = append(all, over)
@@ -97,7 +97,7 @@ func (m model) refusals(s state, c call) (errs []error) {
 	}
 	conditional := c.op != "create" && c.op != "read" && c.op != "renew" && c.op != "release" && c.op != "break"
 	refuse(fs.ErrNotExist, !s.exists && c.op != "create")
-	refuse(soloist.ErrChanged, conditional && (!s.exists || c.etag == 0 || c.etag != s.etag))
+	refuse(store.ErrChanged, conditional && (!s.exists || c.etag == 0 || c.etag != s.etag))
 	if !s.exists {
 		return errs
 	}
@@ -106,16 +106,16 @@ func (m model) refusals(s state, c call) (errs []error) {
 	case "create":
 		refuse(fs.ErrExist, true)
 	case "acquire":
-		refuse(soloist.ErrHeld, s.lease == soloist.Breaking || s.lease == soloist.Leased && !own)
+		refuse(store.ErrHeld, s.lease == store.Breaking || s.lease == store.Leased && !own)
 	case "renew":
-		ours := s.lease == soloist.Leased && own || s.lease == soloist.Expired && (own || m.anyID)
-		refuse(soloist.ErrLost, !ours)
+		ours := s.lease == store.Leased && own || s.lease == store.Expired && (own || m.anyID)
+		refuse(store.ErrLost, !ours)
 	case "write", "save", "load":
-		refuse(soloist.ErrLost, !s.lease.Live() || !own)
+		refuse(store.ErrLost, !s.lease.Live() || !own)
 	case "release":
-		refuse(soloist.ErrLost, s.lease == soloist.Available || !own)
+		refuse(store.ErrLost, s.lease == store.Available || !own)
 	case "break":
-		refuse(soloist.ErrLost, s.lease == soloist.Available)
+		refuse(store.ErrLost, s.lease == store.Available)
 	}
 	return errs
 }
@@ -126,7 +126,7 @@ func (m model) apply(s *state, c call, a answer) bool {
 	lost := a.err == errUnclear
 	switch c.op {
 	case "create":
-		s.exists, s.lease = true, soloist.Available
+		s.exists, s.lease = true, store.Available
 		return s.write(c, a) && (lost || a.record == c.record && a.state == s.lease)
 	case "read":
 		return lost || s.tells(a) && a.record == s.record && a.state == s.lease
@@ -143,7 +143,7 @@ func (m model) apply(s *state, c call, a answer) bool {
 	case "load":
 		return lost || a.checkpoint == s.checkpoint
 	case "release":
-		s.lease, s.id, s.span, s.lo, s.hi = soloist.Available, "", 0, 0, 0
+		s.lease, s.id, s.span, s.lo, s.hi = store.Available, "", 0, 0, 0
 		return true
 	case "break":
 		m.end(s, c)
@@ -172,7 +172,7 @@ func (s *state) write(c call, a answer) bool {
 
 // begin starts the time of the lease.
 func (m model) begin(s *state, c call) {
-	s.lease = soloist.Leased
+	s.lease = store.Leased
 	s.lo, s.hi = s.now+s.span-m.slack, m.plus(c.to, s.span)
 }
 
@@ -180,12 +180,12 @@ func (m model) begin(s *state, c call) {
 func (m model) end(s *state, c call) {
 	switch {
 	case !s.lease.Live() || c.span == 0:
-		s.lease, s.lo, s.hi = soloist.Broken, 0, 0
+		s.lease, s.lo, s.hi = store.Broken, 0, 0
 	case c.span > 0:
 		s.lo, s.hi = min(s.lo, s.now+c.span-m.slack), min(s.hi, m.plus(c.to, c.span))
 		fallthrough
 	default:
-		s.lease = soloist.Breaking
+		s.lease = store.Breaking
 	}
 }
 

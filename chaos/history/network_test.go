@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // latest is how long after it was sent a request may be delivered: in a lease of
@@ -109,7 +109,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // far is a store whose calls take time there and back, and whose answers may get
 // lost on the way.
 type far struct {
-	soloist.Store
+	store.Store
 	dice *rand.Rand
 	most time.Duration // one way
 	ills int           // one answer in so many is lost; zero: none
@@ -130,41 +130,41 @@ func travel[T any](f far, ctx context.Context, apply func(context.Context) (T, e
 	return v, err
 }
 
-func (f far) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
-	return travel(f, ctx, func(ctx context.Context) (soloist.Entry, error) { return f.Store.Create(ctx, name, record) })
+func (f far) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return travel(f, ctx, func(ctx context.Context) (store.Entry, error) { return f.Store.Create(ctx, name, record) })
 }
 
-func (f far) Read(ctx context.Context, name string) (soloist.Entry, error) {
-	return travel(f, ctx, func(ctx context.Context) (soloist.Entry, error) { return f.Store.Read(ctx, name) })
+func (f far) Read(ctx context.Context, name string) (store.Entry, error) {
+	return travel(f, ctx, func(ctx context.Context) (store.Entry, error) { return f.Store.Read(ctx, name) })
 }
 
 func (f far) Break(ctx context.Context, name string, period time.Duration) error {
 	_, err := travel(f, ctx, func(ctx context.Context) (bool, error) {
-		return true, f.Store.(soloist.Breaker).Break(ctx, name, period)
+		return true, f.Store.(store.Breaker).Break(ctx, name, period)
 	})
 	return err
 }
 
-func (f far) Lease(name, id string) soloist.Lease {
-	return farLease{f, f.Store.Lease(name, id).(soloist.Keeper), f.Store.Lease(name, id)}
+func (f far) Lease(name, id string) store.Lease {
+	return farLease{f, f.Store.Lease(name, id).(store.Keeper), f.Store.Lease(name, id)}
 }
 
 type farLease struct {
 	far    far
-	keeper soloist.Keeper
-	lease  soloist.Lease
+	keeper store.Keeper
+	lease  store.Lease
 }
 
-func (l farLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (soloist.Stamp, error) { return l.lease.Acquire(ctx, d, etag) })
+func (l farLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (store.Stamp, error) { return l.lease.Acquire(ctx, d, etag) })
 }
 
-func (l farLease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l farLease) Renew(ctx context.Context) (store.Stamp, error) {
 	return travel(l.far, ctx, l.lease.Renew)
 }
 
-func (l farLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (soloist.Stamp, error) { return l.lease.Write(ctx, etag, record) })
+func (l farLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (store.Stamp, error) { return l.lease.Write(ctx, etag, record) })
 }
 
 func (l farLease) Release(ctx context.Context) error {
@@ -172,8 +172,8 @@ func (l farLease) Release(ctx context.Context) error {
 	return err
 }
 
-func (l farLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (soloist.Stamp, error) {
+func (l farLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (store.Stamp, error) {
 		return l.keeper.Save(ctx, etag, record, checkpoint)
 	})
 }

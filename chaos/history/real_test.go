@@ -15,10 +15,10 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestMain(m *testing.M) {
@@ -55,10 +55,10 @@ func inReality(t *testing.T, entries uint64, m model, record func(session) *hist
 
 // shared has clients of one store in this process, the answers of which get lost
 // now and then.
-func shared(store soloist.Store) func(session) *history {
+func shared(backend store.Store) func(session) *history {
 	return func(s session) *history {
-		return s.record(func(n int) soloist.Store {
-			return far{Store: store, dice: rand.New(rand.NewPCG(s.seed, uint64(most+n))), most: time.Millisecond, ills: int(s.seed%3) * 8}
+		return s.record(func(n int) store.Store {
+			return far{Store: backend, dice: rand.New(rand.NewPCG(s.seed, uint64(most+n))), most: time.Millisecond, ills: int(s.seed%3) * 8}
 		})
 	}
 }
@@ -77,43 +77,43 @@ func TestDir(t *testing.T) {
 func TestAzurite(t *testing.T) {
 	t.Parallel()
 	server := azurite.Start(t)
-	open := func(seed uint64, n, ills int) soloist.Store {
+	open := func(seed uint64, n, ills int) store.Store {
 		// Azurite closes connections that were idle for 5 s.
 		client := &http.Client{Transport: &http.Transport{IdleConnTimeout: 2 * time.Second}}
-		store, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: &deaf{
+		backend, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: &deaf{
 			client: client, dice: rand.New(rand.NewPCG(seed, uint64(most+n))), ills: ills,
 		}})
 		if err != nil {
 			t.Error(err)
 		}
-		return store
+		return backend
 	}
 	var late sync.WaitGroup
 	late.Go(func() { checkLateRenewal(t, open(0, 0, 0)) })
 	inReality(t, 100, model{anyID: true}, func(s session) *history {
-		return s.record(func(n int) soloist.Store { return open(s.seed, n, int(s.seed%3)*8) })
+		return s.record(func(n int) store.Store { return open(s.seed, n, int(s.seed%3)*8) })
 	}, session{calls: 60, lasts: 22 * time.Second, late: never})
 	late.Wait()
 }
 
 // checkLateRenewal has one renew its lease when that of the next has run out, and
 // the checker tell whether a store may allow that.
-func checkLateRenewal(t *testing.T, store soloist.Store) {
-	c := newClient(newHistory(never), store, 0, session{name: "app/late"})
+func checkLateRenewal(t *testing.T, backend store.Store) {
+	c := newClient(newHistory(never), backend, 0, session{name: "app/late"})
 	ctx := context.Background()
 	c.create(ctx)
-	acquire := func(id string) soloist.Lease {
-		l := store.Lease(c.name, id)
-		c.stamped(call{op: "acquire", id: id, etag: c.tag(c.etag), span: c.shortest}, func() (soloist.Stamp, error) {
+	acquire := func(id string) store.Lease {
+		l := backend.Lease(c.name, id)
+		c.stamped(call{op: "acquire", id: id, etag: c.tag(c.etag), span: c.shortest}, func() (store.Stamp, error) {
 			return l.Acquire(ctx, c.shortest, c.etag)
 		})
 		return l
 	}
 	old := acquire(c.other)
-	c.do(call{op: "release", id: c.other}, func() (soloist.Entry, string, error) { return soloist.Entry{}, "", old.Release(ctx) })
+	c.do(call{op: "release", id: c.other}, func() (store.Entry, string, error) { return store.Entry{}, "", old.Release(ctx) })
 	acquire(c.id)
 	time.Sleep(c.shortest + time.Second)
-	c.stamped(call{op: "renew", id: c.other}, func() (soloist.Stamp, error) { return old.Renew(ctx) })
+	c.stamped(call{op: "renew", id: c.other}, func() (store.Stamp, error) { return old.Renew(ctx) })
 	m := model{slack: slack}
 	if got, want := c.check(m, patience), porcupine.Illegal; got != want {
 		t.Errorf("by the contract: got %s, want %s of\n%s", got, want, c.history.text())

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A toy is a store of one entry that may have one fault of [faults]. It shows
@@ -41,22 +41,22 @@ func (s *toy) ill(fault string) bool {
 	return s.turns%2 == 0
 }
 
-func (s *toy) state() soloist.LeaseState {
+func (s *toy) state() store.LeaseState {
 	live := time.Now().Before(s.lease.until)
 	switch {
 	case s.lease.id == "":
-		return soloist.Available
+		return store.Available
 	case live && s.lease.broken:
-		return soloist.Breaking
+		return store.Breaking
 	case live:
-		return soloist.Leased
+		return store.Leased
 	case s.lease.broken:
-		return soloist.Broken
+		return store.Broken
 	}
-	return soloist.Expired
+	return store.Expired
 }
 
-func (s *toy) stamp() soloist.Stamp { return soloist.Stamp{ETag: s.now.etag, Date: time.Now()} }
+func (s *toy) stamp() store.Stamp { return store.Stamp{ETag: s.now.etag, Date: time.Now()} }
 
 // put replaces what the entry has.
 func (s *toy) put(record, checkpoint string) {
@@ -66,32 +66,32 @@ func (s *toy) put(record, checkpoint string) {
 
 func (s *toy) Limits() (shortest, longest time.Duration) { return time.Second, time.Minute }
 
-func (s *toy) Create(_ context.Context, _ string, record []byte) (soloist.Entry, error) {
+func (s *toy) Create(_ context.Context, _ string, record []byte) (store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now.etag != "" && !s.ill("created twice") {
-		return soloist.Entry{}, fs.ErrExist
+		return store.Entry{}, fs.ErrExist
 	}
 	s.put(string(record), "")
 	s.lease = toyLease{}
-	return soloist.Entry{Stamp: s.stamp(), Record: record, State: s.state()}, nil
+	return store.Entry{Stamp: s.stamp(), Record: record, State: s.state()}, nil
 }
 
-func (s *toy) Read(context.Context, string) (soloist.Entry, error) {
+func (s *toy) Read(context.Context, string) (store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now.etag == "" {
-		return soloist.Entry{}, fs.ErrNotExist
+		return store.Entry{}, fs.ErrNotExist
 	}
-	e := soloist.Entry{Stamp: s.stamp(), Record: []byte(s.now.record), State: s.state()}
+	e := store.Entry{Stamp: s.stamp(), Record: []byte(s.now.record), State: s.state()}
 	if s.before.etag != "" && s.ill("stale read") {
 		e.ETag, e.Record = s.before.etag, []byte(s.before.record)
 	}
 	if s.before.etag != "" && s.ill("torn read") {
 		e.Record = []byte(s.before.record)
 	}
-	if e.State == soloist.Expired && s.ill("expired is told as available") {
-		e.State = soloist.Available
+	if e.State == store.Expired && s.ill("expired is told as available") {
+		e.State = store.Available
 	}
 	return e, nil
 }
@@ -103,36 +103,36 @@ func (s *toy) Break(_ context.Context, _ string, period time.Duration) error {
 	case s.now.etag == "":
 		return fs.ErrNotExist
 	case s.lease.id == "":
-		return soloist.ErrLost
+		return store.ErrLost
 	case s.ill("break does nothing"):
 		return nil
-	case period >= 0 && end.Before(s.lease.until), period > 0 && s.state() == soloist.Leased && s.ill("break prolongs"):
+	case period >= 0 && end.Before(s.lease.until), period > 0 && s.state() == store.Leased && s.ill("break prolongs"):
 		s.lease.until = end
 	}
 	s.lease.broken = true
 	return nil
 }
 
-func (s *toy) Lease(_, id string) soloist.Lease { return toyHandle{s, id} }
+func (s *toy) Lease(_, id string) store.Lease { return toyHandle{s, id} }
 
 type toyHandle struct {
 	*toy
 	id string
 }
 
-func (h toyHandle) Acquire(_ context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (h toyHandle) Acquire(_ context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	state := h.state()
 	switch {
 	case h.now.etag == "":
-		return soloist.Stamp{}, fs.ErrNotExist
+		return store.Stamp{}, fs.ErrNotExist
 	case etag != h.now.etag && !h.ill("acquired with another ETag"):
-		return soloist.Stamp{}, soloist.ErrChanged
-	case state == soloist.Breaking && !h.ill("acquired while it breaks"),
-		state == soloist.Leased && h.id != h.lease.id && !h.ill("two holders"),
-		state == soloist.Expired && h.id != h.lease.id && h.ill("kept after its end"):
-		return soloist.Stamp{}, soloist.ErrHeld
+		return store.Stamp{}, store.ErrChanged
+	case state == store.Breaking && !h.ill("acquired while it breaks"),
+		state == store.Leased && h.id != h.lease.id && !h.ill("two holders"),
+		state == store.Expired && h.id != h.lease.id && h.ill("kept after its end"):
+		return store.Stamp{}, store.ErrHeld
 	}
 	h.lease = toyLease{id: h.id, span: d, until: time.Now().Add(d)}
 	if h.ill("ends early") {
@@ -144,14 +144,14 @@ func (h toyHandle) Acquire(_ context.Context, d time.Duration, etag string) (sol
 	return h.stamp(), nil
 }
 
-func (h toyHandle) Renew(context.Context) (soloist.Stamp, error) {
+func (h toyHandle) Renew(context.Context) (store.Stamp, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.now.etag == "":
-		return soloist.Stamp{}, fs.ErrNotExist
+		return store.Stamp{}, fs.ErrNotExist
 	case h.lease.id == "", h.id != h.lease.id && !h.ill("renewed by another"), h.lease.broken && !h.ill("renewed though broken"):
-		return soloist.Stamp{}, soloist.ErrLost
+		return store.Stamp{}, store.ErrLost
 	}
 	if !h.ill("renewal does nothing") {
 		h.lease.until, h.lease.broken = time.Now().Add(h.lease.span), false
@@ -168,18 +168,18 @@ func (h toyHandle) guard(etag string) error {
 	case h.now.etag == "":
 		return fs.ErrNotExist
 	case h.id != h.lease.id && !h.ill("written under an old id"), !state.Live() && !h.ill("written after the end"):
-		return soloist.ErrLost
+		return store.ErrLost
 	case etag != h.now.etag && !h.ill("written with another ETag"):
-		return soloist.ErrChanged
+		return store.ErrChanged
 	}
 	return nil
 }
 
-func (h toyHandle) Write(_ context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (h toyHandle) Write(_ context.Context, etag string, record []byte) (store.Stamp, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.guard(etag); err != nil {
-		return soloist.Stamp{}, err
+		return store.Stamp{}, err
 	}
 	former := h.before.etag
 	h.put(string(record), h.now.checkpoint)
@@ -194,7 +194,7 @@ func (h toyHandle) Write(_ context.Context, etag string, record []byte) (soloist
 	case former != "" && h.ill("ETag comes back"):
 		h.now.etag = former
 	case h.ill("refused though done"):
-		return soloist.Stamp{}, soloist.ErrLost
+		return store.Stamp{}, store.ErrLost
 	case h.ill("done later"):
 		after := h.now
 		h.now = h.before
@@ -208,11 +208,11 @@ func (h toyHandle) Write(_ context.Context, etag string, record []byte) (soloist
 	return h.stamp(), nil
 }
 
-func (h toyHandle) Save(_ context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (h toyHandle) Save(_ context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.guard(etag); err != nil {
-		return soloist.Stamp{}, err
+		return store.Stamp{}, err
 	}
 	h.put(string(record), string(checkpoint))
 	if h.ill("half a save") {
@@ -237,13 +237,13 @@ func (h toyHandle) Release(context.Context) error {
 	case h.now.etag == "":
 		return fs.ErrNotExist
 	case h.lease.id == "", h.id != h.lease.id && !h.ill("released by another"):
-		return soloist.ErrLost
+		return store.ErrLost
 	case h.ill("release does nothing"):
 		return nil
 	}
 	h.lease = toyLease{}
 	if h.ill("done twice") {
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	return nil
 }

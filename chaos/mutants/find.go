@@ -158,12 +158,11 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 // call swaps functions that are taken for each other, and leaves out one of two
 // bounds.
 func (f *finder) call(n *ast.CallExpr) {
-	name, ok := n.Fun.(*ast.Ident)
-	if !ok || len(n.Args) != 2 {
+	if len(n.Args) != 2 {
 		return
 	}
-	switch name.Name {
-	case "min", "max", "later", "earlier":
+	switch f.text(n.Fun) {
+	case "min", "max", "instant.Later", "instant.Earlier":
 		f.add(n.Pos(), n.End(), f.text(n.Args[0]))
 		f.add(n.Pos(), n.End(), f.text(n.Args[1]))
 	}

@@ -8,11 +8,16 @@ import (
 func TestFind(t *testing.T) {
 	found, err := find("x.go", []byte(`package x
 
-import "fmt"
+import (
+	"fmt"
+
+	"x/instant"
+)
 
 func f(a, b int, ok bool) int {
 	if a < b && !ok {
 		fmt.Println(max(a, b))
+		fmt.Println(instant.Later(a, b))
 		a = 7
 	}
 	return a - b
@@ -26,20 +31,23 @@ func f(a, b int, ok bool) int {
 		got = append(got, m.String())
 	}
 	want := []string{
-		"x.go:6: a < b && !ok -> true || (a < b && !ok)",
-		"x.go:6: a < b && !ok -> false && (a < b && !ok)",
-		"x.go:6: && -> ||",
-		"x.go:6: a < b && !ok -> a < b",
-		"x.go:6: a < b && !ok -> !ok",
-		"x.go:6: < -> <=",
-		"x.go:6: < -> >",
-		"x.go:6: ! -> (left out)",
-		"x.go:7: fmt.Println(max(a, b)) -> (left out)",
-		"x.go:7: max(a, b) -> a",
-		"x.go:7: max(a, b) -> b",
-		"x.go:8: a = 7 -> (left out)",
-		"x.go:8: 7 -> (7+1)",
-		"x.go:10: - -> +",
+		"x.go:10: a < b && !ok -> true || (a < b && !ok)",
+		"x.go:10: a < b && !ok -> false && (a < b && !ok)",
+		"x.go:10: && -> ||",
+		"x.go:10: a < b && !ok -> a < b",
+		"x.go:10: a < b && !ok -> !ok",
+		"x.go:10: < -> <=",
+		"x.go:10: < -> >",
+		"x.go:10: ! -> (left out)",
+		"x.go:11: fmt.Println(max(a, b)) -> (left out)",
+		"x.go:11: max(a, b) -> a",
+		"x.go:11: max(a, b) -> b",
+		"x.go:12: fmt.Println(instant.Later(a, b)) -> (left out)",
+		"x.go:12: instant.Later(a, b) -> a",
+		"x.go:12: instant.Later(a, b) -> b",
+		"x.go:13: a = 7 -> (left out)",
+		"x.go:13: 7 -> (7+1)",
+		"x.go:15: - -> +",
 	}
 	slices.Sort(got)
 	slices.Sort(want)

@@ -5,9 +5,10 @@
 //
 // A mistake is one small change of a source file: another comparison, another
 // bound, a condition that always or never holds, a statement left out. Each
-// mutant that compiles is tested by the short tests of its package. In the core
-// a survivor is then tested by the interleavings and the simulation too. The
-// same seed plants the same mistakes in the same source. Each line begins with
+// mutant that compiles is tested by the short tests of its package. In the core,
+// which is the root, store and the packages below internal that run ticks, a
+// survivor is then tested by the tests of the root, the interleavings and the
+// simulation too. The same seed plants the same mistakes in the same source. Each line begins with
 // the mutant's number in the draw; after an interruption, -skip leaves out the
 // numbers that are done.
 //
@@ -28,13 +29,24 @@ import (
 	"time"
 )
 
+// core are the tests of what runs ticks, as arguments of go test, the quickest
+// first.
+var core = [][]string{{"."}, {"./internal/interleavings"}, {"./internal/sim", "-run", "TestSeeds$", "-seeds", "10", "-length", "20m"}}
+
 // targets are the packages in which mistakes are planted, relative to the
 // module's root.
 var targets = []struct {
 	dir  string
 	more [][]string // arguments of further runs of go test, for survivors of the package's own tests
 }{
-	{".", [][]string{{"./internal/interleavings"}, {"./internal/sim", "-run", "TestSeeds$", "-seeds", "10", "-length", "20m"}}},
+	{".", core[1:]},
+	{"store", core},
+	{"internal/instant", core},
+	{"internal/lease", core},
+	{"internal/logqueue", core},
+	{"internal/plan", core},
+	{"internal/runner", core},
+	{"internal/supervise", core},
 	{"host/azure", nil},
 	{"host/local", nil},
 	{"internal/schedule", nil},

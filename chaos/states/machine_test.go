@@ -2,6 +2,7 @@ package states_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -147,9 +148,7 @@ func (s *service) malformed(t *rapid.T) {
 		{"break", map[string]string{period: "-1"}, invalid},
 	}).Draw(t, "malformed")
 	header := map[string]string{"x-ms-lease-action": bad.op}
-	for name, value := range bad.header {
-		header[name] = value
-	}
+	maps.Copy(header, bad.header)
 	s.refused(s.send("PUT", "?comp=lease", "", header), fmt.Sprint(header), bad.want)
 }
 

@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // name is that of the one entry.
@@ -28,16 +28,16 @@ type keeper struct {
 }
 
 type breakable interface {
-	soloist.Store
-	soloist.Breaker
+	store.Store
+	store.Breaker
 }
 
 // stores are all of them, by a clock that is given.
-func stores(t *testing.T) map[string]func(now func() time.Time) soloist.Store {
-	return map[string]func(now func() time.Time) soloist.Store{
-		"memory": func(now func() time.Time) soloist.Store { return &local.Memory{Now: now} },
-		"dir":    func(now func() time.Time) soloist.Store { return local.Dir{Path: t.TempDir(), Now: now} },
-		"azure": func(now func() time.Time) soloist.Store {
+func stores(t *testing.T) map[string]func(now func() time.Time) store.Store {
+	return map[string]func(now func() time.Time) store.Store{
+		"memory": func(now func() time.Time) store.Store { return &local.Memory{Now: now} },
+		"dir":    func(now func() time.Time) store.Store { return local.Dir{Path: t.TempDir(), Now: now} },
+		"azure": func(now func() time.Time) store.Store {
 			s, err := azure.Open(azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sig=x", Transport: &sim.Blob{Now: now}})
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +48,7 @@ func stores(t *testing.T) map[string]func(now func() time.Time) soloist.Store {
 }
 
 // kept runs a store through its actions.
-func kept(tab table, open func(now func() time.Time) soloist.Store) func(*rapid.T) {
+func kept(tab table, open func(now func() time.Time) store.Store) func(*rapid.T) {
 	return func(t *rapid.T) {
 		k := &keeper{t: t, former: map[string]bool{}, blob: blob{table: tab, now: time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC), state: "available"}}
 		k.store = open(func() time.Time { return k.now }).(breakable)
@@ -84,7 +84,7 @@ func (k *keeper) judge(t try, holds bool, refusal, err error) (done bool) {
 		want = append(want, refusal)
 	}
 	if !holds {
-		want = append(want, soloist.ErrChanged)
+		want = append(want, store.ErrChanged)
 	}
 	if len(want) == 0 && err == nil {
 		k.apply(t, c, t.id)
@@ -97,7 +97,7 @@ func (k *keeper) judge(t try, holds bool, refusal, err error) (done bool) {
 }
 
 // stamped checks that an answer tells the ETag.
-func (k *keeper) stamped(stamp soloist.Stamp) {
+func (k *keeper) stamped(stamp store.Stamp) {
 	k.t.Helper()
 	if stamp.ETag != k.etag {
 		k.t.Fatalf("got the ETag %q, want %q", stamp.ETag, k.etag)
@@ -105,7 +105,7 @@ func (k *keeper) stamped(stamp soloist.Stamp) {
 }
 
 // written checks that an answer tells an ETag that is new.
-func (k *keeper) written(stamp soloist.Stamp) {
+func (k *keeper) written(stamp store.Stamp) {
 	k.t.Helper()
 	if stamp.ETag == "" || k.former[stamp.ETag] {
 		k.t.Fatalf("a write is told the ETag %q, want a new one", stamp.ETag)
@@ -127,7 +127,7 @@ func (k *keeper) check(*rapid.T) {
 func (k *keeper) time(t *rapid.T) { k.pass(pause(t, &k.blob)) }
 
 // lease draws a lease id, and an ETag that is that of the entry or not.
-func (k *keeper) lease(t *rapid.T) (l soloist.Lease, id, etag string, holds bool) {
+func (k *keeper) lease(t *rapid.T) (l store.Lease, id, etag string, holds bool) {
 	id, etag, holds = k.blob.drawID(t, "id"), k.etag, true
 	if rapid.IntRange(0, 7).Draw(t, "other ETag") == 0 {
 		etag, holds = `"0x1"`, false
@@ -144,7 +144,7 @@ func (k *keeper) create(t *rapid.T) {
 		}
 		return
 	}
-	if err != nil || string(e.Record) != record || e.State != soloist.Available {
+	if err != nil || string(e.Record) != record || e.State != store.Available {
 		t.Fatalf("create: got %+v, %v", e, err)
 	}
 	k.exists, k.record = true, record
@@ -155,7 +155,7 @@ func (k *keeper) acquire(t *rapid.T) {
 	l, id, etag, holds := k.lease(t)
 	one := try{op: "acquire", id: id, span: time.Duration(rapid.IntRange(15, 60).Draw(t, "span")) * time.Second}
 	stamp, err := l.Acquire(context.Background(), one.span, etag)
-	if k.judge(one, holds, soloist.ErrHeld, err) {
+	if k.judge(one, holds, store.ErrHeld, err) {
 		k.stamped(stamp)
 	}
 }
@@ -163,7 +163,7 @@ func (k *keeper) acquire(t *rapid.T) {
 func (k *keeper) renew(t *rapid.T) {
 	l, id, _, _ := k.lease(t)
 	stamp, err := l.Renew(context.Background())
-	if k.judge(try{op: "renew", id: id}, true, soloist.ErrLost, err) {
+	if k.judge(try{op: "renew", id: id}, true, store.ErrLost, err) {
 		k.stamped(stamp)
 	}
 }
@@ -172,15 +172,15 @@ func (k *keeper) renew(t *rapid.T) {
 func (k *keeper) write(t *rapid.T) {
 	l, id, etag, holds := k.lease(t)
 	record, body := rapid.StringMatching(`[a-z]{1,4}`).Draw(t, "record"), k.body
-	var stamp soloist.Stamp
+	var stamp store.Stamp
 	var err error
 	if rapid.Bool().Draw(t, "save") {
 		body = rapid.String().Draw(t, "checkpoint")
-		stamp, err = l.(soloist.Keeper).Save(context.Background(), etag, []byte(record), []byte(body))
+		stamp, err = l.(store.Keeper).Save(context.Background(), etag, []byte(record), []byte(body))
 	} else {
 		stamp, err = l.Write(context.Background(), etag, []byte(record))
 	}
-	if k.judge(try{op: "write", id: id}, holds, soloist.ErrLost, err) {
+	if k.judge(try{op: "write", id: id}, holds, store.ErrLost, err) {
 		k.record, k.body = record, body
 		k.written(stamp)
 	}
@@ -188,18 +188,18 @@ func (k *keeper) write(t *rapid.T) {
 
 func (k *keeper) load(t *rapid.T) {
 	l, id, etag, holds := k.lease(t)
-	body, err := l.(soloist.Keeper).Load(context.Background(), etag)
-	if k.judge(try{op: "read", id: id}, holds, soloist.ErrLost, err) && string(body) != k.body {
+	body, err := l.(store.Keeper).Load(context.Background(), etag)
+	if k.judge(try{op: "read", id: id}, holds, store.ErrLost, err) && string(body) != k.body {
 		t.Fatalf("load: got %q, want %q", body, k.body)
 	}
 }
 
 func (k *keeper) release(t *rapid.T) {
 	l, id, _, _ := k.lease(t)
-	k.judge(try{op: "release", id: id}, true, soloist.ErrLost, l.Release(context.Background()))
+	k.judge(try{op: "release", id: id}, true, store.ErrLost, l.Release(context.Background()))
 }
 
 func (k *keeper) end(t *rapid.T) {
 	period := time.Duration(rapid.SampledFrom([]int{-1, 0, 1, 10, 60}).Draw(t, "period")) * time.Second
-	k.judge(try{op: "break", period: period}, true, soloist.ErrLost, k.store.Break(context.Background(), name, period))
+	k.judge(try{op: "break", period: period}, true, store.ErrLost, k.store.Break(context.Background(), name, period))
 }

@@ -5,6 +5,7 @@ package states_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -91,10 +92,7 @@ var states = []string{"available", "leased", "breaking", "broken", "expired"}
 func (t table) forged(row, state string, c cell) table {
 	forged := table{}
 	for name, cells := range t {
-		forged[name] = map[string]cell{}
-		for s, old := range cells {
-			forged[name][s] = old
-		}
+		forged[name] = maps.Clone(cells)
 	}
 	forged[row][state] = c
 	return forged

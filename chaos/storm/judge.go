@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A judge finds in a story what must not happen.
@@ -80,13 +80,13 @@ func (j *judge) starts(job string) {
 	succeeded := map[int64]time.Time{}
 	stopped := map[int64]bool{}
 	for _, w := range j.writes[job] {
-		if r := w.Record; r.Status == soloist.Running && claims[r.Epoch] == nil {
+		if r := w.Record; r.Status == store.Running && claims[r.Epoch] == nil {
 			claims[r.Epoch] = w
 		}
-		if r := w.Record; r.Status == soloist.Abandoned && r.Holder == w.Replica {
+		if r := w.Record; r.Status == store.Abandoned && r.Holder == w.Replica {
 			stopped[r.Epoch] = true
 		}
-		if r := w.Record; r.Status == soloist.Succeeded && succeeded[r.Tick.UnixNano()].IsZero() {
+		if r := w.Record; r.Status == store.Succeeded && succeeded[r.Tick.UnixNano()].IsZero() {
 			succeeded[r.Tick.UnixNano()] = w.At
 		}
 	}
@@ -163,7 +163,7 @@ func (j *judge) fence(job string) {
 func (j *judge) beliefs(job string) {
 	var claims []*Write
 	for _, w := range j.writes[job] {
-		if w.Record.Status == soloist.Running && (len(claims) == 0 || w.Record.Epoch > claims[len(claims)-1].Record.Epoch) {
+		if w.Record.Status == store.Running && (len(claims) == 0 || w.Record.Epoch > claims[len(claims)-1].Record.Epoch) {
 			claims = append(claims, w)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 var (
@@ -23,7 +23,7 @@ func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * flo
 // A teller makes up a story.
 type teller struct{ Story }
 
-func (t *teller) write(seconds float64, replica, lease string, r soloist.Record, news ...soloist.Fate) {
+func (t *teller) write(seconds float64, replica, lease string, r store.Record, news ...store.Fate) {
 	t.Writes = append(t.Writes, Write{At: at(seconds), Replica: replica, Lease: lease, Record: r, News: news})
 }
 
@@ -36,14 +36,14 @@ func (t *teller) tell(seconds float64, what What, replica, job string, tick time
 	return &t.Effects[len(t.Effects)-1]
 }
 
-func record(job, spec string, epoch int64, through, tick time.Time, attempt int, status soloist.Status) soloist.Record {
-	return soloist.Record{Job: job, Spec: spec, Epoch: epoch, Through: through, Tick: tick, Attempt: attempt, Status: status}
+func record(job, spec string, epoch int64, through, tick time.Time, attempt int, status store.Status) store.Record {
+	return store.Record{Job: job, Spec: spec, Epoch: epoch, Through: through, Tick: tick, Attempt: attempt, Status: status}
 }
 
 // good is a story in which all is as it has to be: a runs five at 5; b dies at
 // 10, which a settles at 30. Rerun's runner dies too, and its tick is run again.
 func good() *teller {
-	const five, rerun, ok, runs = "five", "rerun", soloist.Succeeded, soloist.Running
+	const five, rerun, ok, runs = "five", "rerun", store.Succeeded, store.Running
 	t := &teller{}
 	t.Faults = []Fault{{Kind: sigkill, Replica: "b", Begin: at(11), End: at(12)}}
 	t.Exits = []Exit{
@@ -51,26 +51,26 @@ func good() *teller {
 		{Replica: "c", Start: at(0), Listened: true, At: at(50), Asked: sigterm},
 		{Replica: "b", Start: at(60), At: at(60.1), Asked: sigterm, Code: -1},
 	}
-	t.write(0, "a", "", record(five, "s5", 1, at(0), time.Time{}, 0, soloist.Idle))
+	t.write(0, "a", "", record(five, "s5", 1, at(0), time.Time{}, 0, store.Idle))
 	t.write(5, "a", "A", record(five, "s5", 2, at(0), at(5), 1, runs))
 	t.tell(5.1, Started, "a", five, at(5), 1, 2)
 	t.tell(5.5, Done, "a", five, at(5), 1, 2)
 	t.tell(5.6, Ended, "a", five, at(5), 1, 2)
-	t.write(6, "a", "A", record(five, "s5", 2, at(5), at(5), 1, ok), soloist.Fate{Tick: at(5), Status: ok, Token: 2})
+	t.write(6, "a", "A", record(five, "s5", 2, at(5), at(5), 1, ok), store.Fate{Tick: at(5), Status: ok, Token: 2})
 	t.write(10, "b", "B", record(five, "s5", 3, at(5), at(10), 1, runs))
 	t.tell(10.1, Started, "b", five, at(10), 1, 3)
 	t.write(30, "a", "C", record(five, "s5", 4, at(25), at(30), 1, runs),
-		soloist.Fate{From: at(10), Tick: at(25), Count: 3, Status: soloist.Missed},
-		soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Token: 3})
+		store.Fate{From: at(10), Tick: at(25), Count: 3, Status: store.Missed},
+		store.Fate{Tick: at(10), Status: store.Abandoned, Token: 3})
 	t.tell(30.1, Started, "a", five, at(30), 1, 4)
 	t.tell(30.5, Done, "a", five, at(30), 1, 4)
-	t.write(31, "a", "C", record(five, "s5", 4, at(30), at(30), 1, ok), soloist.Fate{Tick: at(30), Status: ok, Token: 4})
+	t.write(31, "a", "C", record(five, "s5", 4, at(30), at(30), 1, ok), store.Fate{Tick: at(30), Status: ok, Token: 4})
 	// The schedule changes.
-	t.write(32, "c", "D", record(five, "s10", 4, at(32), at(30), 1, ok), soloist.Fate{From: at(30), Tick: at(32), Status: soloist.Missed})
+	t.write(32, "c", "D", record(five, "s10", 4, at(32), at(30), 1, ok), store.Fate{From: at(30), Tick: at(32), Status: store.Missed})
 	t.write(40, "c", "E", record(five, "s10", 5, at(32), at(40), 1, runs))
 	t.tell(40.1, Started, "c", five, at(40), 1, 5)
 
-	t.write(0, "a", "", record(rerun, "s20", 1, at(0), time.Time{}, 0, soloist.Idle))
+	t.write(0, "a", "", record(rerun, "s20", 1, at(0), time.Time{}, 0, store.Idle))
 	t.write(20, "a", "F", record(rerun, "s20", 2, at(0), at(20), 1, runs))
 	t.tell(20.1, Started, "a", rerun, at(20), 1, 2)
 	t.tell(22, Done, "a", rerun, at(20), 1, 2)
@@ -79,21 +79,21 @@ func good() *teller {
 	t.tell(36.2, Beat, "a", rerun, at(20), 1, 2).Stale = true
 	t.Effects[len(t.Effects)-1].Asked = at(22)
 	t.tell(38, Done, "c", rerun, at(20), 2, 3)
-	t.write(39, "c", "G", record(rerun, "s20", 3, at(20), at(20), 2, ok), soloist.Fate{Tick: at(20), Status: ok, Token: 3})
+	t.write(39, "c", "G", record(rerun, "s20", 3, at(20), at(20), 2, ok), store.Fate{Tick: at(20), Status: ok, Token: 3})
 
-	t.write(0, "a", "", record(pages, "s20", 1, at(0), time.Time{}, 0, soloist.Idle))
+	t.write(0, "a", "", record(pages, "s20", 1, at(0), time.Time{}, 0, store.Idle))
 	t.write(20, "a", "H", record(pages, "s20", 2, at(0), at(20), 1, runs))
 	t.tell(20.1, Started, "a", pages, at(20), 1, 2)
 	t.tell(21, Saved, "a", pages, at(20), 1, 2).Position = 1
-	t.write(40, "b", "I", record(pages, "s20", 3, at(20), at(40), 1, runs), soloist.Fate{Tick: at(20), Status: soloist.Abandoned, Token: 2})
+	t.write(40, "b", "I", record(pages, "s20", 3, at(20), at(40), 1, runs), store.Fate{Tick: at(20), Status: store.Abandoned, Token: 2})
 	t.tell(40.1, Started, "b", pages, at(40), 1, 3)
 	t.tell(40.2, Loaded, "b", pages, at(40), 1, 3).Position = 1
 
-	t.write(0, "a", "", record(leader, "one", 1, at(0), time.Time{}, 0, soloist.Idle))
+	t.write(0, "a", "", record(leader, "one", 1, at(0), time.Time{}, 0, store.Idle))
 	t.write(1, "b", "J", record(leader, "one", 2, at(0), time.Time{}, 1, runs))
 	t.tell(1.1, Started, "b", leader, time.Time{}, 1, 2)
 	t.tell(10.9, Beat, "b", leader, time.Time{}, 1, 2)
-	t.write(26, "c", "K", record(leader, "one", 3, at(0), time.Time{}, 1, runs), soloist.Fate{Status: soloist.Abandoned, Token: 2})
+	t.write(26, "c", "K", record(leader, "one", 3, at(0), time.Time{}, 1, runs), store.Fate{Status: store.Abandoned, Token: 2})
 	t.tell(26.1, Started, "c", leader, time.Time{}, 1, 3)
 	return t
 }
@@ -139,7 +139,7 @@ func TestViolations(t *testing.T) {
 
 		// Duplicates.
 		"c is start 2 of its tick": func(t *teller) {
-			t.write(41, "c", "X", record("five", "s10", 6, at(32), at(5), 1, soloist.Running))
+			t.write(41, "c", "X", record("five", "s10", 6, at(32), at(5), 1, store.Running))
 			t.tell(41, Started, "c", "five", at(5), 1, 6)
 		},
 		five + " started twice": func(t *teller) { t.tell(5.2, Started, "a", "five", at(5), 1, 2) },
@@ -152,7 +152,7 @@ func TestViolations(t *testing.T) {
 			t.find(Done, "five", 1).Tick = at(5)
 		},
 		"its tick had succeeded at 12:00:39": func(t *teller) {
-			t.write(60, "a", "X", record("rerun", "s20", 4, at(20), at(20), 3, soloist.Running))
+			t.write(60, "a", "X", record("rerun", "s20", 4, at(20), at(20), 3, store.Running))
 			t.tell(60, Started, "a", "rerun", at(20), 3, 4)
 		},
 		"token 9 on c started, and has not claimed that":                                 func(t *teller) { t.tell(41, Started, "c", "five", at(45), 1, 9) },
@@ -163,12 +163,12 @@ func TestViolations(t *testing.T) {
 		// Ticks without a fate, or with two.
 		"1 ticks between 12:00:05.000 and 12:00:15.000 have no fate": func(t *teller) {
 			w := t.writeOf("five", 4)
-			w.News = []soloist.Fate{{From: at(15), Tick: at(25), Count: 2, Status: soloist.Missed}, {Tick: at(15), Status: soloist.Missed}}
+			w.News = []store.Fate{{From: at(15), Tick: at(25), Count: 2, Status: store.Missed}, {Tick: at(15), Status: store.Missed}}
 		},
 		"counts 2 ticks of 3":             func(t *teller) { t.writeOf("five", 4).News[0].Count = 2 },
 		"does not begin at the watermark": func(t *teller) { t.writeOf("five", 4).News[0].From = at(15) },
 		"five@12:00:05.000: succeeded by a, and it had its fate": func(t *teller) {
-			t.writeOf("five", 5).News = append(t.writeOf("five", 5).News, soloist.Fate{Tick: at(5), Status: soloist.Succeeded})
+			t.writeOf("five", 5).News = append(t.writeOf("five", 5).News, store.Fate{Tick: at(5), Status: store.Succeeded})
 		},
 		"the watermark is at 12:00:05.000, and the fates end at 12:00:00.000": func(t *teller) { t.writeOf("five", 2).News = nil },
 		"moves the watermark back from 12:00:25.000 to 12:00:20.000":          func(t *teller) { t.writeOf("five", 5).Record.Through = at(20) },
@@ -179,7 +179,7 @@ func TestViolations(t *testing.T) {
 		// Stale writes.
 		"token 2 on a: beat was accepted after rerun": func(t *teller) { t.find(Beat, "rerun", 0).Stale = false },
 		"a write of a with token 2 was accepted at 12:00:50.000 after 3": func(t *teller) {
-			t.write(50, "a", "F", record("rerun", "s20", 2, at(20), at(20), 1, soloist.Succeeded))
+			t.write(50, "a", "F", record("rerun", "s20", 2, at(20), at(20), 1, store.Succeeded))
 		},
 		"a write of a for token 3 was accepted at 12:00:39.000, under another lease than the claim of c": func(t *teller) {
 			w := t.writeOf("rerun", 3)
@@ -214,7 +214,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-var claimAgain = Write{At: at(60), Replica: "b", Lease: "X", Record: record("rerun", "s20", 4, at(20), at(20), 1, soloist.Running)}
+var claimAgain = Write{At: at(60), Replica: "b", Lease: "X", Record: record("rerun", "s20", 4, at(20), at(20), 1, store.Running)}
 
 // TestExcused: a run that said so, or a process that was frozen, may end it.
 func TestExcused(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // tokens: those that the service takes never get smaller, and a run is told of
@@ -21,7 +21,7 @@ func (j *judge) tokens(job string) {
 			j.bad("%s: a write of %s with token %d was accepted at %s after %d", job, w.Replica, r.Epoch, clock(w.At), last.Record.Epoch)
 		case r.Epoch > last.Record.Epoch:
 			claim = w
-		case claim != nil && w.Lease != claim.Lease && (r.Status == soloist.Running || last.Record.Status == soloist.Running && ended(r.Status)):
+		case claim != nil && w.Lease != claim.Lease && (r.Status == store.Running || last.Record.Status == store.Running && ended(r.Status)):
 			j.bad("%s: a write of %s for token %d was accepted at %s, under another lease than the claim of %s", job, w.Replica, r.Epoch, clock(w.At), claim.Replica)
 		}
 		last = w
@@ -29,8 +29,8 @@ func (j *judge) tokens(job string) {
 }
 
 // ended reports whether s is for a run's own replica to say.
-func ended(s soloist.Status) bool {
-	return s == soloist.Succeeded || s == soloist.Failed || s == soloist.Stalled || s == soloist.Skipped
+func ended(s store.Status) bool {
+	return s == store.Succeeded || s == store.Failed || s == store.Stalled || s == store.Skipped
 }
 
 // claims: an attempt at a tick is claimed once, and after the attempt before it.
@@ -39,7 +39,7 @@ func (j *judge) claims(job string) {
 	var last *Write
 	for _, w := range j.writes[job] {
 		r := w.Record
-		if r.Status != soloist.Running || r.Tick.IsZero() || last != nil && r.Epoch <= last.Record.Epoch {
+		if r.Status != store.Running || r.Tick.IsZero() || last != nil && r.Epoch <= last.Record.Epoch {
 			continue
 		}
 		this := start{tick: r.Tick.UnixNano(), attempt: r.Attempt}
@@ -56,7 +56,7 @@ func (j *judge) claims(job string) {
 // ledger: the watermark never goes back, and each tick that it passes has one
 // fate, alone or in a range.
 func (j *judge) ledger(job string) {
-	var last *soloist.Record
+	var last *store.Record
 	for _, w := range j.writes[job] {
 		r := &w.Record
 		switch {
@@ -73,10 +73,10 @@ func (j *judge) ledger(job string) {
 }
 
 // ofTick is false for the fate of a singleton's run.
-func ofTick(f soloist.Fate) bool { return !f.Tick.IsZero() }
+func ofTick(f store.Fate) bool { return !f.Tick.IsZero() }
 
 // fates checks what one write says of the ticks between two watermarks.
-func (j *judge) fates(job string, w *Write, last *soloist.Record) {
+func (j *judge) fates(job string, w *Write, last *store.Record) {
 	mark, every := last.Through, j.every[last.Spec]
 	if every == 0 || j.every[w.Record.Spec] == 0 {
 		j.bad("%s: %s writes a spec that no version has", job, w.Replica)
@@ -107,7 +107,7 @@ func (j *judge) fates(job string, w *Write, last *soloist.Record) {
 
 // adopted reports whether f is about the ticks of a definition that is no more:
 // a range that is not counted.
-func adopted(f soloist.Fate) bool { return !f.From.IsZero() && f.Count == 0 }
+func adopted(f store.Fate) bool { return !f.From.IsZero() && f.Count == 0 }
 
 // count is the number of ticks after a, up to b.
 func count(every time.Duration, a, b time.Time) int {
@@ -116,8 +116,8 @@ func count(every time.Duration, a, b time.Time) int {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off. The end of a run may be told later.
-func news(old, now []soloist.Fate) []soloist.Fate {
-	same := func(a, b soloist.Fate) bool {
+func news(old, now []store.Fate) []store.Fate {
+	same := func(a, b store.Fate) bool {
 		a.End, b.End = time.Time{}, time.Time{}
 		return a == b
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // report prints what there was, not what was wrong with it.
@@ -52,16 +53,16 @@ func reportExits(w io.Writer, s Story) {
 	fmt.Fprintln(w)
 }
 
-var fates = []soloist.Status{soloist.Succeeded, soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Skipped, soloist.Missed}
+var fates = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
 
 // reportFates counts a range by its ticks; one whose ticks were not counted,
 // since the schedule changed, is none.
 func reportFates(w io.Writer, s Story) {
-	counts := map[string]map[soloist.Status]int{}
+	counts := map[string]map[store.Status]int{}
 	for _, write := range s.Writes {
 		job := write.Record.Job
 		if counts[job] == nil {
-			counts[job] = map[soloist.Status]int{}
+			counts[job] = map[store.Status]int{}
 		}
 		for _, f := range write.News {
 			switch {

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/chaos/line"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A service is an Azurite that can be killed. What it has answered it keeps:
@@ -90,7 +90,7 @@ func (v *service) note(replica string, r *http.Request, code int) {
 	if text == "" || code < 200 || code > 299 {
 		return
 	}
-	var record soloist.Record
+	var record store.Record
 	if err := json.Unmarshal([]byte(text), &record); err != nil {
 		panic(fmt.Sprintf("a record that is none: %v: %s", err, text))
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // not what is slow.
 func TestStorm(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes most of a minute")
+		t.Skip("takes most of a minute: run it without -short")
 	}
 	var out strings.Builder
 	o := options{replicas: 3, length: 18 * time.Second, seed: 1, dir: t.TempDir()}

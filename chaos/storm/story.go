@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A Story is what happened, as the sink, the service and whoever starts the
@@ -65,8 +65,8 @@ type Write struct {
 	At      time.Time // of the answer, or somewhat later
 	Replica string
 	Lease   string // id; empty: it made the entry
-	Record  soloist.Record
-	News    []soloist.Fate // those in Record that the write before does not have, newest first
+	Record  store.Record
+	News    []store.Fate // those in Record that the write before does not have, newest first
 }
 
 // A Fault is one that was injected.
@@ -92,12 +92,12 @@ type scribe struct {
 	mu    sync.Mutex
 	story Story
 	lines *json.Encoder
-	last  map[string]*soloist.Record // by job
-	told  map[string]Effect          // the last that was accepted, by job
+	last  map[string]*store.Record // by job
+	told  map[string]Effect        // the last that was accepted, by job
 }
 
 func newScribe(w io.Writer) *scribe {
-	return &scribe{lines: json.NewEncoder(w), last: map[string]*soloist.Record{}, told: map[string]Effect{}}
+	return &scribe{lines: json.NewEncoder(w), last: map[string]*store.Record{}, told: map[string]Effect{}}
 }
 
 // effect notes what came to the sink, which accepts it unless it is stale.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -40,7 +39,7 @@ func WriteBlob(ctx context.Context, client *blockblob.Client, token int64, conte
 			return ErrStale
 		}
 		_, err = client.Upload(ctx, streaming.NopCloser(bytes.NewReader(content)), &blockblob.UploadOptions{
-			Metadata:         map[string]*string{tokenKey: to.Ptr(strconv.FormatInt(token, 10))},
+			Metadata:         map[string]*string{tokenKey: new(strconv.FormatInt(token, 10))},
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged},
 		})
 		// Each of these says that another write came between, so one of the
@@ -56,7 +55,7 @@ func WriteBlob(ctx context.Context, client *blockblob.Client, token int64, conte
 func readToken(ctx context.Context, client *blockblob.Client) (int64, *blob.ModifiedAccessConditions, error) {
 	props, err := client.GetProperties(ctx, nil)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
-		return 0, &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}, nil
+		return 0, &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}, nil
 	}
 	if err != nil {
 		return 0, nil, err

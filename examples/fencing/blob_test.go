@@ -14,7 +14,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -180,11 +179,11 @@ func testBlobForeign(t *testing.T, r *blobResource) {
 	if err := r.write(1); err != nil {
 		t.Errorf("no token: %v", err)
 	}
-	upload(map[string]*string{"SoloistToken": to.Ptr("7")})
+	upload(map[string]*string{"SoloistToken": new("7")})
 	if err := r.write(6); !errors.Is(err, fencing.ErrStale) {
 		t.Errorf("token 7 under a key in other letters: got %v, want ErrStale", err)
 	}
-	upload(map[string]*string{"soloisttoken": to.Ptr("seven")})
+	upload(map[string]*string{"soloisttoken": new("seven")})
 	if err := r.write(8); err == nil || errors.Is(err, fencing.ErrStale) {
 		t.Errorf("token seven: got %v", err)
 	}

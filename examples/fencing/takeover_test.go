@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/examples/fencing"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
 )
 
 // resource is what two replicas write to.
@@ -79,8 +80,8 @@ func takeover(t *testing.T, r resource, fenced bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var (
-		store    = new(local.Memory)
-		cut      = &cable{Store: store}
+		backend  = new(local.Memory)
+		cut      = &cable{Store: backend}
 		led      = make(chan struct{}) // closed when the first run has written
 		over     = make(chan struct{}) // closed when it is over
 		taken    atomic.Bool           // the second run has written
@@ -104,7 +105,7 @@ func takeover(t *testing.T, r resource, fenced bool) {
 				close(led)
 			}
 		}
-		if cause := context.Cause(run); !errors.Is(cause, soloist.ErrLost) {
+		if cause := context.Cause(run); !errors.Is(cause, store.ErrLost) {
 			t.Errorf("the context of the stale run: %v, want ErrLost", cause)
 		}
 		return nil
@@ -121,10 +122,10 @@ func takeover(t *testing.T, r resource, fenced bool) {
 	}
 
 	var replicas sync.WaitGroup
-	run := func(store soloist.Store, do func(context.Context, *soloist.Run) error) {
+	run := func(backend store.Store, do func(context.Context, *soloist.Run) error) {
 		replicas.Go(func() {
 			s := &soloist.Scheduler{
-				Store:      store,
+				Store:      backend,
 				Logger:     slog.New(slog.DiscardHandler),
 				Singletons: []soloist.Singleton{{Name: "feed", Lease: time.Second, Do: do}},
 			}
@@ -135,7 +136,7 @@ func takeover(t *testing.T, r resource, fenced bool) {
 	}
 	run(cut, first)
 	wait(ctx, t, led, "the first run")
-	run(store, second)
+	run(backend, second)
 	wait(ctx, t, over, "the end of the stale run")
 	cancel()
 	replicas.Wait()
@@ -156,55 +157,55 @@ func wait(ctx context.Context, t *testing.T, done <-chan struct{}, what string) 
 
 // cable is a store that can be cut off.
 type cable struct {
-	soloist.Store
+	store.Store
 	off atomic.Bool
 }
 
 var errCut = errors.New("cut off")
 
-func (c *cable) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (c *cable) Read(ctx context.Context, name string) (store.Entry, error) {
 	if c.off.Load() {
-		return soloist.Entry{}, errCut
+		return store.Entry{}, errCut
 	}
 	return c.Store.Read(ctx, name)
 }
 
-func (c *cable) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (c *cable) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	if c.off.Load() {
-		return soloist.Entry{}, errCut
+		return store.Entry{}, errCut
 	}
 	return c.Store.Create(ctx, name, record)
 }
 
-func (c *cable) Lease(name, id string) soloist.Lease {
+func (c *cable) Lease(name, id string) store.Lease {
 	return cableLease{c, c.Store.Lease(name, id)}
 }
 
 type cableLease struct {
 	cable *cable
-	lease soloist.Lease
+	lease store.Lease
 }
 
-func (l cableLease) do(f func() (soloist.Stamp, error)) (soloist.Stamp, error) {
+func (l cableLease) do(f func() (store.Stamp, error)) (store.Stamp, error) {
 	if l.cable.off.Load() {
-		return soloist.Stamp{}, errCut
+		return store.Stamp{}, errCut
 	}
 	return f()
 }
 
-func (l cableLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
-	return l.do(func() (soloist.Stamp, error) { return l.lease.Acquire(ctx, d, etag) })
+func (l cableLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+	return l.do(func() (store.Stamp, error) { return l.lease.Acquire(ctx, d, etag) })
 }
 
-func (l cableLease) Renew(ctx context.Context) (soloist.Stamp, error) {
-	return l.do(func() (soloist.Stamp, error) { return l.lease.Renew(ctx) })
+func (l cableLease) Renew(ctx context.Context) (store.Stamp, error) {
+	return l.do(func() (store.Stamp, error) { return l.lease.Renew(ctx) })
 }
 
-func (l cableLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
-	return l.do(func() (soloist.Stamp, error) { return l.lease.Write(ctx, etag, record) })
+func (l cableLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+	return l.do(func() (store.Stamp, error) { return l.lease.Write(ctx, etag, record) })
 }
 
 func (l cableLease) Release(ctx context.Context) error {
-	_, err := l.do(func() (soloist.Stamp, error) { return soloist.Stamp{}, l.lease.Release(ctx) })
+	_, err := l.do(func() (store.Stamp, error) { return store.Stamp{}, l.lease.Release(ctx) })
 	return err
 }

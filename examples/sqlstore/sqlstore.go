@@ -1,4 +1,4 @@
-// Package sqlstore is a [soloist.Store] of one's own: one table of a SQL
+// Package sqlstore is a [store.Store] of one's own: one table of a SQL
 // database, in one file, to be copied. It is written against the comments of
 // the interface and tested by storetest, as any other store would be.
 //
@@ -30,7 +30,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Table is where the entries are, in PostgreSQL and SQLite alike. Times are in
@@ -70,16 +70,16 @@ type Store struct {
 }
 
 var (
-	_ soloist.Store   = (*Store)(nil)
-	_ soloist.Breaker = (*Store)(nil)
-	_ soloist.Keeper  = (*lease)(nil)
+	_ store.Store   = (*Store)(nil)
+	_ store.Breaker = (*Store)(nil)
+	_ store.Keeper  = (*lease)(nil)
 )
 
 // Create makes the entry.
-func (s *Store) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s *Store) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	now, err := s.now(ctx)
 	if err != nil {
-		return soloist.Entry{}, err
+		return store.Entry{}, err
 	}
 	etag := rand.Text()
 	made, err := one(s.DB.ExecContext(ctx, insert, name, etag, record))
@@ -87,22 +87,22 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (soloist
 		err = fs.ErrExist
 	}
 	if err != nil {
-		return soloist.Entry{}, err
+		return store.Entry{}, err
 	}
 	r := row{etag: etag, record: append([]byte(nil), record...), now: now}
 	return r.entry(), nil
 }
 
 // Read returns the entry.
-func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 	r, err := s.look(ctx, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return soloist.Entry{}, err
+		return store.Entry{}, err
 	}
 	return r.entry(), err
 }
 
-// Delete removes an entry that nobody holds; otherwise soloist.ErrLost.
+// Delete removes an entry that nobody holds; otherwise store.ErrLost.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	for {
 		r, err := s.look(ctx, name)
@@ -110,7 +110,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 			return err
 		}
 		if r.state().Live() {
-			return soloist.ErrLost
+			return store.ErrLost
 		}
 		const query = "DELETE FROM soloist WHERE name = $1 AND version = $2"
 		if done, err := one(s.DB.ExecContext(ctx, query, name, r.version)); done || err != nil {
@@ -123,7 +123,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
 	_, err := s.change(ctx, name, func(r *row) error {
 		if r.id == "" {
-			return soloist.ErrLost
+			return store.ErrLost
 		}
 		if period >= 0 {
 			r.ends = min(r.ends, r.now+period.Microseconds())
@@ -139,23 +139,23 @@ func (s *Store) Break(ctx context.Context, name string, period time.Duration) er
 func (s *Store) Limits() (shortest, longest time.Duration) { return 5 * time.Second, 5 * time.Minute }
 
 // Lease returns a handle.
-func (s *Store) Lease(name, id string) soloist.Lease { return &lease{s, name, id} }
+func (s *Store) Lease(name, id string) store.Lease { return &lease{s, name, id} }
 
 type lease struct {
 	store    *Store
 	name, id string
 }
 
-func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	if shortest, longest := l.store.Limits(); d < shortest || d > longest {
-		return soloist.Stamp{}, fmt.Errorf("a lease of %v: allowed is %v to %v", d, shortest, longest)
+		return store.Stamp{}, fmt.Errorf("a lease of %v: allowed is %v to %v", d, shortest, longest)
 	}
 	return l.store.change(ctx, l.name, func(r *row) error {
 		switch {
 		case r.state().Live() && (r.id != l.id || r.broken):
-			return soloist.ErrHeld
+			return store.ErrHeld
 		case r.etag != etag:
-			return soloist.ErrChanged
+			return store.ErrChanged
 		}
 		r.id, r.length, r.broken = l.id, d.Microseconds(), false
 		r.ends = r.now + r.length
@@ -163,29 +163,29 @@ func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (solo
 	})
 }
 
-func (l *lease) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l *lease) Renew(ctx context.Context) (store.Stamp, error) {
 	return l.store.change(ctx, l.name, func(r *row) error {
 		if r.id != l.id || r.broken {
-			return soloist.ErrLost
+			return store.ErrLost
 		}
 		r.ends = r.now + r.length
 		return nil
 	})
 }
 
-func (l *lease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l *lease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	return l.write(ctx, etag, record, nil)
 }
 
-func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
-	if len(checkpoint) > soloist.MaxCheckpoint {
-		return soloist.Stamp{}, fmt.Errorf("a checkpoint of %d bytes: allowed are %d", len(checkpoint), soloist.MaxCheckpoint)
+func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+	if len(checkpoint) > store.MaxCheckpoint {
+		return store.Stamp{}, fmt.Errorf("a checkpoint of %d bytes: allowed are %d", len(checkpoint), store.MaxCheckpoint)
 	}
 	return l.write(ctx, etag, record, append([]byte{}, checkpoint...)) // not nil
 }
 
 // write keeps the checkpoint as it is if the new one is nil.
-func (l *lease) write(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (l *lease) write(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	return l.store.change(ctx, l.name, func(r *row) error {
 		if err := r.guard(l.id, etag); err != nil {
 			return err
@@ -213,7 +213,7 @@ func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
 func (l *lease) Release(ctx context.Context) error {
 	_, err := l.store.change(ctx, l.name, func(r *row) error {
 		if r.id != l.id {
-			return soloist.ErrLost
+			return store.ErrLost
 		}
 		r.id = ""
 		return nil
@@ -232,38 +232,38 @@ type row struct {
 	now           int64
 }
 
-func (r *row) state() soloist.LeaseState {
+func (r *row) state() store.LeaseState {
 	live := r.now < r.ends
 	switch {
 	case r.id == "":
-		return soloist.Available
+		return store.Available
 	case r.broken && live:
-		return soloist.Breaking
+		return store.Breaking
 	case r.broken:
-		return soloist.Broken
+		return store.Broken
 	case live:
-		return soloist.Leased
+		return store.Leased
 	}
-	return soloist.Expired
+	return store.Expired
 }
 
 // guard says why the entry may not be written under an id.
 func (r *row) guard(id, etag string) error {
 	if r.id != id || !r.state().Live() {
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	if r.etag != etag {
-		return soloist.ErrChanged
+		return store.ErrChanged
 	}
 	return nil
 }
 
-func (r *row) stamp() soloist.Stamp {
-	return soloist.Stamp{ETag: r.etag, Date: time.UnixMicro(r.now)}
+func (r *row) stamp() store.Stamp {
+	return store.Stamp{ETag: r.etag, Date: time.UnixMicro(r.now)}
 }
 
-func (r *row) entry() soloist.Entry {
-	return soloist.Entry{Stamp: r.stamp(), Record: r.record, State: r.state()}
+func (r *row) entry() store.Entry {
+	return store.Entry{Stamp: r.stamp(), Record: r.record, State: r.state()}
 }
 
 type column struct {
@@ -303,19 +303,19 @@ func (s *Store) now(ctx context.Context) (now int64, err error) {
 
 // change lets decide change what a look at the entry has told, and keeps that,
 // all or nothing.
-func (s *Store) change(ctx context.Context, name string, decide func(*row) error) (soloist.Stamp, error) {
+func (s *Store) change(ctx context.Context, name string, decide func(*row) error) (store.Stamp, error) {
 	for {
 		r, err := s.look(ctx, name)
 		if err != nil {
-			return soloist.Stamp{}, err
+			return store.Stamp{}, err
 		}
 		if err := decide(&r); err != nil {
-			return soloist.Stamp{}, err
+			return store.Stamp{}, err
 		}
 		done, err := one(s.DB.ExecContext(ctx, update, name, r.version,
 			rand.Text(), r.etag, r.record, r.checkpoint, r.id, r.length, r.ends, r.broken))
 		if err != nil {
-			return soloist.Stamp{}, err
+			return store.Stamp{}, err
 		}
 		if done {
 			return r.stamp(), nil

@@ -8,10 +8,10 @@ import (
 	_ "github.com/lib/pq"
 	_ "modernc.org/sqlite"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/examples/sqlstore"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/internal/postgres"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestSQLite(t *testing.T) {
@@ -20,11 +20,11 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgreSQL(t *testing.T) {
 	db := open(t, "postgres", postgres.Start(t))
-	store := &sqlstore.Store{DB: db, Clock: sqlstore.PostgresClock}
-	storetest.Test(t, storetest.Harness{New: func(*testing.T) soloist.Store { return store }})
+	backend := &sqlstore.Store{DB: db, Clock: sqlstore.PostgresClock}
+	storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return backend }})
 }
 
-func openSQLite(t *testing.T) soloist.Store {
+func openSQLite(t *testing.T) store.Store {
 	// busy_timeout: a writer waits for the other one. WAL: as programs use it.
 	name := filepath.Join(t.TempDir(), "db") + "?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"
 	return &sqlstore.Store{DB: open(t, "sqlite", "file:"+name)}

@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/store"
 )
 
 var accountFlag = flag.String("account", "", "URL of a real account's Blob service, for TestAccount")
@@ -32,19 +33,19 @@ func TestAccount(t *testing.T) {
 		t.Skip("no account is named: go test ./host/azure -v -run TestAccount -account URL")
 	}
 	box := "soloist-test-" + strings.ToLower(rand.Text()[:10])
-	store, err := azure.Open(azure.Config{ServiceURL: *accountFlag, Container: box})
+	backend, err := azure.Open(azure.Config{ServiceURL: *accountFlag, Container: box})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := store.DeleteContainer(ctx); err != nil {
+		if err := backend.DeleteContainer(ctx); err != nil {
 			t.Errorf("the container %s is left: %v", box, err)
 		}
 	})
 	t.Run("Doctor", func(t *testing.T) {
-		p := host.Program{Name: "soloist-test", Store: store, Stdout: t.Output(), Stderr: t.Output(), Args: []string{"doctor"},
+		p := host.Program{Name: "soloist-test", Store: backend, Stdout: t.Output(), Stderr: t.Output(), Args: []string{"doctor"},
 			Work: []soloist.Work{soloist.Job{Name: "work", Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return nil }}}}
 		if code := p.Run(t.Context()); code != 0 {
 			t.Fatalf("the doctor says %d", code)
@@ -54,6 +55,6 @@ func TestAccount(t *testing.T) {
 		return
 	}
 	t.Run("Suite", func(t *testing.T) {
-		storetest.Test(t, storetest.Harness{New: func(*testing.T) soloist.Store { return store }})
+		storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return backend }})
 	})
 }

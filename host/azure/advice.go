@@ -20,8 +20,7 @@ func (s *Store) Explain(err error) (text, advice string) {
 	var r *refusal
 	if !errors.As(err, &r) {
 		text = strings.TrimPrefix(err.Error(), "azure: ")
-		var token *tokenError
-		if errors.As(err, &token) {
+		if _, ok := errors.AsType[*tokenError](err); ok {
 			return strings.TrimSuffix(text, tokenHint), s.way.tokenAdvice()
 		}
 		if _, ok := errors.AsType[*strangerError](err); ok {

@@ -17,7 +17,7 @@
 // away at once: the Lease Blob page
 // (https://learn.microsoft.com/rest/api/storageservices/lease-blob) warns of up to
 // a minute. And nothing here protects against somebody who
-// deletes blobs: see [soloist.Store].
+// deletes blobs: see [store.Store].
 package azure
 
 import (
@@ -37,7 +37,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A Store is a blob container. [Open] makes one.
@@ -50,8 +50,8 @@ type Store struct {
 }
 
 var (
-	_ soloist.Store   = (*Store)(nil)
-	_ soloist.Breaker = (*Store)(nil)
+	_ store.Store   = (*Store)(nil)
+	_ store.Breaker = (*Store)(nil)
 )
 
 // key names the record in the metadata. The client library returns it with a
@@ -66,28 +66,28 @@ func (s *Store) Limits() (shortest, longest time.Duration) {
 	return 15 * time.Second, 60 * time.Second
 }
 
-// Create implements [soloist.Store]. A missing container is created on the
+// Create implements [store.Store]. A missing container is created on the
 // way; where that is not allowed, the error says what to do.
-func (s *Store) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s *Store) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	if err := checkRecord(record); err != nil {
-		return soloist.Entry{}, err
+		return store.Entry{}, err
 	}
 	resp, err := s.put(ctx, name, record)
 	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
 		if err := s.createContainer(ctx); err != nil {
-			return soloist.Entry{}, err
+			return store.Entry{}, err
 		}
 		resp, err = s.put(ctx, name, record)
 	}
 	if err != nil {
-		return soloist.Entry{}, translate(create, name, err)
+		return store.Entry{}, translate(create, name, err)
 	}
 	s.noteVersion(resp.VersionID)
 	stamp, err := stamped(create, name, resp.ETag, resp.Date)
 	if err != nil {
-		return soloist.Entry{}, err
+		return store.Entry{}, err
 	}
-	return soloist.Entry{Stamp: stamp, Record: bytes.Clone(record), State: soloist.Available}, nil
+	return store.Entry{Stamp: stamp, Record: bytes.Clone(record), State: store.Available}, nil
 }
 
 func (s *Store) put(ctx context.Context, name string, record []byte) (blockblob.UploadResponse, error) {
@@ -111,21 +111,21 @@ func (s *Store) createContainer(ctx context.Context) error {
 	return translate(createContainer, s.name, err)
 }
 
-// Read implements [soloist.Store]. The record of a blob without one, made by
+// Read implements [store.Store]. The record of a blob without one, made by
 // somebody else, is empty.
-func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 	resp, err := s.container.NewBlobClient(name).GetProperties(ctx, nil)
 	if err != nil {
-		return soloist.Entry{Stamp: soloist.Stamp{Date: refusedAt(err)}}, translate(read, name, err)
+		return store.Entry{Stamp: store.Stamp{Date: refusedAt(err)}}, translate(read, name, err)
 	}
 	stamp, err := stamped(read, name, resp.ETag, resp.Date)
 	if err == nil && resp.LeaseState == nil {
 		err = fmt.Errorf("azure: read %s: the answer has no lease state: it is not from the Blob service", name)
 	}
 	if err != nil {
-		return soloist.Entry{}, err
+		return store.Entry{}, err
 	}
-	e := soloist.Entry{Stamp: stamp, State: soloist.LeaseState(*resp.LeaseState)}
+	e := store.Entry{Stamp: stamp, State: store.LeaseState(*resp.LeaseState)}
 	if resp.ContentLength != nil {
 		e.Checkpoint = *resp.ContentLength
 	}
@@ -137,8 +137,8 @@ func (s *Store) Read(ctx context.Context, name string) (soloist.Entry, error) {
 	return e, nil
 }
 
-// Lease implements [soloist.Store].
-func (s *Store) Lease(name, id string) soloist.Lease {
+// Lease implements [store.Store].
+func (s *Store) Lease(name, id string) store.Lease {
 	b := s.container.NewBlockBlobClient(name)
 	// It fails only where it has to invent an id.
 	l, _ := lease.NewBlobClient(b, &lease.BlobClientOptions{LeaseID: &id})
@@ -157,7 +157,7 @@ func (s *Store) noteVersion(version *string) {
 	}
 }
 
-// Break implements [soloist.Breaker]. The holder notices with its next call.
+// Break implements [store.Breaker]. The holder notices with its next call.
 func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
 	seconds := int32(lease.BreakNaturally)
 	if period >= 0 {
@@ -188,8 +188,8 @@ func checkRecord(record []byte) error {
 	switch {
 	case n == 0:
 		return errors.New("azure: the record is empty")
-	case n > soloist.MaxRecord:
-		return fmt.Errorf("azure: the record has %d bytes, more than %d", n, soloist.MaxRecord)
+	case n > store.MaxRecord:
+		return fmt.Errorf("azure: the record has %d bytes, more than %d", n, store.MaxRecord)
 	case record[0] == ' ' || record[n-1] == ' ':
 		return errors.New("azure: the record begins or ends with a space")
 	}

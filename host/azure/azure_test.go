@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -73,11 +73,11 @@ var calls = map[string]func(ctx context.Context, s *azure.Store) error{
 		return err
 	},
 	"save": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).(soloist.Keeper).Save(ctx, `"0x1"`, []byte("two"), []byte("{}"))
+		_, err := s.Lease(name, idA).(store.Keeper).Save(ctx, `"0x1"`, []byte("two"), []byte("{}"))
 		return err
 	},
 	"load": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).(soloist.Keeper).Load(ctx, `"0x1"`)
+		_, err := s.Lease(name, idA).(store.Keeper).Load(ctx, `"0x1"`)
 		return err
 	},
 	"release": func(ctx context.Context, s *azure.Store) error {
@@ -160,10 +160,10 @@ func TestABrokenLeaseIsFreeAndLost(t *testing.T) {
 	if err := s.Break(t.Context(), name, 0); err != nil {
 		t.Fatal(err)
 	}
-	if e, _ := s.Read(t.Context(), name); e.State != soloist.Broken {
+	if e, _ := s.Read(t.Context(), name); e.State != store.Broken {
 		t.Errorf("state %s", e.State)
 	}
-	if _, err := l.Renew(t.Context()); !errors.Is(err, soloist.ErrLost) {
+	if _, err := l.Renew(t.Context()); !errors.Is(err, store.ErrLost) {
 		t.Errorf("renew: %v", err)
 	}
 	if _, err := s.Lease(name, idB).Acquire(t.Context(), time.Minute, e.ETag); err != nil {
@@ -177,12 +177,12 @@ func TestABrokenLeaseIsFreeAndLost(t *testing.T) {
 func TestBreakWithoutLease(t *testing.T) {
 	s := open(t, &wire{})
 	created(t, s)
-	if err := s.Break(t.Context(), name, 0); !errors.Is(err, soloist.ErrLost) {
+	if err := s.Break(t.Context(), name, 0); !errors.Is(err, store.ErrLost) {
 		t.Error(err)
 	}
 }
 
-func created(t *testing.T, s *azure.Store) soloist.Entry {
+func created(t *testing.T, s *azure.Store) store.Entry {
 	t.Helper()
 	e, err := s.Create(t.Context(), name, []byte("one"))
 	if err != nil {
@@ -299,10 +299,10 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 		return nil, errors.New("sent")
 	}))
 	l := s.Lease(name, idA).(interface {
-		soloist.Lease
-		soloist.Keeper
+		store.Lease
+		store.Keeper
 	})
-	for _, record := range []string{"", " x", "x ", "a\nb", "caf\u00e9", "\x7f", strings.Repeat("x", soloist.MaxRecord+1)} {
+	for _, record := range []string{"", " x", "x ", "a\nb", "caf\u00e9", "\x7f", strings.Repeat("x", store.MaxRecord+1)} {
 		if _, err := s.Create(t.Context(), name, []byte(record)); err == nil {
 			t.Errorf("created with %.20q", record)
 		}
@@ -330,7 +330,7 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 	if _, err := l.Load(t.Context(), ""); err == nil {
 		t.Error("loaded without an ETag")
 	}
-	if _, err := l.Save(t.Context(), `"0x1"`, []byte("x"), make([]byte, soloist.MaxCheckpoint+1)); err == nil || !strings.Contains(err.Error(), "the checkpoint has") {
+	if _, err := l.Save(t.Context(), `"0x1"`, []byte("x"), make([]byte, store.MaxCheckpoint+1)); err == nil || !strings.Contains(err.Error(), "the checkpoint has") {
 		t.Errorf("saved too much: %v", err)
 	}
 	for _, d := range []time.Duration{61 * time.Second, time.Second / 2} {
@@ -342,7 +342,7 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 
 func TestTheLongestRecordFits(t *testing.T) {
 	s := open(t, &wire{})
-	record := strings.Repeat("x", soloist.MaxRecord)
+	record := strings.Repeat("x", store.MaxRecord)
 	if _, err := s.Create(t.Context(), name, []byte(record)); err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestDateIsTheServices(t *testing.T) {
 	renewed, _ := l.Renew(t.Context())
 	written, _ := l.Write(t.Context(), e.ETag, []byte("two"))
 	seen, _ := s.Read(t.Context(), name)
-	for i, st := range []soloist.Stamp{e.Stamp, acquired, renewed, written, seen.Stamp} {
+	for i, st := range []store.Stamp{e.Stamp, acquired, renewed, written, seen.Stamp} {
 		if !st.Date.Equal(want) || st.ETag == "" {
 			t.Errorf("%d: got %+v, want %s", i, st, want)
 		}

@@ -5,18 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // TestDocumentedService runs the suite over the service as it is documented.
 func TestDocumentedService(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
-		New: func(t *testing.T) soloist.Store { return open(t, new(sim.Blob)) },
-		Two: func(t *testing.T) (one, other soloist.Store) {
+		New: func(t *testing.T) store.Store { return open(t, new(sim.Blob)) },
+		Two: func(t *testing.T) (one, other store.Store) {
 			blob := new(sim.Blob)
 			return open(t, blob), open(t, blob)
 		},
@@ -33,24 +33,24 @@ var azuriteDiffers = map[string]string{
 // TestAzurite runs the suite over real HTTP, signatures included.
 func TestAzurite(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for real leases to run out")
+		t.Skip("waits for real leases to run out: run it without -short")
 	}
 	server := azurite.Start(t)
 	// Azurite closes connections that were idle for 5 s. On a busy machine it
 	// does so while a request is on its way, and an unclear error is not what
 	// the suite asks about.
 	client := &http.Client{Transport: &http.Transport{IdleConnTimeout: 2 * time.Second, MaxIdleConnsPerHost: 32}}
-	connect := func() soloist.Store {
-		store, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: client})
+	connect := func() store.Store {
+		backend, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: client})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return store
+		return backend
 	}
-	store, second := connect(), connect()
+	backend, second := connect(), connect()
 	storetest.Test(t, storetest.Harness{
-		New:         func(*testing.T) soloist.Store { return store },
-		Two:         func(*testing.T) (one, other soloist.Store) { return store, second },
+		New:         func(*testing.T) store.Store { return backend },
+		Two:         func(*testing.T) (one, other store.Store) { return backend, second },
 		Differences: azuriteDiffers,
 	})
 }

@@ -1,8 +1,10 @@
 package azure
 
-import "context"
+import (
+	"context"
+)
 
-// Delete removes an entry that nobody holds: otherwise [soloist.ErrLost], and
+// Delete removes an entry that nobody holds: otherwise [store.ErrLost], and
 // fs.ErrNotExist. It is for scratch entries. A job's must stay: one made anew
 // does not know which ticks were run.
 func (s *Store) Delete(ctx context.Context, name string) error {

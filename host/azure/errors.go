@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An op is what was asked of the service: the same code means different things
@@ -37,7 +37,7 @@ const (
 )
 
 // translate turns an error of the client library into one of the contract of
-// [soloist.Store]. Nothing above it sees a status code. The message has the
+// [store.Store]. Nothing above it sees a status code. The message has the
 // service's code and request id, and never a URL: its query may be a secret.
 func translate(o op, name string, err error) error {
 	if err == nil {
@@ -104,9 +104,9 @@ func conflict(o op, code bloberror.Code) error {
 	case o == create && code == bloberror.BlobAlreadyExists:
 		return fs.ErrExist
 	case o == acquire && lease:
-		return soloist.ErrHeld
+		return store.ErrHeld
 	case o != create && o != read && lease:
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	return nil
 }
@@ -120,9 +120,9 @@ func precondition(o op, code bloberror.Code) error {
 	case o == create:
 		return fs.ErrExist
 	case code == bloberror.ConditionNotMet:
-		return soloist.ErrChanged
+		return store.ErrChanged
 	case o == renew || o == release || o == write || o == save || o == load || o == remove:
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	return nil
 }
@@ -171,12 +171,10 @@ func answer(resp *azcore.ResponseError) string {
 // unanswered shortens the error of a request that got no answer: no URL, and
 // of an identity's error not the body of a response.
 func unanswered(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	var token *tokenError
-	if errors.As(err, &token) {
+	if token, ok := errors.AsType[*tokenError](err); ok {
 		return &tokenError{token.short()}
 	}
 	return err

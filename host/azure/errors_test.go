@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 func refusal(r *http.Request, status int, code string) *http.Response {
@@ -25,7 +25,7 @@ func refusal(r *http.Request, status int, code string) *http.Response {
 }
 
 var sentinels = []error{
-	soloist.ErrHeld, soloist.ErrLost, soloist.ErrChanged, fs.ErrExist, fs.ErrNotExist, fs.ErrPermission,
+	store.ErrHeld, store.ErrLost, store.ErrChanged, fs.ErrExist, fs.ErrNotExist, fs.ErrPermission,
 }
 
 func TestCodes(t *testing.T) {
@@ -35,16 +35,16 @@ func TestCodes(t *testing.T) {
 		code   string
 		want   error // nil: unclear
 	}{
-		{"acquire", 409, "LeaseAlreadyPresent", soloist.ErrHeld},
-		{"acquire", 409, "LeaseIsBreakingAndCannotBeAcquired", soloist.ErrHeld},
-		{"renew release write save load", 409, "LeaseIdMismatchWithLeaseOperation", soloist.ErrLost},
-		{"renew release", 409, "LeaseIsBrokenAndCannotBeRenewed", soloist.ErrLost},
-		{"renew release break", 409, "LeaseNotPresentWithLeaseOperation", soloist.ErrLost},
-		{"write save load renew release", 412, "LeaseLost", soloist.ErrLost},
-		{"write save load", 412, "LeaseIdMissing", soloist.ErrLost},
-		{"write save load", 412, "LeaseIdMismatchWithBlobOperation", soloist.ErrLost},
-		{"write save load", 412, "LeaseNotPresentWithBlobOperation", soloist.ErrLost},
-		{"acquire write save load", 412, "ConditionNotMet", soloist.ErrChanged},
+		{"acquire", 409, "LeaseAlreadyPresent", store.ErrHeld},
+		{"acquire", 409, "LeaseIsBreakingAndCannotBeAcquired", store.ErrHeld},
+		{"renew release write save load", 409, "LeaseIdMismatchWithLeaseOperation", store.ErrLost},
+		{"renew release", 409, "LeaseIsBrokenAndCannotBeRenewed", store.ErrLost},
+		{"renew release break", 409, "LeaseNotPresentWithLeaseOperation", store.ErrLost},
+		{"write save load renew release", 412, "LeaseLost", store.ErrLost},
+		{"write save load", 412, "LeaseIdMissing", store.ErrLost},
+		{"write save load", 412, "LeaseIdMismatchWithBlobOperation", store.ErrLost},
+		{"write save load", 412, "LeaseNotPresentWithBlobOperation", store.ErrLost},
+		{"acquire write save load", 412, "ConditionNotMet", store.ErrChanged},
 		{"create", 409, "BlobAlreadyExists", fs.ErrExist},
 		{"create", 412, "LeaseIdMissing", fs.ErrExist},
 		{"create", 412, "ConditionNotMet", fs.ErrExist},

@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A genuine is a policy that lets a success through only if the Blob service
@@ -53,11 +53,11 @@ func something(resp *http.Response) string {
 }
 
 // stamped returns the stamp of a success, which has an ETag.
-func stamped(o op, name string, etag *azcore.ETag, date *time.Time) (soloist.Stamp, error) {
+func stamped(o op, name string, etag *azcore.ETag, date *time.Time) (store.Stamp, error) {
 	if etag == nil || *etag == "" {
-		return soloist.Stamp{}, translate(o, name, errNoStamp)
+		return store.Stamp{}, translate(o, name, errNoStamp)
 	}
-	s := soloist.Stamp{ETag: string(*etag)}
+	s := store.Stamp{ETag: string(*etag)}
 	if date != nil {
 		s.Date = *date
 	}

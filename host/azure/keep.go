@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // contentType is for whoever looks at the blob: the core saves JSON.
@@ -19,16 +19,16 @@ var contentType = "application/json"
 // Save puts the blob anew. That erases metadata which it does not bring
 // (https://learn.microsoft.com/rest/api/storageservices/put-blob), so the
 // record goes along; it keeps the lease.
-func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	if err := checkRecord(record); err != nil {
-		return soloist.Stamp{}, err
+		return store.Stamp{}, err
 	}
-	if n := len(checkpoint); n > soloist.MaxCheckpoint {
-		return soloist.Stamp{}, fmt.Errorf("azure: save %s: the checkpoint has %d bytes, more than %d", h.name, n, soloist.MaxCheckpoint)
+	if n := len(checkpoint); n > store.MaxCheckpoint {
+		return store.Stamp{}, fmt.Errorf("azure: save %s: the checkpoint has %d bytes, more than %d", h.name, n, store.MaxCheckpoint)
 	}
 	guards, err := h.guards(etag)
 	if err != nil {
-		return soloist.Stamp{}, fmt.Errorf("azure: save %s: %w", h.name, err)
+		return store.Stamp{}, fmt.Errorf("azure: save %s: %w", h.name, err)
 	}
 	// A copy, because a request whose context ends may still be read from
 	// after we have returned, when the caller uses its bytes again.
@@ -39,7 +39,7 @@ func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte)
 		AccessConditions: guards,
 	})
 	if err != nil {
-		return soloist.Stamp{}, translate(save, h.name, err)
+		return store.Stamp{}, translate(save, h.name, err)
 	}
 	h.store.noteVersion(resp.VersionID)
 	return stamped(save, h.name, resp.ETag, resp.Date)
@@ -60,16 +60,16 @@ func (h *hold) Load(ctx context.Context, etag string) ([]byte, error) {
 	if resp.LeaseState == nil || resp.ETag == nil || string(*resp.ETag) != etag {
 		return nil, fmt.Errorf("azure: load %s: the answer is not about ETag %s or has no lease state: it is not from the Blob service", h.name, etag)
 	}
-	if resp.ContentLength != nil && *resp.ContentLength > soloist.MaxCheckpoint {
-		return nil, fmt.Errorf("azure: load %s: %w", h.name, soloist.ErrTooLarge)
+	if resp.ContentLength != nil && *resp.ContentLength > store.MaxCheckpoint {
+		return nil, fmt.Errorf("azure: load %s: %w", h.name, store.ErrTooLarge)
 	}
 	// Not by resp.NewRetryReader, which asks again when the body breaks.
-	checkpoint, err := io.ReadAll(io.LimitReader(resp.Body, soloist.MaxCheckpoint+1))
+	checkpoint, err := io.ReadAll(io.LimitReader(resp.Body, store.MaxCheckpoint+1))
 	switch n := len(checkpoint); {
 	case err != nil:
 		return nil, translate(load, h.name, err)
-	case n > soloist.MaxCheckpoint:
-		return nil, fmt.Errorf("azure: load %s: %w", h.name, soloist.ErrTooLarge)
+	case n > store.MaxCheckpoint:
+		return nil, fmt.Errorf("azure: load %s: %w", h.name, store.ErrTooLarge)
 	case resp.ContentLength != nil && *resp.ContentLength != int64(n):
 		return nil, fmt.Errorf("azure: load %s: %d of %d bytes came: %w", h.name, n, *resp.ContentLength, io.ErrUnexpectedEOF)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A body is an answer's, and remembers how it was used.
@@ -55,8 +55,8 @@ func content(r *http.Request, status int, b io.ReadCloser, length string) *http.
 
 func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 	network := &net.OpError{Op: "read", Err: errors.New("connection reset by peer")} // what the library would repeat
-	tooMuch := soloist.ErrTooLarge.Error()
-	long := strings.Repeat("x", soloist.MaxCheckpoint)
+	tooMuch := store.ErrTooLarge.Error()
+	long := strings.Repeat("x", store.MaxCheckpoint)
 	tests := map[string]struct {
 		reader io.Reader
 		length string
@@ -70,8 +70,8 @@ func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 		"cut":         {strings.NewReader("ab"), "3", "2 of 3 bytes", io.ErrUnexpectedEOF},
 		"broken":      {failing("ab", io.ErrUnexpectedEOF), "3", "unexpected EOF", io.ErrUnexpectedEOF},
 		"reset":       {failing("ab", network), "3", "connection reset", network},
-		"too large":   {strings.NewReader(long + "x"), strconv.Itoa(len(long) + 1), tooMuch, soloist.ErrTooLarge},
-		"without end": {endless{}, "", tooMuch, soloist.ErrTooLarge},
+		"too large":   {strings.NewReader(long + "x"), strconv.Itoa(len(long) + 1), tooMuch, store.ErrTooLarge},
+		"without end": {endless{}, "", tooMuch, store.ErrTooLarge},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 				requests++
 				return content(r, http.StatusOK, b, tt.length), nil
 			}))
-			got, err := s.Lease("app/job", idA).(soloist.Keeper).Load(t.Context(), `"0x1"`)
+			got, err := s.Lease("app/job", idA).(store.Keeper).Load(t.Context(), `"0x1"`)
 			switch {
 			case tt.want == "" && (err != nil || len(got) != b.read):
 				t.Errorf("got %d of %d bytes, %v", len(got), b.read, err)
@@ -94,7 +94,7 @@ func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 					t.Errorf("got %v, which is not about the entry", err)
 				}
 			}
-			if requests != 1 || !b.closed || b.read > soloist.MaxCheckpoint+1 {
+			if requests != 1 || !b.closed || b.read > store.MaxCheckpoint+1 {
 				t.Errorf("%d requests, closed %t, %d bytes read", requests, b.closed, b.read)
 			}
 		})
@@ -107,7 +107,7 @@ func TestLoadReadsNothingOfWhatIsTooLarge(t *testing.T) {
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		return content(r, http.StatusOK, b, "400000000"), nil
 	}))
-	if _, err := s.Lease("app/job", idA).(soloist.Keeper).Load(t.Context(), `"0x1"`); !errors.Is(err, soloist.ErrTooLarge) || b.read > 0 || !b.closed {
+	if _, err := s.Lease("app/job", idA).(store.Keeper).Load(t.Context(), `"0x1"`); !errors.Is(err, store.ErrTooLarge) || b.read > 0 || !b.closed {
 		t.Errorf("got %v, %d bytes read, closed %t", err, b.read, b.closed)
 	}
 }
@@ -144,7 +144,7 @@ func TestLoadOfSomethingElse(t *testing.T) {
 				spoil(resp)
 				return resp, nil
 			}))
-			got, err := s.Lease("app/job", idA).(soloist.Keeper).Load(t.Context(), `"0x1"`)
+			got, err := s.Lease("app/job", idA).(store.Keeper).Load(t.Context(), `"0x1"`)
 			if err == nil || !strings.Contains(err.Error(), "not from the Blob service") || !b.closed {
 				t.Errorf("got %q, %v, closed %t", got, err, b.closed)
 			}
@@ -160,7 +160,7 @@ func TestSaveSendsACopy(t *testing.T) {
 		return nil, errors.New("gave up")
 	}))
 	checkpoint := []byte("checkpoint")
-	s.Lease(name, idA).(soloist.Keeper).Save(t.Context(), `"0x1"`, []byte("x"), checkpoint)
+	s.Lease(name, idA).(store.Keeper).Save(t.Context(), `"0x1"`, []byte("x"), checkpoint)
 	clear(checkpoint)
 	if got, err := io.ReadAll(sent); string(got) != "checkpoint" {
 		t.Errorf("got %q, %v", got, err)
@@ -177,14 +177,14 @@ func TestSaveAndLoadAreOneRequestEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.Log())
-	stamp, err := l.(soloist.Keeper).Save(t.Context(), e.ETag, []byte("two"), []byte("\x00\xff"))
+	stamp, err := l.(store.Keeper).Save(t.Context(), e.ETag, []byte("two"), []byte("\x00\xff"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if stamp, err = l.Write(t.Context(), stamp.ETag, []byte("three")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := l.(soloist.Keeper).Load(t.Context(), stamp.ETag)
+	got, err := l.(store.Keeper).Load(t.Context(), stamp.ETag)
 	if err != nil || !bytes.Equal(got, []byte("\x00\xff")) {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -195,7 +195,7 @@ func TestSaveAndLoadAreOneRequestEach(t *testing.T) {
 	if got, want := strings.Join(ops, " "), "put metadata get"; got != want {
 		t.Errorf("requests %s, want %s", got, want)
 	}
-	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "three" || e.State != soloist.Leased {
+	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "three" || e.State != store.Leased {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // served opens a store over a real connection to a handler.
@@ -45,9 +46,7 @@ func TestOverRealConnections(t *testing.T) {
 		if err != nil {
 			panic(err)
 		}
-		for name, values := range resp.Header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), resp.Header)
 		w.WriteHeader(resp.StatusCode)
 		io.Copy(w, resp.Body)
 	})
@@ -59,12 +58,12 @@ func TestOverRealConnections(t *testing.T) {
 	if _, err := l.Write(t.Context(), e.ETag, []byte("one")); err != nil {
 		t.Error(err)
 	}
-	checkpoint := strings.Repeat("\xff", soloist.MaxCheckpoint)
-	stamp, err := l.(soloist.Keeper).Save(t.Context(), latest(t, s), []byte("two"), []byte(checkpoint))
+	checkpoint := strings.Repeat("\xff", store.MaxCheckpoint)
+	stamp, err := l.(store.Keeper).Save(t.Context(), latest(t, s), []byte("two"), []byte(checkpoint))
 	if err != nil {
 		t.Error(err)
 	}
-	if got, err := l.(soloist.Keeper).Load(t.Context(), stamp.ETag); err != nil || string(got) != checkpoint {
+	if got, err := l.(store.Keeper).Load(t.Context(), stamp.ETag); err != nil || string(got) != checkpoint {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "two" {
@@ -109,7 +108,7 @@ func TestABodyThatEndsEarly(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := s.Lease(name, idA).(soloist.Keeper).Load(ctx, `"0x1"`)
+			_, err := s.Lease(name, idA).(store.Keeper).Load(ctx, `"0x1"`)
 			if !errors.Is(err, tt.want) || strings.Contains(err.Error(), secret) || requests.Load() != 1 {
 				t.Errorf("got %v after %d requests, want %v after one", err, requests.Load(), tt.want)
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
 )
 
 // cloud is an Azurite that takes tokens, a platform that gives them, and a
@@ -111,19 +112,19 @@ func through(ctx context.Context, s *azure.Store) error {
 	if err != nil {
 		return err
 	}
-	if stamp, err = l.(soloist.Keeper).Save(ctx, stamp.ETag, []byte("three"), []byte("checkpoint")); err != nil {
+	if stamp, err = l.(store.Keeper).Save(ctx, stamp.ETag, []byte("three"), []byte("checkpoint")); err != nil {
 		return err
 	}
-	if got, err := l.(soloist.Keeper).Load(ctx, stamp.ETag); err != nil || string(got) != "checkpoint" {
+	if got, err := l.(store.Keeper).Load(ctx, stamp.ETag); err != nil || string(got) != "checkpoint" {
 		return fmt.Errorf("loaded %q: %w", got, err)
 	}
 	if _, err := l.Renew(ctx); err != nil {
 		return err
 	}
-	if err := s.Delete(ctx, name); !errors.Is(err, soloist.ErrLost) {
+	if err := s.Delete(ctx, name); !errors.Is(err, store.ErrLost) {
 		return fmt.Errorf("deleted a leased blob: %w", err)
 	}
-	if e, err := s.Read(ctx, name); err != nil || string(e.Record) != "three" || e.State != soloist.Leased {
+	if e, err := s.Read(ctx, name); err != nil || string(e.Record) != "three" || e.State != store.Leased {
 		return fmt.Errorf("read %+v: %w", e, err)
 	}
 	return errors.Join(l.Release(ctx), s.Delete(ctx, name))
@@ -190,7 +191,7 @@ func TestWaysIn(t *testing.T) {
 // TestTokensThatEnd waits for real tokens to run out.
 func TestTokensThatEnd(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for real tokens to run out")
+		t.Skip("waits for real tokens to run out: run it without -short")
 	}
 	bare(t, "IDENTITY_ENDPOINT=http://"+platformHost+"/token", "IDENTITY_HEADER="+azurite.IdentityHeader)
 	t.Run("replaced in time", replacedInTime)

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 var (
@@ -42,8 +42,8 @@ func checkLength(d time.Duration) error {
 
 func checkRecord(record []byte) error {
 	n := len(record)
-	if n == 0 || n > soloist.MaxRecord {
-		return fmt.Errorf("a record of %d bytes: want 1 to %d", n, soloist.MaxRecord)
+	if n == 0 || n > store.MaxRecord {
+		return fmt.Errorf("a record of %d bytes: want 1 to %d", n, store.MaxRecord)
 	}
 	if record[0] == ' ' || record[n-1] == ' ' {
 		return errors.New("the record begins or ends with a space")
@@ -57,8 +57,8 @@ func checkRecord(record []byte) error {
 }
 
 func checkCheckpoint(n int) error {
-	if n > soloist.MaxCheckpoint {
-		return fmt.Errorf("a checkpoint of %d bytes: want at most %d", n, soloist.MaxCheckpoint)
+	if n > store.MaxCheckpoint {
+		return fmt.Errorf("a checkpoint of %d bytes: want at most %d", n, store.MaxCheckpoint)
 	}
 	return nil
 }

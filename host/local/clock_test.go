@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // machine is one with clocks that the test moves.
@@ -51,9 +51,9 @@ func TestDirWallClockStepped(t *testing.T) {
 				e := create(t, d, "app/job")
 				l := d.Lease("app/job", id1)
 				acquire(t, l, 10*time.Second, e.ETag)
-				live, over := soloist.Leased, soloist.Expired
+				live, over := store.Leased, store.Expired
 				if broken {
-					live, over = soloist.Breaking, soloist.Broken
+					live, over = store.Breaking, store.Broken
 					if err := d.Break(t.Context(), "app/job", -1); err != nil {
 						t.Fatal(err)
 					}
@@ -97,11 +97,11 @@ func TestDirRenewedAfterStep(t *testing.T) {
 			t.Errorf("%v: %v", step, err)
 		}
 		m.pass(10*time.Second - 1)
-		if got, want := state(t, d), soloist.Leased; got != want {
+		if got, want := state(t, d), store.Leased; got != want {
 			t.Errorf("%v, a nanosecond before the end: got %q, want %q", step, got, want)
 		}
 		m.pass(1)
-		if got, want := state(t, d), soloist.Expired; got != want {
+		if got, want := state(t, d), store.Expired; got != want {
 			t.Errorf("%v, at the end: got %q, want %q", step, got, want)
 		}
 	}
@@ -115,19 +115,19 @@ func TestDirMachineRestarted(t *testing.T) {
 	e := create(t, d, "app/job")
 	acquire(t, d.Lease("app/job", id1), 20*time.Second, e.ETag)
 	m.restart()
-	if got, want := state(t, d), soloist.Leased; got != want {
+	if got, want := state(t, d), store.Leased; got != want {
 		t.Errorf("after the restart: got %q, want %q", got, want)
 	}
 	m.restart() // again, before it was over
-	if got, want := state(t, d), soloist.Leased; got != want {
+	if got, want := state(t, d), store.Leased; got != want {
 		t.Errorf("after another restart: got %q, want %q", got, want)
 	}
 	m.pass(20*time.Second - 1)
-	if got, want := state(t, d), soloist.Leased; got != want {
+	if got, want := state(t, d), store.Leased; got != want {
 		t.Errorf("its length later, but a nanosecond: got %q, want %q", got, want)
 	}
 	m.pass(1)
-	if got, want := state(t, d), soloist.Expired; got != want {
+	if got, want := state(t, d), store.Expired; got != want {
 		t.Errorf("its length later: got %q, want %q", got, want)
 	}
 	acquire(t, d.Lease("app/job", id2), time.Minute, e.ETag)
@@ -135,7 +135,7 @@ func TestDirMachineRestarted(t *testing.T) {
 		t.Errorf("write: %v", err)
 	}
 	m.pass(time.Minute - 1)
-	if got, want := state(t, d), soloist.Leased; got != want {
+	if got, want := state(t, d), store.Leased; got != want {
 		t.Errorf("the new lease, a nanosecond before its end: got %q, want %q", got, want)
 	}
 }
@@ -150,7 +150,7 @@ func TestDirMachineRestartedInThePast(t *testing.T) {
 	m.step(-30 * 24 * time.Hour)
 	_ = state(t, d)
 	m.pass(10 * time.Second)
-	if got, want := state(t, d), soloist.Expired; got != want {
+	if got, want := state(t, d), store.Expired; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -175,7 +175,7 @@ func TestDirOtherMachine(t *testing.T) {
 			e := create(t, here, "app/job")
 			l := here.Lease("app/job", id1)
 			acquire(t, l, 20*time.Second, e.ETag)
-			want := func(when string, there_, here_ soloist.LeaseState) {
+			want := func(when string, there_, here_ store.LeaseState) {
 				t.Helper()
 				if got := state(t, there); got != there_ {
 					t.Errorf("%s: there got %q, want %q", when, got, there_)
@@ -184,30 +184,30 @@ func TestDirOtherMachine(t *testing.T) {
 					t.Errorf("%s: here got %q, want %q", when, got, here_)
 				}
 			}
-			want("at once", soloist.Leased, soloist.Leased)
+			want("at once", store.Leased, store.Leased)
 			pass(19 * time.Second)
-			want("shortly before its end", soloist.Leased, soloist.Leased)
+			want("shortly before its end", store.Leased, store.Leased)
 			if _, err := l.Renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			pass(10 * time.Second)
-			want("renewed", soloist.Leased, soloist.Leased)
+			want("renewed", store.Leased, store.Leased)
 			stamp, err := l.Write(t.Context(), e.ETag, []byte("x"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			pass(10 * time.Second)
-			want("over", soloist.Leased, soloist.Expired) // there it was first seen later
-			if _, err := there.Lease("app/job", id2).Acquire(t.Context(), 20*time.Second, stamp.ETag); !errors.Is(err, soloist.ErrHeld) {
-				t.Errorf("acquire there: got %v, want %v", err, soloist.ErrHeld)
+			want("over", store.Leased, store.Expired) // there it was first seen later
+			if _, err := there.Lease("app/job", id2).Acquire(t.Context(), 20*time.Second, stamp.ETag); !errors.Is(err, store.ErrHeld) {
+				t.Errorf("acquire there: got %v, want %v", err, store.ErrHeld)
 			}
 			pass(10 * time.Second)
-			want("over there too", soloist.Expired, soloist.Expired)
+			want("over there too", store.Expired, store.Expired)
 			acquire(t, there.Lease("app/job", id2), 20*time.Second, stamp.ETag)
-			if _, err := l.Renew(t.Context()); !errors.Is(err, soloist.ErrLost) {
-				t.Errorf("renew here: got %v, want %v", err, soloist.ErrLost)
+			if _, err := l.Renew(t.Context()); !errors.Is(err, store.ErrLost) {
+				t.Errorf("renew here: got %v, want %v", err, store.ErrLost)
 			}
-			want("taken there", soloist.Leased, soloist.Leased)
+			want("taken there", store.Leased, store.Leased)
 		})
 	}
 }
@@ -221,14 +221,14 @@ func TestDirTwoOthersLook(t *testing.T) {
 	acquire(t, d.On(m.tell).Lease("app/job", id1), 20*time.Second, e.ETag)
 	for range 20 {
 		for _, o := range others {
-			if got, want := state(t, d.On(o.tell)), soloist.Leased; got != want {
+			if got, want := state(t, d.On(o.tell)), store.Leased; got != want {
 				t.Errorf("%s after %s: got %q, want %q", o.start, o.boot, got, want)
 			}
 			o.pass(time.Second)
 		}
 	}
 	for _, o := range others {
-		if got, want := state(t, d.On(o.tell)), soloist.Expired; got != want {
+		if got, want := state(t, d.On(o.tell)), store.Expired; got != want {
 			t.Errorf("%s, the length of the lease after its first look: got %q, want %q", o.start, got, want)
 		}
 	}
@@ -246,12 +246,12 @@ func TestDirBrokenElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range []local.Dir{here, there} {
-		if got, want := state(t, d), soloist.Broken; got != want {
+		if got, want := state(t, d), store.Broken; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if _, err := l.Write(t.Context(), e.ETag, []byte("x")); !errors.Is(err, soloist.ErrLost) {
-		t.Errorf("write: got %v, want %v", err, soloist.ErrLost)
+	if _, err := l.Write(t.Context(), e.ETag, []byte("x")); !errors.Is(err, store.ErrLost) {
+		t.Errorf("write: got %v, want %v", err, store.ErrLost)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestDirLookFromElsewhereIsRemembered(t *testing.T) {
 	acquire(t, d.On(m.tell).Lease("app/job", id1), 20*time.Second, e.ETag)
 	_ = state(t, d.On(other.tell)) // by a process that ends
 	other.pass(20 * time.Second)
-	if got, want := state(t, d.On(other.tell)), soloist.Expired; got != want {
+	if got, want := state(t, d.On(other.tell)), store.Expired; got != want {
 		t.Errorf("the next process, a lease later: got %q, want %q", got, want)
 	}
 }
@@ -282,11 +282,11 @@ func TestDirMixed(t *testing.T) {
 			l := holder.Lease("app/job", id1)
 			acquire(t, l, 10*time.Second, e.ETag)
 			m.pass(10*time.Second - 1)
-			if got, want := state(t, looker), soloist.Leased; got != want {
+			if got, want := state(t, looker), store.Leased; got != want {
 				t.Errorf("before the end: got %q, want %q", got, want)
 			}
 			m.pass(1)
-			if got, want := state(t, looker), soloist.Expired; got != want {
+			if got, want := state(t, looker), store.Expired; got != want {
 				t.Errorf("at the end: got %q, want %q", got, want)
 			}
 			if _, err := l.Renew(t.Context()); err != nil {
@@ -296,11 +296,11 @@ func TestDirMixed(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.pass(2*time.Second - 1)
-			if got, want := state(t, holder), soloist.Breaking; got != want {
+			if got, want := state(t, holder), store.Breaking; got != want {
 				t.Errorf("before the end of a break: got %q, want %q", got, want)
 			}
 			m.pass(1)
-			if got, want := state(t, holder), soloist.Broken; got != want {
+			if got, want := state(t, holder), store.Broken; got != want {
 				t.Errorf("at the end of a break: got %q, want %q", got, want)
 			}
 		})
@@ -347,11 +347,11 @@ func TestDirVersionBefore(t *testing.T) {
 	}
 	put(t, path, string(text))
 	m.pass(10*time.Second - 1)
-	if got, want := state(t, d), soloist.Leased; got != want {
+	if got, want := state(t, d), store.Leased; got != want {
 		t.Errorf("before the end: got %q, want %q", got, want)
 	}
 	m.pass(1)
-	if got, want := state(t, d), soloist.Expired; got != want {
+	if got, want := state(t, d), store.Expired; got != want {
 		t.Errorf("at the end: got %q, want %q", got, want)
 	}
 	l := d.Lease("app/job", id1)
@@ -383,12 +383,12 @@ func TestDirLargestEntry(t *testing.T) {
 	e := create(t, d, "app/job")
 	l := d.Lease("app/job", id1)
 	acquire(t, l, time.Minute, e.ETag)
-	record, checkpoint := strings.Repeat("<", soloist.MaxRecord), strings.Repeat("\xff", soloist.MaxCheckpoint)
+	record, checkpoint := strings.Repeat("<", store.MaxRecord), strings.Repeat("\xff", store.MaxCheckpoint)
 	stamp, err := save(t, l, e.ETag, record, checkpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.Lease("app/job", id1).(soloist.Keeper).Load(t.Context(), stamp.ETag)
+	got, err := d.Lease("app/job", id1).(store.Keeper).Load(t.Context(), stamp.ETag)
 	if err != nil || string(got) != checkpoint {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}

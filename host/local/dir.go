@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/filelock"
+	"github.com/soloist-go/soloist/store"
 )
 
-// Dir is a [soloist.Store] in a directory, for any number of processes of one
+// Dir is a [store.Store] in a directory, for any number of processes of one
 // user on one machine. Root may take part, since what it makes there belongs to
 // the owner of the directory. An entry "app/job" is the file <Path>/app/job.json; the
 // job.lock beside it guards its updates and stays.
@@ -43,29 +43,29 @@ type Dir struct {
 }
 
 var (
-	_ soloist.Store   = Dir{}
-	_ soloist.Breaker = Dir{}
+	_ store.Store   = Dir{}
+	_ store.Breaker = Dir{}
 )
 
-// Create implements [soloist.Store].
-func (d Dir) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+// Create implements [store.Store].
+func (d Dir) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	return update(d.insert).create(ctx, name, record)
 }
 
-// Read implements [soloist.Store].
-func (d Dir) Read(ctx context.Context, name string) (soloist.Entry, error) {
+// Read implements [store.Store].
+func (d Dir) Read(ctx context.Context, name string) (store.Entry, error) {
 	return update(d.update).read(ctx, name)
 }
 
-// Lease implements [soloist.Store].
-func (d Dir) Lease(name, id string) soloist.Lease {
+// Lease implements [store.Store].
+func (d Dir) Lease(name, id string) store.Lease {
 	return handle{update: d.update, name: name, id: id}
 }
 
 // Limits returns [Shortest] and [Longest].
 func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
 
-// Break implements [soloist.Breaker]; see [Memory.Break].
+// Break implements [store.Breaker]; see [Memory.Break].
 func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
 	return update(d.update).end(ctx, name, period)
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // asNobody runs f without the rights of root, if the test has them. The thread
@@ -55,8 +55,8 @@ func TestDirNoPermission(t *testing.T) {
 		})
 	}
 	mode(t, app, 0o700)
-	if got := state(t, d); got != soloist.Available {
-		t.Errorf("afterwards: got %q, want %q", got, soloist.Available)
+	if got := state(t, d); got != store.Available {
+		t.Errorf("afterwards: got %q, want %q", got, store.Available)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestDirFull(t *testing.T) {
 	if err != nil && (!strings.Contains(err.Error(), d.Path) || !strings.Contains(err.Error(), "make room")) {
 		t.Errorf("acquire: got %v, want the path and what to do", err)
 	}
-	if got, want := state(t, d), soloist.Available; got != want {
+	if got, want := state(t, d), store.Available; got != want {
 		t.Errorf("while the disk is full: got %q, want %q", got, want)
 	}
 	if got, want := files(t, d.Path+"/app"), "job.json job.lock"; got != want {
@@ -112,7 +112,7 @@ func TestDirReadOnly(t *testing.T) {
 	if err := syscall.Mount("", d.Path, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := state(t, d), soloist.Available; got != want { // one may look
+	if got, want := state(t, d), store.Available; got != want { // one may look
 		t.Errorf("state: got %q, want %q", got, want)
 	}
 	_, err := d.Lease("app/job", id1).Acquire(t.Context(), local.Longest, e.ETag)
@@ -196,7 +196,7 @@ func TestDirThatCannotBeOpened(t *testing.T) {
 		}
 	})
 	mode(t, app, 0o700)
-	if got, err := d.Read(t.Context(), "app/job"); err != nil || got.State != soloist.Leased || got.ETag != e.ETag {
+	if got, err := d.Read(t.Context(), "app/job"); err != nil || got.State != store.Leased || got.ETag != e.ETag {
 		t.Errorf("afterwards: got %+v, %v, want it as it was", got, err)
 	}
 	all, err := filepath.Glob(filepath.Join(app, "*"))

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/filelock"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestDirLayout(t *testing.T) {
@@ -97,7 +97,7 @@ func TestDirDiedInCreate(t *testing.T) {
 }
 
 // tooLong is a byte more than a checkpoint may have, as a file would hold it.
-var tooLong = base64.StdEncoding.EncodeToString(make([]byte, soloist.MaxCheckpoint+1))
+var tooLong = base64.StdEncoding.EncodeToString(make([]byte, store.MaxCheckpoint+1))
 
 func TestDirGarbage(t *testing.T) {
 	const good = `{"schema":1,"entry":"app/job","etag":"e","record":"r","lease":{"id":"` + id1 + `","length_ns":1000000000,"until":"2026-11-21T02:30:00Z"}}`
@@ -138,7 +138,7 @@ func TestDirGarbage(t *testing.T) {
 				t.Errorf("after all calls: got %.200q, %v, want %.200q", got, err, text)
 			}
 			put(t, path, good) // the test's own idea of a good file
-			if got, want := state(t, d), soloist.Expired; got != want {
+			if got, want := state(t, d), store.Expired; got != want {
 				t.Errorf("mended: got %q, want %q", got, want)
 			}
 		})
@@ -160,8 +160,8 @@ func each(ctx context.Context, d local.Dir, etag string) map[string]error {
 	_, acquire := l.Acquire(ctx, local.Shortest, etag)
 	_, renew := l.Renew(ctx)
 	_, write := l.Write(ctx, etag, []byte("x"))
-	_, save := l.(soloist.Keeper).Save(ctx, etag, []byte("x"), []byte("y"))
-	_, load := l.(soloist.Keeper).Load(ctx, etag)
+	_, save := l.(store.Keeper).Save(ctx, etag, []byte("x"), []byte("y"))
+	_, load := l.(store.Keeper).Load(ctx, etag)
 	return map[string]error{
 		"create": create, "read": read, "acquire": acquire, "renew": renew, "write": write, "save": save, "load": load,
 		"release": l.Release(ctx), "break": d.Break(ctx, "app/job", 0),

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/safefile"
+	"github.com/soloist-go/soloist/store"
 )
 
 // file is the content of a state file. Entry guards against a file that was
@@ -32,7 +32,7 @@ const (
 )
 
 // maxFile is beyond base64 and escapes of any entry, short of trouble with memory.
-const maxFile = 2*soloist.MaxCheckpoint + 8*soloist.MaxRecord
+const maxFile = 2*store.MaxCheckpoint + 8*store.MaxRecord
 
 func newFile(name string, e entry) file {
 	f := file{Schema: schemaPlain, Entry: name, entry: e}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // handle is the lease of one name under one id.
@@ -15,29 +15,29 @@ type handle struct {
 }
 
 var (
-	_ soloist.Lease  = handle{}
-	_ soloist.Keeper = handle{}
+	_ store.Lease  = handle{}
+	_ store.Keeper = handle{}
 )
 
-func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	return h.do(ctx, "acquire the lease of", func(e *entry, now time.Time) error {
 		if err := checkLength(d); err != nil {
 			return err
 		}
 		if e.ETag != etag {
-			return soloist.ErrChanged
+			return store.ErrChanged
 		}
 		return e.Lease.acquire(h.id, d, now)
 	})
 }
 
-func (h handle) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (h handle) Renew(ctx context.Context) (store.Stamp, error) {
 	return h.do(ctx, "renew the lease of", func(e *entry, now time.Time) error {
 		return e.Lease.renew(h.id, now)
 	})
 }
 
-func (h handle) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (h handle) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	return h.do(ctx, "write", func(e *entry, now time.Time) error {
 		if err := checkRecord(record); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (h handle) Write(ctx context.Context, etag string, record []byte) (soloist.
 	})
 }
 
-func (h handle) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (h handle) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	return h.do(ctx, "save", func(e *entry, now time.Time) error {
 		if err := errors.Join(checkRecord(record), checkCheckpoint(len(checkpoint))); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (h handle) Release(ctx context.Context) error {
 	return err
 }
 
-func (h handle) do(ctx context.Context, verb string, f change) (soloist.Stamp, error) {
+func (h handle) do(ctx context.Context, verb string, f change) (store.Stamp, error) {
 	e, now, err := h.update.do(ctx, verb, h.name, func(e *entry, now time.Time) error {
 		if err := checkID(h.id); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (h handle) do(ctx context.Context, verb string, f change) (soloist.Stamp, e
 		return f(e, now)
 	})
 	if err != nil {
-		return soloist.Stamp{}, err
+		return store.Stamp{}, err
 	}
-	return soloist.Stamp{ETag: e.ETag, Date: now}, nil
+	return store.Stamp{ETag: e.ETag, Date: now}, nil
 }

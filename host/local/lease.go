@@ -3,7 +3,7 @@ package local
 import (
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // lease is the lease of one entry, a pure state machine: the table of the
@@ -21,19 +21,19 @@ type lease struct {
 	Seen sightings     `json:"seen,omitempty"`
 }
 
-func (l *lease) state(now time.Time) soloist.LeaseState {
+func (l *lease) state(now time.Time) store.LeaseState {
 	live := now.Before(l.Until)
 	switch {
 	case l.ID == "":
-		return soloist.Available
+		return store.Available
 	case l.Broken && live:
-		return soloist.Breaking
+		return store.Breaking
 	case l.Broken:
-		return soloist.Broken
+		return store.Broken
 	case live:
-		return soloist.Leased
+		return store.Leased
 	}
-	return soloist.Expired
+	return store.Expired
 }
 
 // rebase keeps a lease that goes by the wall clock from lasting longer than its length after the clock was
@@ -46,8 +46,8 @@ func (l *lease) rebase(now time.Time) {
 
 func (l *lease) acquire(id string, d time.Duration, now time.Time) error {
 	switch state := l.state(now); {
-	case state == soloist.Breaking, state == soloist.Leased && l.ID != id:
-		return soloist.ErrHeld
+	case state == store.Breaking, state == store.Leased && l.ID != id:
+		return store.ErrHeld
 	}
 	*l = lease{ID: id, Length: d, Until: now.Add(d)}
 	return nil
@@ -57,7 +57,7 @@ func (l *lease) acquire(id string, d time.Duration, now time.Time) error {
 // nobody leased the entry in between.
 func (l *lease) renew(id string, now time.Time) error {
 	if l.ID != id || l.Broken {
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	l.Until = now.Add(l.Length)
 	return nil
@@ -66,14 +66,14 @@ func (l *lease) renew(id string, now time.Time) error {
 // check says whether id may write now.
 func (l *lease) check(id string, now time.Time) error {
 	if l.ID != id || !l.state(now).Live() {
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	return nil
 }
 
 func (l *lease) release(id string) error {
 	if l.ID != id {
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	*l = lease{}
 	return nil
@@ -83,7 +83,7 @@ func (l *lease) release(id string) error {
 // negative period leaves it all the time it has.
 func (l *lease) end(period time.Duration, now time.Time) error {
 	if l.ID == "" {
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	if period >= 0 && now.Add(period).Before(l.Until) {
 		l.Until = now.Add(period)

@@ -34,7 +34,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Shortest and Longest limit a lease, both inclusive. The shortest is short
@@ -78,7 +78,7 @@ func (e *entry) write(record []byte) {
 // guard lets the holder pass who has seen the entry as it is.
 func (e *entry) guard(id, etag string, now time.Time) error {
 	if e.ETag != etag {
-		return soloist.ErrChanged
+		return store.ErrChanged
 	}
 	return e.Lease.check(id, now)
 }
@@ -123,7 +123,7 @@ func (u update) try(ctx context.Context, name string, f change) (entry, time.Tim
 	return u(ctx, name, f)
 }
 
-func (u update) create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (u update) create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	err := checkRecord(record)
 	var e entry
 	var now time.Time
@@ -137,12 +137,12 @@ func (u update) create(ctx context.Context, name string, record []byte) (soloist
 		})
 	}
 	if err != nil {
-		return soloist.Entry{}, fmt.Errorf("create %q: %w", name, err)
+		return store.Entry{}, fmt.Errorf("create %q: %w", name, err)
 	}
 	return e.public(now), nil
 }
 
-func (u update) read(ctx context.Context, name string) (soloist.Entry, error) {
+func (u update) read(ctx context.Context, name string) (store.Entry, error) {
 	e, now, err := u.try(ctx, name, func(e *entry, _ time.Time) error {
 		if !e.exists() {
 			return fs.ErrNotExist
@@ -150,7 +150,7 @@ func (u update) read(ctx context.Context, name string) (soloist.Entry, error) {
 		return nil
 	})
 	if err != nil {
-		return soloist.Entry{Stamp: soloist.Stamp{Date: now}}, fmt.Errorf("read %q: %w", name, err)
+		return store.Entry{Stamp: store.Stamp{Date: now}}, fmt.Errorf("read %q: %w", name, err)
 	}
 	return e.public(now), nil
 }
@@ -162,9 +162,9 @@ func (u update) end(ctx context.Context, name string, period time.Duration) erro
 	return err
 }
 
-func (e *entry) public(now time.Time) soloist.Entry {
-	return soloist.Entry{
-		Stamp:      soloist.Stamp{ETag: e.ETag, Date: now},
+func (e *entry) public(now time.Time) store.Entry {
+	return store.Entry{
+		Stamp:      store.Stamp{ETag: e.ETag, Date: now},
 		Record:     []byte(e.Record),
 		State:      e.Lease.state(now),
 		Checkpoint: int64(len(e.Checkpoint)),

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -21,15 +21,15 @@ const (
 
 func TestMemory(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
-		New:     func(*testing.T) soloist.Store { return new(local.Memory) },
+		New:     func(*testing.T) store.Store { return new(local.Memory) },
 		Virtual: true,
 	})
 }
 
 func TestDir(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
-		New: func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} },
-		Two: func(t *testing.T) (one, other soloist.Store) {
+		New: func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} },
+		Two: func(t *testing.T) (one, other store.Store) {
 			d := local.Dir{Path: t.TempDir(), Now: time.Now}
 			return d, local.Dir{Path: d.Path, Now: time.Now}
 		},
@@ -40,11 +40,11 @@ func TestDir(t *testing.T) {
 // The machine's own clocks, in real time.
 func TestDirReal(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for real leases to run out")
+		t.Skip("waits for real leases to run out: run it without -short")
 	}
 	storetest.Test(t, storetest.Harness{
-		New: func(t *testing.T) soloist.Store { return local.Dir{Path: t.TempDir()} },
-		Two: func(t *testing.T) (one, other soloist.Store) {
+		New: func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir()} },
+		Two: func(t *testing.T) (one, other store.Store) {
 			path := t.TempDir()
 			return local.Dir{Path: path}, local.Dir{Path: path}
 		},
@@ -52,7 +52,7 @@ func TestDirReal(t *testing.T) {
 }
 
 // both runs a test on each store, under a clock of its own.
-func both(t *testing.T, f func(t *testing.T, s soloist.Breaker, store soloist.Store, now *time.Time)) {
+func both(t *testing.T, f func(t *testing.T, s store.Breaker, backend store.Store, now *time.Time)) {
 	start := time.Date(2026, 11, 21, 2, 30, 0, 123456789, time.UTC)
 	t.Run("Memory", func(t *testing.T) {
 		now := start
@@ -67,7 +67,7 @@ func both(t *testing.T, f func(t *testing.T, s soloist.Breaker, store soloist.St
 }
 
 func TestClock(t *testing.T) {
-	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, now *time.Time) {
+	both(t, func(t *testing.T, _ store.Breaker, s store.Store, now *time.Time) {
 		e := create(t, s, "app/job")
 		if !e.Date.Equal(*now) {
 			t.Errorf("Date: got %v, want %v", e.Date, *now)
@@ -75,11 +75,11 @@ func TestClock(t *testing.T) {
 		l := s.Lease("app/job", id1)
 		acquire(t, l, 10*time.Second, e.ETag)
 		*now = now.Add(10*time.Second - 1)
-		if got, want := state(t, s), soloist.Leased; got != want {
+		if got, want := state(t, s), store.Leased; got != want {
 			t.Errorf("a nanosecond before the end: got %q, want %q", got, want)
 		}
 		*now = now.Add(1)
-		if got, want := state(t, s), soloist.Expired; got != want {
+		if got, want := state(t, s), store.Expired; got != want {
 			t.Errorf("at the end: got %q, want %q", got, want)
 		}
 	})
@@ -87,13 +87,13 @@ func TestClock(t *testing.T) {
 
 // A clock that was put back by a day does not leave a lease of a day.
 func TestClockPutBack(t *testing.T) {
-	both(t, func(t *testing.T, b soloist.Breaker, s soloist.Store, now *time.Time) {
+	both(t, func(t *testing.T, b store.Breaker, s store.Store, now *time.Time) {
 		e := create(t, s, "app/job")
 		for _, broken := range []bool{false, true} {
 			acquire(t, s.Lease("app/job", id1), 10*time.Second, e.ETag)
-			want := soloist.Expired
+			want := store.Expired
 			if broken {
-				want = soloist.Broken
+				want = store.Broken
 				if err := b.Break(t.Context(), "app/job", -1); err != nil {
 					t.Fatal(err)
 				}
@@ -112,7 +112,7 @@ func TestClockPutBack(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	long := strings.Repeat("n", 63)
-	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ store.Breaker, s store.Store, _ *time.Time) {
 		for _, name := range []string{"app/job", "a/1", "app/.control", ".app/job", long + "/" + long, "app/-"} {
 			create(t, s, name)
 		}
@@ -132,7 +132,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ store.Breaker, s store.Store, _ *time.Time) {
 		e := create(t, s, "app/job")
 		for _, d := range []time.Duration{-1, 0, local.Shortest - 1, local.Longest + 1} {
 			_, err := s.Lease("app/job", id1).Acquire(t.Context(), d, e.ETag)
@@ -151,7 +151,7 @@ func TestArguments(t *testing.T) {
 		}
 		l := s.Lease("app/job", id1)
 		acquire(t, l, local.Shortest, e.ETag)
-		for _, record := range []string{"", " x", "x ", "x\n", "\x7f", "é", strings.Repeat("r", soloist.MaxRecord+1)} {
+		for _, record := range []string{"", " x", "x ", "x\n", "\x7f", "é", strings.Repeat("r", store.MaxRecord+1)} {
 			_, err := l.Write(t.Context(), e.ETag, []byte(record))
 			wantRefusal(t, "write "+record[:min(9, len(record))], err)
 			_, err = save(t, l, e.ETag, record, "")
@@ -159,31 +159,31 @@ func TestArguments(t *testing.T) {
 			_, err = s.Create(t.Context(), "app/other", []byte(record))
 			wantRefusal(t, "create "+record[:min(9, len(record))], err)
 		}
-		_, err := save(t, l, e.ETag, "x", strings.Repeat("c", soloist.MaxCheckpoint+1))
+		_, err := save(t, l, e.ETag, "x", strings.Repeat("c", store.MaxCheckpoint+1))
 		wantRefusal(t, "save of a long checkpoint", err)
 	})
 }
 
 // A call that offends against lease and ETag learns of the ETag.
 func TestBothWrong(t *testing.T) {
-	both(t, func(t *testing.T, _ soloist.Breaker, s soloist.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ store.Breaker, s store.Store, _ *time.Time) {
 		e := create(t, s, "app/job")
 		acquire(t, s.Lease("app/job", id1), local.Shortest, e.ETag)
 		_, err := s.Lease("app/job", id2).Acquire(t.Context(), local.Shortest, "old")
-		if !errors.Is(err, soloist.ErrChanged) {
-			t.Errorf("acquire: got %v, want %v", err, soloist.ErrChanged)
+		if !errors.Is(err, store.ErrChanged) {
+			t.Errorf("acquire: got %v, want %v", err, store.ErrChanged)
 		}
 		_, err = s.Lease("app/job", id2).Write(t.Context(), "old", []byte("x"))
-		if !errors.Is(err, soloist.ErrChanged) {
-			t.Errorf("write: got %v, want %v", err, soloist.ErrChanged)
+		if !errors.Is(err, store.ErrChanged) {
+			t.Errorf("write: got %v, want %v", err, store.ErrChanged)
 		}
 		_, err = save(t, s.Lease("app/job", id2), "old", "x", "x")
-		if !errors.Is(err, soloist.ErrChanged) {
-			t.Errorf("save: got %v, want %v", err, soloist.ErrChanged)
+		if !errors.Is(err, store.ErrChanged) {
+			t.Errorf("save: got %v, want %v", err, store.ErrChanged)
 		}
-		_, err = s.Lease("app/job", id2).(soloist.Keeper).Load(t.Context(), "old")
-		if !errors.Is(err, soloist.ErrChanged) {
-			t.Errorf("load: got %v, want %v", err, soloist.ErrChanged)
+		_, err = s.Lease("app/job", id2).(store.Keeper).Load(t.Context(), "old")
+		if !errors.Is(err, store.ErrChanged) {
+			t.Errorf("load: got %v, want %v", err, store.ErrChanged)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestMemoryZero(t *testing.T) {
 		e := create(t, &m, "app/job")
 		acquire(t, m.Lease("app/job", id1), time.Minute, e.ETag)
 		<-time.After(time.Minute)
-		if got, want := state(t, &m), soloist.Expired; got != want {
+		if got, want := state(t, &m), store.Expired; got != want {
 			t.Errorf("after a minute: got %q, want %q", got, want)
 		}
 	})
@@ -211,14 +211,14 @@ func wantRefusal(t *testing.T, what string, err error) {
 	if err == nil {
 		t.Errorf("%s: got no error", what)
 	}
-	for _, news := range []error{soloist.ErrHeld, soloist.ErrLost, soloist.ErrChanged, fs.ErrExist, fs.ErrNotExist, context.Canceled} {
+	for _, news := range []error{store.ErrHeld, store.ErrLost, store.ErrChanged, fs.ErrExist, fs.ErrNotExist, context.Canceled} {
 		if errors.Is(err, news) {
 			t.Errorf("%s: got %v, want a refusal", what, err)
 		}
 	}
 }
 
-func create(t *testing.T, s soloist.Store, name string) soloist.Entry {
+func create(t *testing.T, s store.Store, name string) store.Entry {
 	t.Helper()
 	e, err := s.Create(t.Context(), name, []byte("0"))
 	if err != nil {
@@ -227,19 +227,19 @@ func create(t *testing.T, s soloist.Store, name string) soloist.Entry {
 	return e
 }
 
-func acquire(t *testing.T, l soloist.Lease, d time.Duration, etag string) {
+func acquire(t *testing.T, l store.Lease, d time.Duration, etag string) {
 	t.Helper()
 	if _, err := l.Acquire(t.Context(), d, etag); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func save(t *testing.T, l soloist.Lease, etag, record, checkpoint string) (soloist.Stamp, error) {
-	return l.(soloist.Keeper).Save(t.Context(), etag, []byte(record), []byte(checkpoint))
+func save(t *testing.T, l store.Lease, etag, record, checkpoint string) (store.Stamp, error) {
+	return l.(store.Keeper).Save(t.Context(), etag, []byte(record), []byte(checkpoint))
 }
 
 // state is that of app/job.
-func state(t *testing.T, s soloist.Store) soloist.LeaseState {
+func state(t *testing.T, s store.Store) store.LeaseState {
 	t.Helper()
 	e, err := s.Read(t.Context(), "app/job")
 	if err != nil {

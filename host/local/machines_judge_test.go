@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A deed is what a process of a machine did to the one lease of a directory that
@@ -18,7 +18,7 @@ type deed struct {
 	id      string
 	length  time.Duration // of an acquisition
 	done    bool          // the store did it
-	state   soloist.LeaseState
+	state   store.LeaseState
 }
 
 // A truth is what the lease is like, by the deeds alone: no file is read for it.
@@ -73,9 +73,9 @@ func (t *truth) contradicts(d *deed) string {
 		return "it takes the live lease of " + t.id + " on " + t.machine
 	case d.op == "acquire" && !d.done && t.free(d):
 		return "it is refused a free lease"
-	case d.op == "look" && d.state != soloist.Leased && t.trusts(d.at):
+	case d.op == "look" && d.state != store.Leased && t.trusts(d.at):
 		return fmt.Sprintf("it sees the live lease of %s as %s", t.id, d.state)
-	case d.op == "look" && d.state == soloist.Leased && t.free(d):
+	case d.op == "look" && d.state == store.Leased && t.free(d):
 		return "it sees a free lease as leased"
 	case (d.op == "renew" || d.op == "write") && d.done && !own:
 		return "it is not the holder"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A fleet is some machines that share a directory, with one entry in it. Their
@@ -114,7 +115,7 @@ func (f *fleet) hold(m *member, id string) {
 	case "renew":
 		_, err = l.Renew(f.t.Context())
 	case "write":
-		var s soloist.Stamp
+		var s store.Stamp
 		if s, err = l.Write(f.t.Context(), f.etag, []byte("x")); err == nil {
 			f.etag = s.ETag
 		}
@@ -202,11 +203,11 @@ func TestTheJudgeOfMachinesFindsWhatIsPlanted(t *testing.T) {
 	b := func(at time.Duration, op, id string, done bool) deed {
 		return deed{at: at, machine: "b", start: "b", boot: 5*s + at, op: op, id: id, length: 20 * s, done: done}
 	}
-	look := func(d deed, state soloist.LeaseState) deed { d.state = state; return d }
+	look := func(d deed, state store.LeaseState) deed { d.state = state; return d }
 	for want, all := range map[string][][]deed{
 		"": {
 			{a(0, "acquire", "1", true), b(1*s, "acquire", "2", false), a(10*s, "renew", "1", true), a(25*s, "write", "1", true)},
-			{a(0, "acquire", "1", true), look(b(1*s, "look", "", true), soloist.Leased), b(21*s, "acquire", "2", true), a(22*s, "renew", "1", false)},
+			{a(0, "acquire", "1", true), look(b(1*s, "look", "", true), store.Leased), b(21*s, "acquire", "2", true), a(22*s, "renew", "1", false)},
 			{a(0, "acquire", "1", true), a(2*s, "release", "1", true), b(3*s, "acquire", "2", true)},
 			{a(0, "acquire", "1", true), b(2*s, "break", "", true), b(3*s, "acquire", "2", true)},
 			{a(0, "acquire", "1", true), a(2*s, "restart", "", false), b(3*s, "acquire", "2", false)},
@@ -214,11 +215,11 @@ func TestTheJudgeOfMachinesFindsWhatIsPlanted(t *testing.T) {
 		"it takes the live lease of 1 on a": {{a(0, "acquire", "1", true), b(1*s, "acquire", "2", true)}},
 		"it is refused a free lease": {
 			{a(0, "acquire", "1", true), a(20*s, "acquire", "2", false)},
-			{a(0, "acquire", "1", true), look(b(1*s, "look", "", true), soloist.Leased), b(21*s, "acquire", "2", false)},
+			{a(0, "acquire", "1", true), look(b(1*s, "look", "", true), store.Leased), b(21*s, "acquire", "2", false)},
 			{a(0, "acquire", "1", true), a(1*s, "release", "1", true), b(21*s, "acquire", "2", false)},
 		},
-		"it sees the live lease of 1 as expired": {{a(0, "acquire", "1", true), look(b(1*s, "look", "", true), soloist.Expired)}},
-		"it sees a free lease as leased":         {{a(0, "acquire", "1", true), look(a(20*s, "look", "", true), soloist.Leased)}},
+		"it sees the live lease of 1 as expired": {{a(0, "acquire", "1", true), look(b(1*s, "look", "", true), store.Expired)}},
+		"it sees a free lease as leased":         {{a(0, "acquire", "1", true), look(a(20*s, "look", "", true), store.Leased)}},
 		"it is not the holder":                   {{a(0, "acquire", "1", true), a(1*s, "release", "1", true), a(2*s, "write", "1", true)}},
 		"its lease has ended":                    {{a(0, "acquire", "1", true), a(20*s, "write", "1", true)}},
 		"the holder is refused":                  {{a(0, "acquire", "1", true), b(1*s, "look", "", true), a(15*s, "renew", "1", false)}},

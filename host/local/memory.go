@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
-// Memory is a [soloist.Store] in memory. The zero value is an empty store,
+// Memory is a [store.Store] in memory. The zero value is an empty store,
 // ready for use. It must not be copied.
 type Memory struct {
 	// Now is the clock of the store: it judges when a lease ends, and tells
@@ -20,40 +20,40 @@ type Memory struct {
 }
 
 var (
-	_ soloist.Store   = (*Memory)(nil)
-	_ soloist.Breaker = (*Memory)(nil)
+	_ store.Store   = (*Memory)(nil)
+	_ store.Breaker = (*Memory)(nil)
 )
 
-// Create implements [soloist.Store].
-func (m *Memory) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+// Create implements [store.Store].
+func (m *Memory) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	return m.all().create(ctx, name, record)
 }
 
-// Read implements [soloist.Store].
-func (m *Memory) Read(ctx context.Context, name string) (soloist.Entry, error) {
+// Read implements [store.Store].
+func (m *Memory) Read(ctx context.Context, name string) (store.Entry, error) {
 	return m.all().read(ctx, name)
 }
 
-// Lease implements [soloist.Store].
-func (m *Memory) Lease(name, id string) soloist.Lease {
+// Lease implements [store.Store].
+func (m *Memory) Lease(name, id string) store.Lease {
 	return handle{update: m.update, name: name, id: id}
 }
 
 // Limits returns [Shortest] and [Longest].
 func (m *Memory) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
 
-// Break implements [soloist.Breaker], for a period of any length. An expired
+// Break implements [store.Breaker], for a period of any length. An expired
 // lease cannot be renewed any more.
 func (m *Memory) Break(ctx context.Context, name string, period time.Duration) error {
 	return m.all().end(ctx, name, period)
 }
 
-// Delete removes an entry. [soloist.ErrLost]: it is leased, and a delete
+// Delete removes an entry. [store.ErrLost]: it is leased, and a delete
 // carries no lease id; fs.ErrNotExist.
 func (m *Memory) Delete(ctx context.Context, name string) error {
 	_, _, err := m.all().do(ctx, "delete", name, func(e *entry, now time.Time) error {
 		if e.Lease.state(now).Live() {
-			return soloist.ErrLost
+			return store.ErrLost
 		}
 		*e = entry{}
 		return nil

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A child is this test binary, run again to do one of the roles on a directory.
@@ -55,6 +55,9 @@ type child struct {
 
 func start(t *testing.T, role, path string) *child {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("waits for processes and their leases: run it without -short")
+	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, pathVariable+"="+path)
 	cmd.Stderr = os.Stderr
@@ -102,7 +105,7 @@ func countForever(d local.Dir) error {
 		l := d.Lease("app/job", id)
 		sent := time.Now()
 		_, err = l.Acquire(ctx, local.Shortest, e.ETag)
-		if errors.Is(err, soloist.ErrHeld) || errors.Is(err, soloist.ErrChanged) {
+		if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrChanged) {
 			<-time.After(time.Millisecond)
 			continue
 		}
@@ -117,11 +120,11 @@ func countForever(d local.Dir) error {
 		_, err = l.Write(ctx, e.ETag, []byte(strconv.Itoa(n+1)))
 		if err == nil {
 			fmt.Println("wrote", n+1)
-		} else if !errors.Is(err, soloist.ErrLost) { // a slow machine
+		} else if !errors.Is(err, store.ErrLost) { // a slow machine
 			return err
 		}
 		fmt.Println("left", id, time.Now().UnixNano())
-		if err := l.Release(ctx); err != nil && !errors.Is(err, soloist.ErrLost) {
+		if err := l.Release(ctx); err != nil && !errors.Is(err, store.ErrLost) {
 			return err
 		}
 	}
@@ -284,7 +287,7 @@ func hold(d local.Dir) error {
 	_, write := l.Write(ctx, e.ETag, []byte("late"))
 	_, renew := l.Renew(ctx)
 	for _, err := range []error{write, renew, l.Release(ctx)} {
-		fmt.Println(errors.Is(err, soloist.ErrLost))
+		fmt.Println(errors.Is(err, store.ErrLost))
 	}
 	return nil
 }
@@ -313,7 +316,7 @@ func await(d local.Dir, step time.Duration) error {
 			fmt.Println("took", time.Now().UnixNano())
 			return nil
 		}
-		if !errors.Is(err, soloist.ErrHeld) {
+		if !errors.Is(err, store.ErrHeld) {
 			return err
 		}
 		<-time.After(5 * time.Millisecond)
@@ -349,10 +352,10 @@ func TestDirProcessesAgree(t *testing.T) {
 			if took := time.Unix(0, at).Sub(sent); took < length || took > length+30*time.Second {
 				t.Errorf("taken after %v, want %v", took, length)
 			}
-			if _, err := l.Write(t.Context(), e.ETag, []byte("late")); !errors.Is(err, soloist.ErrLost) {
-				t.Errorf("late write: got %v, want %v", err, soloist.ErrLost)
+			if _, err := l.Write(t.Context(), e.ETag, []byte("late")); !errors.Is(err, store.ErrLost) {
+				t.Errorf("late write: got %v, want %v", err, store.ErrLost)
 			}
-			if got, want := state(t, d), soloist.Leased; got != want {
+			if got, want := state(t, d), store.Leased; got != want {
 				t.Errorf("under the new holder: got %q, want %q", got, want)
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A holder that is stopped is replaced when its lease has run out, and finds
@@ -25,7 +25,7 @@ func TestDirStopped(t *testing.T) {
 	signal(t, c, syscall.SIGSTOP)
 	next := d.Lease("app/job", newID())
 	_, err := next.Acquire(t.Context(), local.Longest, e.ETag)
-	for errors.Is(err, soloist.ErrHeld) && time.Since(began) < time.Minute {
+	for errors.Is(err, store.ErrHeld) && time.Since(began) < time.Minute {
 		<-time.After(5 * time.Millisecond)
 		_, err = next.Acquire(t.Context(), local.Longest, e.ETag)
 	}

@@ -6,48 +6,48 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/store"
 )
 
 // mutant is a Memory whose leases have one fault.
 type mutant struct {
 	*local.Memory
-	fault func(*lease) soloist.Lease
+	fault func(*lease) store.Lease
 
 	mu      sync.Mutex
 	holders map[string]string // id by name, of the last that acquired
 	shelf   map[string][]byte // checkpoints by label
 }
 
-func newMutant(fault func(*lease) soloist.Lease) *mutant {
+func newMutant(fault func(*lease) store.Lease) *mutant {
 	return &mutant{Memory: new(local.Memory), fault: fault, holders: make(map[string]string), shelf: make(map[string][]byte)}
 }
 
-func broken(fault func(*lease) soloist.Lease) storetest.Harness {
-	return virtual(func() soloist.Store { return newMutant(fault) })
+func broken(fault func(*lease) store.Lease) storetest.Harness {
+	return virtual(func() store.Store { return newMutant(fault) })
 }
 
-func virtual(store func() soloist.Store) storetest.Harness {
-	return storetest.Harness{Virtual: true, New: func(*testing.T) soloist.Store { return store() }}
+func virtual(backend func() store.Store) storetest.Harness {
+	return storetest.Harness{Virtual: true, New: func(*testing.T) store.Store { return backend() }}
 }
 
 // sound is no fault.
-func sound(l *lease) soloist.Lease { return l }
+func sound(l *lease) store.Lease { return l }
 
-func (m *mutant) Lease(name, id string) soloist.Lease {
+func (m *mutant) Lease(name, id string) store.Lease {
 	return m.fault(&lease{Lease: m.Memory.Lease(name, id), store: m, name: name, id: id})
 }
 
 // lease is as it should be; each fault embeds it and spoils one method.
 type lease struct {
-	soloist.Lease
+	store.Lease
 	store    *mutant
 	name, id string
 }
 
-func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	stamp, err := l.Lease.Acquire(ctx, d, etag)
 	if err == nil {
 		l.store.mu.Lock()
@@ -57,9 +57,9 @@ func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (solo
 	return stamp, err
 }
 
-func (l *lease) keeper() soloist.Keeper { return l.Lease.(soloist.Keeper) }
+func (l *lease) keeper() store.Keeper { return l.Lease.(store.Keeper) }
 
-func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	return l.keeper().Save(ctx, etag, record, checkpoint)
 }
 
@@ -68,7 +68,7 @@ func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
 }
 
 // holder is the lease of whoever acquired it last.
-func (l *lease) holder() soloist.Lease {
+func (l *lease) holder() store.Lease {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
 	if id := l.store.holders[l.name]; id != "" {

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // calls is about a context that is over before the call: an error, soon, and
@@ -33,7 +33,7 @@ var calls = []property{
 			_, err := s.own.Acquire(ctx, s.longest(), s.etag)
 			return err
 		})
-		s.state("after it", soloist.Available)
+		s.state("after it", store.Available)
 	}},
 	{"Context/renew", nothing, func(c *check) {
 		s := c.subject()
@@ -42,7 +42,7 @@ var calls = []property{
 			_, err := s.own.Renew(ctx)
 			return err
 		})
-		s.state("after it", soloist.Expired)
+		s.state("after it", store.Expired)
 	}},
 	{"Context/write", nothing, func(c *check) {
 		s := c.subject()
@@ -59,13 +59,13 @@ var calls = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("release", s.own.Release)
-		s.state("after it", soloist.Leased)
+		s.state("after it", store.Leased)
 	}},
 	{"Context/save", keeper, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("save", func(ctx context.Context) error {
-			_, err := s.own.(soloist.Keeper).Save(ctx, s.etag, []byte("late"), []byte("late"))
+			_, err := s.own.(store.Keeper).Save(ctx, s.etag, []byte("late"), []byte("late"))
 			return err
 		})
 		s.holds("after it", first, "")
@@ -74,7 +74,7 @@ var calls = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("load", func(ctx context.Context) error {
-			_, err := s.own.(soloist.Keeper).Load(ctx, s.etag)
+			_, err := s.own.(store.Keeper).Load(ctx, s.etag)
 			return err
 		})
 	}},
@@ -82,9 +82,9 @@ var calls = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("break", func(ctx context.Context) error {
-			return s.store.(soloist.Breaker).Break(ctx, s.name, 0)
+			return s.store.(store.Breaker).Break(ctx, s.name, 0)
 		})
-		s.state("after it", soloist.Leased)
+		s.state("after it", store.Leased)
 	}},
 }
 

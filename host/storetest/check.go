@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // check is a running test. It collects failures instead of passing them to
 // *testing.T at once, because those of a listed difference are none.
 type check struct {
 	ctx     context.Context
-	store   soloist.Store
-	other   soloist.Store // another instance over the same place, for tests that need twins
-	virtual bool          // waiting costs nothing
+	store   store.Store
+	other   store.Store // another instance over the same place, for tests that need twins
+	virtual bool        // waiting costs nothing
 	done    chan struct{}
 
 	mu       sync.Mutex
@@ -70,14 +70,14 @@ func (c *check) report(t *testing.T, listed bool, reason string) {
 var errAny = errors.New("an error")
 
 var sentinels = []error{
-	soloist.ErrHeld, soloist.ErrChanged, soloist.ErrLost,
+	store.ErrHeld, store.ErrChanged, store.ErrLost,
 	fs.ErrExist, fs.ErrNotExist, fs.ErrPermission, context.Canceled, context.DeadlineExceeded,
 }
 
 // wantGone checks the answer to a call with an ETag on an entry that is not
 // there: which of the two is judged first is up to the store.
 func (c *check) wantGone(what string, err error) {
-	if !errors.Is(err, soloist.ErrChanged) {
+	if !errors.Is(err, store.ErrChanged) {
 		c.want(what, err, fs.ErrNotExist)
 	}
 }
@@ -85,7 +85,7 @@ func (c *check) wantGone(what string, err error) {
 // wantGoneOrLost is for calls that do not look for the entry first: nobody has
 // the lease of one that is not there.
 func (c *check) wantGoneOrLost(what string, err error) {
-	if !errors.Is(err, soloist.ErrLost) {
+	if !errors.Is(err, store.ErrLost) {
 		c.wantGone(what, err)
 	}
 }

@@ -1,6 +1,8 @@
 package storetest
 
-import "github.com/soloist-go/soloist"
+import (
+	"github.com/soloist-go/soloist/store"
+)
 
 // etags is which calls change an ETag, and which mind it.
 var etags = []property{
@@ -20,12 +22,12 @@ var etags = []property{
 	{"ETag/told-by-save", keeper, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())
-		stamp, err := s.own.(soloist.Keeper).Save(c.ctx, s.etag, []byte(first), []byte("checkpoint"))
+		stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(first), []byte("checkpoint"))
 		s.told("save", stamp, err)
 	}},
 	{"ETag/lease-calls", nothing, func(c *check) {
 		s := c.subject()
-		for _, l := range []soloist.Lease{s.own, s.own} { // the second time it holds it already
+		for _, l := range []store.Lease{s.own, s.own} { // the second time it holds it already
 			stamp, err := l.Acquire(c.ctx, s.longest(), s.etag)
 			s.unchanged("acquire", stamp, err)
 		}
@@ -67,8 +69,8 @@ var etags = []property{
 		s := c.subject()
 		old := s.newer()
 		_, err := s.rest.Acquire(c.ctx, s.longest(), old)
-		c.want("acquire with an old ETag", err, soloist.ErrChanged)
-		s.state("after it", soloist.Available)
+		c.want("acquire with an old ETag", err, store.ErrChanged)
+		s.state("after it", store.Available)
 		_, err = s.rest.Acquire(c.ctx, s.longest(), s.etag)
 		c.want("acquire with the present ETag", err, nil)
 	}},
@@ -77,7 +79,7 @@ var etags = []property{
 		old := s.newer()
 		s.acquire(s.rest, s.longest())
 		_, err := s.rest.Write(c.ctx, old, []byte("late"))
-		c.want("write with an old ETag", err, soloist.ErrChanged)
+		c.want("write with an old ETag", err, store.ErrChanged)
 		if e := s.read(); string(e.Record) != first || e.ETag != s.etag {
 			c.errorf("after it: got record %s, ETag %s, want %s, %s", e.Record, e.ETag, first, s.etag)
 		}
@@ -87,14 +89,14 @@ var etags = []property{
 
 // told checks that a success has an ETag. The scheduler takes one without for the
 // answer of something other than the store.
-func (s *subject) told(what string, got soloist.Stamp, err error) {
+func (s *subject) told(what string, got store.Stamp, err error) {
 	s.must(what, err)
 	if got.ETag == "" {
 		s.errorf("%s: no error, and no ETag", what)
 	}
 }
 
-func (s *subject) unchanged(what string, got soloist.Stamp, err error) {
+func (s *subject) unchanged(what string, got store.Stamp, err error) {
 	s.must(what, err)
 	if got.ETag != s.etag {
 		s.errorf("%s: got ETag %s, want %s", what, got.ETag, s.etag)

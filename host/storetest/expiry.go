@@ -3,7 +3,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // expiries is how long a lease lasts, and what is left of it afterwards.
@@ -11,8 +11,8 @@ var expiries = []property{
 	{"Expiry/length", nothing, func(c *check) {
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
-		s.stays(soloist.Leased, sent.Add(s.shortest()))
-		s.await(soloist.Expired)
+		s.stays(store.Leased, sent.Add(s.shortest()))
+		s.await(store.Expired)
 	}},
 	{"Expiry/longest", nothing, func(c *check) { // the store may cut a length in silence
 		s := c.subject()
@@ -21,30 +21,30 @@ var expiries = []property{
 			d = min(d, max(2*s.shortest(), 10*time.Second))
 		}
 		sent := s.acquire(s.own, d)
-		s.stays(soloist.Leased, sent.Add(d))
-		s.await(soloist.Expired)
+		s.stays(store.Leased, sent.Add(d))
+		s.await(store.Expired)
 	}},
 	{"Expiry/renewed", nothing, func(c *check) {
 		s := c.subject()
 		d := min(s.shortest()+3*time.Second, s.longest()) // not the shortest: a renewal keeps the length
 		sent := s.acquire(s.own, d)
-		s.stays(soloist.Leased, sent.Add(s.shortest()/4))
+		s.stays(store.Leased, sent.Add(s.shortest()/4))
 		sent = time.Now()
 		s.renew("renew", s.own, nil)
-		s.stays(soloist.Leased, sent.Add(d))
-		s.await(soloist.Expired)
+		s.stays(store.Leased, sent.Add(d))
+		s.await(store.Expired)
 	}},
 	{"Expiry/longer", nothing, func(c *check) { // acquired again, with a new length
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
 		s.acquire(s.own, s.longest())
-		s.stays(soloist.Leased, sent.Add(s.shortest()+s.shortest()/5))
+		s.stays(store.Leased, sent.Add(s.shortest()+s.shortest()/5))
 	}},
 	{"Expiry/shorter", nothing, func(c *check) {
 		s := c.subject()
 		sent := s.acquire(s.own, s.longest())
 		s.acquire(s.own, s.shortest())
-		s.await(soloist.Expired)
+		s.await(store.Expired)
 		if took := time.Since(sent); took >= s.longest() {
 			c.errorf("expired after %v, want about %v", took, s.shortest())
 		}
@@ -52,17 +52,17 @@ var expiries = []property{
 	{"Expiry/write-keeps", nothing, func(c *check) { // a write is no renewal
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
-		s.stays(soloist.Leased, sent.Add(s.shortest()/2))
+		s.stays(store.Leased, sent.Add(s.shortest()/2))
 		s.write("write", s.own, nil)
-		s.await(soloist.Expired)
-		s.write("write after expiry", s.own, soloist.ErrLost)
+		s.await(store.Expired)
+		s.write("write after expiry", s.own, store.ErrLost)
 	}},
 	{"Expiry/revived", nothing, func(c *check) {
 		s := c.subject()
 		s.expire()
-		s.write("write before renewal", s.own, soloist.ErrLost)
+		s.write("write before renewal", s.own, store.ErrLost)
 		s.renew("renew", s.own, nil)
-		s.state("after renewal", soloist.Leased)
+		s.state("after renewal", store.Leased)
 		s.write("write after renewal", s.own, nil)
 		s.release("release", s.own, nil)
 	}},
@@ -80,8 +80,8 @@ var expiries = []property{
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
 		s.must("break", s.breakLease(-1))
-		s.stays(soloist.Breaking, sent.Add(s.shortest()))
-		s.await(soloist.Broken)
+		s.stays(store.Breaking, sent.Add(s.shortest()))
+		s.await(store.Broken)
 		s.oldIsLost("when its time was up")
 		s.acquire(s.rest, s.longest())
 	}},
@@ -90,8 +90,8 @@ var expiries = []property{
 		sent := s.acquire(s.own, s.longest())
 		s.must("break", s.breakLease(-1))
 		s.must("break sooner", s.breakLease(s.shortest()))
-		s.stays(soloist.Breaking, sent.Add(s.shortest()))
-		s.await(soloist.Broken)
+		s.stays(store.Breaking, sent.Add(s.shortest()))
+		s.await(store.Broken)
 		if took := time.Since(sent); took >= s.longest() {
 			c.errorf("broken after %v, want about %v", took, s.shortest())
 		}
@@ -100,7 +100,7 @@ var expiries = []property{
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
 		s.must("break", s.breakLease(s.longest()))
-		s.await(soloist.Broken)
+		s.await(store.Broken)
 		if took := time.Since(sent); took >= s.longest() {
 			c.errorf("broken after %v, want about %v", took, s.shortest())
 		}
@@ -109,6 +109,6 @@ var expiries = []property{
 
 // oldIsLost checks that own has no rights, even if it knows the present ETag.
 func (s *subject) oldIsLost(when string) {
-	s.write("old write "+when, s.own, soloist.ErrLost)
-	s.renew("old renew "+when, s.own, soloist.ErrLost)
+	s.write("old write "+when, s.own, store.ErrLost)
+	s.renew("old renew "+when, s.own, store.ErrLost)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // keeps is about the checkpoint: what it may hold, what it outlasts, and that it
@@ -23,7 +23,7 @@ var keeps = []property{
 			{"one", "a checkpoint"}, {"two", "another"}, {"two", "a third"}, {"three", "a third"}, {"four", ""}, {"five", "x"},
 		} {
 			old := s.etag
-			stamp, err := s.own.(soloist.Keeper).Save(c.ctx, s.etag, []byte(next.record), []byte(next.checkpoint))
+			stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(next.record), []byte(next.checkpoint))
 			c.must("save", err)
 			if s.etag = stamp.ETag; s.etag == old {
 				c.errorf("a save kept ETag %s", old)
@@ -68,8 +68,8 @@ var keeps = []property{
 			"a zero":    "\x00",
 			"space":     " ",
 			"newline":   "\r\n",
-			"longest":   ofAllKinds(soloist.MaxCheckpoint),
-			"zeros":     strings.Repeat("\x00", soloist.MaxCheckpoint),
+			"longest":   ofAllKinds(store.MaxCheckpoint),
+			"zeros":     strings.Repeat("\x00", store.MaxCheckpoint),
 		} {
 			c.must("save of "+what, s.keep(s.own, checkpoint))
 			s.holds(what, first, checkpoint)
@@ -80,11 +80,11 @@ var keeps = []property{
 		s.acquire(s.own, s.longest())
 		c.must("save", s.keep(s.own, "checkpoint"))
 		s.refused("save of too much", errAny, func() error {
-			_, err := s.own.(soloist.Keeper).Save(c.ctx, s.etag, []byte("late"), []byte(ofAllKinds(soloist.MaxCheckpoint+1)))
+			_, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte("late"), []byte(ofAllKinds(store.MaxCheckpoint+1)))
 			return err
 		})
-		record := strings.Repeat("r", soloist.MaxRecord+1)
-		_, err := s.own.(soloist.Keeper).Save(c.ctx, s.etag, []byte(record), []byte("late"))
+		record := strings.Repeat("r", store.MaxRecord+1)
+		_, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(record), []byte("late"))
 		if err != nil {
 			s.holds("after a refused record", first, "checkpoint")
 		}
@@ -93,10 +93,10 @@ var keeps = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		record, checkpoint := []byte(first), []byte("checkpoint")
-		stamp, err := s.own.(soloist.Keeper).Save(c.ctx, s.etag, record, checkpoint)
+		stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, record, checkpoint)
 		c.must("save", err)
 		s.etag, record[0], checkpoint[0] = stamp.ETag, 'x', 'x'
-		loaded, err := s.own.(soloist.Keeper).Load(c.ctx, s.etag)
+		loaded, err := s.own.(store.Keeper).Load(c.ctx, s.etag)
 		c.must("load", err)
 		if len(loaded) > 0 {
 			loaded[0] = 'y'
@@ -131,7 +131,7 @@ var keeps = []property{
 		c.must("break", s.breakLease(-1))
 		s.holds("breaking", first, "checkpoint")
 		c.must("break", s.breakLease(0))
-		s.want("save under a broken lease", s.keep(s.own, "late"), soloist.ErrLost)
+		s.want("save under a broken lease", s.keep(s.own, "late"), store.ErrLost)
 		s.acquire(s.rest, s.longest())
 		s.own = s.rest
 		s.holds("broken and acquired", first, "checkpoint")
@@ -149,7 +149,7 @@ var keeps = []property{
 		s.acquire(s.own, s.longest())
 		c.must("save", s.keep(s.own, "checkpoint"))
 		s.expire()
-		s.want("save under an expired lease", s.keep(s.own, "late"), soloist.ErrLost)
+		s.want("save under an expired lease", s.keep(s.own, "late"), store.ErrLost)
 		s.acquire(s.own, s.longest())
 		s.holds("acquired again", first, "checkpoint")
 	}},
@@ -163,15 +163,15 @@ var keeps = []property{
 				_, err = s.load(s.own)
 			}
 		}
-		s.want("save and load past the end of the lease", err, soloist.ErrLost)
+		s.want("save and load past the end of the lease", err, store.ErrLost)
 	}},
 	{"Keep/other", keeper, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		c.must("save", s.keep(s.own, "checkpoint"))
-		s.refused("save by another", soloist.ErrLost, func() error { return s.keep(s.rest, "late") })
+		s.refused("save by another", store.ErrLost, func() error { return s.keep(s.rest, "late") })
 		_, err := s.load(s.rest)
-		s.want("load by another", err, soloist.ErrLost)
+		s.want("load by another", err, store.ErrLost)
 	}},
 	{"Keep/old-etag", keeper, func(c *check) {
 		s := c.subject()
@@ -186,9 +186,9 @@ var keeps = []property{
 			c.must("next", next())
 			now = s.etag
 			s.etag = old
-			s.want("save with an old ETag", s.keep(s.own, "late"), soloist.ErrChanged)
+			s.want("save with an old ETag", s.keep(s.own, "late"), store.ErrChanged)
 			_, err := s.load(s.own)
-			s.want("load with an old ETag", err, soloist.ErrChanged)
+			s.want("load with an old ETag", err, store.ErrChanged)
 			s.etag = now
 			s.holds("after it", first, "checkpoint")
 		}
@@ -201,12 +201,12 @@ var keeps = []property{
 		s.expire()
 		s.acquire(s.rest, s.longest())
 		s.own, s.rest = s.rest, s.own
-		s.refused("late save", soloist.ErrLost, func() error { return s.keep(s.rest, "late") })
+		s.refused("late save", store.ErrLost, func() error { return s.keep(s.rest, "late") })
 		_, err := s.load(s.rest)
-		s.want("late load", err, soloist.ErrLost)
+		s.want("late load", err, store.ErrLost)
 		c.must("save of the next", s.keep(s.own, "next"))
 		s.refused("later save", errAny, func() error {
-			_, err := s.rest.(soloist.Keeper).Save(c.ctx, old, []byte("late"), []byte("late"))
+			_, err := s.rest.(store.Keeper).Save(c.ctx, old, []byte("late"), []byte("late"))
 			return err
 		})
 		s.holds("after all that", first, "next")
@@ -215,9 +215,9 @@ var keeps = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		etags := make([]string, 16)
-		winner := c.race(len(etags), soloist.ErrChanged, func(i int) error {
+		winner := c.race(len(etags), store.ErrChanged, func(i int) error {
 			n := strconv.Itoa(i)
-			stamp, err := s.own.(soloist.Keeper).Save(c.ctx, s.etag, []byte(n), []byte(n))
+			stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(n), []byte(n))
 			etags[i] = stamp.ETag
 			return err
 		})

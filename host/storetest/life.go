@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // lives is how entries come and go, and what is told of them.
@@ -18,8 +18,8 @@ var lives = []property{
 		c.must("create", err)
 		got, err := c.store.Read(c.ctx, name)
 		c.must("read", err)
-		for what, e := range map[string]soloist.Entry{"create": made, "read": got} {
-			if string(e.Record) != first || e.State != soloist.Available || e.ETag == "" || e.ETag != made.ETag {
+		for what, e := range map[string]store.Entry{"create": made, "read": got} {
+			if string(e.Record) != first || e.State != store.Available || e.ETag == "" || e.ETag != made.ETag {
 				c.errorf("%s told %+v, want record %s, available, one ETag", what, e, first)
 			}
 		}
@@ -39,7 +39,7 @@ var lives = []property{
 	}},
 	{"Missing", nothing, missing},
 	{"Missing/break", breaker, func(c *check) {
-		c.want("break", c.store.(soloist.Breaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
+		c.want("break", c.store.(store.Breaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
 	}},
 	{"Missing/keep", keeper, func(c *check) {
 		there := c.subject()
@@ -56,7 +56,7 @@ var lives = []property{
 	{"Delete/leased", deleter, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())
-		s.want("delete", c.store.(Deleter).Delete(c.ctx, s.name), soloist.ErrLost)
+		s.want("delete", c.store.(Deleter).Delete(c.ctx, s.name), store.ErrLost)
 		s.write("own write", s.own, nil)
 	}},
 	{"Delete/again", deleter, recreated},
@@ -73,7 +73,7 @@ var lives = []property{
 }
 
 // again creates the entry a second time, which has to change nothing.
-func (s *subject) again(state soloist.LeaseState) {
+func (s *subject) again(state store.LeaseState) {
 	_, err := s.store.Create(s.ctx, s.name, []byte("second"))
 	s.want("second create", err, fs.ErrExist)
 	if e := s.read(); string(e.Record) != first || e.ETag != s.etag || e.State != state {
@@ -110,12 +110,12 @@ func recreated(c *check) {
 	c.want("read after delete", err, fs.ErrNotExist)
 	e, err := c.store.Create(c.ctx, s.name, []byte(first))
 	c.must("create again", err)
-	if e.ETag == old || e.State != soloist.Available {
+	if e.ETag == old || e.State != store.Available {
 		c.errorf("made again: got ETag %s, %s, want another ETag than %s, available", e.ETag, e.State, old)
 	}
-	s.renew("old renew", s.own, soloist.ErrLost)
+	s.renew("old renew", s.own, store.ErrLost)
 	_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
-	c.want("acquire with the old ETag", err, soloist.ErrChanged)
+	c.want("acquire with the old ETag", err, store.ErrChanged)
 }
 
 // longPart returns a part of a name that is as long as may be.
@@ -137,10 +137,10 @@ func (c *check) apart(names ...string) {
 	one.write("write", one.own, nil)
 	for _, s := range all[1:] {
 		e := s.read()
-		if got, want := string(e.Record), "record of "+s.name; got != want || e.State != soloist.Available || e.ETag != s.etag {
+		if got, want := string(e.Record), "record of "+s.name; got != want || e.State != store.Available || e.ETag != s.etag {
 			c.errorf("%s: got %+v, want it untouched", s.name, e)
 		}
-		s.write("write to "+s.name+" under the lease of "+one.name, s.own, soloist.ErrLost)
+		s.write("write to "+s.name+" under the lease of "+one.name, s.own, store.ErrLost)
 	}
 }
 
@@ -152,7 +152,7 @@ func limits(c *check) {
 	for _, d := range []time.Duration{-s.longest(), 0, s.shortest() / 2, s.longest() + time.Second, 10 * s.longest()} {
 		_, err := s.own.Acquire(c.ctx, d, s.etag)
 		c.want("acquire for "+d.String(), err, errAny)
-		s.state("after acquire for "+d.String(), soloist.Available)
+		s.state("after acquire for "+d.String(), store.Available)
 	}
 	for _, d := range []time.Duration{s.shortest(), s.longest()} {
 		s.acquire(s.own, d)

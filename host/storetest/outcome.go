@@ -1,7 +1,7 @@
 package storetest
 
 import (
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // before brings a new entry into a state. Where nothing has to run out, the
@@ -9,40 +9,40 @@ import (
 var before = []struct {
 	name   string
 	column int // of the table
-	state  soloist.LeaseState
+	state  store.LeaseState
 	needs  need
 	reach  func(s *subject)
 }{
-	{"available", 0, soloist.Available, nothing, func(*subject) {}},
-	{"released", 0, soloist.Available, nothing, func(s *subject) {
+	{"available", 0, store.Available, nothing, func(*subject) {}},
+	{"released", 0, store.Available, nothing, func(s *subject) {
 		s.acquire(s.own, s.longest())
 		s.must("release", s.own.Release(s.ctx))
 	}},
-	{"leased", 1, soloist.Leased, nothing, func(s *subject) { s.acquire(s.own, s.longest()) }},
-	{"breaking", 2, soloist.Breaking, breaker, func(s *subject) {
+	{"leased", 1, store.Leased, nothing, func(s *subject) { s.acquire(s.own, s.longest()) }},
+	{"breaking", 2, store.Breaking, breaker, func(s *subject) {
 		s.acquire(s.own, s.longest())
 		s.must("break", s.breakLease(-1))
 	}},
-	{"broken", 3, soloist.Broken, breaker, func(s *subject) {
+	{"broken", 3, store.Broken, breaker, func(s *subject) {
 		s.acquire(s.own, s.longest())
 		s.must("break", s.breakLease(0))
 	}},
-	{"expired", 4, soloist.Expired, nothing, (*subject).expire},
+	{"expired", 4, store.Expired, nothing, (*subject).expire},
 }
 
 // after is what a call in a state comes to: an error, which changes nothing, or
 // a new state, in which own or other may be the holder.
 type after struct {
 	err   error
-	state soloist.LeaseState
+	state store.LeaseState
 	other bool
 }
 
 var (
-	held, lost           = after{err: soloist.ErrHeld}, after{err: soloist.ErrLost}
-	leased, leasedToRest = after{state: soloist.Leased}, after{state: soloist.Leased, other: true}
-	free                 = after{state: soloist.Available}
-	breaking, broken     = after{state: soloist.Breaking}, after{state: soloist.Broken}
+	held, lost           = after{err: store.ErrHeld}, after{err: store.ErrLost}
+	leased, leasedToRest = after{state: store.Leased}, after{state: store.Leased, other: true}
+	free                 = after{state: store.Available}
+	breaking, broken     = after{state: store.Breaking}, after{state: store.Broken}
 )
 
 // table is that of Lease Blob, as far as a Store offers its calls
@@ -80,7 +80,7 @@ func (s *subject) acquireOther() error {
 	return err
 }
 
-func (s *subject) put(l soloist.Lease) error {
+func (s *subject) put(l store.Lease) error {
 	stamp, err := l.Write(s.ctx, s.etag, []byte(first))
 	if err == nil {
 		s.etag = stamp.ETag
@@ -106,7 +106,7 @@ func outcomes() []property {
 				s := c.subject()
 				b.reach(s)
 				s.release("first release", s.own, nil)
-				s.cell("second release", func(s *subject) error { return s.own.Release(s.ctx) }, lost, soloist.Available)
+				s.cell("second release", func(s *subject) error { return s.own.Release(s.ctx) }, lost, store.Available)
 			}})
 		}
 	}
@@ -115,7 +115,7 @@ func outcomes() []property {
 
 // cell makes the call and then finds out whether the entry is in the state that
 // it should be in; an error should have left it in the state before.
-func (s *subject) cell(call string, do func(*subject) error, want after, before soloist.LeaseState) {
+func (s *subject) cell(call string, do func(*subject) error, want after, before store.LeaseState) {
 	s.want(call, do(s), want.err)
 	if want.err != nil {
 		want.state = before
@@ -138,11 +138,11 @@ func (s *subject) probe(call string, want after) {
 		if holder && ok {
 			return nil
 		}
-		return soloist.ErrLost
+		return store.ErrLost
 	}
 	s.write("own write after "+call, s.own, may(!want.other, want.state.Live()))
 	s.write("other write after "+call, s.rest, may(want.other, want.state.Live()))
-	renewable := want.state == soloist.Leased || want.state == soloist.Expired
+	renewable := want.state == store.Leased || want.state == store.Expired
 	s.renew("own renew after "+call, s.own, may(!want.other, renewable))
 	if want.other {
 		s.renew("other renew after "+call, s.rest, nil)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // races is about many who want the same at once.
@@ -30,17 +30,17 @@ var races = []property{
 	}},
 	{"Race/acquire", nothing, func(c *check) {
 		s := c.subject()
-		leases := make([]soloist.Lease, 64)
+		leases := make([]store.Lease, 64)
 		for i := range leases {
 			leases[i] = s.lease()
 		}
-		winner := c.race(len(leases), soloist.ErrHeld, func(i int) error {
+		winner := c.race(len(leases), store.ErrHeld, func(i int) error {
 			_, err := leases[i].Acquire(c.ctx, s.longest(), s.etag)
 			return err
 		})
 		for i, l := range leases {
 			if i != winner {
-				s.write("loser's write", l, soloist.ErrLost)
+				s.write("loser's write", l, store.ErrLost)
 			}
 		}
 		s.write("winner's write", leases[winner], nil)
@@ -48,16 +48,16 @@ var races = []property{
 	{"Race/acquire-expired", nothing, func(c *check) {
 		s := c.subject()
 		s.expire()
-		c.race(16, soloist.ErrHeld, func(int) error {
+		c.race(16, store.ErrHeld, func(int) error {
 			_, err := s.lease().Acquire(c.ctx, s.longest(), s.etag)
 			return err
 		})
-		s.renew("old renew", s.own, soloist.ErrLost)
+		s.renew("old renew", s.own, store.ErrLost)
 	}},
 	{"Race/write", nothing, func(c *check) { // one holder, many calls with one ETag
 		s := c.subject()
 		s.acquire(s.own, s.longest())
-		c.race(16, soloist.ErrChanged, func(i int) error {
+		c.race(16, store.ErrChanged, func(i int) error {
 			_, err := s.own.Write(c.ctx, s.etag, []byte(strconv.Itoa(i)))
 			return err
 		})
@@ -124,7 +124,7 @@ func (s *subject) add(inside, total *atomic.Int64) (again bool, err error) {
 	}
 	l := s.lease()
 	_, err = l.Acquire(s.ctx, s.longest(), e.ETag)
-	if errors.Is(err, soloist.ErrHeld) || errors.Is(err, soloist.ErrChanged) {
+	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrChanged) {
 		return true, nil
 	}
 	if err != nil {

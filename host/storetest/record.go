@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // records is about what a record may hold.
@@ -19,8 +19,8 @@ var records = []property{
 			"spaces inside":     "a  b   c",
 			"percent":           "%00%20%zz%",
 			"looks like header": "a: b, c=d; e",
-			"longest":           strings.Repeat("r", soloist.MaxRecord),
-			"longest, quoted":   strings.Repeat(`"`, soloist.MaxRecord),
+			"longest":           strings.Repeat("r", store.MaxRecord),
+			"longest, quoted":   strings.Repeat(`"`, store.MaxRecord),
 		} {
 			c.kept(what, record)
 		}
@@ -36,7 +36,7 @@ var records = []property{
 			"tab at end": "x\t",
 			"accent":     "é",
 			"not UTF-8":  "x\xffy",
-			"too long":   strings.Repeat("r", soloist.MaxRecord+1),
+			"too long":   strings.Repeat("r", store.MaxRecord+1),
 		} {
 			c.notAltered(what, record)
 		}

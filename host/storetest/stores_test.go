@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // hurried is a clock that runs a quarter too fast.
@@ -23,7 +23,7 @@ func hurried() func() time.Time {
 // creates replaces what is there.
 type creates struct{ *local.Memory }
 
-func (s creates) Create(_ context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s creates) Create(_ context.Context, name string, record []byte) (store.Entry, error) {
 	ctx := context.Background()
 	e, err := s.Memory.Create(ctx, name, record)
 	if errors.Is(err, fs.ErrExist) {
@@ -41,21 +41,21 @@ func (s deaf) Break(ctx context.Context, name string, period time.Duration) erro
 	return s.Memory.Break(context.WithoutCancel(ctx), name, period)
 }
 
-func (s deaf) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s deaf) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Memory.Read(context.WithoutCancel(ctx), name)
 }
 
 // trims does what HTTP does to the value of a header.
 type trims struct{ *local.Memory }
 
-func (s trims) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s trims) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	return s.Memory.Create(ctx, name, []byte(strings.TrimSpace(string(record))))
 }
 
 // measures tells the length of all that an entry holds.
 type measures struct{ *local.Memory }
 
-func (s measures) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s measures) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.Memory.Read(ctx, name)
 	e.Checkpoint += int64(len(e.Record))
 	return e, err
@@ -66,15 +66,15 @@ type cuts struct{ *local.Memory }
 
 func (s cuts) cut(name string) string { return strings.TrimSuffix(name, "-2") }
 
-func (s cuts) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s cuts) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	return s.Memory.Create(ctx, s.cut(name), record)
 }
 
-func (s cuts) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s cuts) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Memory.Read(ctx, s.cut(name))
 }
 
-func (s cuts) Lease(name, id string) soloist.Lease { return s.Memory.Lease(s.cut(name), id) }
+func (s cuts) Lease(name, id string) store.Lease { return s.Memory.Lease(s.cut(name), id) }
 
 // firm cannot be broken, but says it can.
 type firm struct{ *local.Memory }
@@ -87,7 +87,7 @@ type generous struct {
 }
 
 func (s generous) Break(ctx context.Context, name string, period time.Duration) error {
-	if e, err := s.Read(ctx, name); err == nil && e.State == soloist.Leased {
+	if e, err := s.Read(ctx, name); err == nil && e.State == store.Leased {
 		l := s.mutant.Lease(name, "").(*lease).holder()
 		_, _ = l.Acquire(ctx, local.Longest, e.ETag)
 	}
@@ -97,9 +97,9 @@ func (s generous) Break(ctx context.Context, name string, period time.Duration) 
 // marks shows in the ETag what happened to the lease.
 type marks struct{ *local.Memory }
 
-func (s marks) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s marks) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.Memory.Read(ctx, name)
-	if e.State != soloist.Available {
+	if e.State != store.Available {
 		e.ETag += string(e.State)
 	}
 	return e, err
@@ -115,7 +115,7 @@ func (s vague) blur(err error) error {
 	return err
 }
 
-func (s vague) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s vague) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.mutant.Read(ctx, name)
 	return e, s.blur(err)
 }
@@ -139,7 +139,7 @@ func (s forces) Delete(ctx context.Context, name string) error {
 // silent does not say what it created.
 type silent struct{ *local.Memory }
 
-func (s silent) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s silent) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	e, err := s.Memory.Create(ctx, name, record)
 	e.Record = nil
 	return e, err
@@ -151,12 +151,12 @@ type shares struct {
 	bytes *sync.Map // by name when created, by ETag when written
 }
 
-func (s shares) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s shares) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	s.bytes.Store(name, record)
 	return s.Memory.Create(ctx, name, record)
 }
 
-func (s shares) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s shares) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.Memory.Read(ctx, name)
 	for _, key := range []string{name, e.ETag} {
 		if record, ok := s.bytes.Load(key); ok && len(record.([]byte)) == len(e.Record) {
@@ -166,14 +166,14 @@ func (s shares) Read(ctx context.Context, name string) (soloist.Entry, error) {
 	return e, err
 }
 
-func (s shares) Lease(name, id string) soloist.Lease { return sharing{s.Memory.Lease(name, id), s} }
+func (s shares) Lease(name, id string) store.Lease { return sharing{s.Memory.Lease(name, id), s} }
 
 type sharing struct {
-	soloist.Lease
+	store.Lease
 	store shares
 }
 
-func (l sharing) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l sharing) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	st, err := l.Lease.Write(ctx, etag, record)
 	if err == nil {
 		l.store.bytes.Store(st.ETag, record)
@@ -187,7 +187,7 @@ type lends struct {
 	bytes *sync.Map // by ETag
 }
 
-func (s lends) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s lends) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.Memory.Read(ctx, name)
 	if err == nil {
 		record, _ := s.bytes.LoadOrStore(e.ETag, e.Record)

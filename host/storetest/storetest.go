@@ -1,4 +1,4 @@
-// Package storetest tells whether a [soloist.Store] keeps its contract: the
+// Package storetest tells whether a [store.Store] keeps its contract: the
 // outcome of every call in every state of a lease, ETags, expiry, late and
 // repeated calls, checkpoints, and who wins when many want the same.
 //
@@ -6,7 +6,7 @@
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Test(t, storetest.Harness{
-//			New:     func(t *testing.T) soloist.Store { return new(local.Memory) },
+//			New:     func(t *testing.T) store.Store { return new(local.Memory) },
 //			Virtual: true,
 //		})
 //	}
@@ -26,7 +26,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Harness tells the suite about the store under test.
@@ -35,13 +35,13 @@ type Harness struct {
 	// called for each test, and once before, to see what the store can do. It
 	// may return one store again and again, since no test uses a name that
 	// another has used. Required.
-	New func(t *testing.T) soloist.Store
+	New func(t *testing.T) store.Store
 
 	// Two returns two instances of the store over one place, as two processes
 	// have them, and cleans up after them. A store that answers from a cache of
 	// its own fails the tests that need it. Nil: those are not run, which suits
 	// a store that lives in one process.
-	Two func(t *testing.T) (one, other soloist.Store)
+	Two func(t *testing.T) (one, other store.Store)
 
 	// Virtual runs each test in a bubble of testing/synctest, where waiting
 	// costs nothing; it suits a store whose clock is time.Now and that waits
@@ -57,8 +57,8 @@ type Harness struct {
 }
 
 // Deleter is the power to remove an entry that nobody holds: otherwise
-// soloist.ErrLost, and fs.ErrNotExist. Like [soloist.Breaker], and
-// [soloist.Keeper] of its leases, it is tested in a store that has it; otherwise
+// store.ErrLost, and fs.ErrNotExist. Like [store.Breaker], and
+// [store.Keeper] of its leases, it is tested in a store that has it; otherwise
 // the tests that need it are logged as not covered.
 type Deleter interface {
 	Delete(ctx context.Context, name string) error
@@ -128,17 +128,17 @@ func plan(has need) (covered []property, missing []string) {
 }
 
 func (h Harness) powers(t *testing.T) need {
-	has, store := nothing, h.New(t)
+	has, backend := nothing, h.New(t)
 	if h.Two != nil {
 		has |= twins
 	}
-	if _, ok := store.(soloist.Breaker); ok {
+	if _, ok := backend.(store.Breaker); ok {
 		has |= breaker
 	}
-	if _, ok := store.(Deleter); ok {
+	if _, ok := backend.(Deleter); ok {
 		has |= deleter
 	}
-	if _, ok := store.Lease(newName(), newID()).(soloist.Keeper); ok {
+	if _, ok := backend.Lease(newName(), newID()).(store.Keeper); ok {
 		has |= keeper
 	}
 	return has

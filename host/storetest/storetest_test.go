@@ -9,33 +9,26 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/store"
 )
-
-func TestMemory(t *testing.T) {
-	storetest.Test(t, storetest.Harness{
-		New:     func(*testing.T) soloist.Store { return new(local.Memory) },
-		Virtual: true,
-	})
-}
 
 // A store may be shared by all tests, and the tests run at once. In real time
 // this takes some seconds.
 func TestShared(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes real time")
+		t.Skip("waits for real leases to run out: run it without -short")
 	}
 	shared := new(local.Memory)
-	storetest.Test(t, storetest.Harness{New: func(*testing.T) soloist.Store { return shared }})
+	storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return shared }})
 }
 
 // plain hides what a store and its leases have beyond the interfaces.
-type plain struct{ soloist.Store }
+type plain struct{ store.Store }
 
-func (s plain) Lease(name, id string) soloist.Lease {
-	return struct{ soloist.Lease }{s.Store.Lease(name, id)}
+func (s plain) Lease(name, id string) store.Lease {
+	return struct{ store.Lease }{s.Store.Lease(name, id)}
 }
 
 const suiteVariable = "STORETEST_SUITE"
@@ -52,6 +45,9 @@ func TestSuite(t *testing.T) {
 // Each broken store fails the tests that are about its fault. Together they fail
 // every test of the suite: one that cannot fail shows nothing.
 func TestSuiteFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the suite in a process for each broken store: run it without -short")
+	}
 	var mu sync.Mutex
 	ever := make(map[string]bool)
 	t.Cleanup(func() {
@@ -106,7 +102,7 @@ func verdicts(out string) map[string]string {
 // is spared the tests that need it. The list of failures is exact, or this fails.
 func TestDifferences(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
-		New:     func(*testing.T) soloist.Store { return plain{creates{new(local.Memory)}} },
+		New:     func(*testing.T) store.Store { return plain{creates{new(local.Memory)}} },
 		Virtual: true,
 		Differences: map[string]string{
 			"Create/twice":   "a create replaces the record",

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // first is the record that a subject is created with.
@@ -16,11 +16,11 @@ const first = `{"n":0}`
 // subject is an entry of its own for one test, with two ids that want it.
 type subject struct {
 	*check
-	store soloist.Store // the instance that sees it
+	store store.Store // the instance that sees it
 	name  string
-	own   soloist.Lease
-	rest  soloist.Lease // of the other id
-	etag  string        // of the last write that the test knows of
+	own   store.Lease
+	rest  store.Lease // of the other id
+	etag  string      // of the last write that the test knows of
 }
 
 // newName returns a name that nobody has used.
@@ -45,9 +45,9 @@ func (c *check) subject() *subject {
 }
 
 // lease returns a lease under a new id.
-func (s *subject) lease() soloist.Lease { return s.store.Lease(s.name, newID()) }
+func (s *subject) lease() store.Lease { return s.store.Lease(s.name, newID()) }
 
-func (s *subject) read() soloist.Entry {
+func (s *subject) read() store.Entry {
 	e, err := s.store.Read(s.ctx, s.name)
 	s.must("read", err)
 	return e
@@ -64,7 +64,7 @@ func (s *subject) longest() time.Duration {
 }
 
 // acquire leases the entry, which has to succeed, and returns when it was sent.
-func (s *subject) acquire(l soloist.Lease, d time.Duration) (sent time.Time) {
+func (s *subject) acquire(l store.Lease, d time.Duration) (sent time.Time) {
 	sent = time.Now()
 	_, err := l.Acquire(s.ctx, d, s.etag)
 	s.must("acquire", err)
@@ -77,11 +77,11 @@ func (s *subject) breakLease(period time.Duration) error {
 	if period > 0 {
 		period = min(max(period.Truncate(time.Second), time.Second), time.Minute)
 	}
-	return s.store.(soloist.Breaker).Break(s.ctx, s.name, period)
+	return s.store.(store.Breaker).Break(s.ctx, s.name, period)
 }
 
 // write checks the outcome of a write under the ETag that the test knows of.
-func (s *subject) write(what string, l soloist.Lease, want error) {
+func (s *subject) write(what string, l store.Lease, want error) {
 	stamp, err := l.Write(s.ctx, s.etag, []byte(`{"by":"`+what+`"}`))
 	s.want(what, err, want)
 	if err == nil {
@@ -90,36 +90,36 @@ func (s *subject) write(what string, l soloist.Lease, want error) {
 }
 
 // keep saves a checkpoint, with the first record.
-func (s *subject) keep(l soloist.Lease, checkpoint string) error {
-	stamp, err := l.(soloist.Keeper).Save(s.ctx, s.etag, []byte(first), []byte(checkpoint))
+func (s *subject) keep(l store.Lease, checkpoint string) error {
+	stamp, err := l.(store.Keeper).Save(s.ctx, s.etag, []byte(first), []byte(checkpoint))
 	if err == nil {
 		s.etag = stamp.ETag
 	}
 	return err
 }
 
-func (s *subject) load(l soloist.Lease) (string, error) {
-	checkpoint, err := l.(soloist.Keeper).Load(s.ctx, s.etag)
+func (s *subject) load(l store.Lease) (string, error) {
+	checkpoint, err := l.(store.Keeper).Load(s.ctx, s.etag)
 	return string(checkpoint), err
 }
 
-func (s *subject) renew(what string, l soloist.Lease, want error) {
+func (s *subject) renew(what string, l store.Lease, want error) {
 	_, err := l.Renew(s.ctx)
 	s.want(what, err, want)
 }
 
-func (s *subject) release(what string, l soloist.Lease, want error) {
+func (s *subject) release(what string, l store.Lease, want error) {
 	s.want(what, l.Release(s.ctx), want)
 }
 
-func (s *subject) state(what string, want soloist.LeaseState) {
+func (s *subject) state(what string, want store.LeaseState) {
 	if got := s.read().State; got != want {
 		s.errorf("state %s: got %q, want %q", what, got, want)
 	}
 }
 
 // await looks until the lease is in the wanted state. Services may be late.
-func (s *subject) await(want soloist.LeaseState) {
+func (s *subject) await(want store.LeaseState) {
 	limit := time.Now().Add(s.longest() + 2*time.Minute)
 	for {
 		got := s.read().State
@@ -134,7 +134,7 @@ func (s *subject) await(want soloist.LeaseState) {
 
 // stays looks until an instant, before which the lease has to be in a state. A
 // look that ended later tells nothing.
-func (s *subject) stays(want soloist.LeaseState, until time.Time) {
+func (s *subject) stays(want store.LeaseState, until time.Time) {
 	for time.Now().Before(until) {
 		got := s.read().State
 		if now := time.Now(); got != want && now.Before(until) {
@@ -149,7 +149,7 @@ func (s *subject) stays(want soloist.LeaseState, until time.Time) {
 // expire leases the entry under own and waits until that has run out.
 func (s *subject) expire() {
 	s.acquire(s.own, s.shortest())
-	s.await(soloist.Expired)
+	s.await(store.Expired)
 }
 
 // ended returns a context that is over.

@@ -1,6 +1,8 @@
 package storetest
 
-import "github.com/soloist-go/soloist"
+import (
+	"github.com/soloist-go/soloist/store"
+)
 
 // pairs is what one instance sees of another: all that it has done, at once.
 var pairs = []property{
@@ -14,13 +16,13 @@ var pairs = []property{
 	{"Twins/lease", twins, func(c *check) {
 		near, far := c.pair()
 		near.acquire(near.own, near.longest())
-		far.state("leased by the other instance", soloist.Leased)
+		far.state("leased by the other instance", store.Leased)
 		_, err := far.own.Acquire(c.ctx, far.longest(), far.etag)
-		c.want("acquire beside the other instance", err, soloist.ErrHeld)
+		c.want("acquire beside the other instance", err, store.ErrHeld)
 		near.release("release", near.own, nil)
 		far.acquire(far.own, far.longest())
-		near.state("leased by the other instance", soloist.Leased)
-		near.write("write under the lease of the other instance", near.own, soloist.ErrLost)
+		near.state("leased by the other instance", store.Leased)
+		near.write("write under the lease of the other instance", near.own, store.ErrLost)
 	}},
 }
 

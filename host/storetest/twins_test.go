@@ -6,29 +6,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/store"
 )
 
-func twoOf(store func(*local.Memory) soloist.Store) storetest.Harness {
-	h := virtual(func() soloist.Store { return store(new(local.Memory)) })
-	h.Two = func(*testing.T) (one, other soloist.Store) {
+func twoOf(backend func(*local.Memory) store.Store) storetest.Harness {
+	h := virtual(func() store.Store { return backend(new(local.Memory)) })
+	h.Two = func(*testing.T) (one, other store.Store) {
 		place := new(local.Memory)
-		return store(place), store(place)
+		return backend(place), backend(place)
 	}
 	return h
 }
 
 // A store without a cache passes: what one instance writes, the other sees.
 func TestTwoInstances(t *testing.T) {
-	storetest.Test(t, twoOf(func(m *local.Memory) soloist.Store { return m }))
+	storetest.Test(t, twoOf(func(m *local.Memory) store.Store { return m }))
 }
 
 // robbed is a pair of which one instance does not see the leases of the other.
 func robbed() storetest.Harness {
-	h := virtual(func() soloist.Store { return new(local.Memory) })
-	h.Two = func(*testing.T) (one, other soloist.Store) {
+	h := virtual(func() store.Store { return new(local.Memory) })
+	h.Two = func(*testing.T) (one, other store.Store) {
 		place := new(local.Memory)
 		return place, robs{place}
 	}
@@ -37,17 +37,17 @@ func robbed() storetest.Harness {
 
 type robs struct{ *local.Memory }
 
-func (r robs) Lease(name, id string) soloist.Lease {
+func (r robs) Lease(name, id string) store.Lease {
 	return robsLease{r.Memory.Lease(name, id), r, name}
 }
 
 type robsLease struct {
-	soloist.Lease
+	store.Lease
 	store robs
 	name  string
 }
 
-func (l robsLease) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l robsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	_ = l.store.Break(ctx, l.name, 0)
 	return l.Lease.Acquire(ctx, d, etag)
 }
@@ -58,27 +58,27 @@ type remembers struct {
 	seen *sync.Map // entries by name
 }
 
-func (r remembers) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (r remembers) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := r.Memory.Read(ctx, name)
 	if err != nil {
 		return e, err
 	}
 	old, _ := r.seen.LoadOrStore(name, e)
-	e.Record, e.ETag = append([]byte{}, old.(soloist.Entry).Record...), old.(soloist.Entry).ETag
+	e.Record, e.ETag = append([]byte{}, old.(store.Entry).Record...), old.(store.Entry).ETag
 	return e, nil
 }
 
-func (r remembers) Lease(name, id string) soloist.Lease {
+func (r remembers) Lease(name, id string) store.Lease {
 	return remembersLease{r.Memory.Lease(name, id), r, name}
 }
 
 type remembersLease struct {
-	soloist.Lease
+	store.Lease
 	store remembers
 	name  string
 }
 
-func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	stamp, err := l.Lease.Write(ctx, etag, record)
 	l.store.seen.Delete(l.name)
 	return stamp, err
@@ -87,7 +87,7 @@ func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (
 // brief is a store whose leases end after five seconds, whatever was asked for.
 type brief struct{ *lease }
 
-func (l brief) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l brief) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	if d > local.Shortest && d <= local.Longest {
 		d = min(d, 5*time.Second)
 	}
@@ -99,12 +99,12 @@ type cutsLong struct{ *local.Memory }
 
 func (s cutsLong) cut(name string) string { return name[:min(len(name), 64)] }
 
-func (s cutsLong) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s cutsLong) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	return s.Memory.Create(ctx, s.cut(name), record)
 }
 
-func (s cutsLong) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (s cutsLong) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Memory.Read(ctx, s.cut(name))
 }
 
-func (s cutsLong) Lease(name, id string) soloist.Lease { return s.Memory.Lease(s.cut(name), id) }
+func (s cutsLong) Lease(name, id string) store.Lease { return s.Memory.Lease(s.cut(name), id) }

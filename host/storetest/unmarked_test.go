@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Each of these has one success without an ETag.
 
 type unmarked struct{ *local.Memory }
 
-func (s unmarked) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (s unmarked) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	e, err := s.Memory.Create(ctx, name, record)
 	e.ETag = ""
 	return e, err
@@ -20,7 +20,7 @@ func (s unmarked) Create(ctx context.Context, name string, record []byte) (soloi
 
 type acquiresUnmarked struct{ *lease }
 
-func (l acquiresUnmarked) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l acquiresUnmarked) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	stamp, err := l.lease.Acquire(ctx, d, etag)
 	stamp.ETag = ""
 	return stamp, err
@@ -28,7 +28,7 @@ func (l acquiresUnmarked) Acquire(ctx context.Context, d time.Duration, etag str
 
 type renewsUnmarked struct{ *lease }
 
-func (l renewsUnmarked) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l renewsUnmarked) Renew(ctx context.Context) (store.Stamp, error) {
 	stamp, err := l.lease.Renew(ctx)
 	stamp.ETag = ""
 	return stamp, err
@@ -36,7 +36,7 @@ func (l renewsUnmarked) Renew(ctx context.Context) (soloist.Stamp, error) {
 
 type writesUnmarked struct{ *lease }
 
-func (l writesUnmarked) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l writesUnmarked) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	stamp, err := l.lease.Write(ctx, etag, record)
 	stamp.ETag = ""
 	return stamp, err
@@ -44,7 +44,7 @@ func (l writesUnmarked) Write(ctx context.Context, etag string, record []byte) (
 
 type savesUnmarked struct{ *lease }
 
-func (l savesUnmarked) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (l savesUnmarked) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	stamp, err := l.lease.Save(ctx, etag, record, checkpoint)
 	stamp.ETag = ""
 	return stamp, err

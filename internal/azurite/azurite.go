@@ -45,8 +45,9 @@ var ErrNoNode = errors.New("azurite needs node and npm on the PATH")
 // patience bounds the installation and the start: far more than either takes.
 const patience = 5 * time.Minute
 
-// Start runs a server until the test has ended. Where Node is not installed it
-// skips the test, except in CI (environment CI=true), where it fails it.
+// Start runs a server until the test has ended. With -short it skips the test,
+// since Node takes seconds to start. Where Node is not installed it skips the test
+// too, except in CI (environment CI=true), where it fails it.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return start(t)
@@ -54,6 +55,9 @@ func Start(t testing.TB) *Server {
 
 func start(t testing.TB, options ...string) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts Azurite, a process of Node: run it without -short")
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := Launch(ctx, options...)

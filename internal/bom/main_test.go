@@ -16,6 +16,9 @@ import (
 // call writes the same bytes.
 func TestEachLinkedModuleIsTold(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "program")
+	if testing.Short() {
+		t.Skip("builds a program: run it without -short")
+	}
 	if out, err := exec.Command("go", "build", "-o", binary, "../../jobs").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestSixtyTicksRunOnceEach(t *testing.T) {
@@ -61,7 +62,7 @@ func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 // has the lease and nothing else.
 func withoutClaim(t *testing.T) string {
 	t.Helper()
-	const file, before = "book.go", "func (h *hold) once(ctx context.Context, p *page) error {\n"
+	const file, before = "internal/lease/write.go", "func (s *Session) once(ctx context.Context, p *page) error {\n"
 	path, err := filepath.Abs(filepath.Join("..", "..", file))
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func withoutClaim(t *testing.T) string {
 		t.Fatalf("%s has %q %d times: adapt this test", file, before, n)
 	}
 	dir := t.TempDir()
-	mutant := filepath.Join(dir, file)
+	mutant := filepath.Join(dir, filepath.Base(file))
 	source = bytes.Replace(source, []byte(before), []byte(before+"\tif p != nil {\n\t\treturn nil\n\t}\n"), 1)
 	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: mutant}})
 	for name, b := range map[string][]byte{mutant: source, filepath.Join(dir, "overlay.json"): overlay} {
@@ -119,14 +120,14 @@ func TestAKilledRunnerIsReplaced(t *testing.T) {
 
 // checkTakeOver checks that the dead runner's tick is told as abandoned, and
 // the ticks between as missed.
-func checkTakeOver(t *testing.T, r soloist.Record, victim, next event) {
+func checkTakeOver(t *testing.T, r store.Record, victim, next event) {
 	t.Helper()
 	var abandoned, missed bool
 	for _, fate := range r.History {
-		if fate.Status == soloist.Abandoned && fate.Tick.Equal(victim.Tick) {
+		if fate.Status == store.Abandoned && fate.Tick.Equal(victim.Tick) {
 			abandoned = true
 		}
-		if fate.Status == soloist.Missed && fate.From.Equal(victim.Tick) && fate.Tick.Equal(next.Tick.Add(-time.Second)) {
+		if fate.Status == store.Missed && fate.From.Equal(victim.Tick) && fate.Tick.Equal(next.Tick.Add(-time.Second)) {
 			missed = true
 			if want := int(next.Tick.Sub(victim.Tick)/time.Second) - 1; fate.Count != want {
 				t.Errorf("%d ticks are missed, want %d", fate.Count, want)
@@ -192,13 +193,13 @@ func TestAFrozenRunnerIsCancelledAndCannotFinish(t *testing.T) {
 	if took := end.At.Sub(thawed); took > time.Second {
 		t.Errorf("cancelled %s after it went on", took)
 	}
-	if !strings.HasPrefix(end.Cause, soloist.ErrLost.Error()) {
+	if !strings.HasPrefix(end.Cause, store.ErrLost.Error()) {
 		t.Errorf("cancelled for %q", end.Cause)
 	}
 	f.await("the refusal", 10*time.Second, func(e event) bool {
 		return e.Replica == "a" && e.What == "log" && strings.Contains(e.Text, "the outcome was refused")
 	})
-	if r := f.record(); r.Holder != "b" || r.Epoch != next.Token || r.Status != soloist.Running {
+	if r := f.record(); r.Holder != "b" || r.Epoch != next.Token || r.Status != store.Running {
 		t.Errorf("the record tells of %s, token %d, %s", r.Holder, r.Epoch, r.Status)
 	}
 }

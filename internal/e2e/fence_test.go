@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A sink takes effects, but none of a run whose token is smaller than one that
@@ -100,8 +100,8 @@ func TestAFrozenRunnerHasNoEffectAfterwards(t *testing.T) {
 	time.Sleep(time.Until(frozen.Add(2 * lease)))
 	thawed := time.Now()
 	f.signal("a", syscall.SIGCONT)
-	if end := f.await("the end of the old run", time.Minute, ended("a")); !strings.HasPrefix(end.Cause, soloist.ErrLost.Error()) {
-		t.Errorf("the first heartbeat that failed said %q, want %q", end.Cause, soloist.ErrLost)
+	if end := f.await("the end of the old run", time.Minute, ended("a")); !strings.HasPrefix(end.Cause, store.ErrLost.Error()) {
+		t.Errorf("the first heartbeat that failed said %q, want %q", end.Cause, store.ErrLost)
 	}
 	s.await(t, next.Token, time.Now())
 	s.check(t, old.Token, next.Token, thawed)

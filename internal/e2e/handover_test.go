@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestASIGTERMHandsOver(t *testing.T) {
@@ -55,7 +56,7 @@ func (f *fleet) awaitStopping(run event) {
 			f.t.Fatal("the run ended before the record said that it is stopping")
 		}
 		if r.Stopping {
-			if r.Status != soloist.Running || r.Epoch != run.Token {
+			if r.Status != store.Running || r.Epoch != run.Token {
 				f.t.Errorf("what is stopping is token %d, %s", r.Epoch, r.Status)
 			}
 			return

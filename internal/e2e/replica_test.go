@@ -25,6 +25,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
 )
 
 // lease is the shortest that Azure gives.
@@ -87,12 +88,12 @@ func replica(text string) error {
 	if o.Program != "" {
 		return p.main(o)
 	}
-	store, err := azure.Open(azure.Config{ConnectionString: o.Storage, Container: o.Container})
+	backend, err := azure.Open(azure.Config{ConnectionString: o.Storage, Container: o.Container})
 	if err != nil {
 		return err
 	}
 	s := &soloist.Scheduler{
-		Store: store, Replica: o.Name, App: "e2e",
+		Store: backend, Replica: o.Name, App: "e2e",
 		Logger: slog.New(slog.NewTextHandler(p, nil)),
 		Now:    func() time.Time { return time.Now().Add(o.Skew) },
 		Jobs: []soloist.Job{{Name: "work", Schedule: o.Schedule, Missed: o.Missed, Lease: lease,
@@ -167,6 +168,9 @@ type fleet struct {
 
 func newFleet(t *testing.T, o order) *fleet {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts replicas as processes over Azurite: run it without -short")
+	}
 	server, err := emulator()
 	if errors.Is(err, azurite.ErrNoNode) && os.Getenv("CI") != "true" {
 		t.Skip(err)
@@ -175,7 +179,7 @@ func newFleet(t *testing.T, o order) *fleet {
 		t.Fatal(err)
 	}
 	o.Storage, o.Container = server.ConnectionString(), fmt.Sprintf("fleet-%d", fleets.Add(1))
-	store, err := azure.Open(azure.Config{ConnectionString: o.Storage, Container: o.Container})
+	backend, err := azure.Open(azure.Config{ConnectionString: o.Storage, Container: o.Container})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +187,7 @@ func newFleet(t *testing.T, o order) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fleet{t: t, order: o, program: program, store: store, procs: map[string]*proc{}, events: make(chan event, 10_000)}
+	return &fleet{t: t, order: o, program: program, store: backend, procs: map[string]*proc{}, events: make(chan event, 10_000)}
 }
 
 // start starts a replica; it is killed at the end of the test.
@@ -308,13 +312,13 @@ func (f *fleet) ticks() map[time.Time]int {
 }
 
 // record returns the job's record.
-func (f *fleet) record() soloist.Record {
+func (f *fleet) record() store.Record {
 	f.t.Helper()
 	e, err := f.store.Read(f.t.Context(), "e2e/work")
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	var r soloist.Record
+	var r store.Record
 	if err := json.Unmarshal(e.Record, &r); err != nil {
 		f.t.Fatal(err)
 	}

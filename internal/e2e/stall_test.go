@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestARunThatStallsAndObeysIsReplaced(t *testing.T) {
@@ -28,7 +29,7 @@ func TestARunThatStallsAndObeysIsReplaced(t *testing.T) {
 				t.Errorf("two runs at once for %s", end.At.Sub(next.At))
 			}
 			f.checkReplaced(last, next, o.Silence+2*time.Second)
-			if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != soloist.Stalled) {
+			if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != store.Stalled) {
 				t.Errorf("the record tells %+v", h)
 			}
 		})
@@ -45,7 +46,7 @@ func TestARunThatStallsAndGoesOnEndsItsProcess(t *testing.T) {
 			if code != 3 {
 				t.Errorf("it exited with code %d", code)
 			}
-			if r := f.record(); r.Status != soloist.Stalled || r.Holder != "a" || r.Epoch != last.Token {
+			if r := f.record(); r.Status != store.Stalled || r.Holder != "a" || r.Epoch != last.Token {
 				t.Errorf("once it is gone, the record tells of %s, token %d, %s", r.Holder, r.Epoch, r.Status)
 			}
 			next := f.have("a run after it", time.Minute, started("b"))

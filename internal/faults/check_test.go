@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // evidence is all that a world leaves behind.
@@ -143,8 +144,8 @@ func (c *complaints) records(log []event, j job) {
 		tick time.Time
 		n    int
 	}
-	claimed, fates := map[attempt]bool{}, map[time.Time][]soloist.Fate{}
-	var last *soloist.Record
+	claimed, fates := map[attempt]bool{}, map[time.Time][]store.Fate{}
+	var last *store.Record
 	var lease string
 	for _, e := range writes(log) {
 		r := e.record
@@ -160,7 +161,7 @@ func (c *complaints) records(log []event, j job) {
 		case r.Epoch < last.Epoch:
 			c.add("I2c: at %s the epoch fell from %d to %d", at(e.Time), last.Epoch, r.Epoch)
 		case r.Epoch > last.Epoch:
-			if claimed[this] || r.Status != soloist.Running {
+			if claimed[this] || r.Status != store.Running {
 				c.add("I2a: at %s a claim of %s, attempt %d, status %s, that was claimed before", at(e.Time), r.Tick, r.Attempt, r.Status)
 			}
 			if r.Attempt > 1 && (!claimed[attempt{r.Tick, r.Attempt - 1}] || j.interrupted != soloist.Rerun) {
@@ -169,7 +170,7 @@ func (c *complaints) records(log []event, j job) {
 			claimed[this], lease = true, e.Lease
 		case !r.Tick.Equal(last.Tick) || r.Attempt != last.Attempt:
 			c.add("I2c: at %s a claim of %s under the epoch of %s", at(e.Time), r.Tick, last.Tick)
-		case r.Status == soloist.Running && (last.Status != soloist.Running || lease != e.Lease):
+		case r.Status == store.Running && (last.Status != store.Running || lease != e.Lease):
 			c.add("I2a: at %s the run of epoch %d began again", at(e.Time), r.Epoch)
 		}
 		for _, f := range news(last.History, r.History) {
@@ -187,7 +188,7 @@ func (c *complaints) records(log []event, j job) {
 			c.add("I3: %s has %d fates, with the watermark at %s: %v", tick, len(all), last.Through, all)
 		}
 	}
-	for _, tick := range j.ticks(soloist.Fate{From: last.Created, Tick: last.Through}) {
+	for _, tick := range j.ticks(store.Fate{From: last.Created, Tick: last.Through}) {
 		if len(fates[tick]) == 0 {
 			c.add("I3: %s has no fate, and the watermark is at %s", tick, last.Through)
 		}
@@ -195,7 +196,7 @@ func (c *complaints) records(log []event, j job) {
 }
 
 // ticks are those of a fate.
-func (j job) ticks(f soloist.Fate) (all []time.Time) {
+func (j job) ticks(f store.Fate) (all []time.Time) {
 	if f.From.IsZero() {
 		return []time.Time{f.Tick}
 	}
@@ -207,7 +208,7 @@ func (j job) ticks(f soloist.Fate) (all []time.Time) {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off.
-func news(old, now []soloist.Fate) []soloist.Fate {
+func news(old, now []store.Fate) []store.Fate {
 	for n := range now {
 		rest := now[n:]
 		if len(rest) <= len(old) && slices.Equal(rest, old[:len(rest)]) {
@@ -254,7 +255,7 @@ func (c *complaints) runs(e evidence) {
 
 func claimOf(log []event, token int64) event {
 	for _, e := range writes(log) {
-		if e.record.Epoch == token && e.record.Status == soloist.Running {
+		if e.record.Epoch == token && e.record.Status == store.Running {
 			return e
 		}
 	}
@@ -265,7 +266,7 @@ func claimOf(log []event, token int64) event {
 func (c *complaints) outcomes(e evidence) {
 	for _, w := range writes(e.log) {
 		ran := func(r run) bool { return r.Token == w.record.Epoch && r.cause == nil && !r.end.After(w.Time) }
-		if w.record.Status == soloist.Succeeded && !slices.ContainsFunc(e.runs, ran) {
+		if w.record.Status == store.Succeeded && !slices.ContainsFunc(e.runs, ran) {
 			c.add("I10: at %s %s was written as succeeded, and did not run to its end", at(w.Time), w.record.Tick)
 		}
 	}

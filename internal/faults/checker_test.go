@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Each forgery of what an ordinary world leaves behind is found out, by name.
@@ -40,7 +40,7 @@ func TestTheChecker(t *testing.T) {
 		{"a tick without a fate", "I3", func(e *evidence) { h := &e.write(8).record.History; *h = (*h)[1:] }},
 		{"a tick with two fates", "I3", func(e *evidence) { h := &e.write(4).record.History; *h = append((*h)[:1:1], *h...) }},
 		{"a watermark that moves back", "I3", func(e *evidence) { e.write(5).record.Through = e.write(3).record.Through }},
-		{"a success of nobody", "I10", func(e *evidence) { e.runs[1].cause = soloist.ErrLost }},
+		{"a success of nobody", "I10", func(e *evidence) { e.runs[1].cause = store.ErrLost }},
 		{"two runs at once", "I1:", func(e *evidence) { e.runs[1].end = e.runs[2].start.Add(1) }},
 		{"a run after its lease", "I1:", func(e *evidence) { e.runs[3].end = e.runs[3].end.Add(D) }},
 		{"a run beyond its trust", "the trust at", func(e *evidence) { e.runs[3].end = e.runs[3].end.Add(D - D/6) }},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/store"
 )
 
 // refusals of a request for who sent it, and what the error has to say.
@@ -186,7 +187,7 @@ func TestASourceOfTokensThatBreaks(t *testing.T) {
 					}
 					broken.Store(false)
 					w.wellAfter(time.Now())
-					if got := errors.Is(w.outcome(r).cause, soloist.ErrLost); got != lost {
+					if got := errors.Is(w.outcome(r).cause, store.ErrLost); got != lost {
 						t.Errorf("the run ended with %v", w.outcome(r).cause)
 					}
 				})

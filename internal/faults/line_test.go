@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A service is the one Blob service of a world. Its log is the arbiter.
@@ -27,8 +27,8 @@ type service struct {
 // told is what a request said that the service's log does not keep.
 type told struct {
 	replica string
-	span    time.Duration   // of an acquisition
-	record  *soloist.Record // of a write
+	span    time.Duration // of an acquisition
+	record  *store.Record // of a write
 }
 
 // An event is one request in the order in which the service applied them.
@@ -71,8 +71,8 @@ func header(r *http.Request, name string) string {
 }
 
 // record is the record that a request writes, nil if none.
-func record(r *http.Request) *soloist.Record {
-	rec := new(soloist.Record)
+func record(r *http.Request) *store.Record {
+	rec := new(store.Record)
 	if json.Unmarshal([]byte(header(r, "x-ms-meta-record")), rec) != nil {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (l *line) operation(r *http.Request) string {
 	id := header(r, "x-ms-lease-id")
 	claim := l.claims[id]
 	switch {
-	case rec.Status == soloist.Running && (claim == "" || claim == rec.Writer):
+	case rec.Status == store.Running && (claim == "" || claim == rec.Writer):
 		l.claims[id] = rec.Writer
 		return "claim"
 	case claim == "":

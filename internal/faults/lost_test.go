@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Every step of a tick, on whichever replica it comes first, is applied and its
@@ -56,7 +57,7 @@ func (w *world) succeeded(ticks int, late time.Duration) {
 		}
 	}
 	all := writes(w.service.log())
-	if last := all[len(all)-1].record; last.Counts[soloist.Succeeded] != int64(ticks) {
+	if last := all[len(all)-1].record; last.Counts[store.Succeeded] != int64(ticks) {
 		w.t.Errorf("want %d ticks that succeeded, got %v", ticks, last.Counts)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An outage comes in the first half of a run and goes.
@@ -49,7 +50,7 @@ func (o outage) in(w *world) {
 	over := time.Now()
 	w.meet(nil)
 	w.wellAfter(over)
-	switch lost := errors.Is(w.outcome(r).cause, soloist.ErrLost); {
+	switch lost := errors.Is(w.outcome(r).cause, store.ErrLost); {
 	case !lost && o.share == 1 && o.length > D:
 		w.t.Errorf("the run ended with %v, want ErrLost", w.outcome(r).cause)
 	case lost && (o.share < 0.1 || o.length < D/2):

@@ -16,6 +16,9 @@ import (
 // What the program of this repository writes, the host can run; and the files
 // that the repository has for the host are the ones that it writes.
 func TestDeployment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts a program: run it without -short")
+	}
 	t.Parallel()
 	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "app")
 	program := filepath.Join(t.TempDir(), "jobs")

@@ -50,6 +50,9 @@ func (c *console) await(t *testing.T, text string) {
 // newHost is a host with a handler of this role, not started yet.
 func newHost(t *testing.T, role string, env ...string) (*functions.Host, *console) {
 	t.Helper()
+	if role == "program" && testing.Short() {
+		t.Skip("starts a real program and waits for its ticks: run it without -short")
+	}
 	me, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -50,6 +50,9 @@ func inScratch(run func() int) int {
 const worlds = 2
 
 func TestKilledOverADirectory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts replicas as processes and kills them: run it without -short")
+	}
 	t.Parallel()
 	for i := range worlds {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -139,6 +142,9 @@ func report(t *testing.T, l *ledger, f *fleet, kills int, hits map[string]int, t
 
 // Each row kills the program once, at a moment in the life of page 5.
 func TestKilledAtAMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts replicas as processes and kills them: run it without -short")
+	}
 	t.Parallel()
 	const never, late = "the request gets lost", "the request comes after the next run has put the page"
 	tests := []struct {

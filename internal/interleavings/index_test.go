@@ -53,7 +53,7 @@ var index = []struct{ name, test string }{
 	{"DST gap and fold with take-over in between", "TestDSTGapAndFoldWithTakeOverInBetween"},
 	{"mixed lease lengths", "TestMixedLeaseLengths"},
 	{"mixed schemas: a newer one is left alone", "../../fault_test.go TestARecordOfSomebodyElseIsLeftAlone"},
-	{"mixed schemas: unknown fields survive", "../../record_internal_test.go TestARecordSurvivesARewrite"},
+	{"mixed schemas: unknown fields survive", "../../store/record_internal_test.go TestARecordSurvivesARewrite"},
 	{"schedule changed between claim and take-over", "TestScheduleChangedBetweenClaimAndTakeOver"},
 	{"credential expires between claim and finish", "TestCredentialExpiresBetweenClaimAndFinish"},
 	{"finish throttled past the deadline", "TestFinishThrottledPastTheDeadline"},

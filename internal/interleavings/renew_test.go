@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A renewal of a is applied at 5 s; a's machine sleeps before the reply comes,
@@ -109,7 +109,7 @@ func TestRenewalLandsOnAnExpiredUntouchedLease(t *testing.T) {
 		s.until("01:00:30")
 		s.ran("a 01:00:00 lost")
 		s.answers("a's finish", "-", "200")
-		if f := s.record().History; len(f) != 1 || f[0].Status != soloist.Abandoned {
+		if f := s.record().History; len(f) != 1 || f[0].Status != store.Abandoned {
 			s.Errorf("got %+v", f)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // D is the lease where a story names none; third is a third of it, at which
@@ -150,7 +151,7 @@ func (s *story) ran(want ...string) {
 
 // cause is a word for why a run ended, if its context did.
 func cause(text string) string {
-	for word, err := range map[string]error{"lost": soloist.ErrLost, "stalled": soloist.ErrStalled, "stopped": soloist.ErrStopped} {
+	for word, err := range map[string]error{"lost": store.ErrLost, "stalled": soloist.ErrStalled, "stopped": soloist.ErrStopped} {
 		if strings.HasPrefix(text, err.Error()) {
 			return word
 		}
@@ -177,7 +178,7 @@ func (s *story) fates(want ...string) {
 }
 
 // record is what the service has.
-func (s *story) record() (r soloist.Record) {
+func (s *story) record() (r store.Record) {
 	for _, e := range s.stage.Events() {
 		if e.OK() && e.Record != nil {
 			r = *e.Record

@@ -28,7 +28,7 @@ func newRule(text string) rule {
 	ends := [6][2]int{{0, 59}, {0, 59}, {0, 23}, {1, 31}, {1, 12}, {0, 6}}
 	for i, word := range words {
 		r.hit[i] = map[int]bool{}
-		for _, part := range strings.Split(word, ",") {
+		for part := range strings.SplitSeq(word, ",") {
 			addPart(r.hit[i], part, ends[i][0], ends[i][1])
 		}
 	}

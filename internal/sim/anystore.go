@@ -6,7 +6,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A client is what a replica has of [Config.Store]: calls of that, over a line.
@@ -14,7 +14,7 @@ import (
 // simulated is any.
 type client struct {
 	*line
-	store soloist.Store
+	store store.Store
 }
 
 // An errand is what a call asks of the store. It may be run when nobody waits
@@ -27,33 +27,33 @@ type errand struct {
 }
 
 type result struct {
-	soloist.Entry
+	store.Entry
 	checkpoint []byte
 	err        error
 }
 
 func (c *client) Limits() (shortest, longest time.Duration) { return c.store.Limits() }
 
-func (c *client) Create(ctx context.Context, name string, record []byte) (soloist.Entry, error) {
+func (c *client) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	got := c.send(ctx, creation(c.store, name, bytes.Clone(record)))
 	return got.Entry, got.err
 }
 
-func creation(store soloist.Store, name string, record []byte) errand {
+func creation(backend store.Store, name string, record []byte) errand {
 	return errand{Event: Event{Op: "create", Job: path.Base(name), Record: decode(string(record))}, record: record,
-		do: func(ctx context.Context, got *result) { got.Entry, got.err = store.Create(ctx, name, record) }}
+		do: func(ctx context.Context, got *result) { got.Entry, got.err = backend.Create(ctx, name, record) }}
 }
 
-func (c *client) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (c *client) Read(ctx context.Context, name string) (store.Entry, error) {
 	got := c.send(ctx, errand{Event: Event{Op: "read", Job: path.Base(name)},
 		do: func(ctx context.Context, got *result) { got.Entry, got.err = c.store.Read(ctx, name) }})
 	return got.Entry, got.err
 }
 
-// Lease returns a [soloist.Keeper] if that of the store is one.
-func (c *client) Lease(name, id string) soloist.Lease {
+// Lease returns a [store.Keeper] if that of the store is one.
+func (c *client) Lease(name, id string) store.Lease {
 	h := &handle{c, c.store.Lease(name, id), path.Base(name), id}
-	if inner, ok := h.lease.(soloist.Keeper); ok {
+	if inner, ok := h.lease.(store.Keeper); ok {
 		return &keeper{h, inner}
 	}
 	return h
@@ -62,38 +62,38 @@ func (c *client) Lease(name, id string) soloist.Lease {
 // A handle is a lease over a line.
 type handle struct {
 	*client
-	lease   soloist.Lease
+	lease   store.Lease
 	job, id string
 }
 
 // call sends what a stamp answers.
-func (h *handle) call(ctx context.Context, x errand, do func(context.Context) (soloist.Stamp, error)) (soloist.Stamp, error) {
+func (h *handle) call(ctx context.Context, x errand, do func(context.Context) (store.Stamp, error)) (store.Stamp, error) {
 	x.Job, x.Lease, x.Match = h.job, h.id, x.etag != ""
 	x.do = func(ctx context.Context, got *result) { got.Stamp, got.err = do(ctx) }
 	got := h.send(ctx, x)
 	return got.Stamp, got.err
 }
 
-func (h *handle) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
-	return h.call(ctx, errand{Event: Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (soloist.Stamp, error) {
+func (h *handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+	return h.call(ctx, errand{Event: Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (store.Stamp, error) {
 		return h.lease.Acquire(ctx, d, etag)
 	})
 }
 
-func (h *handle) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (h *handle) Renew(ctx context.Context) (store.Stamp, error) {
 	return h.call(ctx, errand{Event: Event{Op: "renew"}}, h.lease.Renew)
 }
 
-func (h *handle) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (h *handle) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	record = bytes.Clone(record)
 	x := errand{Event: Event{Lease: h.id, Record: h.records.record(string(record))}, etag: etag, record: record}
 	x.Op = h.tongue.part(&x.Event)
-	return h.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) { return h.lease.Write(ctx, etag, record) })
+	return h.call(ctx, x, func(ctx context.Context) (store.Stamp, error) { return h.lease.Write(ctx, etag, record) })
 }
 
 func (h *handle) Release(ctx context.Context) error {
-	_, err := h.call(ctx, errand{Event: Event{Op: "release"}}, func(ctx context.Context) (soloist.Stamp, error) {
-		return soloist.Stamp{}, h.lease.Release(ctx)
+	_, err := h.call(ctx, errand{Event: Event{Op: "release"}}, func(ctx context.Context) (store.Stamp, error) {
+		return store.Stamp{}, h.lease.Release(ctx)
 	})
 	return err
 }
@@ -101,14 +101,14 @@ func (h *handle) Release(ctx context.Context) error {
 // A keeper is a handle on an entry that has a checkpoint.
 type keeper struct {
 	*handle
-	inner soloist.Keeper
+	inner store.Keeper
 }
 
-func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
+func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
 	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
 	x := errand{Event: Event{Op: "save", Record: k.records.record(string(record)), Note: brief(string(checkpoint))},
 		etag: etag, record: record, checkpoint: checkpoint}
-	return k.call(ctx, x, func(ctx context.Context) (soloist.Stamp, error) {
+	return k.call(ctx, x, func(ctx context.Context) (store.Stamp, error) {
 		return k.inner.Save(ctx, etag, record, checkpoint)
 	})
 }

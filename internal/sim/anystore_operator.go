@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // deleter is a store in which an operator can delete an entry that nobody holds.
@@ -13,18 +13,18 @@ type deleter interface {
 }
 
 // operateOn is operate on [Config.Store], with the powers that it has.
-func (c *Cluster) operateOn(store soloist.Store, d deed) {
+func (c *Cluster) operateOn(backend store.Store, d deed) {
 	switch d.what {
 	case "break":
-		c.breakLease(store, d.job, -1)
+		c.breakLease(backend, d.job, -1)
 	case "break now":
-		c.breakLease(store, d.job, 0)
+		c.breakLease(backend, d.job, 0)
 	case "delete":
-		one, ok := store.(deleter)
+		one, ok := backend.(deleter)
 		if !ok || d.job == Foreign {
 			return
 		}
-		c.breakLease(store, d.job, 0)
+		c.breakLease(backend, d.job, 0)
 		e := c.byOperator(errand{Event: Event{Op: "delete", Job: d.job},
 			do: func(ctx context.Context, got *result) { got.err = one.Delete(ctx, "sim/"+d.job) }})
 		if e.OK() {
@@ -33,16 +33,16 @@ func (c *Cluster) operateOn(store soloist.Store, d deed) {
 	}
 }
 
-func (c *Cluster) breakLease(store soloist.Store, job string, period time.Duration) {
-	if b, ok := store.(soloist.Breaker); ok {
+func (c *Cluster) breakLease(backend store.Store, job string, period time.Duration) {
+	if b, ok := backend.(store.Breaker); ok {
 		c.byOperator(errand{Event: Event{Op: "break", Job: job, Span: period},
 			do: func(ctx context.Context, got *result) { got.err = b.Break(ctx, "sim/"+job, period) }})
 	}
 }
 
 // plantForeignIn is plantForeign in such a store.
-func (c *Cluster) plantForeignIn(store soloist.Store) {
-	c.byOperator(creation(store, "sim/"+Foreign, []byte(foreignRecord)))
+func (c *Cluster) plantForeignIn(backend store.Store) {
+	c.byOperator(creation(backend, "sim/"+Foreign, []byte(foreignRecord)))
 }
 
 // byOperator has the store do something at once: an operator has no network.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Broke is an event: the store has answered what its contract does not allow.
 const Broke What = "broke"
 
-// contract: the store does what [soloist.Store] says.
+// contract: the store does what [store.Store] says.
 func contract(l *Log, bad report) {
 	for _, e := range l.Events {
 		if e.What == Broke {
@@ -75,22 +75,22 @@ func same(got, want error) bool {
 // may therefore be in the state before or in that after.
 const rounding = time.Millisecond
 
-func (k *kept) states(now time.Time) []soloist.LeaseState {
-	return []soloist.LeaseState{k.state(now.Add(-rounding)), k.state(now.Add(rounding))}
+func (k *kept) states(now time.Time) []store.LeaseState {
+	return []store.LeaseState{k.state(now.Add(-rounding)), k.state(now.Add(rounding))}
 }
 
-func (k *kept) state(now time.Time) soloist.LeaseState {
+func (k *kept) state(now time.Time) store.LeaseState {
 	switch live := now.Before(k.until); {
 	case k.id == "":
-		return soloist.Available
+		return store.Available
 	case k.broken && live:
-		return soloist.Breaking
+		return store.Breaking
 	case k.broken:
-		return soloist.Broken
+		return store.Broken
 	case live:
-		return soloist.Leased
+		return store.Leased
 	}
-	return soloist.Expired
+	return store.Expired
 }
 
 // outcomes are the errors that a call may come to; of more than one, nil is none.
@@ -110,7 +110,7 @@ func (k *kept) outcomes(e *Event, etag string, now time.Time) (all []error) {
 }
 
 // refusals are the errors that fit a call in a state; none: it has to succeed.
-func (k *kept) refusals(e *Event, etag string, state soloist.LeaseState) (all []error) {
+func (k *kept) refusals(e *Event, etag string, state store.LeaseState) (all []error) {
 	is := func(wrong bool, err error) {
 		if wrong {
 			all = append(all, err)
@@ -124,23 +124,23 @@ func (k *kept) refusals(e *Event, etag string, state soloist.LeaseState) (all []
 		return all
 	case !k.there:
 		is(true, fs.ErrNotExist)
-		is(e.Match, soloist.ErrChanged)
-		is(e.Op == "save" || e.Op == "load", soloist.ErrLost)
+		is(e.Match, store.ErrChanged)
+		is(e.Op == "save" || e.Op == "load", store.ErrLost)
 		return all
 	case e.Op == "acquire":
-		is(state.Live() && (!own || k.broken), soloist.ErrHeld)
+		is(state.Live() && (!own || k.broken), store.ErrHeld)
 	case e.Op == "renew":
-		is(!own || k.broken, soloist.ErrLost)
+		is(!own || k.broken, store.ErrLost)
 	case e.Op == "release":
-		is(!own, soloist.ErrLost)
+		is(!own, store.ErrLost)
 	case e.Op == "break":
-		is(k.id == "", soloist.ErrLost)
+		is(k.id == "", store.ErrLost)
 	case e.Op == "delete":
-		is(state.Live(), soloist.ErrLost)
+		is(state.Live(), store.ErrLost)
 	case guarded:
-		is(!own || !state.Live(), soloist.ErrLost)
+		is(!own || !state.Live(), store.ErrLost)
 	}
-	is(e.Match && etag != k.etag, soloist.ErrChanged)
+	is(e.Match && etag != k.etag, store.ErrChanged)
 	return all
 }
 
@@ -159,7 +159,7 @@ func (k *kept) tells(e *Event, x errand, got result, now time.Time) (wrong []str
 	}
 	switch e.Op {
 	case "create":
-		is(bytes.Equal(got.Record, x.record) && got.State == soloist.Available, "it tells %s, %s", got.State, got.Record)
+		is(bytes.Equal(got.Record, x.record) && got.State == store.Available, "it tells %s, %s", got.State, got.Record)
 	case "read":
 		is(bytes.Equal(got.Record, k.record), "it tells the record %s, want %s", got.Record, k.record)
 		is(slices.Contains(k.states(now), got.State), "it tells %s, want %s", got.State, k.state(now))

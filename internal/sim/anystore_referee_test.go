@@ -9,22 +9,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // wrong is a store of which one thing is wrong.
 type wrong struct {
 	*local.Memory
-	read  func(*soloist.Entry) // what Read tells
-	lease func(*leased) soloist.Lease
+	read  func(*store.Entry) // what Read tells
+	lease func(*leased) store.Lease
 
 	mu     sync.Mutex
 	holder map[string]string // by name: the id that acquired last
 }
 
-func (w *wrong) Read(ctx context.Context, name string) (soloist.Entry, error) {
+func (w *wrong) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := w.Memory.Read(ctx, name)
 	if w.read != nil && err == nil {
 		w.read(&e)
@@ -32,7 +32,7 @@ func (w *wrong) Read(ctx context.Context, name string) (soloist.Entry, error) {
 	return e, err
 }
 
-func (w *wrong) Lease(name, id string) soloist.Lease {
+func (w *wrong) Lease(name, id string) store.Lease {
 	l := &leased{w.Memory.Lease(name, id), w, name, id}
 	if w.lease == nil {
 		return l
@@ -42,12 +42,12 @@ func (w *wrong) Lease(name, id string) soloist.Lease {
 
 // leased is right, and knows who holds the entry, and its ETag.
 type leased struct {
-	soloist.Lease
+	store.Lease
 	store    *wrong
 	name, id string
 }
 
-func (l *leased) Acquire(ctx context.Context, d time.Duration, etag string) (soloist.Stamp, error) {
+func (l *leased) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
 	st, err := l.Lease.Acquire(ctx, d, etag)
 	if l.store.mu.Lock(); err == nil {
 		l.store.holder[l.name] = l.id
@@ -56,16 +56,16 @@ func (l *leased) Acquire(ctx context.Context, d time.Duration, etag string) (sol
 	return st, err
 }
 
-func (l *leased) Save(ctx context.Context, etag string, record, checkpoint []byte) (soloist.Stamp, error) {
-	return l.Lease.(soloist.Keeper).Save(ctx, etag, record, checkpoint)
+func (l *leased) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+	return l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
 }
 
 func (l *leased) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.Lease.(soloist.Keeper).Load(ctx, etag)
+	return l.Lease.(store.Keeper).Load(ctx, etag)
 }
 
 // present is the lease of whoever holds it, and the ETag.
-func (l *leased) present(ctx context.Context) (soloist.Lease, string) {
+func (l *leased) present(ctx context.Context) (store.Lease, string) {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
 	e, _ := l.store.Memory.Read(ctx, l.name)
@@ -83,20 +83,20 @@ type (
 	isUnclear      struct{ *leased }
 )
 
-func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (soloist.Stamp, error) {
+func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (store.Stamp, error) {
 	_, etag := l.present(ctx)
 	return l.leased.Acquire(ctx, d, etag)
 }
 
-func (l writesOver) Write(ctx context.Context, _ string, record []byte) (soloist.Stamp, error) {
+func (l writesOver) Write(ctx context.Context, _ string, record []byte) (store.Stamp, error) {
 	_, etag := l.present(ctx)
 	return l.leased.Write(ctx, etag, record)
 }
 
-func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	holder, _ := l.present(ctx)
 	st, err := holder.Write(ctx, etag, record)
-	if errors.Is(err, soloist.ErrLost) { // nobody has it: so much the better
+	if errors.Is(err, store.ErrLost) { // nobody has it: so much the better
 		free := l.store.Memory.Lease(l.name, "00000000-0000-4000-8000-000000000000")
 		if st, err = free.Acquire(ctx, time.Minute, etag); err == nil {
 			st, err = free.Write(ctx, etag, record)
@@ -106,7 +106,7 @@ func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (so
 	return st, err
 }
 
-func (l renewsForAny) Renew(ctx context.Context) (soloist.Stamp, error) {
+func (l renewsForAny) Renew(ctx context.Context) (store.Stamp, error) {
 	holder, _ := l.present(ctx)
 	return holder.Renew(ctx)
 }
@@ -121,7 +121,7 @@ func (l loadsNothing) Load(ctx context.Context, etag string) ([]byte, error) {
 	return nil, err
 }
 
-func (l keepsETag) Write(ctx context.Context, etag string, record []byte) (soloist.Stamp, error) {
+func (l keepsETag) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
 	st, err := l.leased.Write(ctx, etag, record)
 	if err == nil {
 		st.ETag = etag
@@ -129,15 +129,15 @@ func (l keepsETag) Write(ctx context.Context, etag string, record []byte) (soloi
 	return st, err
 }
 
-func (l isUnclear) Renew(context.Context) (soloist.Stamp, error) {
-	return soloist.Stamp{}, errors.New("try again")
+func (l isUnclear) Renew(context.Context) (store.Stamp, error) {
+	return store.Stamp{}, errors.New("try again")
 }
 
-func onLease(f func(*leased) soloist.Lease) *wrong {
+func onLease(f func(*leased) store.Lease) *wrong {
 	return &wrong{Memory: new(local.Memory), lease: f, holder: map[string]string{}}
 }
 
-func onRead(f func(*soloist.Entry)) *wrong {
+func onRead(f func(*store.Entry)) *wrong {
 	return &wrong{Memory: new(local.Memory), read: f, holder: map[string]string{}}
 }
 
@@ -149,10 +149,10 @@ func fast() func() time.Time {
 
 // troubled simulates a network over which calls of old holders come, also some
 // with the ETag in force, and returns what is wrong. Not each seed has such a call.
-func troubled(t *testing.T, seed uint64, store soloist.Store) (bad []sim.Violation) {
+func troubled(t *testing.T, seed uint64, backend store.Store) (bad []sim.Violation) {
 	far := time.Now().Add(1e5 * time.Hour)
 	synctest.Test(t, func(*testing.T) {
-		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 15 * time.Minute, Store: store, Spells: []sim.Spell{
+		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 15 * time.Minute, Store: backend, Spells: []sim.Spell{
 			{To: far, Slot: -1, Share: 0.1, Fault: sim.Late},
 			{To: far, Slot: -1, Share: 0.3, Fault: sim.Slow},
 			{To: far, Slot: -1, Share: 0.05},
@@ -164,26 +164,29 @@ func troubled(t *testing.T, seed uint64, store soloist.Store) (bad []sim.Violati
 
 // The referee sees each thing that is wrong, and nothing if nothing is.
 func TestReferee(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates 32 clusters: run it without -short")
+	}
 	for name, one := range map[string]struct {
-		store func() soloist.Store
+		store func() store.Store
 		says  string // empty: nothing
 	}{
-		"nothing":               {func() soloist.Store { return onLease(nil) }, ""},
-		"no Date":               {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Date = time.Time{} }) }, ""},
-		"Acquire, any ETag":     {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return acquiresAnyway{l} }) }, "acquire of"},
-		"Write, any ETag":       {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return writesOver{l} }) }, "it answers <nil>"},
-		"Write, any id":         {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return writesForAny{l} }) }, "it answers <nil>"},
-		"Renew, any id":         {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return renewsForAny{l} }) }, "renew of"},
-		"Release, any id":       {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return releasesForAny{l} }) }, "release of"},
-		"Load":                  {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return loadsNothing{l} }) }, "it tells the checkpoint"},
-		"ETag of a write":       {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return keepsETag{l} }) }, "which is not new"},
-		"an unclear answer":     {func() soloist.Store { return onLease(func(l *leased) soloist.Lease { return isUnclear{l} }) }, "try again"},
-		"Date in the past":      {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Date = e.Date.Add(-2 * time.Second) }) }, "it tells the Date"},
-		"Date in the future":    {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Date = e.Date.Add(time.Second) }) }, "it tells the Date"},
-		"state of a lease":      {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.State = soloist.Available }) }, "it tells available, want leased"},
-		"ETag of a read":        {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.ETag += "x" }) }, "it tells the ETag"},
-		"record of a read":      {func() soloist.Store { return onRead(func(e *soloist.Entry) { e.Record = append(e.Record, ' ') }) }, "it tells the record"},
-		"leases that end early": {func() soloist.Store { return &local.Memory{Now: fast()} }, "want leased"},
+		"nothing":               {func() store.Store { return onLease(nil) }, ""},
+		"no Date":               {func() store.Store { return onRead(func(e *store.Entry) { e.Date = time.Time{} }) }, ""},
+		"Acquire, any ETag":     {func() store.Store { return onLease(func(l *leased) store.Lease { return acquiresAnyway{l} }) }, "acquire of"},
+		"Write, any ETag":       {func() store.Store { return onLease(func(l *leased) store.Lease { return writesOver{l} }) }, "it answers <nil>"},
+		"Write, any id":         {func() store.Store { return onLease(func(l *leased) store.Lease { return writesForAny{l} }) }, "it answers <nil>"},
+		"Renew, any id":         {func() store.Store { return onLease(func(l *leased) store.Lease { return renewsForAny{l} }) }, "renew of"},
+		"Release, any id":       {func() store.Store { return onLease(func(l *leased) store.Lease { return releasesForAny{l} }) }, "release of"},
+		"Load":                  {func() store.Store { return onLease(func(l *leased) store.Lease { return loadsNothing{l} }) }, "it tells the checkpoint"},
+		"ETag of a write":       {func() store.Store { return onLease(func(l *leased) store.Lease { return keepsETag{l} }) }, "which is not new"},
+		"an unclear answer":     {func() store.Store { return onLease(func(l *leased) store.Lease { return isUnclear{l} }) }, "try again"},
+		"Date in the past":      {func() store.Store { return onRead(func(e *store.Entry) { e.Date = e.Date.Add(-2 * time.Second) }) }, "it tells the Date"},
+		"Date in the future":    {func() store.Store { return onRead(func(e *store.Entry) { e.Date = e.Date.Add(time.Second) }) }, "it tells the Date"},
+		"state of a lease":      {func() store.Store { return onRead(func(e *store.Entry) { e.State = store.Available }) }, "it tells available, want leased"},
+		"ETag of a read":        {func() store.Store { return onRead(func(e *store.Entry) { e.ETag += "x" }) }, "it tells the ETag"},
+		"record of a read":      {func() store.Store { return onRead(func(e *store.Entry) { e.Record = append(e.Record, ' ') }) }, "it tells the record"},
+		"leases that end early": {func() store.Store { return &local.Memory{Now: fast()} }, "want leased"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

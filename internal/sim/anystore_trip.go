@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // serve has the store do what an event asks for. One call at a time, so that
@@ -37,9 +37,9 @@ func verdict(err error) (status int, code string) {
 	}{
 		{fs.ErrExist, http.StatusConflict},
 		{fs.ErrNotExist, http.StatusNotFound},
-		{soloist.ErrHeld, http.StatusConflict},
-		{soloist.ErrChanged, http.StatusPreconditionFailed},
-		{soloist.ErrLost, http.StatusPreconditionFailed},
+		{store.ErrHeld, http.StatusConflict},
+		{store.ErrChanged, http.StatusPreconditionFailed},
+		{store.ErrLost, http.StatusPreconditionFailed},
 	} {
 		if errors.Is(err, v.err) {
 			return v.status, v.err.Error()

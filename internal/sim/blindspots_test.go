@@ -5,6 +5,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // blindSpots are about what the simulation did not look at once: starting
@@ -14,8 +15,8 @@ var blindSpots = map[string][]func(s *story){
 		// A tick came due under the run, and the record says so.
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 21)
-			s.finish("a", "1", 21.5, soloist.Succeeded)
-			s.Events[len(s.Events)-1].Record.History = append([]soloist.Fate{{Tick: at(20), Status: soloist.Skipped, Reason: "overlap"}}, s.last.History...)
+			s.finish("a", "1", 21.5, store.Succeeded)
+			s.Events[len(s.Events)-1].Record.History = append([]store.Fate{{Tick: at(20), Status: store.Skipped, Reason: "overlap"}}, s.last.History...)
 			s.Events[len(s.Events)-1].Record.Through = at(20)
 		},
 		// A run that goes on after a time-out keeps its lease.
@@ -44,7 +45,7 @@ var blindSpots = map[string][]func(s *story){
 	"I7c chatter": {func(s *story) {
 		s.begin("a", "1", 10, 11, 21)
 		for i := range 12 {
-			s.write("a", "progress", "1", 11.2+0.8*float64(i), func(r *soloist.Record) { r.Stopping = i%2 == 0 })
+			s.write("a", "progress", "1", 11.2+0.8*float64(i), func(r *store.Record) { r.Stopping = i%2 == 0 })
 		}
 	}},
 	"I8 fresh": {func(s *story) {
@@ -62,7 +63,7 @@ var blindSpots = map[string][]func(s *story){
 		s.reruns()
 		s.begin("a", "1", 10, 11, 12).cancelled(11.5, soloist.ErrStopped)
 		s.acquire("b", "2", 30)
-		s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: "its runner died", Token: s.last.Epoch})
+		s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: s.last.Epoch})
 	}},
 	"I15 tries": {
 		func(s *story) { s.begin("a", "1", 10, 11, 12).Try = 3 },
@@ -74,7 +75,7 @@ var blindSpots = map[string][]func(s *story){
 	"I15 rest": {func(s *story) {
 		s.Fleet["a"][0].Every, s.Fleet["a"][0].Backoff = 0, time.Minute
 		s.begin("a", "1", 10, 11, 12).cancelled(11.5, soloist.ErrStalled)
-		s.finish("a", "1", 12.5, soloist.Stalled)
+		s.finish("a", "1", 12.5, store.Stalled)
 		s.begin("a", "2", 14, 15, 16)
 	}},
 	"I16 occupied": {func(s *story) {
@@ -86,26 +87,26 @@ var blindSpots = map[string][]func(s *story){
 	"I17 unhindered": {func(s *story) {
 		s.Fleet["a"][0].Every = time.Minute
 		s.acquire("a", "1", 181)
-		s.settle("a", "1", 181.5, soloist.Fate{From: at(0), Tick: at(120), Count: 2, Status: soloist.Missed, Reason: "a newer one was due"})
+		s.settle("a", "1", 181.5, store.Fate{From: at(0), Tick: at(120), Count: 2, Status: store.Missed, Reason: "a newer one was due"})
 	}},
 	"I19 overlap": {func(s *story) {
 		s.tick("a", "1", 10)
 		s.acquire("b", "2", 40)
-		s.settle("b", "2", 40.5, soloist.Fate{From: at(10), Tick: at(30), Count: 2, Status: soloist.Skipped, Reason: "overlap"})
+		s.settle("b", "2", 40.5, store.Fate{From: at(10), Tick: at(30), Count: 2, Status: store.Skipped, Reason: "overlap"})
 	}},
 	"I19 reason": {
-		func(s *story) { s.says(12, soloist.Missed, "a newer one was due") },
-		func(s *story) { s.says(40, soloist.Missed, "too many were due") },
-		func(s *story) { s.Fleet["a"][0].Window = time.Minute; s.says(40, soloist.Missed, "outside the window") },
-		func(s *story) { s.says(12, soloist.Missed, "the schedule changed") },
-		func(s *story) { s.says(12, soloist.Skipped, "paused") },
-		func(s *story) { s.says(12, soloist.Missed, "the moon was full") },
+		func(s *story) { s.says(12, store.Missed, "a newer one was due") },
+		func(s *story) { s.says(40, store.Missed, "too many were due") },
+		func(s *story) { s.Fleet["a"][0].Window = time.Minute; s.says(40, store.Missed, "outside the window") },
+		func(s *story) { s.says(12, store.Missed, "the schedule changed") },
+		func(s *story) { s.says(12, store.Skipped, "paused") },
+		func(s *story) { s.says(12, store.Missed, "the moon was full") },
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 12).Note = "failed"
-			s.finish("a", "1", 13, soloist.Succeeded)
+			s.finish("a", "1", 13, store.Succeeded)
 		},
-		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, soloist.Failed) },
-		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, soloist.Abandoned) },
+		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, store.Failed) },
+		func(s *story) { s.begin("a", "1", 10, 11, 12); s.finish("a", "1", 13, store.Abandoned) },
 		func(s *story) { s.gaveUp("its runner died") },
 		func(s *story) { s.gaveUp("unlocked") },
 	},
@@ -124,7 +125,7 @@ var blindSpots = map[string][]func(s *story){
 		func(s *story) { s.begin("a", "1", 10, 42, 43) },
 	},
 	"I21 overrun": {
-		func(s *story) { s.begin("a", "1", 10, 11, 40).cancelled(22.3, soloist.ErrLost) },
+		func(s *story) { s.begin("a", "1", 10, 11, 40).cancelled(22.3, store.ErrLost) },
 		func(s *story) { s.begin("a", "1", 10, 11, 80).timeOut(15); s.request("a", "renew", "1", 15, 200) },
 		func(s *story) { // too late
 			s.begin("a", "1", 10, 11, 60).timeOut(15)
@@ -162,24 +163,24 @@ func (r *ran) cancelled(t float64, cause error) { r.Cancelled, r.Cause = at(t), 
 func (r *ran) timeOut(t float64) { r.cancelled(t, soloist.ErrTimeout) }
 
 // settle writes a fate that no run of the writer has.
-func (s *story) settle(replica, id string, t float64, f soloist.Fate) {
-	s.write(replica, "settle", id, t, func(r *soloist.Record) {
-		r.History = append([]soloist.Fate{f}, r.History...)
+func (s *story) settle(replica, id string, t float64, f store.Fate) {
+	s.write(replica, "settle", id, t, func(r *store.Record) {
+		r.History = append([]store.Fate{f}, r.History...)
 		r.Through = f.Tick
 	})
 }
 
 // says is the fate of tick 10 as a replica tells it at t.
-func (s *story) says(t float64, status soloist.Status, reason string) {
+func (s *story) says(t float64, status store.Status, reason string) {
 	s.acquire("a", "1", t-0.5)
-	s.settle("a", "1", t, soloist.Fate{Tick: at(10), Status: status, Reason: reason})
+	s.settle("a", "1", t, store.Fate{Tick: at(10), Status: status, Reason: reason})
 }
 
 // gaveUp is a run of which another replica says what became of it.
 func (s *story) gaveUp(reason string) {
 	s.begin("a", "1", 10, 11, 12)
 	s.acquire("b", "2", 30)
-	s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: reason, Token: s.last.Epoch})
+	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Epoch})
 }
 
 // reruns has ticks run again whose runner died.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // unhindered: no tick is missed that comes due while nothing hinders a replica
@@ -14,7 +15,7 @@ func unhindered(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if n.fate.Status != soloist.Missed || n.fate.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll {
+			if n.fate.Status != store.Missed || n.fate.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll {
 				continue
 			}
 			for tick := d.after(n.mark); !tick.After(n.fate.Tick); tick = tick.Add(d.Every) {

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // contradictsDeath is contradicts for the fate of a run that another claim's
 // holder writes.
 func (l *Log) contradictsDeath(t *term, d *Definition, n told) string {
 	switch f := n.fate; {
-	case f.Status != soloist.Abandoned && f.Status != soloist.Stalled:
+	case f.Status != store.Abandoned && f.Status != store.Stalled:
 		return "its own replica alone could know"
 	case strings.HasPrefix(f.Reason, "unlocked"):
 		return unless(l.broken(t, n.write.Time), "nobody had broken its lease")
@@ -43,7 +44,7 @@ func (l *Log) disturbed(t *term, to time.Time) bool {
 		}
 	}
 	for _, r := range t.tries {
-		if r.Cause == soloist.ErrLost.Error() || r.Cause == soloist.ErrStalled.Error() {
+		if r.Cause == store.ErrLost.Error() || r.Cause == soloist.ErrStalled.Error() {
 			return true
 		}
 	}
@@ -63,7 +64,7 @@ func attempts(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			t := l.termOf(job, n.fate.Token)
-			if t == nil || n.fate.Request != "" || n.fate.Status != soloist.Abandoned && n.fate.Status != soloist.Stalled {
+			if t == nil || n.fate.Request != "" || n.fate.Status != store.Abandoned && n.fate.Status != store.Stalled {
 				continue
 			}
 			d, its := l.definition(n.write.Replica, job), l.definition(t.claim.Replica, job)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // isolation is the name of what [Isolated] finds.
@@ -51,7 +51,7 @@ func Isolated(calm, faulty *Log, job string) (all []Violation) {
 
 // fates are those of a job's ticks, in the order of time.
 func (l *Log) fates(job string) (all []string) {
-	var last *soloist.Record
+	var last *store.Record
 	for _, e := range l.writes(job) {
 		if e.Record == nil {
 			continue

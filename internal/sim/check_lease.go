@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about leases: who may believe what, and until when.
@@ -208,7 +208,7 @@ func releases(l *Log, bad report) {
 		for _, e := range l.claimed(job) {
 			byLease[e.Lease] = e
 		}
-		var now *soloist.Record
+		var now *store.Record
 		runs := l.runs(job)
 		for _, e := range l.of(job, Request) {
 			if e.write() && e.OK() {

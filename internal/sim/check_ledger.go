@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about the record: what is claimed, and what becomes of ticks.
@@ -90,7 +91,7 @@ func tokens(l *Log, bad report) {
 			}
 			switch {
 			case e.Replica == operator || e.Op == "create" || r.Epoch == entry:
-			case r.Status != soloist.Running:
+			case r.Status != store.Running:
 				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Epoch)
 			case r.Epoch <= most:
 				bad(e.Time, "%s claims %s with token %d after %d", e.Replica, job, r.Epoch, most)
@@ -106,7 +107,7 @@ func tokens(l *Log, bad report) {
 // gets one fate, alone or in a range; and what is written has a record.
 func ledger(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		var last *soloist.Record
+		var last *store.Record
 		for _, e := range l.writes(job) {
 			r := e.Record
 			if e.Replica == operator {
@@ -132,8 +133,8 @@ func ledger(l *Log, bad report) {
 }
 
 // fates checks what one write says of the ticks between two watermarks.
-func fates(d *Definition, old, now *soloist.Record, bad func(string, ...any)) {
-	news := slices.DeleteFunc(news(old.History, now.History), func(f soloist.Fate) bool { return f.Request != "" || f.Tick.IsZero() })
+func fates(d *Definition, old, now *store.Record, bad func(string, ...any)) {
+	news := slices.DeleteFunc(news(old.History, now.History), func(f store.Fate) bool { return f.Request != "" || f.Tick.IsZero() })
 	mark := old.Through
 	for _, f := range slices.Backward(news) {
 		switch from, n := mark, d.count(mark, f.Tick); {
@@ -162,8 +163,8 @@ func (d *Definition) count(a, b time.Time) int {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off. The end of a run may be told later.
-func news(old, now []soloist.Fate) []soloist.Fate {
-	same := func(a, b soloist.Fate) bool {
+func news(old, now []store.Fate) []store.Fate {
+	same := func(a, b store.Fate) bool {
 		a.End, b.End = time.Time{}, time.Time{}
 		return a == b
 	}
@@ -235,7 +236,7 @@ func once(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		done := map[start]*Event{}
 		for _, e := range l.writes(job) {
-			if r := e.Record; r != nil && r.Status == soloist.Succeeded && !r.Tick.IsZero() {
+			if r := e.Record; r != nil && r.Status == store.Succeeded && !r.Tick.IsZero() {
 				s := start{r.Tick.UnixNano(), r.Request, 0}
 				if done[s] == nil {
 					done[s] = e
@@ -290,11 +291,11 @@ func policies(l *Log, bad report) {
 // abandoned it, and neither by the loss of its lease nor by a stall.
 func (l *Log) stopped(claim *Event) bool {
 	lost := slices.ContainsFunc(l.runs(claim.Job), func(r Event) bool {
-		lost := r.Cause == soloist.ErrLost.Error() || strings.HasPrefix(r.Note, soloist.ErrLost.Error())
+		lost := r.Cause == store.ErrLost.Error() || strings.HasPrefix(r.Note, store.ErrLost.Error())
 		return r.Token == claim.Record.Epoch && (lost || r.Cause == soloist.ErrStalled.Error())
 	})
 	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {
 		r := e.Record
-		return e.Replica == claim.Replica && r != nil && r.Epoch == claim.Record.Epoch && r.Status == soloist.Abandoned
+		return e.Replica == claim.Replica && r != nil && r.Epoch == claim.Record.Epoch && r.Status == store.Abandoned
 	})
 }

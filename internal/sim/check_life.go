@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about what the world sees of a cluster.
@@ -253,7 +254,7 @@ func (l *Log) worksOff(job string, d *Definition, at time.Time) bool {
 // ledger is the record of a job as it is at a time, and up to when its ticks
 // have fates. What an entry said is gone with it, and the next look makes one
 // that begins anew.
-func (l *Log) ledger(job string, at time.Time) (last *soloist.Record, through time.Time) {
+func (l *Log) ledger(job string, at time.Time) (last *store.Record, through time.Time) {
 	var written time.Time
 	for _, e := range l.writes(job) {
 		if e.Record != nil && !e.Time.After(at) {
@@ -268,7 +269,7 @@ func (l *Log) ledger(job string, at time.Time) (last *soloist.Record, through ti
 	return last, through
 }
 
-func describe(r *soloist.Record) string {
+func describe(r *store.Record) string {
 	if r == nil {
 		return "there is no record"
 	}

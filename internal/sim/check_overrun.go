@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // overruns: Overrun is called for each run that goes on for a sixth of its lease
@@ -42,7 +43,7 @@ func overruns(l *Log, bad report) {
 // since its run had stalled, as far as its last try saw that; zero: it did not.
 func (l *Log) lostAt(t *term) time.Time {
 	r := t.last()
-	if r.Cause == soloist.ErrLost.Error() || r.Cause == soloist.ErrStalled.Error() {
+	if r.Cause == store.ErrLost.Error() || r.Cause == soloist.ErrStalled.Error() {
 		return r.Cancelled
 	}
 	until := l.lapse(t.claim, r.End)

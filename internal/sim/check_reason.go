@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about what a record says became of a tick: each status and
@@ -17,7 +18,7 @@ func overlaps(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if n.fate.Status != soloist.Skipped || n.fate.Reason != "overlap" || d == nil || d.Every == 0 {
+			if n.fate.Status != store.Skipped || n.fate.Reason != "overlap" || d == nil || d.Every == 0 {
 				continue
 			}
 			count, stray := 0, time.Time{}
@@ -123,18 +124,18 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	if r == nil {
 		return "it did not run"
 	}
-	lost, stopped, stalled := soloist.ErrLost.Error(), soloist.ErrStopped.Error(), soloist.ErrStalled.Error()
+	lost, stopped, stalled := store.ErrLost.Error(), soloist.ErrStopped.Error(), soloist.ErrStalled.Error()
 	switch f := n.fate; {
-	case f.Status == soloist.Succeeded:
+	case f.Status == store.Succeeded:
 		return unless(r.Note == "", "its last try ended so: "+r.Note)
-	case f.Status == soloist.Failed, f.Status == soloist.Skipped:
+	case f.Status == store.Failed, f.Status == store.Skipped:
 		return unless(r.Note != "", "its last try ended well")
-	case f.Status == soloist.Stalled:
+	case f.Status == store.Stalled:
 		quiet := d.Silence > 0 && l.believed(r).Sub(r.beat()) >= d.Silence*9/10 // another reason came while others were told
 		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
-	case f.Status == soloist.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
+	case f.Status == store.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
 		return unless(r.Cause == stopped || l.askedToYield(t), "its replica was not to stop")
-	case f.Status == soloist.Abandoned:
+	case f.Status == store.Abandoned:
 		return unless(strings.HasPrefix(f.Reason, lost), "there is no such reason")
 	}
 	return "there is no such status"

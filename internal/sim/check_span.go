@@ -3,14 +3,14 @@ package sim
 import (
 	"slices"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // lifetimes: what a record tells of the start and the end of a run is when the run
 // was claimed and when it returned. No later write forgets an end.
 func lifetimes(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		var last *soloist.Record
+		var last *store.Record
 		for _, e := range l.writes(job) {
 			if e.Replica == operator || e.Record == nil {
 				last = nil // an operator may write anything
@@ -20,7 +20,7 @@ func lifetimes(l *Log, bad report) {
 				l.span(job, e, bad)
 			}
 			if last != nil && e.Op != "create" {
-				forgotten(last.History, e.Record.History, func(f soloist.Fate) {
+				forgotten(last.History, e.Record.History, func(f store.Fate) {
 					bad(e.Time, "%s writes %s, and forgets that the run with token %d ended at %s", e.Replica, job, f.Token, clock(f.End))
 				})
 			}
@@ -33,7 +33,7 @@ func lifetimes(l *Log, bad report) {
 // The tick of a run that another replica may repeat has no fate yet.
 func (l *Log) span(job string, e *Event, bad report) {
 	t := l.termOf(job, e.Record.Epoch)
-	i := slices.IndexFunc(e.Record.History, func(f soloist.Fate) bool { return f.Token == e.Record.Epoch })
+	i := slices.IndexFunc(e.Record.History, func(f store.Fate) bool { return f.Token == e.Record.Epoch })
 	if i < 0 || t == nil || t.claim.Lease != e.Lease || t.last() == nil || t.last().End.IsZero() || t.last().End.After(e.Time) {
 		return
 	}
@@ -54,7 +54,7 @@ func (l *Log) span(job string, e *Event, bad report) {
 
 // forgotten finds ends of runs that the old history has and the new one has not,
 // or not as they were. The oldest fates may have been cut off.
-func forgotten(old, now []soloist.Fate, lost func(soloist.Fate)) {
+func forgotten(old, now []store.Fate, lost func(store.Fate)) {
 	rest := now[len(news(old, now)):]
 	for i, f := range rest {
 		if !old[i].End.IsZero() && !f.End.Equal(old[i].End) {
@@ -65,7 +65,7 @@ func forgotten(old, now []soloist.Fate, lost func(soloist.Fate)) {
 
 // exact reports whether a range of n ticks tells their number. One with more than
 // counted ticks tells those, and that there are more.
-func exact(f *soloist.Fate, n int) bool {
+func exact(f *store.Fate, n int) bool {
 	return f.Count == min(n, counted) && f.AtLeast == (n > counted)
 }
 

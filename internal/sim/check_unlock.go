@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about what is said of a run that an operator has ended.
@@ -55,7 +55,7 @@ const longestWait = 2 * time.Minute
 
 // endedBy returns the request with which an unlock has ended a lease at once, and
 // what the record said of the run that had it; nil if it has ended none.
-func (l *Log) endedBy(u *Event) (b *Event, run *soloist.Record) {
+func (l *Log) endedBy(u *Event) (b *Event, run *store.Record) {
 	for _, e := range l.of(u.Job, Request) {
 		if e.Replica == operator && e.Op == "break" && e.OK() && e.Span == 0 && !e.Sent.Before(u.Time) && !e.Heard.IsZero() && !e.Heard.After(u.Sent) {
 			b = e
@@ -69,7 +69,7 @@ func (l *Log) endedBy(u *Event) (b *Event, run *soloist.Record) {
 			run = e.Record
 		}
 	}
-	if l.forgot(u.Job, u.Time.Add(-time.Minute), u.Heard) || run == nil || run.Status != soloist.Running {
+	if l.forgot(u.Job, u.Time.Add(-time.Minute), u.Heard) || run == nil || run.Status != store.Running {
 		return b, nil
 	}
 	return b, run
@@ -126,7 +126,7 @@ func announced(l *Log, bad report) {
 			begins := e.Record.Stopping && !before
 			before = e.Record.Stopping
 			t, d := l.termOf(job, e.Record.Epoch), l.definition(e.Replica, job)
-			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || e.Record.Status != soloist.Running || l.askedToYield(t) {
+			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || e.Record.Status != store.Running || l.askedToYield(t) {
 				continue
 			}
 			if near := max(d.Lease, time.Duration(e.Record.Lease))/3 + time.Second; d.Silence < near {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 const lease = 15 * time.Second
@@ -17,7 +18,7 @@ const lease = 15 * time.Second
 // replicas a and b do.
 type story struct {
 	sim.Log
-	last soloist.Record
+	last store.Record
 }
 
 var midnight = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -29,12 +30,12 @@ func at(seconds float64) time.Time {
 func newStory() *story {
 	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease, Tries: 2}, {Name: sim.Foreign, Every: time.Minute}}
 	s := &story{Log: sim.Log{Fleet: map[string][]sim.Definition{"a": d, "b": d}, Drift: map[string]int64{}},
-		last: soloist.Record{Epoch: 100, Status: soloist.Idle, Through: at(0), Created: at(0), Lease: soloist.Seconds(lease)}}
+		last: store.Record{Epoch: 100, Status: store.Idle, Through: at(0), Created: at(0), Lease: store.Seconds(lease)}}
 	s.say("a", 0, sim.Up)
 	s.say("b", 0, sim.Up)
 	s.request("a", "read", "", 0.1, 200)
 	s.request("b", "read", "", 0.1, 200)
-	s.write("a", "create", "", 0.2, func(*soloist.Record) {})
+	s.write("a", "create", "", 0.2, func(*store.Record) {})
 	return s
 }
 
@@ -54,7 +55,7 @@ func (s *story) request(replica, op, lease string, t float64, status int) *sim.E
 }
 
 // write changes the record.
-func (s *story) write(replica, op, lease string, t float64, f func(*soloist.Record)) *sim.Event {
+func (s *story) write(replica, op, lease string, t float64, f func(*store.Record)) *sim.Event {
 	r := s.last
 	r.History = slices.Clone(r.History)
 	if f(&r); op == "claim" {
@@ -73,15 +74,15 @@ func (s *story) acquire(replica, id string, t float64) *sim.Event {
 }
 
 func (s *story) claim(replica, id string, t float64, tick float64) *sim.Event {
-	return s.write(replica, "claim", id, t, func(r *soloist.Record) {
-		r.Epoch, r.Tick, r.Attempt, r.Status, r.Finished = r.Epoch+1, at(tick), 1, soloist.Running, time.Time{}
+	return s.write(replica, "claim", id, t, func(r *store.Record) {
+		r.Epoch, r.Tick, r.Attempt, r.Status, r.Finished = r.Epoch+1, at(tick), 1, store.Running, time.Time{}
 	})
 }
 
-func (s *story) finish(replica, id string, t float64, status soloist.Status) *sim.Event {
-	return s.write(replica, "finish", id, t, func(r *soloist.Record) {
+func (s *story) finish(replica, id string, t float64, status store.Status) *sim.Event {
+	return s.write(replica, "finish", id, t, func(r *store.Record) {
 		r.Status, r.Finished, r.Through = status, at(t), r.Tick
-		r.History = append([]soloist.Fate{{Tick: r.Tick, Status: status, Token: r.Epoch, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
+		r.History = append([]store.Fate{{Tick: r.Tick, Status: status, Token: r.Epoch, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
 	})
 }
 
@@ -99,12 +100,12 @@ func (s *story) rerun(attempts int, stopped func(n int) bool) {
 		run := s.run(who, t+1, t+2)
 		switch {
 		case n == attempts:
-			s.finish(who, id, t+3, soloist.Succeeded)
+			s.finish(who, id, t+3, store.Succeeded)
 		case stopped(n):
 			run.Cause = soloist.ErrStopped.Error()
-			s.write(who, "finish", id, t+3, func(r *soloist.Record) { r.Status, r.Finished = soloist.Abandoned, at(t+3) })
+			s.write(who, "finish", id, t+3, func(r *store.Record) { r.Status, r.Finished = store.Abandoned, at(t+3) })
 		default:
-			run.Cause = soloist.ErrLost.Error()
+			run.Cause = store.ErrLost.Error()
 		}
 		if n == attempts || stopped(n) {
 			s.request(who, "release", id, t+4, 200)
@@ -114,7 +115,7 @@ func (s *story) rerun(attempts int, stopped func(n int) bool) {
 
 // takeBack is what a replica does that was stopped before it ran what it claimed.
 func (s *story) takeBack(replica, id string, t float64) {
-	s.write(replica, "take back", id, t, func(r *soloist.Record) { r.Tick, r.Attempt, r.Status = time.Time{}, 0, soloist.Idle })
+	s.write(replica, "take back", id, t, func(r *store.Record) { r.Tick, r.Attempt, r.Status = time.Time{}, 0, store.Idle })
 }
 
 // run is a call of Do under the last claim.
@@ -131,7 +132,7 @@ func (s *story) tick(replica, id string, tick float64) {
 	s.acquire(replica, id, tick)
 	s.claim(replica, id, tick+0.5, tick)
 	s.run(replica, tick+1, tick+3)
-	s.finish(replica, id, tick+3.5, soloist.Succeeded)
+	s.finish(replica, id, tick+3.5, store.Succeeded)
 	s.request(replica, "release", id, tick+4, 200)
 }
 
@@ -153,7 +154,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 				s.acquire("b", "2", 12)
 				s.claim("b", "2", 12.5, 10)
 				s.run("b", 13, 14)
-				s.finish("b", "2", 14.5, soloist.Succeeded)
+				s.finish("b", "2", 14.5, store.Succeeded)
 			},
 		},
 		"I1 belief": {func(s *story) {
@@ -199,11 +200,11 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 25.5, 10) },
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "", 10.5, 10) },
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Match = false },
-			func(s *story) { s.write("b", "create", "", 5, func(*soloist.Record) {}) },
+			func(s *story) { s.write("b", "create", "", 5, func(*store.Record) {}) },
 		},
 		"I2c token": {
 			func(s *story) { s.tick("a", "1", 10); s.last.Epoch -= 5; s.tick("b", "2", 20) },
-			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Record.Status = soloist.Failed },
+			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Record.Status = store.Failed },
 		},
 		"I2d identity": {
 			func(s *story) { s.tick("a", "1", 10); s.tick("a", "1", 20) },
@@ -215,8 +216,8 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { s.tick("a", "1", 10); s.last.Through = at(0); s.tick("b", "2", 10) },
 			func(s *story) {
 				s.acquire("a", "1", 10)
-				s.write("a", "settle", "1", 10.5, func(r *soloist.Record) {
-					r.History = []soloist.Fate{{From: at(0), Tick: at(30), Count: 2, Status: soloist.Missed}}
+				s.write("a", "settle", "1", 10.5, func(r *store.Record) {
+					r.History = []store.Fate{{From: at(0), Tick: at(30), Count: 2, Status: store.Missed}}
 					r.Through = at(30)
 				})
 			},
@@ -235,7 +236,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 		"I4 checkpoint": {func(s *story) {
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
-			s.write("a", "save", "1", 11, func(*soloist.Record) {}).Note = "3"
+			s.write("a", "save", "1", 11, func(*store.Record) {}).Note = "3"
 			s.add(sim.Event{What: sim.Loaded, Replica: "a", Job: "job", Token: s.last.Epoch, Time: at(12), Note: "2"})
 		}},
 		"I7c no storm": {func(s *story) {
@@ -266,7 +267,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 				s.acquire("a", "1", 10)
 				s.claim("a", "1", 10.5, 10)
 				s.run("a", 11, 14)
-				s.finish("a", "1", 12, soloist.Succeeded)
+				s.finish("a", "1", 12, store.Succeeded)
 				s.request("a", "release", "1", 13, 200)
 			},
 			func(s *story) {
@@ -280,7 +281,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 12)
-			s.finish("a", "1", 12.5, soloist.Succeeded)
+			s.finish("a", "1", 12.5, store.Succeeded)
 			s.request("a", "renew", "1", 16, 200)
 			s.request("a", "release", "1", 17, 200)
 		}},

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A Config says what to simulate. It is meant for a bubble of testing/synctest;
@@ -23,7 +23,7 @@ type Config struct {
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
 	// [Blob], each replica with the client library and host/azure over it.
-	Store soloist.Store
+	Store store.Store
 }
 
 // A Cluster is some replicas of a program over one simulated service.
@@ -119,18 +119,18 @@ func newCluster(cfg Config) *Cluster {
 }
 
 // store is what a machine has of the one that all share.
-func (c *Cluster) store(m *machine) soloist.Store {
+func (c *Cluster) store(m *machine) store.Store {
 	l := &line{Network: c.net, machine: m}
 	if c.Store != nil {
 		return &client{l, c.Store}
 	}
-	store, err := azure.Open(azure.Config{
+	backend, err := azure.Open(azure.Config{
 		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
 		Transport:        l})
 	if err != nil {
 		panic(err)
 	}
-	return store
+	return backend
 }
 
 // calm reports whether nothing goes wrong any more.

@@ -3,8 +3,8 @@ package sim_test
 import (
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The schedule of a job changes while a tick is due.
@@ -28,14 +28,14 @@ func (s *story) changes(every time.Duration, t, from, tick float64) {
 	s.Fleet["b"][0].Every = every
 	s.tick("a", "1", 10)
 	s.acquire("b", "2", t)
-	s.write("b", "settle", "2", t+0.3, func(r *soloist.Record) {
+	s.write("b", "settle", "2", t+0.3, func(r *store.Record) {
 		r.Spec, r.Through = "younger", at(from)
-		r.History = append([]soloist.Fate{{From: at(10), Tick: at(from), Status: soloist.Missed, Reason: "the schedule changed"}}, r.History...)
+		r.History = append([]store.Fate{{From: at(10), Tick: at(from), Status: store.Missed, Reason: "the schedule changed"}}, r.History...)
 	})
 	s.request("b", "release", "2", t+0.5, 200)
 	t = max(t+1, tick)
 	s.acquire("b", "3", t)
 	s.claim("b", "3", t+0.5, tick)
 	s.run("b", t+1, t+2)
-	s.finish("b", "3", t+2.5, soloist.Succeeded)
+	s.finish("b", "3", t+2.5, store.Succeeded)
 }

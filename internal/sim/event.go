@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A What is the kind of an event.
@@ -59,7 +59,7 @@ type Event struct {
 	Match  bool          // it has an If-Match
 	Status int
 	Code   string
-	Record *soloist.Record // what a write writes; nil: nothing, or no record
+	Record *store.Record // what a write writes; nil: nothing, or no record
 	Sent   time.Time
 	Heard  time.Time // zero: the answer did not come
 	order  int       // in which the service applied requests

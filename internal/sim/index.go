@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An index finds events.
@@ -69,7 +69,7 @@ func (x *index) addClaims(job string) {
 		if r == nil {
 			continue
 		}
-		if r.Status == soloist.Running && r.Epoch != last && e.Op != "create" && e.Replica != operator {
+		if r.Status == store.Running && r.Epoch != last && e.Op != "create" && e.Replica != operator {
 			x.claims[job] = append(x.claims[job], e)
 			if x.tokens[job][r.Epoch] == nil {
 				x.tokens[job][r.Epoch] = e

@@ -1,9 +1,10 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A term is what one claim began: the tries of its run, until its outcome is
@@ -19,8 +20,8 @@ type term struct {
 // A told is a fate as a write tells it first.
 type told struct {
 	write  *Event
-	before *soloist.Record // that the write replaces
-	fate   soloist.Fate
+	before *store.Record // that the write replaces
+	fate   store.Fate
 	mark   time.Time // the watermark that the fate moves on
 }
 
@@ -56,7 +57,7 @@ func (x *index) addTerms(job string) {
 
 // addTold finds the fates that writes tell. What an operator writes tells none.
 func (x *index) addTold(job string) {
-	var last *soloist.Record
+	var last *store.Record
 	for _, e := range x.writes[job] {
 		r := e.Record
 		if r == nil || e.Replica == operator {
@@ -68,8 +69,7 @@ func (x *index) addTold(job string) {
 		}
 		mark := last.Through
 		fates := news(last.History, r.History)
-		for i := len(fates) - 1; i >= 0; i-- {
-			f := fates[i]
+		for _, f := range slices.Backward(fates) {
 			x.told[job] = append(x.told[job], told{e, last, f, mark})
 			if f.Request == "" && f.Tick.After(mark) {
 				mark = f.Tick

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A reader decodes what encoding/json does, whatever stands in a record.
@@ -22,7 +22,7 @@ func TestReader(t *testing.T) {
 		`{,"history":[{"status":"failed"}]}`, `{"History":[{"token":5}],"history":[{"status":"failed"}]}`,
 		`{"error":",\"history\":[{\"}]}"}`, `{"status":"idle"}`, `,"history":[{}]}`, `{}`, `null`, `[]`, `"`, ``,
 	} {
-		want := new(soloist.Record)
+		want := new(store.Record)
 		if json.Unmarshal([]byte(text), want) != nil {
 			want = nil
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A record tells when a run began and ended, and how many ticks a range has.
@@ -22,13 +23,13 @@ var recordStories = map[string][]func(s *story){
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 13)
 			s.last.Claimed = at(20)
-			s.finish("a", "1", 13.5, soloist.Succeeded)
+			s.finish("a", "1", 13.5, store.Succeeded)
 		},
 		func(s *story) {
 			s.tick("a", "1", 10)
 			s.acquire("b", "2", 20)
-			s.write("b", "claim", "2", 20.5, func(r *soloist.Record) {
-				r.Epoch, r.Tick, r.Status, r.Claimed, r.Finished = r.Epoch+1, at(20), soloist.Running, at(20.5), time.Time{}
+			s.write("b", "claim", "2", 20.5, func(r *store.Record) {
+				r.Epoch, r.Tick, r.Status, r.Claimed, r.Finished = r.Epoch+1, at(20), store.Running, at(20.5), time.Time{}
 				r.History[0].End = time.Time{}
 			})
 		},
@@ -50,15 +51,15 @@ func init() {
 // fate, which tells end, is not the newest.
 func (s *story) stalls(end time.Time) {
 	s.begin("a", "1", 10, 11, 31).cancelled(22, soloist.ErrStalled)
-	s.write("a", "progress", "1", 22.5, func(r *soloist.Record) {
-		r.Status, r.Stopping, r.Through = soloist.Stalled, true, at(20)
-		r.History = append([]soloist.Fate{{Tick: at(20), Status: soloist.Skipped, Reason: "overlap"},
-			{Tick: at(10), Status: soloist.Stalled, Token: r.Epoch, Attempt: 1, Start: r.Claimed}}, r.History...)
+	s.write("a", "progress", "1", 22.5, func(r *store.Record) {
+		r.Status, r.Stopping, r.Through = store.Stalled, true, at(20)
+		r.History = append([]store.Fate{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
+			{Tick: at(10), Status: store.Stalled, Token: r.Epoch, Attempt: 1, Start: r.Claimed}}, r.History...)
 	})
 	s.request("a", "renew", "1", 16, 200)
 	s.request("a", "renew", "1", 22, 200)
 	s.request("a", "renew", "1", 28, 200)
-	s.write("a", "finish", "1", 31.5, func(r *soloist.Record) {
+	s.write("a", "finish", "1", 31.5, func(r *store.Record) {
 		r.Stopping, r.Finished = false, at(31.5)
 		r.History[1].End = end
 	})
@@ -73,9 +74,9 @@ func (s *story) misses(n, count int, atLeast bool) {
 	t := float64(n) + 1
 	s.add(sim.Event{What: sim.Down, Time: at(1), End: at(t - 0.5)})
 	s.acquire("a", "1", t)
-	s.write("a", "settle", "1", t+0.5, func(r *soloist.Record) {
+	s.write("a", "settle", "1", t+0.5, func(r *store.Record) {
 		r.Through = at(float64(n))
-		r.History = append([]soloist.Fate{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: soloist.Missed, Reason: "a newer one was due"}}, r.History...)
+		r.History = append([]store.Fate{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: store.Missed, Reason: "a newer one was due"}}, r.History...)
 	})
 }
 

@@ -25,8 +25,8 @@ func TestASeedIsTheSameEachTime(t *testing.T) {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			t.Parallel()
 			var first *sim.Log
-			for n := range one.times {
-				l, _ := simulate(t, sim.Config{Seed: s, Length: one.length})
+			for n := range unlessShort(one.times, 2) {
+				l, _ := simulate(t, sim.Config{Seed: s, Length: min(one.length, unlessShort(one.length, 8*time.Minute))})
 				if first == nil {
 					first = l
 				} else if l.Hash() != first.Hash() {

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -19,15 +20,26 @@ import (
 var (
 	seed   = flag.Uint64("seed", 0, "simulate this seed alone; with -v its events are told")
 	from   = flag.Uint64("from", 1, "the first seed")
-	seeds  = flag.Int("seeds", 100, "simulate so many seeds")
-	length = flag.Duration("length", 2*time.Hour, "of the time with faults in each simulation")
+	seeds  = flag.Int("seeds", 0, "simulate so many seeds; 0: 100, with -short 4")
+	length = flag.Duration("length", 0, "of the time with faults in each simulation; 0: two hours, with -short 20 minutes")
 )
 
 // TestMain lets the heap grow: a simulation makes little that lasts.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	*seeds = cmp.Or(*seeds, unlessShort(100, 4))
+	*length = cmp.Or(*length, unlessShort(2*time.Hour, 20*time.Minute))
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
+}
+
+// unlessShort returns less of a simulation with -short, which has to end within
+// seconds.
+func unlessShort[T any](full, short T) T {
+	if testing.Short() {
+		return short
+	}
+	return full
 }
 
 // simulate runs a cluster in a bubble of its own.
@@ -62,6 +74,9 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	took := time.Since(begin)
+	if testing.Short() {
+		t.Log("100 seeds of two hours: run it without -short")
+	}
 	t.Logf("%d seeds of %s in %s: %d ticks claimed, %d storage calls, %.0f a second",
 		n, *length, took.Round(time.Millisecond), total.Ticks, total.Requests, float64(total.Requests)/took.Seconds())
 	t.Logf("faults: %s", list(total.Faults))

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An operator may also do what nobody should: write the entry of a job, or
@@ -112,7 +112,7 @@ func (c *Cluster) idle(d time.Duration) bool {
 // spoilt is what an entry gets in the place of now, "" to leave it. There was
 // another version of it before.
 func spoilt(kind, now, before string) string {
-	var r soloist.Record
+	var r store.Record
 	if json.Unmarshal([]byte(now), &r) != nil {
 		return ""
 	}
@@ -127,17 +127,17 @@ func spoilt(kind, now, before string) string {
 	case "ahead":
 		r.Through = r.Through.Add(48 * time.Hour)
 	case tickAhead:
-		r.Status, r.Tick, r.Request, r.Attempt, r.Finished = soloist.Running, ahead, "", 1, time.Time{}
+		r.Status, r.Tick, r.Request, r.Attempt, r.Finished = store.Running, ahead, "", 1, time.Time{}
 	case claimAhead:
-		r.Status, r.Claimed, r.Finished = soloist.Running, ahead, time.Time{}
+		r.Status, r.Claimed, r.Finished = store.Running, ahead, time.Time{}
 	case sinceAhead:
 		r.Since = farAhead
 	case markAhead:
-		r.Mark = soloist.Mark{Spec: "younger", Since: farAhead}
+		r.Mark = store.Mark{Spec: "younger", Since: farAhead}
 	case lastToken:
 		r.Epoch = math.MaxInt64 / 2
 	case endless:
-		r.Lease = soloist.Seconds(24 * time.Hour)
+		r.Lease = store.Seconds(24 * time.Hour)
 	case older:
 		if now == before {
 			return ""

@@ -8,6 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // moreStories are about recovery, budgets and entries that were spoilt.
@@ -27,7 +28,7 @@ var moreStories = map[string][]func(s *story){
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 12)
-			s.write("operator", "write", "", 13, func(*soloist.Record) {})
+			s.write("operator", "write", "", 13, func(*store.Record) {})
 			s.request("operator", "delete", "", 34, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(34)})
 			s.say("", 35, sim.Healed).Replica = ""
@@ -42,10 +43,10 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) {
 			s.request("operator", "delete", "", 6, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(6)})
-			s.write("b", "create", "", 7, func(r *soloist.Record) { r.Epoch = 300 })
+			s.write("b", "create", "", 7, func(r *store.Record) { r.Epoch = 300 })
 			s.request("operator", "delete", "", 8, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(8)})
-			s.write("a", "create", "", 9, func(r *soloist.Record) { r.Epoch = 200 }).Sent = at(6.5)
+			s.write("a", "create", "", 9, func(r *store.Record) { r.Epoch = 200 }).Sent = at(6.5)
 			s.tick("a", "1", 10)
 		},
 		// It is suspended again before it could notice that it was.
@@ -68,14 +69,14 @@ var moreStories = map[string][]func(s *story){
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 22.6)
 			s.freeze(12, 22)
-			s.finish("a", "1", 23, soloist.Succeeded)
+			s.finish("a", "1", 23, store.Succeeded)
 		},
 		func(s *story) {
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 21.5, 10).Sent = at(10.1)
 			s.freeze(10.2, 21.4)
 			s.run("a", 22, 22.4)
-			s.finish("a", "1", 23, soloist.Succeeded)
+			s.finish("a", "1", 23, store.Succeeded)
 		},
 		// A run by hand on the same replica has the lease, so the outcome of the one
 		// before is given up.
@@ -83,11 +84,11 @@ var moreStories = map[string][]func(s *story){
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 12)
-			s.finish("a", "1", 12.5, soloist.Succeeded)
+			s.finish("a", "1", 12.5, store.Succeeded)
 			s.Events[len(s.Events)-3].Note, s.Events[len(s.Events)-3].Time = "the outcome was refused", at(28)
 			s.acquire("a", "2", 26)
-			s.write("a", "claim", "2", 27, func(r *soloist.Record) {
-				r.Epoch, r.Tick, r.Request, r.Status, r.Finished = r.Epoch+1, at(26.5), "wish", soloist.Running, time.Time{}
+			s.write("a", "claim", "2", 27, func(r *store.Record) {
+				r.Epoch, r.Tick, r.Request, r.Status, r.Finished = r.Epoch+1, at(26.5), "wish", store.Running, time.Time{}
 			})
 			s.run("a", 27.2, 27.5).Request = "wish"
 		},
@@ -116,16 +117,16 @@ var moreStories = map[string][]func(s *story){
 			s.spoilt("other", 5, 100, nil)
 			s.request("operator", "delete", "", 6, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(6)})
-			s.write("b", "create", "", 7, func(r *soloist.Record) { r.Epoch = 200 })
+			s.write("b", "create", "", 7, func(r *store.Record) { r.Epoch = 200 })
 		},
 		func(s *story) {
 			s.tick("a", "1", 10)
-			s.spoilt("older", 15, 100, &soloist.Record{Epoch: 100, Created: at(0), Through: at(0)})
+			s.spoilt("older", 15, 100, &store.Record{Epoch: 100, Created: at(0), Through: at(0)})
 			s.last.Epoch, s.last.Through, s.last.History = 100, at(0), nil
 			s.acquire("b", "2", 20)
 			s.claim("b", "2", 20.5, 10)
 			s.run("b", 21, 22)
-			s.finish("b", "2", 23, soloist.Succeeded)
+			s.finish("b", "2", 23, store.Succeeded)
 			s.claim("a", "3", 30, 20) // which it cannot tell from a newer one any more
 		},
 		func(s *story) { // another operator mended it before
@@ -165,12 +166,12 @@ var moreStories = map[string][]func(s *story){
 			s.acquire("a", "1", 130)
 			s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Time: at(130.1),
 				Note: "the last runner's lease did not run out by itself: waiting until it must have given up"})
-			s.write("a", "claim", "1", 138, func(r *soloist.Record) {
-				r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(130), 1, soloist.Running
-				r.Through, r.History = at(120), []soloist.Fate{{From: at(0), Tick: at(120), Count: 12, Status: soloist.Missed, Reason: "a newer one was due"}}
+			s.write("a", "claim", "1", 138, func(r *store.Record) {
+				r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(130), 1, store.Running
+				r.Through, r.History = at(120), []store.Fate{{From: at(0), Tick: at(120), Count: 12, Status: store.Missed, Reason: "a newer one was due"}}
 			})
 			s.run("a", 138.2, 138.4)
-			s.finish("a", "1", 138.5, soloist.Succeeded)
+			s.finish("a", "1", 138.5, store.Succeeded)
 			for i := range 7 {
 				s.request("b", "read", "", 130.5+float64(i), 200)
 			}
@@ -196,7 +197,7 @@ var moreStories = map[string][]func(s *story){
 			s.tick("a", "1", 10)
 			s.request("operator", "delete", "", 18, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(18)})
-			s.write("b", "create", "", 19, func(r *soloist.Record) { r.Epoch = 100 })
+			s.write("b", "create", "", 19, func(r *store.Record) { r.Epoch = 100 })
 			s.tick("b", "2", 20)
 		},
 	},
@@ -211,7 +212,7 @@ var moreStories = map[string][]func(s *story){
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 12)
 			s.freeze(12.5, 15)
-			s.finish("a", "1", 12.51, soloist.Succeeded)
+			s.finish("a", "1", 12.51, store.Succeeded)
 			s.run("a", 15.001, 15.2).Try = 2
 		},
 	},
@@ -236,7 +237,7 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) { s.spoilt("garbage", 5, 200, nil); s.request("a", "read", "", 10, 200) },
 		func(s *story) {
 			s.tick("a", "1", 10)
-			s.spoilt("older", 15, 100, &soloist.Record{Epoch: 100, Created: at(0), Through: at(0)})
+			s.spoilt("older", 15, 100, &store.Record{Epoch: 100, Created: at(0), Through: at(0)})
 			s.last.Epoch = 100
 			s.tick("a", "2", 20)
 		},
@@ -251,13 +252,13 @@ func (s *story) anew(request string) {
 	s.run("a", 11, 14)
 	s.request("operator", "delete", "", 12, 202)
 	s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(12)})
-	s.write("b", "create", "", 12.5, func(r *soloist.Record) { r.Epoch = 300 })
+	s.write("b", "create", "", 12.5, func(r *store.Record) { r.Epoch = 300 })
 	s.acquire("b", "2", 13)
-	s.write("b", "claim", "2", 13.5, func(r *soloist.Record) {
-		r.Epoch, r.Tick, r.Request, r.Attempt, r.Status = 301, at(13.4), request, 1, soloist.Running
+	s.write("b", "claim", "2", 13.5, func(r *store.Record) {
+		r.Epoch, r.Tick, r.Request, r.Attempt, r.Status = 301, at(13.4), request, 1, store.Running
 	})
 	s.run("b", 13.6, 13.8).Request = request
-	s.write("b", "finish", "2", 14, func(r *soloist.Record) { r.Status, r.Finished = soloist.Succeeded, at(13.8) })
+	s.write("b", "finish", "2", 14, func(r *store.Record) { r.Status, r.Finished = store.Succeeded, at(13.8) })
 }
 
 // suspended is a replica whose machine stands still from the end of its first
@@ -278,9 +279,9 @@ func (s *story) crash() {
 		s.Fleet["a"][i].Interrupted = soloist.Rerun
 	}
 	s.acquire("a", "1", 96)
-	s.write("a", "claim", "1", 96.5, func(r *soloist.Record) {
-		r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(90), 1, soloist.Running
-		r.Through, r.History = at(80), []soloist.Fate{{From: at(0), Tick: at(80), Count: 8, Status: soloist.Missed, Reason: "a newer one was due"}}
+	s.write("a", "claim", "1", 96.5, func(r *store.Record) {
+		r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(90), 1, store.Running
+		r.Through, r.History = at(80), []store.Fate{{From: at(0), Tick: at(80), Count: 8, Status: store.Missed, Reason: "a newer one was due"}}
 	})
 	s.run("a", 97, 0).End = time.Time{}
 	s.say("a", 100, sim.Crash)
@@ -291,19 +292,19 @@ func (s *story) crash() {
 func (s *story) again(replica, id string, t float64) {
 	rerun := s.Fleet["a"][0].Interrupted == soloist.Rerun
 	s.acquire(replica, id, t)
-	s.write(replica, "claim", id, t+0.5, func(r *soloist.Record) {
+	s.write(replica, "claim", id, t+0.5, func(r *store.Record) {
 		if r.Epoch, r.Attempt = r.Epoch+1, r.Attempt+1; !rerun {
-			r.History = []soloist.Fate{{Tick: r.Tick, Status: soloist.Abandoned, Token: r.Epoch - 1, Attempt: 1}}
+			r.History = []store.Fate{{Tick: r.Tick, Status: store.Abandoned, Token: r.Epoch - 1, Attempt: 1}}
 			r.Through, r.Tick, r.Attempt = r.Tick, r.Tick.Add(10*time.Second), 1
 		}
 	})
 	s.run(replica, t+1, t+2)
-	s.finish(replica, id, t+2.5, soloist.Succeeded)
+	s.finish(replica, id, t+2.5, store.Succeeded)
 }
 
 func (s *story) freeze(from, to float64) { s.say("a", from, sim.Freeze).End = at(to) }
 
-func (s *story) spoilt(kind string, from, to float64, r *soloist.Record) {
+func (s *story) spoilt(kind string, from, to float64, r *store.Record) {
 	s.add(sim.Event{What: sim.Spoilt, Job: "job", Note: kind, Time: at(from), End: at(to), Record: r})
 }
 
@@ -316,7 +317,7 @@ func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 13)
-			s.finish("a", "1", 13.5, soloist.Failed)
+			s.finish("a", "1", 13.5, store.Failed)
 		},
 		"": func(s *story) { s.tick("b", "2", 10); s.tick("ill", "3", 20) },
 	} {

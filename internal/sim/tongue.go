@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A tongue understands the requests of one replica by their part in a tick.
 type tongue struct {
 	mu     sync.Mutex
-	claims map[string]*soloist.Record // by lease id: what its claim wrote
+	claims map[string]*store.Record // by lease id: what its claim wrote
 }
 
 // event is what a request says of itself.
@@ -55,13 +55,13 @@ func (t *tongue) part(e *Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {
-		t.claims = map[string]*soloist.Record{}
+		t.claims = map[string]*store.Record{}
 	}
 	claim := t.claims[e.Lease]
 	switch rec := e.Record; {
 	case rec == nil:
 		return "write"
-	case rec.Status == soloist.Running && (claim == nil || claim.Writer == rec.Writer):
+	case rec.Status == store.Running && (claim == nil || claim.Writer == rec.Writer):
 		t.claims[e.Lease] = rec
 		return "claim"
 	case claim == nil:

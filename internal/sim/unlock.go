@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/store"
 )
 
 // unlocks is an upheaval: an operator unlocks a job with this program, and then
@@ -68,7 +69,7 @@ func (e *Event) tell(st *soloist.JobStatus) {
 	r := &st.Record
 	switch {
 	case st.Err != nil || st.Lease == "":
-	case r.Status != soloist.Running && !(r.Status == soloist.Stalled && r.Finished.IsZero()):
+	case r.Status != store.Running && !(r.Status == store.Stalled && r.Finished.IsZero()):
 		e.Note = isOver
 	case !st.Waits.IsZero():
 		e.Note, e.Token, e.End = isWaiting, r.Epoch, st.Waits
@@ -81,9 +82,9 @@ func (e *Event) tell(st *soloist.JobStatus) {
 // returns false if that takes too long.
 func (c *Cluster) untilItRuns(job string, r *roll) bool {
 	for range 40 {
-		var rec soloist.Record
+		var rec store.Record
 		text, _ := c.entry(job)
-		if json.Unmarshal([]byte(text), &rec) == nil && rec.Status == soloist.Running {
+		if json.Unmarshal([]byte(text), &rec) == nil && rec.Status == store.Running {
 			return c.idle(r.between(0, 3*time.Second))
 		}
 		if !c.idle(r.between(time.Second, 4*time.Second)) {
@@ -104,13 +105,13 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 		return nil
 	}
 	m := newMachine(unlocker, -1, NewClock(0, 0), c.log, &traps{})
-	store, err := azure.Open(azure.Config{
+	backend, err := azure.Open(azure.Config{
 		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
 		Transport:        &hands{Cluster: c, roll: r}})
 	if err != nil {
 		panic(err)
 	}
-	s := &soloist.Scheduler{App: "sim", Store: store, Replica: unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	if d := &defs[n]; d.Schedule == "" {
 		s.Singletons = []soloist.Singleton{d.singleton(c, m)}
 	} else {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // unlockedRuns are about runs that an operator has ended, what is said of spoilt
@@ -21,7 +22,7 @@ var unlockedRuns = map[string][]func(s *story){
 			s.Fleet["a"][0].Every, s.Fleet["a"][0].Backoff = 0, time.Minute
 			s.Fleet["b"][0].Every, s.Fleet["b"][0].Backoff = 0, time.Minute
 			s.begin("a", "1", 10, 11, 12).Note = "failed"
-			s.finish("a", "1", 12.5, soloist.Failed)
+			s.finish("a", "1", 12.5, store.Failed)
 			s.request("operator", "break", "", 13, 202)
 			for _, e := range s.Events {
 				if e.Note == "run ended" {
@@ -65,7 +66,7 @@ func (s *story) unlock(status string, until float64) {
 	s.begin("a", "1", 10, 11, 14).cancelled(13.9, soloist.ErrLost)
 	s.request("operator", "break", "", 13, 202)
 	s.request("operator", "acquire", "9", 13.2, 201).Span = lease
-	s.write("operator", "write", "9", 13.4, func(r *soloist.Record) { r.Unlocked = soloist.Unlocked{By: "ann@desk", At: at(13.2)} })
+	s.write("operator", "write", "9", 13.4, func(r *store.Record) { r.Unlocked = store.Unlocked{By: "ann@desk", At: at(13.2)} })
 	s.request("operator", "release", "9", 13.6, 200)
 	s.request("operator", "read", "", 14, 200)
 	s.add(sim.Event{What: sim.Unlocked, Replica: "ann@desk", Job: "job", Token: s.last.Epoch, Time: at(12.9), Sent: at(13.8), Heard: at(14.2), Note: status, End: at(until)})
@@ -74,7 +75,7 @@ func (s *story) unlock(status string, until float64) {
 // settledBy is what another replica writes of that run.
 func (s *story) settledBy(reason string) {
 	s.acquire("b", "2", 30)
-	s.settle("b", "2", 30.5, soloist.Fate{Tick: at(10), Status: soloist.Abandoned, Reason: reason, Token: s.last.Epoch})
+	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Epoch})
 	s.request("b", "release", "2", 31, 200)
 }
 
@@ -90,6 +91,6 @@ func (s *story) fared(says string) {
 // hands is a run that says that it is about to be handed over.
 func (s *story) hands() {
 	s.begin("a", "1", 10, 11, 14)
-	s.write("a", "progress", "1", 13, func(r *soloist.Record) { r.Stopping = true })
-	s.finish("a", "1", 15, soloist.Succeeded)
+	s.write("a", "progress", "1", 13, func(r *store.Record) { r.Stopping = true })
+	s.finish("a", "1", 15, store.Succeeded)
 }

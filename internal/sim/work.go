@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A Definition is a job or singleton as one version of the program has it, and
@@ -141,7 +142,7 @@ func cause(ctx context.Context) string { return why(context.Cause(ctx)) }
 
 // why is which of the reasons to end a run an error is.
 func why(cause error) string {
-	for _, err := range []error{soloist.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
+	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
 		if errors.Is(cause, err) {
 			return err.Error()
 		}

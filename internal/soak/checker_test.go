@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A ledger that nothing can be wrong with would be worth nothing: each of these
@@ -22,31 +22,31 @@ func TestTheLedgerNotices(t *testing.T) {
 		}
 		return time.Date(2028, 10, 27+day, 1, 30, 0, 0, time.UTC)
 	}
-	ran := func(day int) soloist.Fate { return soloist.Fate{Tick: tick(day), Status: soloist.Succeeded} }
+	ran := func(day int) store.Fate { return store.Fate{Tick: tick(day), Status: store.Succeeded} }
 	for _, one := range []struct {
 		name    string
 		want    string // of the complaint; empty: there is none
-		fates   []soloist.Fate
+		fates   []store.Fate
 		through time.Time // of the last record; zero: the tick of the last fate
 		counted int64     // ticks that succeeded, as the record has it, more than there were
 	}{
-		{"all is well", "", []soloist.Fate{ran(0), {From: tick(0), Tick: tick(3), Count: 3, Status: soloist.Missed}, ran(4)}, time.Time{}, 0},
-		{"a tick has no fate", "has no fate", []soloist.Fate{ran(0), ran(1), ran(3), ran(4)}, time.Time{}, 0},
-		{"the night of the change has none", "has no fate", []soloist.Fate{ran(0), ran(1), {From: tick(2), Tick: tick(4), Count: 2, Status: soloist.Missed}}, time.Time{}, 0},
-		{"a tick has two", "{succeeded  false} and {failed  false}", []soloist.Fate{ran(0), ran(1), ran(2),
-			{Tick: tick(2), Status: soloist.Failed, Token: 7}, ran(3), ran(4)}, time.Time{}, 0},
-		{"a tick has the same twice", "and {succeeded  false}", []soloist.Fate{ran(0), ran(1), ran(2), ran(2), ran(3), ran(4)}, time.Time{}, 0},
-		{"the second time of the fold", "is no tick", []soloist.Fate{ran(0), ran(1), ran(2), {Tick: tick(2).Add(time.Hour), Status: soloist.Succeeded}, ran(3), ran(4)}, time.Time{}, 0},
-		{"a range has one too many", "4 ticks are missed", []soloist.Fate{ran(0), {From: tick(0), Tick: tick(3), Count: 4, Status: soloist.Missed}, ran(4)}, time.Time{}, 0},
-		{"the watermark moves back", "moves back", []soloist.Fate{ran(0), ran(1), ran(2), ran(3), ran(4)}, tick(2), 0},
-		{"the record counts another", "the record counts 6 ticks succeeded, and told of 5", []soloist.Fate{ran(0), ran(1), ran(2), ran(3), ran(4)}, time.Time{}, 1},
+		{"all is well", "", []store.Fate{ran(0), {From: tick(0), Tick: tick(3), Count: 3, Status: store.Missed}, ran(4)}, time.Time{}, 0},
+		{"a tick has no fate", "has no fate", []store.Fate{ran(0), ran(1), ran(3), ran(4)}, time.Time{}, 0},
+		{"the night of the change has none", "has no fate", []store.Fate{ran(0), ran(1), {From: tick(2), Tick: tick(4), Count: 2, Status: store.Missed}}, time.Time{}, 0},
+		{"a tick has two", "{succeeded  false} and {failed  false}", []store.Fate{ran(0), ran(1), ran(2),
+			{Tick: tick(2), Status: store.Failed, Token: 7}, ran(3), ran(4)}, time.Time{}, 0},
+		{"a tick has the same twice", "and {succeeded  false}", []store.Fate{ran(0), ran(1), ran(2), ran(2), ran(3), ran(4)}, time.Time{}, 0},
+		{"the second time of the fold", "is no tick", []store.Fate{ran(0), ran(1), ran(2), {Tick: tick(2).Add(time.Hour), Status: store.Succeeded}, ran(3), ran(4)}, time.Time{}, 0},
+		{"a range has one too many", "4 ticks are missed", []store.Fate{ran(0), {From: tick(0), Tick: tick(3), Count: 4, Status: store.Missed}, ran(4)}, time.Time{}, 0},
+		{"the watermark moves back", "moves back", []store.Fate{ran(0), ran(1), ran(2), ran(3), ran(4)}, tick(2), 0},
+		{"the record counts another", "the record counts 6 ticks succeeded, and told of 5", []store.Fate{ran(0), ran(1), ran(2), ran(3), ran(4)}, time.Time{}, 1},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			var told []string
 			l := &ledger{over: over, accounts: map[string]*account{}, bad: func(format string, args ...any) {
 				told = append(told, fmt.Sprintf(format, args...))
 			}}
-			r := soloist.Record{Job: "report", Through: from, Counts: map[soloist.Status]int64{}}
+			r := store.Record{Job: "report", Through: from, Counts: map[store.Status]int64{}}
 			l.write(&r, c)
 			for i, f := range one.fates {
 				n := int64(1)
@@ -54,15 +54,15 @@ func TestTheLedgerNotices(t *testing.T) {
 					n = int64(f.Count)
 				}
 				r.Counts[f.Status] += n
-				r.Through, r.History = f.Tick, append([]soloist.Fate{f}, r.History...)
+				r.Through, r.History = f.Tick, append([]store.Fate{f}, r.History...)
 				if last := i == len(one.fates)-1; last && !one.through.IsZero() {
 					r.Through = one.through
 				}
 				l.write(&r, c)
 			}
-			r.Counts[soloist.Succeeded] += one.counted
+			r.Counts[store.Succeeded] += one.counted
 			s := l.accounts["report"].sum()
-			if one.want == "" && len(told) == 0 && s.ticks == 5 && s.of(soloist.Succeeded, "") == 2 && s.of(soloist.Missed, "") == 3 {
+			if one.want == "" && len(told) == 0 && s.ticks == 5 && s.of(store.Succeeded, "") == 2 && s.of(store.Missed, "") == 3 {
 				return
 			}
 			if all := strings.Join(told, "\n"); one.want == "" || !strings.Contains(all, one.want) {
@@ -84,11 +84,11 @@ func TestChapters(t *testing.T) {
 		told = append(told, fmt.Sprintf(format, args...))
 	}}
 	at := func(hour, minute int) time.Time { return from.Add(time.Duration(hour*60+minute) * time.Minute) }
-	r := soloist.Record{Job: "sync", Spec: "old", Through: at(0, -10), Counts: map[soloist.Status]int64{}}
+	r := store.Record{Job: "sync", Spec: "old", Through: at(0, -10), Counts: map[store.Status]int64{}}
 	l.write(&r, old)
-	enter := func(spec string, c calendar, fates ...soloist.Fate) {
+	enter := func(spec string, c calendar, fates ...store.Fate) {
 		for _, f := range fates {
-			r.History = append([]soloist.Fate{f}, r.History...)
+			r.History = append([]store.Fate{f}, r.History...)
 			r.Spec, r.Through = spec, f.Tick
 			if f.Reason != changed {
 				r.Counts[f.Status]++
@@ -96,14 +96,14 @@ func TestChapters(t *testing.T) {
 		}
 		l.write(&r, c)
 	}
-	enter("old", old, soloist.Fate{Tick: at(0, 0), Status: soloist.Succeeded})
-	enter("old", old, soloist.Fate{Tick: at(1, 0), Status: soloist.Succeeded})
-	enter("new", now, soloist.Fate{From: at(1, 0), Tick: at(3, 10).Add(7), Status: soloist.Missed, Reason: changed})
+	enter("old", old, store.Fate{Tick: at(0, 0), Status: store.Succeeded})
+	enter("old", old, store.Fate{Tick: at(1, 0), Status: store.Succeeded})
+	enter("new", now, store.Fate{From: at(1, 0), Tick: at(3, 10).Add(7), Status: store.Missed, Reason: changed})
 	for hour := 3; hour < 6; hour++ {
-		enter("new", now, soloist.Fate{Tick: at(hour, 30), Status: soloist.Failed})
+		enter("new", now, store.Fate{Tick: at(hour, 30), Status: store.Failed})
 	}
 	s := l.accounts["sync"].sum()
-	if s.ticks != 7 || s.of(soloist.Missed, changed) != 2 || s.of(soloist.Succeeded, "") != 2 || s.of(soloist.Failed, "") != 3 || len(told) > 0 {
+	if s.ticks != 7 || s.of(store.Missed, changed) != 2 || s.of(store.Succeeded, "") != 2 || s.of(store.Failed, "") != 3 || len(told) > 0 {
 		t.Errorf("%+v %q", s, told)
 	}
 }

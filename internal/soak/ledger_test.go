@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A ledger says of each tick of each job what became of it. It learns of fates
@@ -28,8 +28,8 @@ type account struct {
 	fates    []uint8   // of each minute: its kind; zero: none
 	kinds    []kind    // the first is no fate
 	entries  []int     // of each kind: how many the record had
-	counts   map[soloist.Status]int64
-	last     soloist.Record
+	counts   map[store.Status]int64
+	last     store.Record
 
 	claims, takeovers, attempts int
 }
@@ -42,7 +42,7 @@ type chapter struct {
 
 // A kind of fate.
 type kind struct {
-	status soloist.Status
+	status store.Status
 	reason string
 	ranged bool // with others, in one entry
 }
@@ -51,11 +51,11 @@ const changed = "the schedule changed"
 
 // write takes in a record that the service took. Whoever wrote it goes by the
 // calendar c; singletons have none.
-func (l *ledger) write(r *soloist.Record, c calendar) {
+func (l *ledger) write(r *store.Record, c calendar) {
 	a := l.accounts[r.Job]
 	if a == nil {
 		a = &account{ledger: l, job: r.Job, fates: make([]uint8, len(c.due)), kinds: make([]kind, 1), entries: make([]int, 1),
-			counts: map[soloist.Status]int64{}, chapters: []chapter{{r.Through, c}}}
+			counts: map[store.Status]int64{}, chapters: []chapter{{r.Through, c}}}
 		l.accounts[r.Job] = a
 	} else {
 		a.follow(r, c)
@@ -64,10 +64,10 @@ func (l *ledger) write(r *soloist.Record, c calendar) {
 }
 
 // follow compares a record with the one before.
-func (a *account) follow(r *soloist.Record, c calendar) {
+func (a *account) follow(r *store.Record, c calendar) {
 	if r.Epoch > a.last.Epoch {
 		a.claims++
-		if a.last.Status == soloist.Running && a.last.Holder != r.Holder {
+		if a.last.Status == store.Running && a.last.Holder != r.Holder {
 			a.takeovers++
 		}
 		if r.Attempt > 1 {
@@ -93,7 +93,7 @@ func (a *account) follow(r *soloist.Record, c calendar) {
 }
 
 // enter notes one fate.
-func (a *account) enter(f soloist.Fate) {
+func (a *account) enter(f store.Fate) {
 	k := a.kind(f)
 	a.entries[k]++
 	now := a.chapters[len(a.chapters)-1].calendar
@@ -126,7 +126,7 @@ func (a *account) set(minute int, k uint8) {
 	a.fates[minute] = k
 }
 
-func (a *account) kind(f soloist.Fate) uint8 {
+func (a *account) kind(f store.Fate) uint8 {
 	reason, _, _ := strings.Cut(f.Reason, ": ") // what follows differs each time
 	k := kind{f.Status, reason, !f.From.IsZero()}
 	i := slices.Index(a.kinds, k)
@@ -139,8 +139,8 @@ func (a *account) kind(f soloist.Fate) uint8 {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off. The end of a run may be told later.
-func news(old, now []soloist.Fate) []soloist.Fate {
-	same := func(a, b soloist.Fate) bool { a.End, b.End = time.Time{}, time.Time{}; return a == b }
+func news(old, now []store.Fate) []store.Fate {
+	same := func(a, b store.Fate) bool { a.End, b.End = time.Time{}, time.Time{}; return a == b }
 	for n := range now {
 		if rest := now[n:]; len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
 			return now[:n]
@@ -217,7 +217,7 @@ func (a *account) sum() sum {
 }
 
 // of is how many ticks have a fate; an empty reason is any.
-func (s sum) of(status soloist.Status, reason string) (n int) {
+func (s sum) of(status store.Status, reason string) (n int) {
 	for k, ticks := range s.fates {
 		if k.status == status && (reason == "" || reason == k.reason) {
 			n += ticks

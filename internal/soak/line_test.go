@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A service is the one Blob service. Of each record that it takes it tells the
@@ -51,7 +51,7 @@ func (s *service) apply(r *http.Request, all map[string]calendar) (*http.Respons
 	if err != nil || text == "" || resp.StatusCode >= 300 {
 		return resp, err
 	}
-	var rec soloist.Record
+	var rec store.Record
 	if err := json.Unmarshal([]byte(text), &rec); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Prices of 10,000 operations
@@ -35,7 +35,7 @@ func (c *cluster) print(sums []sum) string {
 // printFates has a line for each job.
 func printFates(b *strings.Builder, sums []sum) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	columns := []soloist.Status{soloist.Succeeded, soloist.Failed, soloist.Stalled, soloist.Abandoned, soloist.Missed, soloist.Skipped}
+	columns := []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Missed, store.Skipped}
 	fmt.Fprint(w, "job\tticks\t")
 	for _, status := range columns {
 		fmt.Fprintf(w, "%s\t", status)

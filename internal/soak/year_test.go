@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 var (
@@ -48,6 +48,9 @@ func theYear(t *testing.T) stretch {
 }
 
 func TestYear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 s of CPU: run it without -short")
+	}
 	if *long {
 		year := theYear(t)
 		year.to = year.from.AddDate(0, 0, *days)
@@ -125,19 +128,19 @@ func (c *cluster) complete(sums []sum) {
 			c.bad("there was no %s", name)
 		}
 	}
-	met := map[soloist.Status][]string{}
+	met := map[store.Status][]string{}
 	for _, s := range sums {
 		for k := range s.fates {
 			met[k.status] = append(met[k.status], k.reason)
 		}
 	}
-	for status, reasons := range map[soloist.Status][]string{
-		soloist.Succeeded: {""},
-		soloist.Failed:    {"out of order"},
-		soloist.Stalled:   {"no heartbeat for 1m0s"},
-		soloist.Abandoned: {"its runner died", "stopped"},
-		soloist.Skipped:   {"overlap", "paused", "nothing new"},
-		soloist.Missed:    {"a newer one was due", "outside the window", changed},
+	for status, reasons := range map[store.Status][]string{
+		store.Succeeded: {""},
+		store.Failed:    {"out of order"},
+		store.Stalled:   {"no heartbeat for 1m0s"},
+		store.Abandoned: {"its runner died", "stopped"},
+		store.Skipped:   {"overlap", "paused", "nothing new"},
+		store.Missed:    {"a newer one was due", "outside the window", changed},
 	} {
 		for _, reason := range reasons {
 			if !slices.Contains(met[status], reason) {
@@ -145,7 +148,7 @@ func (c *cluster) complete(sums []sum) {
 			}
 		}
 	}
-	if *long && !slices.Contains(met[soloist.Missed], "too many were due") {
+	if *long && !slices.Contains(met[store.Missed], "too many were due") {
 		c.bad("there were never too many")
 	}
 	if c.resumed == 0 || c.here == 0 || c.ledger.accounts[leader].takeovers == 0 {
