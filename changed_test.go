@@ -131,3 +131,22 @@ func TestATickThatBothSchedulesNameIsOwedAfterAStoppedRun(t *testing.T) {
 		}
 	})
 }
+
+// The first tick of a new job, at 00:10:00, comes due while its schedule is edited.
+// It is owed like a later one: nothing has been written since the record was made.
+func TestATickThatBothSchedulesNameIsOwedByANewJob(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old := c.start("old", work("@every 10m", 0))
+		time.Sleep(9*time.Minute + 50*time.Second)
+		old.stop()
+		time.Sleep(15 * time.Second)
+		c.start("young", work("@every 5m", 0))
+		time.Sleep(7 * time.Minute)
+		got := c.fates("work")
+		want := []string{"missed 00:00:00-00:09:59 the schedule changed", "succeeded 00:10:00", "succeeded 00:15:00"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		once(t, c.all())
+	})
+}

@@ -114,6 +114,8 @@ var mutants = []mutant{
 		text: "\t\treturn r.Due.Add(-1)\n", with: "\t\treturn now\n"},
 	{name: "a tick that both schedules name is dropped after a stopped run", file: "internal/plan/policy.go", pkg: root, story: "TestATickThatBothSchedulesNameIsOwedAfterAStoppedRun",
 		text: "\t\treturn r.Due\n\t}\n\treturn p.unclaimed(r)\n", with: "\t\treturn r.Due\n\t}\n\treturn p.NextTick(r)\n"},
+	{name: "a tick that both schedules name is dropped after a new record", file: "internal/plan/wake.go", pkg: root, story: "TestATickThatBothSchedulesNameIsOwedByANewJob",
+		text: "\tr.Due = p.due(&r)\n", with: ""},
 	{name: "a process that is started owes no tick everywhere", file: "internal/runner/everyreplica.go",
 		text: "\tcase c.bounded:\n", with: "\tcase c.bounded && !settled.IsZero():\n"},
 	{name: "each write of a hold is remembered", file: "internal/lease/ledger.go", pkg: ".", story: "TestMemoryDoesNotGrowWithSaves",
