@@ -40,6 +40,18 @@ func (l *Log) attempts(job string, tick time.Time) (n int) {
 	return n
 }
 
+// runBefore is when the run before a claim ended, or a if that is later. What it
+// took until then is not the next tick's: while a backlog is worked off, several
+// runs end between the instant at which a tick comes due and its claim.
+func (l *Log) runBefore(claim *Event, a time.Time) time.Time {
+	for _, r := range l.runs(claim.Job) {
+		if r.Token < claim.Record.Epoch && r.End.After(a) && r.End.Before(claim.Time) {
+			a = r.End
+		}
+	}
+	return a
+}
+
 // spend counts what a tick takes from a to b.
 func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
 	job, third := claim.Job, time.Duration(claim.Record.Lease)/3
@@ -56,11 +68,7 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
 			return
 		}
 	}
-	for _, e := range l.claimed(job) {
-		if e.Time.After(a) && e.Time.Before(claim.Time) {
-			return // a tick before it was late: a backlog is worked off
-		}
-	}
+	a = l.runBefore(claim, a)
 	counts := map[string]int{}
 	for _, e := range l.of(job, Request) {
 		switch e.Op {
