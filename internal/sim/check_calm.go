@@ -53,7 +53,7 @@ func (l *Log) fit(job string, d *Definition, tick time.Time) string {
 const unrest = 90 * time.Second
 
 // entryHindered reports whether the entry of a job was not as it should be
-// between two times, or a run of the job was under way.
+// between two times, or a run of the job was under way, its outcome included.
 func (l *Log) entryHindered(job string, from, to time.Time) bool {
 	for _, what := range []What{Deleted, Spoilt, Leased} {
 		if slices.ContainsFunc(l.of(job, what), func(e *Event) bool { return e.Time.Before(to) && (e.Time.After(from) || e.End.After(from)) }) {
@@ -66,7 +66,7 @@ func (l *Log) entryHindered(job string, from, to time.Time) bool {
 		}
 	}
 	for _, t := range l.index.terms[job] {
-		if t.sent.Before(to) && t.over.After(from.Add(unrest)) {
+		if t.sent.Before(to) && t.gone().After(from.Add(unrest)) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -109,14 +110,30 @@ func occupied(l *Log, bad report) {
 					l.frozen(u.Replica, e.Time, e.End) != nil {
 					continue
 				}
-				if !slices.ContainsFunc(l.of(job, Said), func(s *Event) bool {
-					return s.Replica == u.Replica && s.Time.After(e.Time) && s.Time.Before(e.End)
-				}) {
+				if !l.tellsOccupied(u.Replica, e) {
 					bad(e.End, "a tool held the lease of %s since %s, and %s said nothing", job, clock(e.Time), u.Replica)
 				}
 			}
 		}
 	}
+}
+
+// tellsOccupied reports whether the log of a replica tells that a tool holds a
+// lease. It does not tell it again of a second tool, where no look has shown the
+// lease free in between.
+func (l *Log) tellsOccupied(replica string, leased *Event) (tells bool) {
+	for _, s := range l.of(leased.Job, Said) {
+		switch {
+		case s.Replica != replica || !s.Time.Before(leased.End):
+		case s.Time.After(leased.Time):
+			return true
+		case s.Note == "the job is left alone":
+			tells = strings.Contains(s.Cause, "by a client that claims nothing")
+		case s.Note == "the job is looked after again":
+			tells = false
+		}
+	}
+	return tells
 }
 
 // occupiedFor is how long a tool may hold a lease until each replica has said so:

@@ -296,6 +296,6 @@ func (l *Log) stopped(claim *Event) bool {
 	})
 	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {
 		r := e.Record
-		return e.Replica == claim.Replica && r != nil && r.Epoch == claim.Record.Epoch && r.Status == store.Abandoned
+		return e.Lease == claim.Lease && r != nil && r.Epoch == claim.Record.Epoch && r.Status == store.Abandoned
 	})
 }

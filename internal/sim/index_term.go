@@ -15,6 +15,7 @@ type term struct {
 	sent    time.Time // the first request that claims
 	tries   []*Event
 	over    time.Time // the last write of its lease, or the end of its last try
+	asked   time.Time // the last request to write its outcome, whatever the answer
 }
 
 // A told is a fate as a write tells it first.
@@ -34,6 +35,9 @@ func (x *index) addTerms(job string) {
 	}
 	for _, e := range x.events[job][Request] {
 		t := byLease[e.Lease]
+		if t != nil && e.Op == "finish" {
+			t.asked = e.Sent
+		}
 		switch {
 		case t == nil || e.Replica != t.claim.Replica:
 		case e.Op == "acquire" && e.OK() && !e.Heard.IsZero() && !e.Heard.After(t.claim.Sent):
@@ -91,6 +95,19 @@ func (t *term) doubt() time.Duration {
 	}
 	since := t.sent.Sub(t.acquire.Sent)
 	return time.Second + t.acquire.Heard.Sub(t.acquire.Sent) + since/50 + slack
+}
+
+// outcomePatience is for how many lengths of its lease a replica tries to write an
+// outcome.
+const outcomePatience = 5
+
+// gone is when nothing of a term is left: a replica keeps the lease while it tries
+// to write the outcome of its run.
+func (t *term) gone() time.Time {
+	if most := t.over.Add(outcomePatience * time.Duration(t.claim.Record.Lease)); t.asked.After(most) {
+		return most
+	}
+	return later(t.over, t.asked)
 }
 
 // last is the last try of a term, nil if none began.
