@@ -237,7 +237,7 @@ func (s *tap) Read(ctx context.Context, name string) (e store.Entry, err error) 
 }
 
 func (s *tap) Break(ctx context.Context, name string, period time.Duration) error {
-	return s.through(ctx, "break", func() error { return s.Store.(store.Breaker).Break(ctx, name, period) })
+	return s.through(ctx, "break", func() error { return s.Store.(store.LeaseBreaker).Break(ctx, name, period) })
 }
 
 // Lease checks that an id serves one acquisition, ever.
@@ -259,31 +259,31 @@ type tapLease struct {
 	s *tap
 }
 
-func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st store.Stamp, err error) {
+func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st store.Revision, err error) {
 	err = l.s.through(ctx, "acquire", func() (err error) { st, err = l.Lease.Acquire(ctx, d, etag); return err })
 	return st, err
 }
 
-func (l *tapLease) Renew(ctx context.Context) (st store.Stamp, err error) {
+func (l *tapLease) Renew(ctx context.Context) (st store.Revision, err error) {
 	err = l.s.through(ctx, "renew", func() (err error) { st, err = l.Lease.Renew(ctx); return err })
 	return st, err
 }
 
-func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Stamp, err error) {
+func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Revision, err error) {
 	err = l.s.through(ctx, "write", func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err })
 	return st, err
 }
 
-func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st store.Stamp, err error) {
+func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st store.Revision, err error) {
 	err = l.s.through(ctx, "save", func() (err error) {
-		st, err = l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
+		st, err = l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
 		return err
 	})
 	return st, err
 }
 
 func (l *tapLease) Load(ctx context.Context, etag string) (b []byte, err error) {
-	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(store.Keeper).Load(ctx, etag); return err })
+	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(store.Checkpointer).Load(ctx, etag); return err })
 	return b, err
 }
 

@@ -30,18 +30,18 @@ type mortalLease struct {
 
 var errCut = errors.New("cut off")
 
-func (l mortalLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l mortalLease) Renew(ctx context.Context) (store.Revision, error) {
 	if l.dead.Load() {
-		return store.Stamp{}, errCut
+		return store.Revision{}, errCut
 	}
 	now := time.Now()
 	l.renewed.Store(&now)
 	return l.Lease.Renew(ctx)
 }
 
-func (l mortalLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l mortalLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	if l.dead.Load() {
-		return store.Stamp{}, errCut
+		return store.Revision{}, errCut
 	}
 	return l.Lease.Write(ctx, etag, record)
 }

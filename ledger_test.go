@@ -40,7 +40,7 @@ type spyLease struct {
 	l *ledger
 }
 
-func (s *spyLease) Write(ctx context.Context, etag string, b []byte) (store.Stamp, error) {
+func (s *spyLease) Write(ctx context.Context, etag string, b []byte) (store.Revision, error) {
 	st, err := s.Lease.Write(ctx, etag, b)
 	if err == nil {
 		s.l.add(b)

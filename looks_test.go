@@ -23,19 +23,19 @@ func (d dated) Lease(name, id string) store.Lease { return datedLease{d.Store.Le
 
 type datedLease struct{ store.Lease }
 
-func (l datedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l datedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	s, err := l.Lease.Acquire(ctx, d, etag)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err
 }
 
-func (l datedLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l datedLease) Renew(ctx context.Context) (store.Revision, error) {
 	s, err := l.Lease.Renew(ctx)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err
 }
 
-func (l datedLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l datedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	s, err := l.Lease.Write(ctx, etag, record)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err

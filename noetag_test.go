@@ -44,36 +44,36 @@ type namelessLease struct {
 	s *nameless
 }
 
-func (l namelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l namelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	if l.s.answers("acquire") {
-		return store.Stamp{}, nil
+		return store.Revision{}, nil
 	}
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l namelessLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l namelessLease) Renew(ctx context.Context) (store.Revision, error) {
 	if l.s.answers("renew") {
-		return store.Stamp{}, nil
+		return store.Revision{}, nil
 	}
 	return l.Lease.Renew(ctx)
 }
 
-func (l namelessLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l namelessLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	if l.s.answers("write") {
-		return store.Stamp{}, nil
+		return store.Revision{}, nil
 	}
 	return l.Lease.Write(ctx, etag, record)
 }
 
-func (l namelessLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l namelessLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	if l.s.answers("save") {
-		return store.Stamp{}, nil
+		return store.Revision{}, nil
 	}
-	return l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
+	return l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
 }
 
 func (l namelessLease) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.Lease.(store.Keeper).Load(ctx, etag)
+	return l.Lease.(store.Checkpointer).Load(ctx, etag)
 }
 
 // nameless puts such a store below a replica.

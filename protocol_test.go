@@ -82,17 +82,17 @@ func (s dateless) Lease(name, id string) store.Lease { return datelessLease{s.St
 
 type datelessLease struct{ store.Lease }
 
-func (l datelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l datelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	s, err := l.Lease.Acquire(ctx, d, etag)
 	s.Date = time.Time{}
 	return s, err
 }
-func (l datelessLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l datelessLease) Renew(ctx context.Context) (store.Revision, error) {
 	s, err := l.Lease.Renew(ctx)
 	s.Date = time.Time{}
 	return s, err
 }
-func (l datelessLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l datelessLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	s, err := l.Lease.Write(ctx, etag, record)
 	s.Date = time.Time{}
 	return s, err

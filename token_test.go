@@ -29,7 +29,7 @@ func (s wholeSeconds) Lease(name, id string) store.Lease {
 
 type wholeSecondsLease struct{ store.Lease }
 
-func (l wholeSecondsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l wholeSecondsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	s, err := l.Lease.Acquire(ctx, d, etag)
 	s.Date = s.Date.Truncate(time.Second)
 	return s, err

@@ -95,23 +95,23 @@ type cutOffLease struct {
 	store *cutOff
 }
 
-func (l cutOffLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l cutOffLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	if err := l.store.reach(); err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l cutOffLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l cutOffLease) Renew(ctx context.Context) (store.Revision, error) {
 	if err := l.store.reach(); err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	return l.Lease.Renew(ctx)
 }
 
-func (l cutOffLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l cutOffLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	if err := l.store.reach(); err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	return l.Lease.Write(ctx, etag, record)
 }

@@ -121,19 +121,19 @@ func (s *scratch) judge(took time.Duration) finding {
 
 type act struct {
 	name string
-	do   func(ctx context.Context, etag string) (store.Stamp, error)
+	do   func(ctx context.Context, etag string) (store.Revision, error)
 }
 
 // acts are those of a run, in its order.
 func (s *scratch) acts() []act {
 	all := []act{{"create", s.create}, {"read", s.read}, {"acquire", s.acquire}, {"claim", s.write("claimed")}}
-	if k, ok := s.lease.(store.Keeper); ok {
+	if k, ok := s.lease.(store.Checkpointer); ok {
 		checkpoint := []byte(`{"doctor":"é"}`)
 		all = append(all,
-			act{"save", func(ctx context.Context, etag string) (store.Stamp, error) {
+			act{"save", func(ctx context.Context, etag string) (store.Revision, error) {
 				return k.Save(ctx, etag, s.text("saved"), checkpoint)
 			}},
-			act{"load", func(ctx context.Context, etag string) (none store.Stamp, err error) {
+			act{"load", func(ctx context.Context, etag string) (none store.Revision, err error) {
 				got, err := k.Load(ctx, etag)
 				if err == nil && !bytes.Equal(got, checkpoint) {
 					err = errors.New("the checkpoint is not what was saved: something on the way changes contents")
@@ -146,39 +146,39 @@ func (s *scratch) acts() []act {
 
 func (s *scratch) text(what string) []byte { return fmt.Appendf(nil, `{"doctor":%q}`, what) }
 
-func (s *scratch) create(ctx context.Context, _ string) (store.Stamp, error) {
+func (s *scratch) create(ctx context.Context, _ string) (store.Revision, error) {
 	e, err := s.sched.Store.Create(ctx, s.name, s.text("created"))
 	if !s.once && errors.Is(err, fs.ErrExist) { // the read tells the rest
 		err = nil
 	}
-	return e.Stamp, err
+	return e.Revision, err
 }
 
-func (s *scratch) read(ctx context.Context, _ string) (store.Stamp, error) {
+func (s *scratch) read(ctx context.Context, _ string) (store.Revision, error) {
 	e, err := s.sched.Store.Read(ctx, s.name)
 	if err == nil && s.once && !bytes.Equal(e.Record, s.text("created")) {
 		err = errors.New("the record is not what was written: something on the way changes headers")
 	}
-	return e.Stamp, err
+	return e.Revision, err
 }
 
-func (s *scratch) acquire(ctx context.Context, etag string) (store.Stamp, error) {
+func (s *scratch) acquire(ctx context.Context, etag string) (store.Revision, error) {
 	shortest, longest := s.sched.Store.Limits()
 	return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
 }
 
-func (s *scratch) write(what string) func(context.Context, string) (store.Stamp, error) {
-	return func(ctx context.Context, etag string) (store.Stamp, error) {
+func (s *scratch) write(what string) func(context.Context, string) (store.Revision, error) {
+	return func(ctx context.Context, etag string) (store.Revision, error) {
 		return s.lease.Write(ctx, etag, s.text(what))
 	}
 }
 
-func (s *scratch) renew(ctx context.Context, _ string) (store.Stamp, error) {
+func (s *scratch) renew(ctx context.Context, _ string) (store.Revision, error) {
 	return s.lease.Renew(ctx)
 }
 
-func (s *scratch) release(ctx context.Context, _ string) (store.Stamp, error) {
-	return store.Stamp{}, s.lease.Release(ctx)
+func (s *scratch) release(ctx context.Context, _ string) (store.Revision, error) {
+	return store.Revision{}, s.lease.Release(ctx)
 }
 
 // tidy removes the entry, also when time is up. Where creating it has failed it

@@ -53,29 +53,29 @@ type slowLease struct {
 	takes time.Duration
 }
 
-func (l slowLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l slowLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	time.Sleep(l.takes)
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l slowLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l slowLease) Renew(ctx context.Context) (store.Revision, error) {
 	time.Sleep(l.takes)
 	return l.Lease.Renew(ctx)
 }
 
-func (l slowLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l slowLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	time.Sleep(l.takes)
 	return l.Lease.Write(ctx, etag, record)
 }
 
-func (l slowLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l slowLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	time.Sleep(l.takes)
-	return l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
+	return l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
 }
 
 func (l slowLease) Load(ctx context.Context, etag string) ([]byte, error) {
 	time.Sleep(l.takes)
-	return l.Lease.(store.Keeper).Load(ctx, etag)
+	return l.Lease.(store.Checkpointer).Load(ctx, etag)
 }
 
 func (l slowLease) Release(ctx context.Context) error {

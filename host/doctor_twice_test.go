@@ -95,31 +95,31 @@ func (s beforeScratch) Read(ctx context.Context, name string) (store.Entry, erro
 
 func (s beforeScratch) Lease(name, id string) store.Lease {
 	l := s.Store.Lease(name, id)
-	return beforeLease{l, l.(store.Keeper), func() { s.on(name) }}
+	return beforeLease{l, l.(store.Checkpointer), func() { s.on(name) }}
 }
 
 type beforeLease struct {
 	store.Lease
-	keeper store.Keeper
+	keeper store.Checkpointer
 	f      func()
 }
 
-func (l beforeLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l beforeLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	l.f()
 	return l.Lease.Acquire(ctx, d, etag)
 }
 
-func (l beforeLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l beforeLease) Renew(ctx context.Context) (store.Revision, error) {
 	l.f()
 	return l.Lease.Renew(ctx)
 }
 
-func (l beforeLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l beforeLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	l.f()
 	return l.Lease.Write(ctx, etag, record)
 }
 
-func (l beforeLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l beforeLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	l.f()
 	return l.keeper.Save(ctx, etag, record, checkpoint)
 }

@@ -78,9 +78,9 @@ type outageLease struct {
 	store *outages
 }
 
-func (l outageLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l outageLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	if l.store.now != nil {
-		return store.Stamp{}, l.store.now
+		return store.Revision{}, l.store.now
 	}
 	return l.Lease.Acquire(ctx, d, etag)
 }

@@ -62,29 +62,29 @@ type Lease interface {
 	// call whose answer was lost can be repeated. ErrHeld: it is leased under
 	// another id, or being broken. ErrChanged: another ETag. fs.ErrNotExist.
 	// Some error: d is not within the limits.
-	Acquire(ctx context.Context, d time.Duration, etag string) (Stamp, error)
+	Acquire(ctx context.Context, d time.Duration, etag string) (Revision, error)
 
 	// Renew starts the time of the lease anew, with the length it was acquired
 	// for. ErrLost: it is not ours any more, or was broken. fs.ErrNotExist.
-	Renew(ctx context.Context) (Stamp, error)
+	Renew(ctx context.Context) (Revision, error)
 
 	// Write replaces the record if the lease is active under this id, or being
 	// broken, and the ETag is still etag. It is no renewal. ErrLost: not the
 	// holder, or expired. ErrChanged: another ETag. fs.ErrNotExist.
-	Write(ctx context.Context, etag string, record []byte) (Stamp, error)
+	Write(ctx context.Context, etag string, record []byte) (Revision, error)
 
 	// Release ends the lease, active, expired or broken. ErrLost: it was not
 	// ours, or is released. fs.ErrNotExist.
 	Release(ctx context.Context) error
 }
 
-// A Keeper is a [Lease] whose entry can keep a checkpoint beside its record, up
+// A Checkpointer is a [Lease] whose entry can keep a checkpoint beside its record, up
 // to [MaxCheckpoint] bytes of any kind, and no more; a new entry's is empty. It
 // outlasts leases. Without it Save and Load of a run fail.
-type Keeper interface {
+type Checkpointer interface {
 	// Save is Write that replaces the checkpoint too: both or neither. Of an
 	// entry that is gone it may say ErrLost.
-	Save(ctx context.Context, etag string, record, checkpoint []byte) (Stamp, error)
+	Save(ctx context.Context, etag string, record, checkpoint []byte) (Revision, error)
 
 	// Load returns the checkpoint if the lease is active under this id and the
 	// ETag is still etag; its errors are those of Write. ErrTooLarge: there is a
@@ -93,8 +93,8 @@ type Keeper interface {
 	Load(ctx context.Context, etag string) ([]byte, error)
 }
 
-// A Breaker is a [Store] in which an operator can end the lease of another.
-type Breaker interface {
+// A LeaseBreaker is a [Store] in which an operator can end the lease of another.
+type LeaseBreaker interface {
 	// Break ends the lease after period, in whole seconds up to a minute, or
 	// when it would have ended if that is sooner or period is negative. At zero
 	// it ends at once, while its holder may still work. An expired lease can
@@ -102,8 +102,8 @@ type Breaker interface {
 	Break(ctx context.Context, name string, period time.Duration) error
 }
 
-// A Stamp is what every answer of a store carries that is no error.
-type Stamp struct {
+// A Revision is what every answer of a store carries that is no error.
+type Revision struct {
 	// ETag changes with each write of the entry, also one of the same record,
 	// never with its lease. An entry has none twice, nor one of an entry of
 	// that name which was deleted. A success without one counts as an error of
@@ -120,7 +120,7 @@ type Stamp struct {
 
 // An Entry is what one read tells.
 type Entry struct {
-	Stamp
+	Revision
 	Record     []byte
 	State      LeaseState
 	Checkpoint int64 // its length in bytes; zero where the store does not tell
@@ -157,6 +157,6 @@ var (
 	ErrChanged = errors.New("the record was changed by another replica")
 	ErrLost    = errors.New("the lease is lost")
 
-	// ErrTooLarge is an answer of [Keeper.Load] only.
+	// ErrTooLarge is an answer of [Checkpointer.Load] only.
 	ErrTooLarge = fmt.Errorf("the checkpoint is larger than %d bytes: something other than this program wrote it", MaxCheckpoint)
 )

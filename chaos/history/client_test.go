@@ -113,10 +113,10 @@ func (c *client) do(what call, f func() (store.Entry, string, error)) error {
 }
 
 // stamped is do for a call that is answered with a stamp.
-func (c *client) stamped(what call, f func() (store.Stamp, error)) error {
+func (c *client) stamped(what call, f func() (store.Revision, error)) error {
 	return c.do(what, func() (store.Entry, string, error) {
 		stamp, err := f()
-		return store.Entry{Stamp: stamp}, "", err
+		return store.Entry{Revision: stamp}, "", err
 	})
 }
 
@@ -131,7 +131,7 @@ func (c *client) create(ctx context.Context) {
 func (c *client) end(ctx context.Context) {
 	period := []time.Duration{-1, 0, c.shortest / 3, 2 * c.shortest}[c.dice.IntN(4)]
 	c.do(call{op: "break", span: period}, func() (store.Entry, string, error) {
-		return store.Entry{}, "", c.store.(store.Breaker).Break(ctx, c.name, period)
+		return store.Entry{}, "", c.store.(store.LeaseBreaker).Break(ctx, c.name, period)
 	})
 }
 
@@ -141,7 +141,7 @@ func (c *client) acquire(ctx context.Context, what call, etag string) {
 		what.id = c.newID()
 	}
 	what.op, what.span = "acquire", c.shortest+c.upTo(c.shortest/3).Truncate(time.Second)
-	err := c.stamped(what, func() (store.Stamp, error) {
+	err := c.stamped(what, func() (store.Revision, error) {
 		return c.store.Lease(c.name, what.id).Acquire(ctx, what.span, etag)
 	})
 	if m := meaning(err); m != nil && m != errUnclear {
@@ -154,18 +154,18 @@ func (c *client) acquire(ctx context.Context, what call, etag string) {
 
 // hold does what a holder may.
 func (c *client) hold(ctx context.Context, what call, etag string) {
-	l := c.store.Lease(c.name, what.id).(store.Keeper)
+	l := c.store.Lease(c.name, what.id).(store.Checkpointer)
 	lease := c.store.Lease(c.name, what.id)
 	var err error
 	switch n := c.dice.IntN(100); {
 	case n < 22:
-		err = c.stamped(call{op: "renew", id: what.id}, func() (store.Stamp, error) { return lease.Renew(ctx) })
+		err = c.stamped(call{op: "renew", id: what.id}, func() (store.Revision, error) { return lease.Renew(ctx) })
 	case n < 55:
 		what.op, what.record = "write", c.text()
-		err = c.stamped(what, func() (store.Stamp, error) { return lease.Write(ctx, etag, []byte(what.record)) })
+		err = c.stamped(what, func() (store.Revision, error) { return lease.Write(ctx, etag, []byte(what.record)) })
 	case n < 70:
 		what.op, what.record, what.checkpoint = "save", c.text(), c.text()
-		err = c.stamped(what, func() (store.Stamp, error) {
+		err = c.stamped(what, func() (store.Revision, error) {
 			return l.Save(ctx, etag, []byte(what.record), []byte(what.checkpoint))
 		})
 	case n < 87:

@@ -140,31 +140,31 @@ func (f far) Read(ctx context.Context, name string) (store.Entry, error) {
 
 func (f far) Break(ctx context.Context, name string, period time.Duration) error {
 	_, err := travel(f, ctx, func(ctx context.Context) (bool, error) {
-		return true, f.Store.(store.Breaker).Break(ctx, name, period)
+		return true, f.Store.(store.LeaseBreaker).Break(ctx, name, period)
 	})
 	return err
 }
 
 func (f far) Lease(name, id string) store.Lease {
-	return farLease{f, f.Store.Lease(name, id).(store.Keeper), f.Store.Lease(name, id)}
+	return farLease{f, f.Store.Lease(name, id).(store.Checkpointer), f.Store.Lease(name, id)}
 }
 
 type farLease struct {
 	far    far
-	keeper store.Keeper
+	keeper store.Checkpointer
 	lease  store.Lease
 }
 
-func (l farLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (store.Stamp, error) { return l.lease.Acquire(ctx, d, etag) })
+func (l farLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (store.Revision, error) { return l.lease.Acquire(ctx, d, etag) })
 }
 
-func (l farLease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l farLease) Renew(ctx context.Context) (store.Revision, error) {
 	return travel(l.far, ctx, l.lease.Renew)
 }
 
-func (l farLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (store.Stamp, error) { return l.lease.Write(ctx, etag, record) })
+func (l farLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (store.Revision, error) { return l.lease.Write(ctx, etag, record) })
 }
 
 func (l farLease) Release(ctx context.Context) error {
@@ -172,8 +172,8 @@ func (l farLease) Release(ctx context.Context) error {
 	return err
 }
 
-func (l farLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (store.Stamp, error) {
+func (l farLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	return travel(l.far, ctx, func(ctx context.Context) (store.Revision, error) {
 		return l.keeper.Save(ctx, etag, record, checkpoint)
 	})
 }

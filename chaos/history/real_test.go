@@ -104,7 +104,7 @@ func checkLateRenewal(t *testing.T, backend store.Store) {
 	c.create(ctx)
 	acquire := func(id string) store.Lease {
 		l := backend.Lease(c.name, id)
-		c.stamped(call{op: "acquire", id: id, etag: c.tag(c.etag), span: c.shortest}, func() (store.Stamp, error) {
+		c.stamped(call{op: "acquire", id: id, etag: c.tag(c.etag), span: c.shortest}, func() (store.Revision, error) {
 			return l.Acquire(ctx, c.shortest, c.etag)
 		})
 		return l
@@ -113,7 +113,7 @@ func checkLateRenewal(t *testing.T, backend store.Store) {
 	c.do(call{op: "release", id: c.other}, func() (store.Entry, string, error) { return store.Entry{}, "", old.Release(ctx) })
 	acquire(c.id)
 	time.Sleep(c.shortest + time.Second)
-	c.stamped(call{op: "renew", id: c.other}, func() (store.Stamp, error) { return old.Renew(ctx) })
+	c.stamped(call{op: "renew", id: c.other}, func() (store.Revision, error) { return old.Renew(ctx) })
 	m := model{slack: slack}
 	if got, want := c.check(m, patience), porcupine.Illegal; got != want {
 		t.Errorf("by the contract: got %s, want %s of\n%s", got, want, c.history.text())

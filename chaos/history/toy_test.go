@@ -56,7 +56,7 @@ func (s *toy) state() store.LeaseState {
 	return store.Expired
 }
 
-func (s *toy) stamp() store.Stamp { return store.Stamp{ETag: s.now.etag, Date: time.Now()} }
+func (s *toy) stamp() store.Revision { return store.Revision{ETag: s.now.etag, Date: time.Now()} }
 
 // put replaces what the entry has.
 func (s *toy) put(record, checkpoint string) {
@@ -74,7 +74,7 @@ func (s *toy) Create(_ context.Context, _ string, record []byte) (store.Entry, e
 	}
 	s.put(string(record), "")
 	s.lease = toyLease{}
-	return store.Entry{Stamp: s.stamp(), Record: record, State: s.state()}, nil
+	return store.Entry{Revision: s.stamp(), Record: record, State: s.state()}, nil
 }
 
 func (s *toy) Read(context.Context, string) (store.Entry, error) {
@@ -83,7 +83,7 @@ func (s *toy) Read(context.Context, string) (store.Entry, error) {
 	if s.now.etag == "" {
 		return store.Entry{}, fs.ErrNotExist
 	}
-	e := store.Entry{Stamp: s.stamp(), Record: []byte(s.now.record), State: s.state()}
+	e := store.Entry{Revision: s.stamp(), Record: []byte(s.now.record), State: s.state()}
 	if s.before.etag != "" && s.ill("stale read") {
 		e.ETag, e.Record = s.before.etag, []byte(s.before.record)
 	}
@@ -120,19 +120,19 @@ type toyHandle struct {
 	id string
 }
 
-func (h toyHandle) Acquire(_ context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (h toyHandle) Acquire(_ context.Context, d time.Duration, etag string) (store.Revision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	state := h.state()
 	switch {
 	case h.now.etag == "":
-		return store.Stamp{}, fs.ErrNotExist
+		return store.Revision{}, fs.ErrNotExist
 	case etag != h.now.etag && !h.ill("acquired with another ETag"):
-		return store.Stamp{}, store.ErrChanged
+		return store.Revision{}, store.ErrChanged
 	case state == store.Breaking && !h.ill("acquired while it breaks"),
 		state == store.Leased && h.id != h.lease.id && !h.ill("two holders"),
 		state == store.Expired && h.id != h.lease.id && h.ill("kept after its end"):
-		return store.Stamp{}, store.ErrHeld
+		return store.Revision{}, store.ErrHeld
 	}
 	h.lease = toyLease{id: h.id, span: d, until: time.Now().Add(d)}
 	if h.ill("ends early") {
@@ -144,14 +144,14 @@ func (h toyHandle) Acquire(_ context.Context, d time.Duration, etag string) (sto
 	return h.stamp(), nil
 }
 
-func (h toyHandle) Renew(context.Context) (store.Stamp, error) {
+func (h toyHandle) Renew(context.Context) (store.Revision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.now.etag == "":
-		return store.Stamp{}, fs.ErrNotExist
+		return store.Revision{}, fs.ErrNotExist
 	case h.lease.id == "", h.id != h.lease.id && !h.ill("renewed by another"), h.lease.broken && !h.ill("renewed though broken"):
-		return store.Stamp{}, store.ErrLost
+		return store.Revision{}, store.ErrLost
 	}
 	if !h.ill("renewal does nothing") {
 		h.lease.until, h.lease.broken = time.Now().Add(h.lease.span), false
@@ -175,11 +175,11 @@ func (h toyHandle) guard(etag string) error {
 	return nil
 }
 
-func (h toyHandle) Write(_ context.Context, etag string, record []byte) (store.Stamp, error) {
+func (h toyHandle) Write(_ context.Context, etag string, record []byte) (store.Revision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.guard(etag); err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	former := h.before.etag
 	h.put(string(record), h.now.checkpoint)
@@ -194,7 +194,7 @@ func (h toyHandle) Write(_ context.Context, etag string, record []byte) (store.S
 	case former != "" && h.ill("ETag comes back"):
 		h.now.etag = former
 	case h.ill("refused though done"):
-		return store.Stamp{}, store.ErrLost
+		return store.Revision{}, store.ErrLost
 	case h.ill("done later"):
 		after := h.now
 		h.now = h.before
@@ -208,11 +208,11 @@ func (h toyHandle) Write(_ context.Context, etag string, record []byte) (store.S
 	return h.stamp(), nil
 }
 
-func (h toyHandle) Save(_ context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (h toyHandle) Save(_ context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.guard(etag); err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	h.put(string(record), string(checkpoint))
 	if h.ill("half a save") {

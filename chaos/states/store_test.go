@@ -29,7 +29,7 @@ type keeper struct {
 
 type breakable interface {
 	store.Store
-	store.Breaker
+	store.LeaseBreaker
 }
 
 // stores are all of them, by a clock that is given.
@@ -97,7 +97,7 @@ func (k *keeper) judge(t try, holds bool, refusal, err error) (done bool) {
 }
 
 // stamped checks that an answer tells the ETag.
-func (k *keeper) stamped(stamp store.Stamp) {
+func (k *keeper) stamped(stamp store.Revision) {
 	k.t.Helper()
 	if stamp.ETag != k.etag {
 		k.t.Fatalf("got the ETag %q, want %q", stamp.ETag, k.etag)
@@ -105,7 +105,7 @@ func (k *keeper) stamped(stamp store.Stamp) {
 }
 
 // written checks that an answer tells an ETag that is new.
-func (k *keeper) written(stamp store.Stamp) {
+func (k *keeper) written(stamp store.Revision) {
 	k.t.Helper()
 	if stamp.ETag == "" || k.former[stamp.ETag] {
 		k.t.Fatalf("a write is told the ETag %q, want a new one", stamp.ETag)
@@ -148,7 +148,7 @@ func (k *keeper) create(t *rapid.T) {
 		t.Fatalf("create: got %+v, %v", e, err)
 	}
 	k.exists, k.record = true, record
-	k.written(e.Stamp)
+	k.written(e.Revision)
 }
 
 func (k *keeper) acquire(t *rapid.T) {
@@ -172,11 +172,11 @@ func (k *keeper) renew(t *rapid.T) {
 func (k *keeper) write(t *rapid.T) {
 	l, id, etag, holds := k.lease(t)
 	record, body := rapid.StringMatching(`[a-z]{1,4}`).Draw(t, "record"), k.body
-	var stamp store.Stamp
+	var stamp store.Revision
 	var err error
 	if rapid.Bool().Draw(t, "save") {
 		body = rapid.String().Draw(t, "checkpoint")
-		stamp, err = l.(store.Keeper).Save(context.Background(), etag, []byte(record), []byte(body))
+		stamp, err = l.(store.Checkpointer).Save(context.Background(), etag, []byte(record), []byte(body))
 	} else {
 		stamp, err = l.Write(context.Background(), etag, []byte(record))
 	}
@@ -188,7 +188,7 @@ func (k *keeper) write(t *rapid.T) {
 
 func (k *keeper) load(t *rapid.T) {
 	l, id, etag, holds := k.lease(t)
-	body, err := l.(store.Keeper).Load(context.Background(), etag)
+	body, err := l.(store.Checkpointer).Load(context.Background(), etag)
 	if k.judge(try{op: "read", id: id}, holds, store.ErrLost, err) && string(body) != k.body {
 		t.Fatalf("load: got %q, want %q", body, k.body)
 	}

@@ -186,26 +186,26 @@ type cableLease struct {
 	lease store.Lease
 }
 
-func (l cableLease) do(f func() (store.Stamp, error)) (store.Stamp, error) {
+func (l cableLease) do(f func() (store.Revision, error)) (store.Revision, error) {
 	if l.cable.off.Load() {
-		return store.Stamp{}, errCut
+		return store.Revision{}, errCut
 	}
 	return f()
 }
 
-func (l cableLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
-	return l.do(func() (store.Stamp, error) { return l.lease.Acquire(ctx, d, etag) })
+func (l cableLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return l.do(func() (store.Revision, error) { return l.lease.Acquire(ctx, d, etag) })
 }
 
-func (l cableLease) Renew(ctx context.Context) (store.Stamp, error) {
-	return l.do(func() (store.Stamp, error) { return l.lease.Renew(ctx) })
+func (l cableLease) Renew(ctx context.Context) (store.Revision, error) {
+	return l.do(func() (store.Revision, error) { return l.lease.Renew(ctx) })
 }
 
-func (l cableLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
-	return l.do(func() (store.Stamp, error) { return l.lease.Write(ctx, etag, record) })
+func (l cableLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return l.do(func() (store.Revision, error) { return l.lease.Write(ctx, etag, record) })
 }
 
 func (l cableLease) Release(ctx context.Context) error {
-	_, err := l.do(func() (store.Stamp, error) { return store.Stamp{}, l.lease.Release(ctx) })
+	_, err := l.do(func() (store.Revision, error) { return store.Revision{}, l.lease.Release(ctx) })
 	return err
 }

@@ -70,9 +70,9 @@ type Store struct {
 }
 
 var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Breaker = (*Store)(nil)
-	_ store.Keeper  = (*lease)(nil)
+	_ store.Store        = (*Store)(nil)
+	_ store.LeaseBreaker = (*Store)(nil)
+	_ store.Checkpointer = (*lease)(nil)
 )
 
 // Create makes the entry.
@@ -146,9 +146,9 @@ type lease struct {
 	name, id string
 }
 
-func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	if shortest, longest := l.store.Limits(); d < shortest || d > longest {
-		return store.Stamp{}, fmt.Errorf("a lease of %v: allowed is %v to %v", d, shortest, longest)
+		return store.Revision{}, fmt.Errorf("a lease of %v: allowed is %v to %v", d, shortest, longest)
 	}
 	return l.store.change(ctx, l.name, func(r *row) error {
 		switch {
@@ -163,7 +163,7 @@ func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (stor
 	})
 }
 
-func (l *lease) Renew(ctx context.Context) (store.Stamp, error) {
+func (l *lease) Renew(ctx context.Context) (store.Revision, error) {
 	return l.store.change(ctx, l.name, func(r *row) error {
 		if r.id != l.id || r.broken {
 			return store.ErrLost
@@ -173,19 +173,19 @@ func (l *lease) Renew(ctx context.Context) (store.Stamp, error) {
 	})
 }
 
-func (l *lease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l *lease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	return l.write(ctx, etag, record, nil)
 }
 
-func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	if len(checkpoint) > store.MaxCheckpoint {
-		return store.Stamp{}, fmt.Errorf("a checkpoint of %d bytes: allowed are %d", len(checkpoint), store.MaxCheckpoint)
+		return store.Revision{}, fmt.Errorf("a checkpoint of %d bytes: allowed are %d", len(checkpoint), store.MaxCheckpoint)
 	}
 	return l.write(ctx, etag, record, append([]byte{}, checkpoint...)) // not nil
 }
 
 // write keeps the checkpoint as it is if the new one is nil.
-func (l *lease) write(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l *lease) write(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	return l.store.change(ctx, l.name, func(r *row) error {
 		if err := r.guard(l.id, etag); err != nil {
 			return err
@@ -258,12 +258,12 @@ func (r *row) guard(id, etag string) error {
 	return nil
 }
 
-func (r *row) stamp() store.Stamp {
-	return store.Stamp{ETag: r.etag, Date: time.UnixMicro(r.now)}
+func (r *row) stamp() store.Revision {
+	return store.Revision{ETag: r.etag, Date: time.UnixMicro(r.now)}
 }
 
 func (r *row) entry() store.Entry {
-	return store.Entry{Stamp: r.stamp(), Record: r.record, State: r.state()}
+	return store.Entry{Revision: r.stamp(), Record: r.record, State: r.state()}
 }
 
 type column struct {
@@ -303,19 +303,19 @@ func (s *Store) now(ctx context.Context) (now int64, err error) {
 
 // change lets decide change what a look at the entry has told, and keeps that,
 // all or nothing.
-func (s *Store) change(ctx context.Context, name string, decide func(*row) error) (store.Stamp, error) {
+func (s *Store) change(ctx context.Context, name string, decide func(*row) error) (store.Revision, error) {
 	for {
 		r, err := s.look(ctx, name)
 		if err != nil {
-			return store.Stamp{}, err
+			return store.Revision{}, err
 		}
 		if err := decide(&r); err != nil {
-			return store.Stamp{}, err
+			return store.Revision{}, err
 		}
 		done, err := one(s.DB.ExecContext(ctx, update, name, r.version,
 			rand.Text(), r.etag, r.record, r.checkpoint, r.id, r.length, r.ends, r.broken))
 		if err != nil {
-			return store.Stamp{}, err
+			return store.Revision{}, err
 		}
 		if done {
 			return r.stamp(), nil

@@ -50,8 +50,8 @@ type Store struct {
 }
 
 var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Breaker = (*Store)(nil)
+	_ store.Store        = (*Store)(nil)
+	_ store.LeaseBreaker = (*Store)(nil)
 )
 
 // key names the record in the metadata. The client library returns it with a
@@ -87,7 +87,7 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err != nil {
 		return store.Entry{}, err
 	}
-	return store.Entry{Stamp: stamp, Record: bytes.Clone(record), State: store.Available}, nil
+	return store.Entry{Revision: stamp, Record: bytes.Clone(record), State: store.Available}, nil
 }
 
 func (s *Store) put(ctx context.Context, name string, record []byte) (blockblob.UploadResponse, error) {
@@ -116,7 +116,7 @@ func (s *Store) createContainer(ctx context.Context) error {
 func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 	resp, err := s.container.NewBlobClient(name).GetProperties(ctx, nil)
 	if err != nil {
-		return store.Entry{Stamp: store.Stamp{Date: refusedAt(err)}}, translate(read, name, err)
+		return store.Entry{Revision: store.Revision{Date: refusedAt(err)}}, translate(read, name, err)
 	}
 	stamp, err := stamped(read, name, resp.ETag, resp.Date)
 	if err == nil && resp.LeaseState == nil {
@@ -125,7 +125,7 @@ func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 	if err != nil {
 		return store.Entry{}, err
 	}
-	e := store.Entry{Stamp: stamp, State: store.LeaseState(*resp.LeaseState)}
+	e := store.Entry{Revision: stamp, State: store.LeaseState(*resp.LeaseState)}
 	if resp.ContentLength != nil {
 		e.Checkpoint = *resp.ContentLength
 	}
@@ -157,7 +157,7 @@ func (s *Store) noteVersion(version *string) {
 	}
 }
 
-// Break implements [store.Breaker]. The holder notices with its next call.
+// Break implements [store.LeaseBreaker]. The holder notices with its next call.
 func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
 	seconds := int32(lease.BreakNaturally)
 	if period >= 0 {

@@ -73,11 +73,11 @@ var calls = map[string]func(ctx context.Context, s *azure.Store) error{
 		return err
 	},
 	"save": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).(store.Keeper).Save(ctx, `"0x1"`, []byte("two"), []byte("{}"))
+		_, err := s.Lease(name, idA).(store.Checkpointer).Save(ctx, `"0x1"`, []byte("two"), []byte("{}"))
 		return err
 	},
 	"load": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).(store.Keeper).Load(ctx, `"0x1"`)
+		_, err := s.Lease(name, idA).(store.Checkpointer).Load(ctx, `"0x1"`)
 		return err
 	},
 	"release": func(ctx context.Context, s *azure.Store) error {
@@ -300,7 +300,7 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 	}))
 	l := s.Lease(name, idA).(interface {
 		store.Lease
-		store.Keeper
+		store.Checkpointer
 	})
 	for _, record := range []string{"", " x", "x ", "a\nb", "caf\u00e9", "\x7f", strings.Repeat("x", store.MaxRecord+1)} {
 		if _, err := s.Create(t.Context(), name, []byte(record)); err == nil {
@@ -361,7 +361,7 @@ func TestDateIsTheServices(t *testing.T) {
 	renewed, _ := l.Renew(t.Context())
 	written, _ := l.Write(t.Context(), e.ETag, []byte("two"))
 	seen, _ := s.Read(t.Context(), name)
-	for i, st := range []store.Stamp{e.Stamp, acquired, renewed, written, seen.Stamp} {
+	for i, st := range []store.Revision{e.Revision, acquired, renewed, written, seen.Revision} {
 		if !st.Date.Equal(want) || st.ETag == "" {
 			t.Errorf("%d: got %+v, want %s", i, st, want)
 		}

@@ -53,15 +53,15 @@ func something(resp *http.Response) string {
 }
 
 // stamped returns the stamp of a success, which has an ETag.
-func stamped(o op, name string, etag *azcore.ETag, date *time.Time) (store.Stamp, error) {
+func stamped(o op, name string, etag *azcore.ETag, date *time.Time) (store.Revision, error) {
 	if etag == nil || *etag == "" {
-		return store.Stamp{}, translate(o, name, errNoStamp)
+		return store.Revision{}, translate(o, name, errNoRevision)
 	}
-	s := store.Stamp{ETag: string(*etag)}
+	s := store.Revision{ETag: string(*etag)}
 	if date != nil {
 		s.Date = *date
 	}
 	return s, nil
 }
 
-var errNoStamp = errors.New("the answer has no ETag: it is not from the Blob service")
+var errNoRevision = errors.New("the answer has no ETag: it is not from the Blob service")

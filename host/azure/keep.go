@@ -19,16 +19,16 @@ var contentType = "application/json"
 // Save puts the blob anew. That erases metadata which it does not bring
 // (https://learn.microsoft.com/rest/api/storageservices/put-blob), so the
 // record goes along; it keeps the lease.
-func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	if err := checkRecord(record); err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	if n := len(checkpoint); n > store.MaxCheckpoint {
-		return store.Stamp{}, fmt.Errorf("azure: save %s: the checkpoint has %d bytes, more than %d", h.name, n, store.MaxCheckpoint)
+		return store.Revision{}, fmt.Errorf("azure: save %s: the checkpoint has %d bytes, more than %d", h.name, n, store.MaxCheckpoint)
 	}
 	guards, err := h.guards(etag)
 	if err != nil {
-		return store.Stamp{}, fmt.Errorf("azure: save %s: %w", h.name, err)
+		return store.Revision{}, fmt.Errorf("azure: save %s: %w", h.name, err)
 	}
 	// A copy, because a request whose context ends may still be read from
 	// after we have returned, when the caller uses its bytes again.
@@ -39,7 +39,7 @@ func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte)
 		AccessConditions: guards,
 	})
 	if err != nil {
-		return store.Stamp{}, translate(save, h.name, err)
+		return store.Revision{}, translate(save, h.name, err)
 	}
 	h.store.noteVersion(resp.VersionID)
 	return stamped(save, h.name, resp.ETag, resp.Date)

@@ -80,7 +80,7 @@ func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 				requests++
 				return content(r, http.StatusOK, b, tt.length), nil
 			}))
-			got, err := s.Lease("app/job", idA).(store.Keeper).Load(t.Context(), `"0x1"`)
+			got, err := s.Lease("app/job", idA).(store.Checkpointer).Load(t.Context(), `"0x1"`)
 			switch {
 			case tt.want == "" && (err != nil || len(got) != b.read):
 				t.Errorf("got %d of %d bytes, %v", len(got), b.read, err)
@@ -107,7 +107,7 @@ func TestLoadReadsNothingOfWhatIsTooLarge(t *testing.T) {
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		return content(r, http.StatusOK, b, "400000000"), nil
 	}))
-	if _, err := s.Lease("app/job", idA).(store.Keeper).Load(t.Context(), `"0x1"`); !errors.Is(err, store.ErrTooLarge) || b.read > 0 || !b.closed {
+	if _, err := s.Lease("app/job", idA).(store.Checkpointer).Load(t.Context(), `"0x1"`); !errors.Is(err, store.ErrTooLarge) || b.read > 0 || !b.closed {
 		t.Errorf("got %v, %d bytes read, closed %t", err, b.read, b.closed)
 	}
 }
@@ -144,7 +144,7 @@ func TestLoadOfSomethingElse(t *testing.T) {
 				spoil(resp)
 				return resp, nil
 			}))
-			got, err := s.Lease("app/job", idA).(store.Keeper).Load(t.Context(), `"0x1"`)
+			got, err := s.Lease("app/job", idA).(store.Checkpointer).Load(t.Context(), `"0x1"`)
 			if err == nil || !strings.Contains(err.Error(), "not from the Blob service") || !b.closed {
 				t.Errorf("got %q, %v, closed %t", got, err, b.closed)
 			}
@@ -160,7 +160,7 @@ func TestSaveSendsACopy(t *testing.T) {
 		return nil, errors.New("gave up")
 	}))
 	checkpoint := []byte("checkpoint")
-	s.Lease(name, idA).(store.Keeper).Save(t.Context(), `"0x1"`, []byte("x"), checkpoint)
+	s.Lease(name, idA).(store.Checkpointer).Save(t.Context(), `"0x1"`, []byte("x"), checkpoint)
 	clear(checkpoint)
 	if got, err := io.ReadAll(sent); string(got) != "checkpoint" {
 		t.Errorf("got %q, %v", got, err)
@@ -177,14 +177,14 @@ func TestSaveAndLoadAreOneRequestEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.Log())
-	stamp, err := l.(store.Keeper).Save(t.Context(), e.ETag, []byte("two"), []byte("\x00\xff"))
+	stamp, err := l.(store.Checkpointer).Save(t.Context(), e.ETag, []byte("two"), []byte("\x00\xff"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if stamp, err = l.Write(t.Context(), stamp.ETag, []byte("three")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := l.(store.Keeper).Load(t.Context(), stamp.ETag)
+	got, err := l.(store.Checkpointer).Load(t.Context(), stamp.ETag)
 	if err != nil || !bytes.Equal(got, []byte("\x00\xff")) {
 		t.Errorf("got %q, %v", got, err)
 	}

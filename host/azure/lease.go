@@ -24,47 +24,47 @@ type hold struct {
 }
 
 var (
-	_ store.Lease  = (*hold)(nil)
-	_ store.Keeper = (*hold)(nil)
+	_ store.Lease        = (*hold)(nil)
+	_ store.Checkpointer = (*hold)(nil)
 )
 
 // errNoETag stops a request whose If-Match would be empty, and so mean nothing.
 var errNoETag = errors.New("no ETag given")
 
-func (h *hold) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (h *hold) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	if err := checkSpan(d); err != nil {
-		return store.Stamp{}, fmt.Errorf("azure: acquire %s: %w", h.name, err)
+		return store.Revision{}, fmt.Errorf("azure: acquire %s: %w", h.name, err)
 	}
 	match, err := ifMatch(etag)
 	if err != nil {
-		return store.Stamp{}, fmt.Errorf("azure: acquire %s: %w", h.name, err)
+		return store.Revision{}, fmt.Errorf("azure: acquire %s: %w", h.name, err)
 	}
 	resp, err := h.lease.AcquireLease(ctx, int32(d/time.Second), &lease.BlobAcquireOptions{ModifiedAccessConditions: match})
 	if err != nil {
-		return store.Stamp{}, translate(acquire, h.name, err)
+		return store.Revision{}, translate(acquire, h.name, err)
 	}
 	return stamped(acquire, h.name, resp.ETag, resp.Date)
 }
 
-func (h *hold) Renew(ctx context.Context) (store.Stamp, error) {
+func (h *hold) Renew(ctx context.Context) (store.Revision, error) {
 	resp, err := h.lease.RenewLease(ctx, nil)
 	if err != nil {
-		return store.Stamp{}, translate(renew, h.name, err)
+		return store.Revision{}, translate(renew, h.name, err)
 	}
 	return stamped(renew, h.name, resp.ETag, resp.Date)
 }
 
-func (h *hold) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (h *hold) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	if err := checkRecord(record); err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	guards, err := h.guards(etag)
 	if err != nil {
-		return store.Stamp{}, fmt.Errorf("azure: write %s: %w", h.name, err)
+		return store.Revision{}, fmt.Errorf("azure: write %s: %w", h.name, err)
 	}
 	resp, err := h.blob.SetMetadata(ctx, metadata(record), &blob.SetMetadataOptions{AccessConditions: guards})
 	if err != nil {
-		return store.Stamp{}, translate(write, h.name, err)
+		return store.Revision{}, translate(write, h.name, err)
 	}
 	h.store.noteVersion(resp.VersionID)
 	return stamped(write, h.name, resp.ETag, resp.Date)

@@ -59,11 +59,11 @@ func TestOverRealConnections(t *testing.T) {
 		t.Error(err)
 	}
 	checkpoint := strings.Repeat("\xff", store.MaxCheckpoint)
-	stamp, err := l.(store.Keeper).Save(t.Context(), latest(t, s), []byte("two"), []byte(checkpoint))
+	stamp, err := l.(store.Checkpointer).Save(t.Context(), latest(t, s), []byte("two"), []byte(checkpoint))
 	if err != nil {
 		t.Error(err)
 	}
-	if got, err := l.(store.Keeper).Load(t.Context(), stamp.ETag); err != nil || string(got) != checkpoint {
+	if got, err := l.(store.Checkpointer).Load(t.Context(), stamp.ETag); err != nil || string(got) != checkpoint {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "two" {
@@ -108,7 +108,7 @@ func TestABodyThatEndsEarly(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := s.Lease(name, idA).(store.Keeper).Load(ctx, `"0x1"`)
+			_, err := s.Lease(name, idA).(store.Checkpointer).Load(ctx, `"0x1"`)
 			if !errors.Is(err, tt.want) || strings.Contains(err.Error(), secret) || requests.Load() != 1 {
 				t.Errorf("got %v after %d requests, want %v after one", err, requests.Load(), tt.want)
 			}

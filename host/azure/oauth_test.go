@@ -112,10 +112,10 @@ func through(ctx context.Context, s *azure.Store) error {
 	if err != nil {
 		return err
 	}
-	if stamp, err = l.(store.Keeper).Save(ctx, stamp.ETag, []byte("three"), []byte("checkpoint")); err != nil {
+	if stamp, err = l.(store.Checkpointer).Save(ctx, stamp.ETag, []byte("three"), []byte("checkpoint")); err != nil {
 		return err
 	}
-	if got, err := l.(store.Keeper).Load(ctx, stamp.ETag); err != nil || string(got) != "checkpoint" {
+	if got, err := l.(store.Checkpointer).Load(ctx, stamp.ETag); err != nil || string(got) != "checkpoint" {
 		return fmt.Errorf("loaded %q: %w", got, err)
 	}
 	if _, err := l.Renew(ctx); err != nil {

@@ -388,7 +388,7 @@ func TestDirLargestEntry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.Lease("app/job", id1).(store.Keeper).Load(t.Context(), stamp.ETag)
+	got, err := d.Lease("app/job", id1).(store.Checkpointer).Load(t.Context(), stamp.ETag)
 	if err != nil || string(got) != checkpoint {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}

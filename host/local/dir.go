@@ -43,8 +43,8 @@ type Dir struct {
 }
 
 var (
-	_ store.Store   = Dir{}
-	_ store.Breaker = Dir{}
+	_ store.Store        = Dir{}
+	_ store.LeaseBreaker = Dir{}
 )
 
 // Create implements [store.Store].
@@ -65,7 +65,7 @@ func (d Dir) Lease(name, id string) store.Lease {
 // Limits returns [Shortest] and [Longest].
 func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
 
-// Break implements [store.Breaker]; see [Memory.Break].
+// Break implements [store.LeaseBreaker]; see [Memory.Break].
 func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
 	return update(d.update).end(ctx, name, period)
 }

@@ -160,8 +160,8 @@ func each(ctx context.Context, d local.Dir, etag string) map[string]error {
 	_, acquire := l.Acquire(ctx, local.Shortest, etag)
 	_, renew := l.Renew(ctx)
 	_, write := l.Write(ctx, etag, []byte("x"))
-	_, save := l.(store.Keeper).Save(ctx, etag, []byte("x"), []byte("y"))
-	_, load := l.(store.Keeper).Load(ctx, etag)
+	_, save := l.(store.Checkpointer).Save(ctx, etag, []byte("x"), []byte("y"))
+	_, load := l.(store.Checkpointer).Load(ctx, etag)
 	return map[string]error{
 		"create": create, "read": read, "acquire": acquire, "renew": renew, "write": write, "save": save, "load": load,
 		"release": l.Release(ctx), "break": d.Break(ctx, "app/job", 0),

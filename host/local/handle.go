@@ -15,11 +15,11 @@ type handle struct {
 }
 
 var (
-	_ store.Lease  = handle{}
-	_ store.Keeper = handle{}
+	_ store.Lease        = handle{}
+	_ store.Checkpointer = handle{}
 )
 
-func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	return h.do(ctx, "acquire the lease of", func(e *entry, now time.Time) error {
 		if err := checkLength(d); err != nil {
 			return err
@@ -31,13 +31,13 @@ func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (stor
 	})
 }
 
-func (h handle) Renew(ctx context.Context) (store.Stamp, error) {
+func (h handle) Renew(ctx context.Context) (store.Revision, error) {
 	return h.do(ctx, "renew the lease of", func(e *entry, now time.Time) error {
 		return e.Lease.renew(h.id, now)
 	})
 }
 
-func (h handle) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (h handle) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	return h.do(ctx, "write", func(e *entry, now time.Time) error {
 		if err := checkRecord(record); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (h handle) Write(ctx context.Context, etag string, record []byte) (store.St
 	})
 }
 
-func (h handle) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (h handle) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	return h.do(ctx, "save", func(e *entry, now time.Time) error {
 		if err := errors.Join(checkRecord(record), checkCheckpoint(len(checkpoint))); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (h handle) Release(ctx context.Context) error {
 	return err
 }
 
-func (h handle) do(ctx context.Context, verb string, f change) (store.Stamp, error) {
+func (h handle) do(ctx context.Context, verb string, f change) (store.Revision, error) {
 	e, now, err := h.update.do(ctx, verb, h.name, func(e *entry, now time.Time) error {
 		if err := checkID(h.id); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (h handle) do(ctx context.Context, verb string, f change) (store.Stamp, err
 		return f(e, now)
 	})
 	if err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
-	return store.Stamp{ETag: e.ETag, Date: now}, nil
+	return store.Revision{ETag: e.ETag, Date: now}, nil
 }

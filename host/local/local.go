@@ -150,7 +150,7 @@ func (u update) read(ctx context.Context, name string) (store.Entry, error) {
 		return nil
 	})
 	if err != nil {
-		return store.Entry{Stamp: store.Stamp{Date: now}}, fmt.Errorf("read %q: %w", name, err)
+		return store.Entry{Revision: store.Revision{Date: now}}, fmt.Errorf("read %q: %w", name, err)
 	}
 	return e.public(now), nil
 }
@@ -164,7 +164,7 @@ func (u update) end(ctx context.Context, name string, period time.Duration) erro
 
 func (e *entry) public(now time.Time) store.Entry {
 	return store.Entry{
-		Stamp:      store.Stamp{ETag: e.ETag, Date: now},
+		Revision:   store.Revision{ETag: e.ETag, Date: now},
 		Record:     []byte(e.Record),
 		State:      e.Lease.state(now),
 		Checkpoint: int64(len(e.Checkpoint)),

@@ -52,7 +52,7 @@ func TestDirReal(t *testing.T) {
 }
 
 // both runs a test on each store, under a clock of its own.
-func both(t *testing.T, f func(t *testing.T, s store.Breaker, backend store.Store, now *time.Time)) {
+func both(t *testing.T, f func(t *testing.T, s store.LeaseBreaker, backend store.Store, now *time.Time)) {
 	start := time.Date(2026, 11, 21, 2, 30, 0, 123456789, time.UTC)
 	t.Run("Memory", func(t *testing.T) {
 		now := start
@@ -67,7 +67,7 @@ func both(t *testing.T, f func(t *testing.T, s store.Breaker, backend store.Stor
 }
 
 func TestClock(t *testing.T) {
-	both(t, func(t *testing.T, _ store.Breaker, s store.Store, now *time.Time) {
+	both(t, func(t *testing.T, _ store.LeaseBreaker, s store.Store, now *time.Time) {
 		e := create(t, s, "app/job")
 		if !e.Date.Equal(*now) {
 			t.Errorf("Date: got %v, want %v", e.Date, *now)
@@ -87,7 +87,7 @@ func TestClock(t *testing.T) {
 
 // A clock that was put back by a day does not leave a lease of a day.
 func TestClockPutBack(t *testing.T) {
-	both(t, func(t *testing.T, b store.Breaker, s store.Store, now *time.Time) {
+	both(t, func(t *testing.T, b store.LeaseBreaker, s store.Store, now *time.Time) {
 		e := create(t, s, "app/job")
 		for _, broken := range []bool{false, true} {
 			acquire(t, s.Lease("app/job", id1), 10*time.Second, e.ETag)
@@ -112,7 +112,7 @@ func TestClockPutBack(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	long := strings.Repeat("n", 63)
-	both(t, func(t *testing.T, _ store.Breaker, s store.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ store.LeaseBreaker, s store.Store, _ *time.Time) {
 		for _, name := range []string{"app/job", "a/1", "app/.control", ".app/job", long + "/" + long, "app/-"} {
 			create(t, s, name)
 		}
@@ -132,7 +132,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	both(t, func(t *testing.T, _ store.Breaker, s store.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ store.LeaseBreaker, s store.Store, _ *time.Time) {
 		e := create(t, s, "app/job")
 		for _, d := range []time.Duration{-1, 0, local.Shortest - 1, local.Longest + 1} {
 			_, err := s.Lease("app/job", id1).Acquire(t.Context(), d, e.ETag)
@@ -166,7 +166,7 @@ func TestArguments(t *testing.T) {
 
 // A call that offends against lease and ETag learns of the ETag.
 func TestBothWrong(t *testing.T) {
-	both(t, func(t *testing.T, _ store.Breaker, s store.Store, _ *time.Time) {
+	both(t, func(t *testing.T, _ store.LeaseBreaker, s store.Store, _ *time.Time) {
 		e := create(t, s, "app/job")
 		acquire(t, s.Lease("app/job", id1), local.Shortest, e.ETag)
 		_, err := s.Lease("app/job", id2).Acquire(t.Context(), local.Shortest, "old")
@@ -181,7 +181,7 @@ func TestBothWrong(t *testing.T) {
 		if !errors.Is(err, store.ErrChanged) {
 			t.Errorf("save: got %v, want %v", err, store.ErrChanged)
 		}
-		_, err = s.Lease("app/job", id2).(store.Keeper).Load(t.Context(), "old")
+		_, err = s.Lease("app/job", id2).(store.Checkpointer).Load(t.Context(), "old")
 		if !errors.Is(err, store.ErrChanged) {
 			t.Errorf("load: got %v, want %v", err, store.ErrChanged)
 		}
@@ -234,8 +234,8 @@ func acquire(t *testing.T, l store.Lease, d time.Duration, etag string) {
 	}
 }
 
-func save(t *testing.T, l store.Lease, etag, record, checkpoint string) (store.Stamp, error) {
-	return l.(store.Keeper).Save(t.Context(), etag, []byte(record), []byte(checkpoint))
+func save(t *testing.T, l store.Lease, etag, record, checkpoint string) (store.Revision, error) {
+	return l.(store.Checkpointer).Save(t.Context(), etag, []byte(record), []byte(checkpoint))
 }
 
 // state is that of app/job.

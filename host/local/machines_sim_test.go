@@ -115,7 +115,7 @@ func (f *fleet) hold(m *member, id string) {
 	case "renew":
 		_, err = l.Renew(f.t.Context())
 	case "write":
-		var s store.Stamp
+		var s store.Revision
 		if s, err = l.Write(f.t.Context(), f.etag, []byte("x")); err == nil {
 			f.etag = s.ETag
 		}

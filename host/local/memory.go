@@ -20,8 +20,8 @@ type Memory struct {
 }
 
 var (
-	_ store.Store   = (*Memory)(nil)
-	_ store.Breaker = (*Memory)(nil)
+	_ store.Store        = (*Memory)(nil)
+	_ store.LeaseBreaker = (*Memory)(nil)
 )
 
 // Create implements [store.Store].
@@ -42,7 +42,7 @@ func (m *Memory) Lease(name, id string) store.Lease {
 // Limits returns [Shortest] and [Longest].
 func (m *Memory) Limits() (shortest, longest time.Duration) { return Shortest, Longest }
 
-// Break implements [store.Breaker], for a period of any length. An expired
+// Break implements [store.LeaseBreaker], for a period of any length. An expired
 // lease cannot be renewed any more.
 func (m *Memory) Break(ctx context.Context, name string, period time.Duration) error {
 	return m.all().end(ctx, name, period)

@@ -47,7 +47,7 @@ type lease struct {
 	name, id string
 }
 
-func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	stamp, err := l.Lease.Acquire(ctx, d, etag)
 	if err == nil {
 		l.store.mu.Lock()
@@ -57,9 +57,9 @@ func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (stor
 	return stamp, err
 }
 
-func (l *lease) keeper() store.Keeper { return l.Lease.(store.Keeper) }
+func (l *lease) keeper() store.Checkpointer { return l.Lease.(store.Checkpointer) }
 
-func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	return l.keeper().Save(ctx, etag, record, checkpoint)
 }
 

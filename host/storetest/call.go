@@ -65,7 +65,7 @@ var calls = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("save", func(ctx context.Context) error {
-			_, err := s.own.(store.Keeper).Save(ctx, s.etag, []byte("late"), []byte("late"))
+			_, err := s.own.(store.Checkpointer).Save(ctx, s.etag, []byte("late"), []byte("late"))
 			return err
 		})
 		s.holds("after it", first, "")
@@ -74,7 +74,7 @@ var calls = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("load", func(ctx context.Context) error {
-			_, err := s.own.(store.Keeper).Load(ctx, s.etag)
+			_, err := s.own.(store.Checkpointer).Load(ctx, s.etag)
 			return err
 		})
 	}},
@@ -82,7 +82,7 @@ var calls = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		s.promptly("break", func(ctx context.Context) error {
-			return s.store.(store.Breaker).Break(ctx, s.name, 0)
+			return s.store.(store.LeaseBreaker).Break(ctx, s.name, 0)
 		})
 		s.state("after it", store.Leased)
 	}},

@@ -9,9 +9,9 @@ var etags = []property{
 	{"ETag/told", nothing, func(c *check) {
 		s, name := c.subject(), newName()
 		e, err := c.store.Create(c.ctx, name, []byte(first))
-		s.told("create", e.Stamp, err)
+		s.told("create", e.Revision, err)
 		e, err = c.store.Read(c.ctx, s.name)
-		s.told("read", e.Stamp, err)
+		s.told("read", e.Revision, err)
 		stamp, err := s.own.Acquire(c.ctx, s.longest(), e.ETag)
 		s.told("acquire", stamp, err)
 		stamp, err = s.own.Renew(c.ctx)
@@ -22,7 +22,7 @@ var etags = []property{
 	{"ETag/told-by-save", keeper, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())
-		stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(first), []byte("checkpoint"))
+		stamp, err := s.own.(store.Checkpointer).Save(c.ctx, s.etag, []byte(first), []byte("checkpoint"))
 		s.told("save", stamp, err)
 	}},
 	{"ETag/lease-calls", nothing, func(c *check) {
@@ -33,22 +33,22 @@ var etags = []property{
 		}
 		stamp, err := s.own.Renew(c.ctx)
 		s.unchanged("renew", stamp, err)
-		s.unchanged("read while leased", s.read().Stamp, nil)
+		s.unchanged("read while leased", s.read().Revision, nil)
 		c.must("release", s.own.Release(c.ctx))
-		s.unchanged("read after release", s.read().Stamp, nil)
+		s.unchanged("read after release", s.read().Revision, nil)
 	}},
 	{"ETag/break", breaker, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())
-		s.unchanged("break", s.read().Stamp, s.breakLease(-1))
-		s.unchanged("read while breaking", s.read().Stamp, nil)
-		s.unchanged("break at once", s.read().Stamp, s.breakLease(0))
-		s.unchanged("read after break", s.read().Stamp, nil)
+		s.unchanged("break", s.read().Revision, s.breakLease(-1))
+		s.unchanged("read while breaking", s.read().Revision, nil)
+		s.unchanged("break at once", s.read().Revision, s.breakLease(0))
+		s.unchanged("read after break", s.read().Revision, nil)
 	}},
 	{"ETag/expiry", nothing, func(c *check) {
 		s := c.subject()
 		s.expire()
-		s.unchanged("read after expiry", s.read().Stamp, nil)
+		s.unchanged("read after expiry", s.read().Revision, nil)
 		stamp, err := s.own.Renew(c.ctx)
 		s.unchanged("renew after expiry", stamp, err)
 	}},
@@ -62,7 +62,7 @@ var etags = []property{
 				c.fatalf("a write got ETag %s, which an earlier one had", s.etag)
 			}
 			seen[s.etag] = true
-			s.unchanged("read after write", s.read().Stamp, nil)
+			s.unchanged("read after write", s.read().Revision, nil)
 		}
 	}},
 	{"ETag/acquire", nothing, func(c *check) {
@@ -89,14 +89,14 @@ var etags = []property{
 
 // told checks that a success has an ETag. The scheduler takes one without for the
 // answer of something other than the store.
-func (s *subject) told(what string, got store.Stamp, err error) {
+func (s *subject) told(what string, got store.Revision, err error) {
 	s.must(what, err)
 	if got.ETag == "" {
 		s.errorf("%s: no error, and no ETag", what)
 	}
 }
 
-func (s *subject) unchanged(what string, got store.Stamp, err error) {
+func (s *subject) unchanged(what string, got store.Revision, err error) {
 	s.must(what, err)
 	if got.ETag != s.etag {
 		s.errorf("%s: got ETag %s, want %s", what, got.ETag, s.etag)

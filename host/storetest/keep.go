@@ -23,7 +23,7 @@ var keeps = []property{
 			{"one", "a checkpoint"}, {"two", "another"}, {"two", "a third"}, {"three", "a third"}, {"four", ""}, {"five", "x"},
 		} {
 			old := s.etag
-			stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(next.record), []byte(next.checkpoint))
+			stamp, err := s.own.(store.Checkpointer).Save(c.ctx, s.etag, []byte(next.record), []byte(next.checkpoint))
 			c.must("save", err)
 			if s.etag = stamp.ETag; s.etag == old {
 				c.errorf("a save kept ETag %s", old)
@@ -80,11 +80,11 @@ var keeps = []property{
 		s.acquire(s.own, s.longest())
 		c.must("save", s.keep(s.own, "checkpoint"))
 		s.refused("save of too much", errAny, func() error {
-			_, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte("late"), []byte(ofAllKinds(store.MaxCheckpoint+1)))
+			_, err := s.own.(store.Checkpointer).Save(c.ctx, s.etag, []byte("late"), []byte(ofAllKinds(store.MaxCheckpoint+1)))
 			return err
 		})
 		record := strings.Repeat("r", store.MaxRecord+1)
-		_, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(record), []byte("late"))
+		_, err := s.own.(store.Checkpointer).Save(c.ctx, s.etag, []byte(record), []byte("late"))
 		if err != nil {
 			s.holds("after a refused record", first, "checkpoint")
 		}
@@ -93,10 +93,10 @@ var keeps = []property{
 		s := c.subject()
 		s.acquire(s.own, s.longest())
 		record, checkpoint := []byte(first), []byte("checkpoint")
-		stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, record, checkpoint)
+		stamp, err := s.own.(store.Checkpointer).Save(c.ctx, s.etag, record, checkpoint)
 		c.must("save", err)
 		s.etag, record[0], checkpoint[0] = stamp.ETag, 'x', 'x'
-		loaded, err := s.own.(store.Keeper).Load(c.ctx, s.etag)
+		loaded, err := s.own.(store.Checkpointer).Load(c.ctx, s.etag)
 		c.must("load", err)
 		if len(loaded) > 0 {
 			loaded[0] = 'y'
@@ -206,7 +206,7 @@ var keeps = []property{
 		s.want("late load", err, store.ErrLost)
 		c.must("save of the next", s.keep(s.own, "next"))
 		s.refused("later save", errAny, func() error {
-			_, err := s.rest.(store.Keeper).Save(c.ctx, old, []byte("late"), []byte("late"))
+			_, err := s.rest.(store.Checkpointer).Save(c.ctx, old, []byte("late"), []byte("late"))
 			return err
 		})
 		s.holds("after all that", first, "next")
@@ -217,7 +217,7 @@ var keeps = []property{
 		etags := make([]string, 16)
 		winner := c.race(len(etags), store.ErrChanged, func(i int) error {
 			n := strconv.Itoa(i)
-			stamp, err := s.own.(store.Keeper).Save(c.ctx, s.etag, []byte(n), []byte(n))
+			stamp, err := s.own.(store.Checkpointer).Save(c.ctx, s.etag, []byte(n), []byte(n))
 			etags[i] = stamp.ETag
 			return err
 		})

@@ -12,17 +12,17 @@ import (
 // forgets saves but the record.
 type forgets struct{ *lease }
 
-func (l forgets) Save(ctx context.Context, etag string, record, _ []byte) (store.Stamp, error) {
+func (l forgets) Save(ctx context.Context, etag string, record, _ []byte) (store.Revision, error) {
 	return l.lease.Write(ctx, etag, record)
 }
 
 // halves saves but the checkpoint.
 type halves struct{ *lease }
 
-func (l halves) Save(ctx context.Context, etag string, _, checkpoint []byte) (store.Stamp, error) {
+func (l halves) Save(ctx context.Context, etag string, _, checkpoint []byte) (store.Revision, error) {
 	e, err := l.store.Read(ctx, l.name)
 	if err != nil {
-		return store.Stamp{}, err
+		return store.Revision{}, err
 	}
 	return l.lease.Save(ctx, etag, e.Record, checkpoint)
 }
@@ -30,14 +30,14 @@ func (l halves) Save(ctx context.Context, etag string, _, checkpoint []byte) (st
 // empties does on a write what Put Blob does.
 type empties struct{ *lease }
 
-func (l empties) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l empties) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	return l.lease.Save(ctx, etag, record, nil)
 }
 
 // savesOver ignores the ETag.
 type savesOver struct{ *lease }
 
-func (l savesOver) Save(ctx context.Context, _ string, record, checkpoint []byte) (store.Stamp, error) {
+func (l savesOver) Save(ctx context.Context, _ string, record, checkpoint []byte) (store.Revision, error) {
 	for {
 		stamp, err := l.lease.Save(ctx, l.etag(ctx), record, checkpoint)
 		if !errors.Is(err, store.ErrChanged) {
@@ -56,18 +56,18 @@ func (l loadsOver) Load(ctx context.Context, _ string) ([]byte, error) {
 // keepsForAny asks for no id.
 type keepsForAny struct{ *lease }
 
-func (l keepsForAny) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
-	return l.holder().(store.Keeper).Save(ctx, etag, record, checkpoint)
+func (l keepsForAny) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	return l.holder().(store.Checkpointer).Save(ctx, etag, record, checkpoint)
 }
 
 func (l keepsForAny) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.holder().(store.Keeper).Load(ctx, etag)
+	return l.holder().(store.Checkpointer).Load(ctx, etag)
 }
 
 // keepsLate renews on the way.
 type keepsLate struct{ *lease }
 
-func (l keepsLate) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l keepsLate) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	_, _ = l.lease.Renew(ctx)
 	return l.lease.Save(ctx, etag, record, checkpoint)
 }
@@ -80,10 +80,10 @@ func (l keepsLate) Load(ctx context.Context, etag string) ([]byte, error) {
 // savesNews makes no new ETag for what is there already.
 type savesNews struct{ *lease }
 
-func (l savesNews) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l savesNews) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	old, err := l.lease.Load(ctx, etag)
 	if e, readErr := l.store.Read(ctx, l.name); err == nil && readErr == nil && bytes.Equal(old, checkpoint) && bytes.Equal(e.Record, record) {
-		return e.Stamp, nil
+		return e.Revision, nil
 	}
 	return l.lease.Save(ctx, etag, record, checkpoint)
 }
@@ -91,14 +91,14 @@ func (l savesNews) Save(ctx context.Context, etag string, record, checkpoint []b
 // texts keeps what is text.
 type texts struct{ *lease }
 
-func (l texts) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l texts) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	return l.lease.Save(ctx, etag, record, []byte(strings.ToValidUTF8(string(checkpoint), "?")))
 }
 
 // clips cuts what is too long in silence.
 type clips struct{ *lease }
 
-func (l clips) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l clips) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	return l.lease.Save(ctx, etag, record, checkpoint[:min(len(checkpoint), store.MaxCheckpoint)])
 }
 
@@ -109,7 +109,7 @@ type aside struct {
 	label string
 }
 
-func (l aside) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l aside) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	l.store.mu.Lock()
 	l.store.shelf[l.label] = checkpoint
 	l.store.mu.Unlock()
@@ -139,9 +139,9 @@ func (l nulls) Load(ctx context.Context, etag string) ([]byte, error) {
 // conjures makes the entry that it should save to.
 type conjures struct{ *lease }
 
-func (l conjures) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l conjures) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	if e, err := l.store.Create(ctx, l.name, record); err == nil {
-		return e.Stamp, nil
+		return e.Revision, nil
 	}
 	return l.lease.Save(ctx, etag, record, checkpoint)
 }
@@ -149,8 +149,8 @@ func (l conjures) Save(ctx context.Context, etag string, record, checkpoint []by
 // keepsNever calls everybody lost.
 type keepsNever struct{ *lease }
 
-func (l keepsNever) Save(context.Context, string, []byte, []byte) (store.Stamp, error) {
-	return store.Stamp{}, store.ErrLost
+func (l keepsNever) Save(context.Context, string, []byte, []byte) (store.Revision, error) {
+	return store.Revision{}, store.ErrLost
 }
 
 func (l keepsNever) Load(context.Context, string) ([]byte, error) { return nil, store.ErrLost }

@@ -39,7 +39,7 @@ var lives = []property{
 	}},
 	{"Missing", nothing, missing},
 	{"Missing/break", breaker, func(c *check) {
-		c.want("break", c.store.(store.Breaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
+		c.want("break", c.store.(store.LeaseBreaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
 	}},
 	{"Missing/keep", keeper, func(c *check) {
 		there := c.subject()

@@ -173,7 +173,7 @@ type sharing struct {
 	store shares
 }
 
-func (l sharing) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l sharing) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	st, err := l.Lease.Write(ctx, etag, record)
 	if err == nil {
 		l.store.bytes.Store(st.ETag, record)

@@ -57,8 +57,8 @@ type Harness struct {
 }
 
 // Deleter is the power to remove an entry that nobody holds: otherwise
-// store.ErrLost, and fs.ErrNotExist. Like [store.Breaker], and
-// [store.Keeper] of its leases, it is tested in a store that has it; otherwise
+// store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], and
+// [store.Checkpointer] of its leases, it is tested in a store that has it; otherwise
 // the tests that need it are logged as not covered.
 type Deleter interface {
 	Delete(ctx context.Context, name string) error
@@ -132,13 +132,13 @@ func (h Harness) powers(t *testing.T) need {
 	if h.Two != nil {
 		has |= twins
 	}
-	if _, ok := backend.(store.Breaker); ok {
+	if _, ok := backend.(store.LeaseBreaker); ok {
 		has |= breaker
 	}
 	if _, ok := backend.(Deleter); ok {
 		has |= deleter
 	}
-	if _, ok := backend.Lease(newName(), newID()).(store.Keeper); ok {
+	if _, ok := backend.Lease(newName(), newID()).(store.Checkpointer); ok {
 		has |= keeper
 	}
 	return has

@@ -71,13 +71,13 @@ func (s *subject) acquire(l store.Lease, d time.Duration) (sent time.Time) {
 	return sent
 }
 
-// breakLease asks for what a Breaker has to take: whole seconds up to a minute,
+// breakLease asks for what a LeaseBreaker has to take: whole seconds up to a minute,
 // none, or fewer than none.
 func (s *subject) breakLease(period time.Duration) error {
 	if period > 0 {
 		period = min(max(period.Truncate(time.Second), time.Second), time.Minute)
 	}
-	return s.store.(store.Breaker).Break(s.ctx, s.name, period)
+	return s.store.(store.LeaseBreaker).Break(s.ctx, s.name, period)
 }
 
 // write checks the outcome of a write under the ETag that the test knows of.
@@ -91,7 +91,7 @@ func (s *subject) write(what string, l store.Lease, want error) {
 
 // keep saves a checkpoint, with the first record.
 func (s *subject) keep(l store.Lease, checkpoint string) error {
-	stamp, err := l.(store.Keeper).Save(s.ctx, s.etag, []byte(first), []byte(checkpoint))
+	stamp, err := l.(store.Checkpointer).Save(s.ctx, s.etag, []byte(first), []byte(checkpoint))
 	if err == nil {
 		s.etag = stamp.ETag
 	}
@@ -99,7 +99,7 @@ func (s *subject) keep(l store.Lease, checkpoint string) error {
 }
 
 func (s *subject) load(l store.Lease) (string, error) {
-	checkpoint, err := l.(store.Keeper).Load(s.ctx, s.etag)
+	checkpoint, err := l.(store.Checkpointer).Load(s.ctx, s.etag)
 	return string(checkpoint), err
 }
 

@@ -47,7 +47,7 @@ type robsLease struct {
 	name  string
 }
 
-func (l robsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l robsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	_ = l.store.Break(ctx, l.name, 0)
 	return l.Lease.Acquire(ctx, d, etag)
 }
@@ -78,7 +78,7 @@ type remembersLease struct {
 	name  string
 }
 
-func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	stamp, err := l.Lease.Write(ctx, etag, record)
 	l.store.seen.Delete(l.name)
 	return stamp, err
@@ -87,7 +87,7 @@ func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (
 // brief is a store whose leases end after five seconds, whatever was asked for.
 type brief struct{ *lease }
 
-func (l brief) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l brief) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	if d > local.Shortest && d <= local.Longest {
 		d = min(d, 5*time.Second)
 	}

@@ -20,7 +20,7 @@ func (s unmarked) Create(ctx context.Context, name string, record []byte) (store
 
 type acquiresUnmarked struct{ *lease }
 
-func (l acquiresUnmarked) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l acquiresUnmarked) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	stamp, err := l.lease.Acquire(ctx, d, etag)
 	stamp.ETag = ""
 	return stamp, err
@@ -28,7 +28,7 @@ func (l acquiresUnmarked) Acquire(ctx context.Context, d time.Duration, etag str
 
 type renewsUnmarked struct{ *lease }
 
-func (l renewsUnmarked) Renew(ctx context.Context) (store.Stamp, error) {
+func (l renewsUnmarked) Renew(ctx context.Context) (store.Revision, error) {
 	stamp, err := l.lease.Renew(ctx)
 	stamp.ETag = ""
 	return stamp, err
@@ -36,7 +36,7 @@ func (l renewsUnmarked) Renew(ctx context.Context) (store.Stamp, error) {
 
 type writesUnmarked struct{ *lease }
 
-func (l writesUnmarked) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l writesUnmarked) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	stamp, err := l.lease.Write(ctx, etag, record)
 	stamp.ETag = ""
 	return stamp, err
@@ -44,7 +44,7 @@ func (l writesUnmarked) Write(ctx context.Context, etag string, record []byte) (
 
 type savesUnmarked struct{ *lease }
 
-func (l savesUnmarked) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (l savesUnmarked) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	stamp, err := l.lease.Save(ctx, etag, record, checkpoint)
 	stamp.ETag = ""
 	return stamp, err

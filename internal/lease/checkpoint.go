@@ -9,7 +9,7 @@ import (
 
 // Checkpoints reports whether the entry can keep one.
 func (s *Session) Checkpoints() bool {
-	_, ok := s.lease.(store.Keeper)
+	_, ok := s.lease.(store.Checkpointer)
 	return ok
 }
 
@@ -46,5 +46,5 @@ func (s *Session) loadOnce(ctx context.Context) ([]byte, error) {
 	if _, err := s.catchUp(ctx, ""); err != nil {
 		return nil, err
 	}
-	return s.lease.(store.Keeper).Load(ctx, s.ledger.etag)
+	return s.lease.(store.Checkpointer).Load(ctx, s.ledger.etag)
 }

@@ -30,7 +30,7 @@ func (c *Client) Read(ctx context.Context) (store.Entry, error) {
 	defer cancel()
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Read(ctx, c.Name)
-	entry.Stamp, err = stamped(entry.Stamp, err)
+	entry.Revision, err = stamped(entry.Revision, err)
 	c.Clock.Observe(sent, entry.Date)
 	return entry, err
 }
@@ -41,7 +41,7 @@ func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error)
 	defer cancel()
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Create(ctx, c.Name, record)
-	entry.Stamp, err = stamped(entry.Stamp, err)
+	entry.Revision, err = stamped(entry.Revision, err)
 	c.Clock.Observe(sent, entry.Date)
 	return entry, err
 }
@@ -52,9 +52,9 @@ var errNoETag = errors.New("the answer has no ETag: it is not from the store")
 
 // stamped refuses a success without an ETag. It proves neither a claim nor a
 // renewal.
-func stamped(s store.Stamp, err error) (store.Stamp, error) {
+func stamped(s store.Revision, err error) (store.Revision, error) {
 	if err == nil && s.ETag == "" {
-		return store.Stamp{}, errNoETag
+		return store.Revision{}, errNoETag
 	}
 	return s, err
 }

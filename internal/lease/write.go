@@ -117,11 +117,11 @@ func (s *Session) once(ctx context.Context, p *page) error {
 	return nil
 }
 
-func (s *Session) put(ctx context.Context, p *page) (store.Stamp, error) {
+func (s *Session) put(ctx context.Context, p *page) (store.Revision, error) {
 	if p.checkpoint == nil {
 		return s.lease.Write(ctx, s.ledger.etag, p.record)
 	}
-	return s.lease.(store.Keeper).Save(ctx, s.ledger.etag, p.record, p.checkpoint)
+	return s.lease.(store.Checkpointer).Save(ctx, s.ledger.etag, p.record, p.checkpoint)
 }
 
 func (s *Session) bestEffort(ctx context.Context, p *page) error {

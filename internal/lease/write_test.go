@@ -21,7 +21,7 @@ type sheet struct {
 }
 
 func (s *sheet) Read(context.Context, string) (store.Entry, error) {
-	return store.Entry{Stamp: store.Stamp{ETag: strconv.Itoa(s.etag)}, Record: s.record, State: store.Leased}, nil
+	return store.Entry{Revision: store.Revision{ETag: strconv.Itoa(s.etag)}, Record: s.record, State: store.Leased}, nil
 }
 
 func (s *sheet) write(etag string, record []byte) error {
@@ -38,7 +38,7 @@ type pen struct {
 	sheet *sheet
 }
 
-func (p *pen) Write(_ context.Context, etag string, record []byte) (store.Stamp, error) {
+func (p *pen) Write(_ context.Context, etag string, record []byte) (store.Revision, error) {
 	apply := func() error { return p.sheet.write(etag, record) }
 	var err error
 	if p.sheet.meet != nil {
@@ -46,7 +46,7 @@ func (p *pen) Write(_ context.Context, etag string, record []byte) (store.Stamp,
 	} else {
 		err = apply()
 	}
-	return store.Stamp{ETag: strconv.Itoa(p.sheet.etag)}, err
+	return store.Revision{ETag: strconv.Itoa(p.sheet.etag)}, err
 }
 
 func (s *sheet) session() *Session {

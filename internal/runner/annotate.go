@@ -31,7 +31,7 @@ func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 		return err
 	}
 	r.written(s)
-	r.view.entry = &store.Entry{Stamp: store.Stamp{ETag: s.ETag()}, State: store.Available}
+	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	r.see()
 	r.reached()
 	r.mayWrite()

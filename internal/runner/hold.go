@@ -194,7 +194,7 @@ func (r *Runner) release(s *lease.Session) {
 	if err := s.Release(s.Context()); err != nil {
 		r.log.Debug("the lease was not released and will run out", "error", err)
 	}
-	r.view.entry = &store.Entry{Stamp: store.Stamp{ETag: s.ETag()}, State: store.Available}
+	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	r.view.seen.LookedAt = time.Now()
 }
 

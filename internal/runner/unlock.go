@@ -17,12 +17,12 @@ const unlockTries = 3 // a write of the last holder may come between
 
 // Unlock ends the lease of the job, whichever replica has it.
 func (r *Runner) Unlock(ctx context.Context, now bool) error {
-	breaker, ok := r.client.Store.(store.Breaker)
+	breaker, ok := r.client.Store.(store.LeaseBreaker)
 	switch {
 	case r.job.EveryReplica:
 		return fmt.Errorf("%s runs on each replica: it has no lease", r.job.Name)
 	case !ok:
-		return errors.New("the store cannot end a lease: it is none of this module's, and no Breaker")
+		return errors.New("the store cannot end a lease: it is none of this module's, and no LeaseBreaker")
 	case !now:
 		return breaker.Break(ctx, r.client.Name, -1)
 	}

@@ -50,10 +50,10 @@ func (c *client) Read(ctx context.Context, name string) (store.Entry, error) {
 	return got.Entry, got.err
 }
 
-// Lease returns a [store.Keeper] if that of the store is one.
+// Lease returns a [store.Checkpointer] if that of the store is one.
 func (c *client) Lease(name, id string) store.Lease {
 	h := &handle{c, c.store.Lease(name, id), path.Base(name), id}
-	if inner, ok := h.lease.(store.Keeper); ok {
+	if inner, ok := h.lease.(store.Checkpointer); ok {
 		return &keeper{h, inner}
 	}
 	return h
@@ -67,33 +67,33 @@ type handle struct {
 }
 
 // call sends what a stamp answers.
-func (h *handle) call(ctx context.Context, x errand, do func(context.Context) (store.Stamp, error)) (store.Stamp, error) {
+func (h *handle) call(ctx context.Context, x errand, do func(context.Context) (store.Revision, error)) (store.Revision, error) {
 	x.Job, x.Lease, x.Match = h.job, h.id, x.etag != ""
-	x.do = func(ctx context.Context, got *result) { got.Stamp, got.err = do(ctx) }
+	x.do = func(ctx context.Context, got *result) { got.Revision, got.err = do(ctx) }
 	got := h.send(ctx, x)
-	return got.Stamp, got.err
+	return got.Revision, got.err
 }
 
-func (h *handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
-	return h.call(ctx, errand{Event: Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (store.Stamp, error) {
+func (h *handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return h.call(ctx, errand{Event: Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (store.Revision, error) {
 		return h.lease.Acquire(ctx, d, etag)
 	})
 }
 
-func (h *handle) Renew(ctx context.Context) (store.Stamp, error) {
+func (h *handle) Renew(ctx context.Context) (store.Revision, error) {
 	return h.call(ctx, errand{Event: Event{Op: "renew"}}, h.lease.Renew)
 }
 
-func (h *handle) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (h *handle) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	record = bytes.Clone(record)
 	x := errand{Event: Event{Lease: h.id, Record: h.records.record(string(record))}, etag: etag, record: record}
 	x.Op = h.tongue.part(&x.Event)
-	return h.call(ctx, x, func(ctx context.Context) (store.Stamp, error) { return h.lease.Write(ctx, etag, record) })
+	return h.call(ctx, x, func(ctx context.Context) (store.Revision, error) { return h.lease.Write(ctx, etag, record) })
 }
 
 func (h *handle) Release(ctx context.Context) error {
-	_, err := h.call(ctx, errand{Event: Event{Op: "release"}}, func(ctx context.Context) (store.Stamp, error) {
-		return store.Stamp{}, h.lease.Release(ctx)
+	_, err := h.call(ctx, errand{Event: Event{Op: "release"}}, func(ctx context.Context) (store.Revision, error) {
+		return store.Revision{}, h.lease.Release(ctx)
 	})
 	return err
 }
@@ -101,14 +101,14 @@ func (h *handle) Release(ctx context.Context) error {
 // A keeper is a handle on an entry that has a checkpoint.
 type keeper struct {
 	*handle
-	inner store.Keeper
+	inner store.Checkpointer
 }
 
-func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
+func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
 	x := errand{Event: Event{Op: "save", Record: k.records.record(string(record)), Note: brief(string(checkpoint))},
 		etag: etag, record: record, checkpoint: checkpoint}
-	return k.call(ctx, x, func(ctx context.Context) (store.Stamp, error) {
+	return k.call(ctx, x, func(ctx context.Context) (store.Revision, error) {
 		return k.inner.Save(ctx, etag, record, checkpoint)
 	})
 }

@@ -34,7 +34,7 @@ func (c *Cluster) operateOn(backend store.Store, d deed) {
 }
 
 func (c *Cluster) breakLease(backend store.Store, job string, period time.Duration) {
-	if b, ok := backend.(store.Breaker); ok {
+	if b, ok := backend.(store.LeaseBreaker); ok {
 		c.byOperator(errand{Event: Event{Op: "break", Job: job, Span: period},
 			do: func(ctx context.Context, got *result) { got.err = b.Break(ctx, "sim/"+job, period) }})
 	}

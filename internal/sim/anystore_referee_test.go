@@ -47,7 +47,7 @@ type leased struct {
 	name, id string
 }
 
-func (l *leased) Acquire(ctx context.Context, d time.Duration, etag string) (store.Stamp, error) {
+func (l *leased) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	st, err := l.Lease.Acquire(ctx, d, etag)
 	if l.store.mu.Lock(); err == nil {
 		l.store.holder[l.name] = l.id
@@ -56,12 +56,12 @@ func (l *leased) Acquire(ctx context.Context, d time.Duration, etag string) (sto
 	return st, err
 }
 
-func (l *leased) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Stamp, error) {
-	return l.Lease.(store.Keeper).Save(ctx, etag, record, checkpoint)
+func (l *leased) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	return l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
 }
 
 func (l *leased) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.Lease.(store.Keeper).Load(ctx, etag)
+	return l.Lease.(store.Checkpointer).Load(ctx, etag)
 }
 
 // present is the lease of whoever holds it, and the ETag.
@@ -83,17 +83,17 @@ type (
 	isUnclear      struct{ *leased }
 )
 
-func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (store.Stamp, error) {
+func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (store.Revision, error) {
 	_, etag := l.present(ctx)
 	return l.leased.Acquire(ctx, d, etag)
 }
 
-func (l writesOver) Write(ctx context.Context, _ string, record []byte) (store.Stamp, error) {
+func (l writesOver) Write(ctx context.Context, _ string, record []byte) (store.Revision, error) {
 	_, etag := l.present(ctx)
 	return l.leased.Write(ctx, etag, record)
 }
 
-func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	holder, _ := l.present(ctx)
 	st, err := holder.Write(ctx, etag, record)
 	if errors.Is(err, store.ErrLost) { // nobody has it: so much the better
@@ -106,7 +106,7 @@ func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (st
 	return st, err
 }
 
-func (l renewsForAny) Renew(ctx context.Context) (store.Stamp, error) {
+func (l renewsForAny) Renew(ctx context.Context) (store.Revision, error) {
 	holder, _ := l.present(ctx)
 	return holder.Renew(ctx)
 }
@@ -121,7 +121,7 @@ func (l loadsNothing) Load(ctx context.Context, etag string) ([]byte, error) {
 	return nil, err
 }
 
-func (l keepsETag) Write(ctx context.Context, etag string, record []byte) (store.Stamp, error) {
+func (l keepsETag) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	st, err := l.leased.Write(ctx, etag, record)
 	if err == nil {
 		st.ETag = etag
@@ -129,8 +129,8 @@ func (l keepsETag) Write(ctx context.Context, etag string, record []byte) (store
 	return st, err
 }
 
-func (l isUnclear) Renew(context.Context) (store.Stamp, error) {
-	return store.Stamp{}, errors.New("try again")
+func (l isUnclear) Renew(context.Context) (store.Revision, error) {
+	return store.Revision{}, errors.New("try again")
 }
 
 func onLease(f func(*leased) store.Lease) *wrong {

@@ -41,7 +41,7 @@ var (
 	ErrNoEntry = errors.New("a run without a lease has no checkpoint")
 	errOver    = errors.New("the run is over")
 
-	errNoCheckpoints = errors.New("the store keeps no checkpoints: it is none of this module's, and its Lease is no Keeper")
+	errNoCheckpoints = errors.New("the store keeps no checkpoints: it is none of this module's, and its Lease is no Checkpointer")
 )
 
 // valid returns why the run has to end, or has ended. It also cuts off
