@@ -82,14 +82,14 @@ func TestALogThatBlocksDelaysAStartByASixthOfTheLease(t *testing.T) {
 }
 
 // A log that blocks when a run is not healthy, or when a write of the watchdog
-// fails, keeps neither Healthy nor Silence from ending it.
+// fails, keeps neither HealthCheck nor HeartbeatTimeout from ending it.
 func TestALogThatBlocksHidesNoStall(t *testing.T) {
 	for _, line := range []string{"is not healthy", "was not brought up to date"} {
 		t.Run(line, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
-				g := soloist.Singleton{Name: "work", Lease: D, Silence: 20 * time.Second,
-					Healthy: func(context.Context) error { return errors.New("sick") },
-					Do:      func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
+				g := soloist.Singleton{Name: "work", Lease: D, HeartbeatTimeout: 20 * time.Second,
+					HealthCheck: func(context.Context) error { return errors.New("sick") },
+					Do:          func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
 				a, release := c.blocked(line, g)
 				defer release()
 				a.Logger = slog.New(debugging{a.Logger.Handler()})

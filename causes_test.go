@@ -33,13 +33,13 @@ var causes = map[string]causeTest{
 		cause: soloist.ErrTimeout, text: "timed out after 10s", fate: "failed 00:01:00 timed out after 10s", after: 9 * time.Second,
 	},
 	"silence": {
-		job:   func(j *soloist.Job) { j.Silence = 10 * time.Second },
+		job:   func(j *soloist.Job) { j.HeartbeatTimeout = 10 * time.Second },
 		cause: soloist.ErrStalled, text: "stalled: no heartbeat for 10s", fate: "stalled 00:01:00 no heartbeat for 10s", after: 9 * time.Second,
 	},
 	"unhealthy": {
 		job: func(j *soloist.Job) {
-			j.HealthyEvery, j.HealthyFailures = 4*time.Second, 2
-			j.Healthy = func(context.Context) error { return errors.New("no data") }
+			j.HealthInterval, j.FailureThreshold = 4*time.Second, 2
+			j.HealthCheck = func(context.Context) error { return errors.New("no data") }
 		},
 		cause: soloist.ErrStalled, text: "stalled: unhealthy 2 times in a row: no data", fate: "stalled 00:01:00 unhealthy 2 times in a row: no data", after: 7 * time.Second,
 	},

@@ -144,7 +144,7 @@ func TestALateProgressWrite(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var late atomic.Pointer[func() error]
 		lead := beating(time.Second, 90*time.Second, true)
-		lead.Silence, lead.Do = 0, func(ctx context.Context, run *soloist.Run) error {
+		lead.HeartbeatTimeout, lead.Do = 0, func(ctx context.Context, run *soloist.Run) error {
 			for range 90 {
 				time.Sleep(time.Second)
 				_ = run.Heartbeat("at work")

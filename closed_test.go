@@ -21,7 +21,7 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 		wakes := 0
 		wake := func(hang bool) {
 			wakes++
-			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, Window: 10 * time.Second, Silence: 5 * time.Second}
+			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, Window: 10 * time.Second, HeartbeatTimeout: 5 * time.Second}
 			if hang {
 				job.Do = func(ctx context.Context, _ *soloist.Run) error { time.Sleep(40 * time.Second); return nil }
 			}

@@ -96,7 +96,7 @@ func overlapsWithout(r store.Record, runs []ran, every time.Duration) (all []str
 func TestAStalledTickHasTheStartingDeadline(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := hourly(10*time.Minute, 0)
-		job.Silence = 11 * time.Minute
+		job.HeartbeatTimeout = 11 * time.Minute
 		c.start("a", job)
 		c.start("b", job)
 		time.Sleep(time.Hour + 15*time.Minute)

@@ -15,8 +15,8 @@ import (
 func ExampleRun_Heartbeat() {
 	ctx, stop := context.WithCancel(context.Background())
 	feed := soloist.Singleton{
-		Name:    "feed",
-		Silence: time.Minute, // without a heartbeat for so long, another replica takes over
+		Name:             "feed",
+		HeartbeatTimeout: time.Minute, // without a heartbeat for so long, another replica takes over
 		Do: func(ctx context.Context, run *soloist.Run) error {
 			for page := 1; ; page++ {
 				if err := run.Heartbeat(fmt.Sprintf("page %d", page)); err != nil {

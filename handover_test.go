@@ -54,7 +54,7 @@ func TestALeaderIsHandedOver(t *testing.T) {
 func TestAHandOverIsNotTakenBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		lead := beating(time.Second, time.Hour, true)
-		lead.Silence = 4 * time.Second
+		lead.HeartbeatTimeout = 4 * time.Second
 		a := c.graceful(25*time.Second, lead, "a")["a"]
 		time.Sleep(time.Minute)
 		go a.stop()

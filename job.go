@@ -27,24 +27,24 @@ type Job struct {
 	// Timeout ends the context of a try after so long. Zero: never.
 	Timeout time.Duration
 
-	// Silence is the longest time without [Run.Heartbeat] or [Run.Save]. After
+	// HeartbeatTimeout is the longest time without [Run.Heartbeat] or [Run.Save]. After
 	// it the try has stalled: its context ends and its lease is given up, so
 	// that another replica can have the job. At least one second. Zero: no
 	// limit.
-	Silence time.Duration
+	HeartbeatTimeout time.Duration
 
-	// Healthy is asked while Do runs whether it still does its work: a leader
+	// HealthCheck is asked while Do runs whether it still does its work: a leader
 	// whose task hangs goes on renewing its lease, and nobody could replace it.
 	// An error, a panic, or no answer until the next is due, is a failure; so
-	// many in a row end the run as Silence does. Its context ends with the run,
-	// which is not over before Healthy has returned. Nil: nobody is asked.
-	Healthy func(ctx context.Context) error
+	// many in a row end the run as HeartbeatTimeout does. Its context ends with the run,
+	// which is not over before HealthCheck has returned. Nil: nobody is asked.
+	HealthCheck func(ctx context.Context) error
 
-	// HealthyEvery is the time between two calls of Healthy. Zero: 10 s.
-	HealthyEvery time.Duration
+	// HealthInterval is the time between two calls of HealthCheck. Zero: 10 s.
+	HealthInterval time.Duration
 
-	// HealthyFailures is how many in a row end the run. Zero: 3.
-	HealthyFailures int
+	// FailureThreshold is how many in a row end the run. Zero: 3.
+	FailureThreshold int
 
 	// Tries is how often a tick that fails is tried, by the replica that has
 	// claimed it and under the same lease. Zero: once.

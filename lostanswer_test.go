@@ -13,7 +13,7 @@ import (
 // watermark must not go back, or whoever saw it leaves the job alone.
 func TestASaveDoesNotTakeBackAStall(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "@every 15s", Lease: D, Silence: silence,
+		job := soloist.Job{Name: "work", Schedule: "@every 15s", Lease: D, HeartbeatTimeout: silence,
 			Do: func(ctx context.Context, run *soloist.Run) error {
 				<-ctx.Done()
 				time.Sleep(time.Second)

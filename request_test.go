@@ -48,7 +48,7 @@ func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
 func TestARequestThatStalledHasStalled(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
-		job.Silence = 2 * time.Second
+		job.HeartbeatTimeout = 2 * time.Second
 		job.Do = func(context.Context, *soloist.Run) error { time.Sleep(20 * time.Minute); return nil }
 		a, b := c.replica("a", job), c.replica("b", job)
 		done := make(chan struct{})

@@ -46,9 +46,9 @@ func (r *Run) ID() string {
 	return r.Job + "@" + r.Tick.Format(time.RFC3339)
 }
 
-// Heartbeat says that the run makes progress, which Silence asks for, and how
+// Heartbeat says that the run makes progress, which HeartbeatTimeout asks for, and how
 // far it is. It calls nobody: the note, of which 100 characters count, is
-// written into the record at most once a minute, or each third of Silence if
+// written into the record at most once a minute, or each third of HeartbeatTimeout if
 // that is longer. An error says why the run has to end: [ErrLost] once its
 // lease cannot be trusted any more, else what [context.Cause] tells. Such a
 // heartbeat does not count.

@@ -165,7 +165,7 @@ func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
-	task := newTask(j.Name, j.Do, j.Silence, j.Healthy, j.HealthyEvery, j.HealthyFailures, j.MaxCheckpoint)
+	task := newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.HealthInterval, j.FailureThreshold, j.MaxCheckpoint)
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Tries, orDefault(j.Backoff, defaultBackoff)
 	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.Everywhere, Schedule: ticks.Words,
 		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.Window, Lease: orDefault(j.Lease, defaultLease),
@@ -179,7 +179,7 @@ func (g *Singleton) runnerJob(backend store.Store) (*runner.Job, error) {
 		return nil, fmt.Errorf("singleton %q: %w", g.Name, err)
 	}
 	return &runner.Job{Name: g.Name, Rest: orDefault(g.Backoff, defaultRest),
-		Task:   newTask(g.Name, g.Do, g.Silence, g.Healthy, g.HealthyEvery, g.HealthyFailures, g.MaxCheckpoint),
+		Task:   newTask(g.Name, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.HealthInterval, g.FailureThreshold, g.MaxCheckpoint),
 		Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: spec("singleton")}}, nil
 }
 

@@ -26,8 +26,8 @@
 //     time for which a machine is suspended counts on Linux; see
 //     [Scheduler.Elapsed] for other systems.
 //
-//   - A run that makes no progress loses its lease: see [Job.Silence] and
-//     [Job.Healthy]. When a replica stops, it hands its runs over: within
+//   - A run that makes no progress loses its lease: see [Job.HeartbeatTimeout] and
+//     [Job.HealthCheck]. When a replica stops, it hands its runs over: within
 //     [Scheduler.Grace] the other replicas look ten times a second, so one of
 //     them starts a moment after the run has returned. With a Grace of zero they
 //     look at each third of the lease as before. A checkpoint, [Run.Save],
@@ -72,11 +72,11 @@ type Singleton struct {
 	Do func(ctx context.Context, run *Run) error
 
 	// These are as for a [Job].
-	Silence         time.Duration
-	Healthy         func(ctx context.Context) error
-	HealthyEvery    time.Duration
-	HealthyFailures int
-	MaxCheckpoint   int
+	HeartbeatTimeout time.Duration
+	HealthCheck      func(ctx context.Context) error
+	HealthInterval   time.Duration
+	FailureThreshold int
+	MaxCheckpoint    int
 
 	// Lease is how long a dead holder keeps others away. The store says what
 	// it takes: 15 to 60 s on Azure. Zero: 30 s.

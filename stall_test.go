@@ -18,7 +18,7 @@ const silence = 20 * time.Second
 // beating leads and beats each interval until its context ends, or for so long
 // as it goes well; then it hangs, and obeys its context if obeys is set.
 func beating(every, well time.Duration, obeys bool) soloist.Singleton {
-	return soloist.Singleton{Name: "lead", Lease: D, Silence: silence, Do: func(ctx context.Context, run *soloist.Run) error {
+	return soloist.Singleton{Name: "lead", Lease: D, HeartbeatTimeout: silence, Do: func(ctx context.Context, run *soloist.Run) error {
 		for begin := time.Now(); time.Since(begin) < well; {
 			if err := run.Heartbeat("all well"); err != nil {
 				return err
@@ -126,7 +126,7 @@ func TestTheRestAfterAStall(t *testing.T) {
 	for backoff, want := range map[time.Duration]time.Duration{5 * time.Minute: 5 * time.Minute, time.Millisecond: 1500 * time.Millisecond} {
 		inCluster(t, func(c *cluster) {
 			lead := beating(time.Second, 0, true)
-			lead.Silence, lead.Backoff = time.Second, backoff
+			lead.HeartbeatTimeout, lead.Backoff = time.Second, backoff
 			c.start("a", lead)
 			time.Sleep(10 * (want + 3*time.Second))
 			runs := c.all()
@@ -213,7 +213,7 @@ func TestAStalledTick(t *testing.T) {
 		soloist.Rerun:   "succeeded 00:01:00",
 	} {
 		inCluster(t, func(c *cluster) {
-			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: policy,
+			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: policy,
 				Do: func(ctx context.Context, run *soloist.Run) error {
 					if run.Attempt == 1 {
 						<-ctx.Done()
@@ -235,7 +235,7 @@ func TestAStalledTick(t *testing.T) {
 
 func TestATickThatStallsEachTimeIsStalledInTheEnd(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: soloist.Rerun,
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun,
 			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
 		c.start("a", job)
 		time.Sleep(time.Hour)
@@ -318,7 +318,7 @@ func TestHealthy(t *testing.T) {
 			inCluster(t, func(c *cluster) {
 				var calls atomic.Int32
 				lead := leader()
-				lead.Healthy = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
+				lead.HealthCheck = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
 				c.start("a", lead)
 				time.Sleep(2*time.Minute - time.Second)
 				first := c.all()[0]
@@ -350,7 +350,7 @@ func sick(really bool, err error) error {
 func TestAnUnhealthyLeaderIsReplaced(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		unwell := leader()
-		unwell.Healthy = func(context.Context) error { return fmt.Errorf("no data") }
+		unwell.HealthCheck = func(context.Context) error { return fmt.Errorf("no data") }
 		c.start("a", unwell)
 		time.Sleep(time.Second)
 		c.start("b", leader())
@@ -386,13 +386,13 @@ func TestALateHeartbeatIsNoAlarmForLong(t *testing.T) {
 	}
 }
 
-// Followers cannot come near within a short Silence, or between two calls of
-// Healthy that follow each other soon: late heartbeats and a check that fails
+// Followers cannot come near within a short HeartbeatTimeout, or between two calls of
+// HealthCheck that follow each other soon: late heartbeats and a check that fails
 // now and then cost no writes.
 func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
 	lead := func(silence, every time.Duration, healthy func(context.Context) error) soloist.Singleton {
 		s := beating(800*time.Millisecond, 24*time.Hour, true)
-		s.Silence, s.HealthyEvery, s.Healthy = silence, every, healthy
+		s.HeartbeatTimeout, s.HealthInterval, s.HealthCheck = silence, every, healthy
 		return s
 	}
 	var calls atomic.Int32
@@ -401,11 +401,11 @@ func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
 		lead        soloist.Singleton
 		least, most int // writes in 10 minutes
 	}{
-		"a short Silence":            {lead(time.Second, 0, nil), 8, 12},
-		"a check each tenth second":  {lead(0, 100*time.Millisecond, flaps), 8, 12},
-		"a check each sixth of D":    {lead(0, D/6, flaps), 2 * 75, 2 * 90},
-		"a Silence of D/3 and 1 s":   {lead(D/3+time.Second, 0, nil), 8, 12},
-		"a Silence that is too long": {lead(time.Hour, 0, nil), 0, 1},
+		"a short HeartbeatTimeout":            {lead(time.Second, 0, nil), 8, 12},
+		"a check each tenth second":           {lead(0, 100*time.Millisecond, flaps), 8, 12},
+		"a check each sixth of D":             {lead(0, D/6, flaps), 2 * 75, 2 * 90},
+		"a HeartbeatTimeout of D/3 and 1 s":   {lead(D/3+time.Second, 0, nil), 8, 12},
+		"a HeartbeatTimeout that is too long": {lead(time.Hour, 0, nil), 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -429,9 +429,9 @@ func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
 }
 
 // An Everywhere job has nobody to alarm, and waits in peace.
-func TestSilenceEverywhere(t *testing.T) {
+func TestHeartbeatTimeoutEveryReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", Everywhere: true, Silence: silence,
+		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", Everywhere: true, HeartbeatTimeout: silence,
 			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return nil }})
 		time.Sleep(time.Minute + silence + time.Second)
 		a.stop()

@@ -14,7 +14,7 @@ import (
 // What a try has announced is not true of the next one.
 func TestStoppingOfATryBefore(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Tries: 2, Backoff: time.Second,
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Tries: 2, Backoff: time.Second,
 			Do: func(ctx context.Context, run *soloist.Run) error {
 				if run.Try == 1 {
 					time.Sleep(16 * time.Second)
@@ -39,7 +39,7 @@ func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
-				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: soloist.Rerun, Tries: 2, Backoff: time.Second,
+				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, Tries: 2, Backoff: time.Second,
 					Do: func(ctx context.Context, run *soloist.Run) error {
 						if run.Attempt == 1 && run.Try == 1 {
 							time.Sleep(silence + time.Second)
@@ -79,7 +79,7 @@ func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 // The end of a stalled run is told, though ticks came due before it returned.
 func TestTheEndOfAStalledRunIsKept(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "@every 10s", Lease: D, Silence: silence,
+		job := soloist.Job{Name: "work", Schedule: "@every 10s", Lease: D, HeartbeatTimeout: silence,
 			Do: func(ctx context.Context, _ *soloist.Run) error {
 				<-ctx.Done()
 				time.Sleep(time.Second)
@@ -103,7 +103,7 @@ func TestASuspensionIsNoSilence(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		lead := beating(500*time.Millisecond, time.Hour, true)
-		lead.Silence = 3 * time.Second
+		lead.HeartbeatTimeout = 3 * time.Second
 		a := c.replica("a", lead)
 		a.Elapsed = machine.elapsed
 		c.launch(a)
@@ -139,7 +139,7 @@ func TestStepDownInAHoldOff(t *testing.T) {
 // The next look is for the next attempt.
 func TestRunDueOfAnOpenTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence, Interrupted: soloist.Rerun,
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun,
 			Do: func(ctx context.Context, run *soloist.Run) error {
 				if run.Attempt == 1 {
 					<-ctx.Done()
@@ -160,7 +160,7 @@ func TestRunDueOfAnOpenTick(t *testing.T) {
 func TestAnEarlyTimerAfterAStall(t *testing.T) {
 	for _, stalls := range []bool{false, true} {
 		inCluster(t, func(c *cluster) {
-			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, Silence: silence,
+			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, HeartbeatTimeout: silence,
 				Do: func(ctx context.Context, run *soloist.Run) error {
 					if stalls && len(c.all()) == 1 {
 						time.Sleep(3 * time.Hour)
@@ -195,7 +195,7 @@ func TestProgressDoesNotDelayWhatTheProcessHasToDo(t *testing.T) {
 	for range 8 { // if it does, it does so by chance
 		inCluster(t, func(c *cluster) {
 			var began, overran time.Time
-			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Silence: silence,
+			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence,
 				Do: func(_ context.Context, run *soloist.Run) error {
 					began = time.Now()
 					for time.Since(began) < time.Minute-silence {

@@ -85,7 +85,7 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	}
 	errs = append(errs, checkDuration("Timeout", j.Timeout, time.Millisecond),
 		checkDuration("Backoff", j.Backoff, time.Millisecond), checkDuration("Window", j.Window, time.Millisecond))
-	errs = append(errs, checkLimits(j.Silence, j.HealthyEvery, j.HealthyFailures, j.MaxCheckpoint))
+	errs = append(errs, checkLimits(j.HeartbeatTimeout, j.HealthInterval, j.FailureThreshold, j.MaxCheckpoint))
 	if !slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed) {
 		errs = append(errs, wrong("Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed"))
 	}
@@ -122,15 +122,15 @@ func (g *Singleton) check(backend store.Store) error {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
 	errs = append(errs, checkDuration("Backoff", g.Backoff, time.Millisecond))
-	errs = append(errs, checkLimits(g.Silence, g.HealthyEvery, g.HealthyFailures, g.MaxCheckpoint))
+	errs = append(errs, checkLimits(g.HeartbeatTimeout, g.HealthInterval, g.FailureThreshold, g.MaxCheckpoint))
 	return errors.Join(errs...)
 }
 
 // checkLimits checks what jobs and singletons have in common of a run's life.
 func checkLimits(silence, every time.Duration, failures, checkpoint int) error {
-	errs := []error{checkDuration("Silence", silence, time.Second), checkDuration("HealthyEvery", every, 100*time.Millisecond)}
+	errs := []error{checkDuration("HeartbeatTimeout", silence, time.Second), checkDuration("HealthInterval", every, 100*time.Millisecond)}
 	if failures < 0 {
-		errs = append(errs, wrong("HealthyFailures", failures, "zero or more"))
+		errs = append(errs, wrong("FailureThreshold", failures, "zero or more"))
 	}
 	if checkpoint < 0 || checkpoint > store.MaxCheckpoint {
 		errs = append(errs, wrong("MaxCheckpoint", checkpoint, fmt.Sprintf("0 to %d bytes", store.MaxCheckpoint)))

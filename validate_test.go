@@ -72,15 +72,15 @@ func TestADurationWithoutAUnit(t *testing.T) {
 	s := &soloist.Scheduler{
 		Store: &local.Memory{}, Grace: 25,
 		Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
-			Timeout: 20, Backoff: 5, Window: 600, Silence: 60, HealthyEvery: 10, Lease: 30}},
-		Singletons: []soloist.Singleton{{Name: "lead", Do: nothing, Backoff: 7, Silence: 61, HealthyEvery: 11, Lease: 31}},
+			Timeout: 20, Backoff: 5, Window: 600, HeartbeatTimeout: 60, HealthInterval: 10, Lease: 30}},
+		Singletons: []soloist.Singleton{{Name: "lead", Do: nothing, Backoff: 7, HeartbeatTimeout: 61, HealthInterval: 11, Lease: 31}},
 	}
 	err := s.Validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for field, values := range map[string][]int{"Grace": {25}, "Timeout": {20}, "Backoff": {5, 7}, "Window": {600},
-		"Silence": {60, 61}, "HealthyEvery": {10, 11}, "Lease": {30, 31}} {
+		"HeartbeatTimeout": {60, 61}, "HealthInterval": {10, 11}, "Lease": {30, 31}} {
 		for _, n := range values {
 			if want := fmt.Sprintf("%s is %dns: did you mean %d * time.Second?", field, n, n); !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not told in:\n%v", want, err)

@@ -121,7 +121,7 @@ func wantOneAfterTheOther(t *testing.T, beats []string) {
 
 // still is a job that is silent for too long and does not stop until released.
 func still(release <-chan struct{}) soloist.Job {
-	return soloist.Job{Name: "still", Schedule: "@every 1m", Silence: 2 * time.Second, Do: func(context.Context, *soloist.Run) error {
+	return soloist.Job{Name: "still", Schedule: "@every 1m", HeartbeatTimeout: 2 * time.Second, Do: func(context.Context, *soloist.Run) error {
 		<-release
 		return nil
 	}}
@@ -147,7 +147,7 @@ func TestTickExitsUnderAStalledRun(t *testing.T) {
 			t.Errorf("got the codes %d, want one 3", codes)
 		}
 		if took := time.Since(begin); took > 2*time.Second+30*time.Second/6+2*time.Second {
-			t.Errorf("the process was gone after %s, want Silence and a sixth of the lease", took)
+			t.Errorf("the process was gone after %s, want HeartbeatTimeout and a sixth of the lease", took)
 		}
 		words := await(t, messages(strings.NewReader(got.err)), "the process exits")
 		if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != 3 || len(words.Goroutines) != 64<<10 {
@@ -189,7 +189,7 @@ func TestWhoDoesNotExit(t *testing.T) {
 		// All replicas run it at once, so a 503 would restart them all at once.
 		"a job on each replica": {func(p *host.Program, j *soloist.Job) {
 			*p, j.Everywhere = host.WithExit(*p, os.Exit), true
-			j.Silence, j.HealthyEvery, j.Healthy = 0, time.Second, func(context.Context) error { return errDown }
+			j.HeartbeatTimeout, j.HealthInterval, j.HealthCheck = 0, time.Second, func(context.Context) error { return errDown }
 		}, 200, []string{`"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestTheProcessExitsWithoutItsLastWords(t *testing.T) {
 	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LEASE=1s")
 	exit, release := make(chan int, 1), make(chan struct{})
 	j := still(release)
-	j.Schedule, j.Silence = "@every 1s", time.Second
+	j.Schedule, j.HeartbeatTimeout = "@every 1s", time.Second
 	p := host.WithExit(host.Program{Name: "demo", Args: []string{}, Work: []soloist.Work{j}, Stdout: stuckPipe{"the process exits", release}}, func(code int) { exit <- code })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -55,9 +55,9 @@ func ingest() soloist.Job {
 		Schedule: "* * * * *",
 		// A backlog may take hours. What is bounded is how long it takes to get
 		// on: a page needs three calls, each with its limit.
-		Silence: 6 * ingestLimit,
-		Tries:   3,
-		Backoff: 5 * time.Second,
+		HeartbeatTimeout: 6 * ingestLimit,
+		Tries:            3,
+		Backoff:          5 * time.Second,
 		// A second start does no harm, since it goes on where the first has
 		// died, and it need not wait for the next tick.
 		Interrupted: soloist.Rerun,

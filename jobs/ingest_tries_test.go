@@ -190,7 +190,7 @@ func TestIngestIsValid(t *testing.T) {
 		t.Error(err)
 	}
 	// A page at its slowest is no stall.
-	if job.Silence < 3*ingestLimit+job.Lease {
-		t.Errorf("Silence is %s", job.Silence)
+	if job.HeartbeatTimeout < 3*ingestLimit+job.Lease {
+		t.Errorf("HeartbeatTimeout is %s", job.HeartbeatTimeout)
 	}
 }

@@ -60,7 +60,7 @@ func (p *program) works(version string) []soloist.Work {
 		soloist.Job{Name: "minute", Schedule: "* * * * *", Missed: soloist.RunAll, Interrupted: soloist.Rerun, Do: p.takes(time.Second, 4*time.Second)},
 		soloist.Job{Name: "rerun", Schedule: "@every 20s", Interrupted: soloist.Rerun, Do: p.takes(3*time.Second, 8*time.Second)},
 		soloist.Job{Name: "slow", Schedule: "@every 6s", Do: p.takes(8*time.Second, 14*time.Second)},
-		soloist.Job{Name: "blocks", Schedule: "@every 15s", Silence: silence, Do: p.blocks(0.1, p.takes(time.Second, 2*time.Second))},
+		soloist.Job{Name: "blocks", Schedule: "@every 15s", HeartbeatTimeout: silence, Do: p.blocks(0.1, p.takes(time.Second, 2*time.Second))},
 		soloist.Job{Name: pages, Schedule: "@every 10s", Interrupted: soloist.Rerun, Do: p.pages},
 		soloist.Singleton{Name: leader, Do: p.lead, Backoff: time.Second},
 	}

@@ -39,9 +39,9 @@ func (p *printer) main(o order) error {
 		fenced: func(_ context.Context, run *soloist.Run) error { return p.fenced(run, o.Sink) },
 	}[o.Program]
 	if o.Rerun {
-		host.Main(soloist.Job{Name: "work", Schedule: "@every 1s", Interrupted: soloist.Rerun, Silence: o.Silence, Do: do})
+		host.Main(soloist.Job{Name: "work", Schedule: "@every 1s", Interrupted: soloist.Rerun, HeartbeatTimeout: o.HeartbeatTimeout, Do: do})
 	}
-	host.Main(soloist.Singleton{Name: "work", Silence: o.Silence, Do: do})
+	host.Main(soloist.Singleton{Name: "work", HeartbeatTimeout: o.HeartbeatTimeout, Do: do})
 	return nil
 }
 

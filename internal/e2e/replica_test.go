@@ -46,11 +46,11 @@ type order struct {
 
 	// Program, when set, is what the replica does instead, as a program of a
 	// user: under host.Main. The rest is for those.
-	Program string
-	Rerun   bool // it is a job
-	Silence time.Duration
-	Grace   time.Duration
-	Sink    string // where effects go
+	Program          string
+	Rerun            bool // it is a job
+	HeartbeatTimeout time.Duration
+	Grace            time.Duration
+	Sink             string // where effects go
 }
 
 // An event is a line that a replica prints.

@@ -22,13 +22,13 @@ func TestARunThatStallsAndObeysIsReplaced(t *testing.T) {
 			if !strings.HasPrefix(end.Cause, soloist.ErrStalled.Error()) {
 				t.Errorf("it ended for %q", end.Cause)
 			}
-			if quiet := end.At.Sub(last.At); quiet < o.Silence-time.Second/2 {
-				t.Errorf("it was ended %s after its last heartbeat, and may be silent for %s", quiet, o.Silence)
+			if quiet := end.At.Sub(last.At); quiet < o.HeartbeatTimeout-time.Second/2 {
+				t.Errorf("it was ended %s after its last heartbeat, and may be silent for %s", quiet, o.HeartbeatTimeout)
 			}
 			if next.At.Before(end.At) {
 				t.Errorf("two runs at once for %s", end.At.Sub(next.At))
 			}
-			f.checkReplaced(last, next, o.Silence+2*time.Second)
+			f.checkReplaced(last, next, o.HeartbeatTimeout+2*time.Second)
 			if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != store.Stalled) {
 				t.Errorf("the record tells %+v", h)
 			}
@@ -42,7 +42,7 @@ func TestARunThatStallsAndGoesOnEndsItsProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, last := stalls(t, o)
-			gone, code := f.exit("a", o.Silence+lease)
+			gone, code := f.exit("a", o.HeartbeatTimeout+lease)
 			if code != 3 {
 				t.Errorf("it exited with code %d", code)
 			}
@@ -53,7 +53,7 @@ func TestARunThatStallsAndGoesOnEndsItsProcess(t *testing.T) {
 			if next.At.Before(gone) {
 				t.Errorf("the other one started %s before the process was gone", gone.Sub(next.At))
 			}
-			f.checkReplaced(last, next, o.Silence+lease+3*time.Second)
+			f.checkReplaced(last, next, o.HeartbeatTimeout+lease+3*time.Second)
 			f.checkDump()
 		})
 	}
@@ -61,8 +61,8 @@ func TestARunThatStallsAndGoesOnEndsItsProcess(t *testing.T) {
 
 func stalling(program string) map[string]order {
 	return map[string]order{
-		"a singleton":     {Program: program, Silence: 8 * time.Second},
-		"a job, to rerun": {Program: program, Silence: 20 * time.Second, Rerun: true},
+		"a singleton":     {Program: program, HeartbeatTimeout: 8 * time.Second},
+		"a job, to rerun": {Program: program, HeartbeatTimeout: 20 * time.Second, Rerun: true},
 	}
 }
 

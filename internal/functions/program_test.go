@@ -26,7 +26,7 @@ func program() {
 		soloist.Job{Name: "again", Schedule: schedule, Interrupted: soloist.Rerun, Do: work},
 		soloist.Job{Name: "broke", Schedule: schedule, Do: func(context.Context, *soloist.Run) error { return errors.New("no paper") }},
 		soloist.Job{Name: "long", Schedule: "@yearly", Timeout: time.Hour, Do: work},
-		soloist.Job{Name: "deaf", Schedule: "@yearly", Silence: time.Second, Do: deaf},
+		soloist.Job{Name: "deaf", Schedule: "@yearly", HeartbeatTimeout: time.Second, Do: deaf},
 		soloist.Singleton{Name: "leader", Do: work},
 	)
 }

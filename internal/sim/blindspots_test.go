@@ -9,7 +9,7 @@ import (
 )
 
 // blindSpots are about what the simulation did not look at once: starting
-// deadlines, reasons, Overrun, Healthy, stops, and jobs that run everywhere.
+// deadlines, reasons, Overrun, HealthCheck, stops, and jobs that run everywhere.
 var blindSpots = map[string][]func(s *story){
 	"": {
 		// A tick came due under the run, and the record says so.
@@ -186,10 +186,10 @@ func (s *story) gaveUp(reason string) {
 // reruns has ticks run again whose runner died.
 func (s *story) reruns() { s.Fleet["a"][0].Interrupted = soloist.Rerun }
 
-// ill is a call of Healthy that fails, as do two in a row.
+// ill is a call of HealthCheck that fails, as do two in a row.
 func (s *story) ill(t float64) {
 	d := &s.Fleet["a"][0]
-	d.Pulse, d.HealthyEvery, d.HealthyFailures = sim.Weak, 2*time.Second, 2
+	d.Pulse, d.HealthInterval, d.FailureThreshold = sim.Weak, 2*time.Second, 2
 	s.add(sim.Event{What: sim.Asked, Replica: "a", Job: "job", Time: at(t), End: at(t + 0.1), Note: "ill"})
 }
 

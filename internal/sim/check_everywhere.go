@@ -71,7 +71,7 @@ func (l *Log) goesOnEverywhere(job string, bad report) {
 	}
 }
 
-// pulses: a run ends soon after so many failures of Healthy in a row as its
+// pulses: a run ends soon after so many failures of HealthCheck in a row as its
 // definition allows, and is called unhealthy after no fewer.
 func pulses(l *Log, bad report) {
 	for _, job := range l.index.jobs {
@@ -84,7 +84,7 @@ func pulses(l *Log, bad report) {
 			end := l.believed(&r)
 			if by := at.Add(d.Lease/3 + noticed); ill && end.After(by) {
 				bad(end, "the context of %s lives, and it was unhealthy since %s", r.name(), clock(at))
-			} else if !ill && r.Cause == "stalled" && d.Silence == 0 {
+			} else if !ill && r.Cause == "stalled" && d.HeartbeatTimeout == 0 {
 				bad(end, "%s has stalled, and it was healthy", r.name())
 			}
 		}
@@ -95,11 +95,11 @@ func pulses(l *Log, bad report) {
 // to end.
 func (l *Log) illSince(r *Event, d *Definition) (at time.Time, ill bool) {
 	every, most, failures := 10*time.Second, 3, 0
-	if d.HealthyEvery > 0 {
-		every = d.HealthyEvery
+	if d.HealthInterval > 0 {
+		every = d.HealthInterval
 	}
-	if d.HealthyFailures > 0 {
-		most = d.HealthyFailures
+	if d.FailureThreshold > 0 {
+		most = d.FailureThreshold
 	}
 	for _, e := range l.of(r.Job, Asked) {
 		if e.Replica != r.Replica || e.Time.Before(r.Time) || e.Time.After(l.believed(r)) {

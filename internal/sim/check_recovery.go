@@ -146,15 +146,15 @@ func (l *Log) heir(u, claim *Event, to time.Time) bool {
 }
 
 // stalls: the context of a run ends when it has told no progress for its
-// Silence, and a third of the lease for telling others that it will and does.
+// HeartbeatTimeout, and a third of the lease for telling others that it will and does.
 func stalls(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, r := range l.runs(job) {
 			d := l.definition(r.Replica, job)
-			if d == nil || d.Silence == 0 {
+			if d == nil || d.HeartbeatTimeout == 0 {
 				continue
 			}
-			end, by := l.believed(&r), r.beat().Add(d.Silence+d.Lease/3+noticed)
+			end, by := l.believed(&r), r.beat().Add(d.HeartbeatTimeout+d.Lease/3+noticed)
 			if f := l.frozen(r.Replica, r.beat(), end); f != nil { // silence counts what the machine was up
 				by = by.Add(f.End.Sub(f.Time))
 			}

@@ -114,8 +114,8 @@ func lines(l *Log, bad report) {
 }
 
 // announced: a record says that a run is about to be handed over only if it is:
-// its replica is to stop or step down, or the run is watched by Healthy, or by a
-// Silence in which others have the time to come near.
+// its replica is to stop or step down, or the run is watched by HealthCheck, or by a
+// HeartbeatTimeout in which others have the time to come near.
 func announced(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		before := false
@@ -129,8 +129,8 @@ func announced(l *Log, bad report) {
 			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || e.Record.Status != store.Running || l.askedToYield(t) {
 				continue
 			}
-			if near := max(d.Lease, time.Duration(e.Record.Lease))/3 + time.Second; d.Silence < near {
-				bad(e.Time, "%s writes that it hands %s over, and a Silence of %s is too short for others to come near", e.Replica, job, d.Silence)
+			if near := max(d.Lease, time.Duration(e.Record.Lease))/3 + time.Second; d.HeartbeatTimeout < near {
+				bad(e.Time, "%s writes that it hands %s over, and a HeartbeatTimeout of %s is too short for others to come near", e.Replica, job, d.HeartbeatTimeout)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ const (
 	Effect   What = "effect"   // what a run wrote to a resource that fences, sent at Sent
 	Loaded   What = "loaded"   // a checkpoint, read at Time by a run
 	Said     What = "said"     // a line of a replica's log
-	Asked    What = "asked"    // a call of Healthy, from Time to End
+	Asked    What = "asked"    // a call of HealthCheck, from Time to End
 	Down     What = "down"     // all replicas are, until End
 	Stepped  What = "stepped"  // its wall clock was set
 	Blocked  What = "blocked"  // its log takes no line until End

@@ -13,7 +13,7 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 	const length = 5 * time.Minute
 	program := func(moods ...sim.Mood) []sim.Definition {
 		return []sim.Definition{
-			{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Timeout: 30 * time.Second, Silence: 12 * time.Second,
+			{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Timeout: 30 * time.Second, HeartbeatTimeout: 12 * time.Second,
 				Least: time.Second, Most: 3 * time.Second, Moods: moods},
 			{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Least: time.Second, Most: 3 * time.Second},
 			{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, Least: time.Second, Most: 25 * time.Second},

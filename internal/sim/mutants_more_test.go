@@ -10,7 +10,7 @@ var moreMutants = []mutant{
 		text: "end = now.boot + l.Length", with: "end = now.boot"},
 	{name: "the times since two starts are compared", file: "host/local/instant.go", pkg: stores, story: "TestMachinesShareADirectory",
 		text: "\tcase l.Boot == now.start:", with: "\tcase true:"},
-	{name: "a short Silence is announced", file: "internal/supervise/watchdog.go",
+	{name: "a short HeartbeatTimeout is announced", file: "internal/supervise/watchdog.go",
 		text: "\tif timeout < w.under.Approach {", with: "\tif false {"},
 	{name: "an unlock is told as a death", file: "internal/plan/past.go",
 		text: "\tcase !r.Unlocked.At.IsZero():\n\t\treturn \"unlocked by \" + r.Unlocked.By\n\tcase broken:\n\t\treturn \"unlocked\"\n", with: "\tcase broken:\n\t\treturn \"unlocked\"\n"},

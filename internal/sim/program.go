@@ -13,13 +13,13 @@ func Program(seed uint64) []Definition {
 	all := []Definition{
 		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
 			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fails, Panics}},
-		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Silence: 12 * time.Second, Tries: 2,
+		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, Tries: 2,
 			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
 		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
 		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, Window: 20 * time.Minute, Missed: soloist.SkipMissed,
 			Least: time.Minute, Most: 10 * time.Minute, Moods: []Mood{Fine, Fine, Deaf}},
-		{Name: "leader", Lease: 30 * time.Second, Silence: 10 * time.Second,
+		{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second,
 			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Hasty, Hangs, Deaf, Silent}},
 	}
 	if seed%10 == 0 {
@@ -31,10 +31,10 @@ func Program(seed uint64) []Definition {
 
 func others() []Definition {
 	return []Definition{
-		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, Silence: 12 * time.Second, Tries: 2,
+		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, Tries: 2,
 			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
 		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
-			Silence: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Silent, Panics, Deaf}},
+			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Silent, Panics, Deaf}},
 		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
 			Least: 10 * time.Second, Most: 5 * time.Minute, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Fails}},
 		{Name: Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
@@ -68,12 +68,12 @@ func next(old []Definition, r *roll) []Definition {
 }
 
 func (d *Definition) job(c *Cluster, m *machine) soloist.Job {
-	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, Silence: d.Silence, Tries: d.Tries,
+	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout, Tries: d.Tries,
 		Backoff: d.Backoff, Window: d.Window, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, Everywhere: d.Everywhere,
-		Healthy: c.healthy(m, d), HealthyEvery: d.HealthyEvery, HealthyFailures: d.HealthyFailures, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+		HealthCheck: c.healthy(m, d), HealthInterval: d.HealthInterval, FailureThreshold: d.FailureThreshold, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }
 
 func (d *Definition) singleton(c *Cluster, m *machine) soloist.Singleton {
-	return soloist.Singleton{Name: d.Name, Lease: d.Lease, Silence: d.Silence, Backoff: d.Backoff, Healthy: c.healthy(m, d),
-		HealthyEvery: d.HealthyEvery, HealthyFailures: d.HealthyFailures, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+	return soloist.Singleton{Name: d.Name, Lease: d.Lease, HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff, HealthCheck: c.healthy(m, d),
+		HealthInterval: d.HealthInterval, FailureThreshold: d.FailureThreshold, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }

@@ -80,12 +80,12 @@ func (s *story) misses(n, count int, atLeast bool) {
 	})
 }
 
-// A further try was to begin while the machine was suspended. The checks of Healthy
+// A further try was to begin while the machine was suspended. The checks of HealthCheck
 // that came due meanwhile count, and it stalls as it begins.
 func init() {
 	moreStories[""] = append(moreStories[""], func(s *story) {
 		d := &s.Fleet["a"][0]
-		d.Pulse, d.HealthyEvery, d.HealthyFailures = sim.Weak, 2*time.Second, 2
+		d.Pulse, d.HealthInterval, d.FailureThreshold = sim.Weak, 2*time.Second, 2
 		s.begin("a", "1", 10, 11, 12).Note = "failed"
 		s.Events = slices.DeleteFunc(s.Events, func(e *sim.Event) bool { return e.Note == "run ended" }) // the further try says it
 		s.freeze(12.5, 18)

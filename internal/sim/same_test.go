@@ -19,7 +19,7 @@ func TestASeedIsTheSameEachTime(t *testing.T) {
 		10: {2, time.Hour}, // all jobs
 		19: {10, 8 * time.Minute},
 		27: {4, 20 * time.Minute}, // quiet: one kind of trouble alone
-		30: {4, 20 * time.Minute}, // all jobs, and a Healthy that hangs
+		30: {4, 20 * time.Minute}, // all jobs, and a HealthCheck that hangs
 		40: {10, 8 * time.Minute}, // all jobs, and a newer program's entry
 	} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {

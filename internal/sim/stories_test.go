@@ -182,7 +182,7 @@ var moreStories = map[string][]func(s *story){
 	}},
 	"I5 failover": {func(s *story) { s.crash(); s.again("b", "2", 130) }},
 	"I6 stall": {func(s *story) {
-		s.Fleet["a"][0].Silence = 5 * time.Second
+		s.Fleet["a"][0].HeartbeatTimeout = 5 * time.Second
 		s.acquire("a", "1", 10)
 		s.claim("a", "1", 10.5, 10)
 		s.run("a", 11, 22.2)

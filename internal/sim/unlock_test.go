@@ -31,15 +31,15 @@ var unlockedRuns = map[string][]func(s *story){
 			}
 			s.begin("a", "2", 20, 21, 22)
 		},
-		func(s *story) { s.Fleet["a"][0].Silence = 8 * time.Second; s.hands() },
+		func(s *story) { s.Fleet["a"][0].HeartbeatTimeout = 8 * time.Second; s.hands() },
 		func(s *story) {
-			s.Fleet["a"][0].Silence = time.Second
+			s.Fleet["a"][0].HeartbeatTimeout = time.Second
 			s.say("a", 12, sim.Stop)
 			s.say("a", 16, sim.Gone)
 			s.hands()
 		},
 	},
-	"I7c announced": {func(s *story) { s.Fleet["a"][0].Silence = 2 * time.Second; s.hands() }},
+	"I7c announced": {func(s *story) { s.Fleet["a"][0].HeartbeatTimeout = 2 * time.Second; s.hands() }},
 	"I14 spoilt":    {func(s *story) { s.spoilt("last token", 5, 200, nil); s.acquire("a", "1", 10) }},
 	"I14 health":    {func(s *story) { s.fared("well") }},
 	"I16 unlocked": {

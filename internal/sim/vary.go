@@ -18,7 +18,7 @@ func vary(all []Definition, r *roll) []Definition {
 			d.MaxCheckpoint = pick(r, 0, 200, 3000)
 			d.Padding = r.below(max(d.MaxCheckpoint, 200) - 40)
 		case "leader":
-			d.Silence = pick(r, 3*time.Second, 10*time.Second, 10*time.Second, 2*time.Minute) + 2*odd
+			d.HeartbeatTimeout = pick(r, 3*time.Second, 10*time.Second, 10*time.Second, 2*time.Minute) + 2*odd
 			d.Backoff, d.MaxCheckpoint = pick(r, 0, time.Second, time.Minute), pick(r, 0, 100)
 			d.drawPulse(r)
 		}
@@ -33,7 +33,7 @@ func vary(all []Definition, r *roll) []Definition {
 func drawStalls(all []Definition, r *roll) {
 	d := &all[0]
 	if d.Every > 0 && r.chance(0.5) {
-		d.Silence = d.Every + 2*time.Second + 2*odd
+		d.HeartbeatTimeout = d.Every + 2*time.Second + 2*odd
 		d.Moods = append(slices.Repeat(d.Moods, 2), Silent)
 	}
 }
@@ -46,9 +46,9 @@ const odd = 137 * time.Microsecond
 // lease, a few leases, longer than its period.
 func drawn(r *roll) Definition {
 	d := Definition{Name: "drawn", Every: pick(r, time.Minute, 2*time.Minute, 3*time.Minute), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
-		Timeout: pick(r, 0, 30*time.Second+odd, 2*time.Minute+odd),
-		Silence: pick(r, 0, 0, time.Second+2*odd, 12*time.Second+2*odd, 100*time.Second+2*odd),
-		Tries:   pick(r, 0, 1, 3), Backoff: pick(r, 0, time.Second, 20*time.Second),
+		Timeout:          pick(r, 0, 30*time.Second+odd, 2*time.Minute+odd),
+		HeartbeatTimeout: pick(r, 0, 0, time.Second+2*odd, 12*time.Second+2*odd, 100*time.Second+2*odd),
+		Tries:            pick(r, 0, 1, 3), Backoff: pick(r, 0, time.Second, 20*time.Second),
 		Window:      pick(r, 0, 5*time.Second, 70*time.Second, 10*time.Minute),
 		Missed:      pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
 		Interrupted: pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.chance(0.05),
@@ -62,10 +62,10 @@ func drawn(r *roll) Definition {
 // pick draws one of some values.
 func pick[T any](r *roll, values ...T) T { return values[r.below(len(values))] }
 
-// A Pulse is how the Healthy of a job answers.
+// A Pulse is how the HealthCheck of a job answers.
 type Pulse string
 
-// Pulses. A job without one has no Healthy.
+// Pulses. A job without one has no HealthCheck.
 const (
 	NoPulse Pulse = ""
 	Steady  Pulse = "steady"  // nothing is wrong
@@ -78,12 +78,12 @@ const (
 func (d *Definition) drawPulse(r *roll) {
 	d.Pulse = pick(r, NoPulse, NoPulse, NoPulse, NoPulse, NoPulse, Steady, Flaps, Weak, Frozen, Erratic)
 	if d.Pulse != NoPulse {
-		d.HealthyEvery = pick(r, 10*time.Second, 2*time.Second, 20*time.Second) + 3*odd
-		d.HealthyFailures = pick(r, 0, 1, 2, 5)
+		d.HealthInterval = pick(r, 10*time.Second, 2*time.Second, 20*time.Second) + 3*odd
+		d.FailureThreshold = pick(r, 0, 1, 2, 5)
 	}
 }
 
-// healthy is the Healthy of a job, nil for none.
+// healthy is the HealthCheck of a job, nil for none.
 func (c *Cluster) healthy(m *machine, d *Definition) func(context.Context) error {
 	if d.Pulse == NoPulse {
 		return nil
@@ -109,7 +109,7 @@ func (c *Cluster) healthy(m *machine, d *Definition) func(context.Context) error
 
 var errIll = errors.New("ill")
 
-// answer is one answer of Healthy. After all faults it is always a good one.
+// answer is one answer of HealthCheck. After all faults it is always a good one.
 func (m *machine) answer(ctx context.Context, p Pulse, r *roll, calm bool) error {
 	ill := map[Pulse]float64{Flaps: 0.4, Weak: 0.8, Frozen: 0.3, Erratic: 0.3}[p]
 	if m.gone() || calm || !r.chance(ill) {

@@ -18,25 +18,25 @@ import (
 // A Definition is a job or singleton as one version of the program has it, and
 // how its runs behave.
 type Definition struct {
-	Name        string
-	Every       time.Duration // ticks are its multiples; zero: a singleton
-	Schedule    string        // the same as text
-	Zone        string        // that it is meant in
-	Lease       time.Duration
-	Timeout     time.Duration
-	Silence     time.Duration
-	Tries       int
-	Backoff     time.Duration
-	Window      time.Duration
-	Missed      soloist.MissedPolicy
-	Interrupted soloist.InterruptedPolicy
-	Paused      bool
-	Everywhere  bool
+	Name             string
+	Every            time.Duration // ticks are its multiples; zero: a singleton
+	Schedule         string        // the same as text
+	Zone             string        // that it is meant in
+	Lease            time.Duration
+	Timeout          time.Duration
+	HeartbeatTimeout time.Duration
+	Tries            int
+	Backoff          time.Duration
+	Window           time.Duration
+	Missed           soloist.MissedPolicy
+	Interrupted      soloist.InterruptedPolicy
+	Paused           bool
+	Everywhere       bool
 
-	Pulse           Pulse // how Healthy answers
-	HealthyEvery    time.Duration
-	HealthyFailures int
-	MaxCheckpoint   int
+	Pulse            Pulse // how HealthCheck answers
+	HealthInterval   time.Duration
+	FailureThreshold int
+	MaxCheckpoint    int
 
 	Least, Most time.Duration                       // that a run takes
 	Act         func(context.Context, *Scene) error // what a run does instead, on a [Stage]
@@ -178,7 +178,7 @@ func (w *worker) behave(ctx context.Context) error {
 	case Stubborn:
 		takes = 2*w.Timeout + time.Minute
 	case Silent:
-		w.sleep(ctx, 3*w.Silence)
+		w.sleep(ctx, 3*w.HeartbeatTimeout)
 		return ctx.Err()
 	case Hasty:
 		w.hurry(ctx)
@@ -220,11 +220,11 @@ func (w *worker) goOn(d time.Duration) {
 // labour takes its time, tells its progress and obeys its context.
 func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 	step := 5 * time.Second
-	if w.Silence > 0 {
-		step = w.Silence / 3
+	if w.HeartbeatTimeout > 0 {
+		step = w.HeartbeatTimeout / 3
 	}
-	if w.Silence > 0 && w.mood == Tardy {
-		step = w.Silence * 4 / 5
+	if w.HeartbeatTimeout > 0 && w.mood == Tardy {
+		step = w.HeartbeatTimeout * 4 / 5
 	}
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
 		w.sleep(ctx, min(step, time.Until(end))+time.Duration(w.roll.below(1e6)))

@@ -49,7 +49,7 @@ type task struct {
 func program(long bool) []task {
 	all := []task{
 		{soloist.Job{Name: "report", Timeout: time.Hour}, nightly, (*work).report},
-		{soloist.Job{Name: "sync", Missed: soloist.SkipMissed, Window: 10 * time.Minute, Silence: time.Minute}, onTheHour, (*work).sync},
+		{soloist.Job{Name: "sync", Missed: soloist.SkipMissed, Window: 10 * time.Minute, HeartbeatTimeout: time.Minute}, onTheHour, (*work).sync},
 		{soloist.Job{Name: "poll", Missed: soloist.RunAll, Tries: 2, Backoff: 4 * time.Second}, everyFive, (*work).poll},
 		{soloist.Job{Name: "weekly", Window: 12 * time.Hour}, mondays, (*work).plain},
 		{soloist.Job{Name: "month-end", Missed: soloist.RunAll}, monthEnds, (*work).plain},

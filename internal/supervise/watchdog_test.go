@@ -16,9 +16,9 @@ import (
 // instant: the end of the session reaches the run's own context last of all here.
 func TestALostLeaseCountsBeforeAStall(t *testing.T) {
 	for name, find := range map[string]func(m *watchdog){
-		"Healthy fails":       func(m *watchdog) { m.judge(errors.New("ill")) },
-		"Silence is over":     func(m *watchdog) { m.look() },
-		"both were found out": func(m *watchdog) { m.stalled(ErrStalled) },
+		"HealthCheck fails":        func(m *watchdog) { m.judge(errors.New("ill")) },
+		"HeartbeatTimeout is over": func(m *watchdog) { m.look() },
+		"both were found out":      func(m *watchdog) { m.stalled(ErrStalled) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			held, lost := context.WithCancelCause(t.Context())
