@@ -22,7 +22,7 @@ func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, releas
 
 // Whatever line of a replica blocks, the job's ticks go on: here or elsewhere.
 func TestALogThatBlocksCostsNoTicks(t *testing.T) {
-	ill := soloist.Job{Name: "work", Schedule: "*/10 * * * *", Lease: D, Tries: 2, Backoff: time.Second,
+	ill := soloist.Job{Name: "work", Schedule: "*/10 * * * *", Lease: D, MaxTries: 2, Backoff: time.Second,
 		Do: func(context.Context, *soloist.Run) error { return errors.New("boom") }}
 	panics := ill
 	panics.Do = func(context.Context, *soloist.Run) error { panic("boom") }
@@ -70,7 +70,7 @@ func TestALogThatBlocksCostsNoTicks(t *testing.T) {
 func TestALogThatBlocksDelaysAStartByASixthOfTheLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", time.Second)
-		job.Window = time.Minute
+		job.StartingDeadline = time.Minute
 		a, release := c.blocked("run started", job)
 		defer release()
 		c.launch(a)

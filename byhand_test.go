@@ -148,7 +148,7 @@ func TestRunNowInSpecialCases(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		paused, here := work("0 * * * *", 0), work("0 * * * *", 0)
 		paused.Name, paused.Paused = "paused", true
-		here.Name, here.Everywhere, here.Lease = "here", true, 0
+		here.Name, here.EveryReplica, here.Lease = "here", true, 0
 		a := c.start("a", paused, here)
 		for _, name := range []string{"paused", "here"} {
 			if fate, err := a.RunNow(c.t.Context(), name, "x"); err != nil || fate.Status != store.Succeeded {
@@ -172,7 +172,7 @@ func TestRunNowThatDoesNotFit(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		long, here := work("0 * * * *", 0), work("0 * * * *", 0)
 		long.Timeout, here.Timeout = time.Hour, time.Hour
-		here.Name, here.Everywhere, here.Lease = "here", true, 0
+		here.Name, here.EveryReplica, here.Lease = "here", true, 0
 		a := c.start("a", long, here)
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 		defer cancel()

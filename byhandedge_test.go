@@ -15,7 +15,7 @@ import (
 // Paused are its ticks.
 func TestRunNowOfAPausedJobEverywhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", Everywhere: true, Paused: true})
+		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Paused: true})
 		defer func() {
 			if p := recover(); p != nil {
 				t.Errorf("panic: %v", p)
@@ -66,7 +66,7 @@ func TestRunNowWhoseRunnerDied(t *testing.T) {
 func TestAClockPutBackUnderAJobEverywhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var off atomic.Int64
-		a := c.replica("a", soloist.Job{Name: "here", Schedule: "* * * * *", Everywhere: true})
+		a := c.replica("a", soloist.Job{Name: "here", Schedule: "* * * * *", EveryReplica: true})
 		a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
 		off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
 		c.launch(a)
@@ -126,7 +126,7 @@ func TestRunNowInAnOutageLeavesNoTrouble(t *testing.T) {
 func TestRunNowOfAJobEverywhereAfterAStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var ran atomic.Bool
-		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", Everywhere: true, Do: func(context.Context, *soloist.Run) error {
+		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {
 			ran.Store(true)
 			return nil
 		}})

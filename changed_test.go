@@ -14,7 +14,7 @@ import (
 // counts from the moment of the change.
 func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
 	windowed := work("@every 20m", 0)
-	windowed.Window = 5 * time.Minute
+	windowed.StartingDeadline = 5 * time.Minute
 	for name, tt := range map[string]struct {
 		stopped time.Duration // when the old replica is, after midnight
 		dies    bool          // instead of being stopped

@@ -200,7 +200,7 @@ func TestWhatACheckpointRefuses(t *testing.T) {
 				}
 				return nil
 			}}
-		everywhere := soloist.Job{Name: "here", Schedule: "0 1 0 * * *", Everywhere: true, Do: func(ctx context.Context, run *soloist.Run) error {
+		everywhere := soloist.Job{Name: "here", Schedule: "0 1 0 * * *", EveryReplica: true, Do: func(ctx context.Context, run *soloist.Run) error {
 			if err := run.Save(ctx, 1); err == nil {
 				t.Error("a job without a lease saves")
 			}

@@ -21,7 +21,7 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 		wakes := 0
 		wake := func(hang bool) {
 			wakes++
-			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, Window: 10 * time.Second, HeartbeatTimeout: 5 * time.Second}
+			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, StartingDeadline: 10 * time.Second, HeartbeatTimeout: 5 * time.Second}
 			if hang {
 				job.Do = func(ctx context.Context, _ *soloist.Run) error { time.Sleep(40 * time.Second); return nil }
 			}
@@ -59,9 +59,9 @@ func (f *faulty) Error() string { return f.text }
 func TestErrorThatPanicsFailsItsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job, here := work("@every 1m", 0), work("@every 1m", 0)
-		job.Tries, job.Backoff = 2, time.Second
+		job.MaxTries, job.Backoff = 2, time.Second
 		job.Do = func(context.Context, *soloist.Run) error { var f *faulty; return f }
-		here.Name, here.Everywhere, here.Lease, here.Do = "here", true, 0, job.Do
+		here.Name, here.EveryReplica, here.Lease, here.Do = "here", true, 0, job.Do
 		a := c.start("a", job, here)
 		time.Sleep(90 * time.Second)
 		if r := c.record("work"); r.Status != store.Failed || !strings.Contains(r.Error, "panic") {

@@ -14,7 +14,7 @@ import (
 // hourly is a job whose first attempt takes three hours, and each further one
 // as long as further.
 func hourly(window, further time.Duration) soloist.Job {
-	return soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, Window: window, Interrupted: soloist.Rerun,
+	return soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, StartingDeadline: window, Interrupted: soloist.Rerun,
 		Do: func(ctx context.Context, run *soloist.Run) error {
 			takes := further
 			if run.Tick.Hour() == 1 && run.Tick.Day() == 1 && run.Attempt == 1 {

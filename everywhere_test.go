@@ -12,10 +12,10 @@ import (
 
 // here is a job that runs on each replica.
 func here(schedule string, do func(context.Context, *soloist.Run) error) soloist.Job {
-	return soloist.Job{Name: "here", Schedule: schedule, Everywhere: true, Do: do}
+	return soloist.Job{Name: "here", Schedule: schedule, EveryReplica: true, Do: do}
 }
 
-// An Everywhere job runs on all replicas at once, so its trouble would stop all
+// An EveryReplica job runs on all replicas at once, so its trouble would stop all
 // jobs of all replicas. It stays its own.
 func TestAnOverrunEverywhereStopsNoOtherJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -64,7 +64,7 @@ func TestRunDueTellsOfAnOverrunEverywhere(t *testing.T) {
 	})
 }
 
-// wokenHere makes a replica with an hourly Everywhere job, and moves time to
+// wokenHere makes a replica with an hourly EveryReplica job, and moves time to
 // offset after the hour.
 func wokenHere(c *cluster, schedule string, offset time.Duration) *replica {
 	a := c.replica("a", here(schedule, nil))
@@ -177,7 +177,7 @@ func TestALateWakeUpLeavesTheNewerTickEverywhere(t *testing.T) {
 }
 
 // A replica that takes nothing new, for a run that goes on after its context has
-// ended, takes no ticks of Everywhere jobs either, and none late.
+// ended, takes no ticks of EveryReplica jobs either, and none late.
 func TestAReplicaThatTakesNothingNewRunsNothingEverywhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		x := work("@hourly", 0)

@@ -46,16 +46,16 @@ type Job struct {
 	// FailureThreshold is how many in a row end the run. Zero: 3.
 	FailureThreshold int
 
-	// Tries is how often a tick that fails is tried, by the replica that has
+	// MaxTries is how often a tick that fails is tried, by the replica that has
 	// claimed it and under the same lease. Zero: once.
-	Tries int
+	MaxTries int
 
 	// Backoff is the pause before the second try. It doubles with each further
 	// one, up to five minutes, as which a longer one counts, and is shortened
 	// at random by up to a half. Zero: 10 s.
 	Backoff time.Duration
 
-	// Window is how late a run may start, counted from its tick. A tick that is
+	// StartingDeadline is how late a run may start, counted from its tick. A tick that is
 	// older is recorded as missed, or as abandoned if its runner died: a further
 	// attempt under Rerun has the same deadline. Zero: until the next tick is
 	// due; further attempts then have no deadline.
@@ -63,7 +63,7 @@ type Job struct {
 	// The deadline is checked before the claim is written. Until the run starts
 	// up to four calls to the store, of a sixth of Lease each, may pass, and as
 	// long a wait for a Logger that blocks.
-	Window time.Duration
+	StartingDeadline time.Duration
 
 	// Missed says what becomes of ticks that nobody ran in time. Zero: RunLatest.
 	Missed MissedPolicy
@@ -71,13 +71,13 @@ type Job struct {
 	// Interrupted says what becomes of a tick whose runner died. Zero: Abandon.
 	Interrupted InterruptedPolicy
 
-	// Everywhere runs the job on each replica instead of one, as for a cache
+	// EveryReplica runs the job on each replica instead of one, as for a cache
 	// that each of them keeps. It needs no lease and leaves no record, so its
 	// ticks have no fate: one that comes due while it runs here, or while the
 	// replica is down, is not made up for. Under [Scheduler.RunDue] it runs in
 	// the process that is woken up: the tick that the wake-up names, else the
 	// newest of the last minute, once in each process.
-	Everywhere bool
+	EveryReplica bool
 
 	// Paused has this replica skip the ticks that come due: it records each tick
 	// that it is the first to reach as skipped, and no other replica then runs
@@ -97,17 +97,17 @@ type Job struct {
 type MissedPolicy string
 
 const (
-	// RunLatest runs the newest tick if it is within Window. Older ones are
+	// RunLatest runs the newest tick if it is within StartingDeadline. Older ones are
 	// missed; those that come due under a running job are skipped. Ticks that
 	// came due before a further attempt under Rerun did not come due under it.
 	RunLatest MissedPolicy = ""
 
-	// RunAll runs each tick within Window in order, also those that came due
+	// RunAll runs each tick within StartingDeadline in order, also those that came due
 	// under a running job: the newest 100 of them, the others are missed. Its
-	// zero Window is no limit.
+	// zero StartingDeadline is no limit.
 	RunAll MissedPolicy = "all"
 
-	// SkipMissed runs a tick within Window too, but its zero Window is one
+	// SkipMissed runs a tick within StartingDeadline too, but its zero StartingDeadline is one
 	// lease: what was not run at its time is not run at all.
 	SkipMissed MissedPolicy = "skip"
 )
@@ -126,7 +126,7 @@ const (
 	// tick is given up: one that kills its runner would kill every replica in
 	// turn. Stops and step-downs do not count, so a long run survives any
 	// number of deploys; the end of the time that a call of RunDue has does
-	// count, since the next call has no more. Past Window
-	// the tick is abandoned. Without a Window further attempts have no deadline.
+	// count, since the next call has no more. Past StartingDeadline
+	// the tick is abandoned. Without a StartingDeadline further attempts have no deadline.
 	Rerun InterruptedPolicy = "rerun"
 )

@@ -20,7 +20,7 @@ type Wake struct {
 	// Tick is the tick that a timer has fired for. The timer may be a moment
 	// early, which is waited out; and a job that has no entry yet starts with
 	// this tick. One that is not within a minute of the store's time, of this
-	// process's for an Everywhere job, is not believed. Zero: not known.
+	// process's for an EveryReplica job, is not believed. Zero: not known.
 	Tick time.Time
 }
 
@@ -32,7 +32,7 @@ type Wake struct {
 // outcomes that were refused or not confirmed; a run that failed is in the report alone.
 // A call tries for five lengths of the lease to write an outcome, then it ends.
 //
-// An Everywhere job has no record that says what is due: this process runs the
+// An EveryReplica job has no record that says what is due: this process runs the
 // tick that the wake-up names, else the newest of the last minute, and none
 // twice.
 //

@@ -41,7 +41,7 @@ func TestRemainingIsTheLeastOfAll(t *testing.T) {
 						defer release()
 					}
 					job := work("@hourly", 0)
-					job.Timeout, job.Everywhere, job.Lease = test.timeout, everywhere, time.Minute
+					job.Timeout, job.EveryReplica, job.Lease = test.timeout, everywhere, time.Minute
 					if everywhere {
 						job.Lease = 0
 					}

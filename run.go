@@ -20,7 +20,7 @@ type Run struct {
 	Request string       // of a run by hand: who or what asked for it; Tick is when
 	Attempt int          // 1, and one more for each runner of this tick that died or was stopped
 	Try     int          // 1, and one more for each try of this attempt that failed
-	Token   int64        // the fencing token: grows with each run of this name; zero Everywhere
+	Token   int64        // the fencing token: grows with each run of this name; zero EveryReplica
 	Log     *slog.Logger // tells job, tick and token with each line
 
 	handle *supervise.Handle
@@ -34,7 +34,7 @@ func newRun(job string, h *supervise.Handle) *Run {
 
 // ID names the tick, the same on every attempt, so it serves as an idempotency
 // key: "nightly-report@2026-11-21T02:30:00Z". A singleton's has its token
-// instead of the tick, a run by hand its request. Of a job that runs Everywhere
+// instead of the tick, a run by hand its request. Of a job of EveryReplica
 // all replicas have the same.
 func (r *Run) ID() string {
 	if r.Request != "" {
@@ -73,7 +73,7 @@ func (r *Run) Remaining() time.Duration {
 
 // Check asks the store whether the run still has its lease, before a side
 // effect that is worth the call. [ErrLost]: it has not. Another error: nobody
-// knows. A job that runs Everywhere has no lease and gets nil.
+// knows. A job of EveryReplica has no lease and gets nil.
 func (r *Run) Check(ctx context.Context) error {
 	if r.handle == nil {
 		return nil

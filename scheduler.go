@@ -58,7 +58,7 @@ type Scheduler struct {
 	// Overrun is called when a run has not returned a sixth of the lease after
 	// it lost its lease or stalled, also where its context had ended before that:
 	// the process has to be gone before the lease can go to another replica. It
-	// is not called for a job that runs Everywhere, which has no lease. Nil: the
+	// is not called for a job of EveryReplica, which has no lease. Nil: the
 	// overrun is in [Health] alone.
 	Overrun func(job string, cause error)
 
@@ -166,9 +166,9 @@ func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
 	task := newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.HealthInterval, j.FailureThreshold, j.MaxCheckpoint)
-	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Tries, orDefault(j.Backoff, defaultBackoff)
-	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.Everywhere, Schedule: ticks.Words,
-		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.Window, Lease: orDefault(j.Lease, defaultLease),
+	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.MaxTries, orDefault(j.Backoff, defaultBackoff)
+	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
+		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
 			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), Paused: j.Paused,
 			Spec: spec("job", ticks.String())}}, nil
 }

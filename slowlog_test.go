@@ -39,7 +39,7 @@ func TestALogThatBlocksDelaysTheLookAtTheDeadline(t *testing.T) {
 	} {
 		inCluster(t, func(c *cluster) {
 			job := work("0 * * * *", 0)
-			job.Interrupted, job.Tries, job.Backoff = soloist.Rerun, 2, time.Millisecond
+			job.Interrupted, job.MaxTries, job.Backoff = soloist.Rerun, 2, time.Millisecond
 			var a *replica
 			job.Do = func(ctx context.Context, run *soloist.Run) error {
 				switch {

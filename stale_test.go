@@ -44,7 +44,7 @@ func TestNoFurtherTryWithoutTheLease(t *testing.T) {
 		var asleep atomic.Int64
 		begin := time.Now()
 		job := work("@every 1m", 0)
-		job.Lease, job.Tries, job.Backoff = D, 2, 300*time.Millisecond
+		job.Lease, job.MaxTries, job.Backoff = D, 2, 300*time.Millisecond
 		job.Do = func(_ context.Context, run *soloist.Run) error {
 			time.Sleep(10 * time.Millisecond) // until all that keeps the lease is at rest
 			asleep.Add(int64(2 * D))

@@ -428,10 +428,10 @@ func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
 	}
 }
 
-// An Everywhere job has nobody to alarm, and waits in peace.
+// An EveryReplica job has nobody to alarm, and waits in peace.
 func TestHeartbeatTimeoutEveryReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", Everywhere: true, HeartbeatTimeout: silence,
+		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", EveryReplica: true, HeartbeatTimeout: silence,
 			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return nil }})
 		time.Sleep(time.Minute + silence + time.Second)
 		a.stop()

@@ -14,7 +14,7 @@ import (
 // What a try has announced is not true of the next one.
 func TestStoppingOfATryBefore(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Tries: 2, Backoff: time.Second,
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, MaxTries: 2, Backoff: time.Second,
 			Do: func(ctx context.Context, run *soloist.Run) error {
 				if run.Try == 1 {
 					time.Sleep(16 * time.Second)
@@ -39,7 +39,7 @@ func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
-				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, Tries: 2, Backoff: time.Second,
+				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, MaxTries: 2, Backoff: time.Second,
 					Do: func(ctx context.Context, run *soloist.Run) error {
 						if run.Attempt == 1 && run.Try == 1 {
 							time.Sleep(silence + time.Second)

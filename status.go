@@ -12,18 +12,18 @@ import (
 
 // A JobStatus is what the store tells of one job or singleton.
 type JobStatus struct {
-	Name       string
-	Singleton  bool
-	Everywhere bool             // runs on each replica: there is neither lease nor record
-	Schedule   string           // in words; empty for a singleton
-	Lease      store.LeaseState // empty: there is no entry, or it could not be read
-	Record     store.Record     // zero: none yet
-	Checkpoint int64            // its length in bytes; zero: none, or the store does not tell
-	Next       time.Time        // the next tick by the schedule in force; zero: none, or not known
-	Foreign    bool             // the record is of another schedule, the one in force, than this Scheduler's
-	Waits      time.Time        // of a run whose job was unlocked: about when another can follow it; zero: it was not
-	Err        error            // why Record could not be read
-	Occupied   error            // why nothing runs: a client that claims nothing has the lease
+	Name         string
+	Singleton    bool
+	EveryReplica bool             // runs on each replica: there is neither lease nor record
+	Schedule     string           // in words; empty for a singleton
+	Lease        store.LeaseState // empty: there is no entry, or it could not be read
+	Record       store.Record     // zero: none yet
+	Checkpoint   int64            // its length in bytes; zero: none, or the store does not tell
+	Next         time.Time        // the next tick by the schedule in force; zero: none, or not known
+	Foreign      bool             // the record is of another schedule, the one in force, than this Scheduler's
+	Waits        time.Time        // of a run whose job was unlocked: about when another can follow it; zero: it was not
+	Err          error            // why Record could not be read
+	Occupied     error            // why nothing runs: a client that claims nothing has the lease
 }
 
 // Status reads every record once. The error is what Validate says; what a

@@ -14,7 +14,7 @@ import (
 
 // failing returns a job that fails n times, with err, and then does not.
 func failing(n int, err error) soloist.Job {
-	return soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Tries: 4, Backoff: 10 * time.Second,
+	return soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, MaxTries: 4, Backoff: 10 * time.Second,
 		Do: func(_ context.Context, run *soloist.Run) error {
 			if run.Try <= n {
 				return err
@@ -66,7 +66,7 @@ func TestTries(t *testing.T) {
 
 func TestEachTryHasItsTimeout(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		c.start("a", soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Tries: 2, Timeout: time.Minute,
+		c.start("a", soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, MaxTries: 2, Timeout: time.Minute,
 			Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }})
 		time.Sleep(time.Hour + 5*time.Minute)
 		runs := c.all()
@@ -117,7 +117,7 @@ func TestALostLeaseEndsTheTries(t *testing.T) {
 
 func TestEverywhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "cache", Schedule: "@every 10s", Everywhere: true, Tries: 2, Backoff: time.Second,
+		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, MaxTries: 2, Backoff: time.Second,
 			Do: func(_ context.Context, run *soloist.Run) error {
 				if run.Token != 0 || run.Attempt != 1 {
 					t.Errorf("got %+v", run)
@@ -144,7 +144,7 @@ func TestEverywhere(t *testing.T) {
 			}
 		}
 		status, err := a.Status(c.t.Context())
-		if err != nil || !status[0].Everywhere || status[0].Next.Second() != 40 {
+		if err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40 {
 			t.Errorf("status: %+v, %v", status, err)
 		}
 		report, err := c.replica("c", job).RunDue(c.t.Context())
@@ -157,7 +157,7 @@ func TestEverywhere(t *testing.T) {
 func TestAStopEndsARunEverywhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 10s", time.Hour)
-		job.Lease, job.Everywhere = 0, true
+		job.Lease, job.EveryReplica = 0, true
 		a := c.start("a", job)
 		time.Sleep(15 * time.Second)
 		a.stop()
@@ -172,7 +172,7 @@ func TestAStopEndsARunEverywhere(t *testing.T) {
 func TestALongBackoffIsTheLongestPause(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
-		job.Tries, job.Backoff = 4, math.MaxInt64
+		job.MaxTries, job.Backoff = 4, math.MaxInt64
 		job.Do = func(context.Context, *soloist.Run) error { return errors.New("no") }
 		c.start("a", job)
 		time.Sleep(90 * time.Minute)

@@ -80,11 +80,11 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
-	if j.Tries < 0 {
-		errs = append(errs, wrong("Tries", j.Tries, "zero or more"))
+	if j.MaxTries < 0 {
+		errs = append(errs, wrong("MaxTries", j.MaxTries, "zero or more"))
 	}
 	errs = append(errs, checkDuration("Timeout", j.Timeout, time.Millisecond),
-		checkDuration("Backoff", j.Backoff, time.Millisecond), checkDuration("Window", j.Window, time.Millisecond))
+		checkDuration("Backoff", j.Backoff, time.Millisecond), checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond))
 	errs = append(errs, checkLimits(j.HeartbeatTimeout, j.HealthInterval, j.FailureThreshold, j.MaxCheckpoint))
 	if !slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed) {
 		errs = append(errs, wrong("Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed"))
@@ -92,8 +92,8 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
 		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
 	}
-	if j.Everywhere && (j.Lease != 0 || j.Window != 0 || j.Missed != "" || j.Interrupted != "") {
-		errs = append(errs, wrong("Everywhere", true, "no Lease, Window, Missed or Interrupted beside it: such a job has no record"))
+	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
+		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
 	}
 	return ticks, errors.Join(errs...)
 }

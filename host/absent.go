@@ -27,7 +27,7 @@ const maxListed = 20
 func (a *app) absence(ctx context.Context, all []soloist.JobStatus) []string {
 	asked := false
 	for _, st := range all {
-		if st.Everywhere {
+		if st.EveryReplica {
 			continue
 		}
 		if st.Err != nil || st.Lease != "" {

@@ -92,7 +92,7 @@ func TestStatusWithSomeRecords(t *testing.T) {
 	if got.code != 0 || strings.Count(got.out, " no record ") != 2 || got.err != "" {
 		t.Errorf("got %+v", got)
 	}
-	each := soloist.Job{Name: "each", Schedule: "@hourly", Everywhere: true, Do: do}
+	each := soloist.Job{Name: "each", Schedule: "@hourly", EveryReplica: true, Do: do}
 	got = run(t.Context(), host.Program{Work: []soloist.Work{each}, Store: &local.Memory{}}, "status")
 	if got.code != 0 || got.err != "" {
 		t.Errorf("without any job that has a record: got %+v", got)

@@ -34,7 +34,7 @@ func obedient() []soloist.Work {
 	return []soloist.Work{
 		soloist.Job{Name: "long", Schedule: "@every 1m", Do: untilCancelled},
 		soloist.Job{Name: "beat", Schedule: "@hourly", Do: do},
-		soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, Everywhere: true},
+		soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, EveryReplica: true},
 	}
 }
 

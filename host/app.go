@@ -115,7 +115,7 @@ func (a *app) setLease() error {
 		return mistake("SOLOIST_LEASE", fmt.Sprintf("whole seconds from %s to %s, which this store takes", shortest, longest))
 	}
 	for i := range a.sched.Jobs {
-		if a.sched.Jobs[i].Lease == 0 && !a.sched.Jobs[i].Everywhere {
+		if a.sched.Jobs[i].Lease == 0 && !a.sched.Jobs[i].EveryReplica {
 			a.sched.Jobs[i].Lease = a.Lease
 		}
 	}
@@ -149,7 +149,7 @@ func (a *app) paused(name string) bool {
 }
 
 func (a *app) everywhere(name string) bool {
-	return slices.ContainsFunc(a.sched.Jobs, func(j soloist.Job) bool { return j.Name == name && j.Everywhere })
+	return slices.ContainsFunc(a.sched.Jobs, func(j soloist.Job) bool { return j.Name == name && j.EveryReplica })
 }
 
 // onEach is why nothing can be done about the lease of a job.

@@ -96,7 +96,7 @@ func answered(all []soloist.JobStatus) bool {
 		if reached(st) {
 			return true
 		}
-		asked = asked || !st.Everywhere
+		asked = asked || !st.EveryReplica
 	}
 	return !asked
 }

@@ -310,7 +310,7 @@ func (d *doctor) checkRecords(wrong error) {
 
 func (d *doctor) record(st soloist.JobStatus) {
 	switch {
-	case st.Everywhere:
+	case st.EveryReplica:
 		d.add(passes, "record", st.Name+": it runs on each replica and has none", "")
 	case st.Err != nil && !reached(st):
 		text, advice := d.explain(st.Err)

@@ -16,8 +16,8 @@ import (
 // here is two jobs of each replica's own and one of all of them.
 func here() []soloist.Work {
 	return []soloist.Work{
-		soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, Everywhere: true},
-		soloist.Job{Name: "rest", Schedule: "@hourly", Do: do, Everywhere: true, Paused: true},
+		soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, EveryReplica: true},
+		soloist.Job{Name: "rest", Schedule: "@hourly", Do: do, EveryReplica: true, Paused: true},
 		soloist.Job{Name: "beat", Schedule: "@hourly", Do: do},
 	}
 }
@@ -43,7 +43,7 @@ func TestStatusOfAJobOnEachReplica(t *testing.T) {
 		beat   every hour, UTC  idle          -     2026-03-28 13:00:00Z in 1h  -
 	`)
 	got = run(t.Context(), p, "status", "--json")
-	if want := `"state": "each replica"`; got.code != 0 || !strings.Contains(got.out, want) || strings.Count(got.out, `"everywhere": true`) != 2 {
+	if want := `"state": "each replica"`; got.code != 0 || !strings.Contains(got.out, want) || strings.Count(got.out, `"everyReplica": true`) != 2 {
 		t.Errorf("got %+v, want %s", got, want)
 	}
 }
@@ -80,7 +80,7 @@ func TestNextOfAJobOnEachReplica(t *testing.T) {
 func TestPageOfAJobOnEachReplica(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Everywhere: true, Do: func(context.Context, *soloist.Run) error {
+		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {
 			time.Sleep(20 * time.Second)
 			return nil
 		}}

@@ -20,7 +20,7 @@ type past struct {
 	Counts   map[store.Status]int64 `json:"counts"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read
 
-	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
+	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
 	words string // the state
 }
@@ -70,7 +70,7 @@ func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 		}
 		v := a.view(st)
 		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
-			Everywhere: v.Everywhere, words: v.StateWords(a.Now())}
+			EveryReplica: v.EveryReplica, words: v.StateWords(a.Now())}
 		if p.Counts == nil {
 			p.Counts = map[store.Status]int64{}
 		}
@@ -115,7 +115,7 @@ func (p past) countWords() string {
 	switch {
 	case p.Error != "":
 		return p.Error
-	case p.Everywhere:
+	case p.EveryReplica:
 		return "each replica runs it: there is no record"
 	}
 	return tally(p.Counts)

@@ -85,7 +85,7 @@ func TestHistory(t *testing.T) {
 func TestHistoryOfALongRange(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Missed: soloist.SkipMissed, Window: time.Millisecond, Do: do}}}
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Missed: soloist.SkipMissed, StartingDeadline: time.Millisecond, Do: do}}}
 		run(t.Context(), p, "tick")
 		time.Sleep(48*time.Hour + 500*time.Millisecond)
 		for _, tt := range [][2]string{{"tick", "at least 100000"}, {"history", "(at least 100000)"}, {"history --json", `"atLeast": true`}, {"status", "at least 100000 missed"}} {

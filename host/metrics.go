@@ -27,7 +27,7 @@ func (a *app) metrics(b *board) http.HandlerFunc {
 }
 
 // recorded reports whether the failures of the job are known.
-func (v *view) recorded() bool { return !v.Everywhere && v.State != broken && v.State != unknownNow }
+func (v *view) recorded() bool { return !v.EveryReplica && v.State != broken && v.State != unknownNow }
 
 func (a *app) healthSet() *metrics.Set {
 	now, set := a.sched.Health(), metrics.NewSet()
@@ -52,5 +52,5 @@ func one(yes bool) float64 {
 
 // asksStore reports whether anything needs the store.
 func (a *app) asksStore() bool {
-	return len(a.sched.Singletons) > 0 || slices.ContainsFunc(a.sched.Jobs, func(j soloist.Job) bool { return !j.Everywhere })
+	return len(a.sched.Singletons) > 0 || slices.ContainsFunc(a.sched.Jobs, func(j soloist.Job) bool { return !j.EveryReplica })
 }

@@ -14,14 +14,14 @@ import (
 
 // An outlook is what next tells of one schedule.
 type outlook struct {
-	Job        string     `json:"job,omitempty"`
-	Schedule   string     `json:"schedule"` // in words
-	Text       string     `json:"text"`     // canonical
-	Zone       string     `json:"zone"`     // of the local times
-	Everywhere bool       `json:"everywhere,omitempty"`
-	Paused     bool       `json:"paused,omitempty"`
-	Ticks      []upcoming `json:"ticks"`
-	Warnings   []string   `json:"warnings"`
+	Job          string     `json:"job,omitempty"`
+	Schedule     string     `json:"schedule"` // in words
+	Text         string     `json:"text"`     // canonical
+	Zone         string     `json:"zone"`     // of the local times
+	EveryReplica bool       `json:"everyReplica,omitempty"`
+	Paused       bool       `json:"paused,omitempty"`
+	Ticks        []upcoming `json:"ticks"`
+	Warnings     []string   `json:"warnings"`
 }
 
 type upcoming struct {
@@ -53,7 +53,7 @@ func next(_ context.Context, bare *app, given arguments) int {
 		}
 		loc := cmp.Or(zone, s.Location())
 		o := look(s, from(loc), loc, given.n)
-		o.Job, o.Everywhere, o.Paused = j.Name, j.Everywhere, j.Paused
+		o.Job, o.EveryReplica, o.Paused = j.Name, j.EveryReplica, j.Paused
 		all = append(all, o)
 	}
 	if given.json {
@@ -177,7 +177,7 @@ func (a *app) printNext(all []outlook) {
 			fmt.Fprintf(a.Stdout, "%s: ", o.Job)
 		}
 		fmt.Fprintf(a.Stdout, "%s\ntext: %s\n", o.Schedule, o.Text)
-		if o.Everywhere {
+		if o.EveryReplica {
 			fmt.Fprintln(a.Stdout, "each replica runs it")
 		}
 		if o.Paused {

@@ -112,7 +112,7 @@ func (s *site) plan(all bool) {
 
 // warnOf says what a job will not have; own: it has a timer of its own.
 func (s *site) warnOf(j soloist.Job, own bool) {
-	if j.Everywhere {
+	if j.EveryReplica {
 		s.warnings = append(s.warnings, "job "+j.Name+" runs on each replica: here it is the one instance that the timer calls")
 	}
 	if !own && j.Missed != soloist.RunAll && oftener(j, time.Minute, s.Now()) {

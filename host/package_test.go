@@ -78,7 +78,7 @@ func TestWriteFunctions(t *testing.T) {
 		{name: "warmup", work: jobs(soloist.Job{Name: "night"}), args: []string{"--warmup"}, files: []string{"night/function.json", "warmup/function.json"}},
 		{name: "a singleton", work: append(jobs(soloist.Job{Name: "night"}), soloist.Singleton{Name: "leader", Do: do}), files: []string{"night/function.json"},
 			err: "singleton leader does not run in Functions"},
-		{name: "everywhere", work: jobs(soloist.Job{Name: "night", Everywhere: true}), files: []string{"night/function.json"}, err: "here it is the one instance"},
+		{name: "everywhere", work: jobs(soloist.Job{Name: "night", EveryReplica: true}), files: []string{"night/function.json"}, err: "here it is the one instance"},
 		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night/function.json"}, err: "job night may take 1h0m0s, which needs a functionTimeout of 01:02:00: an app on the Consumption plan, whose most is 00:10:00, would not start. Deploy to another plan, or give the job a Timeout of at most 8m35s"},
 		{name: "just not too long", work: jobs(soloist.Job{Name: "night", Timeout: 8*time.Minute + 35*time.Second}), files: []string{"night/function.json"}, no: "Consumption"},
 		{name: "days", work: jobs(soloist.Job{Name: "night", Timeout: 30 * time.Hour}), files: []string{"night/function.json"}, err: "a functionTimeout of 1.06:02:00"},

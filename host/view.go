@@ -30,7 +30,7 @@ type view struct {
 	Failures int64    `json:"failures,omitempty"` // runs that failed or stalled since the last success
 	Differs  []string `json:"differs,omitempty"`  // where this program's settings are not those in force
 
-	Everywhere bool `json:"everywhere,omitempty"` // each replica runs it: there is no record
+	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
 	Foreign bool `json:"-"` // the schedule in force is another one
 }
@@ -58,8 +58,8 @@ func (a *app) view(st soloist.JobStatus) view {
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
-	if st.Everywhere {
-		v.Everywhere, v.State = true, a.stateHere(v.Name)
+	if st.EveryReplica {
+		v.EveryReplica, v.State = true, a.stateHere(v.Name)
 		if err := a.sched.Health().Broken[v.Name]; err != nil { // of this process
 			v.Error = line(err.Error())
 		}
@@ -160,7 +160,7 @@ func (a *app) views(all []soloist.JobStatus) []view {
 
 // reached reports whether the store answered. The state of the lease is told
 // with the record, be it as it may. For a job on each replica nobody asks it.
-func reached(st soloist.JobStatus) bool { return !st.Everywhere && (st.Err == nil || st.Lease != "") }
+func reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
 // StateWords is the state, and who runs what since when.
 func (v view) StateWords(now time.Time) string {

@@ -13,18 +13,18 @@ import (
 
 // A Status is what the store tells of one job or singleton.
 type Status struct {
-	Name       string
-	Singleton  bool
-	Everywhere bool
-	Schedule   string
-	Lease      store.LeaseState
-	Record     store.Record
-	Checkpoint int64
-	Next       time.Time
-	Foreign    bool
-	Waits      time.Time
-	Err        error
-	Occupied   error
+	Name         string
+	Singleton    bool
+	EveryReplica bool
+	Schedule     string
+	Lease        store.LeaseState
+	Record       store.Record
+	Checkpoint   int64
+	Next         time.Time
+	Foreign      bool
+	Waits        time.Time
+	Err          error
+	Occupied     error
 }
 
 // Status reads the record once.
@@ -35,7 +35,7 @@ func (r *Runner) Status(ctx context.Context) Status {
 		st.Schedule = r.job.Schedule()
 	}
 	if r.job.EveryReplica {
-		st.Everywhere, st.Next = true, p.Ticks.Next(r.replica.Wall())
+		st.EveryReplica, st.Next = true, p.Ticks.Next(r.replica.Wall())
 		return st
 	}
 	entry, err := r.client.Read(ctx)

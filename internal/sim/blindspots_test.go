@@ -97,7 +97,10 @@ var blindSpots = map[string][]func(s *story){
 	"I19 reason": {
 		func(s *story) { s.says(12, store.Missed, "a newer one was due") },
 		func(s *story) { s.says(40, store.Missed, "too many were due") },
-		func(s *story) { s.Fleet["a"][0].Window = time.Minute; s.says(40, store.Missed, "outside the window") },
+		func(s *story) {
+			s.Fleet["a"][0].StartingDeadline = time.Minute
+			s.says(40, store.Missed, "outside the window")
+		},
 		func(s *story) { s.says(12, store.Missed, "the schedule changed") },
 		func(s *story) { s.says(12, store.Skipped, "paused") },
 		func(s *story) { s.says(12, store.Missed, "the moon was full") },
@@ -112,13 +115,13 @@ var blindSpots = map[string][]func(s *story){
 	},
 	"I20 deadline": {
 		func(s *story) {
-			s.Fleet["a"][0].Window = 12 * time.Second
+			s.Fleet["a"][0].StartingDeadline = 12 * time.Second
 			s.acquire("a", "1", 24)
 			s.claim("a", "1", 24.5, 10)
 		},
 		func(s *story) {
 			s.reruns()
-			s.Fleet["a"][0].Window = 5 * time.Second
+			s.Fleet["a"][0].StartingDeadline = 5 * time.Second
 			s.crash()
 			s.again("b", "2", 118)
 		},
@@ -195,7 +198,7 @@ func (s *story) ill(t float64) {
 
 // everywhere adds a job that runs on each replica.
 func (s *story) everywhere() {
-	d := append(s.Fleet["a"][:2:2], sim.Definition{Name: "here", Every: 10 * time.Second, Everywhere: true})
+	d := append(s.Fleet["a"][:2:2], sim.Definition{Name: "here", Every: 10 * time.Second, EveryReplica: true})
 	s.Fleet["a"], s.Fleet["b"] = d, d
 }
 

@@ -14,8 +14,8 @@ import (
 // further attempt. It returns false where nothing limits that.
 func (d *Definition) window(attempt int) (time.Duration, bool) {
 	switch {
-	case d.Window > 0:
-		return d.Window, true
+	case d.StartingDeadline > 0:
+		return d.StartingDeadline, true
 	case attempt > 1 || d.Missed == soloist.RunAll:
 		return 0, false
 	case d.Missed == soloist.SkipMissed:
@@ -109,8 +109,8 @@ func tries(l *Log, bad report) {
 				pause = 10 * time.Second
 			}
 			for i, r := range t.tries {
-				if r.Try > max(d.Tries, 1) {
-					bad(r.Time, "%s is try %d of %d", r.name(), r.Try, d.Tries)
+				if r.Try > max(d.MaxTries, 1) {
+					bad(r.Time, "%s is try %d of %d", r.name(), r.Try, d.MaxTries)
 				}
 				if i > 0 && r.Time.Sub(t.tries[i-1].End) < pause/2 && l.frozen(r.Replica, t.claim.Time, r.Time) == nil {
 					bad(r.Time, "%s begins again after %s", r.name(), r.Time.Sub(t.tries[i-1].End))

@@ -69,7 +69,7 @@ func attempts(l *Log, bad report) {
 			}
 			d, its := l.definition(n.write.Replica, job), l.definition(t.claim.Replica, job)
 			if d == nil || its == nil || d.Every == 0 || d.Schedule != its.Schedule || d.Paused || d.Interrupted != soloist.Rerun ||
-				d.Window > 0 && n.write.Time.After(n.fate.Tick.Add(d.Window-l.doubt(n.write))) {
+				d.StartingDeadline > 0 && n.write.Time.After(n.fate.Tick.Add(d.StartingDeadline-l.doubt(n.write))) {
 				continue
 			}
 			if deaths := l.deaths(job, n.fate.Tick, n.write.Time); deaths+l.doubtful(job, n.fate.Tick) < maxDeaths {

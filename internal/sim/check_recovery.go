@@ -41,7 +41,7 @@ func (l *Log) gaps(ended func(r *Event) (time.Time, bool)) (all []gap) {
 // goesOn reports whether another replica is to go on where a run ends early.
 func (l *Log) goesOn(r *Event) bool {
 	d := l.definition(r.Replica, r.Job)
-	inTime := d != nil && (d.Window == 0 || r.Tick.Add(d.Window).After(l.believed(r).Add(2*time.Minute)))
+	inTime := d != nil && (d.StartingDeadline == 0 || r.Tick.Add(d.StartingDeadline).After(l.believed(r).Add(2*time.Minute)))
 	return d != nil && inTime && r.Request == "" && (d.Interrupted == soloist.Rerun && r.Attempt < 5 || d.Schedule == "" && d.Every == 0)
 }
 
@@ -180,7 +180,7 @@ func recovery(l *Log, bad report) {
 			continue
 		}
 		for _, d := range l.Fleet[u.Replica] {
-			if d.Everywhere || d.Every > 0 && d.count(healed, healed.Add(settling-time.Minute)) == 0 {
+			if d.EveryReplica || d.Every > 0 && d.count(healed, healed.Add(settling-time.Minute)) == 0 {
 				continue
 			}
 			if !slices.ContainsFunc(l.of(d.Name, Request), func(e *Event) bool {

@@ -28,7 +28,7 @@ func at(seconds float64) time.Time {
 }
 
 func newStory() *story {
-	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease, Tries: 2}, {Name: sim.Foreign, Every: time.Minute}}
+	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease, MaxTries: 2}, {Name: sim.Foreign, Every: time.Minute}}
 	s := &story{Log: sim.Log{Fleet: map[string][]sim.Definition{"a": d, "b": d}, Drift: map[string]int64{}},
 		last: store.Record{Epoch: 100, Status: store.Idle, Through: at(0), Created: at(0), Lease: store.Seconds(lease)}}
 	s.say("a", 0, sim.Up)

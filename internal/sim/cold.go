@@ -15,7 +15,7 @@ func (c *Cluster) wakeCold(d deed) {
 	c.version.Lock()
 	defs := slices.Clone(c.version.now)
 	c.version.Unlock()
-	i := slices.IndexFunc(defs, func(d Definition) bool { return d.Everywhere })
+	i := slices.IndexFunc(defs, func(d Definition) bool { return d.EveryReplica })
 	if i < 0 {
 		return
 	}

@@ -164,7 +164,7 @@ func (l *Log) end() time.Time {
 // everywhere reports whether a job runs on each replica: it has no entry.
 func (l *Log) everywhere(job string) bool {
 	for replica := range l.Fleet {
-		if d := l.definition(replica, job); d != nil && d.Everywhere {
+		if d := l.definition(replica, job); d != nil && d.EveryReplica {
 			return true
 		}
 	}

@@ -46,7 +46,7 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 		"never ends":    {Spells: []sim.Spell{}, Program: program(sim.Hangs)},
 		"tells nothing": {Spells: []sim.Spell{}, Program: program(sim.Silent)},
 		"everywhere, and goes on": {Spells: []sim.Spell{}, Program: append(program()[1:],
-			sim.Definition{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Everywhere: true, Timeout: 5 * time.Second,
+			sim.Definition{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", EveryReplica: true, Timeout: 5 * time.Second,
 				Least: time.Second, Most: 3 * time.Second, Moods: []sim.Mood{sim.Stubborn}})},
 		"ends goroutines": {Spells: []sim.Spell{}, Program: program(sim.Exits)},
 	}

@@ -13,11 +13,11 @@ func Program(seed uint64) []Definition {
 	all := []Definition{
 		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
 			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fails, Panics}},
-		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, Tries: 2,
+		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
 			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
 		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
-		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, Window: 20 * time.Minute, Missed: soloist.SkipMissed,
+		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed,
 			Least: time.Minute, Most: 10 * time.Minute, Moods: []Mood{Fine, Fine, Deaf}},
 		{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second,
 			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Hasty, Hangs, Deaf, Silent}},
@@ -31,7 +31,7 @@ func Program(seed uint64) []Definition {
 
 func others() []Definition {
 	return []Definition{
-		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, Tries: 2,
+		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
 			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
 		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
 			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Silent, Panics, Deaf}},
@@ -53,7 +53,7 @@ func next(old []Definition, r *roll) []Definition {
 		if d.Name == Foreign {
 			continue
 		}
-		if r.chance(0.4) && !d.Everywhere {
+		if r.chance(0.4) && !d.EveryReplica {
 			d.Lease = []time.Duration{15, 20, 30, 60}[r.below(4)] * time.Second
 		}
 		if d.Every > 0 {
@@ -68,8 +68,8 @@ func next(old []Definition, r *roll) []Definition {
 }
 
 func (d *Definition) job(c *Cluster, m *machine) soloist.Job {
-	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout, Tries: d.Tries,
-		Backoff: d.Backoff, Window: d.Window, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, Everywhere: d.Everywhere,
+	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout, MaxTries: d.MaxTries,
+		Backoff: d.Backoff, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
 		HealthCheck: c.healthy(m, d), HealthInterval: d.HealthInterval, FailureThreshold: d.FailureThreshold, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }
 

@@ -101,7 +101,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	defs := c.version.now
 	c.version.Unlock()
 	n := slices.IndexFunc(defs, func(d Definition) bool { return d.Name == job })
-	if n < 0 || defs[n].Everywhere {
+	if n < 0 || defs[n].EveryReplica {
 		return nil
 	}
 	m := newMachine(unlocker, -1, NewClock(0, 0), c.log, &traps{})

@@ -142,7 +142,7 @@ func (c *Cluster) visit(d deed, n int, defs []Definition) {
 func redefine(defs []Definition, job string, r *roll) {
 	for i := range defs {
 		d := &defs[i]
-		if d.Name != job || d.Name == Foreign || d.Everywhere {
+		if d.Name != job || d.Name == Foreign || d.EveryReplica {
 			continue
 		}
 		if d.Every > 0 && r.chance(0.3) {

@@ -23,8 +23,8 @@ func vary(all []Definition, r *roll) []Definition {
 			d.drawPulse(r)
 		}
 	}
-	return append(all, drawn(r), Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", Everywhere: true,
-		Timeout: pick(r, 0, 20*time.Second+odd), Tries: pick(r, 0, 2), Backoff: pick(r, 0, time.Second),
+	return append(all, drawn(r), Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", EveryReplica: true,
+		Timeout: pick(r, 0, 20*time.Second+odd), MaxTries: pick(r, 0, 2), Backoff: pick(r, 0, time.Second),
 		Least: time.Second, Most: 30 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fine, Fails, Panics, Deaf, Stubborn}})
 }
 
@@ -48,10 +48,10 @@ func drawn(r *roll) Definition {
 	d := Definition{Name: "drawn", Every: pick(r, time.Minute, 2*time.Minute, 3*time.Minute), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
 		Timeout:          pick(r, 0, 30*time.Second+odd, 2*time.Minute+odd),
 		HeartbeatTimeout: pick(r, 0, 0, time.Second+2*odd, 12*time.Second+2*odd, 100*time.Second+2*odd),
-		Tries:            pick(r, 0, 1, 3), Backoff: pick(r, 0, time.Second, 20*time.Second),
-		Window:      pick(r, 0, 5*time.Second, 70*time.Second, 10*time.Minute),
-		Missed:      pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
-		Interrupted: pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.chance(0.05),
+		MaxTries:         pick(r, 0, 1, 3), Backoff: pick(r, 0, time.Second, 20*time.Second),
+		StartingDeadline: pick(r, 0, 5*time.Second, 70*time.Second, 10*time.Minute),
+		Missed:           pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
+		Interrupted:      pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.chance(0.05),
 		Least: time.Second, Most: pick(r, 10*time.Second, 100*time.Second),
 		Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fails, Later, Nothing, Silent, Tardy, Tardy, Deaf, Stubborn}}
 	d.Schedule = "@every " + d.Every.String()

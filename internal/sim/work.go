@@ -25,13 +25,13 @@ type Definition struct {
 	Lease            time.Duration
 	Timeout          time.Duration
 	HeartbeatTimeout time.Duration
-	Tries            int
+	MaxTries         int
 	Backoff          time.Duration
-	Window           time.Duration
+	StartingDeadline time.Duration
 	Missed           soloist.MissedPolicy
 	Interrupted      soloist.InterruptedPolicy
 	Paused           bool
-	Everywhere       bool
+	EveryReplica     bool
 
 	Pulse            Pulse // how HealthCheck answers
 	HealthInterval   time.Duration
@@ -252,7 +252,7 @@ func (w *worker) beat(err error) error {
 
 // effect writes to the resource.
 func (w *worker) effect() {
-	if w.Everywhere || !w.sleep(context.Background(), 0) {
+	if w.EveryReplica || !w.sleep(context.Background(), 0) {
 		return
 	}
 	e := w.c.log.add(Event{What: Effect, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Tick: w.run.Tick, Sent: time.Now()})

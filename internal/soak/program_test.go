@@ -49,9 +49,9 @@ type task struct {
 func program(long bool) []task {
 	all := []task{
 		{soloist.Job{Name: "report", Timeout: time.Hour}, nightly, (*work).report},
-		{soloist.Job{Name: "sync", Missed: soloist.SkipMissed, Window: 10 * time.Minute, HeartbeatTimeout: time.Minute}, onTheHour, (*work).sync},
-		{soloist.Job{Name: "poll", Missed: soloist.RunAll, Tries: 2, Backoff: 4 * time.Second}, everyFive, (*work).poll},
-		{soloist.Job{Name: "weekly", Window: 12 * time.Hour}, mondays, (*work).plain},
+		{soloist.Job{Name: "sync", Missed: soloist.SkipMissed, StartingDeadline: 10 * time.Minute, HeartbeatTimeout: time.Minute}, onTheHour, (*work).sync},
+		{soloist.Job{Name: "poll", Missed: soloist.RunAll, MaxTries: 2, Backoff: 4 * time.Second}, everyFive, (*work).poll},
+		{soloist.Job{Name: "weekly", StartingDeadline: 12 * time.Hour}, mondays, (*work).plain},
 		{soloist.Job{Name: "month-end", Missed: soloist.RunAll}, monthEnds, (*work).plain},
 		{soloist.Job{Name: "leap-day"}, leapDay, (*work).plain},
 		{soloist.Job{Name: "billing", Interrupted: soloist.Rerun, Missed: soloist.RunAll}, afterMidnight, (*work).billing},
@@ -59,7 +59,7 @@ func program(long bool) []task {
 		{soloist.Job{Name: "slow", Lease: time.Minute}, atNight, (*work).slow},
 		{soloist.Job{Name: "legacy"}, atQuarterTo, (*work).plain},
 		{soloist.Job{Name: "seasonal"}, atTwenty, (*work).plain},
-		{soloist.Job{Name: "cache", Everywhere: true}, everyQuarter, (*work).refresh},
+		{soloist.Job{Name: "cache", EveryReplica: true}, everyQuarter, (*work).refresh},
 	}
 	if long {
 		all = append(all, task{soloist.Job{Name: "feed"}, everyMinute, (*work).feed})

@@ -20,7 +20,7 @@ func (r *replica) job(t task) soloist.Job {
 	j := t.Job
 	j.Schedule, j.TimeZone = t.rule.text, r.zone.String()
 	j.Do = func(ctx context.Context, run *soloist.Run) error {
-		if !t.Everywhere {
+		if !t.EveryReplica {
 			defer r.sit(run)()
 		}
 		return t.do(&work{r, run, ctx})
