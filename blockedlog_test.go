@@ -164,9 +164,9 @@ func TestCallsWaitForTheirLines(t *testing.T) {
 			_ = a.Run(ctx)
 		},
 		"RunDue": func(a *replica) {
-			_, _ = a.RunDue(context.Background())
+			_, _ = a.RunDue(context.Background(), soloist.Wake{})
 			time.Sleep(time.Minute)
-			_, _ = a.RunDue(context.Background())
+			_, _ = a.RunDue(context.Background(), soloist.Wake{})
 		},
 		"RunNow": func(a *replica) { _, _ = a.RunNow(context.Background(), "work", "x") },
 	}

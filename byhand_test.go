@@ -191,7 +191,7 @@ func TestRunNowThatDoesNotFit(t *testing.T) {
 func TestRunNowByAReader(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", 0))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		a.tap.meet(func(op string, apply func() error) error {
 			if op == "read" {
 				return apply()

@@ -30,13 +30,13 @@ func TestRunNowOfAPausedJobEverywhere(t *testing.T) {
 func TestRunNowLeavesADueTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("30 0 * * *", 2*time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(31 * time.Minute) // asleep when the tick came due
 		b := c.replica("b", work("30 0 * * *", 2*time.Second))
 		if f, err := b.RunNow(c.t.Context(), "work", "operator"); err != nil {
 			t.Fatal(f, err)
 		}
-		rep, err := b.RunDue(c.t.Context())
+		rep, err := b.RunDue(c.t.Context(), soloist.Wake{})
 		t.Logf("%+v %v", rep, err)
 		if got := c.fates("work"); len(got) != 2 || got[1] != "succeeded 00:30:00" {
 			t.Errorf("got %q", got)

@@ -31,7 +31,7 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 			if hang {
 				r.Overrun = func(string, error) { r.kill(); cancel() }
 			}
-			_, err := r.RunDue(ctx)
+			_, err := r.RunDue(ctx, soloist.Wake{})
 			if err != nil && !hang {
 				t.Errorf("wake-up %d: %v", wakes, err)
 			}
@@ -111,7 +111,7 @@ func TestCallTooShortAfterHoldOffStartsNothing(t *testing.T) {
 		call := func(name string) error {
 			ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 			defer cancel()
-			_, err := c.replica(name, job).RunDue(ctx)
+			_, err := c.replica(name, job).RunDue(ctx, soloist.Wake{})
 			return err
 		}
 		if err := call("b"); err == nil || !strings.Contains(err.Error(), "not started") || len(c.all()) != 1 {

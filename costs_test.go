@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"fmt"
+	"github.com/soloist-go/soloist"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -51,7 +52,7 @@ func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
 			all = append(all, r)
 			if !woken {
 				c.launch(r)
-			} else if _, err := r.RunDue(c.t.Context()); err != nil {
+			} else if _, err := r.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -62,7 +63,7 @@ func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
 		for i := range ticks {
 			time.Sleep(time.Minute)
 			if woken { // the platform's timer wakes up one of them
-				if _, err := all[i%n].RunDue(c.t.Context()); err != nil {
+				if _, err := all[i%n].RunDue(c.t.Context(), soloist.Wake{}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -72,13 +72,13 @@ func TestFiveDeathsGiveATickUp(t *testing.T) {
 func TestATickThatNoCallHasTheTimeForIsGivenUp(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", long())
-		if _, err := a.RunDue(c.t.Context()); err != nil {
+		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(24 * time.Hour)
 		for range 8 {
 			ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-			if _, err := a.RunDue(ctx); err != nil && !strings.Contains(err.Error(), "deadline") {
+			if _, err := a.RunDue(ctx, soloist.Wake{}); err != nil && !strings.Contains(err.Error(), "deadline") {
 				t.Error(err)
 			}
 			cancel()

@@ -111,8 +111,8 @@ func TestWithoutWriteAccessARunByHandIsRefused(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		begin = time.Now()
-		if _, err := r.RunWake(ctx, soloist.Wake{}); !errors.Is(err, fs.ErrPermission) || time.Since(begin) > time.Minute {
-			t.Errorf("RunWake after %s: %v", time.Since(begin), err)
+		if _, err := r.RunDue(ctx, soloist.Wake{}); !errors.Is(err, fs.ErrPermission) || time.Since(begin) > time.Minute {
+			t.Errorf("RunDue after %s: %v", time.Since(begin), err)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func TestRunDueTellsOfAnOverrunEverywhere(t *testing.T) {
 		deaf.Timeout = 10 * time.Second
 		a := c.launch(c.replica("a", deaf))
 		time.Sleep(5 * time.Minute)
-		got, err := a.RunDue(c.t.Context())
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if !errors.Is(err, soloist.ErrTimeout) || got.Jobs[0].Err == nil {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -94,7 +94,7 @@ func TestAColdWakeUpRunsAnEverywhereJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
 				a := wokenHere(c, test.schedule, test.offset)
-				got, err := a.RunWake(c.t.Context(), test.wake)
+				got, err := a.RunDue(c.t.Context(), test.wake)
 				if err != nil {
 					t.Errorf("got %v", err)
 				}
@@ -122,7 +122,7 @@ func TestWakeUpsRunATickOfAnEverywhereJobOnce(t *testing.T) {
 		a := wokenHere(c, "@hourly", time.Second)
 		tick := time.Now().Truncate(time.Hour)
 		for _, wake := range []soloist.Wake{{Tick: tick}, {Tick: tick}, {}} {
-			if _, err := a.RunWake(c.t.Context(), wake); err != nil {
+			if _, err := a.RunDue(c.t.Context(), wake); err != nil {
 				t.Errorf("got %v", err)
 			}
 			time.Sleep(time.Second)
@@ -131,7 +131,7 @@ func TestWakeUpsRunATickOfAnEverywhereJobOnce(t *testing.T) {
 			t.Errorf("the tick ran %d times", n)
 		}
 		time.Sleep(time.Hour)
-		a.RunWake(c.t.Context(), soloist.Wake{Tick: tick.Add(time.Hour)})
+		a.RunDue(c.t.Context(), soloist.Wake{Tick: tick.Add(time.Hour)})
 		if n := len(c.all()); n != 2 {
 			t.Errorf("%d runs after the next tick, want 2", n)
 		}
@@ -147,11 +147,11 @@ func TestAWakeUpDoesNotStartAnEverywhereJob(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 		defer cancel()
-		_, err := a.RunDue(ctx)
+		_, err := a.RunDue(ctx, soloist.Wake{})
 		if len(c.all()) > 0 || err == nil || !strings.Contains(err.Error(), "job here: not started: it may take 1h0m0s") {
 			t.Errorf("%d runs, %v", len(c.all()), err)
 		}
-		if _, err := a.RunDue(c.t.Context()); err != nil || len(c.all()) != 1 {
+		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil || len(c.all()) != 1 {
 			t.Errorf("a call with enough time: %d runs, %v", len(c.all()), err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestALateWakeUpLeavesTheNewerTickEverywhere(t *testing.T) {
 		begin := time.Now()
 		time.Sleep(time.Minute + time.Second)
 		for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute} {
-			if _, err := a.RunWake(c.t.Context(), soloist.Wake{Tick: begin.Add(tick)}); err != nil {
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: begin.Add(tick)}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -58,7 +58,7 @@ func ExampleScheduler_RunDue() {
 		Jobs: []soloist.Job{{Name: "report", Schedule: "@hourly",
 			Do: func(context.Context, *soloist.Run) error { return nil }}},
 	}
-	report, err := s.RunDue(context.Background())
+	report, err := s.RunDue(context.Background(), soloist.Wake{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -24,7 +24,7 @@ func TestAHoldOffIsNotStartedAnew(t *testing.T) {
 		b := c.replica("b", job)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(c.t.Context(), 50*time.Second)
-			_, _ = b.RunDue(ctx)
+			_, _ = b.RunDue(ctx, soloist.Wake{})
 			cancel()
 		}
 		runs := c.all()

@@ -94,7 +94,7 @@ func TestCallsBesideAClientThatClaimsNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
 		defer cancel()
 		for name, call := range map[string]func(*replica) error{
-			"RunDue": func(r *replica) error { _, err := r.RunDue(ctx); return err },
+			"RunDue": func(r *replica) error { _, err := r.RunDue(ctx, soloist.Wake{}); return err },
 			"RunNow": func(r *replica) error { _, err := r.RunNow(ctx, "work", "please"); return err },
 			"Status": func(r *replica) error { all, _ := r.Status(ctx); return all[0].Occupied },
 		} {

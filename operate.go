@@ -39,12 +39,7 @@ type Wake struct {
 // A job whose Timeout is longer than what the deadline of ctx leaves is not
 // started: the report says so, and the tick stays due. Ticks that are not to be
 // run are settled all the same.
-func (s *Scheduler) RunDue(ctx context.Context) (Report, error) {
-	return s.RunWake(ctx, Wake{})
-}
-
-// RunWake is [Scheduler.RunDue] for a wake-up of which more is known.
-func (s *Scheduler) RunWake(ctx context.Context, wake Wake) (Report, error) {
+func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	if err := s.Validate(); err != nil {
 		return Report{}, err
 	}

@@ -98,7 +98,7 @@ func (c *cluster) wakeOver(a *replica) {
 	before, runs := c.raw("work"), len(c.all())
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
 	defer cancel()
-	report, err := a.RunDue(ctx)
+	report, err := a.RunDue(ctx, soloist.Wake{})
 	after := c.raw("work")
 	var old, rec store.Record
 	ours := json.Unmarshal(before, &old) == nil && old.Schema == 1 && old.App == "soloist" && old.Job == "work" && old.Epoch > 0

@@ -20,7 +20,7 @@ type Run struct {
 	Request string       // of a run by hand: who or what asked for it; Tick is when
 	Attempt int          // 1, and one more for each runner of this tick that died or was stopped
 	Try     int          // 1, and one more for each try of this attempt that failed
-	Token   int64        // the fencing token: grows with each run of this name; zero EveryReplica
+	Token   int64        // the fencing token: grows with each run of this name; zero for EveryReplica
 	Log     *slog.Logger // tells job, tick and token with each line
 
 	handle *supervise.Handle

@@ -19,8 +19,8 @@ func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		b := c.replica("b", work("0 * * * *", time.Second))
-		a.RunDue(c.t.Context())
-		b.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		b.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
@@ -29,14 +29,14 @@ func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
 			}
 			return err
 		})
-		go a.RunDue(c.t.Context())
+		go a.RunDue(c.t.Context(), soloist.Wake{})
 		synctest.Wait()
-		got, err := b.RunDue(c.t.Context())
+		got, err := b.RunDue(c.t.Context(), soloist.Wake{})
 		if len(got.Jobs[0].Ran) != 1 && got.Jobs[0].Holder == "" && err == nil {
 			t.Errorf("nobody has claimed the tick, and b says all is well: %+v, %v", got, err)
 		}
 		time.Sleep(time.Hour)
-		c.replica("c", work("0 * * * *", time.Second)).RunDue(c.t.Context())
+		c.replica("c", work("0 * * * *", time.Second)).RunDue(c.t.Context(), soloist.Wake{})
 		if got := c.fates("work"); !strings.HasPrefix(got[0], "succeeded 01:00:00") {
 			t.Errorf("got %q", got)
 		}
@@ -47,7 +47,7 @@ func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
 func TestRunDueTellsOfAClaimThatFailed(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
 		a.tap.meet(func(op string, apply func() error) error {
 			if op == "write" {
@@ -55,7 +55,7 @@ func TestRunDueTellsOfAClaimThatFailed(t *testing.T) {
 			}
 			return apply()
 		})
-		got, err := a.RunDue(c.t.Context())
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if len(got.Jobs[0].Ran) == 0 && err == nil {
 			t.Errorf("the tick did not run and nothing is said: %+v", got)
 		}
@@ -67,7 +67,7 @@ func TestRunDueTellsOfAClaimThatFailed(t *testing.T) {
 func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
 		writes := 0
 		a.tap.meet(func(op string, apply func() error) error {
@@ -78,7 +78,7 @@ func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 			}
 			return apply()
 		})
-		got, err := a.RunDue(c.t.Context())
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if len(c.all()) != 1 || len(got.Jobs[0].Ran) != 0 {
 			t.Fatalf("%d runs, %+v: want one, without a fate", len(c.all()), got)
 		}
@@ -87,7 +87,7 @@ func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 		}
 		a.tap.meet(nil)
 		time.Sleep(time.Hour)
-		if _, err := a.RunDue(c.t.Context()); err != nil {
+		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
 			t.Errorf("the next call tells of it again: %v", err)
 		}
 	})
@@ -107,9 +107,9 @@ func TestRunDueTellsOfAnOutcomeThatWasNotConfirmed(t *testing.T) {
 			return nil
 		}
 		a = c.replica("a", job)
-		a.RunDue(ctx)
+		a.RunDue(ctx, soloist.Wake{})
 		time.Sleep(time.Hour)
-		_, err := a.RunDue(ctx)
+		_, err := a.RunDue(ctx, soloist.Wake{})
 		if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was not confirmed") || strings.Contains(err.Error(), "refused") {
 			t.Errorf("got %v", err)
 		}
@@ -126,7 +126,7 @@ func TestRunDueTellsOfATickThatWasClaimedAndNotRun(t *testing.T) {
 		var machine suspended
 		a := c.replica("a", work("0 * * * *", time.Second))
 		a.Elapsed = machine.elapsed
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
@@ -135,7 +135,7 @@ func TestRunDueTellsOfATickThatWasClaimedAndNotRun(t *testing.T) {
 			}
 			return err
 		})
-		got, err := a.RunDue(c.t.Context())
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if len(c.all()) != 0 {
 			t.Fatalf("it ran: %+v", got)
 		}
@@ -149,7 +149,7 @@ func TestRunDueTellsOfATickThatWasClaimedAndNotRun(t *testing.T) {
 func TestRunDueIsNotStuckBetweenCalls(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(10 * time.Minute)
 		if h := a.Health(); len(h.Stuck) != 0 {
 			t.Errorf("stuck: %q", h.Stuck)
@@ -160,11 +160,11 @@ func TestRunDueIsNotStuckBetweenCalls(t *testing.T) {
 func TestRunDueBesideItself(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 1m", 30*time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Minute)
-		go a.RunDue(c.t.Context())
+		go a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Second)
-		got, _ := a.RunDue(c.t.Context())
+		got, _ := a.RunDue(c.t.Context(), soloist.Wake{})
 		if got.Next.IsZero() || got.Jobs[0].Next.IsZero() {
 			t.Errorf(`Next is zero, which says "none ever": %+v`, got)
 		}
@@ -176,16 +176,16 @@ func TestRunDueBesideItself(t *testing.T) {
 func TestRunDueBesideItselfInAnOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 1m", 30*time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Minute)
-		go a.RunDue(c.t.Context())
+		go a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Second)
 		a.tap.meet(func(string, func() error) error { return errNetwork })
 		time.Sleep(8 * time.Second) // two renewals fail
 		if a.Health().Storage == nil {
 			t.Fatal("the outage is not told")
 		}
-		got, err := a.RunDue(c.t.Context())
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if err != nil || got.Jobs[0].Holder != "a" {
 			t.Errorf("got %+v, %v, want that a runs it", got, err)
 		}
@@ -201,11 +201,11 @@ func TestRunDueEnds(t *testing.T) {
 		job.Missed = soloist.RunAll
 		a := c.replica("a", job)
 		ctx, cancel := context.WithCancel(c.t.Context())
-		a.RunDue(ctx)
+		a.RunDue(ctx, soloist.Wake{})
 		time.Sleep(30 * time.Second)
 		begin := time.Now()
 		done := make(chan struct{})
-		go func() { a.RunDue(ctx); close(done) }()
+		go func() { a.RunDue(ctx, soloist.Wake{}); close(done) }()
 		select {
 		case <-done:
 		case <-time.After(time.Hour):
@@ -221,7 +221,7 @@ func TestRunDueUnderAnEndedContext(t *testing.T) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		ctx, cancel := context.WithCancel(c.t.Context())
 		cancel()
-		got, err := a.RunDue(ctx)
+		got, err := a.RunDue(ctx, soloist.Wake{})
 		if err == nil {
 			t.Errorf("nothing was looked after, and there is no error: %+v", got)
 		}
@@ -236,7 +236,7 @@ func TestRunDueSaysWhenToCallAgainInAnOutage(t *testing.T) {
 		next := time.Now().Add(time.Hour)
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 		defer cancel()
-		if rep, err := a.RunDue(ctx); err == nil || !rep.Next.Equal(next) {
+		if rep, err := a.RunDue(ctx, soloist.Wake{}); err == nil || !rep.Next.Equal(next) {
 			t.Errorf("next is %s, %v: want %s", rep.Next, err, next)
 		}
 	})
@@ -248,11 +248,11 @@ func TestRunDueOfAnOlderDefinitionSaysTheTickInForce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		begin := time.Now()
 		old := c.replica("old", work("@every 1m", 0))
-		old.RunDue(c.t.Context())
+		old.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(10 * time.Second)
-		c.replica("young", work("@every 7m", 0)).RunDue(c.t.Context())
+		c.replica("young", work("@every 7m", 0)).RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(2 * time.Minute)
-		rep, err := old.RunDue(c.t.Context())
+		rep, err := old.RunDue(c.t.Context(), soloist.Wake{})
 		if want := begin.Add(4 * time.Minute); err == nil || !rep.Next.Equal(want) { // @every counts from 1970
 			t.Errorf("next is %s, %v: want %s", rep.Next, err, want)
 		}
@@ -268,7 +268,7 @@ func TestEachWakeUpLooksAtTheRecord(t *testing.T) {
 		young := c.replica("young", work("30 23 * * *", 0))
 		for call := range 40 {
 			young.tap.counts()
-			if _, err := young.RunDue(c.t.Context()); err != nil {
+			if _, err := young.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
 				t.Errorf("call %d: %v", call, err)
 			}
 			if n := young.tap.counts()["read"]; n != 1 {
@@ -288,7 +288,7 @@ func TestACallEndsThoughItsOutcomeIsRefused(t *testing.T) {
 	for name, refusal := range map[string]error{"refused": fs.ErrPermission, "unclear": errNetwork} {
 		for how, call := range map[string]func(context.Context, *replica) error{
 			"RunDue": func(ctx context.Context, r *replica) error {
-				report, err := r.RunDue(ctx)
+				report, err := r.RunDue(ctx, soloist.Wake{})
 				if err == nil || len(report.Jobs) != 1 || report.Jobs[0].Err == nil || len(report.Jobs[0].Ran) != 0 {
 					t.Errorf("got %+v, %v", report, err)
 				}
@@ -302,7 +302,7 @@ func TestACallEndsThoughItsOutcomeIsRefused(t *testing.T) {
 			t.Run(how+" "+name, func(t *testing.T) {
 				inCluster(t, func(c *cluster) {
 					a := c.replica("a", work("@every 1m", time.Second))
-					if _, err := a.RunDue(c.t.Context()); err != nil {
+					if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
 						t.Fatal(err)
 					}
 					time.Sleep(time.Minute)

@@ -283,15 +283,15 @@ func TestRunDue(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 1m", 3*time.Second))
 		b := c.replica("b", work("@every 1m", 3*time.Second))
-		got, err := a.RunDue(c.t.Context())
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if err != nil || len(got.Jobs[0].Ran) != 0 || !got.Next.Equal(time.Now().Truncate(time.Minute).Add(time.Minute)) {
 			t.Fatalf("a new job: got %+v, %v", got, err)
 		}
 		time.Sleep(61 * time.Second)
 		ended := make(chan soloist.Report)
-		go func() { r, _ := a.RunDue(c.t.Context()); ended <- r }()
+		go func() { r, _ := a.RunDue(c.t.Context(), soloist.Wake{}); ended <- r }()
 		time.Sleep(time.Second)
-		got, err = b.RunDue(c.t.Context())
+		got, err = b.RunDue(c.t.Context(), soloist.Wake{})
 		if err != nil || len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Holder != "a" {
 			t.Errorf("beside a run: got %+v, %v", got, err)
 		}
@@ -299,7 +299,7 @@ func TestRunDue(t *testing.T) {
 		if ran := got.Jobs[0].Ran; len(ran) != 1 || ran[0].Status != store.Succeeded {
 			t.Errorf("the runner: got %+v", got)
 		}
-		got, _ = b.RunDue(c.t.Context())
+		got, _ = b.RunDue(c.t.Context(), soloist.Wake{})
 		if len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Holder != "" {
 			t.Errorf("afterwards: got %+v", got)
 		}

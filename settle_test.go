@@ -38,7 +38,7 @@ func TestACallTooShortForARunSettlesTicks(t *testing.T) {
 					time.Sleep(time.Hour + 5*time.Minute)
 					a.kill()
 				} else {
-					a.RunDue(c.t.Context())
+					a.RunDue(c.t.Context(), soloist.Wake{})
 					time.Sleep(time.Hour + 5*time.Minute)
 				}
 				time.Sleep(time.Hour)
@@ -47,7 +47,7 @@ func TestACallTooShortForARunSettlesTicks(t *testing.T) {
 				for range 2 {
 					ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
 					defer cancel()
-					_, err := b.RunDue(ctx)
+					_, err := b.RunDue(ctx, soloist.Wake{})
 					if withheld := err != nil && strings.Contains(err.Error(), "not started: it may take 30m0s"); withheld != tt.withheld || !withheld && err != nil {
 						t.Errorf("the error is %v", err)
 					}
@@ -59,7 +59,7 @@ func TestACallTooShortForARunSettlesTicks(t *testing.T) {
 					t.Error("it ran in a call that is shorter than its Timeout")
 				}
 				time.Sleep(30 * time.Minute)
-				c.replica("c", job).RunDue(c.t.Context())
+				c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
 				if ran := len(c.all()) > runs; ran != tt.withheld {
 					t.Errorf("in a call without a deadline it ran: %t", ran)
 				}

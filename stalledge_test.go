@@ -147,9 +147,9 @@ func TestRunDueOfAnOpenTick(t *testing.T) {
 				return ctx.Err()
 			}}
 		a := c.replica("a", job)
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Minute)
-		got, err := a.RunDue(c.t.Context())
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if got.Next.After(time.Now().Add(time.Hour)) {
 			t.Errorf("%s %v: tick 00:01:00 is open, and the next look is to be at %s (%v)", c.record("work").Status, c.fates("work"), got.Next, err)
 		}
@@ -168,10 +168,10 @@ func TestAnEarlyTimerAfterAStall(t *testing.T) {
 					return nil
 				}}
 			a := c.replica("a", job)
-			_, _ = a.RunDue(c.t.Context())
+			_, _ = a.RunDue(c.t.Context(), soloist.Wake{})
 			time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
 			ctx, cancel := context.WithCancel(c.t.Context())
-			go func() { _, _ = a.RunDue(ctx) }()
+			go func() { _, _ = a.RunDue(ctx, soloist.Wake{}) }()
 			defer func() { cancel(); time.Sleep(time.Hour) }()
 			time.Sleep(silence + 5*time.Second)
 			if stalls {
@@ -180,7 +180,7 @@ func TestAnEarlyTimerAfterAStall(t *testing.T) {
 			next := time.Now().Truncate(time.Hour).Add(time.Hour)
 			time.Sleep(time.Until(next.Add(-3 * time.Second)))
 			b := c.replica("b", job)
-			got, err := b.RunWake(c.t.Context(), soloist.Wake{Tick: next})
+			got, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: next})
 			if len(got.Jobs[0].Ran) != 1 {
 				t.Errorf("stalls %t: got %+v, %v; record %s %s", stalls, got, err, c.record("work").Status, c.record("work").Finished)
 			}

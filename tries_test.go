@@ -147,7 +147,7 @@ func TestEverywhere(t *testing.T) {
 		if err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40 {
 			t.Errorf("status: %+v, %v", status, err)
 		}
-		report, err := c.replica("c", job).RunDue(c.t.Context())
+		report, err := c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
 		if err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Tick.Second() != 30 || report.Next.Second() != 40 {
 			t.Errorf("RunDue: %+v, %v", report, err)
 		}

@@ -171,7 +171,7 @@ func TestAnUnlockThatIsNotTold(t *testing.T) {
 func TestAnUnlockOfAnIdleJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", 0))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		before := c.raw("work")
 		e, _ := c.store.Read(c.t.Context(), "soloist/work")
 		if _, err := c.store.Lease("soloist/work", "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(c.t.Context(), D, e.ETag); err != nil {

@@ -58,7 +58,7 @@ func TestNothingRunsOnAMistake(t *testing.T) {
 		if err := s.Run(t.Context()); err == nil {
 			t.Errorf("%s: Run says nothing", name)
 		}
-		if _, err := s.RunDue(t.Context()); err == nil {
+		if _, err := s.RunDue(t.Context(), soloist.Wake{}); err == nil {
 			t.Errorf("%s: RunDue says nothing", name)
 		}
 		if _, err := s.Status(t.Context()); err == nil {

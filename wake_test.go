@@ -35,8 +35,8 @@ func TestAWakeUpOfANewJob(t *testing.T) {
 					wake.Tick = begin.Add(test.tick)
 				}
 				called := time.Now()
-				if _, err := a.RunWake(c.t.Context(), wake); err != nil {
-					t.Errorf("RunWake: %v", err)
+				if _, err := a.RunDue(c.t.Context(), wake); err != nil {
+					t.Errorf("RunDue: %v", err)
 				}
 				if took := time.Since(called); took > 3*time.Second {
 					t.Errorf("it took %s", took)
@@ -54,12 +54,12 @@ func TestAWakeUpOfANewJob(t *testing.T) {
 func TestAWakeUpOfATickFarAhead(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("* * * * *", time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Minute)
 		called := time.Now()
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
 		defer cancel()
-		report, err := a.RunWake(ctx, soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
+		report, err := a.RunDue(ctx, soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
 		if took := time.Since(called); err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 1 || took > 3*time.Second {
 			t.Errorf("got %+v, %v after %s, want the one run that was due", report, err, took)
 		}
@@ -71,9 +71,9 @@ func TestAWakeUpThatIsEarly(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		begin := time.Now()
 		a := c.replica("a", work("0 * * * *", time.Second))
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour - 1500*time.Millisecond)
-		report, err := a.RunWake(c.t.Context(), soloist.Wake{Tick: begin.Add(time.Hour)})
+		report, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: begin.Add(time.Hour)})
 		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 1 {
 			t.Errorf("got %+v, %v", report, err)
 		}
@@ -88,13 +88,13 @@ func TestAWakeUpBesideARunOfAnotherReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 10*time.Second)
 		a, b := c.replica("a", job), c.replica("b", job)
-		a.RunDue(c.t.Context())
-		b.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		b.RunDue(c.t.Context(), soloist.Wake{})
 		tick := time.Now().Truncate(time.Hour).Add(time.Hour)
 		time.Sleep(time.Until(tick) + time.Second)
-		go a.RunWake(c.t.Context(), soloist.Wake{Tick: tick})
+		go a.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
 		time.Sleep(3 * time.Second)
-		report, err := b.RunWake(c.t.Context(), soloist.Wake{Tick: tick})
+		report, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
 		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 0 || report.Jobs[0].Holder != "a" {
 			t.Errorf("got %+v, %v, want that a runs it", report, err)
 		}
@@ -107,9 +107,9 @@ func TestAWakeUpOfSomeJobs(t *testing.T) {
 		one, two := work("@every 1m", 0), work("@every 1m", 0)
 		two.Name = "other"
 		a := c.replica("a", one, two, leader())
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Minute)
-		report, err := a.RunWake(c.t.Context(), soloist.Wake{Jobs: []string{"other"}})
+		report, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"other"}})
 		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "other" || len(report.Jobs[0].Ran) != 1 {
 			t.Errorf("got %+v, %v", report, err)
 		}
@@ -117,7 +117,7 @@ func TestAWakeUpOfSomeJobs(t *testing.T) {
 			t.Errorf("%d runs", n)
 		}
 		for _, name := range []string{"nobody", "lead"} {
-			if _, err := a.RunWake(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
 				t.Errorf("%s is taken", name)
 			}
 		}
@@ -130,18 +130,18 @@ func TestAJobThatDoesNotFit(t *testing.T) {
 		long, short := work("@every 1h", time.Second), work("@every 1h", time.Second)
 		long.Timeout, short.Timeout, short.Name = 20*time.Minute, time.Minute, "short"
 		a := c.replica("a", long, short)
-		a.RunDue(c.t.Context())
+		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour)
 		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
 		defer cancel()
-		report, err := a.RunDue(ctx)
+		report, err := a.RunDue(ctx, soloist.Wake{})
 		if err == nil || !strings.Contains(err.Error(), "job work: not started: it may take 20m0s, and this call ends in 10m0s") {
 			t.Errorf("got %v", err)
 		}
 		if len(report.Jobs[0].Ran) != 0 || len(report.Jobs[1].Ran) != 1 {
 			t.Errorf("got %+v", report)
 		}
-		if report, err := a.RunDue(c.t.Context()); err != nil || len(report.Jobs[0].Ran) != 1 {
+		if report, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil || len(report.Jobs[0].Ran) != 1 {
 			t.Errorf("without a deadline: got %+v, %v", report, err)
 		}
 	})

@@ -155,7 +155,7 @@ type ticked struct {
 
 // tick runs what is due and tells what was done.
 func tick(ctx context.Context, a *app, given arguments) int {
-	report, err := a.sched.RunDue(ctx)
+	report, err := a.sched.RunDue(ctx, soloist.Wake{})
 	(&clockWatch{log: a.log, skew: a.skew}).look(ctx)
 	code := exitOK
 	if err != nil || slices.ContainsFunc(report.Jobs, failed) {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"github.com/soloist-go/soloist"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,7 +22,7 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 		return nil, nil, nil, err
 	}
 	b := a.newBoard()
-	return a.routes(b), func() { a.sched.RunDue(context.Background()) }, b.wait, nil
+	return a.routes(b), func() { a.sched.RunDue(context.Background(), soloist.Wake{}) }, b.wait, nil
 }
 
 // Server is what serve answers HTTP with, limits and all, and the scheduler
@@ -31,7 +32,7 @@ func Server(p Program) (s *http.Server, run func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return a.server(a.newBoard()), func() { a.sched.RunDue(context.Background()) }, nil
+	return a.server(a.newBoard()), func() { a.sched.RunDue(context.Background(), soloist.Wake{}) }, nil
 }
 
 // Serve is the command, on a listener of the test's.

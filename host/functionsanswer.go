@@ -36,7 +36,7 @@ func (o upshot) fails(c call, setting failure) bool {
 
 // wake does what is due.
 func (f *functions) wake(ctx context.Context, wake soloist.Wake) upshot {
-	report, err := f.sched.RunWake(ctx, wake)
+	report, err := f.sched.RunDue(ctx, wake)
 	if err != nil {
 		f.log.Error("not all jobs could be looked after", "error", err)
 	} else {

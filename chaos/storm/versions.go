@@ -52,7 +52,7 @@ func specs() (map[string]time.Duration, error) {
 			all[i].Do = func(context.Context, *soloist.Run) error { return nil }
 		}
 		s := &soloist.Scheduler{Store: &local.Memory{}, Jobs: all}
-		if _, err := s.RunDue(context.Background()); err != nil {
+		if _, err := s.RunDue(context.Background(), soloist.Wake{}); err != nil {
 			return nil, err
 		}
 		records, err := s.Status(context.Background())

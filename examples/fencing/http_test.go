@@ -118,7 +118,7 @@ func TestFenceStatus(t *testing.T) {
 	}{
 		{"", "", http.StatusBadRequest},
 		{"x", "", http.StatusBadRequest},
-		{"0", "", http.StatusBadRequest}, // the token EveryReplica
+		{"0", "", http.StatusBadRequest}, // the token of EveryReplica
 		{"-1", "", http.StatusBadRequest},
 		{"9223372036854775808", "", http.StatusBadRequest},
 		{"1795000000000000", "", http.StatusOK},

@@ -47,7 +47,7 @@ func (c *Cluster) wake(name string, defs []Definition, here *Definition, tick ti
 	ctx, cancel := context.WithTimeout(one.ctx, 5*time.Minute)
 	defer cancel()
 	e := c.log.add(Event{What: Woken, Replica: name, Job: here.Name, Tick: wake.Tick, Sent: m.Now()})
-	_, err := one.RunWake(ctx, wake)
+	_, err := one.RunDue(ctx, wake)
 	c.log.edit(func() {
 		if e.End = time.Now(); err != nil {
 			e.Note = "refused"

@@ -120,7 +120,7 @@ func (r *replica) ended() bool {
 func (r *replica) wakeUps(roll *roll) {
 	for r.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Minute)
-		_, _ = r.RunDue(ctx) // what went wrong shows in the record
+		_, _ = r.RunDue(ctx, soloist.Wake{}) // what went wrong shows in the record
 		cancel()
 		r.rest(r.ctx, roll.between(0, time.Minute))
 	}
