@@ -24,11 +24,11 @@ func TestRunNow(t *testing.T) {
 			t.Errorf("got %+v, %v", fate, err)
 		}
 		run := c.all()[len(c.all())-1]
-		if run.ID() != "work@request-1" || run.Request != "request-1" || run.Token <= before.Epoch {
+		if run.ID() != "work@request-1" || run.Request != "request-1" || run.Token <= before.Token {
 			t.Errorf("got %+v", run.Run)
 		}
 		after := c.record("work")
-		if !after.Through.Equal(before.Through) || after.Counts[store.Succeeded] != before.Counts[store.Succeeded] {
+		if !after.Watermark.Equal(before.Watermark) || after.Counts[store.Succeeded] != before.Counts[store.Succeeded] {
 			t.Errorf("a run by hand counts as a tick: %+v", after)
 		}
 		// Once more, here and elsewhere: it is known.

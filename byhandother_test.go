@@ -24,7 +24,7 @@ func TestARunByHandLeavesTheDefinitionInForce(t *testing.T) {
 					t.Fatal(f, err)
 				}
 				after := c.record("work")
-				if after.Spec != before.Spec || !after.Since.Equal(before.Since) || !after.Through.Equal(before.Through) || !after.Due.Equal(before.Due) {
+				if after.Spec != before.Spec || !after.Since.Equal(before.Since) || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
 					t.Errorf("the record was %+v and is %+v", before, after)
 				}
 				time.Sleep(22 * time.Hour)

@@ -370,7 +370,7 @@ func TestAMarkUnderALease(t *testing.T) {
 		}
 		c.start("b", work("@every 10s", time.Second))
 		time.Sleep(3 * D)
-		if r := c.record("work"); r.Mark.Spec != "" || r.Holder != "b" {
+		if r := c.record("work"); r.Mark.Spec != "" || r.Replica != "b" {
 			t.Errorf("b does not go on: %+v", r)
 		}
 	})

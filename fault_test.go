@@ -332,8 +332,8 @@ func TestTheLargestTokenIsTheLast(t *testing.T) {
 				t.Errorf("health of %s says %v", r.Replica, err)
 			}
 		}
-		if r := c.record("work"); r.Epoch != 4611686018427387903 || r.Status != store.Succeeded {
-			t.Errorf("got %s with token %d", r.Status, r.Epoch)
+		if r := c.record("work"); r.Token != 4611686018427387903 || r.Status != store.Succeeded {
+			t.Errorf("got %s with token %d", r.Status, r.Token)
 		}
 	})
 }
@@ -364,7 +364,7 @@ func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
 		"newer":     {`{"schema":9,"app":"soloist","job":"work",` + created + `}`, "schema 9"},
 		"foreign":   {`{"schema":1,"app":"other","job":"work",` + created + `}`, `"other/work"`},
 		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":7,"status":"dancing"}`, "dancing"},
-		"epoch":     {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":0,"status":"idle"}`, "epoch 0"},
+		"no token":  {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":0,"status":"idle"}`, "epoch 0"},
 		"future":    {`{"schema":1,"app":"soloist","job":"work",` + created + `}`, "watermark 2026-01-01T00:00:00Z is in the future"},
 		"tick":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","tick":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "tick 2000-01-01T01:00:00Z is in the future"},
 		"claim":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","claimed":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "claim 2000-01-01T01:00:00Z is in the future"},

@@ -67,7 +67,7 @@ func TestAHandOverIsNotTakenBack(t *testing.T) {
 		time.Sleep(time.Second)
 		c.start("b", leader())
 		time.Sleep(time.Second)
-		if r := c.record("lead"); r.Holder != "b" || r.Stopping || r.Progress != (store.Progress{}) {
+		if r := c.record("lead"); r.Replica != "b" || r.Stopping || r.Progress != (store.Progress{}) {
 			t.Errorf("got %+v", r)
 		}
 	})

@@ -22,14 +22,14 @@ func TestARecordChangedByHandAfterALostAnswer(t *testing.T) {
 				return err
 			}
 			changed = true
-			c.changeByHand(func(r *store.Record) { r.Through = r.Through.Add(48 * time.Hour) })
+			c.changeByHand(func(r *store.Record) { r.Watermark = r.Watermark.Add(48 * time.Hour) })
 			return errNetwork
 		})
 		time.Sleep(10 * time.Minute)
 		r := c.record("work")
 		a.stop()
-		if !changed || !r.Through.After(time.Now().Add(24*time.Hour)) {
-			t.Errorf("changed %t, and the record now says %s", changed, r.Through)
+		if !changed || !r.Watermark.After(time.Now().Add(24*time.Hour)) {
+			t.Errorf("changed %t, and the record now says %s", changed, r.Watermark)
 		}
 		if a.Health().Broken["work"] == nil {
 			t.Error("nobody is told")

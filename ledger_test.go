@@ -85,8 +85,8 @@ func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int
 		counts[f.Status] += n
 		through = f.Tick
 	}
-	if !through.Equal(r.Through) {
-		l.t.Errorf("the last fate is of %s, the watermark is %s", through, r.Through)
+	if !through.Equal(r.Watermark) {
+		l.t.Errorf("the last fate is of %s, the watermark is %s", through, r.Watermark)
 	}
 	for status, n := range counts {
 		if r.Counts[status] != int64(n) {
@@ -134,7 +134,7 @@ func TestAMonthOfTrouble(t *testing.T) {
 					c.stopAll()
 					r := c.record("work")
 					counts := l.check(every, r)
-					if behind := time.Since(r.Through); behind > 15*time.Minute {
+					if behind := time.Since(r.Watermark); behind > 15*time.Minute {
 						t.Errorf("the watermark is %s behind", behind)
 					}
 					starts := map[time.Time]int{}

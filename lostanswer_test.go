@@ -29,14 +29,14 @@ func TestASaveDoesNotTakeBackAStall(t *testing.T) {
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
 			if op == "write" && c.record("work").Status == store.Stalled {
-				through = c.record("work").Through
+				through = c.record("work").Watermark
 				a.tap.meet(nil)
 				return errNetwork
 			}
 			return err
 		})
 		time.Sleep(11500 * time.Millisecond)
-		if now := c.record("work").Through; now.Before(through) {
+		if now := c.record("work").Watermark; now.Before(through) {
 			t.Errorf("the watermark went back from %s to %s", through, now)
 		}
 		a.kill() // its host exits, since it overran

@@ -94,8 +94,8 @@ func TestAnAnswerWithoutAnETagIsNoSuccess(t *testing.T) {
 					if running++; running > 1 {
 						t.Errorf("two run at %s", time.Now())
 					}
-					if r := c.record("work"); r.Epoch != run.Token || r.Status != store.Running {
-						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Status, r.Epoch)
+					if r := c.record("work"); r.Token != run.Token || r.Status != store.Running {
+						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Status, r.Token)
 					}
 					soon(ctx, 100*time.Second)
 					running--

@@ -22,7 +22,7 @@ var records = []string{
 	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","epoch":9223372036854775807,"through":"2000-01-01T00:00:00Z","status":"idle"}`,
 	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","epoch":7,"through":"9999-12-31T23:59:59.999999999Z","tick":"0001-01-01T00:00:00Z","status":"stalled","lease":1000000}`,
 	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","epoch":7,"through":"0001-01-01T00:00:01Z","due":"2000-01-01T00:00:30Z","status":"abandoned","tick":"2000-01-01T00:01:00Z","request":"by hand"}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00+14:00","epoch":7,"through":"2000-01-01T00:00:00-12:00","\u017ftatus":"failed","status":"idle","EPOCH":3,"Epoch":8}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00+14:00","epoch":7,"through":"2000-01-01T00:00:00-12:00","\u017ftatus":"failed","status":"idle","EPOCH":3,"Token":8}`,
 	`{"schema":2,"app":"soloist","job":"work","epoch":7,"through":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
 	`{"schema":1,"app":"other","job":"work","epoch":7,"through":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
 	`null`, `{}`, `[]`, `7`, `"`, `<html>`, `{"schema":1}`, strings.Repeat(`[`, 8000),
@@ -68,11 +68,11 @@ func FuzzOddRecord(f *testing.F) {
 	f.Add(int64(1)<<62, int64(-60), int64(1e9), int64(1e9), 1<<40, byte(5), int64(0), "", byte(0b10))
 	f.Add(int64(1), int64(-1e9), int64(60), int64(30), 1, byte(1), int64(60), "", byte(0b1001))
 	states := []store.Status{store.Idle, store.Running, store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
-	f.Fuzz(func(t *testing.T, epoch, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
+	f.Fuzz(func(t *testing.T, token, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
 		synctest.Test(t, func(t *testing.T) {
 			at := func(sec int64) time.Time { return time.Now().Add(time.Duration(sec%1e9) * time.Second) }
-			r := store.Record{Schema: 1, App: "soloist", Job: "work", Created: at(-60), Since: at(-60), Epoch: epoch, Writer: "w", Through: at(through),
-				Tick: at(tick), Attempt: attempt, Status: states[int(status)%len(states)], Holder: "b", Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}
+			r := store.Record{Schema: 1, App: "soloist", Job: "work", Created: at(-60), Since: at(-60), Token: token, Writer: "w", Watermark: at(through),
+				Tick: at(tick), Attempt: attempt, Status: states[int(status)%len(states)], Replica: "b", Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}
 			if flags&1 != 0 {
 				r.Claimed = at(tick)
 			}
@@ -101,7 +101,7 @@ func (c *cluster) wakeOver(a *replica) {
 	report, err := a.RunDue(ctx, soloist.Wake{})
 	after := c.raw("work")
 	var old, rec store.Record
-	ours := json.Unmarshal(before, &old) == nil && old.Schema == 1 && old.App == "soloist" && old.Job == "work" && old.Epoch > 0
+	ours := json.Unmarshal(before, &old) == nil && old.Schema == 1 && old.App == "soloist" && old.Job == "work" && old.Token > 0
 	if bytes.Equal(before, after) {
 		if len(c.all()) > runs || !ours && err == nil {
 			c.t.Errorf("%s: %d runs without a claim, %v", before, len(c.all())-runs, err)
@@ -111,11 +111,11 @@ func (c *cluster) wakeOver(a *replica) {
 	if !ours {
 		c.t.Errorf("%s\nis none of this program's and became\n%s", before, after)
 	}
-	if json.Unmarshal(after, &rec) != nil || rec.Epoch < old.Epoch || rec.Through.Before(old.Through) || !rec.Created.Equal(old.Created) {
+	if json.Unmarshal(after, &rec) != nil || rec.Token < old.Token || rec.Watermark.Before(old.Watermark) || !rec.Created.Equal(old.Created) {
 		c.t.Errorf("%s\nbecame\n%s (%+v, %v)", before, after, report, err)
 	}
 	for _, r := range c.all()[runs:] {
-		if r.Token <= old.Epoch || r.Token > rec.Epoch || r.Tick.After(r.start) {
+		if r.Token <= old.Token || r.Token > rec.Token || r.Tick.After(r.start) {
 			c.t.Errorf("%s\nran tick %s at %s with token %d and became\n%s", before, r.Tick, r.start, r.Token, after)
 		}
 	}
@@ -129,7 +129,7 @@ func (c *cluster) checkUnknown(before, after []byte) {
 	var old, now, known map[string]json.RawMessage
 	json.Unmarshal(before, &old)
 	json.Unmarshal(after, &now)
-	sample, _ := json.Marshal(store.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Failures: 1, Mark: store.Mark{Spec: "x"}, Holder: "x", Lease: 1, Claimed: time.Now(),
+	sample, _ := json.Marshal(store.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Failures: 1, Mark: store.Mark{Spec: "x"}, Replica: "x", Lease: 1, Claimed: time.Now(),
 		Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x", Counts: map[store.Status]int64{"": 1}, History: []store.Fate{{}}})
 	json.Unmarshal(sample, &known)
 	for name, value := range old {

@@ -32,7 +32,7 @@ func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
 		go a.RunDue(c.t.Context(), soloist.Wake{})
 		synctest.Wait()
 		got, err := b.RunDue(c.t.Context(), soloist.Wake{})
-		if len(got.Jobs[0].Ran) != 1 && got.Jobs[0].Holder == "" && err == nil {
+		if len(got.Jobs[0].Ran) != 1 && got.Jobs[0].Replica == "" && err == nil {
 			t.Errorf("nobody has claimed the tick, and b says all is well: %+v, %v", got, err)
 		}
 		time.Sleep(time.Hour)
@@ -186,7 +186,7 @@ func TestRunDueBesideItselfInAnOutage(t *testing.T) {
 			t.Fatal("the outage is not told")
 		}
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
-		if err != nil || got.Jobs[0].Holder != "a" {
+		if err != nil || got.Jobs[0].Replica != "a" {
 			t.Errorf("got %+v, %v, want that a runs it", got, err)
 		}
 		a.tap.meet(nil)

@@ -292,7 +292,7 @@ func TestRunDue(t *testing.T) {
 		go func() { r, _ := a.RunDue(c.t.Context(), soloist.Wake{}); ended <- r }()
 		time.Sleep(time.Second)
 		got, err = b.RunDue(c.t.Context(), soloist.Wake{})
-		if err != nil || len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Holder != "a" {
+		if err != nil || len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Replica != "a" {
 			t.Errorf("beside a run: got %+v, %v", got, err)
 		}
 		got = <-ended
@@ -300,7 +300,7 @@ func TestRunDue(t *testing.T) {
 			t.Errorf("the runner: got %+v", got)
 		}
 		got, _ = b.RunDue(c.t.Context(), soloist.Wake{})
-		if len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Holder != "" {
+		if len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Replica != "" {
 			t.Errorf("afterwards: got %+v", got)
 		}
 	})

@@ -165,7 +165,7 @@ func TestAStalledLeaderThatDoesNotObey(t *testing.T) {
 				t.Error("it had no time to return")
 			}
 			time.Sleep(D / 6)
-			if r := c.record("lead"); r.Status != store.Stalled || !r.Finished.IsZero() || r.Holder != "a" {
+			if r := c.record("lead"); r.Status != store.Stalled || !r.Finished.IsZero() || r.Replica != "a" {
 				t.Errorf("got %+v", r)
 			}
 			if now := time.Now(); overran.Load() == nil || now.Sub(*overran.Load()) > 2*time.Second {

@@ -78,11 +78,11 @@ func TestAClaimThatIsTakenBackSpendsItsToken(t *testing.T) {
 		c.stopDuringAClaim(job)
 		time.Sleep(time.Hour)
 		after := c.record("work")
-		if after.Epoch != before.Epoch+1 {
-			t.Errorf("token %d after %d", after.Epoch, before.Epoch)
+		if after.Token != before.Token+1 {
+			t.Errorf("token %d after %d", after.Token, before.Token)
 		}
 		if after.Status != store.Succeeded || !after.Tick.Equal(before.Tick) || !after.Finished.Equal(before.Finished) ||
-			after.Holder != "a" || !after.Due.Equal(before.Due) || !after.Through.Equal(before.Through) || len(after.History) != 1 {
+			after.Replica != "a" || !after.Due.Equal(before.Due) || !after.Watermark.Equal(before.Watermark) || len(after.History) != 1 {
 			t.Errorf("got %+v, want %+v", after, before)
 		}
 	})
@@ -130,7 +130,7 @@ func TestAFurtherAttemptIsTakenBack(t *testing.T) {
 			c.stopDuringAClaim(job)
 			time.Sleep(30 * time.Second)
 			if interrupted == soloist.Rerun {
-				if r := c.record("work"); r.Status != store.Abandoned || r.Attempt != 1 || r.Holder != "a" {
+				if r := c.record("work"); r.Status != store.Abandoned || r.Attempt != 1 || r.Replica != "a" {
 					t.Errorf("after it went back: %+v", r)
 				}
 			}

@@ -29,7 +29,7 @@ func TestUnlockIsTold(t *testing.T) {
 		if r.Unlocked.By != "ann@desk" || r.Unlocked.At.Sub(unlocked).Abs() > time.Second {
 			t.Errorf("the record tells %+v", r.Unlocked)
 		}
-		if r.Status != store.Running || r.Epoch != before.Epoch || r.Holder != before.Holder {
+		if r.Status != store.Running || r.Token != before.Token || r.Replica != before.Replica {
 			t.Errorf("the annotation changed the run: %+v", r)
 		}
 		if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || e.State != store.Available {

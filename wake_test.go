@@ -95,7 +95,7 @@ func TestAWakeUpBesideARunOfAnotherReplica(t *testing.T) {
 		go a.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
 		time.Sleep(3 * time.Second)
 		report, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
-		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 0 || report.Jobs[0].Holder != "a" {
+		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 0 || report.Jobs[0].Replica != "a" {
 			t.Errorf("got %+v, %v, want that a runs it", report, err)
 		}
 		time.Sleep(time.Minute)

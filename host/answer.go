@@ -146,11 +146,11 @@ func table(w io.Writer, titles string) *tabwriter.Writer {
 
 // A ticked is what tick tells of one job in JSON.
 type ticked struct {
-	Job    string       `json:"job"`
-	Ran    []store.Fate `json:"ran"`              // what was run here, in order
-	Holder string       `json:"holder,omitempty"` // the other replica that runs it
-	Next   time.Time    `json:"next,omitzero"`
-	Error  string       `json:"error,omitempty"` // why it could not be looked after
+	Job     string       `json:"job"`
+	Ran     []store.Fate `json:"ran"`              // what was run here, in order
+	Replica string       `json:"holder,omitempty"` // the other replica that runs it
+	Next    time.Time    `json:"next,omitzero"`
+	Error   string       `json:"error,omitempty"` // why it could not be looked after
 }
 
 // tick runs what is due and tells what was done.
@@ -202,8 +202,8 @@ func idleWords(j soloist.JobReport) string {
 	switch {
 	case j.Err != nil:
 		return "error: " + brief(j.Err.Error())
-	case j.Holder != "":
-		return "runs on " + line(j.Holder)
+	case j.Replica != "":
+		return "runs on " + line(j.Replica)
 	}
 	return "nothing is due"
 }

@@ -26,7 +26,7 @@ const escaped = `a\x1b]0;title\ab\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x7f
 
 // poisoned is a record whose texts are all hostile.
 func poisoned(r *store.Record) {
-	r.Holder, r.Error, r.Request = hostile, hostile, hostile
+	r.Replica, r.Error, r.Request = hostile, hostile, hostile
 	told(hostile)(r)
 	r.History = []store.Fate{{Tick: r.Tick.Add(-time.Minute), Status: store.Failed, Reason: hostile, Request: hostile, Replica: hostile,
 		Token: 6, Attempt: 1, Start: r.Claimed.Add(-time.Minute), End: r.Claimed.Add(-time.Minute)}}

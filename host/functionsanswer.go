@@ -201,7 +201,7 @@ func httpOutput(o upshot, body any) map[string]any {
 }
 
 func newTicked(j soloist.JobReport) ticked {
-	t := ticked{Job: j.Job, Ran: plainFates(j.Ran), Holder: j.Holder, Next: utc(j.Next)}
+	t := ticked{Job: j.Job, Ran: plainFates(j.Ran), Replica: j.Replica, Next: utc(j.Next)}
 	if j.Err != nil {
 		t.Error = line(j.Err.Error())
 	}
@@ -219,8 +219,8 @@ func reportLines(j soloist.JobReport) (logs []string) {
 		}
 		logs = append(logs, text)
 	}
-	if j.Holder != "" {
-		logs = append(logs, fmt.Sprintf("job %s: %s runs it", j.Job, line(j.Holder)))
+	if j.Replica != "" {
+		logs = append(logs, fmt.Sprintf("job %s: %s runs it", j.Job, line(j.Replica)))
 	}
 	if j.Err != nil {
 		logs = append(logs, fmt.Sprintf("job %s: %s", j.Job, line(j.Err.Error())))

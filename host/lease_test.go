@@ -18,8 +18,8 @@ import (
 func claimed(t *testing.T, leased bool, f func(*store.Record)) *local.Memory {
 	t.Helper()
 	backend, now := &local.Memory{Now: spring}, spring()
-	r := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now.Add(-time.Hour), Through: now.Add(-3 * time.Minute), Epoch: 7,
-		Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: store.Running, Holder: "replica-b", Lease: store.Seconds(20 * time.Second),
+	r := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now.Add(-time.Hour), Watermark: now.Add(-3 * time.Minute), Token: 7,
+		Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: store.Running, Replica: "replica-b", Lease: store.Seconds(20 * time.Second),
 		Claimed: now.Add(-2 * time.Minute)}
 	f(&r)
 	b, err := json.Marshal(r)
@@ -64,7 +64,7 @@ func stall(r *store.Record) {
 	told("page 3 of 9")(r)
 	r.Status, r.Stopping, r.Error = store.Stalled, true, "stalled: no heartbeat for 1m0s"
 	r.Counts = map[store.Status]int64{store.Stalled: 1}
-	r.History = []store.Fate{{Tick: r.Tick, Status: store.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Holder,
+	r.History = []store.Fate{{Tick: r.Tick, Status: store.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Replica,
 		Start: r.Claimed, End: r.Claimed.Add(time.Minute)}}
 }
 

@@ -136,7 +136,7 @@ func (l lock) holder() string {
 	case l.Error != "":
 		return "a replica that is not known, since the record cannot be read"
 	}
-	return line(l.Holder)
+	return line(l.Replica)
 }
 
 // runs reports whether the holder may be running the job.

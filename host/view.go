@@ -17,7 +17,7 @@ type view struct {
 	Kind     string                 `json:"kind"` // job or singleton
 	Schedule string                 `json:"schedule,omitempty"`
 	State    state                  `json:"state"`
-	Holder   string                 `json:"holder,omitempty"`   // who runs it
+	Replica  string                 `json:"holder,omitempty"`   // who runs it
 	Tick     time.Time              `json:"tick,omitzero"`      // that runs; zero for a singleton
 	Waits    time.Time              `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
 	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
@@ -89,7 +89,7 @@ func (a *app) view(st soloist.JobStatus) view {
 		}
 		v.Tick, v.Claimed, v.Progress = r.Tick, r.Claimed, progress(r)
 		if v.State = runState(r, st.Lease); v.State != interrupted {
-			v.Holder = r.Holder
+			v.Replica = r.Replica
 		}
 	case a.pausedNow(st):
 		v.State = paused
@@ -165,8 +165,8 @@ func reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == 
 // StateWords is the state, and who runs what since when.
 func (v view) StateWords(now time.Time) string {
 	text := string(v.State) + v.WaitWords(now)
-	if v.Holder != "" {
-		text += " on " + line(v.Holder)
+	if v.Replica != "" {
+		text += " on " + line(v.Replica)
 	}
 	if !v.Claimed.IsZero() {
 		text += " since " + roughly(now.Sub(v.Claimed))

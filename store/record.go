@@ -27,18 +27,18 @@ type Record struct {
 	Since time.Time `json:"since"`         // start of the youngest replica that wrote under Spec
 	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
 
-	Epoch  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
+	Token  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
 	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
 
-	Through time.Time `json:"through"`      // the watermark: each tick up to it has its fate
-	Due     time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
+	Watermark time.Time `json:"through"`      // the watermark: each tick up to it has its fate
+	Due       time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
 
 	Tick     time.Time `json:"tick,omitzero"`    // last claimed; zero for a singleton
 	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
 	Attempt  int       `json:"attempt,omitzero"`
 	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
 	Status   Status    `json:"status"`
-	Holder   string    `json:"holder,omitzero"`
+	Replica  string    `json:"holder,omitzero"`
 	Lease    Seconds   `json:"lease,omitzero"`
 	Claimed  time.Time `json:"claimed,omitzero"`
 	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
@@ -178,11 +178,11 @@ func (r *Record) check(app, job string) error {
 		return fmt.Errorf("the record has schema %d: it is none of this program's", r.Schema)
 	case r.App != app || r.Job != job:
 		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
-	case r.Epoch < 1 || r.Epoch > MaxToken:
-		return fmt.Errorf("the record has epoch %d: a token is from 1 to %d", r.Epoch, int64(MaxToken))
+	case r.Token < 1 || r.Token > MaxToken:
+		return fmt.Errorf("the record has token %d: a token is from 1 to %d", r.Token, int64(MaxToken))
 	case r.Attempt < 0 || r.Attempt > MaxAttempt || r.Deaths < 0:
 		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Attempt, r.Deaths, MaxAttempt)
-	case r.Through.IsZero() || r.Created.IsZero():
+	case r.Watermark.IsZero() || r.Created.IsZero():
 		return errors.New("the record has no watermark or no date of creation")
 	case !r.Status.known():
 		return fmt.Errorf("the record has the unknown status %.40q", r.Status)

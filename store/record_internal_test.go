@@ -13,8 +13,8 @@ import (
 
 func sample() Record {
 	at := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
-	return Record{Schema: 1, App: "app", Job: "job", Created: at, Spec: "abc", Since: at, Epoch: 7, Writer: "w",
-		Through: at, Tick: at, Attempt: 2, Status: Failed, Holder: "replica-1", Lease: Seconds(15 * time.Second),
+	return Record{Schema: 1, App: "app", Job: "job", Created: at, Spec: "abc", Since: at, Token: 7, Writer: "w",
+		Watermark: at, Tick: at, Attempt: 2, Status: Failed, Replica: "replica-1", Lease: Seconds(15 * time.Second),
 		Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh", Counts: map[Status]int64{Failed: 3},
 		History: []Fate{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
 }
@@ -49,11 +49,11 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		"broken": strings.Repeat("\xff", 9000), "spaces": strings.Repeat(" ", 9000), "quotes": strings.Repeat(`"\<&>`, 9000), "empty": "",
 	} {
 		r := sample()
-		r.Error, r.Progress.Note, r.Holder = text, text, cut(text, 60)
+		r.Error, r.Progress.Note, r.Replica = text, text, cut(text, 60)
 		for i := range 500 {
 			tick := r.Tick.Add(time.Duration(i) * time.Second)
 			f := Fate{Tick: tick, Status: Failed, Reason: text, Replica: cut(text, 60)}
-			r.History, r.Through = slices.Insert(r.History, 0, f), tick
+			r.History, r.Watermark = slices.Insert(r.History, 0, f), tick
 		}
 		b, err := r.Encode()
 		if err != nil || len(b) > MaxRecord || len(b) < 100 {
@@ -66,7 +66,7 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 			t.Errorf("%s: two spaces in a row", name)
 		}
 		got, err := DecodeRecord(b, "app", "job")
-		if err != nil || len(got.History) == 0 || !got.History[0].Tick.Equal(r.Through) {
+		if err != nil || len(got.History) == 0 || !got.History[0].Tick.Equal(r.Watermark) {
 			t.Errorf("%s: the newest fate is lost: %v", name, err)
 		}
 	}
@@ -116,7 +116,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s\nbecame %s: %v", b, out, err)
 		}
-		if fmt.Sprint(again.Tick.UTC(), again.Epoch, again.Status) != fmt.Sprint(r.Tick.UTC(), r.Epoch, r.Status) {
+		if fmt.Sprint(again.Tick.UTC(), again.Token, again.Status) != fmt.Sprint(r.Tick.UTC(), r.Token, r.Status) {
 			t.Errorf("%s\nbecame %s", b, out)
 		}
 		if twice, err := again.Encode(); err != nil || !bytes.Equal(twice, out) {

@@ -80,11 +80,11 @@ func (j *judge) starts(job string) {
 	succeeded := map[int64]time.Time{}
 	stopped := map[int64]bool{}
 	for _, w := range j.writes[job] {
-		if r := w.Record; r.Status == store.Running && claims[r.Epoch] == nil {
-			claims[r.Epoch] = w
+		if r := w.Record; r.Status == store.Running && claims[r.Token] == nil {
+			claims[r.Token] = w
 		}
-		if r := w.Record; r.Status == store.Abandoned && r.Holder == w.Replica {
-			stopped[r.Epoch] = true
+		if r := w.Record; r.Status == store.Abandoned && r.Replica == w.Replica {
+			stopped[r.Token] = true
 		}
 		if r := w.Record; r.Status == store.Succeeded && succeeded[r.Tick.UnixNano()].IsZero() {
 			succeeded[r.Tick.UnixNano()] = w.At
@@ -163,7 +163,7 @@ func (j *judge) fence(job string) {
 func (j *judge) beliefs(job string) {
 	var claims []*Write
 	for _, w := range j.writes[job] {
-		if w.Record.Status == store.Running && (len(claims) == 0 || w.Record.Epoch > claims[len(claims)-1].Record.Epoch) {
+		if w.Record.Status == store.Running && (len(claims) == 0 || w.Record.Token > claims[len(claims)-1].Record.Token) {
 			claims = append(claims, w)
 		}
 	}
@@ -172,11 +172,11 @@ func (j *judge) beliefs(job string) {
 		if e.Asked.IsZero() || told[e.Token] {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(claims, e.Token+1, func(w *Write, token int64) int { return cmp.Compare(w.Record.Epoch, token) })
+		i, _ := slices.BinarySearchFunc(claims, e.Token+1, func(w *Write, token int64) int { return cmp.Compare(w.Record.Token, token) })
 		if i < len(claims) && e.Asked.After(claims[i].At) {
 			told[e.Token] = true
 			j.bad("%s believed in its lease at %s, and %s had claimed token %d at %s",
-				e, clock(e.Asked), claims[i].Replica, claims[i].Record.Epoch, clock(claims[i].At))
+				e, clock(e.Asked), claims[i].Replica, claims[i].Record.Token, clock(claims[i].At))
 		}
 	}
 }

@@ -36,8 +36,8 @@ func (t *teller) tell(seconds float64, what What, replica, job string, tick time
 	return &t.Effects[len(t.Effects)-1]
 }
 
-func record(job, spec string, epoch int64, through, tick time.Time, attempt int, status store.Status) store.Record {
-	return store.Record{Job: job, Spec: spec, Epoch: epoch, Through: through, Tick: tick, Attempt: attempt, Status: status}
+func record(job, spec string, token int64, through, tick time.Time, attempt int, status store.Status) store.Record {
+	return store.Record{Job: job, Spec: spec, Token: token, Watermark: through, Tick: tick, Attempt: attempt, Status: status}
 }
 
 // good is a story in which all is as it has to be: a runs five at 5; b dies at
@@ -171,7 +171,7 @@ func TestViolations(t *testing.T) {
 			t.writeOf("five", 5).News = append(t.writeOf("five", 5).News, store.Fate{Tick: at(5), Status: store.Succeeded})
 		},
 		"the watermark is at 12:00:05.000, and the fates end at 12:00:00.000": func(t *teller) { t.writeOf("five", 2).News = nil },
-		"moves the watermark back from 12:00:25.000 to 12:00:20.000":          func(t *teller) { t.writeOf("five", 5).Record.Through = at(20) },
+		"moves the watermark back from 12:00:25.000 to 12:00:20.000":          func(t *teller) { t.writeOf("five", 5).Record.Watermark = at(20) },
 		"nobody has made the entry":                                           func(t *teller) { t.writeOf("rerun", 0).Lease = "A" },
 		"a spec that no version has":                                          func(t *teller) { t.writeOf("five", 6).Record.Spec = "s7" },
 		"five: the tick 12:01:00.000 has no fate":                             func(t *teller) { t.Unwell = []string{"five: the tick 12:01:00.000 has no fate"} },

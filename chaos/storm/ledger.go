@@ -17,12 +17,12 @@ func (j *judge) tokens(job string) {
 		r := w.Record
 		switch {
 		case last == nil:
-		case r.Epoch < last.Record.Epoch:
-			j.bad("%s: a write of %s with token %d was accepted at %s after %d", job, w.Replica, r.Epoch, clock(w.At), last.Record.Epoch)
-		case r.Epoch > last.Record.Epoch:
+		case r.Token < last.Record.Token:
+			j.bad("%s: a write of %s with token %d was accepted at %s after %d", job, w.Replica, r.Token, clock(w.At), last.Record.Token)
+		case r.Token > last.Record.Token:
 			claim = w
 		case claim != nil && w.Lease != claim.Lease && (r.Status == store.Running || last.Record.Status == store.Running && ended(r.Status)):
-			j.bad("%s: a write of %s for token %d was accepted at %s, under another lease than the claim of %s", job, w.Replica, r.Epoch, clock(w.At), claim.Replica)
+			j.bad("%s: a write of %s for token %d was accepted at %s, under another lease than the claim of %s", job, w.Replica, r.Token, clock(w.At), claim.Replica)
 		}
 		last = w
 	}
@@ -39,7 +39,7 @@ func (j *judge) claims(job string) {
 	var last *Write
 	for _, w := range j.writes[job] {
 		r := w.Record
-		if r.Status != store.Running || r.Tick.IsZero() || last != nil && r.Epoch <= last.Record.Epoch {
+		if r.Status != store.Running || r.Tick.IsZero() || last != nil && r.Token <= last.Record.Token {
 			continue
 		}
 		this := start{tick: r.Tick.UnixNano(), attempt: r.Attempt}
@@ -63,9 +63,9 @@ func (j *judge) ledger(job string) {
 		case w.Lease == "":
 		case last == nil:
 			j.bad("%s: nobody has made the entry", job)
-		case r.Through.Before(last.Through):
-			j.bad("%s: %s moves the watermark back from %s to %s", job, w.Replica, clock(last.Through), clock(r.Through))
-		case slices.ContainsFunc(w.News, ofTick) || !r.Through.Equal(last.Through):
+		case r.Watermark.Before(last.Watermark):
+			j.bad("%s: %s moves the watermark back from %s to %s", job, w.Replica, clock(last.Watermark), clock(r.Watermark))
+		case slices.ContainsFunc(w.News, ofTick) || !r.Watermark.Equal(last.Watermark):
 			j.fates(job, w, last)
 		}
 		last = r
@@ -77,7 +77,7 @@ func ofTick(f store.Fate) bool { return !f.Tick.IsZero() }
 
 // fates checks what one write says of the ticks between two watermarks.
 func (j *judge) fates(job string, w *Write, last *store.Record) {
-	mark, every := last.Through, j.every[last.Spec]
+	mark, every := last.Watermark, j.every[last.Spec]
 	if every == 0 || j.every[w.Record.Spec] == 0 {
 		j.bad("%s: %s writes a spec that no version has", job, w.Replica)
 		return
@@ -100,8 +100,8 @@ func (j *judge) fates(job string, w *Write, last *store.Record) {
 			mark = f.Tick
 		}
 	}
-	if !mark.Equal(w.Record.Through) {
-		j.bad("%s: the watermark is at %s, and the fates end at %s", job, clock(w.Record.Through), clock(mark))
+	if !mark.Equal(w.Record.Watermark) {
+		j.bad("%s: the watermark is at %s, and the fates end at %s", job, clock(w.Record.Watermark), clock(mark))
 	}
 }
 

@@ -148,7 +148,7 @@ func (s *scribe) through(job string) (t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := s.last[job]; last != nil {
-		t = last.Through
+		t = last.Watermark
 	}
 	return t
 }

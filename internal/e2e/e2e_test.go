@@ -199,7 +199,7 @@ func TestAFrozenRunnerIsCancelledAndCannotFinish(t *testing.T) {
 	f.await("the refusal", 10*time.Second, func(e event) bool {
 		return e.Replica == "a" && e.What == "log" && strings.Contains(e.Text, "the outcome was refused")
 	})
-	if r := f.record(); r.Holder != "b" || r.Epoch != next.Token || r.Status != store.Running {
-		t.Errorf("the record tells of %s, token %d, %s", r.Holder, r.Epoch, r.Status)
+	if r := f.record(); r.Replica != "b" || r.Token != next.Token || r.Status != store.Running {
+		t.Errorf("the record tells of %s, token %d, %s", r.Replica, r.Token, r.Status)
 	}
 }

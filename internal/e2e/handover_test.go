@@ -56,8 +56,8 @@ func (f *fleet) awaitStopping(run event) {
 			f.t.Fatal("the run ended before the record said that it is stopping")
 		}
 		if r.Stopping {
-			if r.Status != store.Running || r.Epoch != run.Token {
-				f.t.Errorf("what is stopping is token %d, %s", r.Epoch, r.Status)
+			if r.Status != store.Running || r.Token != run.Token {
+				f.t.Errorf("what is stopping is token %d, %s", r.Token, r.Status)
 			}
 			return
 		}

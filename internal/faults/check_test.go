@@ -62,7 +62,7 @@ func tail(log []event, n int) string {
 	for _, e := range log[max(0, len(log)-n):] {
 		fmt.Fprintf(&b, "%s %s %s %.4s %d %s", at(e.Time), e.replica, e.Op.Op, e.Lease, e.Status, e.Code)
 		if r := e.record; r != nil {
-			fmt.Fprintf(&b, " epoch %d %s %s/%d through %s", r.Epoch%1000, r.Status, r.Tick.Format(time.TimeOnly), r.Attempt, r.Through.Format(time.TimeOnly))
+			fmt.Fprintf(&b, " token %d %s %s/%d through %s", r.Token%1000, r.Status, r.Tick.Format(time.TimeOnly), r.Attempt, r.Watermark.Format(time.TimeOnly))
 		}
 		b.WriteByte('\n')
 	}
@@ -153,14 +153,14 @@ func (c *complaints) records(log []event, j job) {
 			last = r
 			continue
 		}
-		if r.Through.Before(last.Through) {
-			c.add("I3: at %s the watermark moved back from %s to %s", at(e.Time), last.Through, r.Through)
+		if r.Watermark.Before(last.Watermark) {
+			c.add("I3: at %s the watermark moved back from %s to %s", at(e.Time), last.Watermark, r.Watermark)
 		}
 		this := attempt{r.Tick, r.Attempt}
 		switch {
-		case r.Epoch < last.Epoch:
-			c.add("I2c: at %s the epoch fell from %d to %d", at(e.Time), last.Epoch, r.Epoch)
-		case r.Epoch > last.Epoch:
+		case r.Token < last.Token:
+			c.add("I2c: at %s the token fell from %d to %d", at(e.Time), last.Token, r.Token)
+		case r.Token > last.Token:
 			if claimed[this] || r.Status != store.Running {
 				c.add("I2a: at %s a claim of %s, attempt %d, status %s, that was claimed before", at(e.Time), r.Tick, r.Attempt, r.Status)
 			}
@@ -169,9 +169,9 @@ func (c *complaints) records(log []event, j job) {
 			}
 			claimed[this], lease = true, e.Lease
 		case !r.Tick.Equal(last.Tick) || r.Attempt != last.Attempt:
-			c.add("I2c: at %s a claim of %s under the epoch of %s", at(e.Time), r.Tick, last.Tick)
+			c.add("I2c: at %s a claim of %s under the token of %s", at(e.Time), r.Tick, last.Tick)
 		case r.Status == store.Running && (last.Status != store.Running || lease != e.Lease):
-			c.add("I2a: at %s the run of epoch %d began again", at(e.Time), r.Epoch)
+			c.add("I2a: at %s the run of token %d began again", at(e.Time), r.Token)
 		}
 		for _, f := range news(last.History, r.History) {
 			for _, tick := range j.ticks(f) {
@@ -184,13 +184,13 @@ func (c *complaints) records(log []event, j job) {
 		return
 	}
 	for tick, all := range fates {
-		if len(all) > 1 || tick.After(last.Through) {
-			c.add("I3: %s has %d fates, with the watermark at %s: %v", tick, len(all), last.Through, all)
+		if len(all) > 1 || tick.After(last.Watermark) {
+			c.add("I3: %s has %d fates, with the watermark at %s: %v", tick, len(all), last.Watermark, all)
 		}
 	}
-	for _, tick := range j.ticks(store.Fate{From: last.Created, Tick: last.Through}) {
+	for _, tick := range j.ticks(store.Fate{From: last.Created, Tick: last.Watermark}) {
 		if len(fates[tick]) == 0 {
-			c.add("I3: %s has no fate, and the watermark is at %s", tick, last.Through)
+			c.add("I3: %s has no fate, and the watermark is at %s", tick, last.Watermark)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func (c *complaints) runs(e evidence) {
 
 func claimOf(log []event, token int64) event {
 	for _, e := range writes(log) {
-		if e.record.Epoch == token && e.record.Status == store.Running {
+		if e.record.Token == token && e.record.Status == store.Running {
 			return e
 		}
 	}
@@ -265,7 +265,7 @@ func claimOf(log []event, token int64) event {
 // outcomes checks I10's other half: what is recorded as succeeded ran to its end.
 func (c *complaints) outcomes(e evidence) {
 	for _, w := range writes(e.log) {
-		ran := func(r run) bool { return r.Token == w.record.Epoch && r.cause == nil && !r.end.After(w.Time) }
+		ran := func(r run) bool { return r.Token == w.record.Token && r.cause == nil && !r.end.After(w.Time) }
 		if w.record.Status == store.Succeeded && !slices.ContainsFunc(e.runs, ran) {
 			c.add("I10: at %s %s was written as succeeded, and did not run to its end", at(w.Time), w.record.Tick)
 		}

@@ -21,11 +21,11 @@ const yearly = "0 0 1 1 *"
 type told struct {
 	App  string
 	Jobs []struct {
-		Job    string
-		Ran    []fate
-		Holder string
-		Next   time.Time
-		Error  string
+		Job     string
+		Ran     []fate
+		Replica string
+		Next    time.Time
+		Error   string
 	}
 	Next time.Time
 }
@@ -42,7 +42,7 @@ type fate struct {
 func (v told) of(name string) (ran []fate, holder, err string) {
 	for _, j := range v.Jobs {
 		if j.Job == name {
-			return j.Ran, j.Holder, j.Error
+			return j.Ran, j.Replica, j.Error
 		}
 	}
 	return nil, "", "not told"

@@ -28,7 +28,7 @@ var index = []struct{ name, test string }{
 	{"renewal reply after the deadline", "TestRenewalReplyAfterTheDeadline"},
 	{"renewal replies that never come", "TestRenewalRepliesThatNeverCome"},
 	{"reply of renewal 1 after renewal 2 was sent", "TestReplyOfRenewal1AfterRenewal2WasSent"},
-	{"renewal reply of epoch n during n+1", "TestRenewalReplyOfAnEpochDuringTheNext"},
+	{"renewal reply of token n during n+1", "TestRenewalReplyOfAnEpochDuringTheNext"},
 	{"renewal lands on an expired, untouched lease", "TestRenewalLandsOnAnExpiredUntouchedLease"},
 	{"renewal sent after the deadline", "../../elapsed_test.go TestARenewalAfterASuspension"},
 	{"wall clock set back while cut off", "TestWallClockSetBackWhileCutOff"},

@@ -79,7 +79,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 // record unreadable.
 func (p *Policy) mayRepeat(r *store.Record) bool {
 	ours := r.Spec == p.Spec && p.Ticks != nil && r.Request == "" && !p.Paused
-	owed := r.Tick.After(r.Through) && r.Attempt < store.MaxAttempt
+	owed := r.Tick.After(r.Watermark) && r.Attempt < store.MaxAttempt
 	return ours && owed && p.Interrupted == Rerun && deaths(r) < maxDeaths
 }
 
@@ -91,8 +91,8 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 		return false
 	}
 	r.Spec, r.Since = p.Spec, v.Since
-	if from := p.countsFrom(r, v.Now); from.After(r.Through) {
-		settle(r, store.Fate{From: r.Through, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"})
+	if from := p.countsFrom(r, v.Now); from.After(r.Watermark) {
+		settle(r, store.Fate{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"})
 	}
 	return true
 }
@@ -103,7 +103,7 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 // newer tick, the change took longer, and RunAll would make up ticks of the new one
 // from before the change.
 func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
-	if r.Due.After(r.Through) && p.Ticks.Last(now).Equal(r.Due) {
+	if r.Due.After(r.Watermark) && p.Ticks.Last(now).Equal(r.Due) {
 		return r.Due.Add(-1)
 	}
 	return now
@@ -113,20 +113,20 @@ func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
 func (p *Policy) claimDue(next *Claim, v View) bool {
 	r := &next.Record
 	newest := p.Ticks.Last(v.Now)
-	if !newest.After(r.Through) {
+	if !newest.After(r.Watermark) {
 		return false
 	}
 	if p.Paused {
 		p.pass(r, newest, store.Skipped, Paused)
 		return true
 	}
-	tick, reason := p.choose(r.Through, newest, v.Now)
+	tick, reason := p.choose(r.Watermark, newest, v.Now)
 	if tick.IsZero() {
 		p.pass(r, newest, store.Missed, reason)
 		return true
 	}
 	before := p.Ticks.Last(tick.Add(-1))
-	passed := before.After(r.Through)
+	passed := before.After(r.Watermark)
 	if passed {
 		p.pass(r, before, store.Missed, reason)
 	}
@@ -169,15 +169,15 @@ func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason 
 // pass settles the ticks up to last, which nobody runs.
 func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reason string) {
 	f := store.Fate{Tick: last, Status: status, Reason: reason}
-	if n := p.Ticks.Count(r.Through, last, maxCount+1); n > 1 {
-		f.From, f.Count, f.AtLeast = r.Through, min(n, maxCount), n > maxCount
+	if n := p.Ticks.Count(r.Watermark, last, maxCount+1); n > 1 {
+		f.From, f.Count, f.AtLeast = r.Watermark, min(n, maxCount), n > maxCount
 	}
 	settle(r, f)
 }
 
 func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	r := &next.Record
-	r.Epoch++
+	r.Token++
 	r.Tick, r.Request, r.Attempt = tick, "", attempt
 	if attempt == 1 {
 		r.Deaths = 0

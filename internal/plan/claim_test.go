@@ -89,7 +89,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.p.Ticks = every10s(t)
-			r := &store.Record{Through: clockTime(tt.through), Epoch: 5, Status: store.Succeeded}
+			r := &store.Record{Watermark: clockTime(tt.through), Token: 5, Status: store.Succeeded}
 			if tt.tick != "" {
 				r.Tick, r.Attempt, r.Deaths, r.Status = clockTime(tt.tick), tt.attempt, tt.deaths, store.Running
 			}
@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 			if todo == tt.nothing {
 				t.Fatalf("something to do: %t", todo)
 			}
-			if len(r.History) != 0 || r.Epoch != 5 {
+			if len(r.History) != 0 || r.Token != 5 {
 				t.Error("the plan changed what it was made from")
 			}
 			if got := told(&next.Record); !slices.Equal(got, tt.told) {
@@ -110,10 +110,10 @@ func TestPlan(t *testing.T) {
 				return
 			}
 			got := next.Record
-			if !got.Tick.Equal(clockTime(tt.claims)) || got.Attempt != tt.asAttempt || got.Epoch != 6 || got.Status != store.Running {
-				t.Errorf("claims %s as attempt %d with token %d", got.Tick, got.Attempt, got.Epoch)
+			if !got.Tick.Equal(clockTime(tt.claims)) || got.Attempt != tt.asAttempt || got.Token != 6 || got.Status != store.Running {
+				t.Errorf("claims %s as attempt %d with token %d", got.Tick, got.Attempt, got.Token)
 			}
-			if !got.Through.Before(got.Tick) {
+			if !got.Watermark.Before(got.Tick) {
 				t.Errorf("the claimed tick %s is settled already", got.Tick)
 			}
 		})
@@ -125,7 +125,7 @@ func TestPlan(t *testing.T) {
 func TestTheCountOfALongRange(t *testing.T) {
 	for n, want := range map[int]store.Fate{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
 		p := Policy{Ticks: every10s(t)}
-		r := &store.Record{Through: midnight, Status: store.Succeeded}
+		r := &store.Record{Watermark: midnight, Status: store.Succeeded}
 		next, _ := p.Claim(View{Record: r, Now: midnight.Add(time.Duration(n+1) * 10 * time.Second)})
 		if got := next.Record.History[0]; got.Count != want.Count || got.AtLeast != want.AtLeast {
 			t.Errorf("%d ticks are told as %d, at least: %t", n, got.Count, got.AtLeast)
@@ -135,7 +135,7 @@ func TestTheCountOfALongRange(t *testing.T) {
 
 func TestTheYoungerDefinitionCounts(t *testing.T) {
 	p := Policy{Ticks: every10s(t), Spec: "mine"}
-	r := &store.Record{Through: clockTime("00:00:10"), Spec: "theirs", Status: store.Succeeded}
+	r := &store.Record{Watermark: clockTime("00:00:10"), Spec: "theirs", Status: store.Succeeded}
 	now := clockTime("00:05:03")
 	for since, yields := range map[string]bool{"00:04:00": false, "00:06:00": true, "00:05:00": true} {
 		r.Since = clockTime(since)
@@ -144,7 +144,7 @@ func TestTheYoungerDefinitionCounts(t *testing.T) {
 		if p.Outdated(v) != yields || todo == yields {
 			t.Errorf("since %s: yields %t, has to do %t", since, p.Outdated(v), todo)
 		}
-		if !yields && (next.Run || !next.Record.Through.Equal(now) || next.Record.Spec != "mine") {
+		if !yields && (next.Run || !next.Record.Watermark.Equal(now) || next.Record.Spec != "mine") {
 			t.Errorf("since %s: got %+v", since, next)
 		}
 	}
@@ -167,7 +167,7 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 	} {
 		for written, want := range map[time.Time]time.Time{younger: younger, mine: mine, midnight: mine} {
 			tt.p.Spec = "spec"
-			tt.r.Spec, tt.r.Since, tt.r.Through, tt.r.Epoch = "spec", written, clockTime("00:00:10"), 5
+			tt.r.Spec, tt.r.Since, tt.r.Watermark, tt.r.Token = "spec", written, clockTime("00:00:10"), 5
 			next, _ := tt.p.Claim(View{Record: &tt.r, Now: clockTime("00:00:31"), Since: mine, Request: tt.request})
 			if got := next.Record.Since; !next.Run || !got.Equal(want) {
 				t.Errorf("%s, since %s: claims %t, since %s, want %s", name, written.Format("15:04"), next.Run, got.Format("15:04"), want.Format("15:04"))
@@ -185,12 +185,12 @@ func TestEachTickHasOneFate(t *testing.T) {
 			Missed:           []Missed{RunLatest, RunAll, SkipMissed}[rnd.IntN(3)],
 			Interrupted:      []Interrupted{Abandon, Rerun}[rnd.IntN(2)],
 			StartingDeadline: []time.Duration{0, 0, 25 * time.Second}[rnd.IntN(3)]}
-		r := store.Record{Created: midnight, Through: midnight, Status: store.Idle}
+		r := store.Record{Created: midnight, Watermark: midnight, Status: store.Idle}
 		now := midnight
 		for step := range 200 {
 			now = now.Add(time.Duration(rnd.ExpFloat64() * float64(20*time.Second)))
 			p.Paused = rnd.IntN(10) == 0
-			before := r.Through
+			before := r.Watermark
 			if next, todo := p.Claim(View{Record: &r, Now: now}); todo {
 				r = next.Record
 				if next.Run && rnd.IntN(4) > 0 { // else the runner dies
@@ -199,15 +199,15 @@ func TestEachTickHasOneFate(t *testing.T) {
 					r = p.Finish(&r, status, "reason", now, now)
 				}
 			}
-			if r.Through.Before(before) {
-				t.Fatalf("seed %d, step %d: the watermark moved from %s to %s", seed, step, before, r.Through)
+			if r.Watermark.Before(before) {
+				t.Fatalf("seed %d, step %d: the watermark moved from %s to %s", seed, step, before, r.Watermark)
 			}
 			var counted int64
 			for _, n := range r.Counts {
 				counted += n
 			}
-			if want := int64(p.Ticks.Count(midnight, r.Through, maxCount)); counted != want {
-				t.Fatalf("seed %d, step %d: %d fates for %d ticks up to %s: %q", seed, step, counted, want, r.Through, told(&r))
+			if want := int64(p.Ticks.Count(midnight, r.Watermark, maxCount)); counted != want {
+				t.Fatalf("seed %d, step %d: %d fates for %d ticks up to %s: %q", seed, step, counted, want, r.Watermark, told(&r))
 			}
 		}
 	}

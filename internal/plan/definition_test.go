@@ -12,12 +12,12 @@ func TestMayMark(t *testing.T) {
 		record store.Record
 		want   bool
 	}{
-		"overdue":                                 {store.Record{Through: clockTime("00:09:30")}, true},
-		"nothing is overdue":                      {store.Record{Through: now}, false},
+		"overdue":                                 {store.Record{Watermark: clockTime("00:09:30")}, true},
+		"nothing is overdue":                      {store.Record{Watermark: now}, false},
 		"our mark stands":                         {store.Record{Mark: store.Mark{Spec: "mine", Since: clockTime("00:01:00")}}, false},
 		"a mark of an older definition":           {store.Record{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}}, true},
-		"likewise, and nothing is overdue":        {store.Record{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}, Through: now}, true},
-		"one of a younger one, nothing overdue":   {store.Record{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}, Through: now}, false},
+		"likewise, and nothing is overdue":        {store.Record{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}, Watermark: now}, true},
+		"one of a younger one, nothing overdue":   {store.Record{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}, Watermark: now}, false},
 		"a mark of a younger definition":          {store.Record{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}}, false},
 		"the tick in force is near":               {store.Record{Due: clockTime("00:10:19")}, false},
 		"the tick in force was just due":          {store.Record{Due: clockTime("00:09:41")}, false},
@@ -51,7 +51,7 @@ func TestPatience(t *testing.T) {
 
 func TestWriterInForceClearsMark(t *testing.T) {
 	p := Policy{Ticks: every10s(t), Spec: "mine"}
-	r := &store.Record{Through: clockTime("00:04:50"), Spec: "mine", Since: clockTime("00:05:00"), Status: store.Idle, Mark: store.Mark{Spec: "older", Since: midnight}}
+	r := &store.Record{Watermark: clockTime("00:04:50"), Spec: "mine", Since: clockTime("00:05:00"), Status: store.Idle, Mark: store.Mark{Spec: "older", Since: midnight}}
 	if next, todo := p.Claim(View{Record: r, Now: clockTime("00:05:03"), Since: clockTime("00:05:00")}); !todo || next.Record.Mark != (store.Mark{}) {
 		t.Errorf("got %+v", next.Record.Mark)
 	}

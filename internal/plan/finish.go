@@ -33,7 +33,7 @@ func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end
 // endStalled writes down when a stalled run has returned. Its fate was written
 // when it stalled, and ticks may have been skipped since.
 func endStalled(r *store.Record, end time.Time) {
-	i := slices.IndexFunc(r.History, func(f store.Fate) bool { return f.Token == r.Epoch })
+	i := slices.IndexFunc(r.History, func(f store.Fate) bool { return f.Token == r.Token })
 	if i < 0 {
 		return // its tick is still open
 	}
@@ -58,7 +58,7 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
 	r.Tick, r.Request, r.Attempt, r.Deaths = before.Tick, before.Request, before.Attempt, deaths(before)
 	r.Status, r.Error, r.Progress = before.Status, before.Error, before.Progress
-	r.Holder, r.Lease = before.Holder, before.Lease
+	r.Replica, r.Lease = before.Replica, before.Lease
 	r.Claimed, r.Finished, r.Stopping = before.Claimed, before.Finished, false
 	switch { // a run that was under way has ended: its lease could be acquired
 	case before.Status == store.Running:
@@ -90,14 +90,14 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Spec != p.Spec {
 		return
 	}
-	if r.Request != "" && p.Ticks.Last(r.Tick).After(r.Through) {
+	if r.Request != "" && p.Ticks.Last(r.Tick).After(r.Watermark) {
 		return // a tick was due before this run by hand, and still is
 	}
 	last := p.Ticks.Last(lo)
 	if r.Attempt > 1 && !p.missBefore(r, last) {
 		return
 	}
-	if last.After(r.Through) {
+	if last.After(r.Watermark) {
 		p.pass(r, last, store.Skipped, "overlap")
 	}
 	r.Due = p.unclaimed(r)
@@ -111,7 +111,7 @@ func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
 	if !last.After(r.Claimed) {
 		return false
 	}
-	if before := p.Ticks.Last(r.Claimed); before.After(r.Through) {
+	if before := p.Ticks.Last(r.Claimed); before.After(r.Watermark) {
 		p.pass(r, before, store.Missed, "a newer one was due")
 	}
 	return true

@@ -109,7 +109,7 @@ func (p *Policy) urgent(r *store.Record, now time.Time) bool {
 	if p.Ticks == nil || p.Interrupted == Rerun || r.Spec != p.Spec {
 		return true
 	}
-	return p.Ticks.Last(now).After(instant.Later(r.Through, claimed(r)))
+	return p.Ticks.Last(now).After(instant.Later(r.Watermark, claimed(r)))
 }
 
 // untilLapse aims just behind the next instant at which the lease of another

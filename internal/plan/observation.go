@@ -51,14 +51,14 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 	if o.etag != e.ETag {
 		o.etag, o.UnchangedSince, o.UnchangedDate = e.ETag, o.At, e.Date
 	}
-	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Epoch {
-		o.brokenToken, o.BrokenAt = r.Epoch, o.At
+	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Token {
+		o.brokenToken, o.BrokenAt = r.Token, o.At
 	}
 	switch {
 	case !r.Stopping:
 		o.handedToken, o.HandoverAt = 0, time.Time{}
-	case o.handedToken != r.Epoch:
-		o.handedToken, o.HandoverAt = r.Epoch, o.At
+	case o.handedToken != r.Token:
+		o.handedToken, o.HandoverAt = r.Token, o.At
 	}
 }
 
@@ -98,7 +98,7 @@ func (p *Policy) Occupied(r *store.Record, o *Observation) bool {
 // holder waits that long before it claims. It may be negative.
 func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
 	length := max(o.LastLease, time.Duration(v.Record.Lease))
-	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.brokenToken == v.Record.Epoch {
+	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.brokenToken == v.Record.Token {
 		return length - o.At.Sub(o.BrokenAt)
 	}
 	if o.RecreatedAt.IsZero() {

@@ -19,7 +19,7 @@ func deaths(r *store.Record) int {
 
 // open reports whether the tick of the last run waits for another attempt.
 func open(r *store.Record) bool {
-	return (r.Status == store.Abandoned || r.Status == store.Stalled) && claimed(r).After(r.Through)
+	return (r.Status == store.Abandoned || r.Status == store.Stalled) && claimed(r).After(r.Watermark)
 }
 
 // claimed is the last tick that was claimed, settled or not; zero: none was since.
@@ -59,15 +59,15 @@ func settle(r *store.Record, f store.Fate) {
 	case store.Failed, store.Stalled:
 		r.Failures++
 	}
-	if f.Tick.After(r.Through) {
-		r.Through = f.Tick
+	if f.Tick.After(r.Watermark) {
+		r.Watermark = f.Tick
 	}
 }
 
 // LastFate is the fate of the run that r tells of.
 func LastFate(r *store.Record, status store.Status, reason string) store.Fate {
 	return store.Fate{Tick: r.Tick, Request: r.Request, Status: status, Reason: reason, Attempt: r.Attempt,
-		Token: r.Epoch, Replica: r.Holder, Start: r.Claimed, End: r.Finished}
+		Token: r.Token, Replica: r.Replica, Start: r.Claimed, End: r.Finished}
 }
 
 // FateOfRequest returns the fate of a run by hand, as far as the record knows it.
@@ -76,7 +76,7 @@ func FateOfRequest(r *store.Record, request string, lease store.LeaseState) (sto
 	switch {
 	case i >= 0:
 		f := r.History[i]
-		if f.Token == r.Epoch && r.Error != "" { // the history keeps only the beginning of it
+		if f.Token == r.Token && r.Error != "" { // the history keeps only the beginning of it
 			f.Reason = r.Error
 		}
 		return f, true
@@ -104,5 +104,5 @@ func endReason(r *store.Record, broken bool) string {
 // before: somebody has put back an old version.
 func OlderThan(r, before *store.Record) bool {
 	return r.Created.Before(before.Created) ||
-		r.Created.Equal(before.Created) && (r.Epoch < before.Epoch || r.Through.Before(before.Through))
+		r.Created.Equal(before.Created) && (r.Token < before.Token || r.Watermark.Before(before.Watermark))
 }

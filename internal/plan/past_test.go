@@ -11,7 +11,7 @@ import (
 func TestARecordThatCannotHaveFollowed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		created, through time.Duration // after those of the record before
-		epoch            int64         // likewise
+		token            int64         // likewise
 		want             bool
 	}{
 		"the same":                          {0, 0, 0, false},
@@ -27,9 +27,9 @@ func TestARecordThatCannotHaveFollowed(t *testing.T) {
 		"the entry before one made anew":    {-time.Second, time.Second, 1, true},
 		"the entry before, as it was since": {-time.Second, 0, 0, true},
 	} {
-		old := store.Record{Created: midnight, Through: midnight, Epoch: 7}
+		old := store.Record{Created: midnight, Watermark: midnight, Token: 7}
 		now := old
-		now.Created, now.Through, now.Epoch = old.Created.Add(tt.created), old.Through.Add(tt.through), old.Epoch+tt.epoch
+		now.Created, now.Watermark, now.Token = old.Created.Add(tt.created), old.Watermark.Add(tt.through), old.Token+tt.token
 		if got := OlderThan(&now, &old); got != tt.want {
 			t.Errorf("%s: %t, want %t", name, got, tt.want)
 		}
@@ -38,7 +38,7 @@ func TestARecordThatCannotHaveFollowed(t *testing.T) {
 
 // The history keeps 20 fates, and a job may fail for longer than that.
 func TestFailuresAreCountedUntilASuccess(t *testing.T) {
-	r := store.Record{Created: midnight, Through: midnight}
+	r := store.Record{Created: midnight, Watermark: midnight}
 	for i, step := range []struct {
 		fate store.Fate
 		want int64

@@ -91,7 +91,7 @@ func (p *Policy) unclaimed(r *store.Record) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
 	}
-	return p.Ticks.Next(instant.Later(r.Through, claimed(r)))
+	return p.Ticks.Next(instant.Later(r.Watermark, claimed(r)))
 }
 
 // due is what Due of a record has to say: the next tick by the definition in force.
@@ -104,5 +104,5 @@ func (p *Policy) due(r *store.Record) time.Time {
 
 // overdue reports whether a tick is due and not settled. A singleton is always due.
 func (p *Policy) overdue(r *store.Record, now time.Time) bool {
-	return p.Ticks == nil || p.Ticks.Last(now).After(r.Through)
+	return p.Ticks == nil || p.Ticks.Last(now).After(r.Watermark)
 }

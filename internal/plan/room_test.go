@@ -41,7 +41,7 @@ func claimBeside(t *testing.T, size, attempt int, holder string) *store.Record {
 	next := Claim{Record: r}
 	p := Policy{Ticks: every10s(t), Spec: "s"}
 	p.claim(&next, View{}, tick, attempt)
-	next.Record.Claimed, next.Record.Holder, next.Record.Lease = tick, holder, store.Seconds(15*time.Second)
+	next.Record.Claimed, next.Record.Replica, next.Record.Lease = tick, holder, store.Seconds(15*time.Second)
 	return &next.Record
 }
 

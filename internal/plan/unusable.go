@@ -43,7 +43,7 @@ func latest(r *store.Record) (name string, at time.Time) {
 			name, at = n, t
 		}
 	}
-	look("watermark", r.Through)
+	look("watermark", r.Watermark)
 	look("date of creation", r.Created)
 	look("start of a replica (since)", r.Since)
 	look("start of a replica that asks (mark)", r.Mark.Since)
@@ -59,10 +59,10 @@ func latest(r *store.Record) (name string, at time.Time) {
 // Exhausted is what is wrong with a record whose token is the largest that can
 // be read: no claim can follow.
 func Exhausted(r *store.Record) error {
-	if r.Epoch < store.MaxToken {
+	if r.Token < store.MaxToken {
 		return nil
 	}
-	return fmt.Errorf("the record has the token %d, the largest there is, so nothing can be claimed: correct the record", r.Epoch)
+	return fmt.Errorf("the record has the token %d, the largest there is, so nothing can be claimed: correct the record", r.Token)
 }
 
 // leaseOutOfBounds is what is wrong with the lease in a record. Followers acquire

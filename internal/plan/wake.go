@@ -34,7 +34,7 @@ func (p *Policy) Early(v View, wake time.Time) time.Duration {
 // New returns the record of a new job, which owes nothing. Its token is the
 // service's time, which the first claim replaces by a later one.
 func (p *Policy) New(app, job string, date, since, wake time.Time) store.Record {
-	r := store.Record{App: app, Job: job, Created: date, Through: p.FirstWatermark(date, wake), Epoch: date.UnixMicro(),
+	r := store.Record{App: app, Job: job, Created: date, Watermark: p.FirstWatermark(date, wake), Token: date.UnixMicro(),
 		Spec: p.Spec, Since: since, Status: store.Idle, Lease: store.Seconds(p.Lease)}
 	r.Due = p.due(&r)
 	return r

@@ -12,11 +12,11 @@ import (
 
 // A Report tells what one call of RunDue did for one job.
 type Report struct {
-	Job    string
-	Ran    []store.Fate // what was run here, in order
-	Holder string       // the replica that runs it now instead; this one, if another call does
-	Next   time.Time    // the next tick that is not settled; zero: none ever
-	Err    error        // why it could not be looked after, or what was claimed has no fate by this call
+	Job     string
+	Ran     []store.Fate // what was run here, in order
+	Replica string       // the replica that runs it now instead; this one, if another call does
+	Next    time.Time    // the next tick that is not settled; zero: none ever
+	Err     error        // why it could not be looked after, or what was claimed has no fate by this call
 }
 
 // RunDue steps until nothing is left to do now.
@@ -43,7 +43,7 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 			lease.Sleep(ctx, wait)
 		}
 	}
-	report := Report{Job: r.job.Name, Ran: c.ran, Holder: c.holder, Next: r.nextDue(),
+	report := Report{Job: r.job.Name, Ran: c.ran, Replica: c.holder, Next: r.nextDue(),
 		Err: errors.Join(r.source.state.lastErr(), c.short, c.undone)}
 	if more {
 		report.Err = errors.Join(report.Err, context.Cause(ctx))
@@ -68,7 +68,7 @@ func (r *Runner) nextDue() time.Time {
 
 // busyReport is the report of a call while this process runs the job.
 func (r *Runner) busyReport() Report {
-	report := Report{Job: r.job.Name, Holder: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.now())}
+	report := Report{Job: r.job.Name, Replica: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.now())}
 	if r.job.EveryReplica {
 		report.Err = r.source.state.lastErr() // of a run that goes on though its context has ended
 	}

@@ -86,7 +86,7 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 	v.Now = r.now()
 	next, todo = r.job.Policy.Claim(v)
 	if next.Run {
-		next.Record.Epoch = max(next.Record.Epoch, now.Truncate(time.Second).UnixMicro())
+		next.Record.Token = max(next.Record.Token, now.Truncate(time.Second).UnixMicro())
 	}
 	return next, todo
 }
@@ -111,7 +111,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 			claimed = r.replica.Wall().UTC()
 		}
 		rec.Claimed, c.claimedAt = claimed.Truncate(time.Millisecond), r.client.Clock.Elapsed()
-		rec.Holder, rec.Lease = r.replica.Name, store.Seconds(s.Length)
+		rec.Replica, rec.Lease = r.replica.Name, store.Seconds(s.Length)
 		if err := plan.RoomForOutcome(rec); err != nil {
 			return fmt.Errorf("%w: %w", lease.ErrNotEncoded, err)
 		}

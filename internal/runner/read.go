@@ -35,7 +35,7 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 		return &recordError{err}
 	}
 	if r.view.known && plan.OlderThan(&rec, &r.view.rec) {
-		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", r.view.rec.Through.Format(time.RFC3339))}
+		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", r.view.rec.Watermark.Format(time.RFC3339))}
 	}
 	if err := plan.Unusable(&rec, r.bounds()); err != nil {
 		return &recordError{err}

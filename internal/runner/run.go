@@ -18,7 +18,7 @@ import (
 // record is not known to say either: then the lease has to expire.
 func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
 	rec := &r.view.rec
-	a := r.attempt(stop, rec.Tick, rec.Attempt, rec.Epoch, rec.Request)
+	a := r.attempt(stop, rec.Tick, rec.Attempt, rec.Token, rec.Request)
 	a.Under.Lease, a.Under.Record = s, &notices{s, &r.job.Policy, r.client.Clock}
 	if stop.Err() != nil {
 		return r.takeBack(ctx, c, s, before, a)

@@ -41,7 +41,7 @@ func (r *Runner) Status(ctx context.Context) Status {
 	entry, err := r.client.Read(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is made when a scheduler starts
-		st.Next = p.NextTick(&store.Record{Through: r.now()})
+		st.Next = p.NextTick(&store.Record{Watermark: r.now()})
 		return st
 	case err != nil:
 		st.Err = err

@@ -69,7 +69,7 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		c.again = true
 		return r.wait(a)
 	case plan.Follow:
-		c.holder = r.view.rec.Holder
+		c.holder = r.view.rec.Replica
 	case plan.Wait:
 		c.again = c.again || a.Read // a call of RunDue looks too: there may be no other for long
 	}

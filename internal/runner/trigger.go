@@ -81,7 +81,7 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return errors.New("a replica that started later has another schedule for this job: ask that one")
 	}
 	if rec.MayRun() && v.State.Live() {
-		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Holder)
+		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Replica)
 	}
 	if r.job.Policy.Undecided(rec) {
 		return fmt.Errorf("%w: the schedule in force is another one, and decides whether its last run is repeated: ask again once a replica with that schedule, or a tick of this one, has settled it", store.ErrHeld)

@@ -102,7 +102,7 @@ func length(y int64, m int) int {
 	return 30 + (m+m>>3)&1
 }
 
-// civil returns the date of a day counted from the epoch. Years are reckoned from March, so the leap day comes last.
+// civil returns the date of a day counted from the token. Years are reckoned from March, so the leap day comes last.
 func civil(d int64) (y int64, m, dom int) {
 	d += 719468
 	era := floor(d, 146097)

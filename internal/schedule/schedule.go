@@ -187,7 +187,7 @@ func instant(t int64, ok bool) time.Time {
 	return time.Unix(t, 0).UTC()
 }
 
-// floor divides towards minus infinity: instants before the epoch are negative.
+// floor divides towards minus infinity: instants before the token are negative.
 func floor(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

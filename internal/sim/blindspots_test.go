@@ -17,7 +17,7 @@ var blindSpots = map[string][]func(s *story){
 			s.begin("a", "1", 10, 11, 21)
 			s.finish("a", "1", 21.5, store.Succeeded)
 			s.Events[len(s.Events)-1].Record.History = append([]store.Fate{{Tick: at(20), Status: store.Skipped, Reason: "overlap"}}, s.last.History...)
-			s.Events[len(s.Events)-1].Record.Through = at(20)
+			s.Events[len(s.Events)-1].Record.Watermark = at(20)
 		},
 		// A run that goes on after a time-out keeps its lease.
 		func(s *story) {
@@ -63,7 +63,7 @@ var blindSpots = map[string][]func(s *story){
 		s.reruns()
 		s.begin("a", "1", 10, 11, 12).cancelled(11.5, soloist.ErrStopped)
 		s.acquire("b", "2", 30)
-		s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: s.last.Epoch})
+		s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: s.last.Token})
 	}},
 	"I15 tries": {
 		func(s *story) { s.begin("a", "1", 10, 11, 12).Try = 3 },
@@ -169,7 +169,7 @@ func (r *ran) timeOut(t float64) { r.cancelled(t, soloist.ErrTimeout) }
 func (s *story) settle(replica, id string, t float64, f store.Fate) {
 	s.write(replica, "settle", id, t, func(r *store.Record) {
 		r.History = append([]store.Fate{f}, r.History...)
-		r.Through = f.Tick
+		r.Watermark = f.Tick
 	})
 }
 
@@ -183,7 +183,7 @@ func (s *story) says(t float64, status store.Status, reason string) {
 func (s *story) gaveUp(reason string) {
 	s.begin("a", "1", 10, 11, 12)
 	s.acquire("b", "2", 30)
-	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Epoch})
+	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Token})
 }
 
 // reruns has ticks run again whose runner died.

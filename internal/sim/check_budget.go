@@ -45,7 +45,7 @@ func (l *Log) attempts(job string, tick time.Time) (n int) {
 // runs end between the instant at which a tick comes due and its claim.
 func (l *Log) runBefore(claim *Event, a time.Time) time.Time {
 	for _, r := range l.runs(claim.Job) {
-		if r.Token < claim.Record.Epoch && r.End.After(a) && r.End.Before(claim.Time) {
+		if r.Token < claim.Record.Token && r.End.After(a) && r.End.Before(claim.Time) {
 			a = r.End
 		}
 	}
@@ -57,9 +57,9 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
 	job, third := claim.Job, time.Duration(claim.Record.Lease)/3
 	var took time.Duration
 	for _, r := range l.runs(job) {
-		if r.Token == claim.Record.Epoch && r.Cause != "" {
+		if r.Token == claim.Record.Token && r.Cause != "" {
 			return // others may have to settle it
-		} else if r.Token == claim.Record.Epoch {
+		} else if r.Token == claim.Record.Token {
 			took = r.End.Sub(claim.Time)
 		}
 	}

@@ -31,7 +31,7 @@ func (d *Definition) window(attempt int) (time.Duration, bool) {
 func deadlines(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, e := range l.claimed(job) {
-			d, t := l.definition(e.Replica, job), l.termOf(job, e.Record.Epoch)
+			d, t := l.definition(e.Replica, job), l.termOf(job, e.Record.Token)
 			if d == nil || d.Every == 0 || e.Record.Request != "" || t == nil {
 				continue
 			}

@@ -219,12 +219,12 @@ func releases(l *Log, bad report) {
 				continue
 			}
 			for _, r := range runs {
-				if r.Token == claim.Record.Epoch && r.Replica == e.Replica && !r.Time.After(e.Sent) && (r.End.IsZero() || r.End.After(e.Sent)) {
+				if r.Token == claim.Record.Token && r.Replica == e.Replica && !r.Time.After(e.Sent) && (r.End.IsZero() || r.End.After(e.Sent)) {
 					bad(e.Sent, "the lease of %s is released, and it runs until %s", r.name(), clock(r.End))
 				}
 			}
-			if e.OK() && now != nil && now.Epoch == claim.Record.Epoch && now.Finished.IsZero() {
-				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Epoch, now.Status)
+			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Finished.IsZero() {
+				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Token, now.Status)
 			}
 		}
 	}

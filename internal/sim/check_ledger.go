@@ -27,7 +27,7 @@ func claims(l *Log, bad report) {
 		var last *Event
 		for _, e := range l.claimed(job) {
 			r := e.Record
-			byToken[r.Epoch] = e
+			byToken[r.Token] = e
 			s := start{r.Tick.UnixNano(), r.Request, r.Attempt}
 			if old := seen[s]; old != nil && !r.Tick.IsZero() && !l.forgot(job, old.Time, e.Time) {
 				bad(e.Time, "%s claims tick %s of %s, attempt %d, that %s had claimed", e.Replica, clock(r.Tick), job, r.Attempt, old.Replica)
@@ -64,13 +64,13 @@ func dead(l *Log, bad report) {
 		var last *Event
 		for _, e := range l.claimed(job) {
 			if last != nil && last.Replica != e.Replica {
-				for _, r := range tries[last.Record.Epoch] {
+				for _, r := range tries[last.Record.Token] {
 					to := l.believed(r)
 					if f := l.asleep(r, to); f != nil && !to.After(f.End.Add(noticed)) {
 						to = f.Time
 					}
 					if e.Time.Before(to) && r.Time.Before(e.Time) && !l.strange(job, r, e) {
-						bad(e.Time, "%s claims %s with token %d, and the context of %s lives until %s", e.Replica, job, e.Record.Epoch, r.name(), clock(to))
+						bad(e.Time, "%s claims %s with token %d, and the context of %s lives until %s", e.Replica, job, e.Record.Token, r.name(), clock(to))
 					}
 				}
 			}
@@ -90,15 +90,15 @@ func tokens(l *Log, bad report) {
 				continue
 			}
 			switch {
-			case e.Replica == operator || e.Op == "create" || r.Epoch == entry:
+			case e.Replica == operator || e.Op == "create" || r.Token == entry:
 			case r.Status != store.Running:
-				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Epoch)
-			case r.Epoch <= most:
-				bad(e.Time, "%s claims %s with token %d after %d", e.Replica, job, r.Epoch, most)
+				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Token)
+			case r.Token <= most:
+				bad(e.Time, "%s claims %s with token %d after %d", e.Replica, job, r.Token, most)
 			default:
-				most = r.Epoch
+				most = r.Token
 			}
-			entry = r.Epoch
+			entry = r.Token
 		}
 	}
 }
@@ -122,8 +122,8 @@ func ledger(l *Log, bad report) {
 				last = r
 				continue
 			}
-			if r.Through.Before(last.Through) {
-				bad(e.Time, "%s moves the watermark of %s back from %s to %s", e.Replica, job, clock(last.Through), clock(r.Through))
+			if r.Watermark.Before(last.Watermark) {
+				bad(e.Time, "%s moves the watermark of %s back from %s to %s", e.Replica, job, clock(last.Watermark), clock(r.Watermark))
 			} else if d != nil && d.Every > 0 {
 				fates(d, last, r, func(format string, args ...any) { bad(e.Time, e.Replica+" writes "+job+": "+format, args...) })
 			}
@@ -135,7 +135,7 @@ func ledger(l *Log, bad report) {
 // fates checks what one write says of the ticks between two watermarks.
 func fates(d *Definition, old, now *store.Record, bad func(string, ...any)) {
 	news := slices.DeleteFunc(news(old.History, now.History), func(f store.Fate) bool { return f.Request != "" || f.Tick.IsZero() })
-	mark := old.Through
+	mark := old.Watermark
 	for _, f := range slices.Backward(news) {
 		switch from, n := mark, d.count(mark, f.Tick); {
 		case !f.From.IsZero() && !f.From.Equal(from):
@@ -151,8 +151,8 @@ func fates(d *Definition, old, now *store.Record, bad func(string, ...any)) {
 			mark = f.Tick
 		}
 	}
-	if !mark.Equal(now.Through) {
-		bad("the watermark is at %s, and the fates end at %s", clock(now.Through), clock(mark))
+	if !mark.Equal(now.Watermark) {
+		bad("the watermark is at %s, and the fates end at %s", clock(now.Watermark), clock(mark))
 	}
 }
 
@@ -256,7 +256,7 @@ func once(l *Log, bad report) {
 // meanwhile, begins after the success of another.
 func (l *Log) late(r, success *Event) bool {
 	claim := l.claimOf(r.Job, r.Token)
-	if r.Try == 1 || claim == nil || success.Record.Epoch <= r.Token {
+	if r.Try == 1 || claim == nil || success.Record.Token <= r.Token {
 		return false
 	}
 	f := l.frozen(r.Replica, claim.Time, r.Time)
@@ -292,10 +292,10 @@ func policies(l *Log, bad report) {
 func (l *Log) stopped(claim *Event) bool {
 	lost := slices.ContainsFunc(l.runs(claim.Job), func(r Event) bool {
 		lost := r.Cause == store.ErrLost.Error() || strings.HasPrefix(r.Note, store.ErrLost.Error())
-		return r.Token == claim.Record.Epoch && (lost || r.Cause == soloist.ErrStalled.Error())
+		return r.Token == claim.Record.Token && (lost || r.Cause == soloist.ErrStalled.Error())
 	})
 	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {
 		r := e.Record
-		return e.Lease == claim.Lease && r != nil && r.Epoch == claim.Record.Epoch && r.Status == store.Abandoned
+		return e.Lease == claim.Lease && r != nil && r.Token == claim.Record.Token && r.Status == store.Abandoned
 	})
 }

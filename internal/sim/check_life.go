@@ -181,7 +181,7 @@ func audit(l *Log, bad report) {
 			if !l.crashed(e.Replica).IsZero() || l.dropped(e.Replica) {
 				continue
 			}
-			token := e.Record.Epoch
+			token := e.Record.Token
 			started := count(e.Replica, "run started", token, e.Sent)
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent)
@@ -258,7 +258,7 @@ func (l *Log) ledger(job string, at time.Time) (last *store.Record, through time
 	var written time.Time
 	for _, e := range l.writes(job) {
 		if e.Record != nil && !e.Time.After(at) {
-			last, through, written = e.Record, e.Record.Through, e.Time
+			last, through, written = e.Record, e.Record.Watermark, e.Time
 		}
 	}
 	for _, e := range l.of(job, Deleted) {
@@ -273,7 +273,7 @@ func describe(r *store.Record) string {
 	if r == nil {
 		return "there is no record"
 	}
-	return string(r.Status) + " " + clock(r.Tick) + "/" + strconv.Itoa(r.Attempt) + ", settled through " + clock(r.Through)
+	return string(r.Status) + " " + clock(r.Tick) + "/" + strconv.Itoa(r.Attempt) + ", settled through " + clock(r.Watermark)
 }
 
 func (l *Log) healed() time.Time {

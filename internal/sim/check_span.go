@@ -32,8 +32,8 @@ func lifetimes(l *Log, bad report) {
 // span judges the fate of a run as the replica that ran it writes it at the end.
 // The tick of a run that another replica may repeat has no fate yet.
 func (l *Log) span(job string, e *Event, bad report) {
-	t := l.termOf(job, e.Record.Epoch)
-	i := slices.IndexFunc(e.Record.History, func(f store.Fate) bool { return f.Token == e.Record.Epoch })
+	t := l.termOf(job, e.Record.Token)
+	i := slices.IndexFunc(e.Record.History, func(f store.Fate) bool { return f.Token == e.Record.Token })
 	if i < 0 || t == nil || t.claim.Lease != e.Lease || t.last() == nil || t.last().End.IsZero() || t.last().End.After(e.Time) {
 		return
 	}

@@ -121,8 +121,8 @@ func laws(l *Log, s *Event, bad report) {
 		}
 		for _, o := range l.Events {
 			if o.Job == s.Job && o.Replica == e.Replica && claimsTick(o) && o.precedes(s) && !o.Heard.IsZero() && s.Record != nil &&
-				o.Record.Created.Equal(s.Record.Created) && o.Record.Epoch >= e.Record.Epoch {
-				bad(e.Time, "%s claims %s with token %d for an older version, and had token %d", e.Replica, e.Job, e.Record.Epoch, o.Record.Epoch)
+				o.Record.Created.Equal(s.Record.Created) && o.Record.Token >= e.Record.Token {
+				bad(e.Time, "%s claims %s with token %d for an older version, and had token %d", e.Replica, e.Job, e.Record.Token, o.Record.Token)
 				break
 			}
 		}
@@ -163,7 +163,7 @@ func newLawless(events []*Event) *lawless {
 	}
 	for _, e := range events {
 		if e.OK() && e.Record != nil && e.Op == "claim" && x.in(e) {
-			x.runs[run{e.Replica, e.Job, e.Record.Epoch}] = e.Time
+			x.runs[run{e.Replica, e.Job, e.Record.Token}] = e.Time
 		}
 	}
 	return x

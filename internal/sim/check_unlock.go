@@ -22,7 +22,7 @@ func unlocked(l *Log, bad report) {
 				continue
 			}
 			if u.Cause == "" && !l.settledSince(job, b) {
-				ended[run.Epoch] = u
+				ended[run.Token] = u
 			}
 			if u.Cause != "" || l.wroteBetween(job, b.Time, u.Heard) {
 				continue
@@ -30,7 +30,7 @@ func unlocked(l *Log, bad report) {
 			soonest, latest := b.Time.Add(time.Duration(run.Lease)-2*time.Second), b.Time.Add(time.Duration(run.Lease)+longestWait)
 			switch {
 			case u.Note != isWaiting:
-				bad(u.Heard, "a status says that %s is %s, and the lease of its run, token %d, was ended at %s", job, u.Note, run.Epoch, clock(b.Time))
+				bad(u.Heard, "a status says that %s is %s, and the lease of its run, token %d, was ended at %s", job, u.Note, run.Token, clock(b.Time))
 			case u.End.Before(soonest) || u.End.After(latest):
 				bad(u.Heard, "a status says that others wait for %s until %s, and the lease of %s was ended at %s", job, clock(u.End), time.Duration(run.Lease), clock(b.Time))
 			}
@@ -125,7 +125,7 @@ func announced(l *Log, bad report) {
 			}
 			begins := e.Record.Stopping && !before
 			before = e.Record.Stopping
-			t, d := l.termOf(job, e.Record.Epoch), l.definition(e.Replica, job)
+			t, d := l.termOf(job, e.Record.Token), l.definition(e.Replica, job)
 			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || e.Record.Status != store.Running || l.askedToYield(t) {
 				continue
 			}

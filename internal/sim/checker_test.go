@@ -30,7 +30,7 @@ func at(seconds float64) time.Time {
 func newStory() *story {
 	d := []sim.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease, MaxTries: 2}, {Name: sim.Foreign, Every: time.Minute}}
 	s := &story{Log: sim.Log{Fleet: map[string][]sim.Definition{"a": d, "b": d}, Drift: map[string]int64{}},
-		last: store.Record{Epoch: 100, Status: store.Idle, Through: at(0), Created: at(0), Lease: store.Seconds(lease)}}
+		last: store.Record{Token: 100, Status: store.Idle, Watermark: at(0), Created: at(0), Lease: store.Seconds(lease)}}
 	s.say("a", 0, sim.Up)
 	s.say("b", 0, sim.Up)
 	s.request("a", "read", "", 0.1, 200)
@@ -75,14 +75,14 @@ func (s *story) acquire(replica, id string, t float64) *sim.Event {
 
 func (s *story) claim(replica, id string, t float64, tick float64) *sim.Event {
 	return s.write(replica, "claim", id, t, func(r *store.Record) {
-		r.Epoch, r.Tick, r.Attempt, r.Status, r.Finished = r.Epoch+1, at(tick), 1, store.Running, time.Time{}
+		r.Token, r.Tick, r.Attempt, r.Status, r.Finished = r.Token+1, at(tick), 1, store.Running, time.Time{}
 	})
 }
 
 func (s *story) finish(replica, id string, t float64, status store.Status) *sim.Event {
 	return s.write(replica, "finish", id, t, func(r *store.Record) {
-		r.Status, r.Finished, r.Through = status, at(t), r.Tick
-		r.History = append([]store.Fate{{Tick: r.Tick, Status: status, Token: r.Epoch, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
+		r.Status, r.Finished, r.Watermark = status, at(t), r.Tick
+		r.History = append([]store.Fate{{Tick: r.Tick, Status: status, Token: r.Token, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
 	})
 }
 
@@ -121,9 +121,9 @@ func (s *story) takeBack(replica, id string, t float64) {
 // run is a call of Do under the last claim.
 func (s *story) run(replica string, from, to float64) *sim.Event {
 	for _, note := range []string{"run started", "run ended"} {
-		s.add(sim.Event{What: sim.Said, Replica: replica, Job: "job", Token: s.last.Epoch, Time: at(from), Note: note})
+		s.add(sim.Event{What: sim.Said, Replica: replica, Job: "job", Token: s.last.Token, Time: at(from), Note: note})
 	}
-	return s.add(sim.Event{What: sim.Ran, Replica: replica, Job: "job", Token: s.last.Epoch, Tick: s.last.Tick,
+	return s.add(sim.Event{What: sim.Ran, Replica: replica, Job: "job", Token: s.last.Token, Tick: s.last.Tick,
 		Attempt: s.last.Attempt, Try: 1, Time: at(from), End: at(to)})
 }
 
@@ -203,7 +203,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { s.write("b", "create", "", 5, func(*store.Record) {}) },
 		},
 		"I2c token": {
-			func(s *story) { s.tick("a", "1", 10); s.last.Epoch -= 5; s.tick("b", "2", 20) },
+			func(s *story) { s.tick("a", "1", 10); s.last.Token -= 5; s.tick("b", "2", 20) },
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Record.Status = store.Failed },
 		},
 		"I2d identity": {
@@ -211,14 +211,14 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { s.tick("a", "1", 10); s.request("b", "renew", "1", 20, 409) },
 		},
 		"I3 ledger": {
-			func(s *story) { s.tick("a", "1", 10); s.last.Through = at(5); s.tick("b", "2", 20) },
+			func(s *story) { s.tick("a", "1", 10); s.last.Watermark = at(5); s.tick("b", "2", 20) },
 			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 40) },
-			func(s *story) { s.tick("a", "1", 10); s.last.Through = at(0); s.tick("b", "2", 10) },
+			func(s *story) { s.tick("a", "1", 10); s.last.Watermark = at(0); s.tick("b", "2", 10) },
 			func(s *story) {
 				s.acquire("a", "1", 10)
 				s.write("a", "settle", "1", 10.5, func(r *store.Record) {
 					r.History = []store.Fate{{From: at(0), Tick: at(30), Count: 2, Status: store.Missed}}
-					r.Through = at(30)
+					r.Watermark = at(30)
 				})
 			},
 			func(s *story) { s.acquire("a", "1", 10); s.request("a", "save", "1", 10.5, 201) },
@@ -227,17 +227,17 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 13)
-			s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Token: s.last.Epoch, Time: at(14), Note: "the outcome was refused: another replica settles this run"})
+			s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(14), Note: "the outcome was refused: another replica settles this run"})
 		}},
 		"I4 fence": {
 			func(s *story) { s.effect(7, 1, "accepted"); s.effect(6, 2, "accepted") },
-			func(s *story) { s.tick("a", "1", 10); s.effect(s.last.Epoch, 12, "refused") },
+			func(s *story) { s.tick("a", "1", 10); s.effect(s.last.Token, 12, "refused") },
 		},
 		"I4 checkpoint": {func(s *story) {
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
 			s.write("a", "save", "1", 11, func(*store.Record) {}).Note = "3"
-			s.add(sim.Event{What: sim.Loaded, Replica: "a", Job: "job", Token: s.last.Epoch, Time: at(12), Note: "2"})
+			s.add(sim.Event{What: sim.Loaded, Replica: "a", Job: "job", Token: s.last.Token, Time: at(12), Note: "2"})
 		}},
 		"I7c no storm": {func(s *story) {
 			for i := range 20 {
@@ -304,7 +304,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10) },
 			func(s *story) {
 				s.tick("a", "1", 10)
-				s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Token: s.last.Epoch, Time: at(14), Note: "run ended"})
+				s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(14), Note: "run ended"})
 			},
 		},
 		"I17 liveness": {

@@ -163,7 +163,7 @@ func (e *Event) line(lease int) string {
 			fmt.Fprintf(&b, " heard %s", clock(e.Heard))
 		}
 		if r := e.Record; r != nil {
-			fmt.Fprintf(&b, " {%d %s %s/%d %s through %s", r.Epoch, r.Status, clock(r.Tick), r.Attempt, r.Request, clock(r.Through))
+			fmt.Fprintf(&b, " {%d %s %s/%d %s through %s", r.Token, r.Status, clock(r.Tick), r.Attempt, r.Request, clock(r.Watermark))
 			if r.Stopping {
 				b.WriteString(" stopping")
 			}

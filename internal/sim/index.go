@@ -69,22 +69,22 @@ func (x *index) addClaims(job string) {
 		if r == nil {
 			continue
 		}
-		if r.Status == store.Running && r.Epoch != last && e.Op != "create" && e.Replica != operator {
+		if r.Status == store.Running && r.Token != last && e.Op != "create" && e.Replica != operator {
 			x.claims[job] = append(x.claims[job], e)
-			if x.tokens[job][r.Epoch] == nil {
-				x.tokens[job][r.Epoch] = e
+			if x.tokens[job][r.Token] == nil {
+				x.tokens[job][r.Token] = e
 			}
 		}
 		if e.Op == "take back" {
 			x.takeBack(job, e)
 		}
-		last = r.Epoch
+		last = r.Token
 	}
 }
 
 func (x *index) takeBack(job string, e *Event) {
 	x.claims[job] = slices.DeleteFunc(x.claims[job], func(c *Event) bool { return c.Lease == e.Lease })
-	delete(x.tokens[job], e.Record.Epoch)
+	delete(x.tokens[job], e.Record.Token)
 }
 
 // addRuns finds the calls of Do. What a crashed replica goes on to do in our

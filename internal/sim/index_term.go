@@ -31,7 +31,7 @@ func (x *index) addTerms(job string) {
 	byLease := map[string]*term{}
 	for _, e := range x.claims[job] {
 		t := &term{claim: e, sent: e.Sent, over: e.Time}
-		x.terms[job][e.Record.Epoch], byLease[e.Lease] = t, t
+		x.terms[job][e.Record.Token], byLease[e.Lease] = t, t
 	}
 	for _, e := range x.events[job][Request] {
 		t := byLease[e.Lease]
@@ -71,7 +71,7 @@ func (x *index) addTold(job string) {
 			last = r
 			continue
 		}
-		mark := last.Through
+		mark := last.Watermark
 		fates := news(last.History, r.History)
 		for _, f := range slices.Backward(fates) {
 			x.told[job] = append(x.told[job], told{e, last, f, mark})

@@ -23,7 +23,7 @@ var moreMutants = []mutant{
 	{name: "a replica of the future is believed", file: "internal/plan/unusable.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
 		text: "\tlook(\"start of a replica (since)\", r.Since)\n", with: ""},
 	{name: "a token is claimed that nobody reads", file: "internal/plan/unusable.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
-		text: "\tif r.Epoch < store.MaxToken {", with: "\tif true {"},
+		text: "\tif r.Token < store.MaxToken {", with: "\tif true {"},
 }
 
 func init() { mutants = append(mutants, moreMutants...) }

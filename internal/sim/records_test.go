@@ -29,7 +29,7 @@ var recordStories = map[string][]func(s *story){
 			s.tick("a", "1", 10)
 			s.acquire("b", "2", 20)
 			s.write("b", "claim", "2", 20.5, func(r *store.Record) {
-				r.Epoch, r.Tick, r.Status, r.Claimed, r.Finished = r.Epoch+1, at(20), store.Running, at(20.5), time.Time{}
+				r.Token, r.Tick, r.Status, r.Claimed, r.Finished = r.Token+1, at(20), store.Running, at(20.5), time.Time{}
 				r.History[0].End = time.Time{}
 			})
 		},
@@ -52,9 +52,9 @@ func init() {
 func (s *story) stalls(end time.Time) {
 	s.begin("a", "1", 10, 11, 31).cancelled(22, soloist.ErrStalled)
 	s.write("a", "progress", "1", 22.5, func(r *store.Record) {
-		r.Status, r.Stopping, r.Through = store.Stalled, true, at(20)
+		r.Status, r.Stopping, r.Watermark = store.Stalled, true, at(20)
 		r.History = append([]store.Fate{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
-			{Tick: at(10), Status: store.Stalled, Token: r.Epoch, Attempt: 1, Start: r.Claimed}}, r.History...)
+			{Tick: at(10), Status: store.Stalled, Token: r.Token, Attempt: 1, Start: r.Claimed}}, r.History...)
 	})
 	s.request("a", "renew", "1", 16, 200)
 	s.request("a", "renew", "1", 22, 200)
@@ -75,7 +75,7 @@ func (s *story) misses(n, count int, atLeast bool) {
 	s.add(sim.Event{What: sim.Down, Time: at(1), End: at(t - 0.5)})
 	s.acquire("a", "1", t)
 	s.write("a", "settle", "1", t+0.5, func(r *store.Record) {
-		r.Through = at(float64(n))
+		r.Watermark = at(float64(n))
 		r.History = append([]store.Fate{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: store.Missed, Reason: "a newer one was due"}}, r.History...)
 	})
 }

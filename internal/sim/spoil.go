@@ -125,7 +125,7 @@ func spoilt(kind, now, before string) string {
 	case "other":
 		r.App = "other"
 	case "ahead":
-		r.Through = r.Through.Add(48 * time.Hour)
+		r.Watermark = r.Watermark.Add(48 * time.Hour)
 	case tickAhead:
 		r.Status, r.Tick, r.Request, r.Attempt, r.Finished = store.Running, ahead, "", 1, time.Time{}
 	case claimAhead:
@@ -135,7 +135,7 @@ func spoilt(kind, now, before string) string {
 	case markAhead:
 		r.Mark = store.Mark{Spec: "younger", Since: farAhead}
 	case lastToken:
-		r.Epoch = math.MaxInt64 / 2
+		r.Token = math.MaxInt64 / 2
 	case endless:
 		r.Lease = store.Seconds(24 * time.Hour)
 	case older:

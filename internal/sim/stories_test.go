@@ -43,10 +43,10 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) {
 			s.request("operator", "delete", "", 6, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(6)})
-			s.write("b", "create", "", 7, func(r *store.Record) { r.Epoch = 300 })
+			s.write("b", "create", "", 7, func(r *store.Record) { r.Token = 300 })
 			s.request("operator", "delete", "", 8, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(8)})
-			s.write("a", "create", "", 9, func(r *store.Record) { r.Epoch = 200 }).Sent = at(6.5)
+			s.write("a", "create", "", 9, func(r *store.Record) { r.Token = 200 }).Sent = at(6.5)
 			s.tick("a", "1", 10)
 		},
 		// It is suspended again before it could notice that it was.
@@ -88,7 +88,7 @@ var moreStories = map[string][]func(s *story){
 			s.Events[len(s.Events)-3].Note, s.Events[len(s.Events)-3].Time = "the outcome was refused", at(28)
 			s.acquire("a", "2", 26)
 			s.write("a", "claim", "2", 27, func(r *store.Record) {
-				r.Epoch, r.Tick, r.Request, r.Status, r.Finished = r.Epoch+1, at(26.5), "wish", store.Running, time.Time{}
+				r.Token, r.Tick, r.Request, r.Status, r.Finished = r.Token+1, at(26.5), "wish", store.Running, time.Time{}
 			})
 			s.run("a", 27.2, 27.5).Request = "wish"
 		},
@@ -117,12 +117,12 @@ var moreStories = map[string][]func(s *story){
 			s.spoilt("other", 5, 100, nil)
 			s.request("operator", "delete", "", 6, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(6)})
-			s.write("b", "create", "", 7, func(r *store.Record) { r.Epoch = 200 })
+			s.write("b", "create", "", 7, func(r *store.Record) { r.Token = 200 })
 		},
 		func(s *story) {
 			s.tick("a", "1", 10)
-			s.spoilt("older", 15, 100, &store.Record{Epoch: 100, Created: at(0), Through: at(0)})
-			s.last.Epoch, s.last.Through, s.last.History = 100, at(0), nil
+			s.spoilt("older", 15, 100, &store.Record{Token: 100, Created: at(0), Watermark: at(0)})
+			s.last.Token, s.last.Watermark, s.last.History = 100, at(0), nil
 			s.acquire("b", "2", 20)
 			s.claim("b", "2", 20.5, 10)
 			s.run("b", 21, 22)
@@ -151,7 +151,7 @@ var moreStories = map[string][]func(s *story){
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 12)
 			s.freeze(12.5, 40)
-			late := sim.Event{What: sim.Ran, Replica: "a", Job: "job", Token: s.last.Epoch, Tick: s.last.Tick, Attempt: 1, Try: 2}
+			late := sim.Event{What: sim.Ran, Replica: "a", Job: "job", Token: s.last.Token, Tick: s.last.Tick, Attempt: 1, Try: 2}
 			s.again("b", "2", 26)
 			late.Time, late.End = at(40.0002), at(40.6)
 			s.add(late)
@@ -167,8 +167,8 @@ var moreStories = map[string][]func(s *story){
 			s.add(sim.Event{What: sim.Said, Replica: "a", Job: "job", Time: at(130.1),
 				Note: "the last runner's lease did not run out by itself: waiting until it must have given up"})
 			s.write("a", "claim", "1", 138, func(r *store.Record) {
-				r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(130), 1, store.Running
-				r.Through, r.History = at(120), []store.Fate{{From: at(0), Tick: at(120), Count: 12, Status: store.Missed, Reason: "a newer one was due"}}
+				r.Token, r.Tick, r.Attempt, r.Status = r.Token+1, at(130), 1, store.Running
+				r.Watermark, r.History = at(120), []store.Fate{{From: at(0), Tick: at(120), Count: 12, Status: store.Missed, Reason: "a newer one was due"}}
 			})
 			s.run("a", 138.2, 138.4)
 			s.finish("a", "1", 138.5, store.Succeeded)
@@ -197,7 +197,7 @@ var moreStories = map[string][]func(s *story){
 			s.tick("a", "1", 10)
 			s.request("operator", "delete", "", 18, 202)
 			s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(18)})
-			s.write("b", "create", "", 19, func(r *store.Record) { r.Epoch = 100 })
+			s.write("b", "create", "", 19, func(r *store.Record) { r.Token = 100 })
 			s.tick("b", "2", 20)
 		},
 	},
@@ -237,8 +237,8 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) { s.spoilt("garbage", 5, 200, nil); s.request("a", "read", "", 10, 200) },
 		func(s *story) {
 			s.tick("a", "1", 10)
-			s.spoilt("older", 15, 100, &store.Record{Epoch: 100, Created: at(0), Through: at(0)})
-			s.last.Epoch = 100
+			s.spoilt("older", 15, 100, &store.Record{Token: 100, Created: at(0), Watermark: at(0)})
+			s.last.Token = 100
 			s.tick("a", "2", 20)
 		},
 	},
@@ -252,10 +252,10 @@ func (s *story) anew(request string) {
 	s.run("a", 11, 14)
 	s.request("operator", "delete", "", 12, 202)
 	s.add(sim.Event{What: sim.Deleted, Job: "job", Time: at(12)})
-	s.write("b", "create", "", 12.5, func(r *store.Record) { r.Epoch = 300 })
+	s.write("b", "create", "", 12.5, func(r *store.Record) { r.Token = 300 })
 	s.acquire("b", "2", 13)
 	s.write("b", "claim", "2", 13.5, func(r *store.Record) {
-		r.Epoch, r.Tick, r.Request, r.Attempt, r.Status = 301, at(13.4), request, 1, store.Running
+		r.Token, r.Tick, r.Request, r.Attempt, r.Status = 301, at(13.4), request, 1, store.Running
 	})
 	s.run("b", 13.6, 13.8).Request = request
 	s.write("b", "finish", "2", 14, func(r *store.Record) { r.Status, r.Finished = store.Succeeded, at(13.8) })
@@ -280,8 +280,8 @@ func (s *story) crash() {
 	}
 	s.acquire("a", "1", 96)
 	s.write("a", "claim", "1", 96.5, func(r *store.Record) {
-		r.Epoch, r.Tick, r.Attempt, r.Status = r.Epoch+1, at(90), 1, store.Running
-		r.Through, r.History = at(80), []store.Fate{{From: at(0), Tick: at(80), Count: 8, Status: store.Missed, Reason: "a newer one was due"}}
+		r.Token, r.Tick, r.Attempt, r.Status = r.Token+1, at(90), 1, store.Running
+		r.Watermark, r.History = at(80), []store.Fate{{From: at(0), Tick: at(80), Count: 8, Status: store.Missed, Reason: "a newer one was due"}}
 	})
 	s.run("a", 97, 0).End = time.Time{}
 	s.say("a", 100, sim.Crash)
@@ -293,9 +293,9 @@ func (s *story) again(replica, id string, t float64) {
 	rerun := s.Fleet["a"][0].Interrupted == soloist.Rerun
 	s.acquire(replica, id, t)
 	s.write(replica, "claim", id, t+0.5, func(r *store.Record) {
-		if r.Epoch, r.Attempt = r.Epoch+1, r.Attempt+1; !rerun {
-			r.History = []store.Fate{{Tick: r.Tick, Status: store.Abandoned, Token: r.Epoch - 1, Attempt: 1}}
-			r.Through, r.Tick, r.Attempt = r.Tick, r.Tick.Add(10*time.Second), 1
+		if r.Token, r.Attempt = r.Token+1, r.Attempt+1; !rerun {
+			r.History = []store.Fate{{Tick: r.Tick, Status: store.Abandoned, Token: r.Token - 1, Attempt: 1}}
+			r.Watermark, r.Tick, r.Attempt = r.Tick, r.Tick.Add(10*time.Second), 1
 		}
 	})
 	s.run(replica, t+1, t+2)

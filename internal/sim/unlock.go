@@ -72,9 +72,9 @@ func (e *Event) tell(st *soloist.JobStatus) {
 	case r.Status != store.Running && !(r.Status == store.Stalled && r.Finished.IsZero()):
 		e.Note = isOver
 	case !st.Waits.IsZero():
-		e.Note, e.Token, e.End = isWaiting, r.Epoch, st.Waits
+		e.Note, e.Token, e.End = isWaiting, r.Token, st.Waits
 	default:
-		e.Note, e.Token = isRunning, r.Epoch
+		e.Note, e.Token = isRunning, r.Token
 	}
 }
 

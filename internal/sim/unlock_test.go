@@ -69,13 +69,13 @@ func (s *story) unlock(status string, until float64) {
 	s.write("operator", "write", "9", 13.4, func(r *store.Record) { r.Unlocked = store.Unlocked{By: "ann@desk", At: at(13.2)} })
 	s.request("operator", "release", "9", 13.6, 200)
 	s.request("operator", "read", "", 14, 200)
-	s.add(sim.Event{What: sim.Unlocked, Replica: "ann@desk", Job: "job", Token: s.last.Epoch, Time: at(12.9), Sent: at(13.8), Heard: at(14.2), Note: status, End: at(until)})
+	s.add(sim.Event{What: sim.Unlocked, Replica: "ann@desk", Job: "job", Token: s.last.Token, Time: at(12.9), Sent: at(13.8), Heard: at(14.2), Note: status, End: at(until)})
 }
 
 // settledBy is what another replica writes of that run.
 func (s *story) settledBy(reason string) {
 	s.acquire("b", "2", 30)
-	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Epoch})
+	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Token})
 	s.request("b", "release", "2", 31, 200)
 }
 

@@ -46,7 +46,7 @@ func TestTheLedgerNotices(t *testing.T) {
 			l := &ledger{over: over, accounts: map[string]*account{}, bad: func(format string, args ...any) {
 				told = append(told, fmt.Sprintf(format, args...))
 			}}
-			r := store.Record{Job: "report", Through: from, Counts: map[store.Status]int64{}}
+			r := store.Record{Job: "report", Watermark: from, Counts: map[store.Status]int64{}}
 			l.write(&r, c)
 			for i, f := range one.fates {
 				n := int64(1)
@@ -54,9 +54,9 @@ func TestTheLedgerNotices(t *testing.T) {
 					n = int64(f.Count)
 				}
 				r.Counts[f.Status] += n
-				r.Through, r.History = f.Tick, append([]store.Fate{f}, r.History...)
+				r.Watermark, r.History = f.Tick, append([]store.Fate{f}, r.History...)
 				if last := i == len(one.fates)-1; last && !one.through.IsZero() {
-					r.Through = one.through
+					r.Watermark = one.through
 				}
 				l.write(&r, c)
 			}
@@ -84,12 +84,12 @@ func TestChapters(t *testing.T) {
 		told = append(told, fmt.Sprintf(format, args...))
 	}}
 	at := func(hour, minute int) time.Time { return from.Add(time.Duration(hour*60+minute) * time.Minute) }
-	r := store.Record{Job: "sync", Spec: "old", Through: at(0, -10), Counts: map[store.Status]int64{}}
+	r := store.Record{Job: "sync", Spec: "old", Watermark: at(0, -10), Counts: map[store.Status]int64{}}
 	l.write(&r, old)
 	enter := func(spec string, c calendar, fates ...store.Fate) {
 		for _, f := range fates {
 			r.History = append([]store.Fate{f}, r.History...)
-			r.Spec, r.Through = spec, f.Tick
+			r.Spec, r.Watermark = spec, f.Tick
 			if f.Reason != changed {
 				r.Counts[f.Status]++
 			}

@@ -55,7 +55,7 @@ func (l *ledger) write(r *store.Record, c calendar) {
 	a := l.accounts[r.Job]
 	if a == nil {
 		a = &account{ledger: l, job: r.Job, fates: make([]uint8, len(c.due)), kinds: make([]kind, 1), entries: make([]int, 1),
-			counts: map[store.Status]int64{}, chapters: []chapter{{r.Through, c}}}
+			counts: map[store.Status]int64{}, chapters: []chapter{{r.Watermark, c}}}
 		l.accounts[r.Job] = a
 	} else {
 		a.follow(r, c)
@@ -65,9 +65,9 @@ func (l *ledger) write(r *store.Record, c calendar) {
 
 // follow compares a record with the one before.
 func (a *account) follow(r *store.Record, c calendar) {
-	if r.Epoch > a.last.Epoch {
+	if r.Token > a.last.Token {
 		a.claims++
-		if a.last.Status == store.Running && a.last.Holder != r.Holder {
+		if a.last.Status == store.Running && a.last.Replica != r.Replica {
 			a.takeovers++
 		}
 		if r.Attempt > 1 {
@@ -77,8 +77,8 @@ func (a *account) follow(r *store.Record, c calendar) {
 	if c.due == nil {
 		return
 	}
-	if r.Through.Before(a.last.Through) {
-		a.bad("%s: the watermark moves back from %s to %s", a.job, a.last.Through, r.Through)
+	if r.Watermark.Before(a.last.Watermark) {
+		a.bad("%s: the watermark moves back from %s to %s", a.job, a.last.Watermark, r.Watermark)
 	}
 	n := len(a.chapters)
 	for _, f := range slices.Backward(news(a.last.History, r.History)) {
@@ -88,7 +88,7 @@ func (a *account) follow(r *store.Record, c calendar) {
 		}
 	}
 	if r.Spec != a.last.Spec && n == len(a.chapters) { // nothing was open under the old one
-		a.chapters = append(a.chapters, chapter{r.Through, c})
+		a.chapters = append(a.chapters, chapter{r.Watermark, c})
 	}
 }
 
