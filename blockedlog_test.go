@@ -56,7 +56,7 @@ func TestALogThatBlocksCostsNoTicks(t *testing.T) {
 					ticks[r.Tick] = r.replica != "x"
 				}
 				if len(ticks) < 12 {
-					t.Errorf("%d ticks in two hours: %q", len(ticks), c.fates("work"))
+					t.Errorf("%d ticks in two hours: %q", len(ticks), c.outcomes("work"))
 				}
 				if len(a.Health().Stuck) > 0 {
 					t.Errorf("Health: %+v", a.Health())

@@ -19,9 +19,9 @@ func TestRunNow(t *testing.T) {
 		a, b := c.start("a", job), c.start("b", job)
 		time.Sleep(time.Hour + time.Minute)
 		before := c.record("work")
-		fate, err := a.RunNow(c.t.Context(), "work", "request-1")
-		if err != nil || fate.Status != store.Succeeded || fate.Request != "request-1" || fate.Replica != "a" {
-			t.Errorf("got %+v, %v", fate, err)
+		outcome, err := a.RunNow(c.t.Context(), "work", "request-1")
+		if err != nil || outcome.Status != store.Succeeded || outcome.Request != "request-1" || outcome.Replica != "a" {
+			t.Errorf("got %+v, %v", outcome, err)
 		}
 		run := c.all()[len(c.all())-1]
 		if run.ID() != "work@request-1" || run.Request != "request-1" || run.Token <= before.Token {
@@ -33,13 +33,13 @@ func TestRunNow(t *testing.T) {
 		}
 		// Once more, here and elsewhere: it is known.
 		for _, r := range []*replica{a, b} {
-			if again, err := r.RunNow(c.t.Context(), "work", "request-1"); err != nil || again.Status != store.Succeeded || again.Token != fate.Token {
+			if again, err := r.RunNow(c.t.Context(), "work", "request-1"); err != nil || again.Status != store.Succeeded || again.Token != outcome.Token {
 				t.Errorf("%s: got %+v, %v", r.Replica, again, err)
 			}
 		}
 		time.Sleep(time.Hour)
 		want := []string{"succeeded 01:00:00", "succeeded 01:01:00", "succeeded 02:00:00"}
-		if got := c.fates("work"); !slices.Equal(got, want) {
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if n := len(c.all()); n != 3 {
@@ -61,12 +61,12 @@ func TestRunNowBesideATick(t *testing.T) {
 			}
 		}
 		time.Sleep(55 * time.Minute) // 01:56
-		if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != store.Succeeded {
-			t.Errorf("got %+v, %v", fate, err)
+		if outcome, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || outcome.Status != store.Succeeded {
+			t.Errorf("got %+v, %v", outcome, err)
 		}
 		time.Sleep(time.Minute)
 		want := []string{"succeeded 01:00:00", "succeeded 01:56:00", "skipped 02:00:00 overlap"}
-		if got := c.fates("work"); !slices.Equal(got, want) {
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		disjoint(t, c.all())
@@ -90,11 +90,11 @@ func TestRunNowAndItsRunnerDies(t *testing.T) {
 			a.kill()
 			time.Sleep(29*time.Minute + 10*time.Minute)
 			want := []string{"succeeded 01:00:00", "abandoned 01:30:00 its runner died", "succeeded 02:00:00"}
-			if got := c.fates("work"); !slices.Equal(got, want) {
+			if got := c.outcomes("work"); !slices.Equal(got, want) {
 				t.Errorf("%q: got %q, want %q", policy, got, want)
 			}
-			if fate, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || fate.Status != store.Abandoned {
-				t.Errorf("got %+v, %v", fate, err)
+			if outcome, err := b.RunNow(c.t.Context(), "work", "now"); err != nil || outcome.Status != store.Abandoned {
+				t.Errorf("got %+v, %v", outcome, err)
 			}
 		})
 	}
@@ -109,9 +109,9 @@ func TestRunNowRefusesTheNameOfATick(t *testing.T) {
 		tick := c.all()[0].ID()
 		for _, job := range []string{"work", "here"} {
 			for request, taken := range map[string]bool{"2000-01-01T01:00:00Z": false, "2000-01-01T02:00:00Z": false, "2000-01-01T01:00:00.5Z": true, "2000-01-01T01:00:00-05:00": true, "2000-01-01": true, "by-2000-01-01T01:00:00Z": true} {
-				fate, err := a.RunNow(c.t.Context(), job, request)
-				if taken != (err == nil) || taken != (fate.Request == request) {
-					t.Errorf("%s: %s: got %+v, %v", job, request, fate, err)
+				outcome, err := a.RunNow(c.t.Context(), job, request)
+				if taken != (err == nil) || taken != (outcome.Request == request) {
+					t.Errorf("%s: %s: got %+v, %v", job, request, outcome, err)
 				}
 				if !taken && (err == nil || !strings.Contains(err.Error(), request) || !strings.Contains(err.Error(), "tick")) {
 					t.Errorf("%s: %s: got %v, want why", job, request, err)
@@ -151,8 +151,8 @@ func TestRunNowInSpecialCases(t *testing.T) {
 		here.Name, here.EveryReplica, here.Lease = "here", true, 0
 		a := c.start("a", paused, here)
 		for _, name := range []string{"paused", "here"} {
-			if fate, err := a.RunNow(c.t.Context(), name, "x"); err != nil || fate.Status != store.Succeeded {
-				t.Errorf("%s: got %+v, %v", name, fate, err)
+			if outcome, err := a.RunNow(c.t.Context(), name, "x"); err != nil || outcome.Status != store.Succeeded {
+				t.Errorf("%s: got %+v, %v", name, outcome, err)
 			}
 		}
 		rerun := work("0 * * * *", time.Minute)

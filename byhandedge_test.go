@@ -38,7 +38,7 @@ func TestRunNowLeavesADueTick(t *testing.T) {
 		}
 		rep, err := b.RunDue(c.t.Context(), soloist.Wake{})
 		t.Logf("%+v %v", rep, err)
-		if got := c.fates("work"); len(got) != 2 || got[1] != "succeeded 00:30:00" {
+		if got := c.outcomes("work"); len(got) != 2 || got[1] != "succeeded 00:30:00" {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -57,7 +57,7 @@ func TestRunNowWhoseRunnerDied(t *testing.T) {
 		b := c.replica("b", work("@hourly", time.Minute))
 		f, err := b.RunNow(c.t.Context(), "work", "x")
 		if f.Status == store.Running && err == nil {
-			t.Errorf("half an hour after its runner died the request has the fate %s: %+v", f.Status, f)
+			t.Errorf("half an hour after its runner died the request has the outcome %s: %+v", f.Status, f)
 		}
 	})
 }
@@ -138,7 +138,7 @@ func TestRunNowOfAJobEverywhereAfterAStop(t *testing.T) {
 	})
 }
 
-// The run is over when its outcome is refused. The caller gets that, not the fate
+// The run is over when its outcome is refused. The caller gets that error, not the outcome
 // that others make up for a runner that looks dead.
 func TestRunNowTellsThatTheOutcomeWasRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -147,9 +147,9 @@ func TestRunNowTellsThatTheOutcomeWasRefused(t *testing.T) {
 		a.Jobs[0].Do = func(ctx context.Context, _ *soloist.Run) error {
 			return a.Unlock(context.WithoutCancel(ctx), "work", true)
 		}
-		fate, err := a.RunNow(c.t.Context(), "work", "x")
+		outcome, err := a.RunNow(c.t.Context(), "work", "x")
 		if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was refused") {
-			t.Errorf("got %+v, %v, want that the outcome was refused", fate, err)
+			t.Errorf("got %+v, %v, want that the outcome was refused", outcome, err)
 		}
 	})
 }

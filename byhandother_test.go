@@ -35,14 +35,14 @@ func TestARunByHandLeavesTheDefinitionInForce(t *testing.T) {
 					}
 				}
 				if ticks != 2 {
-					t.Errorf("%d daily ticks ran, want 2: %q", ticks, c.fates("work"))
+					t.Errorf("%d daily ticks ran, want 2: %q", ticks, c.outcomes("work"))
 				}
 			})
 		})
 	}
 }
 
-// A run whose fate the definition in force has to decide is not settled by a run
+// A run whose outcome the definition in force has to decide is not settled by a run
 // by hand of another one.
 func TestARunByHandOfAnotherDefinitionSettlesNoRun(t *testing.T) {
 	for name, end := range map[string]func(*replica){

@@ -34,7 +34,7 @@ func TestAReplicaWhoseWritesFailLetsItsLeaseExpire(t *testing.T) {
 		if n := len(ranBy(c, "b", time.Time{})); n < 6 {
 			t.Errorf("b runs %d of 10 ticks", n)
 		}
-		if got := c.fates("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
+		if got := c.outcomes("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -52,7 +52,7 @@ func TestAShortOutageOfWritesLosesNoOutcome(t *testing.T) {
 		time.Sleep(5*time.Second + 150*time.Second)
 		a.tap.meet(nil)
 		time.Sleep(time.Minute)
-		if got, n := c.fates("work"), len(c.all()); n != 1 || !slices.Equal(got, []string{"succeeded 00:10:00"}) {
+		if got, n := c.outcomes("work"), len(c.all()); n != 1 || !slices.Equal(got, []string{"succeeded 00:10:00"}) {
 			t.Errorf("%d runs: %q", n, got)
 		}
 	})

@@ -14,47 +14,47 @@ import (
 )
 
 type causeTest struct {
-	job   func(*soloist.Job)
-	grace time.Duration
-	meet  func(c *cluster, r *replica) // a minute and a second after the start, a second into the run
-	cause error                        // nil: the context did not end before the run returned
-	text  string
-	fate  string // empty: not told, since another replica tells it
-	after time.Duration
+	job     func(*soloist.Job)
+	grace   time.Duration
+	meet    func(c *cluster, r *replica) // a minute and a second after the start, a second into the run
+	cause   error                        // nil: the context did not end before the run returned
+	text    string
+	outcome string // empty: not told, since another replica tells it
+	after   time.Duration
 }
 
 var causes = map[string]causeTest{
 	"returns": {
-		job:  func(j *soloist.Job) { j.Do = func(context.Context, *soloist.Run) error { return nil } },
-		fate: "succeeded 00:01:00",
+		job:     func(j *soloist.Job) { j.Do = func(context.Context, *soloist.Run) error { return nil } },
+		outcome: "succeeded 00:01:00",
 	},
 	"time-out": {
 		job:   func(j *soloist.Job) { j.Timeout = 10 * time.Second },
-		cause: soloist.ErrTimeout, text: "timed out after 10s", fate: "failed 00:01:00 timed out after 10s", after: 9 * time.Second,
+		cause: soloist.ErrTimeout, text: "timed out after 10s", outcome: "failed 00:01:00 timed out after 10s", after: 9 * time.Second,
 	},
 	"silence": {
 		job:   func(j *soloist.Job) { j.HeartbeatTimeout = 10 * time.Second },
-		cause: soloist.ErrStalled, text: "stalled: no heartbeat for 10s", fate: "stalled 00:01:00 no heartbeat for 10s", after: 9 * time.Second,
+		cause: soloist.ErrStalled, text: "stalled: no heartbeat for 10s", outcome: "stalled 00:01:00 no heartbeat for 10s", after: 9 * time.Second,
 	},
 	"unhealthy": {
 		job: func(j *soloist.Job) {
 			j.HealthInterval, j.FailureThreshold = 4*time.Second, 2
 			j.HealthCheck = func(context.Context) error { return errors.New("no data") }
 		},
-		cause: soloist.ErrStalled, text: "stalled: unhealthy 2 times in a row: no data", fate: "stalled 00:01:00 unhealthy 2 times in a row: no data", after: 7 * time.Second,
+		cause: soloist.ErrStalled, text: "stalled: unhealthy 2 times in a row: no data", outcome: "stalled 00:01:00 unhealthy 2 times in a row: no data", after: 7 * time.Second,
 	},
 	"stop without a grace": {
 		meet:  func(_ *cluster, r *replica) { go r.stop() },
-		cause: soloist.ErrStopped, text: "the replica is stopping", fate: "abandoned 00:01:00 stopped",
+		cause: soloist.ErrStopped, text: "the replica is stopping", outcome: "abandoned 00:01:00 stopped",
 	},
 	"stop with a grace": {
 		grace: 5 * time.Second,
 		meet:  func(_ *cluster, r *replica) { go r.stop() },
-		cause: soloist.ErrStopped, text: "the replica is stopping", fate: "abandoned 00:01:00 stopped", after: 5 * time.Second,
+		cause: soloist.ErrStopped, text: "the replica is stopping", outcome: "abandoned 00:01:00 stopped", after: 5 * time.Second,
 	},
 	"stepped down": {
 		meet:  func(c *cluster, r *replica) { go r.StepDown(c.t.Context(), "work") },
-		cause: soloist.ErrStopped, text: "the replica is stopping", fate: "abandoned 00:01:00 stopped",
+		cause: soloist.ErrStopped, text: "the replica is stopping", outcome: "abandoned 00:01:00 stopped",
 	},
 	"cut off": {
 		meet:  func(_ *cluster, r *replica) { r.kill() },
@@ -123,18 +123,18 @@ func TestCauses(t *testing.T) {
 						t.Errorf("Heartbeat says %v, Check %v, Remaining %s", heart, check, left)
 					}
 				}
-				if test.fate == "" {
+				if test.outcome == "" {
 					return
 				}
-				if got := c.fates("work"); len(got) != 1 || got[0] != test.fate {
-					t.Errorf("got %q, want %q", got, test.fate)
+				if got := c.outcomes("work"); len(got) != 1 || got[0] != test.outcome {
+					t.Errorf("got %q, want %q", got, test.outcome)
 				}
 			})
 		})
 	}
 }
 
-// The page's table names each cause with the fate that the tests show.
+// The page's table names each cause with the outcome that the tests show.
 func TestThePageTellsEachCause(t *testing.T) {
 	page, err := os.ReadFile("docs/runs.md")
 	if err != nil {
@@ -152,12 +152,12 @@ func TestThePageTellsEachCause(t *testing.T) {
 			if test.cause == nil || !errors.Is(test.cause, sentinels[row[1]]) {
 				continue
 			}
-			fate, _, _ := strings.Cut(test.fate, " ")
-			if fate == "" {
-				fate = "told by the replica that takes over"
+			outcome, _, _ := strings.Cut(test.outcome, " ")
+			if outcome == "" {
+				outcome = "told by the replica that takes over"
 			}
-			if shown = true; fate != row[2] {
-				t.Errorf("%s: the page says %q, the test %q", row[1], row[2], fate)
+			if shown = true; outcome != row[2] {
+				t.Errorf("%s: the page says %q, the test %q", row[1], row[2], outcome)
 			}
 		}
 		if !shown {

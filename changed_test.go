@@ -48,7 +48,7 @@ func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
 				time.Sleep(tt.down)
 				c.start("young", tt.young)
 				time.Sleep(time.Until(time.Date(2000, 1, 1, 1, 22, 0, 0, time.UTC)))
-				got := c.fates("work")
+				got := c.outcomes("work")
 				first := slices.Index(got, "succeeded 00:50:00") + 1
 				if first == 0 {
 					first = slices.Index(got, "succeeded 00:40:00") + 1
@@ -97,7 +97,7 @@ func TestASingletonThatBecomesAJobOwesNothing(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		c.start("young", work("@every 20m", 0))
 		time.Sleep(21 * time.Minute)
-		if got := c.fates("work"); got[len(got)-1] != "succeeded 01:20:00" || slices.Contains(got, "succeeded 01:00:00") {
+		if got := c.outcomes("work"); got[len(got)-1] != "succeeded 01:20:00" || slices.Contains(got, "succeeded 01:00:00") {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -123,7 +123,7 @@ func TestATickThatBothSchedulesNameIsOwedAfterAStoppedRun(t *testing.T) {
 		young.Interrupted = soloist.Rerun
 		c.start("young", young)
 		time.Sleep(20 * time.Minute)
-		got := c.fates("work")
+		got := c.outcomes("work")
 		got = got[slices.Index(got, "succeeded 00:40:00")+1:]
 		want := []string{"abandoned 00:50:00 not run again", "missed 00:50:00-00:59:59 the schedule changed", "succeeded 01:00:00", "succeeded 01:20:00"}
 		if !slices.Equal(got, want) {
@@ -142,7 +142,7 @@ func TestATickThatBothSchedulesNameIsOwedByANewJob(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		c.start("young", work("@every 5m", 0))
 		time.Sleep(7 * time.Minute)
-		got := c.fates("work")
+		got := c.outcomes("work")
 		want := []string{"missed 00:00:00-00:09:59 the schedule changed", "succeeded 00:10:00", "succeeded 00:15:00"}
 		if !slices.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q", got, want)

@@ -56,7 +56,7 @@ func TestACheckpointSurvivesATakeOver(t *testing.T) {
 				end(c, first)
 				time.Sleep(5 * time.Minute)
 				c.stopAll()
-				if got := c.fates("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+				if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
 					t.Errorf("got %q", got)
 				}
 				all := append(a, b...)
@@ -129,7 +129,7 @@ func TestLostAnswersAroundACheckpoint(t *testing.T) {
 						return errNetwork
 					})
 					time.Sleep(30 * time.Second)
-					if got := c.fates("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+					if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
 						t.Errorf("got %q", got)
 					}
 				})
@@ -222,7 +222,7 @@ func TestWhatACheckpointRefuses(t *testing.T) {
 				t.Errorf("%s after the run says %v", name, err)
 			}
 		}
-		if got := c.fates("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+		if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
 			t.Errorf("got %q", got)
 		}
 	})

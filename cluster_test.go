@@ -151,18 +151,18 @@ func (c *cluster) raw(job string) []byte {
 	return e.Record
 }
 
-// fates returns the history of a job as text, oldest first: "succeeded
+// outcomes returns the history of a job as text, oldest first: "succeeded
 // 00:00:10", "missed 00:00:20-00:00:50 (4) reason".
-func (c *cluster) fates(job string) []string {
+func (c *cluster) outcomes(job string) []string {
 	c.t.Helper()
 	var out []string
 	for _, f := range c.record(job).History {
-		out = append([]string{fateText(f)}, out...)
+		out = append([]string{outcomeText(f)}, out...)
 	}
 	return out
 }
 
-func fateText(f store.Fate) string {
+func outcomeText(f store.Outcome) string {
 	b := &bytes.Buffer{}
 	b.WriteString(string(f.Status) + " ")
 	if !f.From.IsZero() {

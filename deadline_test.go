@@ -64,7 +64,7 @@ func TestAFurtherAttemptHasTheStartingDeadline(t *testing.T) {
 				time.Sleep(49*time.Hour + 3*time.Minute)
 				c.start("b", hourly(tt.window, tt.further))
 				time.Sleep(2*time.Hour + 50*time.Minute)
-				if got := c.fates("work"); len(got) < len(tt.want) || !slices.Equal(got[:len(tt.want)], tt.want) {
+				if got := c.outcomes("work"); len(got) < len(tt.want) || !slices.Equal(got[:len(tt.want)], tt.want) {
 					t.Errorf("got  %q\nwant %q", got, tt.want)
 				}
 				if lines := overlapsWithout(c.record("work"), c.all(), time.Hour); len(lines) > 0 {
@@ -100,7 +100,7 @@ func TestAStalledTickHasTheStartingDeadline(t *testing.T) {
 		c.start("a", job)
 		c.start("b", job)
 		time.Sleep(time.Hour + 15*time.Minute)
-		if got := c.fates("work"); len(got) != 1 || !strings.HasPrefix(got[0], "stalled 01:00:00 not run again: the starting deadline") {
+		if got := c.outcomes("work"); len(got) != 1 || !strings.HasPrefix(got[0], "stalled 01:00:00 not run again: the starting deadline") {
 			t.Errorf("got %q", got)
 		}
 		if n := len(c.all()); n != 1 {

@@ -29,7 +29,7 @@ func TestDeploysDoNotUseUpATick(t *testing.T) {
 			replica = c.start(string(rune('b'+i)), long())
 		}
 		time.Sleep(40 * time.Minute)
-		if got := c.fates("work"); !slices.Equal(got, []string{"succeeded 00:00:00"}) {
+		if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 00:00:00"}) {
 			t.Errorf("got %q", got)
 		}
 		for i, r := range c.all() {
@@ -58,7 +58,7 @@ func TestFiveDeathsGiveATickUp(t *testing.T) {
 		}
 		c.start("z", long())
 		time.Sleep(3 * time.Minute)
-		if got := c.fates("work"); !slices.Equal(got, []string{"abandoned 00:00:00 its runner died"}) || len(c.all()) != 9 {
+		if got := c.outcomes("work"); !slices.Equal(got, []string{"abandoned 00:00:00 its runner died"}) || len(c.all()) != 9 {
 			t.Errorf("got %q after %d runs", got, len(c.all()))
 		}
 		time.Sleep(25 * time.Hour)
@@ -83,7 +83,7 @@ func TestATickThatNoCallHasTheTimeForIsGivenUp(t *testing.T) {
 			}
 			cancel()
 		}
-		if got := c.fates("work"); !slices.Equal(got, []string{"abandoned 00:00:00 out of time, stopped"}) || len(c.all()) != 5 {
+		if got := c.outcomes("work"); !slices.Equal(got, []string{"abandoned 00:00:00 out of time, stopped"}) || len(c.all()) != 5 {
 			t.Errorf("got %q after %d runs", got, len(c.all()))
 		}
 	})

@@ -130,7 +130,7 @@ func TestAReplicaThatMayNotWriteItsOutcome(t *testing.T) {
 		if n := len(ranBy(c, "b", time.Time{})); n < 8 {
 			t.Errorf("b runs %d of 10 ticks", n)
 		}
-		if got := c.fates("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
+		if got := c.outcomes("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -147,7 +147,7 @@ func TestAReplicaThatMayWriteItsOutcomeLater(t *testing.T) {
 		time.Sleep(5*time.Second + D)
 		a.tap.meet(nil)
 		time.Sleep(time.Minute)
-		if got := c.fates("work"); !slices.Contains(got, "succeeded 00:01:00") {
+		if got := c.outcomes("work"); !slices.Contains(got, "succeeded 00:01:00") {
 			t.Errorf("got %q", got)
 		}
 	})

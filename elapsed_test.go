@@ -194,7 +194,7 @@ func TestTheEndOfARunOnASkewedReplica(t *testing.T) {
 				t.Errorf("off by %s: claimed at %s, finished at %s", off, r.Claimed, r.Finished)
 			}
 			if f := r.History[0]; !f.End.Equal(r.Finished) || !f.Start.Equal(r.Claimed) {
-				t.Errorf("off by %s: the fate is from %s to %s", off, f.Start, f.End)
+				t.Errorf("off by %s: the outcome is from %s to %s", off, f.Start, f.End)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func TestAnOverrunEverywhereStopsNoOtherJob(t *testing.T) {
 				t.Errorf("%s: broken are %v, want the job itself alone", r.Replica, h.Broken)
 			}
 		}
-		if got := c.fates("work"); len(got) != 10 {
+		if got := c.outcomes("work"); len(got) != 10 {
 			t.Errorf("got %q, want 10 ticks", got)
 		}
 		time.Sleep(10 * time.Minute)

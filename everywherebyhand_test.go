@@ -16,9 +16,9 @@ func TestRunNowEverywhereTellsItsRequest(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var got *soloist.Run
 		a := c.start("a", here("@hourly", func(_ context.Context, r *soloist.Run) error { got = r; r.Log.Info("it works"); return nil }))
-		fate, err := a.RunNow(c.t.Context(), "here", "ann")
-		if err != nil || got.Request != "ann" || got.ID() != "here@ann" || fate.Request != "ann" {
-			t.Errorf("got the run %q of request %q, %+v, %v", got.ID(), got.Request, fate, err)
+		outcome, err := a.RunNow(c.t.Context(), "here", "ann")
+		if err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann" {
+			t.Errorf("got the run %q of request %q, %+v, %v", got.ID(), got.Request, outcome, err)
 		}
 		if a.log.lines("it works", "request=ann") == nil {
 			t.Error("the run's log does not tell the request")

@@ -60,8 +60,8 @@ func ExampleRun_Save() {
 		return nil
 	})
 	for _, request := range []string{"monday", "tuesday"} {
-		fate, err := s.RunNow(context.Background(), "import", request)
-		fmt.Println(fate.Status, fate.Reason, err)
+		outcome, err := s.RunNow(context.Background(), "import", request)
+		fmt.Println(outcome.Status, outcome.Reason, err)
 	}
 	// Output:
 	// monday imports page 1

@@ -54,9 +54,9 @@ func TestALostCallOrAnswerCostsNothing(t *testing.T) {
 						c.launch(a)
 						time.Sleep(59 * time.Second)
 						if got := once(t, c.all()); got != 5 {
-							t.Errorf("%d ticks ran, want 5: %q", got, c.fates("work"))
+							t.Errorf("%d ticks ran, want 5: %q", got, c.outcomes("work"))
 						}
-						for _, f := range c.fates("work") {
+						for _, f := range c.outcomes("work") {
 							if !strings.HasPrefix(f, "succeeded") {
 								t.Errorf("got %s", f)
 							}
@@ -142,7 +142,7 @@ func TestTransientFaultsOfRenewalsEndNoRun(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		a.tap.meet(nil)
 		time.Sleep(2 * time.Minute)
-		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -208,7 +208,7 @@ func TestAnEntryMadeAnew(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if got := once(t, c.all()); got < 8 {
-			t.Errorf("%d ticks ran: %q", got, c.fates("work"))
+			t.Errorf("%d ticks ran: %q", got, c.outcomes("work"))
 		}
 		disjoint(t, c.all())
 	})
@@ -257,7 +257,7 @@ func TestAClaimThatTookTooLongIsNotRun(t *testing.T) {
 		if got := c.all(); len(got) != 0 {
 			t.Errorf("it ran: %+v", got)
 		}
-		if got, want := c.fates("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -298,12 +298,12 @@ func TestARunThatWasTakenOverCannotFinish(t *testing.T) {
 		a.kill()
 		time.Sleep(80 * time.Second)
 		want := []string{"abandoned 01:00:00 its runner died"}
-		if got := c.fates("work"); !slices.Equal(got, want) {
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 		a.tap.cut.Store(false)
 		time.Sleep(time.Minute)
-		if got := c.fates("work"); !slices.Equal(got, want) {
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Errorf("after the late end: got %q, want %q", got, want)
 		}
 		if got := a.log.lines("level=ERROR", "refused"); len(got) != 1 {
@@ -364,7 +364,7 @@ func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
 		"newer":     {`{"schema":9,"app":"soloist","job":"work",` + created + `}`, "schema 9"},
 		"foreign":   {`{"schema":1,"app":"other","job":"work",` + created + `}`, `"other/work"`},
 		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":7,"status":"dancing"}`, "dancing"},
-		"no token":  {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":0,"status":"idle"}`, "epoch 0"},
+		"no token":  {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":0,"status":"idle"}`, "token 0"},
 		"future":    {`{"schema":1,"app":"soloist","job":"work",` + created + `}`, "watermark 2026-01-01T00:00:00Z is in the future"},
 		"tick":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","tick":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "tick 2000-01-01T01:00:00Z is in the future"},
 		"claim":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","claimed":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "claim 2000-01-01T01:00:00Z is in the future"},

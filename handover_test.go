@@ -88,9 +88,9 @@ func TestAGraceThatIsShorterThanAHandOver(t *testing.T) {
 // A job goes on within the grace, and the record says that it is stopping.
 func TestAJobIsHandedOver(t *testing.T) {
 	for name, test := range map[string]struct {
-		takes time.Duration
-		fates []string
-		start time.Duration // of the second attempt after the end of the first
+		takes    time.Duration
+		outcomes []string
+		start    time.Duration // of the second attempt after the end of the first
 	}{
 		"ends within the grace": {20 * time.Second, []string{"succeeded 00:01:00"}, 0},
 		"does not":              {time.Minute, []string{"succeeded 00:01:00"}, 300 * time.Millisecond},
@@ -107,7 +107,7 @@ func TestAJobIsHandedOver(t *testing.T) {
 					t.Errorf("got %+v", r)
 				}
 				time.Sleep(2 * time.Minute)
-				if got := c.fates("work"); !slices.Equal(got, test.fates) {
+				if got := c.outcomes("work"); !slices.Equal(got, test.outcomes) {
 					t.Errorf("got %q", got)
 				}
 				runs := c.all()

@@ -73,7 +73,7 @@ type Job struct {
 
 	// EveryReplica runs the job on each replica instead of one, as for a cache
 	// that each of them keeps. It needs no lease and leaves no record, so its
-	// ticks have no fate: one that comes due while it runs here, or while the
+	// ticks have no outcome: one that comes due while it runs here, or while the
 	// replica is down, is not made up for. Under [Scheduler.RunDue] it runs in
 	// the process that is woken up: the tick that the wake-up names, else the
 	// newest of the last minute, once in each process.

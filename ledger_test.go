@@ -13,11 +13,11 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A ledger is every fate that was ever written for a job, as the store saw it.
+// A ledger is every outcome that was ever written for a job, as the store saw it.
 type ledger struct {
-	t     *testing.T
-	fates []store.Fate
-	seen  map[string]bool
+	t        *testing.T
+	outcomes []store.Outcome
+	seen     map[string]bool
 }
 
 // spy wraps a replica's way to the store so that the ledger learns of each
@@ -58,19 +58,19 @@ func (l *ledger) add(b []byte) {
 		key := fmt.Sprint(f.From, f.Tick, f.Status, f.Token)
 		if !l.seen[key] {
 			l.seen[key] = true
-			l.fates = append(l.fates, f)
+			l.outcomes = append(l.outcomes, f)
 		}
 	}
 }
 
-// check returns how many ticks have each fate, after checking that each tick
+// check returns how many ticks have each outcome, after checking that each tick
 // of the period up to the watermark has exactly one.
 func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int {
 	l.t.Helper()
 	counts := map[store.Status]int{}
-	slices.SortFunc(l.fates, func(a, b store.Fate) int { return a.Tick.Compare(b.Tick) })
+	slices.SortFunc(l.outcomes, func(a, b store.Outcome) int { return a.Tick.Compare(b.Tick) })
 	through := r.Created
-	for _, f := range l.fates {
+	for _, f := range l.outcomes {
 		first := f.Tick
 		if !f.From.IsZero() {
 			first = f.From.Truncate(every).Add(every)
@@ -86,7 +86,7 @@ func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int
 		through = f.Tick
 	}
 	if !through.Equal(r.Watermark) {
-		l.t.Errorf("the last fate is of %s, the watermark is %s", through, r.Watermark)
+		l.t.Errorf("the last outcome is of %s, the watermark is %s", through, r.Watermark)
 	}
 	for status, n := range counts {
 		if r.Counts[status] != int64(n) {
@@ -97,7 +97,7 @@ func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int
 }
 
 // A month with restarts, kills and outages, and three days under each other pair of
-// policies: every tick has one fate, and nothing is silent.
+// policies: every tick has one outcome, and nothing is silent.
 func TestAMonthOfTrouble(t *testing.T) {
 	const every = 5 * time.Minute
 	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.RunAll, soloist.SkipMissed} {

@@ -147,7 +147,7 @@ func TestASaveWithoutAnETagIsRepeated(t *testing.T) {
 		s = c.nameless(a, "save")
 		c.launch(a)
 		time.Sleep(90 * time.Second)
-		if got := c.fates("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+		if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
 			t.Errorf("got %q", got)
 		}
 	})

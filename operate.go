@@ -80,23 +80,23 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 //
 // The request names the wish: up to 64 letters, digits, dots, colons, hyphens
 // and underscores. One that reads as a tick in [Run.ID] is refused. One that the
-// record still knows is not run again, and its fate returned. A job whose Timeout is longer than what the deadline of ctx
+// record still knows is not run again, and its outcome returned. A job whose Timeout is longer than what the deadline of ctx
 // leaves is not started. [ErrHeld]: another replica runs the job, or its tick
 // has to be run again first. Where ctx ends before the run has begun, the request
 // stays unknown, and may be made again. Where the run was over and its outcome
 // was refused, as another replica had settled the run, or not confirmed, as the
 // store did not answer, the error says so.
-func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Fate, error) {
+func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outcome, error) {
 	r, err := s.runner(job)
 	switch {
 	case err != nil:
-		return store.Fate{}, err
+		return store.Outcome{}, err
 	case r.Singleton():
-		return store.Fate{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
+		return store.Outcome{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
 	case !requestRule.MatchString(request):
-		return store.Fate{}, wrong("request", quote(request), "a letter or digit, then up to 63 of them or . : - _")
+		return store.Outcome{}, wrong("request", quote(request), "a letter or digit, then up to 63 of them or . : - _")
 	case readsAsTick(request):
-		return store.Fate{}, wrong("request", quote(request), "none that reads as a tick: Run.ID would be the id of that tick")
+		return store.Outcome{}, wrong("request", quote(request), "none that reads as a tick: Run.ID would be the id of that tick")
 	}
 	defer s.replica.FlushLog()
 	return r.RunNow(ctx, request)

@@ -44,7 +44,7 @@ func TestAnOutage(t *testing.T) {
 		if got := a.log.lines("answers again"); len(got) != 1 {
 			t.Errorf("its end was told %d times", len(got))
 		}
-		if got := c.fates("work"); !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
+		if got := c.outcomes("work"); !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -94,7 +94,7 @@ func TestAFinishAfterAnOutageIsKept(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		a.tap.meet(nil)
 		time.Sleep(15 * time.Second)
-		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -124,7 +124,7 @@ func TestOneFailureUnderARunIsNoOutage(t *testing.T) {
 		if got := a.log.lines("out of reach"); len(got) > 0 {
 			t.Errorf("the log says %q", got)
 		}
-		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})

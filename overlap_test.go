@@ -17,7 +17,7 @@ func TestAJobLongerThanItsInterval(t *testing.T) {
 	for name, tt := range map[string]struct {
 		missed      soloist.MissedPolicy
 		interrupted soloist.InterruptedPolicy
-		want        []string // the first fates
+		want        []string // the first outcomes
 		second      string   // the tick that the dead runner had
 		attempt     int      // of the run after its death
 	}{
@@ -56,19 +56,19 @@ func TestAJobLongerThanItsInterval(t *testing.T) {
 				disjoint(t, runs)
 				// Whether a tick is missed while the death is not noticed depends on
 				// the renewal before it.
-				got := slices.DeleteFunc(c.fates("work"), func(f string) bool { return strings.HasPrefix(f, "missed") })
+				got := slices.DeleteFunc(c.outcomes("work"), func(f string) bool { return strings.HasPrefix(f, "missed") })
 				if !alike(got, tt.want) {
 					t.Errorf("got %q, want %q", got, tt.want)
 				}
 				if without := overlapsWithout(c.record("work"), runs, 10*time.Second); len(without) > 0 {
-					t.Errorf("overlap is told of %q: %q", without, c.fates("work"))
+					t.Errorf("overlap is told of %q: %q", without, c.outcomes("work"))
 				}
 			})
 		})
 	}
 }
 
-// alike compares the first fates; the ends of ranges, which depend on when the
+// alike compares the first outcomes; the ends of ranges, which depend on when the
 // death is noticed, may be left out of want.
 func alike(got, want []string) bool {
 	return len(got) >= len(want) && slices.EqualFunc(got[:len(want)], want, func(g, w string) bool {
@@ -95,7 +95,7 @@ func TestRollingRestarts(t *testing.T) {
 		}
 		runs := c.all()
 		if got := once(t, runs); got < 31 {
-			t.Errorf("%d ticks ran in 330 s: %q", got, c.fates("work"))
+			t.Errorf("%d ticks ran in 330 s: %q", got, c.outcomes("work"))
 		}
 		disjoint(t, runs)
 	})

@@ -29,7 +29,7 @@ func TestASlowWallClockMissesNoTick(t *testing.T) {
 						t.Errorf("tick %s started %s late", r.Tick.Format("15:04"), late)
 					}
 				}
-				for _, f := range c.fates("work") {
+				for _, f := range c.outcomes("work") {
 					if !strings.HasPrefix(f, "succeeded") {
 						t.Errorf("got %s", f)
 					}
@@ -258,7 +258,7 @@ func TestALostRunIsGivenAgainUnderRerun(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			a.tap.meet(nil)
 			time.Sleep(3 * time.Minute)
-			if got := c.fates("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
+			if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
 				t.Errorf("with a second replica: %t: got %q", helper, got)
 			}
 		})

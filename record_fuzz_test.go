@@ -130,7 +130,7 @@ func (c *cluster) checkUnknown(before, after []byte) {
 	json.Unmarshal(before, &old)
 	json.Unmarshal(after, &now)
 	sample, _ := json.Marshal(store.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Failures: 1, Mark: store.Mark{Spec: "x"}, Replica: "x", Lease: 1, Claimed: time.Now(),
-		Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x", Counts: map[store.Status]int64{"": 1}, History: []store.Fate{{}}})
+		Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x", Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
 	json.Unmarshal(sample, &known)
 	for name, value := range old {
 		isKnown := false

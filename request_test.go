@@ -12,7 +12,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// The second call with a request returns the fate that the first one did.
+// The second call with a request returns the outcome that the first one did.
 func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
 	long := strings.Repeat("why ", 60)
 	for name, tt := range map[string]struct {
@@ -43,7 +43,7 @@ func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
 	}
 }
 
-// A run by hand that stalled has that fate, also once its lease has expired and
+// A run by hand that stalled has that outcome, also once its lease has expired and
 // it has not returned.
 func TestARequestThatStalledHasStalled(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -63,7 +63,7 @@ func TestARequestThatStalledHasStalled(t *testing.T) {
 }
 
 // A run by hand whose lease is lost before it begins has not run: the call says
-// so, and does not return the fate of a run that goes on.
+// so, and does not return the outcome of a run that goes on.
 func TestRunNowTellsOfAClaimThatDidNotRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended

@@ -37,7 +37,7 @@ func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		c.replica("c", work("0 * * * *", time.Second)).RunDue(c.t.Context(), soloist.Wake{})
-		if got := c.fates("work"); !strings.HasPrefix(got[0], "succeeded 01:00:00") {
+		if got := c.outcomes("work"); !strings.HasPrefix(got[0], "succeeded 01:00:00") {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -80,7 +80,7 @@ func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 		})
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if len(c.all()) != 1 || len(got.Jobs[0].Ran) != 0 {
-			t.Fatalf("%d runs, %+v: want one, without a fate", len(c.all()), got)
+			t.Fatalf("%d runs, %+v: want one, without an outcome", len(c.all()), got)
 		}
 		if err == nil || got.Jobs[0].Err == nil || !strings.Contains(err.Error(), "job work: its tick 2000-01-01T01:00:00Z has run, and the outcome, succeeded, was refused") {
 			t.Errorf("got %v, %+v", err, got)

@@ -92,7 +92,7 @@ func TestALoneReplicaWithAWrongClock(t *testing.T) {
 			c.launch(a)
 			time.Sleep(62*time.Second + 500*time.Millisecond)
 			if got := once(t, afterTheFirst(c.all())); got != 60 {
-				t.Errorf("off by %s: %d ticks ran, want 60: %q", skew, got, c.fates("work"))
+				t.Errorf("off by %s: %d ticks ran, want 60: %q", skew, got, c.outcomes("work"))
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestANewJobOwesNothingAndWaitsForNothing(t *testing.T) {
 		if len(runs) != 1 || runs[0].start.Sub(begin) > 7*time.Second+100*time.Millisecond {
 			t.Fatalf("got %v, want one run at the first tick", runs)
 		}
-		if got, want := c.fates("work"), []string{"succeeded 00:00:10"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"succeeded 00:00:10"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -141,9 +141,9 @@ func TestADeadRunnerIsReplaced(t *testing.T) {
 		if runs[1].Token <= runs[0].Token {
 			t.Errorf("token %d after %d", runs[1].Token, runs[0].Token)
 		}
-		fates := c.fates("work")
-		if len(fates) < 2 || fates[0] != "abandoned 00:00:05 its runner died" || !strings.HasPrefix(fates[1], "missed 00:00:05-") {
-			t.Errorf("got %q", fates)
+		outcomes := c.outcomes("work")
+		if len(outcomes) < 2 || outcomes[0] != "abandoned 00:00:05 its runner died" || !strings.HasPrefix(outcomes[1], "missed 00:00:05-") {
+			t.Errorf("got %q", outcomes)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestRerunGivesTheSameTickToAnother(t *testing.T) {
 		if len(runs) != 2 || !runs[1].Tick.Equal(runs[0].Tick) || runs[1].Attempt != 2 {
 			t.Fatalf("got %+v", runs)
 		}
-		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -181,7 +181,7 @@ func TestAnAbandonedRunIsToldWithinAMinute(t *testing.T) {
 		if got := b.log.lines("level=WARN", "fate=abandoned", "its runner died", "runner=a"); len(got) != 1 {
 			t.Errorf("logged %d times", len(got))
 		}
-		if got, want := c.fates("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -194,7 +194,7 @@ func TestATickUnderARunIsSkipped(t *testing.T) {
 		time.Sleep(76 * time.Second)
 		want := []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap",
 			"succeeded 00:00:40", "skipped 00:00:40-00:01:00 overlap"}
-		if got := c.fates("work"); !slices.Equal(got, want) {
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -241,10 +241,10 @@ func TestOutcomes(t *testing.T) {
 				fine.Name = "fine"
 				c.start("a", soloist.Job{Name: "odd", Schedule: "@every 10s", Lease: D, Timeout: 4 * time.Second, Do: tt.do}, fine)
 				time.Sleep(19 * time.Second)
-				if got := c.fates("odd"); !slices.Equal(got, []string{tt.want}) {
+				if got := c.outcomes("odd"); !slices.Equal(got, []string{tt.want}) {
 					t.Errorf("got %q, want %q", got, tt.want)
 				}
-				if got := c.fates("fine"); !slices.Equal(got, []string{"succeeded 00:00:10"}) {
+				if got := c.outcomes("fine"); !slices.Equal(got, []string{"succeeded 00:00:10"}) {
 					t.Errorf("the other job: got %q", got)
 				}
 			})
@@ -341,7 +341,7 @@ func TestPausedTicksAreSkipped(t *testing.T) {
 		job.Paused = true
 		c.start("a", job)
 		time.Sleep(25 * time.Second)
-		if got, want := c.fates("work"), []string{"skipped 00:00:10 paused", "skipped 00:00:20 paused"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"skipped 00:00:10 paused", "skipped 00:00:20 paused"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if got := c.all(); len(got) != 0 {

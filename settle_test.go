@@ -52,7 +52,7 @@ func TestACallTooShortForARunSettlesTicks(t *testing.T) {
 						t.Errorf("the error is %v", err)
 					}
 				}
-				if got := c.fates("work"); !slices.Equal(got, tt.want) {
+				if got := c.outcomes("work"); !slices.Equal(got, tt.want) {
 					t.Errorf("got %q, want %q", got, tt.want)
 				}
 				if len(c.all()) > runs {

@@ -10,7 +10,7 @@
 //     succeed. A lease only says who may run now; a replica whose clock is late
 //     could take it after the run and run the tick again. The claim tells it not to.
 //
-//   - Each tick of a job ends with one recorded fate, whoever dies when.
+//   - Each tick of a job ends with one recorded outcome, whoever dies when.
 //
 //   - A runner that dies, hangs or is cut off is replaced as soon as its lease
 //     has lapsed, Lease plus two seconds, if something waits for that: a tick

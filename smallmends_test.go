@@ -83,8 +83,8 @@ func TestAStopKeepsTheErrorOfTheRun(t *testing.T) {
 		a := c.start("a", job)
 		time.Sleep(time.Hour + time.Minute)
 		a.stop()
-		if f := c.fates("work"); len(f) != 1 || !strings.Contains(f[0], "abandoned 01:00:00 stopped: the ledger is corrupt") {
-			t.Errorf("fates: %q", f)
+		if f := c.outcomes("work"); len(f) != 1 || !strings.Contains(f[0], "abandoned 01:00:00 stopped: the ledger is corrupt") {
+			t.Errorf("outcomes: %q", f)
 		}
 		if len(a.log.lines("run ended", "the ledger is corrupt")) != 1 {
 			t.Error("the log does not have the error")

@@ -223,7 +223,7 @@ func TestAStalledTick(t *testing.T) {
 			c.start("a", job)
 			c.start("b", job)
 			time.Sleep(time.Minute + silence + 2*time.Second)
-			if got := c.fates("work"); len(got) != 1 || got[0] != want {
+			if got := c.outcomes("work"); len(got) != 1 || got[0] != want {
 				t.Errorf("%q: got %q, want %q", policy, got, want)
 			}
 			if runs := c.all(); policy == soloist.Rerun && (len(runs) != 2 || runs[1].Attempt != 2) {
@@ -239,7 +239,7 @@ func TestATickThatStallsEachTimeIsStalledInTheEnd(t *testing.T) {
 			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
 		c.start("a", job)
 		time.Sleep(time.Hour)
-		if got := c.fates("work"); len(got) != 1 || !strings.HasPrefix(got[0], "stalled 00:01:00") {
+		if got := c.outcomes("work"); len(got) != 1 || !strings.HasPrefix(got[0], "stalled 00:01:00") {
 			t.Errorf("got %q", got)
 		}
 		if n := len(c.all()); n != 5 {

@@ -34,7 +34,7 @@ func TestStoppingOfATryBefore(t *testing.T) {
 	})
 }
 
-// Its fate is the one that others have been told.
+// Its outcome is the one that others have been told.
 func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 				})
 				time.Sleep(time.Minute + silence + 10*time.Second)
 				r := c.record("work")
-				t.Logf("%+v %v", r.Status, c.fates("work"))
+				t.Logf("%+v %v", r.Status, c.outcomes("work"))
 				for _, run := range c.all() {
 					t.Logf("attempt %d try %d %s-%s", run.Attempt, run.Try, run.start.Format("05.000"), run.end.Format("05.000"))
 				}
@@ -88,9 +88,9 @@ func TestTheEndOfAStalledRunIsKept(t *testing.T) {
 		c.start("a", job)
 		time.Sleep(10*time.Second + silence + 2*time.Second)
 		h := c.record("work").History
-		i := slices.IndexFunc(h, func(f store.Fate) bool { return f.Status == store.Stalled })
+		i := slices.IndexFunc(h, func(f store.Outcome) bool { return f.Status == store.Stalled })
 		if i < 1 || h[i-1].Reason != "overlap" {
-			c.t.Fatalf("got %q", c.fates("work"))
+			c.t.Fatalf("got %q", c.outcomes("work"))
 		}
 		if took := h[i].End.Sub(h[i].Start); took < silence || took > silence+2*time.Second {
 			t.Errorf("the stalled run is told to have taken %s, from %s to %s", took, h[i].Start, h[i].End)
@@ -151,7 +151,7 @@ func TestRunDueOfAnOpenTick(t *testing.T) {
 		time.Sleep(time.Minute)
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if got.Next.After(time.Now().Add(time.Hour)) {
-			t.Errorf("%s %v: tick 00:01:00 is open, and the next look is to be at %s (%v)", c.record("work").Status, c.fates("work"), got.Next, err)
+			t.Errorf("%s %v: tick 00:01:00 is open, and the next look is to be at %s (%v)", c.record("work").Status, c.outcomes("work"), got.Next, err)
 		}
 	})
 }

@@ -64,10 +64,10 @@ type Report struct {
 // A JobReport tells what was done for one job.
 type JobReport struct {
 	Job     string
-	Ran     []store.Fate // what was run here, in order
-	Replica string       // the replica that runs it now instead; this one, if another call does
-	Next    time.Time    // the next tick that is not settled; zero: none ever
-	Err     error        // why it could not be looked after, or what was claimed has no fate by this call
+	Ran     []store.Outcome // what was run here, in order
+	Replica string          // the replica that runs it now instead; this one, if another call does
+	Next    time.Time       // the next tick that is not settled; zero: none ever
+	Err     error           // why it could not be looked after, or what was claimed has no outcome by this call
 }
 
 // newReport sums up; the error joins those of the jobs.

@@ -28,7 +28,7 @@ func TestAStop(t *testing.T) {
 				c.launch(a)
 				time.Sleep(11 * time.Second)
 				a.stop()
-				if got := c.fates("work"); !slices.Equal(got, []string{tt.want}) {
+				if got := c.outcomes("work"); !slices.Equal(got, []string{tt.want}) {
 					t.Errorf("got %q, want %q", got, tt.want)
 				}
 				if got := c.all(); len(got) != 1 || !errors.Is(got[0].cause, tt.cause) {
@@ -57,7 +57,7 @@ func TestAStoppedRunIsOfferedAgainUnderRerun(t *testing.T) {
 		if len(runs) != 2 || runs[1].Attempt != 2 || !runs[1].Tick.Equal(runs[0].Tick) {
 			t.Errorf("got %+v", runs)
 		}
-		if got, want := c.fates("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -71,7 +71,7 @@ func TestAnIdleStopLosesNoTick(t *testing.T) {
 		a.stop()
 		time.Sleep(26 * time.Second)
 		if got := once(t, c.all()); got != 6 {
-			t.Errorf("%d ticks ran, want 6: %q", got, c.fates("work"))
+			t.Errorf("%d ticks ran, want 6: %q", got, c.outcomes("work"))
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestADeadlineOfRunIsNoDeath(t *testing.T) {
 			_ = r.Run(ctx)
 			cancel()
 			if got := c.record("work"); got.Deaths != 0 || got.Attempt != n+1 {
-				t.Fatalf("after stop %d: attempt %d, %d deaths, fates %q", n+1, got.Attempt, got.Deaths, c.fates("work"))
+				t.Fatalf("after stop %d: attempt %d, %d deaths, outcomes %q", n+1, got.Attempt, got.Deaths, c.outcomes("work"))
 			}
 		}
 	})

@@ -55,7 +55,7 @@ func TestAStopDuringTheClaim(t *testing.T) {
 		if len(runs) != 1 || runs[0].replica != "other" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
 			t.Errorf("got %+v", runs)
 		}
-		if got := c.fates("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
+		if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
 			t.Errorf("got %q", got)
 		}
 		if n := stops.tap.counts(); n["write"] != 2 || n["release"] != 1 {
@@ -136,7 +136,7 @@ func TestAFurtherAttemptIsTakenBack(t *testing.T) {
 			}
 			c.start("b", job)
 			time.Sleep(time.Hour + time.Minute)
-			if got := c.fates("work"); len(got) < 2 || !slices.Equal(got[:2], want) {
+			if got := c.outcomes("work"); len(got) < 2 || !slices.Equal(got[:2], want) {
 				t.Errorf("%s: got %q, want %q", interrupted, got, want)
 			}
 			runs := c.all()[1:]
@@ -170,11 +170,11 @@ func TestARunByHandIsTakenBack(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(c.t.Context())
 		why := errors.New("enough")
 		a.tap.meet(onClaim(func() { cancel(why) }))
-		if fate, err := a.RunNow(ctx, "work", "please"); !errors.Is(err, why) {
-			t.Errorf("got %+v, %v", fate, err)
+		if outcome, err := a.RunNow(ctx, "work", "please"); !errors.Is(err, why) {
+			t.Errorf("got %+v, %v", outcome, err)
 		}
-		if fate, err := a.RunNow(c.t.Context(), "work", "please"); err != nil || fate.Status != store.Succeeded {
-			t.Errorf("asked again: %+v, %v", fate, err)
+		if outcome, err := a.RunNow(c.t.Context(), "work", "please"); err != nil || outcome.Status != store.Succeeded {
+			t.Errorf("asked again: %+v, %v", outcome, err)
 		}
 		if n := len(c.all()); n != 1 {
 			t.Errorf("%d runs", n)

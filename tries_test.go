@@ -26,9 +26,9 @@ func failing(n int, err error) soloist.Job {
 func TestTries(t *testing.T) {
 	boom := errors.New("boom")
 	for name, tt := range map[string]struct {
-		job    soloist.Job
-		pauses [][2]time.Duration // the shortest and the longest before each further try
-		fate   string
+		job     soloist.Job
+		pauses  [][2]time.Duration // the shortest and the longest before each further try
+		outcome string
 	}{
 		"once is enough":  {failing(0, boom), nil, "succeeded 01:00:00"},
 		"again":           {failing(2, boom), [][2]time.Duration{{5 * time.Second, 10 * time.Second}, {10 * time.Second, 20 * time.Second}}, "succeeded 01:00:00"},
@@ -56,8 +56,8 @@ func TestTries(t *testing.T) {
 						t.Errorf("try %d: got %+v", i+2, runs[i+1].Run)
 					}
 				}
-				if got := c.fates("work"); !slices.Equal(got, []string{tt.fate}) {
-					t.Errorf("got %q, want %q", got, tt.fate)
+				if got := c.outcomes("work"); !slices.Equal(got, []string{tt.outcome}) {
+					t.Errorf("got %q, want %q", got, tt.outcome)
 				}
 			})
 		})
@@ -95,7 +95,7 @@ func TestAStopBetweenTriesIsNoFailure(t *testing.T) {
 			job.Interrupted = policy
 			c.start("b", job)
 			time.Sleep(time.Minute)
-			if got := c.fates("work"); !slices.Equal(got, want) {
+			if got := c.outcomes("work"); !slices.Equal(got, want) {
 				t.Errorf("%q: got %q, want %q", policy, got, want)
 			}
 		})

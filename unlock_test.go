@@ -44,7 +44,7 @@ func TestUnlockIsTold(t *testing.T) {
 			t.Errorf("at the time that status told no replica has followed: %+v", r)
 		}
 		want := []string{"abandoned 01:00:00 unlocked by ann@desk"}
-		if got := c.fates("work"); !slices.Equal(got, want) {
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if n := len(a.log.lines("reason=\"unlocked by ann@desk\"")) + len(b.log.lines("reason=\"unlocked by ann@desk\"")); n != 1 {
@@ -98,7 +98,7 @@ func TestABrokenLeaseIsNoDeath(t *testing.T) {
 			}
 			b := c.start("b", work("@hourly", 0))
 			time.Sleep(2 * time.Minute)
-			if got := c.fates("work"); !slices.Equal(got, []string{"abandoned 01:00:00 unlocked"}) {
+			if got := c.outcomes("work"); !slices.Equal(got, []string{"abandoned 01:00:00 unlocked"}) {
 				t.Errorf("got %q", got)
 			}
 			b.stop()

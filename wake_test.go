@@ -41,7 +41,7 @@ func TestAWakeUpOfANewJob(t *testing.T) {
 				if took := time.Since(called); took > 3*time.Second {
 					t.Errorf("it took %s", took)
 				}
-				if got := c.fates("work"); !slices.Equal(got, test.want) {
+				if got := c.outcomes("work"); !slices.Equal(got, test.want) {
 					t.Errorf("got %q, want %q", got, test.want)
 				}
 			})

@@ -146,11 +146,11 @@ func table(w io.Writer, titles string) *tabwriter.Writer {
 
 // A ticked is what tick tells of one job in JSON.
 type ticked struct {
-	Job     string       `json:"job"`
-	Ran     []store.Fate `json:"ran"`              // what was run here, in order
-	Replica string       `json:"holder,omitempty"` // the other replica that runs it
-	Next    time.Time    `json:"next,omitzero"`
-	Error   string       `json:"error,omitempty"` // why it could not be looked after
+	Job     string          `json:"job"`
+	Ran     []store.Outcome `json:"ran"`              // what was run here, in order
+	Replica string          `json:"holder,omitempty"` // the other replica that runs it
+	Next    time.Time       `json:"next,omitzero"`
+	Error   string          `json:"error,omitempty"` // why it could not be looked after
 }
 
 // tick runs what is due and tells what was done.
@@ -170,7 +170,7 @@ func tick(ctx context.Context, a *app, given arguments) int {
 			fmt.Fprintf(w, "%s\t-\t%s\t%s\n", j.Job, idleWords(j), stamp(j.Next))
 		}
 		for _, f := range j.Ran {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", j.Job, stamp(f.Tick), fate(&f), stamp(j.Next))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", j.Job, stamp(f.Tick), outcome(&f), stamp(j.Next))
 		}
 	}
 	w.Flush()
@@ -182,7 +182,7 @@ func tick(ctx context.Context, a *app, given arguments) int {
 
 // failed reports whether a tick that was run here came to a bad end.
 func failed(j soloist.JobReport) bool {
-	return slices.ContainsFunc(j.Ran, func(f store.Fate) bool {
+	return slices.ContainsFunc(j.Ran, func(f store.Outcome) bool {
 		return f.Status == store.Failed || f.Status == store.Stalled || f.Status == store.Abandoned
 	})
 }

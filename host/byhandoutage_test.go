@@ -37,7 +37,7 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 			if code != 200 || len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") || runs != 1 {
 				t.Errorf("%.9s: got %d %q after %d runs, want one run that succeeded", payload, code, logs, runs)
 			}
-			if got := lastFate(t, backend); got.Status != store.Succeeded {
+			if got := lastOutcome(t, backend); got.Status != store.Succeeded {
 				t.Errorf("%.9s: the record says %+v, want succeeded", payload, got)
 			}
 			s.wait()
@@ -45,8 +45,8 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 	}
 }
 
-// lastFate is the newest fate in the record of beat.
-func lastFate(t *testing.T, backend store.Store) store.Fate {
+// lastOutcome is the newest outcome in the record of beat.
+func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 	e, err := backend.Read(t.Context(), "demo/beat")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func lastFate(t *testing.T, backend store.Store) store.Fate {
 		t.Fatal(err)
 	}
 	if len(r.History) == 0 {
-		return store.Fate{}
+		return store.Outcome{}
 	}
 	return r.History[0]
 }

@@ -126,7 +126,7 @@ func TestStatusInJSON(t *testing.T) {
 			Time       time.Time
 			Jobs       []struct {
 				Job, Kind, State string
-				Last             *store.Fate
+				Last             *store.Outcome
 				Next             time.Time
 				Counts           map[store.Status]int
 			}

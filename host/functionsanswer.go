@@ -87,9 +87,9 @@ func (f *functions) runNow(ctx context.Context, name, request string) upshot {
 	ctx, done := f.orOutage(ctx)
 	defer done()
 	j := soloist.JobReport{Job: name}
-	fate, err := f.sched.RunNow(ctx, name, request)
+	outcome, err := f.sched.RunNow(ctx, name, request)
 	if err == nil {
-		j.Ran = []store.Fate{fate}
+		j.Ran = []store.Outcome{outcome}
 	} else {
 		j.Err = err
 		f.log.Warn("not run by hand", "job", name, "request", request, "error", err)
@@ -201,7 +201,7 @@ func httpOutput(o upshot, body any) map[string]any {
 }
 
 func newTicked(j soloist.JobReport) ticked {
-	t := ticked{Job: j.Job, Ran: plainFates(j.Ran), Replica: j.Replica, Next: utc(j.Next)}
+	t := ticked{Job: j.Job, Ran: plainOutcomes(j.Ran), Replica: j.Replica, Next: utc(j.Next)}
 	if j.Err != nil {
 		t.Error = line(j.Err.Error())
 	}

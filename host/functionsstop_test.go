@@ -46,8 +46,8 @@ func TestAStopWaitsForTheLongestLease(t *testing.T) {
 	if got := <-code; got != 0 {
 		t.Errorf("got code %d, want 0", got)
 	}
-	if got := lastFate(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
-		t.Errorf("got the fate %+v, want abandoned, as the run was stopped", got)
+	if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
+		t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
 	}
 }
 

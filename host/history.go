@@ -16,7 +16,7 @@ type past struct {
 	State    state                  `json:"state"`              // as status tells it
 	Failures int64                  `json:"failures,omitempty"` // as status tells it
 	Progress *store.Progress        `json:"progress,omitempty"` // as status tells it
-	History  []store.Fate           `json:"history"`
+	History  []store.Outcome        `json:"history"`
 	Counts   map[store.Status]int64 `json:"counts"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read
 
@@ -25,7 +25,7 @@ type past struct {
 	words string // the state
 }
 
-// history shows the fates that the records keep, newest first. It fails if a
+// history shows the outcomes that the records keep, newest first. It fails if a
 // record that was asked for could not be read.
 func history(ctx context.Context, a *app, given arguments) int {
 	if err := given.count(); err != nil {
@@ -74,20 +74,20 @@ func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 		if p.Counts == nil {
 			p.Counts = map[store.Status]int64{}
 		}
-		p.History = []store.Fate{}
+		p.History = []store.Outcome{}
 		if st.Err == nil {
-			p.History = plainFates(st.Record.History[:min(given.n, len(st.Record.History))])
+			p.History = plainOutcomes(st.Record.History[:min(given.n, len(st.Record.History))])
 		}
 		pasts = append(pasts, p)
 	}
 	return pasts
 }
 
-// printHistory has the fates, then what was counted since the record was made:
-// the fates go when they are old, the counts stay.
+// printHistory has the outcomes, then what was counted since the record was made:
+// the outcomes go when they are old, the counts stay.
 func (a *app) printHistory(pasts []past) {
 	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n\n", a.App, a.store, stamp(a.Now()))
-	a.printFates(pasts)
+	a.printOutcomes(pasts)
 	w := table(a.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
@@ -95,7 +95,7 @@ func (a *app) printHistory(pasts []past) {
 	w.Flush()
 }
 
-func (a *app) printFates(pasts []past) {
+func (a *app) printOutcomes(pasts []past) {
 	if !slices.ContainsFunc(pasts, func(p past) bool { return len(p.History) > 0 }) {
 		return
 	}

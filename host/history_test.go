@@ -171,7 +171,7 @@ func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
 	record := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now, Watermark: now, Token: 7, Status: store.Abandoned,
 		Counts: map[store.Status]int64{store.Abandoned: 1},
-		History: []store.Fate{
+		History: []store.Outcome{
 			{From: now.Add(-2 * time.Hour), Tick: now.Add(-time.Hour), Status: store.Missed, Reason: "the schedule changed"},
 			{Tick: now.Add(-2 * time.Hour), Status: store.Abandoned, Reason: "its runner\n\x1b[2Jdied", Attempt: 2, Token: 7, Replica: "replica-a",
 				Start: now.Add(-2 * time.Hour)},

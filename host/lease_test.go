@@ -64,7 +64,7 @@ func stall(r *store.Record) {
 	told("page 3 of 9")(r)
 	r.Status, r.Stopping, r.Error = store.Stalled, true, "stalled: no heartbeat for 1m0s"
 	r.Counts = map[store.Status]int64{store.Stalled: 1}
-	r.History = []store.Fate{{Tick: r.Tick, Status: store.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Replica,
+	r.History = []store.Outcome{{Tick: r.Tick, Status: store.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Replica,
 		Start: r.Claimed, End: r.Claimed.Add(time.Minute)}}
 }
 

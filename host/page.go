@@ -16,7 +16,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"stamp": stamp, "relative": relative, "ahead": ahead, "fate": fate, "moment": moment, "roughly": roughly, "line": line,
+	"stamp": stamp, "relative": relative, "ahead": ahead, "outcome": outcome, "moment": moment, "roughly": roughly, "line": line,
 }).Parse(pageText))
 
 // A page is what the template shows.
@@ -35,7 +35,7 @@ type page struct {
 type row struct {
 	view
 	Here bool // it runs on this replica
-	Bad  bool // its last fate is one to look at
+	Bad  bool // its last outcome is one to look at
 }
 
 // page answers with what is known, however the store does.
@@ -73,7 +73,7 @@ func (a *app) show(n news) page {
 	return p
 }
 
-// bad is a last fate to look at. For a singleton it is no news that its replica
+// bad is a last outcome to look at. For a singleton it is no news that its replica
 // went.
 func bad(v view) bool {
 	if v.Last == nil || v.Kind == "singleton" && v.Last.Status == store.Abandoned {

@@ -22,7 +22,7 @@ type view struct {
 	Waits    time.Time              `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
 	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
 	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
-	Last     *store.Fate            `json:"last,omitempty"`     // the newest
+	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
 	Next     time.Time              `json:"next,omitzero"`
 	Counts   map[store.Status]int64 `json:"counts,omitempty"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
@@ -35,7 +35,7 @@ type view struct {
 	Foreign bool `json:"-"` // the schedule in force is another one
 }
 
-// A state is what a job is in now; what it was in before is its last fate.
+// A state is what a job is in now; what it was in before is its last outcome.
 type state string
 
 const (
@@ -139,9 +139,9 @@ func (a *app) stateHere(name string) state {
 	return everywhere
 }
 
-// lastRun is the newest fate of a tick that was run: a failure is news even if
+// lastRun is the newest outcome of a tick that was run: a failure is news even if
 // a tick was skipped under it. Where none was run it is the newest of all.
-func lastRun(history []store.Fate) *store.Fate {
+func lastRun(history []store.Outcome) *store.Outcome {
 	for i := range history {
 		if !history[i].Start.IsZero() {
 			return &history[i]
@@ -224,7 +224,7 @@ func (v view) LastWords(now time.Time) string {
 		return "-"
 	}
 	at := moment(v.Last)
-	text := stamp(at) + " " + fate(v.Last)
+	text := stamp(at) + " " + outcome(v.Last)
 	if v.Last.Replica != "" {
 		text += " on " + line(v.Last.Replica)
 	}
@@ -239,5 +239,5 @@ func (v view) NextWords(now time.Time) string {
 	return stamp(v.Next) + " " + ahead(v.Next, now)
 }
 
-// CountWords tells how often each fate came.
+// CountWords tells how often each outcome came.
 func (v view) CountWords() string { return tally(v.Counts) }

@@ -50,8 +50,8 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// fate says what became of a tick, or of a range of them.
-func fate(f *store.Fate) string {
+// outcome says what became of a tick, or of a range of them.
+func outcome(f *store.Outcome) string {
 	text := string(f.Status)
 	if !f.From.IsZero() && f.Count > 1 {
 		text = counted(f) + " " + text
@@ -68,8 +68,8 @@ func fate(f *store.Fate) string {
 	return text
 }
 
-// moment is when a fate was: its tick, or for a singleton the start of its term.
-func moment(f *store.Fate) time.Time {
+// moment is when an outcome was: its tick, or for a singleton the start of its term.
+func moment(f *store.Outcome) time.Time {
 	if f.Tick.IsZero() {
 		return f.Start
 	}
@@ -79,9 +79,9 @@ func moment(f *store.Fate) time.Time {
 // utc is how JSON tells an instant.
 func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// plainFates are fates as JSON tells them, and a list even if there are none.
-func plainFates(all []store.Fate) []store.Fate {
-	plain := make([]store.Fate, 0, len(all))
+// plainOutcomes are outcomes as JSON tells them, and a list even if there are none.
+func plainOutcomes(all []store.Outcome) []store.Outcome {
+	plain := make([]store.Outcome, 0, len(all))
 	for _, f := range all {
 		f.Tick, f.From, f.Start, f.End = utc(f.Tick), utc(f.From), utc(f.Start), utc(f.End)
 		plain = append(plain, f)
@@ -89,8 +89,8 @@ func plainFates(all []store.Fate) []store.Fate {
 	return plain
 }
 
-// span is the tick of a fate, or what is known of a range of them.
-func span(f *store.Fate) string {
+// span is the tick of an outcome, or what is known of a range of them.
+func span(f *store.Outcome) string {
 	if f.From.IsZero() {
 		return stamp(f.Tick)
 	}
@@ -102,7 +102,7 @@ func span(f *store.Fate) string {
 }
 
 // counted is the number of ticks of a range. The count of a long one stops.
-func counted(f *store.Fate) string {
+func counted(f *store.Outcome) string {
 	if f.AtLeast {
 		return fmt.Sprintf("at least %d", f.Count)
 	}
@@ -110,7 +110,7 @@ func counted(f *store.Fate) string {
 }
 
 // took is how long a run lasted, if it has ended.
-func took(f *store.Fate) string {
+func took(f *store.Outcome) string {
 	if f.Start.IsZero() || f.End.Before(f.Start) {
 		return "-"
 	}
@@ -125,12 +125,12 @@ func some(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// fates are those that a tick can have, the wanted one first.
-var fates = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+// outcomes are those that a tick can have, the wanted one first.
+var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
 
 func tally(counts map[store.Status]int64) string {
 	var all []string
-	for _, s := range fates {
+	for _, s := range outcomes {
 		if n := counts[s]; n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", n, s))
 		}

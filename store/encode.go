@@ -33,8 +33,8 @@ func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	}
 }
 
-// shorten leaves out what can be spared most easily: first the oldest fates, then
-// the end of the note, of the error, and of the reason of the newest fate. It
+// shorten leaves out what can be spared most easily: first the oldest outcomes, then
+// the end of the note, of the error, and of the reason of the newest outcome. It
 // returns false if nothing of that is left.
 func (r *Record) shorten() bool {
 	switch {
@@ -47,7 +47,7 @@ func (r *Record) shorten() bool {
 	case len(r.History) == 1 && r.History[0].Reason != "":
 		newest := r.History[0] // a copy: the record before shares the slice
 		newest.Reason = half(newest.Reason)
-		r.History = []Fate{newest}
+		r.History = []Outcome{newest}
 	default:
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // A Record is what a job's entry tells: who ran which tick last, with what
-// outcome, and up to where every tick has its fate.
+// outcome, and up to where every tick has its outcome.
 type Record struct {
 	Schema int    `json:"schema"`
 	App    string `json:"app"`
@@ -30,7 +30,7 @@ type Record struct {
 	Token  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
 	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
 
-	Watermark time.Time `json:"through"`      // the watermark: each tick up to it has its fate
+	Watermark time.Time `json:"through"`      // the watermark: each tick up to it has its outcome
 	Due       time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
 
 	Tick     time.Time `json:"tick,omitzero"`    // last claimed; zero for a singleton
@@ -47,23 +47,23 @@ type Record struct {
 	Error    string    `json:"error,omitzero"`    // why the last run failed
 	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of this run
 
-	Failures int64 `json:"failures,omitzero"` // fates failed or stalled since the last succeeded one; runs by hand leave it
+	Failures int64 `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
 
 	Counts  map[Status]int64 `json:"counts,omitzero"`
-	History []Fate           `json:"history,omitzero"` // newest first
+	History []Outcome        `json:"history,omitzero"` // newest first
 
 	unknown map[string]json.RawMessage // fields of a newer writer survive a rewrite
 }
 
-// A Fate is what became of a tick, or of a range of ticks that nobody ran.
-type Fate struct {
+// An Outcome is what became of a tick, or of a range of ticks that nobody ran.
+type Outcome struct {
 	Tick    time.Time `json:"tick,omitzero"`    // the last tick of a range
 	From    time.Time `json:"from,omitzero"`    // of a range: its ticks are after From
 	Count   int       `json:"count,omitzero"`   // of a range: its ticks; zero: not known
 	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, which stopped there
 	Status  Status    `json:"status"`
 	Reason  string    `json:"reason,omitzero"`
-	Request string    `json:"request,omitzero"` // of a run by hand: it is the fate of no tick
+	Request string    `json:"request,omitzero"` // of a run by hand: it is the outcome of no tick
 	Attempt int       `json:"attempt,omitzero"`
 	Token   int64     `json:"token,omitzero"`
 	Replica string    `json:"replica,omitzero"`
@@ -91,7 +91,7 @@ type Unlocked struct {
 	At time.Time `json:"at"` // by the store's clock
 }
 
-// Status is the state of a job, or the fate of a tick.
+// Status is the state of a job, or the outcome of a tick.
 type Status string
 
 const (

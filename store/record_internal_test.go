@@ -16,7 +16,7 @@ func sample() Record {
 	return Record{Schema: 1, App: "app", Job: "job", Created: at, Spec: "abc", Since: at, Token: 7, Writer: "w",
 		Watermark: at, Tick: at, Attempt: 2, Status: Failed, Replica: "replica-1", Lease: Seconds(15 * time.Second),
 		Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh", Counts: map[Status]int64{Failed: 3},
-		History: []Fate{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
+		History: []Outcome{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
 }
 
 func TestARecordSurvivesARewrite(t *testing.T) {
@@ -52,7 +52,7 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		r.Error, r.Progress.Note, r.Replica = text, text, cut(text, 60)
 		for i := range 500 {
 			tick := r.Tick.Add(time.Duration(i) * time.Second)
-			f := Fate{Tick: tick, Status: Failed, Reason: text, Replica: cut(text, 60)}
+			f := Outcome{Tick: tick, Status: Failed, Reason: text, Replica: cut(text, 60)}
 			r.History, r.Watermark = slices.Insert(r.History, 0, f), tick
 		}
 		b, err := r.Encode()
@@ -67,7 +67,7 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		}
 		got, err := DecodeRecord(b, "app", "job")
 		if err != nil || len(got.History) == 0 || !got.History[0].Tick.Equal(r.Watermark) {
-			t.Errorf("%s: the newest fate is lost: %v", name, err)
+			t.Errorf("%s: the newest outcome is lost: %v", name, err)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func FuzzDecodeRecord(f *testing.F) {
 
 func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
 	r := sample()
-	r.History = append(r.History, Fate{Tick: r.Tick, Status: "\x1b[2J"})
+	r.History = append(r.History, Outcome{Tick: r.Tick, Status: "\x1b[2J"})
 	b, err := r.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * flo
 // A teller makes up a story.
 type teller struct{ Story }
 
-func (t *teller) write(seconds float64, replica, lease string, r store.Record, news ...store.Fate) {
+func (t *teller) write(seconds float64, replica, lease string, r store.Record, news ...store.Outcome) {
 	t.Writes = append(t.Writes, Write{At: at(seconds), Replica: replica, Lease: lease, Record: r, News: news})
 }
 
@@ -56,17 +56,17 @@ func good() *teller {
 	t.tell(5.1, Started, "a", five, at(5), 1, 2)
 	t.tell(5.5, Done, "a", five, at(5), 1, 2)
 	t.tell(5.6, Ended, "a", five, at(5), 1, 2)
-	t.write(6, "a", "A", record(five, "s5", 2, at(5), at(5), 1, ok), store.Fate{Tick: at(5), Status: ok, Token: 2})
+	t.write(6, "a", "A", record(five, "s5", 2, at(5), at(5), 1, ok), store.Outcome{Tick: at(5), Status: ok, Token: 2})
 	t.write(10, "b", "B", record(five, "s5", 3, at(5), at(10), 1, runs))
 	t.tell(10.1, Started, "b", five, at(10), 1, 3)
 	t.write(30, "a", "C", record(five, "s5", 4, at(25), at(30), 1, runs),
-		store.Fate{From: at(10), Tick: at(25), Count: 3, Status: store.Missed},
-		store.Fate{Tick: at(10), Status: store.Abandoned, Token: 3})
+		store.Outcome{From: at(10), Tick: at(25), Count: 3, Status: store.Missed},
+		store.Outcome{Tick: at(10), Status: store.Abandoned, Token: 3})
 	t.tell(30.1, Started, "a", five, at(30), 1, 4)
 	t.tell(30.5, Done, "a", five, at(30), 1, 4)
-	t.write(31, "a", "C", record(five, "s5", 4, at(30), at(30), 1, ok), store.Fate{Tick: at(30), Status: ok, Token: 4})
+	t.write(31, "a", "C", record(five, "s5", 4, at(30), at(30), 1, ok), store.Outcome{Tick: at(30), Status: ok, Token: 4})
 	// The schedule changes.
-	t.write(32, "c", "D", record(five, "s10", 4, at(32), at(30), 1, ok), store.Fate{From: at(30), Tick: at(32), Status: store.Missed})
+	t.write(32, "c", "D", record(five, "s10", 4, at(32), at(30), 1, ok), store.Outcome{From: at(30), Tick: at(32), Status: store.Missed})
 	t.write(40, "c", "E", record(five, "s10", 5, at(32), at(40), 1, runs))
 	t.tell(40.1, Started, "c", five, at(40), 1, 5)
 
@@ -79,13 +79,13 @@ func good() *teller {
 	t.tell(36.2, Beat, "a", rerun, at(20), 1, 2).Stale = true
 	t.Effects[len(t.Effects)-1].Asked = at(22)
 	t.tell(38, Done, "c", rerun, at(20), 2, 3)
-	t.write(39, "c", "G", record(rerun, "s20", 3, at(20), at(20), 2, ok), store.Fate{Tick: at(20), Status: ok, Token: 3})
+	t.write(39, "c", "G", record(rerun, "s20", 3, at(20), at(20), 2, ok), store.Outcome{Tick: at(20), Status: ok, Token: 3})
 
 	t.write(0, "a", "", record(pages, "s20", 1, at(0), time.Time{}, 0, store.Idle))
 	t.write(20, "a", "H", record(pages, "s20", 2, at(0), at(20), 1, runs))
 	t.tell(20.1, Started, "a", pages, at(20), 1, 2)
 	t.tell(21, Saved, "a", pages, at(20), 1, 2).Position = 1
-	t.write(40, "b", "I", record(pages, "s20", 3, at(20), at(40), 1, runs), store.Fate{Tick: at(20), Status: store.Abandoned, Token: 2})
+	t.write(40, "b", "I", record(pages, "s20", 3, at(20), at(40), 1, runs), store.Outcome{Tick: at(20), Status: store.Abandoned, Token: 2})
 	t.tell(40.1, Started, "b", pages, at(40), 1, 3)
 	t.tell(40.2, Loaded, "b", pages, at(40), 1, 3).Position = 1
 
@@ -93,7 +93,7 @@ func good() *teller {
 	t.write(1, "b", "J", record(leader, "one", 2, at(0), time.Time{}, 1, runs))
 	t.tell(1.1, Started, "b", leader, time.Time{}, 1, 2)
 	t.tell(10.9, Beat, "b", leader, time.Time{}, 1, 2)
-	t.write(26, "c", "K", record(leader, "one", 3, at(0), time.Time{}, 1, runs), store.Fate{Status: store.Abandoned, Token: 2})
+	t.write(26, "c", "K", record(leader, "one", 3, at(0), time.Time{}, 1, runs), store.Outcome{Status: store.Abandoned, Token: 2})
 	t.tell(26.1, Started, "c", leader, time.Time{}, 1, 3)
 	return t
 }
@@ -160,21 +160,21 @@ func TestViolations(t *testing.T) {
 		"claimed by a at 12:00:20.000 and by b":                                          func(t *teller) { t.Writes = append(t.Writes, claimAgain) },
 		"attempt 2: claimed by c at 12:00:36.000, and attempt 1 is not the claim before": func(t *teller) { t.writeOf("rerun", 1).Record.Attempt = 3 },
 
-		// Ticks without a fate, or with two.
+		// Ticks without an outcome, or with two.
 		"1 ticks between 12:00:05.000 and 12:00:15.000 have no fate": func(t *teller) {
 			w := t.writeOf("five", 4)
-			w.News = []store.Fate{{From: at(15), Tick: at(25), Count: 2, Status: store.Missed}, {Tick: at(15), Status: store.Missed}}
+			w.News = []store.Outcome{{From: at(15), Tick: at(25), Count: 2, Status: store.Missed}, {Tick: at(15), Status: store.Missed}}
 		},
 		"counts 2 ticks of 3":             func(t *teller) { t.writeOf("five", 4).News[0].Count = 2 },
 		"does not begin at the watermark": func(t *teller) { t.writeOf("five", 4).News[0].From = at(15) },
 		"five@12:00:05.000: succeeded by a, and it had its fate": func(t *teller) {
-			t.writeOf("five", 5).News = append(t.writeOf("five", 5).News, store.Fate{Tick: at(5), Status: store.Succeeded})
+			t.writeOf("five", 5).News = append(t.writeOf("five", 5).News, store.Outcome{Tick: at(5), Status: store.Succeeded})
 		},
-		"the watermark is at 12:00:05.000, and the fates end at 12:00:00.000": func(t *teller) { t.writeOf("five", 2).News = nil },
-		"moves the watermark back from 12:00:25.000 to 12:00:20.000":          func(t *teller) { t.writeOf("five", 5).Record.Watermark = at(20) },
-		"nobody has made the entry":                                           func(t *teller) { t.writeOf("rerun", 0).Lease = "A" },
-		"a spec that no version has":                                          func(t *teller) { t.writeOf("five", 6).Record.Spec = "s7" },
-		"five: the tick 12:01:00.000 has no fate":                             func(t *teller) { t.Unwell = []string{"five: the tick 12:01:00.000 has no fate"} },
+		"the watermark is at 12:00:05.000, and the outcomes end at 12:00:00.000": func(t *teller) { t.writeOf("five", 2).News = nil },
+		"moves the watermark back from 12:00:25.000 to 12:00:20.000":             func(t *teller) { t.writeOf("five", 5).Record.Watermark = at(20) },
+		"nobody has made the entry":                                              func(t *teller) { t.writeOf("rerun", 0).Lease = "A" },
+		"a spec that no version has":                                             func(t *teller) { t.writeOf("five", 6).Record.Spec = "s7" },
+		"five: the tick 12:01:00.000 has no fate":                                func(t *teller) { t.Unwell = []string{"five: the tick 12:01:00.000 has no fate"} },
 
 		// Stale writes.
 		"token 2 on a: beat was accepted after rerun": func(t *teller) { t.find(Beat, "rerun", 0).Stale = false },
@@ -241,7 +241,7 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		"kill -9 1 1s",                         // a fault
 		"SIGTERM, code 0 1",                    // a process
-		"five 2 0 0 1 0 3",                     // fates
+		"five 2 0 0 1 0 3",                     // outcomes
 		"rerun 4 1 0 0 1 0",                    // effects
 		"killed 0 0 0 0 1 0 0 0 0 15.1s 15.1s", // time without a leader
 	} {

@@ -54,7 +54,7 @@ func (j *judge) claims(job string) {
 }
 
 // ledger: the watermark never goes back, and each tick that it passes has one
-// fate, alone or in a range.
+// outcome, alone or in a range.
 func (j *judge) ledger(job string) {
 	var last *store.Record
 	for _, w := range j.writes[job] {
@@ -66,17 +66,17 @@ func (j *judge) ledger(job string) {
 		case r.Watermark.Before(last.Watermark):
 			j.bad("%s: %s moves the watermark back from %s to %s", job, w.Replica, clock(last.Watermark), clock(r.Watermark))
 		case slices.ContainsFunc(w.News, ofTick) || !r.Watermark.Equal(last.Watermark):
-			j.fates(job, w, last)
+			j.outcomes(job, w, last)
 		}
 		last = r
 	}
 }
 
-// ofTick is false for the fate of a singleton's run.
-func ofTick(f store.Fate) bool { return !f.Tick.IsZero() }
+// ofTick is false for the outcome of a singleton's run.
+func ofTick(f store.Outcome) bool { return !f.Tick.IsZero() }
 
-// fates checks what one write says of the ticks between two watermarks.
-func (j *judge) fates(job string, w *Write, last *store.Record) {
+// outcomes checks what one write says of the ticks between two watermarks.
+func (j *judge) outcomes(job string, w *Write, last *store.Record) {
 	mark, every := last.Watermark, j.every[last.Spec]
 	if every == 0 || j.every[w.Record.Spec] == 0 {
 		j.bad("%s: %s writes a spec that no version has", job, w.Replica)
@@ -101,13 +101,13 @@ func (j *judge) fates(job string, w *Write, last *store.Record) {
 		}
 	}
 	if !mark.Equal(w.Record.Watermark) {
-		j.bad("%s: the watermark is at %s, and the fates end at %s", job, clock(w.Record.Watermark), clock(mark))
+		j.bad("%s: the watermark is at %s, and the outcomes end at %s", job, clock(w.Record.Watermark), clock(mark))
 	}
 }
 
 // adopted reports whether f is about the ticks of a definition that is no more:
 // a range that is not counted.
-func adopted(f store.Fate) bool { return !f.From.IsZero() && f.Count == 0 }
+func adopted(f store.Outcome) bool { return !f.From.IsZero() && f.Count == 0 }
 
 // count is the number of ticks after a, up to b.
 func count(every time.Duration, a, b time.Time) int {
@@ -116,8 +116,8 @@ func count(every time.Duration, a, b time.Time) int {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off. The end of a run may be told later.
-func news(old, now []store.Fate) []store.Fate {
-	same := func(a, b store.Fate) bool {
+func news(old, now []store.Outcome) []store.Outcome {
+	same := func(a, b store.Outcome) bool {
 		a.End, b.End = time.Time{}, time.Time{}
 		return a == b
 	}

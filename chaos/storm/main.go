@@ -8,7 +8,7 @@
 //
 // All effects of the program go to a sink that refuses stale tokens. What the
 // sink was told and what the service has accepted decides whether a tick ran
-// twice, got no fate or two, whether two replicas believed in one lease, and so
+// twice, got no outcome or two, whether two replicas believed in one lease, and so
 // on: see judge.go and ledger.go. It prints counts, then violations. Code 1: there are
 // some, or nothing happened.
 package main

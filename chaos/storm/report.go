@@ -22,7 +22,7 @@ func report(out io.Writer, s Story) {
 	defer w.Flush()
 	reportFaults(w, s)
 	reportExits(w, s)
-	reportFates(w, s)
+	reportOutcomes(w, s)
 	reportEffects(w, s)
 	reportLeaders(w, s)
 }
@@ -53,11 +53,11 @@ func reportExits(w io.Writer, s Story) {
 	fmt.Fprintln(w)
 }
 
-var fates = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
 
-// reportFates counts a range by its ticks; one whose ticks were not counted,
+// reportOutcomes counts a range by its ticks; one whose ticks were not counted,
 // since the schedule changed, is none.
-func reportFates(w io.Writer, s Story) {
+func reportOutcomes(w io.Writer, s Story) {
 	counts := map[string]map[store.Status]int{}
 	for _, write := range s.Writes {
 		job := write.Record.Job
@@ -74,13 +74,13 @@ func reportFates(w io.Writer, s Story) {
 		}
 	}
 	fmt.Fprint(w, "TICKS BY FATE")
-	for _, status := range fates {
+	for _, status := range outcomes {
 		fmt.Fprintf(w, "\t%s", strings.ToUpper(string(status)))
 	}
 	fmt.Fprintln(w)
 	for _, job := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprint(w, job)
-		for _, status := range fates {
+		for _, status := range outcomes {
 			fmt.Fprintf(w, "\t%d", counts[job][status])
 		}
 		fmt.Fprintln(w)

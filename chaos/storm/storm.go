@@ -99,18 +99,18 @@ func (s *storm) settle(ctx context.Context) error {
 }
 
 // patience is how long after the last fault each tick that was due has its
-// fate: a lease that is still held, the rarest look at a run, and a follower's
+// outcome: a lease that is still held, the rarest look at a run, and a follower's
 // poll.
 const patience = lease + time.Minute + lease/3
 
-// calm waits until all that was due has its fate, somebody leads and each
+// calm waits until all that was due has its outcome, somebody leads and each
 // replica is well, and returns what is not so when patience ends.
 func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
 	for late := healed.Add(patience); ; {
 		unwell = nil
 		for name, every := range schedules(s.now()) {
 			if due := healed.Truncate(every); s.through(name).Before(due) {
-				unwell = append(unwell, fmt.Sprintf("%s: the tick %s has no fate %s after the last fault: the watermark is %s",
+				unwell = append(unwell, fmt.Sprintf("%s: the tick %s has no outcome %s after the last fault: the watermark is %s",
 					name, clock(due), patience, clock(s.through(name))))
 			}
 		}

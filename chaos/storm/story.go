@@ -66,7 +66,7 @@ type Write struct {
 	Replica string
 	Lease   string // id; empty: it made the entry
 	Record  store.Record
-	News    []store.Fate // those in Record that the write before does not have, newest first
+	News    []store.Outcome // those in Record that the write before does not have, newest first
 }
 
 // A Fault is one that was injected.

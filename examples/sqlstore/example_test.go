@@ -36,8 +36,8 @@ func Example() {
 				return nil
 			}}},
 		}
-		fate, err := s.RunNow(context.Background(), "report", "for-the-board")
-		fmt.Println(fate.Status, err)
+		outcome, err := s.RunNow(context.Background(), "report", "for-the-board")
+		fmt.Println(outcome.Status, err)
 	}
 	// Output:
 	// reporting on one

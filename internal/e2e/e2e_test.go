@@ -123,14 +123,14 @@ func TestAKilledRunnerIsReplaced(t *testing.T) {
 func checkTakeOver(t *testing.T, r store.Record, victim, next event) {
 	t.Helper()
 	var abandoned, missed bool
-	for _, fate := range r.History {
-		if fate.Status == store.Abandoned && fate.Tick.Equal(victim.Tick) {
+	for _, outcome := range r.History {
+		if outcome.Status == store.Abandoned && outcome.Tick.Equal(victim.Tick) {
 			abandoned = true
 		}
-		if fate.Status == store.Missed && fate.From.Equal(victim.Tick) && fate.Tick.Equal(next.Tick.Add(-time.Second)) {
+		if outcome.Status == store.Missed && outcome.From.Equal(victim.Tick) && outcome.Tick.Equal(next.Tick.Add(-time.Second)) {
 			missed = true
-			if want := int(next.Tick.Sub(victim.Tick)/time.Second) - 1; fate.Count != want {
-				t.Errorf("%d ticks are missed, want %d", fate.Count, want)
+			if want := int(next.Tick.Sub(victim.Tick)/time.Second) - 1; outcome.Count != want {
+				t.Errorf("%d ticks are missed, want %d", outcome.Count, want)
 			}
 		}
 	}

@@ -138,13 +138,13 @@ func writes(log []event) (all []event) {
 }
 
 // records checks I2a, that an attempt is claimed once, I2c, that tokens grow,
-// and I3, that each tick has one fate.
+// and I3, that each tick has one outcome.
 func (c *complaints) records(log []event, j job) {
 	type attempt struct {
 		tick time.Time
 		n    int
 	}
-	claimed, fates := map[attempt]bool{}, map[time.Time][]store.Fate{}
+	claimed, outcomes := map[attempt]bool{}, map[time.Time][]store.Outcome{}
 	var last *store.Record
 	var lease string
 	for _, e := range writes(log) {
@@ -175,7 +175,7 @@ func (c *complaints) records(log []event, j job) {
 		}
 		for _, f := range news(last.History, r.History) {
 			for _, tick := range j.ticks(f) {
-				fates[tick] = append(fates[tick], f)
+				outcomes[tick] = append(outcomes[tick], f)
 			}
 		}
 		last = r
@@ -183,20 +183,20 @@ func (c *complaints) records(log []event, j job) {
 	if last == nil {
 		return
 	}
-	for tick, all := range fates {
+	for tick, all := range outcomes {
 		if len(all) > 1 || tick.After(last.Watermark) {
-			c.add("I3: %s has %d fates, with the watermark at %s: %v", tick, len(all), last.Watermark, all)
+			c.add("I3: %s has %d outcomes, with the watermark at %s: %v", tick, len(all), last.Watermark, all)
 		}
 	}
-	for _, tick := range j.ticks(store.Fate{From: last.Created, Tick: last.Watermark}) {
-		if len(fates[tick]) == 0 {
-			c.add("I3: %s has no fate, and the watermark is at %s", tick, last.Watermark)
+	for _, tick := range j.ticks(store.Outcome{From: last.Created, Tick: last.Watermark}) {
+		if len(outcomes[tick]) == 0 {
+			c.add("I3: %s has no outcome, and the watermark is at %s", tick, last.Watermark)
 		}
 	}
 }
 
-// ticks are those of a fate.
-func (j job) ticks(f store.Fate) (all []time.Time) {
+// ticks are those of an outcome.
+func (j job) ticks(f store.Outcome) (all []time.Time) {
 	if f.From.IsZero() {
 		return []time.Time{f.Tick}
 	}
@@ -208,7 +208,7 @@ func (j job) ticks(f store.Fate) (all []time.Time) {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off.
-func news(old, now []store.Fate) []store.Fate {
+func news(old, now []store.Outcome) []store.Outcome {
 	for n := range now {
 		rest := now[n:]
 		if len(rest) <= len(old) && slices.Equal(rest, old[:len(rest)]) {

@@ -71,7 +71,7 @@ func threeInstances(t *testing.T, storage string, env ...string) {
 }
 
 // A handler is killed while it runs a job. The next invocation gives the tick its
-// fate, or its next attempt.
+// outcome, or its next attempt.
 func TestKilledMidRun(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -104,21 +104,21 @@ func TestKilledMidRun(t *testing.T) {
 			if len(ran) != 0 || err != "" {
 				t.Errorf("got %+v, %s: it is started at most once", ran, err)
 			}
-			if got := lastFate(t, store, test.job); got.Status != "abandoned" || !got.Tick.Equal(tick) {
-				t.Errorf("got the fate %+v", got)
+			if got := lastOutcome(t, store, test.job); got.Status != "abandoned" || !got.Tick.Equal(tick) {
+				t.Errorf("got the outcome %+v", got)
 			}
 		})
 	}
 }
 
-// lastFate reads the record in a directory.
-func lastFate(t *testing.T, storage, job string) fate {
+// lastOutcome reads the record in a directory.
+func lastOutcome(t *testing.T, storage, job string) outcome {
 	t.Helper()
 	e, err := local.Dir{Path: strings.TrimPrefix(storage, "SOLOIST_STORAGE=dir:")}.Read(t.Context(), "test/"+job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rec struct{ History []fate }
+	var rec struct{ History []outcome }
 	if err := json.Unmarshal(e.Record, &rec); err != nil || len(rec.History) == 0 {
 		t.Fatalf("got %s, %v", e.Record, err)
 	}

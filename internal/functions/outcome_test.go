@@ -56,7 +56,7 @@ func TestRunByHTTPBesideARun(t *testing.T) {
 }
 
 // A run that failed is told as the setting says. A retry by the platform does
-// not repeat it: its tick has its fate.
+// not repeat it: its tick has its outcome.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"log", "error"} {

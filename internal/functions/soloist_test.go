@@ -22,7 +22,7 @@ type told struct {
 	App  string
 	Jobs []struct {
 		Job     string
-		Ran     []fate
+		Ran     []outcome
 		Replica string
 		Next    time.Time
 		Error   string
@@ -30,7 +30,7 @@ type told struct {
 	Next time.Time
 }
 
-type fate struct {
+type outcome struct {
 	Tick           time.Time
 	Request        string
 	Status, Reason string
@@ -39,7 +39,7 @@ type fate struct {
 }
 
 // of returns what is told of one job.
-func (v told) of(name string) (ran []fate, holder, err string) {
+func (v told) of(name string) (ran []outcome, holder, err string) {
 	for _, j := range v.Jobs {
 		if j.Job == name {
 			return j.Ran, j.Replica, j.Error

@@ -148,12 +148,12 @@ func TestKilledAtAMoment(t *testing.T) {
 	t.Parallel()
 	const never, late = "the request gets lost", "the request comes after the next run has put the page"
 	tests := []struct {
-		name   string
-		job    mistake
-		sink   sink
-		moment moment
-		fate   string // of the request
-		want   string
+		name    string
+		job     mistake
+		sink    sink
+		moment  moment
+		outcome string // of the request
+		want    string
 	}{
 		{"in the get", mistake{}, sink{}, atSource, "", ""},
 		{"in the put, which gets lost", mistake{}, sink{}, beforeCommit, never, ""},
@@ -181,7 +181,7 @@ func TestKilledAtAMoment(t *testing.T) {
 				}
 				close(reached)
 				<-goOn
-				return test.fate == never
+				return test.outcome == never
 			})
 			l.publish(10)
 			f := newFleet(t, program(t, test.job), 1, l, "dir:"+t.TempDir(), "proof")
@@ -192,7 +192,7 @@ func TestKilledAtAMoment(t *testing.T) {
 			}
 			f.kill(0)
 			f.start(0)
-			if test.fate == late {
+			if test.outcome == late {
 				await(t, "the next page", time.Minute, func() bool { return l.count(applied) > 5 })
 			}
 			release()

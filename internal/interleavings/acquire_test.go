@@ -17,7 +17,7 @@ func TestAcquireAppliedReplyLostSameIDAgain(t *testing.T) {
 		s.until("01:00:10")
 		s.ran("a 01:00:00")
 		s.answers("a's acquire", "201", "201")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -36,7 +36,7 @@ func TestAcquireDelayedPastGivingUpReleaseRacedBeforeIt(t *testing.T) {
 		s.ran()
 		s.until("01:00:25")
 		s.ran("a 01:00:00")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -80,7 +80,7 @@ func Test412And409Both(t *testing.T) {
 		s.ran("a 01:00:00")
 		s.answers("b's acquire", "409 LeaseAlreadyPresent")
 		s.answers("c's acquire", "412 ConditionNotMet")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -99,7 +99,7 @@ func TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409(t *testing.T) {
 		s.ran()
 		s.until("01:00:20")
 		s.ran("b 01:00:00")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -120,6 +120,6 @@ func TestFollowerReadsExpiredAnotherAcquiresThenItsOwnAcquire(t *testing.T) {
 		s.until("01:00:40")
 		s.ran("a 01:00:00", "c 01:00:00/2")
 		s.answers("b's acquire", "412 ConditionNotMet")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }

@@ -17,7 +17,7 @@ func TestClaimAppliedReplyLost(t *testing.T) {
 		s.until("01:00:10")
 		s.ran("a 01:00:00")
 		s.answers("a's claim", "200")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -36,7 +36,7 @@ func TestClaimDelayedHolderExpiredOtherClaims(t *testing.T) {
 		second.deliver()
 		s.until("01:00:35")
 		s.answers("a's claim", "412 LeaseIdMismatchWithBlobOperation", "412 LeaseIdMismatchWithBlobOperation")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -51,7 +51,7 @@ func TestPauseOfALeaseBetweenClaimReplyAndStart(t *testing.T) {
 		s.until("01:00:40")
 		s.ran("b 01:00:00/2")
 		s.says("a", "the claim was not confirmed")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -84,7 +84,7 @@ func TestPauseOfALeaseBetweenClaimReplyAndStartAlone(t *testing.T) {
 		a.FreezeAt("claim after", D+5*time.Second)
 		s.until("01:02:00")
 		s.ran()
-		s.fates("abandoned 01:00:00 its runner died")
+		s.outcomes("abandoned 01:00:00 its runner died")
 	})
 }
 
@@ -101,9 +101,9 @@ func TestScheduleChangedBetweenClaimAndTakeOver(t *testing.T) {
 		s.until("01:30:00")
 		s.ran("a 01:00:00", "b 01:20:00")
 		s.says("b", "the schedule has changed")
-		fates := s.record().History
-		if len(fates) != 3 || fates[2].Status != "abandoned" || fates[1].Reason != "the schedule changed" {
-			s.Errorf("got %+v", fates)
+		outcomes := s.record().History
+		if len(outcomes) != 3 || outcomes[2].Status != "abandoned" || outcomes[1].Reason != "the schedule changed" {
+			s.Errorf("got %+v", outcomes)
 		}
 	})
 }

@@ -17,7 +17,7 @@ func TestPauseInsideDoFinishRefused(t *testing.T) {
 		s.ran("a 01:00:00 lost")
 		s.answers("a's finish", "412 LeaseNotPresentWithBlobOperation")
 		s.says("a", "the outcome was refused")
-		s.fates("abandoned 01:00:00 its runner died")
+		s.outcomes("abandoned 01:00:00 its runner died")
 	})
 }
 
@@ -32,7 +32,7 @@ func TestPauseInsideDoSideEffectWithTheOldTokenRefused(t *testing.T) {
 		s.until("01:01:00")
 		s.ran("a 01:00:00 lost", "b 01:00:00/2")
 		s.effects("a accepted", "b accepted", "b accepted", "a refused")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -45,7 +45,7 @@ func TestFinishAppliedReplyLost(t *testing.T) {
 		s.until("01:00:10")
 		s.answers("a's finish", "200")
 		s.answers("a's release", "200")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -61,7 +61,7 @@ func TestFinishAfterExpiryUntouched(t *testing.T) {
 		s.until("01:00:40")
 		s.ran("a 01:00:00 lost")
 		s.answers("a's finish", "412 LeaseLost", "200")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -79,7 +79,7 @@ func TestFinishAfterTakeOver(t *testing.T) {
 		s.ran("a 01:00:00 lost", "b 01:00:00/2")
 		s.answers("a's finish", "412 LeaseNotPresentWithBlobOperation")
 		s.says("a", "the outcome was refused")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -94,7 +94,7 @@ func TestReleaseLost(t *testing.T) {
 		s.ran("a 00:00:10")
 		s.until("00:00:35")
 		s.ran("a 00:00:10", "a 00:00:20", "a 00:00:30")
-		s.fates("succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30")
+		s.outcomes("succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30")
 	})
 }
 
@@ -121,7 +121,7 @@ func TestCredentialExpiresBetweenClaimAndFinish(t *testing.T) {
 				time.Sleep(15 * time.Second)
 				s.ran("a 01:00:00")
 				s.answers("a's finish", finish...)
-				s.fates("succeeded 01:00:00")
+				s.outcomes("succeeded 01:00:00")
 			})
 		})
 	}
@@ -142,7 +142,7 @@ func TestFinishThrottledPastTheDeadline(t *testing.T) {
 			s.mend("a")
 			s.until("01:01:15")
 			s.ran("a 01:00:00")
-			s.fates("succeeded 01:00:00")
+			s.outcomes("succeeded 01:00:00")
 		})
 	})
 	t.Run("all that a asks for", func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestFinishThrottledPastTheDeadline(t *testing.T) {
 			s.until("01:01:00")
 			s.ran("a 01:00:00", "b 01:00:00/2")
 			s.says("a", "the outcome was refused")
-			s.fates("succeeded 01:00:00")
+			s.outcomes("succeeded 01:00:00")
 		})
 	})
 }

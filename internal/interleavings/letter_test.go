@@ -17,13 +17,13 @@ type letter struct {
 	what        string // as the story describes it
 	replica, op string
 	number      int  // so many that fit go before
-	all         bool // those that follow are the story's too, and share the fate of the first
+	all         bool // those that follow are the story's too, and share the outcome of the first
 	reply       bool
 
 	caught  bool
 	here    chan struct{} // closed: the network has it
 	decided bool
-	fate    chan struct{} // closed: it is decided
+	outcome chan struct{} // closed: it is decided
 	arrives bool
 }
 
@@ -37,7 +37,7 @@ func (s *story) hold(what string) *letter {
 	if m == nil {
 		s.Fatalf("nobody knows what %q is", what)
 	}
-	l := &letter{s: s, what: what, replica: m[3], op: m[5], all: m[2] != "", reply: m[1] != "", here: make(chan struct{}), fate: make(chan struct{}),
+	l := &letter{s: s, what: what, replica: m[3], op: m[5], all: m[2] != "", reply: m[1] != "", here: make(chan struct{}), outcome: make(chan struct{}),
 		number: map[string]int{"second": 1, "third": 2}[m[4]]}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *story) over(l *letter) {
 func (l *letter) settle(arrives bool) {
 	if !l.decided {
 		l.decided, l.arrives = true, arrives
-		close(l.fate)
+		close(l.outcome)
 	}
 }
 
@@ -123,7 +123,7 @@ func (s *story) carry(ctx context.Context, p *sim.Passage) (*http.Response, erro
 	}
 	applied := make(chan *http.Response, 1)
 	s.late.Go(func() {
-		if <-l.fate; l.arrives {
+		if <-l.outcome; l.arrives {
 			applied <- p.Apply()
 		}
 	})
@@ -138,7 +138,7 @@ func (s *story) carry(ctx context.Context, p *sim.Passage) (*http.Response, erro
 // comes waits for a letter that may never come.
 func (l *letter) comes(ctx context.Context) bool {
 	select {
-	case <-l.fate:
+	case <-l.outcome:
 	case <-ctx.Done():
 		return false
 	}

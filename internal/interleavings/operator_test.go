@@ -42,7 +42,7 @@ func TestBreakNaturally(t *testing.T) {
 			finish.deliver()
 			s.until("01:00:05")
 			s.ran("a 01:00:00")
-			s.fates("succeeded 01:00:00")
+			s.outcomes("succeeded 01:00:00")
 		})
 	})
 }
@@ -61,7 +61,7 @@ func TestBreakAtOnceWithHoldOffWhileTheOldOneStillRuns(t *testing.T) {
 		s.says("b", "the last runner's lease did not run out by itself")
 		s.until("01:00:40")
 		s.ran("a 01:00:00 lost", "b 01:00:00/2")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 

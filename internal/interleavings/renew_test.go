@@ -89,7 +89,7 @@ func TestRenewalReplyOfAnEpochDuringTheNext(t *testing.T) {
 		s.ran("a 01:00:00", "b 01:00:00/2")
 		s.until("01:02:00")
 		s.ran("a 01:00:00 lost", "b 01:00:00/2")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -127,6 +127,6 @@ func TestLateReleaseOfAnEpochDuringTheNext(t *testing.T) {
 		s.until("02:00:20")
 		s.answers("a's release", "409 LeaseIdMismatchWithLeaseOperation", "409 LeaseIdMismatchWithLeaseOperation", "200")
 		s.ran("a 01:00:00", "a 02:00:00")
-		s.fates("succeeded 01:00:00", "succeeded 02:00:00")
+		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00")
 	})
 }

@@ -64,7 +64,7 @@ func TestSIGTERMAtEachStep(t *testing.T) {
 				s.answers("a's finish", tt.finish...)
 				s.answers("a's release", tt.release...)
 				s.answers("a's take back", map[bool][]string{true: {"200"}}[strings.HasSuffix(step, "claim")]...)
-				s.fates("succeeded 01:00:00")
+				s.outcomes("succeeded 01:00:00")
 			})
 		})
 	}
@@ -108,7 +108,7 @@ func TestSIGTERMInAHoldOff(t *testing.T) {
 		s.ran("a 01:00:00 lost")
 		s.until("01:00:40")
 		s.ran("a 01:00:00 lost", "c 01:00:00/2")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -127,7 +127,7 @@ func TestShutdownWithARenewalInFlight(t *testing.T) {
 		s.start(rerun(takes(time.Second)), "b")
 		time.Sleep(5 * time.Second)
 		s.ran("a 01:00:00 stopped", "b 01:00:00/2")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 

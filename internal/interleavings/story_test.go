@@ -159,22 +159,22 @@ func cause(text string) string {
 	return text
 }
 
-// fates demands that these are all fates in the record, oldest first.
-func (s *story) fates(want ...string) {
+// outcomes demands that these are all outcomes in the record, oldest first.
+func (s *story) outcomes(want ...string) {
 	s.Helper()
 	var got []string
 	for _, f := range slices.Backward(s.record().History) {
-		fate := string(f.Status) + " "
+		outcome := string(f.Status) + " "
 		if !f.From.IsZero() {
-			fate += f.From.UTC().Format(time.TimeOnly) + "-"
+			outcome += f.From.UTC().Format(time.TimeOnly) + "-"
 		}
-		fate += f.Tick.UTC().Format(time.TimeOnly)
+		outcome += f.Tick.UTC().Format(time.TimeOnly)
 		if f.Reason != "" {
-			fate += " " + f.Reason
+			outcome += " " + f.Reason
 		}
-		got = append(got, fate)
+		got = append(got, outcome)
 	}
-	s.same("fates", got, want)
+	s.same("outcomes", got, want)
 }
 
 // record is what the service has.

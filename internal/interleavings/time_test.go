@@ -20,7 +20,7 @@ func TestTickClaimedEarlyByAFastClock(t *testing.T) {
 		s.play(sim.Part{Name: "b", Work: quick})
 		s.until("01:00:30")
 		s.ran("a 01:00:00")
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 		if early := s.midnight.Add(time.Hour).Sub(s.events(sim.Ran, "a")[0].Time); early > time.Second {
 			s.Errorf("it began %s early", early)
 		}
@@ -38,16 +38,16 @@ func TestSlowClockAfterAShortJob(t *testing.T) {
 		if got := len(s.events(sim.Ran, "")); got != 3 {
 			s.Errorf("%d runs", got)
 		}
-		s.fates("succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00")
+		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00")
 	})
 }
 
 // Nobody gets through at 01:00 and 02:00.
 func TestATickAndTheNextBothDueAfterAnOutage(t *testing.T) {
 	for name, tt := range map[string]struct {
-		missed soloist.MissedPolicy
-		ran    []string
-		fates  []string
+		missed   soloist.MissedPolicy
+		ran      []string
+		outcomes []string
 	}{
 		"latest": {soloist.RunLatest, []string{"a 02:00:00"}, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
 		"all":    {soloist.RunAll, []string{"a 01:00:00", "a 02:00:00"}, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
@@ -64,7 +64,7 @@ func TestATickAndTheNextBothDueAfterAnOutage(t *testing.T) {
 				s.mend("a")
 				s.until("02:10:30")
 				s.ran(tt.ran...)
-				s.fates(tt.fates...)
+				s.outcomes(tt.outcomes...)
 			})
 		})
 	}
@@ -91,7 +91,7 @@ func TestDSTGapAndFoldWithTakeOverInBetween(t *testing.T) {
 				a.Kill()
 				s.until(tt.after)
 				s.ran("a "+tt.tick, "b "+tt.tick+"/2")
-				s.fates("succeeded " + tt.tick)
+				s.outcomes("succeeded " + tt.tick)
 				s.until(tt.next)
 				s.ran("a "+tt.tick, "b "+tt.tick+"/2", "b "+tt.next[11:14]+"30:00")
 			})
@@ -121,7 +121,7 @@ func TestFiftyReplicasSameTickNoJitter(t *testing.T) {
 		if got := len(s.events(sim.Ran, "")); got != 1 {
 			s.Errorf("%d runs", got)
 		}
-		s.fates("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 		counts := map[string]int{}
 		for _, e := range s.events(sim.Request, "") {
 			if e.Sent.After(s.midnight.Add(time.Hour - time.Second)) {

@@ -47,7 +47,7 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	return next, changed
 }
 
-// settleDead gives the tick of a runner that died its fate, or its next attempt.
+// settleDead gives the tick of a runner that died its outcome, or its next attempt.
 func (p *Policy) settleDead(next *Claim, v View) bool {
 	r := v.Record
 	open := open(r)
@@ -69,12 +69,12 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		reason += why
 	}
 	next.Record.Status = status
-	settle(&next.Record, LastFate(r, status, reason))
+	settle(&next.Record, LastOutcome(r, status, reason))
 	return true
 }
 
 // mayRepeat reports whether the run that r tells of may have another attempt, now
-// that its runner is gone. A tick at or before the watermark has its fate, whatever
+// that its runner is gone. A tick at or before the watermark has its outcome, whatever
 // another program has written since. An attempt beyond MaxAttempt would make the
 // record unreadable.
 func (p *Policy) mayRepeat(r *store.Record) bool {
@@ -92,7 +92,7 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 	}
 	r.Spec, r.Since = p.Spec, v.Since
 	if from := p.countsFrom(r, v.Now); from.After(r.Watermark) {
-		settle(r, store.Fate{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"})
+		settle(r, store.Outcome{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"})
 	}
 	return true
 }
@@ -168,7 +168,7 @@ func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason 
 
 // pass settles the ticks up to last, which nobody runs.
 func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reason string) {
-	f := store.Fate{Tick: last, Status: status, Reason: reason}
+	f := store.Outcome{Tick: last, Status: status, Reason: reason}
 	if n := p.Ticks.Count(r.Watermark, last, maxCount+1); n > 1 {
 		f.From, f.Count, f.AtLeast = r.Watermark, min(n, maxCount), n > maxCount
 	}

@@ -123,7 +123,7 @@ func TestPlan(t *testing.T) {
 // A count that stopped says so, and one that came to the limit by itself is
 // exact.
 func TestTheCountOfALongRange(t *testing.T) {
-	for n, want := range map[int]store.Fate{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
+	for n, want := range map[int]store.Outcome{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
 		p := Policy{Ticks: every10s(t)}
 		r := &store.Record{Watermark: midnight, Status: store.Succeeded}
 		next, _ := p.Claim(View{Record: r, Now: midnight.Add(time.Duration(n+1) * 10 * time.Second)})
@@ -177,7 +177,7 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 }
 
 // Whatever happens in whatever order, each tick up to the watermark is counted
-// under one fate, and the watermark never moves back.
+// under one outcome, and the watermark never moves back.
 func TestEachTickHasOneFate(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -207,7 +207,7 @@ func TestEachTickHasOneFate(t *testing.T) {
 				counted += n
 			}
 			if want := int64(p.Ticks.Count(midnight, r.Watermark, maxCount)); counted != want {
-				t.Fatalf("seed %d, step %d: %d fates for %d ticks up to %s: %q", seed, step, counted, want, r.Watermark, told(&r))
+				t.Fatalf("seed %d, step %d: %d outcomes for %d ticks up to %s: %q", seed, step, counted, want, r.Watermark, told(&r))
 			}
 		}
 	}

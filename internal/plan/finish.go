@@ -30,10 +30,10 @@ func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end
 	return f
 }
 
-// endStalled writes down when a stalled run has returned. Its fate was written
+// endStalled writes down when a stalled run has returned. Its outcome was written
 // when it stalled, and ticks may have been skipped since.
 func endStalled(r *store.Record, end time.Time) {
-	i := slices.IndexFunc(r.History, func(f store.Fate) bool { return f.Token == r.Token })
+	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Token == r.Token })
 	if i < 0 {
 		return // its tick is still open
 	}
@@ -70,7 +70,7 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	return r
 }
 
-// conclude gives the tick that r tells of its fate, unless it stays open.
+// conclude gives the tick that r tells of its outcome, unless it stays open.
 func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
 	if status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped) {
 		r.Deaths = deaths(r)
@@ -80,7 +80,7 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
 		r.Error = reason
 	}
 	if !p.offeredAgain(r) {
-		settle(r, LastFate(r, status, reason))
+		settle(r, LastOutcome(r, status, reason))
 	}
 	r.Due = p.due(r)
 }

@@ -39,8 +39,8 @@ func Due(r *store.Record) time.Time {
 	return r.Due
 }
 
-// settle writes down the fate of a tick or of a range of ticks.
-func settle(r *store.Record, f store.Fate) {
+// settle writes down the outcome of a tick or of a range of ticks.
+func settle(r *store.Record, f store.Outcome) {
 	if r.Counts == nil {
 		r.Counts = map[store.Status]int64{}
 	}
@@ -48,7 +48,7 @@ func settle(r *store.Record, f store.Fate) {
 	if f.From.IsZero() {
 		n = 1
 	}
-	r.History = append([]store.Fate{f}, r.History...)
+	r.History = append([]store.Outcome{f}, r.History...)
 	if f.Request != "" {
 		return
 	}
@@ -64,15 +64,15 @@ func settle(r *store.Record, f store.Fate) {
 	}
 }
 
-// LastFate is the fate of the run that r tells of.
-func LastFate(r *store.Record, status store.Status, reason string) store.Fate {
-	return store.Fate{Tick: r.Tick, Request: r.Request, Status: status, Reason: reason, Attempt: r.Attempt,
+// LastOutcome is the outcome of the run that r tells of.
+func LastOutcome(r *store.Record, status store.Status, reason string) store.Outcome {
+	return store.Outcome{Tick: r.Tick, Request: r.Request, Status: status, Reason: reason, Attempt: r.Attempt,
 		Token: r.Token, Replica: r.Replica, Start: r.Claimed, End: r.Finished}
 }
 
-// FateOfRequest returns the fate of a run by hand, as far as the record knows it.
-func FateOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Fate, bool) {
-	i := slices.IndexFunc(r.History, func(f store.Fate) bool { return f.Request == request })
+// OutcomeOfRequest returns the outcome of a run by hand, as far as the record knows it.
+func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Outcome, bool) {
+	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
 	switch {
 	case i >= 0:
 		f := r.History[i]
@@ -81,11 +81,11 @@ func FateOfRequest(r *store.Record, request string, lease store.LeaseState) (sto
 		}
 		return f, true
 	case r.Request != request:
-		return store.Fate{}, false
+		return store.Outcome{}, false
 	case r.Status == store.Running && !lease.Live():
-		return LastFate(r, store.Abandoned, endReason(r, lease == store.Broken)), true
+		return LastOutcome(r, store.Abandoned, endReason(r, lease == store.Broken)), true
 	}
-	return LastFate(r, r.Status, r.Error), true
+	return LastOutcome(r, r.Status, r.Error), true
 }
 
 // endReason is why a run that has not told its outcome is over. broken reports

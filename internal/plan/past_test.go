@@ -36,31 +36,31 @@ func TestARecordThatCannotHaveFollowed(t *testing.T) {
 	}
 }
 
-// The history keeps 20 fates, and a job may fail for longer than that.
+// The history keeps 20 outcomes, and a job may fail for longer than that.
 func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 	r := store.Record{Created: midnight, Watermark: midnight}
 	for i, step := range []struct {
-		fate store.Fate
-		want int64
+		outcome store.Outcome
+		want    int64
 	}{
-		{store.Fate{Status: store.Failed}, 1},
-		{store.Fate{Status: store.Stalled}, 2},
-		{store.Fate{Status: store.Abandoned}, 2},
-		{store.Fate{Status: store.Skipped}, 2},
-		{store.Fate{Status: store.Missed, From: midnight, Count: 9}, 2},
-		{store.Fate{Status: store.Succeeded, Request: "by hand"}, 2},
-		{store.Fate{Status: store.Failed, Request: "by hand"}, 2},
-		{store.Fate{Status: store.Failed}, 3},
-		{store.Fate{Status: store.Succeeded}, 0},
-		{store.Fate{Status: store.Failed}, 1},
+		{store.Outcome{Status: store.Failed}, 1},
+		{store.Outcome{Status: store.Stalled}, 2},
+		{store.Outcome{Status: store.Abandoned}, 2},
+		{store.Outcome{Status: store.Skipped}, 2},
+		{store.Outcome{Status: store.Missed, From: midnight, Count: 9}, 2},
+		{store.Outcome{Status: store.Succeeded, Request: "by hand"}, 2},
+		{store.Outcome{Status: store.Failed, Request: "by hand"}, 2},
+		{store.Outcome{Status: store.Failed}, 3},
+		{store.Outcome{Status: store.Succeeded}, 0},
+		{store.Outcome{Status: store.Failed}, 1},
 	} {
-		step.fate.Tick = midnight.Add(time.Duration(i+1) * time.Minute)
-		if settle(&r, step.fate); r.Failures != step.want {
-			t.Errorf("step %d, %s %s: got %d failures in a row, want %d", i, step.fate.Status, step.fate.Request, r.Failures, step.want)
+		step.outcome.Tick = midnight.Add(time.Duration(i+1) * time.Minute)
+		if settle(&r, step.outcome); r.Failures != step.want {
+			t.Errorf("step %d, %s %s: got %d failures in a row, want %d", i, step.outcome.Status, step.outcome.Request, r.Failures, step.want)
 		}
 	}
 	for range 100 { // of which the history keeps 20
-		settle(&r, store.Fate{Tick: midnight.Add(time.Hour), Status: store.Failed})
+		settle(&r, store.Outcome{Tick: midnight.Add(time.Hour), Status: store.Failed})
 	}
 	if r.Failures != 101 {
 		t.Errorf("got %d failures in a row, want 101", r.Failures)

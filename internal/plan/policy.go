@@ -58,7 +58,7 @@ const (
 const (
 	maxBacklog = 100     // ticks that RunAll makes up for
 	maxDeaths  = 5       // runners that one tick may cost under Rerun
-	maxCount   = 100_000 // ticks counted in one range: of more, the fate says that there are at least as many
+	maxCount   = 100_000 // ticks counted in one range: of more, the outcome says that there are at least as many
 )
 
 // A View is an entry as a replica sees it, and what it decides by.

@@ -78,7 +78,7 @@ func leaseOutOfBounds(r *store.Record, b Bounds) error {
 	return nil
 }
 
-// spare is what an outcome may add to the record of its claim beside its fate:
+// spare is what the end of a run may add to the record of its claim beside the outcome:
 // statuses that are counted for the first time, numbers of more digits, longer
 // dates, a due tick.
 const spare = 256
@@ -91,7 +91,7 @@ func RoomForOutcome(r *store.Record) error {
 	f := r.Clone()
 	f.Writer = rand.Text()
 	f.Finished, f.Progress.At, f.Stopping = r.Claimed, r.Claimed, true
-	f.History = []store.Fate{LastFate(&f, store.Succeeded, "")}
+	f.History = []store.Outcome{LastOutcome(&f, store.Succeeded, "")}
 	if _, err := f.EncodeWithin(store.MaxRecord - spare); err != nil {
 		return fmt.Errorf("it has no room for the outcome of a run: %w", err)
 	}

@@ -13,10 +13,10 @@ import (
 // A Report tells what one call of RunDue did for one job.
 type Report struct {
 	Job     string
-	Ran     []store.Fate // what was run here, in order
-	Replica string       // the replica that runs it now instead; this one, if another call does
-	Next    time.Time    // the next tick that is not settled; zero: none ever
-	Err     error        // why it could not be looked after, or what was claimed has no fate by this call
+	Ran     []store.Outcome // what was run here, in order
+	Replica string          // the replica that runs it now instead; this one, if another call does
+	Next    time.Time       // the next tick that is not settled; zero: none ever
+	Err     error           // why it could not be looked after, or what was claimed has no outcome by this call
 }
 
 // RunDue steps until nothing is left to do now.

@@ -93,6 +93,6 @@ func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setRunning(true)
 	status, reason := a.Run()
 	r.source.setRunning(false)
-	c.ran = append(c.ran, store.Fate{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: r.replica.Name})
+	c.ran = append(c.ran, store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: r.replica.Name})
 	logOutcome(a, status, reason, time.Since(start).Round(time.Millisecond))
 }

@@ -131,7 +131,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 }
 
 // tell logs what was settled for ticks that nobody ran to their end.
-func (r *Runner) tell(rec *store.Record, news []store.Fate) {
+func (r *Runner) tell(rec *store.Record, news []store.Outcome) {
 	if rec.Spec != r.view.rec.Spec {
 		r.log.Info("the schedule has changed")
 	}
@@ -152,7 +152,7 @@ func (r *Runner) tell(rec *store.Record, news []store.Fate) {
 }
 
 // counted is the number of ticks of a range, for people.
-func counted(f *store.Fate) string {
+func counted(f *store.Outcome) string {
 	if f.AtLeast {
 		return fmt.Sprintf("at least %d", f.Count)
 	}

@@ -82,11 +82,11 @@ type call struct {
 
 	claimedAt time.Duration // elapsed, of the claim
 
-	again  bool         // the next step ends the business of this one, and is for no later tick
-	ran    []store.Fate // in order
-	holder string       // the other replica that runs now, as far as known
-	short  error        // why the tick that is due was not started
-	undone error        // why what was claimed has no fate by this call
+	again  bool            // the next step ends the business of this one, and is for no later tick
+	ran    []store.Outcome // in order
+	holder string          // the other replica that runs now, as far as known
+	short  error           // why the tick that is due was not started
+	undone error           // why what was claimed has no outcome by this call
 }
 
 // New returns the runner of a job, which is the replica's from now on.

@@ -47,7 +47,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 		return false
 	}
 	r.written(s)
-	c.ran = append(c.ran, plan.LastFate(&r.view.rec, status, reason))
+	c.ran = append(c.ran, plan.LastOutcome(&r.view.rec, status, reason))
 	logOutcome(a, status, reason, took)
 	return true
 }

@@ -14,12 +14,12 @@ import (
 
 // RunNow runs the job once by hand, beside its ticks, and returns when that is
 // over, or when ctx has ended.
-func (r *Runner) RunNow(ctx context.Context, request string) (store.Fate, error) {
+func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, error) {
 	b := r.beside(request)
 	c := &call{request: request, bounded: true}
 	if r.job.EveryReplica {
 		if err := errors.Join(context.Cause(ctx), r.replica.degraded(), b.fits(ctx, c)); err != nil {
-			return store.Fate{}, err
+			return store.Outcome{}, err
 		}
 		b.runHere(ctx, c, r.replica.Wall().UTC())
 		return c.ran[0], nil
@@ -28,26 +28,26 @@ func (r *Runner) RunNow(ctx context.Context, request string) (store.Fate, error)
 	return b.runNow(ctx, c)
 }
 
-// runNow steps until the request has its fate, or cannot have one now.
-func (r *Runner) runNow(ctx context.Context, c *call) (store.Fate, error) {
+// runNow steps until the request has its outcome, or cannot have one now.
+func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 	var err error
 	for ctx.Err() == nil {
 		var wait time.Duration
 		if err = r.read(ctx, c.wake); err != nil {
 			if _, bad := errors.AsType[*recordError](err); bad {
-				return store.Fate{}, err
+				return store.Outcome{}, err
 			}
 			wait = r.unusable(ctx.Err() != nil, err)
 		} else {
-			if fate, known := plan.FateOfRequest(&r.view.rec, c.request, r.view.entry.State); known {
-				return fate, nil
+			if outcome, known := plan.OutcomeOfRequest(&r.view.rec, c.request, r.view.entry.State); known {
+				return outcome, nil
 			}
 			if err = r.hindered(ctx, c); err != nil {
-				return store.Fate{}, err
+				return store.Outcome{}, err
 			}
 			if r.view.entry.State.Live() { // another client is about to claim, or died before it could
 				if err = r.occupied(); err != nil {
-					return store.Fate{}, err
+					return store.Outcome{}, err
 				}
 				wait = r.client.Jitter.Half(r.client.Length / 6)
 			} else {
@@ -58,14 +58,14 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Fate, error) {
 			return c.ran[0], nil
 		}
 		if c.undone != nil { // this call had the run, and knows more than the record
-			return store.Fate{}, errors.Join(c.undone, context.Cause(ctx))
+			return store.Outcome{}, errors.Join(c.undone, context.Cause(ctx))
 		}
 		if r.denial.lasting() { // another failure may pass
-			return store.Fate{}, r.denial.err
+			return store.Outcome{}, r.denial.err
 		}
 		lease.Sleep(ctx, wait)
 	}
-	return store.Fate{}, errors.Join(cmp.Or(r.source.state.lastErr(), err), context.Cause(ctx))
+	return store.Outcome{}, errors.Join(cmp.Or(r.source.state.lastErr(), err), context.Cause(ctx))
 }
 
 // hindered is why the job cannot be run by hand now.

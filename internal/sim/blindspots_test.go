@@ -16,7 +16,7 @@ var blindSpots = map[string][]func(s *story){
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 21)
 			s.finish("a", "1", 21.5, store.Succeeded)
-			s.Events[len(s.Events)-1].Record.History = append([]store.Fate{{Tick: at(20), Status: store.Skipped, Reason: "overlap"}}, s.last.History...)
+			s.Events[len(s.Events)-1].Record.History = append([]store.Outcome{{Tick: at(20), Status: store.Skipped, Reason: "overlap"}}, s.last.History...)
 			s.Events[len(s.Events)-1].Record.Watermark = at(20)
 		},
 		// A run that goes on after a time-out keeps its lease.
@@ -63,7 +63,7 @@ var blindSpots = map[string][]func(s *story){
 		s.reruns()
 		s.begin("a", "1", 10, 11, 12).cancelled(11.5, soloist.ErrStopped)
 		s.acquire("b", "2", 30)
-		s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: s.last.Token})
+		s.settle("b", "2", 30.5, store.Outcome{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: s.last.Token})
 	}},
 	"I15 tries": {
 		func(s *story) { s.begin("a", "1", 10, 11, 12).Try = 3 },
@@ -87,12 +87,12 @@ var blindSpots = map[string][]func(s *story){
 	"I17 unhindered": {func(s *story) {
 		s.Fleet["a"][0].Every = time.Minute
 		s.acquire("a", "1", 181)
-		s.settle("a", "1", 181.5, store.Fate{From: at(0), Tick: at(120), Count: 2, Status: store.Missed, Reason: "a newer one was due"})
+		s.settle("a", "1", 181.5, store.Outcome{From: at(0), Tick: at(120), Count: 2, Status: store.Missed, Reason: "a newer one was due"})
 	}},
 	"I19 overlap": {func(s *story) {
 		s.tick("a", "1", 10)
 		s.acquire("b", "2", 40)
-		s.settle("b", "2", 40.5, store.Fate{From: at(10), Tick: at(30), Count: 2, Status: store.Skipped, Reason: "overlap"})
+		s.settle("b", "2", 40.5, store.Outcome{From: at(10), Tick: at(30), Count: 2, Status: store.Skipped, Reason: "overlap"})
 	}},
 	"I19 reason": {
 		func(s *story) { s.says(12, store.Missed, "a newer one was due") },
@@ -165,25 +165,25 @@ func (r *ran) cancelled(t float64, cause error) { r.Cancelled, r.Cause = at(t), 
 
 func (r *ran) timeOut(t float64) { r.cancelled(t, soloist.ErrTimeout) }
 
-// settle writes a fate that no run of the writer has.
-func (s *story) settle(replica, id string, t float64, f store.Fate) {
+// settle writes an outcome that no run of the writer has.
+func (s *story) settle(replica, id string, t float64, f store.Outcome) {
 	s.write(replica, "settle", id, t, func(r *store.Record) {
-		r.History = append([]store.Fate{f}, r.History...)
+		r.History = append([]store.Outcome{f}, r.History...)
 		r.Watermark = f.Tick
 	})
 }
 
-// says is the fate of tick 10 as a replica tells it at t.
+// says is the outcome of tick 10 as a replica tells it at t.
 func (s *story) says(t float64, status store.Status, reason string) {
 	s.acquire("a", "1", t-0.5)
-	s.settle("a", "1", t, store.Fate{Tick: at(10), Status: status, Reason: reason})
+	s.settle("a", "1", t, store.Outcome{Tick: at(10), Status: status, Reason: reason})
 }
 
 // gaveUp is a run of which another replica says what became of it.
 func (s *story) gaveUp(reason string) {
 	s.begin("a", "1", 10, 11, 12)
 	s.acquire("b", "2", 30)
-	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Token})
+	s.settle("b", "2", 30.5, store.Outcome{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Token})
 }
 
 // reruns has ticks run again whose runner died.

@@ -15,16 +15,16 @@ func unhindered(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if n.fate.Status != store.Missed || n.fate.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll {
+			if n.outcome.Status != store.Missed || n.outcome.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll {
 				continue
 			}
-			for tick := d.after(n.mark); !tick.After(n.fate.Tick); tick = tick.Add(d.Every) {
+			for tick := d.after(n.mark); !tick.After(n.outcome.Tick); tick = tick.Add(d.Every) {
 				if up := l.downAt(tick); !up.IsZero() {
 					tick = d.after(up).Add(-d.Every)
 					continue
 				}
 				if fit := l.fit(job, d, tick); fit != "" {
-					bad(n.write.Time, "tick %s of %s is missed (%s), and nothing hindered %s", clock(tick), job, n.fate.Reason, fit)
+					bad(n.write.Time, "tick %s of %s is missed (%s), and nothing hindered %s", clock(tick), job, n.outcome.Reason, fit)
 					break
 				}
 			}

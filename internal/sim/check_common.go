@@ -7,7 +7,7 @@ import (
 
 // commonTicks: a tick that the old and the new schedule of a job have in common,
 // and that comes due while the new one is deployed, is not lost with the old one.
-// It is the first tick of the old schedule that has no fate, and the newest one of
+// It is the first tick of the old schedule that has no outcome, and the newest one of
 // the new schedule.
 func commonTicks(l *Log, bad report) {
 	for _, job := range l.index.jobs {
@@ -16,12 +16,12 @@ func commonTicks(l *Log, bad report) {
 		}
 		for _, n := range l.index.told[job] {
 			d, old := l.definition(n.write.Replica, job), l.definitionBefore(job, n.write)
-			if n.fate.Reason != "the schedule changed" || d == nil || old == nil || d.Every == 0 || old.Every == 0 {
+			if n.outcome.Reason != "the schedule changed" || d == nil || old == nil || d.Every == 0 || old.Every == 0 {
 				continue
 			}
 			doubt := l.doubt(n.write)
 			tick, sure := d.newest(n.write.Sent.Add(-doubt), n.write.Time.Add(doubt))
-			if sure && tick.Equal(old.after(n.mark)) && !n.fate.Tick.Before(tick) {
+			if sure && tick.Equal(old.after(n.mark)) && !n.outcome.Tick.Before(tick) {
 				bad(n.write.Time, "%s writes that the schedule of %s has changed, and drops tick %s, which both schedules name", n.write.Replica, job, clock(tick))
 			}
 		}

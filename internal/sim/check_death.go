@@ -9,10 +9,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// contradictsDeath is contradicts for the fate of a run that another claim's
+// contradictsDeath is contradicts for the outcome of a run that another claim's
 // holder writes.
 func (l *Log) contradictsDeath(t *term, d *Definition, n told) string {
-	switch f := n.fate; {
+	switch f := n.outcome; {
 	case f.Status != store.Abandoned && f.Status != store.Stalled:
 		return "its own replica alone could know"
 	case strings.HasPrefix(f.Reason, "unlocked"):
@@ -63,17 +63,17 @@ const maxDeaths = 5
 func attempts(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
-			t := l.termOf(job, n.fate.Token)
-			if t == nil || n.fate.Request != "" || n.fate.Status != store.Abandoned && n.fate.Status != store.Stalled {
+			t := l.termOf(job, n.outcome.Token)
+			if t == nil || n.outcome.Request != "" || n.outcome.Status != store.Abandoned && n.outcome.Status != store.Stalled {
 				continue
 			}
 			d, its := l.definition(n.write.Replica, job), l.definition(t.claim.Replica, job)
 			if d == nil || its == nil || d.Every == 0 || d.Schedule != its.Schedule || d.Paused || d.Interrupted != soloist.Rerun ||
-				d.StartingDeadline > 0 && n.write.Time.After(n.fate.Tick.Add(d.StartingDeadline-l.doubt(n.write))) {
+				d.StartingDeadline > 0 && n.write.Time.After(n.outcome.Tick.Add(d.StartingDeadline-l.doubt(n.write))) {
 				continue
 			}
-			if deaths := l.deaths(job, n.fate.Tick, n.write.Time); deaths+l.doubtful(job, n.fate.Tick) < maxDeaths {
-				bad(n.write.Time, "%s gives tick %s of %s up (%s) after %d deaths", n.write.Replica, clock(n.fate.Tick), job, n.fate.Reason, deaths)
+			if deaths := l.deaths(job, n.outcome.Tick, n.write.Time); deaths+l.doubtful(job, n.outcome.Tick) < maxDeaths {
+				bad(n.write.Time, "%s gives tick %s of %s up (%s) after %d deaths", n.write.Replica, clock(n.outcome.Tick), job, n.outcome.Reason, deaths)
 			}
 		}
 	}

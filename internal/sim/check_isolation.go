@@ -16,7 +16,7 @@ const firstToken = 1100 * time.Millisecond
 
 // Isolated compares two simulations of one seed that [Check] has seen, of which
 // the second had faults in one job more. All other jobs have the same ticks
-// claimed in both, none more than a second later for that, with the same fates.
+// claimed in both, none more than a second later for that, with the same outcomes.
 // The first claim of an entry may wait for its token, in one of them alone.
 func Isolated(calm, faulty *Log, job string) (all []Violation) {
 	for _, other := range calm.index.jobs {
@@ -26,8 +26,8 @@ func Isolated(calm, faulty *Log, job string) (all []Violation) {
 		bad := func(at time.Time, format string, args ...any) {
 			all = append(all, Violation{isolation, at, other + ": " + fmt.Sprintf(format, args...)})
 		}
-		if a, b := calm.fates(other), faulty.fates(other); !slices.Equal(a, b) {
-			bad(faulty.end(), "the fates are %v without the fault, and %v with it", a, b)
+		if a, b := calm.outcomes(other), faulty.outcomes(other); !slices.Equal(a, b) {
+			bad(faulty.end(), "the outcomes are %v without the fault, and %v with it", a, b)
 		}
 		late := map[int64]*Event{}
 		for _, e := range faulty.claimed(other) {
@@ -49,8 +49,8 @@ func Isolated(calm, faulty *Log, job string) (all []Violation) {
 	return all
 }
 
-// fates are those of a job's ticks, in the order of time.
-func (l *Log) fates(job string) (all []string) {
+// outcomes are those of a job's ticks, in the order of time.
+func (l *Log) outcomes(job string) (all []string) {
 	var last *store.Record
 	for _, e := range l.writes(job) {
 		if e.Record == nil {

@@ -104,7 +104,7 @@ func tokens(l *Log, bad report) {
 }
 
 // ledger: the watermark never moves back; of the ticks that it passes, each
-// gets one fate, alone or in a range; and what is written has a record.
+// gets one outcome, alone or in a range; and what is written has a record.
 func ledger(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		var last *store.Record
@@ -125,16 +125,16 @@ func ledger(l *Log, bad report) {
 			if r.Watermark.Before(last.Watermark) {
 				bad(e.Time, "%s moves the watermark of %s back from %s to %s", e.Replica, job, clock(last.Watermark), clock(r.Watermark))
 			} else if d != nil && d.Every > 0 {
-				fates(d, last, r, func(format string, args ...any) { bad(e.Time, e.Replica+" writes "+job+": "+format, args...) })
+				settled(d, last, r, func(format string, args ...any) { bad(e.Time, e.Replica+" writes "+job+": "+format, args...) })
 			}
 			last = r
 		}
 	}
 }
 
-// fates checks what one write says of the ticks between two watermarks.
-func fates(d *Definition, old, now *store.Record, bad func(string, ...any)) {
-	news := slices.DeleteFunc(news(old.History, now.History), func(f store.Fate) bool { return f.Request != "" || f.Tick.IsZero() })
+// settled checks what one write says of the ticks between two watermarks.
+func settled(d *Definition, old, now *store.Record, bad func(string, ...any)) {
+	news := slices.DeleteFunc(news(old.History, now.History), func(f store.Outcome) bool { return f.Request != "" || f.Tick.IsZero() })
 	mark := old.Watermark
 	for _, f := range slices.Backward(news) {
 		switch from, n := mark, d.count(mark, f.Tick); {
@@ -143,7 +143,7 @@ func fates(d *Definition, old, now *store.Record, bad func(string, ...any)) {
 		case !f.From.IsZero() && f.Count > 0 && !exact(&f, n):
 			bad("the range from %s to %s counts %d ticks of %d, at least: %t", clock(f.From), clock(f.Tick), f.Count, n, f.AtLeast)
 		case f.From.IsZero() && !f.Tick.After(mark):
-			bad("%s had its fate when it got %s", clock(f.Tick), f.Status)
+			bad("%s had its outcome when it got %s", clock(f.Tick), f.Status)
 		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && old.Spec == now.Spec:
 			bad("ticks between %s and %s have no fate", clock(mark), clock(f.Tick))
 		}
@@ -152,7 +152,7 @@ func fates(d *Definition, old, now *store.Record, bad func(string, ...any)) {
 		}
 	}
 	if !mark.Equal(now.Watermark) {
-		bad("the watermark is at %s, and the fates end at %s", clock(now.Watermark), clock(mark))
+		bad("the watermark is at %s, and the settled end at %s", clock(now.Watermark), clock(mark))
 	}
 }
 
@@ -163,8 +163,8 @@ func (d *Definition) count(a, b time.Time) int {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off. The end of a run may be told later.
-func news(old, now []store.Fate) []store.Fate {
-	same := func(a, b store.Fate) bool {
+func news(old, now []store.Outcome) []store.Outcome {
+	same := func(a, b store.Outcome) bool {
 		a.End, b.End = time.Time{}, time.Time{}
 		return a == b
 	}

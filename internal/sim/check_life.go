@@ -211,7 +211,7 @@ func (l *Log) dropped(replica string) bool {
 	})
 }
 
-// liveness: when all faults are over, all ticks that were due have their fates
+// liveness: when all faults are over, all ticks that were due have their outcomes
 // within a few minutes, singletons run, and nobody has anything to complain
 // about.
 func liveness(l *Log, bad report) {
@@ -238,7 +238,7 @@ func liveness(l *Log, bad report) {
 		}
 		last, through := l.ledger(job, by)
 		if through.IsZero() || d.count(through, healed) > 0 && !l.worksOff(job, d, by) {
-			bad(by, "%s: ticks up to %s are without a fate: %s", job, clock(healed), describe(last))
+			bad(by, "%s: ticks up to %s are without an outcome: %s", job, clock(healed), describe(last))
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (l *Log) worksOff(job string, d *Definition, at time.Time) bool {
 }
 
 // ledger is the record of a job as it is at a time, and up to when its ticks
-// have fates. What an entry said is gone with it, and the next look makes one
+// have outcomes. What an entry said is gone with it, and the next look makes one
 // that begins anew.
 func (l *Log) ledger(job string, at time.Time) (last *store.Record, through time.Time) {
 	var written time.Time
@@ -283,7 +283,7 @@ func (l *Log) healed() time.Time {
 	return time.Time{}
 }
 
-// settled is when everything due has its fate, after all faults are over.
+// settled is when everything due has its outcome, after all faults are over.
 func (l *Log) settled() time.Time {
 	for _, e := range l.of("", Healed) {
 		if e.End.After(e.Time.Add(settling)) {

@@ -12,17 +12,17 @@ import (
 // The invariants about what a record says became of a tick: each status and
 // reason is judged by what happened.
 
-// overlaps: "overlap" is the fate of ticks that came due under a run of their
+// overlaps: "overlap" is the outcome of ticks that came due under a run of their
 // job, from its claim until its outcome was written, and of no others.
 func overlaps(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if n.fate.Status != store.Skipped || n.fate.Reason != "overlap" || d == nil || d.Every == 0 {
+			if n.outcome.Status != store.Skipped || n.outcome.Reason != "overlap" || d == nil || d.Every == 0 {
 				continue
 			}
 			count, stray := 0, time.Time{}
-			for tick := d.after(n.mark); !tick.After(n.fate.Tick); tick = tick.Add(d.Every) {
+			for tick := d.after(n.mark); !tick.After(n.outcome.Tick); tick = tick.Add(d.Every) {
 				if !l.underRun(job, tick) {
 					count, stray = count+1, tick
 				}
@@ -54,19 +54,19 @@ func reasons(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if d == nil || d.Every == 0 || n.fate.Tick.IsZero() {
+			if d == nil || d.Every == 0 || n.outcome.Tick.IsZero() {
 				continue
 			}
 			if why := l.contradicts(job, d, n); why != "" {
-				bad(n.write.Time, "%s writes that tick %s of %s is %s (%s): %s", n.write.Replica, clock(n.fate.Tick), job, n.fate.Status, n.fate.Reason, why)
+				bad(n.write.Time, "%s writes that tick %s of %s is %s (%s): %s", n.write.Replica, clock(n.outcome.Tick), job, n.outcome.Status, n.outcome.Reason, why)
 			}
 		}
 	}
 }
 
-// contradicts is why a fate is not what happened, empty if it is.
+// contradicts is why an outcome is not what happened, empty if it is.
 func (l *Log) contradicts(job string, d *Definition, n told) string {
-	f, at := n.fate, n.write.Time
+	f, at := n.outcome, n.write.Time
 	doubt := l.doubt(n.write)
 	switch {
 	case f.Token != 0:
@@ -111,9 +111,9 @@ func (l *Log) doubt(write *Event) time.Duration {
 	return time.Minute
 }
 
-// contradictsRun is contradicts for the fate of a run.
+// contradictsRun is contradicts for the outcome of a run.
 func (l *Log) contradictsRun(job string, d *Definition, n told) string {
-	t := l.termOf(job, n.fate.Token)
+	t := l.termOf(job, n.outcome.Token)
 	if t == nil {
 		return "" // claims has something to say
 	}
@@ -125,7 +125,7 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return "it did not run"
 	}
 	lost, stopped, stalled := store.ErrLost.Error(), soloist.ErrStopped.Error(), soloist.ErrStalled.Error()
-	switch f := n.fate; {
+	switch f := n.outcome; {
 	case f.Status == store.Succeeded:
 		return unless(r.Note == "", "its last try ended so: "+r.Note)
 	case f.Status == store.Failed, f.Status == store.Skipped:

@@ -20,7 +20,7 @@ func lifetimes(l *Log, bad report) {
 				l.span(job, e, bad)
 			}
 			if last != nil && e.Op != "create" {
-				forgotten(last.History, e.Record.History, func(f store.Fate) {
+				forgotten(last.History, e.Record.History, func(f store.Outcome) {
 					bad(e.Time, "%s writes %s, and forgets that the run with token %d ended at %s", e.Replica, job, f.Token, clock(f.End))
 				})
 			}
@@ -29,11 +29,11 @@ func lifetimes(l *Log, bad report) {
 	}
 }
 
-// span judges the fate of a run as the replica that ran it writes it at the end.
-// The tick of a run that another replica may repeat has no fate yet.
+// span judges the outcome of a run as the replica that ran it writes it at the end.
+// The tick of a run that another replica may repeat has no outcome yet.
 func (l *Log) span(job string, e *Event, bad report) {
 	t := l.termOf(job, e.Record.Token)
-	i := slices.IndexFunc(e.Record.History, func(f store.Fate) bool { return f.Token == e.Record.Token })
+	i := slices.IndexFunc(e.Record.History, func(f store.Outcome) bool { return f.Token == e.Record.Token })
 	if i < 0 || t == nil || t.claim.Lease != e.Lease || t.last() == nil || t.last().End.IsZero() || t.last().End.After(e.Time) {
 		return
 	}
@@ -44,17 +44,17 @@ func (l *Log) span(job string, e *Event, bad report) {
 	}
 	switch {
 	case f.End.IsZero():
-		bad(e.Time, "%s has ended at %s, and its fate, %s, tells no end", r.name(), clock(r.End), f.Status)
+		bad(e.Time, "%s has ended at %s, and its outcome, %s, tells no end", r.name(), clock(r.End), f.Status)
 	case f.End.Before(r.End.Add(-doubt)) || f.End.After(e.Time.Add(doubt)):
-		bad(e.Time, "%s has ended at %s, and its fate, %s, says %s", r.name(), clock(r.End), f.Status, clock(f.End))
+		bad(e.Time, "%s has ended at %s, and its outcome, %s, says %s", r.name(), clock(r.End), f.Status, clock(f.End))
 	case f.Start.Before(from.Add(-doubt)) || f.Start.After(t.claim.Time.Add(doubt)):
-		bad(e.Time, "%s was claimed at %s, and its fate, %s, says %s", r.name(), clock(t.claim.Time), f.Status, clock(f.Start))
+		bad(e.Time, "%s was claimed at %s, and its outcome, %s, says %s", r.name(), clock(t.claim.Time), f.Status, clock(f.Start))
 	}
 }
 
 // forgotten finds ends of runs that the old history has and the new one has not,
-// or not as they were. The oldest fates may have been cut off.
-func forgotten(old, now []store.Fate, lost func(store.Fate)) {
+// or not as they were. The oldest outcomes may have been cut off.
+func forgotten(old, now []store.Outcome, lost func(store.Outcome)) {
 	rest := now[len(news(old, now)):]
 	for i, f := range rest {
 		if !old[i].End.IsZero() && !f.End.Equal(old[i].End) {
@@ -65,7 +65,7 @@ func forgotten(old, now []store.Fate, lost func(store.Fate)) {
 
 // exact reports whether a range of n ticks tells their number. One with more than
 // counted ticks tells those, and that there are more.
-func exact(f *store.Fate, n int) bool {
+func exact(f *store.Outcome, n int) bool {
 	return f.Count == min(n, counted) && f.AtLeast == (n > counted)
 }
 

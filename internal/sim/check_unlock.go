@@ -11,8 +11,8 @@ import (
 // The invariants about what is said of a run that an operator has ended.
 
 // unlocked: once an unlock has ended the lease of a run, a status does not say
-// that it runs but until when others wait, which is a lease at least; and the fate
-// of that run names who unlocked it. No other fate does.
+// that it runs but until when others wait, which is a lease at least; and the outcome
+// of that run names who unlocked it. No other outcome does.
 func unlocked(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		ended := map[int64]*Event{} // by the token of the run
@@ -36,14 +36,14 @@ func unlocked(l *Log, bad report) {
 			}
 		}
 		for _, n := range l.index.told[job] {
-			u, claim := ended[n.fate.Token], l.claimOf(job, n.fate.Token)
+			u, claim := ended[n.outcome.Token], l.claimOf(job, n.outcome.Token)
 			own := claim != nil && claim.Lease == n.write.Lease
-			named := strings.HasPrefix(n.fate.Reason, "unlocked by "+unlocker)
+			named := strings.HasPrefix(n.outcome.Reason, "unlocked by "+unlocker)
 			switch {
-			case n.fate.Token != 0 && u != nil && !own && !named && n.write.Time.After(u.Heard):
-				bad(n.write.Time, "%s writes that the run of %s with token %d is %s (%s), and %s unlocked it", n.write.Replica, job, n.fate.Token, n.fate.Status, n.fate.Reason, unlocker)
-			case strings.HasPrefix(n.fate.Reason, "unlocked by ") && !(named && l.unlockedBefore(job, n)):
-				bad(n.write.Time, "%s writes that the run of %s with token %d was %s, and it was not", n.write.Replica, job, n.fate.Token, n.fate.Reason)
+			case n.outcome.Token != 0 && u != nil && !own && !named && n.write.Time.After(u.Heard):
+				bad(n.write.Time, "%s writes that the run of %s with token %d is %s (%s), and %s unlocked it", n.write.Replica, job, n.outcome.Token, n.outcome.Status, n.outcome.Reason, unlocker)
+			case strings.HasPrefix(n.outcome.Reason, "unlocked by ") && !(named && l.unlockedBefore(job, n)):
+				bad(n.write.Time, "%s writes that the run of %s with token %d was %s, and it was not", n.write.Replica, job, n.outcome.Token, n.outcome.Reason)
 			}
 		}
 	}
@@ -85,15 +85,15 @@ func (l *Log) wroteBetween(job string, a, b time.Time) bool {
 }
 
 // settledSince reports whether the entry of a job was deleted or spoilt after a
-// request: then no fate of the run before comes.
+// request: then no outcome of the run before comes.
 func (l *Log) settledSince(job string, b *Event) bool {
 	return slices.ContainsFunc(slices.Concat(l.of(job, Deleted), l.of(job, Spoilt)), func(e *Event) bool { return e.Time.After(b.Time) && e.Time.Before(b.Time.Add(time.Minute)) })
 }
 
 // unlockedBefore reports whether an unlock came between the claim of a run and
-// the write that tells its fate.
+// the write that tells its outcome.
 func (l *Log) unlockedBefore(job string, n told) bool {
-	claim := l.claimOf(job, n.fate.Token)
+	claim := l.claimOf(job, n.outcome.Token)
 	return slices.ContainsFunc(l.of(job, Unlocked), func(u *Event) bool {
 		return (claim == nil || u.Heard.After(claim.Time)) && u.Time.Before(n.write.Time)
 	})

@@ -82,7 +82,7 @@ func (s *story) claim(replica, id string, t float64, tick float64) *sim.Event {
 func (s *story) finish(replica, id string, t float64, status store.Status) *sim.Event {
 	return s.write(replica, "finish", id, t, func(r *store.Record) {
 		r.Status, r.Finished, r.Watermark = status, at(t), r.Tick
-		r.History = append([]store.Fate{{Tick: r.Tick, Status: status, Token: r.Token, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
+		r.History = append([]store.Outcome{{Tick: r.Tick, Status: status, Token: r.Token, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
 	})
 }
 
@@ -217,7 +217,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) {
 				s.acquire("a", "1", 10)
 				s.write("a", "settle", "1", 10.5, func(r *store.Record) {
-					r.History = []store.Fate{{From: at(0), Tick: at(30), Count: 2, Status: store.Missed}}
+					r.History = []store.Outcome{{From: at(0), Tick: at(30), Count: 2, Status: store.Missed}}
 					r.Watermark = at(30)
 				})
 			},

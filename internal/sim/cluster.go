@@ -57,7 +57,7 @@ type Tally struct {
 	Crashes  map[string]int // by the point at which
 }
 
-// settling is how long a healed cluster has until everything due has its fate:
+// settling is how long a healed cluster has until everything due has its outcome:
 // a long lease, a minute, the longest pause between two looks, and runs.
 const settling = 4 * time.Minute
 

@@ -18,12 +18,12 @@ type term struct {
 	asked   time.Time // the last request to write its outcome, whatever the answer
 }
 
-// A told is a fate as a write tells it first.
+// A told is an outcome as a write tells it first.
 type told struct {
-	write  *Event
-	before *store.Record // that the write replaces
-	fate   store.Fate
-	mark   time.Time // the watermark that the fate moves on
+	write   *Event
+	before  *store.Record // that the write replaces
+	outcome store.Outcome
+	mark    time.Time // the watermark that the outcome moves on
 }
 
 func (x *index) addTerms(job string) {
@@ -59,7 +59,7 @@ func (x *index) addTerms(job string) {
 	}
 }
 
-// addTold finds the fates that writes tell. What an operator writes tells none.
+// addTold finds the outcomes that writes tell. What an operator writes tells none.
 func (x *index) addTold(job string) {
 	var last *store.Record
 	for _, e := range x.writes[job] {
@@ -72,8 +72,8 @@ func (x *index) addTold(job string) {
 			continue
 		}
 		mark := last.Watermark
-		fates := news(last.History, r.History)
-		for _, f := range slices.Backward(fates) {
+		outcomes := news(last.History, r.History)
+		for _, f := range slices.Backward(outcomes) {
 			x.told[job] = append(x.told[job], told{e, last, f, mark})
 			if f.Request == "" && f.Tick.After(mark) {
 				mark = f.Tick

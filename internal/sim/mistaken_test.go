@@ -44,7 +44,7 @@ func (s *story) spent(attempts int) {
 	s.acquire("a", "0", t)
 	s.write("a", "settle", "0", t+0.5, func(r *store.Record) {
 		r.Status, r.Watermark = store.Abandoned, at(10)
-		r.History = append([]store.Fate{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: r.Attempt}}, r.History...)
+		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: r.Attempt}}, r.History...)
 	})
 	s.request("a", "release", "0", t+1, 200)
 	s.say("a", t+5, sim.Stop)
@@ -64,7 +64,7 @@ func (s *story) unwritten(to, last float64) {
 	s.acquire("b", "2", last+80)
 	s.write("b", "settle", "2", last+80.5, func(r *store.Record) {
 		r.Status, r.Watermark = store.Abandoned, at(last)
-		r.History = append([]store.Fate{
+		r.History = append([]store.Outcome{
 			{Tick: at(last), Status: store.Missed, Reason: "a newer one was due"},
 			{Tick: at(60), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: 1}}, r.History...)
 	})

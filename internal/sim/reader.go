@@ -9,10 +9,10 @@ import (
 )
 
 // A reader decodes the records that are written. Most of each is history, of
-// which nearly all stood in the one before: a fate is decoded once.
+// which nearly all stood in the one before: an outcome is decoded once.
 type reader struct {
-	mu    sync.Mutex
-	fates map[string]store.Fate // by their text
+	mu       sync.Mutex
+	outcomes map[string]store.Outcome // by their text
 }
 
 // record returns the record that a write writes, nil if it is none.
@@ -27,24 +27,24 @@ func (r *reader) record(text string) *store.Record {
 	return decode(text)
 }
 
-// history adds fates to a record. It returns false if the text is not that of
-// fates alone.
+// history adds outcomes to a record. It returns false if the text is not that of
+// outcomes alone.
 func (r *reader) history(rec *store.Record, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fates == nil {
-		r.fates = map[string]store.Fate{}
+	if r.outcomes == nil {
+		r.outcomes = map[string]store.Outcome{}
 	}
-	rec.History = make([]store.Fate, 0, strings.Count(text, "},{")+1)
+	rec.History = make([]store.Outcome, 0, strings.Count(text, "},{")+1)
 	for one := range strings.SplitSeq(text, "},{") {
-		fate, ok := r.fates[one]
+		outcome, ok := r.outcomes[one]
 		if !ok {
-			if json.Unmarshal([]byte("{"+one+"}"), &fate) != nil {
+			if json.Unmarshal([]byte("{"+one+"}"), &outcome) != nil {
 				return false
 			}
-			r.fates[strings.Clone(one)] = fate
+			r.outcomes[strings.Clone(one)] = outcome
 		}
-		rec.History = append(rec.History, fate)
+		rec.History = append(rec.History, outcome)
 	}
 	return true
 }

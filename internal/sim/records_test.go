@@ -48,12 +48,12 @@ func init() {
 }
 
 // stalls is a run that stalls and returns at 31. A tick came due under it, so its
-// fate, which tells end, is not the newest.
+// outcome, which tells end, is not the newest.
 func (s *story) stalls(end time.Time) {
 	s.begin("a", "1", 10, 11, 31).cancelled(22, soloist.ErrStalled)
 	s.write("a", "progress", "1", 22.5, func(r *store.Record) {
 		r.Status, r.Stopping, r.Watermark = store.Stalled, true, at(20)
-		r.History = append([]store.Fate{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
+		r.History = append([]store.Outcome{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
 			{Tick: at(10), Status: store.Stalled, Token: r.Token, Attempt: 1, Start: r.Claimed}}, r.History...)
 	})
 	s.request("a", "renew", "1", 16, 200)
@@ -76,7 +76,7 @@ func (s *story) misses(n, count int, atLeast bool) {
 	s.acquire("a", "1", t)
 	s.write("a", "settle", "1", t+0.5, func(r *store.Record) {
 		r.Watermark = at(float64(n))
-		r.History = append([]store.Fate{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: store.Missed, Reason: "a newer one was due"}}, r.History...)
+		r.History = append([]store.Outcome{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: store.Missed, Reason: "a newer one was due"}}, r.History...)
 	})
 }
 

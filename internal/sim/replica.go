@@ -139,9 +139,9 @@ func (r *replica) stop() {
 func (r *replica) runNow(job, request string) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Minute)
 	defer cancel()
-	fate, err := r.RunNow(ctx, job, request)
+	outcome, err := r.RunNow(ctx, job, request)
 	if !r.gone() {
-		note := fmt.Sprintf("run by hand: %s", fate.Status)
+		note := fmt.Sprintf("run by hand: %s", outcome.Status)
 		if err != nil {
 			note = "run by hand: refused"
 		}

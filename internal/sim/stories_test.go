@@ -168,7 +168,7 @@ var moreStories = map[string][]func(s *story){
 				Note: "the last runner's lease did not run out by itself: waiting until it must have given up"})
 			s.write("a", "claim", "1", 138, func(r *store.Record) {
 				r.Token, r.Tick, r.Attempt, r.Status = r.Token+1, at(130), 1, store.Running
-				r.Watermark, r.History = at(120), []store.Fate{{From: at(0), Tick: at(120), Count: 12, Status: store.Missed, Reason: "a newer one was due"}}
+				r.Watermark, r.History = at(120), []store.Outcome{{From: at(0), Tick: at(120), Count: 12, Status: store.Missed, Reason: "a newer one was due"}}
 			})
 			s.run("a", 138.2, 138.4)
 			s.finish("a", "1", 138.5, store.Succeeded)
@@ -281,7 +281,7 @@ func (s *story) crash() {
 	s.acquire("a", "1", 96)
 	s.write("a", "claim", "1", 96.5, func(r *store.Record) {
 		r.Token, r.Tick, r.Attempt, r.Status = r.Token+1, at(90), 1, store.Running
-		r.Watermark, r.History = at(80), []store.Fate{{From: at(0), Tick: at(80), Count: 8, Status: store.Missed, Reason: "a newer one was due"}}
+		r.Watermark, r.History = at(80), []store.Outcome{{From: at(0), Tick: at(80), Count: 8, Status: store.Missed, Reason: "a newer one was due"}}
 	})
 	s.run("a", 97, 0).End = time.Time{}
 	s.say("a", 100, sim.Crash)
@@ -294,7 +294,7 @@ func (s *story) again(replica, id string, t float64) {
 	s.acquire(replica, id, t)
 	s.write(replica, "claim", id, t+0.5, func(r *store.Record) {
 		if r.Token, r.Attempt = r.Token+1, r.Attempt+1; !rerun {
-			r.History = []store.Fate{{Tick: r.Tick, Status: store.Abandoned, Token: r.Token - 1, Attempt: 1}}
+			r.History = []store.Outcome{{Tick: r.Tick, Status: store.Abandoned, Token: r.Token - 1, Attempt: 1}}
 			r.Watermark, r.Tick, r.Attempt = r.Tick, r.Tick.Add(10*time.Second), 1
 		}
 	})
@@ -313,7 +313,7 @@ func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
 	for name, late := range map[string]func(s *story){
 		"tick 00:00:10.000000000 is claimed 2.5s late": func(s *story) { s.tick("a", "1", 12.5); s.last.Tick = at(10) },
 		"is claimed only without the fault":            func(s *story) {},
-		"the fates are": func(s *story) {
+		"the outcomes are": func(s *story) {
 			s.acquire("a", "1", 10)
 			s.claim("a", "1", 10.5, 10)
 			s.run("a", 11, 13)

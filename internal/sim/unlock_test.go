@@ -75,7 +75,7 @@ func (s *story) unlock(status string, until float64) {
 // settledBy is what another replica writes of that run.
 func (s *story) settledBy(reason string) {
 	s.acquire("b", "2", 30)
-	s.settle("b", "2", 30.5, store.Fate{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Token})
+	s.settle("b", "2", 30.5, store.Outcome{Tick: at(10), Status: store.Abandoned, Reason: reason, Token: s.last.Token})
 	s.request("b", "release", "2", 31, 200)
 }
 

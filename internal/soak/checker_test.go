@@ -22,24 +22,24 @@ func TestTheLedgerNotices(t *testing.T) {
 		}
 		return time.Date(2028, 10, 27+day, 1, 30, 0, 0, time.UTC)
 	}
-	ran := func(day int) store.Fate { return store.Fate{Tick: tick(day), Status: store.Succeeded} }
+	ran := func(day int) store.Outcome { return store.Outcome{Tick: tick(day), Status: store.Succeeded} }
 	for _, one := range []struct {
-		name    string
-		want    string // of the complaint; empty: there is none
-		fates   []store.Fate
-		through time.Time // of the last record; zero: the tick of the last fate
-		counted int64     // ticks that succeeded, as the record has it, more than there were
+		name     string
+		want     string // of the complaint; empty: there is none
+		outcomes []store.Outcome
+		through  time.Time // of the last record; zero: the tick of the last outcome
+		counted  int64     // ticks that succeeded, as the record has it, more than there were
 	}{
-		{"all is well", "", []store.Fate{ran(0), {From: tick(0), Tick: tick(3), Count: 3, Status: store.Missed}, ran(4)}, time.Time{}, 0},
-		{"a tick has no fate", "has no fate", []store.Fate{ran(0), ran(1), ran(3), ran(4)}, time.Time{}, 0},
-		{"the night of the change has none", "has no fate", []store.Fate{ran(0), ran(1), {From: tick(2), Tick: tick(4), Count: 2, Status: store.Missed}}, time.Time{}, 0},
-		{"a tick has two", "{succeeded  false} and {failed  false}", []store.Fate{ran(0), ran(1), ran(2),
+		{"all is well", "", []store.Outcome{ran(0), {From: tick(0), Tick: tick(3), Count: 3, Status: store.Missed}, ran(4)}, time.Time{}, 0},
+		{"a tick has no fate", "has no fate", []store.Outcome{ran(0), ran(1), ran(3), ran(4)}, time.Time{}, 0},
+		{"the night of the change has none", "has no fate", []store.Outcome{ran(0), ran(1), {From: tick(2), Tick: tick(4), Count: 2, Status: store.Missed}}, time.Time{}, 0},
+		{"a tick has two", "{succeeded  false} and {failed  false}", []store.Outcome{ran(0), ran(1), ran(2),
 			{Tick: tick(2), Status: store.Failed, Token: 7}, ran(3), ran(4)}, time.Time{}, 0},
-		{"a tick has the same twice", "and {succeeded  false}", []store.Fate{ran(0), ran(1), ran(2), ran(2), ran(3), ran(4)}, time.Time{}, 0},
-		{"the second time of the fold", "is no tick", []store.Fate{ran(0), ran(1), ran(2), {Tick: tick(2).Add(time.Hour), Status: store.Succeeded}, ran(3), ran(4)}, time.Time{}, 0},
-		{"a range has one too many", "4 ticks are missed", []store.Fate{ran(0), {From: tick(0), Tick: tick(3), Count: 4, Status: store.Missed}, ran(4)}, time.Time{}, 0},
-		{"the watermark moves back", "moves back", []store.Fate{ran(0), ran(1), ran(2), ran(3), ran(4)}, tick(2), 0},
-		{"the record counts another", "the record counts 6 ticks succeeded, and told of 5", []store.Fate{ran(0), ran(1), ran(2), ran(3), ran(4)}, time.Time{}, 1},
+		{"a tick has the same twice", "and {succeeded  false}", []store.Outcome{ran(0), ran(1), ran(2), ran(2), ran(3), ran(4)}, time.Time{}, 0},
+		{"the second time of the fold", "is no tick", []store.Outcome{ran(0), ran(1), ran(2), {Tick: tick(2).Add(time.Hour), Status: store.Succeeded}, ran(3), ran(4)}, time.Time{}, 0},
+		{"a range has one too many", "4 ticks are missed", []store.Outcome{ran(0), {From: tick(0), Tick: tick(3), Count: 4, Status: store.Missed}, ran(4)}, time.Time{}, 0},
+		{"the watermark moves back", "moves back", []store.Outcome{ran(0), ran(1), ran(2), ran(3), ran(4)}, tick(2), 0},
+		{"the record counts another", "the record counts 6 ticks succeeded, and told of 5", []store.Outcome{ran(0), ran(1), ran(2), ran(3), ran(4)}, time.Time{}, 1},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			var told []string
@@ -48,14 +48,14 @@ func TestTheLedgerNotices(t *testing.T) {
 			}}
 			r := store.Record{Job: "report", Watermark: from, Counts: map[store.Status]int64{}}
 			l.write(&r, c)
-			for i, f := range one.fates {
+			for i, f := range one.outcomes {
 				n := int64(1)
 				if !f.From.IsZero() {
 					n = int64(f.Count)
 				}
 				r.Counts[f.Status] += n
-				r.Watermark, r.History = f.Tick, append([]store.Fate{f}, r.History...)
-				if last := i == len(one.fates)-1; last && !one.through.IsZero() {
+				r.Watermark, r.History = f.Tick, append([]store.Outcome{f}, r.History...)
+				if last := i == len(one.outcomes)-1; last && !one.through.IsZero() {
 					r.Watermark = one.through
 				}
 				l.write(&r, c)
@@ -86,9 +86,9 @@ func TestChapters(t *testing.T) {
 	at := func(hour, minute int) time.Time { return from.Add(time.Duration(hour*60+minute) * time.Minute) }
 	r := store.Record{Job: "sync", Spec: "old", Watermark: at(0, -10), Counts: map[store.Status]int64{}}
 	l.write(&r, old)
-	enter := func(spec string, c calendar, fates ...store.Fate) {
-		for _, f := range fates {
-			r.History = append([]store.Fate{f}, r.History...)
+	enter := func(spec string, c calendar, outcomes ...store.Outcome) {
+		for _, f := range outcomes {
+			r.History = append([]store.Outcome{f}, r.History...)
 			r.Spec, r.Watermark = spec, f.Tick
 			if f.Reason != changed {
 				r.Counts[f.Status]++
@@ -96,11 +96,11 @@ func TestChapters(t *testing.T) {
 		}
 		l.write(&r, c)
 	}
-	enter("old", old, store.Fate{Tick: at(0, 0), Status: store.Succeeded})
-	enter("old", old, store.Fate{Tick: at(1, 0), Status: store.Succeeded})
-	enter("new", now, store.Fate{From: at(1, 0), Tick: at(3, 10).Add(7), Status: store.Missed, Reason: changed})
+	enter("old", old, store.Outcome{Tick: at(0, 0), Status: store.Succeeded})
+	enter("old", old, store.Outcome{Tick: at(1, 0), Status: store.Succeeded})
+	enter("new", now, store.Outcome{From: at(1, 0), Tick: at(3, 10).Add(7), Status: store.Missed, Reason: changed})
 	for hour := 3; hour < 6; hour++ {
-		enter("new", now, store.Fate{Tick: at(hour, 30), Status: store.Failed})
+		enter("new", now, store.Outcome{Tick: at(hour, 30), Status: store.Failed})
 	}
 	s := l.accounts["sync"].sum()
 	if s.ticks != 7 || s.of(store.Missed, changed) != 2 || s.of(store.Succeeded, "") != 2 || s.of(store.Failed, "") != 3 || len(told) > 0 {

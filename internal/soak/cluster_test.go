@@ -38,7 +38,7 @@ func newCluster(over stretch, zone *time.Location, replicas int, bad func(format
 	c := &cluster{service: newService(l), ledger: l, bad: bad, zone: zone,
 		written: map[string]calendar{}, troubles: map[string]int{}, said: map[string]int{}, seats: map[string]*seat{},
 		saved: map[string]progress{}}
-	const room = 48 * time.Hour // ticks before and after the time that counts have fates too
+	const room = 48 * time.Hour // ticks before and after the time that counts have outcomes too
 	for _, r := range rules {
 		c.written[r.text] = r.write(stretch{over.from.Add(-room), over.to.Add(room)}, zone)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A ledger says of each tick of each job what became of it. It learns of fates
+// A ledger says of each tick of each job what became of it. It learns of outcomes
 // as the service takes the records that tell of them, since a record forgets
 // its oldest.
 type ledger struct {
@@ -25,8 +25,8 @@ type account struct {
 	job      string
 	chapters []chapter
 	gone     time.Time // the job was removed then; zero: it was not
-	fates    []uint8   // of each minute: its kind; zero: none
-	kinds    []kind    // the first is no fate
+	outcomes []uint8   // of each minute: its kind; zero: none
+	kinds    []kind    // the first is no outcome
 	entries  []int     // of each kind: how many the record had
 	counts   map[store.Status]int64
 	last     store.Record
@@ -40,7 +40,7 @@ type chapter struct {
 	calendar
 }
 
-// A kind of fate.
+// A kind of outcome.
 type kind struct {
 	status store.Status
 	reason string
@@ -54,7 +54,7 @@ const changed = "the schedule changed"
 func (l *ledger) write(r *store.Record, c calendar) {
 	a := l.accounts[r.Job]
 	if a == nil {
-		a = &account{ledger: l, job: r.Job, fates: make([]uint8, len(c.due)), kinds: make([]kind, 1), entries: make([]int, 1),
+		a = &account{ledger: l, job: r.Job, outcomes: make([]uint8, len(c.due)), kinds: make([]kind, 1), entries: make([]int, 1),
 			counts: map[store.Status]int64{}, chapters: []chapter{{r.Watermark, c}}}
 		l.accounts[r.Job] = a
 	} else {
@@ -92,8 +92,8 @@ func (a *account) follow(r *store.Record, c calendar) {
 	}
 }
 
-// enter notes one fate.
-func (a *account) enter(f store.Fate) {
+// enter notes one outcome.
+func (a *account) enter(f store.Outcome) {
 	k := a.kind(f)
 	a.entries[k]++
 	now := a.chapters[len(a.chapters)-1].calendar
@@ -120,13 +120,13 @@ func (a *account) enter(f store.Fate) {
 }
 
 func (a *account) set(minute int, k uint8) {
-	if old := a.fates[minute]; old != 0 {
+	if old := a.outcomes[minute]; old != 0 {
 		a.bad("%s: the tick %s is %v and %v", a.job, a.chapters[0].at(minute), a.kinds[old], a.kinds[k])
 	}
-	a.fates[minute] = k
+	a.outcomes[minute] = k
 }
 
-func (a *account) kind(f store.Fate) uint8 {
+func (a *account) kind(f store.Outcome) uint8 {
 	reason, _, _ := strings.Cut(f.Reason, ": ") // what follows differs each time
 	k := kind{f.Status, reason, !f.From.IsZero()}
 	i := slices.Index(a.kinds, k)
@@ -139,8 +139,8 @@ func (a *account) kind(f store.Fate) uint8 {
 
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off. The end of a run may be told later.
-func news(old, now []store.Fate) []store.Fate {
-	same := func(a, b store.Fate) bool { a.End, b.End = time.Time{}, time.Time{}; return a == b }
+func news(old, now []store.Outcome) []store.Outcome {
+	same := func(a, b store.Outcome) bool { a.End, b.End = time.Time{}, time.Time{}; return a == b }
 	for n := range now {
 		if rest := now[n:]; len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
 			return now[:n]
@@ -172,8 +172,8 @@ func (a *account) expected(yield func(minute int)) {
 // A sum is what became of the ticks of one job.
 type sum struct {
 	*account
-	ticks int // that there were
-	fates map[kind]int
+	ticks    int // that there were
+	outcomes map[kind]int
 }
 
 // sums closes all accounts of jobs, in the order of their names.
@@ -186,14 +186,14 @@ func (l *ledger) sums() (all []sum) {
 	return all
 }
 
-// sum goes through all ticks, and says which have no fate.
+// sum goes through all ticks, and says which have no outcome.
 func (a *account) sum() sum {
-	s := sum{account: a, fates: map[kind]int{}}
+	s := sum{account: a, outcomes: map[kind]int{}}
 	told := 0
 	a.expected(func(m int) {
 		s.ticks++
-		if k := a.fates[m]; k != 0 {
-			s.fates[a.kinds[k]]++
+		if k := a.outcomes[m]; k != 0 {
+			s.outcomes[a.kinds[k]]++
 		} else if told++; told <= 3 {
 			a.bad("%s: the tick %s has no fate", a.job, a.chapters[0].at(m))
 		}
@@ -201,12 +201,12 @@ func (a *account) sum() sum {
 	n := 0
 	first := a.chapters[0].minute(a.over.from)
 	for m := max(0, first); m < a.chapters[0].minute(a.over.to); m++ {
-		if a.fates[m] != 0 {
+		if a.outcomes[m] != 0 {
 			n++
 		}
 	}
 	if n != s.ticks && told == 0 {
-		a.bad("%s: %d ticks have a fate, and there were %d", a.job, n, s.ticks)
+		a.bad("%s: %d ticks have an outcome, and there were %d", a.job, n, s.ticks)
 	}
 	for _, status := range slices.Sorted(maps.Keys(a.counts)) {
 		if told := a.last.Counts[status]; told != a.counts[status] {
@@ -216,9 +216,9 @@ func (a *account) sum() sum {
 	return s
 }
 
-// of is how many ticks have a fate; an empty reason is any.
+// of is how many ticks have an outcome; an empty reason is any.
 func (s sum) of(status store.Status, reason string) (n int) {
-	for k, ticks := range s.fates {
+	for k, ticks := range s.outcomes {
 		if k.status == status && (reason == "" || reason == k.reason) {
 			n += ticks
 		}

@@ -19,7 +19,7 @@ const priceOfWrites, priceOfOthers = 0.055, 0.0044
 func (c *cluster) print(sums []sum) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s to %s, %d replicas\n\n", c.ledger.over.from.Format(time.RFC3339), c.ledger.over.to.Format(time.RFC3339), len(c.slots))
-	printFates(&b, sums)
+	printOutcomes(&b, sums)
 	printReasons(&b, sums)
 	c.printCalls(&b)
 	o := c.office
@@ -32,8 +32,8 @@ func (c *cluster) print(sums []sum) string {
 	return b.String()
 }
 
-// printFates has a line for each job.
-func printFates(b *strings.Builder, sums []sum) {
+// printOutcomes has a line for each job.
+func printOutcomes(b *strings.Builder, sums []sum) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	columns := []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Missed, store.Skipped}
 	fmt.Fprint(w, "job\tticks\t")
@@ -67,7 +67,7 @@ func printFates(b *strings.Builder, sums []sum) {
 func printReasons(b *strings.Builder, sums []sum) {
 	fmt.Fprintln(b)
 	for _, s := range sums {
-		for _, k := range slices.SortedFunc(maps.Keys(s.fates), kind.compare) {
+		for _, k := range slices.SortedFunc(maps.Keys(s.outcomes), kind.compare) {
 			if k.reason == "" {
 				continue
 			}
@@ -75,7 +75,7 @@ func printReasons(b *strings.Builder, sums []sum) {
 			if k.ranged {
 				how = fmt.Sprintf("in %d ranges", s.entries[slices.Index(s.kinds, k)])
 			}
-			fmt.Fprintf(b, "%s: %d %s (%s), %s\n", s.job, s.fates[k], k.status, k.reason, how)
+			fmt.Fprintf(b, "%s: %d %s (%s), %s\n", s.job, s.outcomes[k], k.status, k.reason, how)
 		}
 	}
 }

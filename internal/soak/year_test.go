@@ -1,7 +1,7 @@
 // Package soak_test has a cluster live through a year of virtual time: replicas
 // over the real store and client library to one simulated Blob service, with the
 // jobs, the deploys and the troubles that a year brings. At its end each tick
-// that a calendar of its own names has one fate, and the ledger says which.
+// that a calendar of its own names has one outcome, and the ledger says which.
 //
 //	go test ./internal/soak -run TestYear -year -v -timeout 0
 //
@@ -130,7 +130,7 @@ func (c *cluster) complete(sums []sum) {
 	}
 	met := map[store.Status][]string{}
 	for _, s := range sums {
-		for k := range s.fates {
+		for k := range s.outcomes {
 			met[k.status] = append(met[k.status], k.reason)
 		}
 	}

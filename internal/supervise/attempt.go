@@ -14,7 +14,7 @@ import (
 const longestBackoff = 5 * time.Minute
 
 // Run runs the task, again after a failure while tries last, and returns its
-// fate: none if the lease was lost before the first try. It holds the lease all
+// outcome: none if the lease was lost before the first try. It holds the lease all
 // the while.
 func (a *Attempt) Run() (status store.Status, reason string) {
 	pause := &lease.Backoff{First: a.Task.Backoff, Longest: longestBackoff, Jitter: a.Jitter}
@@ -41,7 +41,7 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 	}
 }
 
-// unfinished is the fate of a run that had tries left.
+// unfinished is the outcome of a run that had tries left.
 func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 	if held := a.Under.held(); held.Err() != nil {
 		return store.Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)

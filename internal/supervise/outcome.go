@@ -80,7 +80,7 @@ func inspect(err error) {
 	}
 }
 
-// outcome is the fate that a run's error and the end of its context make.
+// outcome is the outcome that a run's error and the end of its context make.
 func outcome(err, cause error) (store.Status, string) {
 	skip, skipped := errors.AsType[*skipError](err)
 	switch {
