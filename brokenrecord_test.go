@@ -16,7 +16,7 @@ func (c *cluster) byOthers(fields map[string]any) {
 	c.t.Helper()
 	now := time.Now().UTC()
 	record := map[string]any{"schema": 1, "app": "soloist", "job": "work", "created": now.Add(-time.Hour), "spec": "", "since": now.Add(-time.Hour),
-		"epoch": 7, "writer": "w", "through": now.Add(-time.Minute), "status": "idle", "lease": 15}
+		"token": 7, "writer": "w", "watermark": now.Add(-time.Minute), "status": "idle", "lease": 15}
 	maps.Copy(record, fields)
 	b, err := json.Marshal(record)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestASettledTickIsNotRunAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
 				now := time.Now().UTC()
-				fields := map[string]any{"spec": spec, "status": "running", "claimed": now.Add(-time.Minute), "attempt": 1, "holder": "gone"}
+				fields := map[string]any{"spec": spec, "status": "running", "claimed": now.Add(-time.Minute), "attempt": 1, "replica": "gone"}
 				if tick != 0 {
 					fields["tick"] = now.Add(tick)
 				}
@@ -76,7 +76,7 @@ func TestNoAttemptAfterTheLargest(t *testing.T) {
 	for _, status := range []store.Status{store.Running, store.Abandoned} {
 		inCluster(t, func(c *cluster) {
 			now := time.Now().UTC()
-			c.byOthers(map[string]any{"spec": spec, "status": status, "tick": now, "claimed": now, "attempt": 1<<31 - 1, "holder": "gone"})
+			c.byOthers(map[string]any{"spec": spec, "status": status, "tick": now, "claimed": now, "attempt": 1<<31 - 1, "replica": "gone"})
 			a := c.start("a", job)
 			for len(c.all()) == 0 {
 				time.Sleep(time.Second)

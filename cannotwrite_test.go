@@ -115,7 +115,7 @@ func TestNoAllClearWhileWritesFail(t *testing.T) {
 func TestARecordWithNoRoomForAClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		now := time.Now().UTC().Format(time.RFC3339)
-		record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"since":%[1]q,"epoch":7,"writer":"w","through":%[1]q,"status":"idle","lease":15,"x":%[2]q}`, now, strings.Repeat("x", 7850))
+		record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"since":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"status":"idle","lease":15,"x":%[2]q}`, now, strings.Repeat("x", 7850))
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
 			t.Fatal(err)
 		}

@@ -316,7 +316,7 @@ func TestARunThatWasTakenOverCannotFinish(t *testing.T) {
 // and says so.
 func TestTheLargestTokenIsTheLast(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		const record = `{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":4611686018427387902,"status":"idle"}`
+		const record = `{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":4611686018427387902,"status":"idle"}`
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
 			c.t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestTheLargestTokenIsTheLast(t *testing.T) {
 // due later is no fault.
 func TestARecordThatIsALittleAhead(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		const record = `{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:30Z","since":"2000-01-01T00:00:55Z","through":"2000-01-01T00:00:30Z","due":"2001-01-01T00:00:00Z","epoch":7,"status":"idle"}`
+		const record = `{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:30Z","since":"2000-01-01T00:00:55Z","watermark":"2000-01-01T00:00:30Z","due":"2001-01-01T00:00:00Z","token":7,"status":"idle"}`
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
 			c.t.Fatal(err)
 		}
@@ -355,27 +355,27 @@ func TestARecordThatIsALittleAhead(t *testing.T) {
 }
 
 func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
-	const past = `"created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z"`
-	const created = `"created":"2026-01-01T00:00:00Z","through":"2026-01-01T00:00:00Z","epoch":7,"status":"idle"`
+	const past = `"created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z"`
+	const created = `"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","token":7,"status":"idle"`
 	for name, tt := range map[string]struct{ record, want string }{
 		"garbage":   {`%PDF-1.7`, "not JSON"},
 		"array":     {`[1,2]`, "not JSON"},
 		"types":     {`{"schema":"one"}`, "cannot be read"},
 		"newer":     {`{"schema":9,"app":"soloist","job":"work",` + created + `}`, "schema 9"},
 		"foreign":   {`{"schema":1,"app":"other","job":"work",` + created + `}`, `"other/work"`},
-		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":7,"status":"dancing"}`, "dancing"},
-		"no token":  {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","through":"1999-01-01T00:00:00Z","epoch":0,"status":"idle"}`, "token 0"},
+		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":7,"status":"dancing"}`, "dancing"},
+		"no token":  {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":0,"status":"idle"}`, "token 0"},
 		"future":    {`{"schema":1,"app":"soloist","job":"work",` + created + `}`, "watermark 2026-01-01T00:00:00Z is in the future"},
-		"tick":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","tick":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "tick 2000-01-01T01:00:00Z is in the future"},
-		"claim":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"running","claimed":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "claim 2000-01-01T01:00:00Z is in the future"},
-		"since":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","since":"9999-12-31T23:59:59Z"}`, "(since) 9999-12-31T23:59:59Z is in the future"},
-		"mark":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","mark":{"spec":"x","since":"9999-12-31T23:59:59Z"}}`, "(mark) 9999-12-31T23:59:59Z is in the future"},
-		"history":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","history":[{"tick":"2000-01-01T01:00:00Z","status":"succeeded"}]}`, "history 2000-01-01T01:00:00Z is in the future"},
-		"created":   {`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T01:00:00Z","through":"1999-01-01T00:00:00Z","epoch":7,"status":"idle"}`, "creation 2000-01-01T01:00:00Z is in the future"},
-		"token":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":4611686018427387903,"status":"idle"}`, "the token 4611686018427387903, the largest there is"},
-		"overflow":  {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":4611686018427387904,"status":"idle"}`, "a token is from 1 to 4611686018427387903"},
-		"attempt":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"epoch":7,"status":"idle","attempt":-1}`, "attempt -1"},
-		"watermark": {`{"schema":1,"app":"soloist","job":"work","epoch":7,"status":"idle"}`, "no watermark"},
+		"tick":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"running","tick":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "tick 2000-01-01T01:00:00Z is in the future"},
+		"claim":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"running","claimed":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "claim 2000-01-01T01:00:00Z is in the future"},
+		"since":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","since":"9999-12-31T23:59:59Z"}`, "(since) 9999-12-31T23:59:59Z is in the future"},
+		"mark":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","mark":{"spec":"x","since":"9999-12-31T23:59:59Z"}}`, "(mark) 9999-12-31T23:59:59Z is in the future"},
+		"history":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","history":[{"tick":"2000-01-01T01:00:00Z","status":"succeeded"}]}`, "history 2000-01-01T01:00:00Z is in the future"},
+		"created":   {`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T01:00:00Z","watermark":"1999-01-01T00:00:00Z","token":7,"status":"idle"}`, "creation 2000-01-01T01:00:00Z is in the future"},
+		"token":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":4611686018427387903,"status":"idle"}`, "the token 4611686018427387903, the largest there is"},
+		"overflow":  {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":4611686018427387904,"status":"idle"}`, "a token is from 1 to 4611686018427387903"},
+		"attempt":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","attempt":-1}`, "attempt -1"},
+		"watermark": {`{"schema":1,"app":"soloist","job":"work","token":7,"status":"idle"}`, "no watermark"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {

@@ -56,7 +56,7 @@ func TestAShortLeaseOfARunThatHasEnded(t *testing.T) {
 func (c *cluster) foreign(lease string, status store.Status) string {
 	c.t.Helper()
 	now := time.Now().UTC().Add(-time.Minute) // before any replica started
-	record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"spec":"x","since":%[1]q,"epoch":7,"writer":"w","through":%[1]q,"tick":%[1]q,"attempt":1,"status":%[2]q,"holder":"b","lease":%[3]s,"claimed":%[1]q}`,
+	record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"spec":"x","since":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"tick":%[1]q,"attempt":1,"status":%[2]q,"replica":"b","lease":%[3]s,"claimed":%[1]q}`,
 		now.Format(time.RFC3339), status, lease)
 	if !json.Valid([]byte(record)) {
 		c.t.Fatal(record)

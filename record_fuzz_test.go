@@ -17,14 +17,14 @@ import (
 // records are what may stand in an entry; in each of them JSON is what a program
 // of another version, a person or chance has made of a record.
 var records = []string{
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","spec":"x","since":"2000-01-01T00:00:00Z","epoch":7,"writer":"w","through":"2000-01-01T00:00:00Z","status":"succeeded"}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","spec":"x","since":"2000-01-01T00:00:00Z","epoch":7,"writer":"w","through":"2000-01-01T00:00:00Z","tick":"2000-01-01T00:01:00Z","attempt":2,"status":"running","holder":"b","lease":15,"claimed":"2000-01-01T00:01:00Z","counts":{"failed":3},"history":[{"tick":"2000-01-01T00:00:00Z","status":"failed","token":6}],"later":{"a":[1,2.50]}}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","epoch":9223372036854775807,"through":"2000-01-01T00:00:00Z","status":"idle"}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","epoch":7,"through":"9999-12-31T23:59:59.999999999Z","tick":"0001-01-01T00:00:00Z","status":"stalled","lease":1000000}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","epoch":7,"through":"0001-01-01T00:00:01Z","due":"2000-01-01T00:00:30Z","status":"abandoned","tick":"2000-01-01T00:01:00Z","request":"by hand"}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00+14:00","epoch":7,"through":"2000-01-01T00:00:00-12:00","\u017ftatus":"failed","status":"idle","EPOCH":3,"Token":8}`,
-	`{"schema":2,"app":"soloist","job":"work","epoch":7,"through":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
-	`{"schema":1,"app":"other","job":"work","epoch":7,"through":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","spec":"x","since":"2000-01-01T00:00:00Z","token":7,"writer":"w","watermark":"2000-01-01T00:00:00Z","status":"succeeded"}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","spec":"x","since":"2000-01-01T00:00:00Z","token":7,"writer":"w","watermark":"2000-01-01T00:00:00Z","tick":"2000-01-01T00:01:00Z","attempt":2,"status":"running","replica":"b","lease":15,"claimed":"2000-01-01T00:01:00Z","counts":{"failed":3},"history":[{"tick":"2000-01-01T00:00:00Z","status":"failed","token":6}],"later":{"a":[1,2.50]}}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":9223372036854775807,"watermark":"2000-01-01T00:00:00Z","status":"idle"}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"watermark":"9999-12-31T23:59:59.999999999Z","tick":"0001-01-01T00:00:00Z","status":"stalled","lease":1000000}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"watermark":"0001-01-01T00:00:01Z","due":"2000-01-01T00:00:30Z","status":"abandoned","tick":"2000-01-01T00:01:00Z","request":"by hand"}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00+14:00","token":7,"watermark":"2000-01-01T00:00:00-12:00","\u017ftatus":"failed","status":"idle","EPOCH":3,"Token":8}`,
+	`{"schema":2,"app":"soloist","job":"work","token":7,"watermark":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
+	`{"schema":1,"app":"other","job":"work","token":7,"watermark":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
 	`null`, `{}`, `[]`, `7`, `"`, `<html>`, `{"schema":1}`, strings.Repeat(`[`, 8000),
 }
 

@@ -178,7 +178,7 @@ func TestAnAbandonedRunIsToldWithinAMinute(t *testing.T) {
 		time.Sleep(time.Minute)
 		a.kill()
 		time.Sleep(D + time.Minute + time.Second)
-		if got := b.log.lines("level=WARN", "fate=abandoned", "its runner died", "runner=a"); len(got) != 1 {
+		if got := b.log.lines("level=WARN", "outcome=abandoned", "its runner died", "runner=a"); len(got) != 1 {
 			t.Errorf("logged %d times", len(got))
 		}
 		if got, want := c.outcomes("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {

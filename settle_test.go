@@ -20,7 +20,7 @@ func TestACallTooShortForARunSettlesTicks(t *testing.T) {
 		withheld bool // the report says that a run was not started
 	}{
 		"paused":      {func(j *soloist.Job) { j.Paused = true }, false, []string{"skipped 00:00:00-02:00:00 paused"}, false},
-		"missed":      {func(j *soloist.Job) { j.StartingDeadline = time.Minute }, false, []string{"missed 00:00:00-02:00:00 outside the window"}, false},
+		"missed":      {func(j *soloist.Job) { j.StartingDeadline = time.Minute }, false, []string{"missed 00:00:00-02:00:00 past the starting deadline"}, false},
 		"due":         {func(*soloist.Job) {}, false, []string{"missed 01:00:00 a newer one was due"}, true},
 		"all are due": {func(j *soloist.Job) { j.Missed = soloist.RunAll }, false, nil, true},
 		"its runner died": {func(*soloist.Job) {}, true,

@@ -147,8 +147,8 @@ func table(w io.Writer, titles string) *tabwriter.Writer {
 // A ticked is what tick tells of one job in JSON.
 type ticked struct {
 	Job     string          `json:"job"`
-	Ran     []store.Outcome `json:"ran"`              // what was run here, in order
-	Replica string          `json:"holder,omitempty"` // the other replica that runs it
+	Ran     []store.Outcome `json:"ran"`               // what was run here, in order
+	Replica string          `json:"replica,omitempty"` // the other replica that runs it
 	Next    time.Time       `json:"next,omitzero"`
 	Error   string          `json:"error,omitempty"` // why it could not be looked after
 }

@@ -17,7 +17,7 @@ type view struct {
 	Kind     string                 `json:"kind"` // job or singleton
 	Schedule string                 `json:"schedule,omitempty"`
 	State    state                  `json:"state"`
-	Replica  string                 `json:"holder,omitempty"`   // who runs it
+	Replica  string                 `json:"replica,omitempty"`  // who runs it
 	Tick     time.Time              `json:"tick,omitzero"`      // that runs; zero for a singleton
 	Waits    time.Time              `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
 	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began

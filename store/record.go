@@ -27,10 +27,10 @@ type Record struct {
 	Since time.Time `json:"since"`         // start of the youngest replica that wrote under Spec
 	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
 
-	Token  int64  `json:"epoch"`  // the fencing token: +1 per claim, never reset
+	Token  int64  `json:"token"`  // the fencing token: +1 per claim, never reset
 	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
 
-	Watermark time.Time `json:"through"`      // the watermark: each tick up to it has its outcome
+	Watermark time.Time `json:"watermark"`    // the watermark: each tick up to it has its outcome
 	Due       time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
 
 	Tick     time.Time `json:"tick,omitzero"`    // last claimed; zero for a singleton
@@ -38,7 +38,7 @@ type Record struct {
 	Attempt  int       `json:"attempt,omitzero"`
 	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
 	Status   Status    `json:"status"`
-	Replica  string    `json:"holder,omitzero"`
+	Replica  string    `json:"replica,omitzero"`
 	Lease    Seconds   `json:"lease,omitzero"`
 	Claimed  time.Time `json:"claimed,omitzero"`
 	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known

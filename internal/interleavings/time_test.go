@@ -51,7 +51,7 @@ func TestATickAndTheNextBothDueAfterAnOutage(t *testing.T) {
 	}{
 		"latest": {soloist.RunLatest, []string{"a 02:00:00"}, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
 		"all":    {soloist.RunAll, []string{"a 01:00:00", "a 02:00:00"}, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
-		"skip":   {soloist.SkipMissed, nil, []string{"missed 00:00:00-02:00:00 outside the window"}},
+		"skip":   {soloist.SkipMissed, nil, []string{"missed 00:00:00-02:00:00 past the starting deadline"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tell(t, func(s *story) {

@@ -145,7 +145,7 @@ func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason 
 		deadline = p.Lease
 	}
 	if deadline > 0 && now.Sub(newest) > deadline {
-		return time.Time{}, "outside the window"
+		return time.Time{}, "past the starting deadline"
 	}
 	if p.Missed != RunAll {
 		return newest, "a newer one was due"
@@ -157,7 +157,7 @@ func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason 
 	for n := 1; ; n++ {
 		before := p.Ticks.Last(tick.Add(-1))
 		if !before.After(through) {
-			return tick, "outside the window"
+			return tick, "past the starting deadline"
 		}
 		if n == maxBacklog {
 			return tick, "too many were due"

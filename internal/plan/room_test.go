@@ -32,7 +32,7 @@ func TestAClaimWithRoomHasRoomForEachOutcome(t *testing.T) {
 func claimBeside(t *testing.T, size, attempt int, holder string) *store.Record {
 	t.Helper()
 	tick := midnight.Add(10 * time.Second)
-	json := fmt.Sprintf(`{"schema":1,"app":"app","job":"job","created":%[1]q,"through":%[1]q,"spec":"s","since":%[1]q,"epoch":7,"writer":"w","status":"idle","x":%[2]q}`,
+	json := fmt.Sprintf(`{"schema":1,"app":"app","job":"job","created":%[1]q,"watermark":%[1]q,"spec":"s","since":%[1]q,"token":7,"writer":"w","status":"idle","x":%[2]q}`,
 		midnight.Format(time.RFC3339), strings.Repeat("x", size))
 	r, err := store.DecodeRecord([]byte(json), "app", "job")
 	if err != nil {

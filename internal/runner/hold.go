@@ -136,7 +136,7 @@ func (r *Runner) tell(rec *store.Record, news []store.Outcome) {
 		r.log.Info("the schedule has changed")
 	}
 	for _, f := range slices.Backward(news) {
-		args := append(tickArgs(f.Tick), "fate", f.Status, "reason", f.Reason)
+		args := append(tickArgs(f.Tick), "outcome", f.Status, "reason", f.Reason)
 		if f.Count > 0 {
 			args = append(args, "after", f.From.Format(time.RFC3339), "ticks", counted(&f))
 		}

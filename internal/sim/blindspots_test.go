@@ -99,7 +99,7 @@ var blindSpots = map[string][]func(s *story){
 		func(s *story) { s.says(40, store.Missed, "too many were due") },
 		func(s *story) {
 			s.Fleet["a"][0].StartingDeadline = time.Minute
-			s.says(40, store.Missed, "outside the window")
+			s.says(40, store.Missed, "past the starting deadline")
 		},
 		func(s *story) { s.says(12, store.Missed, "the schedule changed") },
 		func(s *story) { s.says(12, store.Skipped, "paused") },

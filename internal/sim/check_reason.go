@@ -79,7 +79,7 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 		return unless(d.count(f.Tick, at.Add(doubt)) > 0, "none was")
 	case f.Reason == "too many were due":
 		return unless(d.count(f.Tick, at.Add(doubt)) >= 100, "they were not")
-	case f.Reason == "outside the window":
+	case f.Reason == "past the starting deadline":
 		window, limited := d.window(1)
 		return unless(limited && !at.Before(f.Tick.Add(window-doubt)), "the window was open")
 	case f.Reason == "overlap":

@@ -195,7 +195,7 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 			if text := a.Value.String(); strings.HasPrefix(text, noTick) {
 				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
 			}
-		case "fate", "reason", "outcome", "error":
+		case "reason", "outcome", "error":
 			if rec.Message != "the store is out of reach: trying again until it answers" {
 				e.Cause += fmt.Sprint(a.Key, "=", unsure.Replace(a.Value.String()), " ")
 			}

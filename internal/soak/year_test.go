@@ -140,7 +140,7 @@ func (c *cluster) complete(sums []sum) {
 		store.Stalled:   {"no heartbeat for 1m0s"},
 		store.Abandoned: {"its runner died", "stopped"},
 		store.Skipped:   {"overlap", "paused", "nothing new"},
-		store.Missed:    {"a newer one was due", "outside the window", changed},
+		store.Missed:    {"a newer one was due", "past the starting deadline", changed},
 	} {
 		for _, reason := range reasons {
 			if !slices.Contains(met[status], reason) {
