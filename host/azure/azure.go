@@ -9,7 +9,8 @@
 // (https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories).
 //
 // Each method sends one request and repeats nothing. Only Create may send
-// three: a missing container is created.
+// three: a missing container is created. A request by an identity is sent a
+// second time if the service asks for a token with more claims.
 //
 // What is not promised: that a token which the service refuses is replaced before
 // it expires by this machine's clock. The client library has a cache of its own,

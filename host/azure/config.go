@@ -11,6 +11,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
@@ -142,14 +143,15 @@ func (c Config) withIdentity(url string) (*service.Client, *identity, error) {
 	}
 	id := &identity{source: source}
 	options := c.options()
-	// Before the library's own policy, which would make a call wait for a
-	// token that another call fetches without looking at its own context.
+	// Before the library's policy, which would make a call wait for a token that
+	// another call fetches without looking at its own context.
 	options.PerCallPolicies = []policy.Policy{id}
-	client, err := service.NewClient(url, id, &service.ClientOptions{ClientOptions: options})
-	if err != nil {
-		return nil, nil, errors.New("azure: the client library refuses the identity")
-	}
-	return client, id, nil
+	// Not the policy of azblob: it asks for tokens for whatever resource a 401
+	// names, from then on, and panics if the 401 names an authority without a tenant.
+	bearer := runtime.NewBearerTokenPolicy(id, []string{storageScope}, nil)
+	options.PerRetryPolicies = append([]policy.Policy{bearer}, options.PerRetryPolicies...)
+	client, err := plainClient(url, options)
+	return client, id, err
 }
 
 // options turn everything off that repeats or delays a request: only the

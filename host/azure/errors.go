@@ -77,8 +77,8 @@ func refusedAt(err error) time.Time {
 }
 
 // meaning returns the sentinel for an answer, or nil where it is unclear. An
-// answer without a code comes from something between here and the service,
-// such as a proxy, and says nothing about the blob.
+// answer without a code in a header, see [genuine], comes from something between
+// here and the service, such as a proxy, and says nothing about the blob.
 func meaning(o op, resp *azcore.ResponseError) error {
 	code := bloberror.Code(resp.ErrorCode)
 	switch status := resp.StatusCode; {

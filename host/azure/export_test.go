@@ -1,6 +1,18 @@
 package azure
 
-import "context"
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+const StorageScope = storageScope
+
+// Token asks the identity for a token.
+func (s *Store) Token(ctx context.Context, scopes ...string) error {
+	_, err := s.way.id.GetToken(ctx, policy.TokenRequestOptions{Scopes: scopes})
+	return err
+}
 
 // DeleteContainer is for a test that has made one.
 func (s *Store) DeleteContainer(ctx context.Context) error {

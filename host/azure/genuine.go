@@ -13,26 +13,49 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A genuine is a policy that lets a success through only if the Blob service
-// sent it. A sign-in page, a block page or a placeholder site answers any request
-// with 200, which would count as a renewal or as a claim.
-//
-// The service sends both headers with each answer to a request that names a
-// version, as the client library's do
-// (https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers).
-// One is not enough: the sign-in pages of Microsoft have a request id too.
+// A genuine is a policy that keeps what something other than the Blob service
+// answers from counting as the service's word. A sign-in page, a block page or a
+// placeholder site answers any request with 200, which would count as a renewal
+// or as a claim. A gateway refuses with a code in its body.
 type genuine struct{}
 
 func (genuine) Do(r *policy.Request) (*http.Response, error) {
 	resp, err := r.Next()
-	if err != nil || resp.StatusCode >= http.StatusMultipleChoices { // the code in a refusal tells whose it is
-		return resp, err
-	}
-	if resp.Header.Get("x-ms-request-id") != "" && resp.Header.Get("x-ms-version") != "" {
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return disarmed(resp), nil
+	case fromService(resp):
 		return resp, nil
 	}
 	resp.Body.Close()
 	return nil, &strangerError{something(resp)}
+}
+
+// fromService reports whether the Blob service sent an answer. It sends both
+// headers with each answer to a request that names a version, as the client
+// library's do
+// (https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers).
+// One is not enough: the sign-in pages of Microsoft have a request id too.
+func fromService(resp *http.Response) bool {
+	return resp.Header.Get("x-ms-request-id") != "" && resp.Header.Get("x-ms-version") != ""
+}
+
+// disarmed takes from a refusal what the client library would believe of any
+// sender. The service has its code in a header
+// (https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2);
+// without that header, the library takes a code from a body of JSON or XML. It
+// answers any challenge for claims with another token and the same request again.
+func disarmed(resp *http.Response) *http.Response {
+	if resp.Header.Get("x-ms-error-code") == "" {
+		resp.Body.Close()
+		resp.Body = http.NoBody
+	}
+	if !fromService(resp) {
+		resp.Header.Del("WWW-Authenticate")
+	}
+	return resp
 }
 
 // A strangerError is a success that did not come from the Blob service. Whether

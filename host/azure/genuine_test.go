@@ -45,6 +45,28 @@ func TestASuccessOfSomethingElseIsUnclear(t *testing.T) {
 	}
 }
 
+// A code in the body of a refusal is not the service's, which has it in a header.
+func TestARefusalOfSomethingElseIsUnclear(t *testing.T) {
+	for kind, body := range map[string]string{
+		"application/json": `{"error":{"code":"NotFound","message":"no such route"}}`,
+		"application/xml":  `<?xml version="1.0"?><Error><Code>LeaseLost</Code></Error>`,
+	} {
+		for op, call := range calls {
+			for _, status := range []int{404, 409, 412} {
+				t.Run(fmt.Sprintf("%s/%d %s", op, status, kind), func(t *testing.T) {
+					s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+						resp := page(r, status, http.Header{})
+						resp.Header.Set("Content-Type", kind)
+						resp.Body = io.NopCloser(strings.NewReader(body))
+						return resp, nil
+					}))
+					unclear(t, call(t.Context(), s), fmt.Sprint(status), "not from the Blob service")
+				})
+			}
+		}
+	}
+}
+
 // An answer of the Blob service without the ETag that is due says nothing of the
 // entry.
 func TestASuccessWithoutETagIsUnclear(t *testing.T) {

@@ -96,15 +96,18 @@ func (i *identity) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// GetToken makes it a credential. What is asked for beyond the usual, after a
-// challenge by the service, goes to the source.
+// GetToken makes it a credential, for storage alone. A token with more claims,
+// which the service asks for by a challenge, comes from the source.
 func (i *identity) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	if len(o.Scopes) != 1 || o.Scopes[0] != storageScope || o.Claims != "" {
-		token, err := i.source.GetToken(ctx, o)
+	if len(o.Scopes) != 1 || o.Scopes[0] != storageScope {
+		return azcore.AccessToken{}, &tokenError{fmt.Errorf("it is asked for scope %.80q, and gives tokens for %q only", o.Scopes, storageScope)}
+	}
+	if o.Claims != "" {
+		token, err := i.ask(ctx, o)
 		if err != nil {
-			err = &tokenError{err}
+			return azcore.AccessToken{}, &tokenError{err}
 		}
-		return token, err
+		return token, nil
 	}
 	for {
 		token, pending := i.look(o)
@@ -143,10 +146,7 @@ func (i *identity) look(o policy.TokenRequestOptions) (azcore.AccessToken, *fetc
 func (i *identity) fetch(f *fetch, o policy.TokenRequestOptions) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
 	defer cancel()
-	token, err := i.source.GetToken(ctx, o)
-	if err == nil && !time.Now().Before(token.ExpiresOn) {
-		err = errors.New("the identity's token has expired already: is this machine's clock right?")
-	}
+	token, err := i.ask(ctx, o)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err == nil {
@@ -157,4 +157,24 @@ func (i *identity) fetch(f *fetch, o policy.TokenRequestOptions) {
 	}
 	i.current = nil
 	close(f.done)
+}
+
+// ask asks the source. The client library panics at some answers, such as null,
+// and takes an empty token for one.
+func (i *identity) ask(ctx context.Context, o policy.TokenRequestOptions) (token azcore.AccessToken, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the client library panics at its source's answer: %v", p)
+		}
+	}()
+	token, err = i.source.GetToken(ctx, o)
+	switch {
+	case err != nil:
+		return token, err
+	case token.Token == "":
+		return token, errors.New("its source answers with an empty one")
+	case !time.Now().Before(token.ExpiresOn):
+		return token, errors.New("the identity's token has expired already: is this machine's clock right?")
+	}
+	return token, nil
 }

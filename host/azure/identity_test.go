@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -209,5 +210,81 @@ func TestARefusedChallenge(t *testing.T) {
 	}
 	if _, advice := s.Explain(err); advice == "" {
 		t.Error("there is no advice")
+	}
+}
+
+// The service refuses a token with the resource that it wants one for, which is
+// the only one: each call sends one request, and calls at once share nothing
+// that the challenge changes.
+func TestTheServicesChallengeIsNotAnswered(t *testing.T) {
+	platform(t)
+	const challenge = "Bearer authorization_uri=https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/oauth2/authorize resource_id=https://storage.azure.com"
+	var requests atomic.Int32
+	s, err := azure.Open(azure.Config{AccountName: "sim", Credential: "managedidentity", ClientID: uuid(), Transport: transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Host == platformHost {
+			return token(r, "t", 3600), nil
+		}
+		requests.Add(1)
+		resp := refusal(r, http.StatusUnauthorized, "InvalidAuthenticationInfo")
+		resp.Header.Set("WWW-Authenticate", challenge)
+		return resp, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const goroutines, each = 8, 20
+	var calls sync.WaitGroup
+	for range goroutines {
+		calls.Go(func() {
+			for range each {
+				if _, err := s.Read(t.Context(), name); !errors.Is(err, fs.ErrPermission) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	if got := requests.Load(); got != goroutines*each {
+		t.Errorf("%d requests for %d calls", got, goroutines*each)
+	}
+}
+
+func TestAnIdentityIsForStorageOnly(t *testing.T) {
+	platform(t)
+	asked := 0
+	s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+		asked++
+		return token(r, "t", 3600), nil
+	})
+	for _, scopes := range [][]string{nil, {"https://management.azure.com/.default"}, {azure.StorageScope, "https://management.azure.com/.default"}} {
+		if err := s.Token(t.Context(), scopes...); err == nil || asked > 0 {
+			t.Errorf("scopes %q: got error %v and %d requests, want an error and none", scopes, err, asked)
+		}
+	}
+	if err := s.Token(t.Context(), azure.StorageScope); err != nil {
+		t.Error(err)
+	}
+}
+
+// An answer of the source that is no token fails the call, and the next call asks again.
+func TestAnOddAnswerOfTheSource(t *testing.T) {
+	platform(t)
+	for _, body := range []string{"", "null", "[]", "{}", `{"access_token":5}`, `{"access_token":"","expires_in":3600}`, "<html>please sign in</html>"} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+				resp := token(r, "t", 3600)
+				if asked++; asked == 1 {
+					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), -1
+				}
+				return resp, nil
+			})
+			if _, err := s.Read(t.Context(), name); err == nil || !strings.Contains(err.Error(), "no token for the identity") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q: got %v", body, err)
+			}
+			if _, err := s.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%q: the next call got %v", body, err)
+			}
+		})
 	}
 }

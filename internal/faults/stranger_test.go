@@ -1,0 +1,130 @@
+package faults_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+const (
+	storage = "https://storage.azure.com"            // as a resource of tokens
+	foreign = "11111111-2222-3333-4444-555555555555" // an application that has nothing to do with storage
+)
+
+// challenges are answers 401 of something other than the service: the sign-in
+// of a web site, an API of another resource, and one without a tenant.
+var challenges = map[string]string{
+	"a sign-in": `Bearer realm="x.azurewebsites.net" authorization_uri="https://login.windows.net/` + foreign + `/oauth2/authorize" resource_id="` + foreign + `"`,
+	"an API":    `Bearer authorization_uri="https://login.windows.net/` + foreign + `/oauth2/authorize" resource_id="https://management.azure.com"`,
+	"no tenant": `Bearer authorization_uri="https://login.example.com" resource_id="` + foreign + `"`,
+	"claims":    `Bearer realm="", error="insufficient_claims", claims="eyJhY2Nlc3NfdG9rZW4iOnt9fQ=="`,
+}
+
+// A stranger answers in the place of the service, and of the source of tokens it
+// keeps what was asked for.
+type stranger struct {
+	answer fault
+	there  atomic.Bool
+
+	mu    sync.Mutex
+	asked map[string]int // requests for a token, by resource
+	met   int            // requests that the stranger answered
+}
+
+func (s *stranger) strike(c *call) (*http.Response, error) {
+	resource := c.URL.Query().Get("resource")
+	switch {
+	case c.op == "token" && resource != storage:
+		s.note(func() { s.asked[resource]++ })
+		return refuse(400, "")(c) // the identity has no right to it
+	case c.op == "token":
+		s.note(func() { s.asked[resource]++ })
+		return tokens(24*time.Hour, new(atomic.Bool), nil)(c)
+	case !s.there.Load():
+		return c.deliver()
+	}
+	s.note(func() { s.met++ })
+	return s.answer(c)
+}
+
+func (s *stranger) note(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// The identity asks for tokens for storage and nothing else, whoever answers 401,
+// and goes on when the service answers again.
+func TestAChallengeOfAStranger(t *testing.T) {
+	t.Setenv("IDENTITY_ENDPOINT", "http://"+tokenHost+"/token")
+	t.Setenv("IDENTITY_HEADER", signature)
+	for name, challenge := range challenges {
+		t.Run(name, func(t *testing.T) {
+			in(t, long, func(w *world) {
+				s := &stranger{answer: refuse(401, "", "WWW-Authenticate: "+challenge), asked: map[string]int{}}
+				w.config = byIdentity
+				w.make("a", "b")
+				w.meet(s.strike)
+				w.launch()
+				time.Sleep(5*time.Minute + 10*time.Second)
+				s.there.Store(true)
+				time.Sleep(20 * time.Second)
+				s.there.Store(false)
+				w.wellAfter(time.Now())
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if len(s.asked) != 1 || s.asked[storage] != len(w.replicas) || s.met == 0 {
+					t.Errorf("tokens asked for, by resource: %v, with %d requests to the stranger; want one for storage by each replica", s.asked, s.met)
+				}
+			})
+		})
+	}
+}
+
+// gateway answers as an API gateway or a server like S3 does that has no such
+// route: with a code in the body, and no header of the service.
+func gateway(status int, kind, body string) fault {
+	return func(c *call) (*http.Response, error) {
+		resp, err := refuse(status, "", "Content-Type: "+kind)(c)
+		if err == nil {
+			resp.Body = io.NopCloser(strings.NewReader(body))
+		}
+		return resp, err
+	}
+}
+
+// A code in the body of a stranger's refusal says nothing of the entry: each
+// tick succeeds all the same, in one attempt.
+func TestACodeOfAGateway(t *testing.T) {
+	for kind, body := range map[string]string{
+		"application/json": `{"error":{"code":"NotFound","message":"no such route"}}`,
+		"application/xml":  `<?xml version="1.0"?><Error><Code>LeaseLost</Code></Error>`,
+	} {
+		for _, status := range []int{404, 409, 412} {
+			for _, op := range []string{"acquire", "claim", "renew", "finish", "release"} {
+				for _, interrupted := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
+					t.Run(fmt.Sprintf("%d %s to %s, rerun %t", status, kind, op, interrupted == soloist.Rerun), func(t *testing.T) {
+						t.Parallel()
+						in(t, job{time.Minute, 20 * time.Second, interrupted}, func(w *world) {
+							w.start("a", "b")
+							time.Sleep(3*time.Minute - 5*time.Second)
+							w.meet(first(1, op, gateway(status, kind, body)))
+							time.Sleep(5*time.Minute + 30*time.Second)
+							w.succeeded(8, D/2)
+							if n := len(w.all()); n != 8 {
+								t.Errorf("%d runs of 8 ticks", n)
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+}
