@@ -31,6 +31,7 @@ type mutant struct {
 const (
 	root      = "../.."
 	supervise = "../supervise"
+	faults    = "../faults"
 )
 
 var mutants = []mutant{
@@ -52,7 +53,11 @@ var mutants = []mutant{
 	{name: "no If-Match on the claim", file: "host/azure/lease.go",
 		text: "\t\tModifiedAccessConditions: match,\n\t}, nil", with: "\t\tModifiedAccessConditions: nil,\n\t}, func() error { _ = match; return nil }()"},
 	{name: "a web page counts as an answer of the service", file: "host/azure/genuine.go",
-		text: "\tif resp.Header.Get(\"x-ms-request-id\") != \"\" && ", with: "\tif true || "},
+		text: "\treturn resp.Header.Get(\"x-ms-request-id\") != \"\" && ", with: "\treturn true || "},
+	{name: "a code in the body of a refusal counts as the service's", file: "host/azure/genuine.go", pkg: faults, story: "TestACodeOfAGateway",
+		text: "\tif resp.Header.Get(\"x-ms-error-code\") == \"\" {", with: "\tif false {"},
+	{name: "the challenge of a stranger is answered", file: "host/azure/genuine.go", pkg: faults, story: "TestAChallengeOfAStranger",
+		text: "\tif !fromService(resp) {", with: "\tif false {"},
 	{name: "an answer without an ETag is a success", file: "internal/lease/client.go", pkg: root, story: "TestAnAnswerWithoutAnETagIsNoSuccess",
 		text: "\tif err == nil && s.ETag == \"\" {", with: "\tif false {"},
 	{name: "run before the claim", file: "internal/runner/hold.go",
