@@ -18,9 +18,10 @@ type Wake struct {
 	Jobs []string
 
 	// Tick is the tick that a timer has fired for. The timer may be a moment
-	// early, which is waited out; and a job that has no entry yet starts with
-	// this tick. One that is not within a minute of the store's time, of this
-	// process's for an EveryReplica job, is not believed. Zero: not known.
+	// early, which is waited out, with an older tick too that is still due; and
+	// a job that has no entry yet starts with this tick. One that is not within
+	// a minute of the store's time, of this process's for an EveryReplica job,
+	// is not believed. Zero: not known.
 	Tick time.Time
 }
 

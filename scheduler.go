@@ -139,11 +139,13 @@ func (s *Scheduler) add(j *runner.Job, err error) error {
 	return err
 }
 
+// wall is the time by the wall clock alone. Times with a monotonic reading are
+// compared by that reading, which may stand still while the wall clock goes on.
 func (s *Scheduler) wall() time.Time {
 	if s.Now != nil {
-		return s.Now()
+		return s.Now().Round(0)
 	}
-	return time.Now()
+	return time.Now().Round(0)
 }
 
 // runner returns the one of a job or singleton.

@@ -83,6 +83,81 @@ func TestAWakeUpThatIsEarly(t *testing.T) {
 	})
 }
 
+// A timer that fires a moment early, when an older tick is due, gets its own tick run
+// all the same: the call waits, as if the timer had been on time. A call that comes
+// earlier runs the older tick meanwhile.
+func TestAWakeUpThatIsEarlyWhenAnOlderTickIsDue(t *testing.T) {
+	for name, test := range map[string]struct {
+		job   func(*soloist.Job)
+		early time.Duration
+		want  []string
+	}{
+		"the newest":           {func(*soloist.Job) {}, 20 * time.Millisecond, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
+		"with time for both":   {func(*soloist.Job) {}, 20 * time.Second, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
+		"all":                  {func(j *soloist.Job) { j.Missed = soloist.RunAll }, 1500 * time.Millisecond, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
+		"all, due under a run": {func(j *soloist.Job) { j.Missed = soloist.RunAll }, 8 * time.Second, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
+		"none":                 {func(j *soloist.Job) { j.Missed = soloist.SkipMissed }, 1500 * time.Millisecond, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				tick := time.Now().Add(2 * time.Hour)
+				job := work("@hourly", 10*time.Second)
+				test.job(&job)
+				a := c.replica("a", job)
+				a.RunDue(c.t.Context(), soloist.Wake{})
+				until(2*time.Hour - test.early)
+				report, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
+				if err != nil || len(report.Jobs[0].Ran) == 0 {
+					t.Errorf("got %+v, %v", report, err)
+				}
+				if got := c.outcomes("work"); !slices.Equal(got, test.want) {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// So does one that comes when the runner of an older tick has died, which is run again.
+func TestAWakeUpThatIsEarlyAfterADeath(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		tick := time.Now().Add(2 * time.Hour)
+		job := work("@hourly", 10*time.Second)
+		job.Interrupted = soloist.Rerun
+		a, b := c.replica("a", job), c.replica("b", job)
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		until(time.Hour)
+		time.AfterFunc(5*time.Second, a.kill)
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		a.RunDue(ctx, soloist.Wake{})
+		until(2*time.Hour - time.Second)
+		report, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
+		if err != nil || len(report.Jobs[0].Ran) != 2 {
+			t.Errorf("got %+v, %v, want both ticks", report, err)
+		}
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// Where ticks come due between the call and the tick that it is for, all are run.
+func TestAWakeUpThatIsEarlyByMoreThanOneTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 10s", time.Second))
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		until(75 * time.Second)
+		if _, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().Add(25 * time.Second)}); err != nil {
+			t.Error(err)
+		}
+		want := []string{"missed 00:00:00-00:01:00 a newer one was due", "succeeded 00:01:10", "succeeded 00:01:20", "succeeded 00:01:30", "succeeded 00:01:40"}
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 // The timer of each instance fires, and one of them runs the tick.
 func TestAWakeUpBesideARunOfAnotherReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {

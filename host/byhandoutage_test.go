@@ -45,6 +45,46 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 	}
 }
 
+// The record of one job cannot be read, and those of others can: that is no outage of
+// the storage, and its caller gets an answer as soon as in one.
+func TestARunByHandWhoseRecordCannotBeReadIsAnswered(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Store: unreadable{new(local.Memory), "demo/beat"}, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do},
+			soloist.Job{Name: "other", Schedule: "@every 1h", Do: do},
+		}})
+		go func() {
+			time.Sleep(5 * time.Second)
+			if code, logs := s.invoke(t, "other", "{}"); code != 200 {
+				t.Errorf("the other job: got %d %q", code, logs)
+			}
+		}()
+		begin := time.Now()
+		code, logs := s.invoke(t, "beat", byHTTP)
+		if took := time.Since(begin); code != 200 || took > 21*time.Second {
+			t.Errorf("got %d after %s", code, took)
+		}
+		if len(logs) != 1 || !strings.Contains(logs[0], "no route to the storage") || !strings.Contains(logs[0], "not begun within 20s") {
+			t.Errorf("got %q", logs)
+		}
+		s.wait()
+	})
+}
+
+// unreadable is a store that cannot read one entry.
+type unreadable struct {
+	store.Store
+	name string
+}
+
+func (u unreadable) Read(ctx context.Context, name string) (store.Entry, error) {
+	if name == u.name {
+		return store.Entry{}, errors.New("no route to the storage")
+	}
+	return u.Store.Read(ctx, name)
+}
+
 // lastOutcome is the newest outcome in the record of beat.
 func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 	e, err := backend.Read(t.Context(), "demo/beat")

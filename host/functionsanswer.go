@@ -84,7 +84,7 @@ func (f *functions) lookAtClock(ctx context.Context) {
 
 // runNow runs one job by hand.
 func (f *functions) runNow(ctx context.Context, name, request string) upshot {
-	ctx, done := f.orOutage(ctx)
+	ctx, done := f.orOutage(ctx, name)
 	defer done()
 	j := soloist.JobReport{Job: name}
 	outcome, err := f.sched.RunNow(ctx, name, request)
@@ -97,8 +97,8 @@ func (f *functions) runNow(ctx context.Context, name, request string) upshot {
 	return upshot{jobs: []ticked{newTicked(j)}, logs: reportLines(j), failed: failed(j), unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
 }
 
-// outagePatience is how long a call of an HTTP trigger waits for a storage that
-// is out of reach. Somebody waits for the answer, and the platform's front end
+// outagePatience is how long a call of an HTTP trigger waits for a storage, or for
+// one record in it, that is out of reach. Somebody waits for the answer, and the platform's front end
 // does for 230 s only
 // (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
 const outagePatience = 20 * time.Second
@@ -106,13 +106,13 @@ const outagePatience = 20 * time.Second
 // orOutage ends with an outage that keeps the run from beginning. Once the run
 // has begun, no outage ends the context: it would cut short the write of the
 // outcome, and another replica would settle the run as abandoned.
-func (f *functions) orOutage(ctx context.Context) (context.Context, func()) {
+func (f *functions) orOutage(ctx context.Context, job string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	begun := make(chan struct{})
 	var first sync.Once // of the beginning and the end by an outage
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if f.outageBefore(ctx, begun) {
+		if f.outageBefore(ctx, job, begun) {
 			first.Do(func() { cancel(fmt.Errorf("not begun within %s", outagePatience)) })
 		}
 	})
@@ -121,8 +121,9 @@ func (f *functions) orOutage(ctx context.Context) (context.Context, func()) {
 }
 
 // outageBefore reports whether the storage is out of reach when the patience is
-// over, or later, with the run not begun.
-func (f *functions) outageBefore(ctx context.Context, begun <-chan struct{}) bool {
+// over, or later, with the run not begun. Where other records can be read, the
+// trouble is that of the job.
+func (f *functions) outageBefore(ctx context.Context, job string, begun <-chan struct{}) bool {
 	patience := time.NewTimer(outagePatience)
 	defer patience.Stop()
 	for {
@@ -133,7 +134,7 @@ func (f *functions) outageBefore(ctx context.Context, begun <-chan struct{}) boo
 			return false
 		case <-patience.C:
 		}
-		if f.sched.Health().Storage != nil {
+		if h := f.sched.Health(); h.Storage != nil || h.Broken[job] != nil {
 			return true
 		}
 		patience.Reset(time.Second) // the outage may still come

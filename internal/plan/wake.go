@@ -31,6 +31,19 @@ func (p *Policy) Early(v View, wake time.Time) time.Duration {
 	return next.Sub(v.Now)
 }
 
+// moment is by how much the timer of a tick may be early to count as being on time.
+const moment = 5 * time.Second
+
+// AlmostDue is how long it takes until a wake-up is on time that comes a moment early
+// for a tick, else zero. An older tick that is due waits for that one too: it would be
+// under way when that one comes due, which would then be skipped.
+func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
+	if early := wake.Sub(v.Now); early > 0 && early <= moment && p.Ticks.Last(wake).After(v.Now) {
+		return early
+	}
+	return 0
+}
+
 // New returns the record of a new job, which owes nothing. Its token is the
 // service's time, which the first claim replaces by a later one.
 func (p *Policy) New(app, job string, date, since, wake time.Time) store.Record {

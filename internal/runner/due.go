@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -27,6 +28,9 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 	default: // this process is at it already
 		return r.busyReport()
 	}
+	if r.frozen() {
+		r.lookedAway()
+	}
 	begin, more := time.Now(), true
 	c := &call{wake: wake, bounded: true}
 	r.view.readAt = time.Time{}
@@ -35,9 +39,8 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 		wait := r.step(ctx, c)
 		if early := r.early(wake); !c.again && early > 0 {
 			more, wait = true, early
-			begin = time.Now().Add(early)
 		} else {
-			more = c.again || wait == 0 && r.dueBefore(begin)
+			more = c.again || wait == 0 && r.owed(begin, wake)
 		}
 		if more {
 			lease.Sleep(ctx, wait)
@@ -75,15 +78,19 @@ func (r *Runner) busyReport() Report {
 	return report
 }
 
-// dueBefore reports whether there may be ticks left that were due at begin. One
-// that came due since then waits for the next call: where each run makes the
-// next tick due, the call would never end.
-func (r *Runner) dueBefore(begin time.Time) bool {
+// owed reports whether there may be ticks left for this call: those that were due
+// when it began, and those up to the tick of its wake-up. Others wait for the next
+// call: where each run makes the next tick due, the call would never end.
+func (r *Runner) owed(begin time.Time, wake Wake) bool {
 	if r.job.EveryReplica {
 		return false
 	}
-	next := r.job.Policy.NextTick(&r.view.rec)
-	return !next.IsZero() && !next.After(r.now().Add(-time.Since(begin)))
+	now, next := r.now(), r.job.Policy.NextTick(&r.view.rec)
+	last := now.Add(-time.Since(begin))
+	if wake.Tick.Sub(now) <= plan.WakeSpan {
+		last = instant.Later(last, instant.Earlier(wake.Tick, now))
+	}
+	return !next.IsZero() && !next.After(last)
 }
 
 // early is how long it takes until the tick of the wake-up is due, zero if it

@@ -195,7 +195,7 @@ func (r *Runner) release(s *lease.Session) {
 		r.log.Debug("the lease was not released and will run out", "error", err)
 	}
 	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
-	r.view.seen.LookedAt = time.Now()
+	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
 }
 
 // headStart is the time that others have to take over what has stalled here.

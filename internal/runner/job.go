@@ -51,6 +51,7 @@ type view struct {
 	rec    store.Record // of entry
 	etag   string       // of rec, as last read or written here
 	readAt time.Time    // an entry that has to be read is not read before
+	seenAt time.Time    // when it was last read or written here, by the wall clock
 	seen   plan.Observation
 }
 

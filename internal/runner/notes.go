@@ -31,6 +31,13 @@ func (r *Runner) lookedAway() {
 	r.view.seen.LookedAway()
 }
 
+// frozen reports whether the monotonic clock has counted less time than the wall
+// clock since the entry was last read or written here: a platform may freeze a
+// process between two calls. A step of the wall clock costs one more read.
+func (r *Runner) frozen() bool {
+	return r.replica.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second
+}
+
 // wait is how long an action has this replica wait.
 func (r *Runner) wait(a plan.Action) time.Duration {
 	d := a.After

@@ -94,7 +94,7 @@ func (r *Runner) bounds() plan.Bounds {
 
 // see takes in one look at the entry.
 func (r *Runner) see() {
-	r.view.seen.At = time.Now()
+	r.view.seen.At, r.view.seenAt = time.Now(), r.replica.Wall()
 	r.view.seen.See(r.view.entry, &r.view.rec, r.now())
 }
 

@@ -44,6 +44,10 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	case plan.Yield, plan.Mark:
 		return r.yield(ctx, action)
 	case plan.Acquire:
+		if early := r.job.Policy.AlmostDue(v, c.wake.Tick); early > 0 {
+			c.again = true
+			return early
+		}
 		if !r.hasTime(ctx, c, &v) {
 			return maxSleep
 		}
