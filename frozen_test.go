@@ -1,16 +1,12 @@
 package soloist_test
 
 import (
-	"context"
-	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/local"
 )
 
 // frozen is a replica of a process that a platform freezes between two calls. Of its
@@ -69,15 +65,4 @@ func TestACallSoonAfterAnotherReadsNothing(t *testing.T) {
 			t.Errorf("%v, %d runs", err, len(c.all()))
 		}
 	})
-}
-
-// The wall clock is read without the monotonic clock, which may stand still while the
-// process is frozen: times with both are compared by that one alone.
-func TestTheWallClockIsReadAlone(t *testing.T) {
-	job := soloist.Job{Name: "work", Schedule: "@hourly", EveryReplica: true, Do: func(context.Context, *soloist.Run) error { return nil }}
-	s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(slog.DiscardHandler), Jobs: []soloist.Job{job}}
-	outcome, err := s.RunNow(t.Context(), "work", "now") // real time: a bubble has no monotonic clock
-	if err != nil || strings.Contains(outcome.Tick.String(), " m=") {
-		t.Errorf("got %s, %v", outcome.Tick, err)
-	}
 }
