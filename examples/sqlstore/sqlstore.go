@@ -49,7 +49,7 @@ const Table = `CREATE TABLE IF NOT EXISTS soloist (
 
 // PostgresClock is the clock of a PostgreSQL server. Its now() would not do: it
 // stands still while a transaction waits.
-const PostgresClock = "(extract(token FROM clock_timestamp()) * 1000000)::bigint"
+const PostgresClock = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 const (
 	insert = `INSERT INTO soloist (name, version, etag, record, checkpoint, id, length, ends, broken)
