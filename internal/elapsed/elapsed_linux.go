@@ -7,27 +7,51 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// suspended is the time that the machine has spent in suspension: what
-// CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not
-// (https://man7.org/linux/man-pages/man2/clock_gettime.2.html). The two cannot
-// be read at once: a reading between which this thread was held up tells
-// nothing, and the last good one serves.
+// suspended is how long the machine was suspended since the first call.
 func suspended() time.Duration {
+	now, ok := gap()
+	if !ok {
+		return 0
+	}
+	return sinceStart.since(now)
+}
+
+// gap is what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not: the time that
+// the machine has spent in suspension
+// (https://man7.org/linux/man-pages/man2/clock_gettime.2.html), and in a time
+// namespace the difference of two offsets too, which may be negative. The two
+// cannot be read at once: a reading between which this thread was held up tells
+// nothing, and the last good one serves.
+func gap() (time.Duration, bool) {
 	const close = time.Millisecond
 	for range 3 {
 		before, ok1 := read(unix.CLOCK_MONOTONIC)
 		boot, ok2 := read(unix.CLOCK_BOOTTIME)
 		after, ok3 := read(unix.CLOCK_MONOTONIC)
 		if ok1 && ok2 && ok3 && after-before < close {
-			return max(0, boot-after)
+			return boot - after, true
 		}
 	}
-	return 0
+	return 0, false
+}
+
+var sinceStart growth
+
+// A growth tells how much a duration has grown since it was first told.
+type growth struct{ first atomic.Pointer[time.Duration] }
+
+func (g *growth) since(now time.Duration) time.Duration {
+	if g.first.Load() == nil {
+		first := now // of its own, so that only the first call allocates
+		g.first.CompareAndSwap(nil, &first)
+	}
+	return now - *g.first.Load()
 }
 
 func read(clock int32) (time.Duration, bool) {

@@ -27,6 +27,19 @@ func TestShift(t *testing.T) {
 	}
 }
 
+// A suspension counts from the first reading on. In a time namespace that reading
+// may be far below zero, or far above.
+func TestASuspensionCountsFromTheFirstReading(t *testing.T) {
+	for _, first := range []time.Duration{-10 * time.Hour, 0, 10 * time.Hour} {
+		var g growth
+		for _, want := range []time.Duration{0, time.Minute, time.Hour} {
+			if got := g.since(first + want); got != want {
+				t.Errorf("first %v, suspended for %v: got %v", first, want, got)
+			}
+		}
+	}
+}
+
 // Two processes of one machine read one clock, even from two time namespaces.
 func TestBootInATimeNamespace(t *testing.T) {
 	const variable = "ELAPSED_TEST_BOOT"
