@@ -74,6 +74,16 @@ var etags = []property{
 		_, err = s.rest.Acquire(c.ctx, s.longest(), s.etag)
 		c.want("acquire with the present ETag", err, nil)
 	}},
+	{"ETag/acquire-expired", nothing, func(c *check) {
+		s := c.subject()
+		old := s.newer()
+		s.own = s.lease()
+		s.expire()
+		_, err := s.rest.Acquire(c.ctx, s.longest(), old)
+		c.want("acquire of an expired lease with an old ETag", err, store.ErrChanged)
+		s.state("after it", store.Expired)
+		s.renew("own renew after it", s.own, nil)
+	}},
 	{"ETag/write-old", nothing, func(c *check) {
 		s := c.subject()
 		old := s.newer()

@@ -34,6 +34,17 @@ var expiries = []property{
 		s.stays(store.Leased, sent.Add(d))
 		s.await(store.Expired)
 	}},
+	{"Expiry/renewed-longer", nothing, func(c *check) { // a lease of before does not count
+		s := c.subject()
+		s.acquire(s.own, s.shortest())
+		s.must("release", s.own.Release(c.ctx))
+		d := min(s.shortest()+3*time.Second, s.longest())
+		s.acquire(s.rest, d)
+		sent := time.Now()
+		s.renew("renew", s.rest, nil)
+		s.stays(store.Leased, sent.Add(d))
+		s.await(store.Expired)
+	}},
 	{"Expiry/longer", nothing, func(c *check) { // acquired again, with a new length
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
@@ -75,6 +86,14 @@ var expiries = []property{
 		s.oldIsLost("after the new holder's write")
 		s.release("new holder's release", s.rest, nil)
 		s.oldIsLost("after the new holder's release")
+	}},
+	{"Expiry/taken-expired", nothing, func(c *check) { // the next holder's lease has run out too
+		s := c.subject()
+		s.expire()
+		s.acquire(s.rest, s.shortest())
+		s.await(store.Expired)
+		s.oldIsLost("after the new holder's lease has run out")
+		s.renew("new holder's renew", s.rest, nil)
 	}},
 	{"Expiry/broken", breaker, func(c *check) { // broken to the end of its time
 		s := c.subject()

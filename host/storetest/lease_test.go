@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/host/local"
@@ -12,6 +13,53 @@ import (
 type renewsAny struct{ *lease }
 
 func (l renewsAny) Renew(ctx context.Context) (store.Revision, error) { return l.holder().Renew(ctx) }
+
+// renewsFirst gives a renewal the length of the entry's first lease.
+type renewsFirst struct {
+	*lease
+	lengths *sync.Map // by name
+}
+
+func (l renewsFirst) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	stamp, err := l.lease.Acquire(ctx, d, etag)
+	if err == nil {
+		l.lengths.LoadOrStore(l.name, d)
+	}
+	return stamp, err
+}
+
+func (l renewsFirst) Renew(ctx context.Context) (store.Revision, error) {
+	stamp, err := l.lease.Renew(ctx)
+	if d, ok := l.lengths.Load(l.name); ok && err == nil {
+		return l.lease.Acquire(ctx, d.(time.Duration), stamp.ETag)
+	}
+	return stamp, err
+}
+
+// renewsEarlier lets each earlier holder renew a lease that has run out.
+type renewsEarlier struct {
+	*lease
+	holders *sync.Map // by id
+}
+
+func (l renewsEarlier) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	stamp, err := l.lease.Acquire(ctx, d, etag)
+	if err == nil {
+		l.holders.Store(l.id, true)
+	}
+	return stamp, err
+}
+
+func (l renewsEarlier) Renew(ctx context.Context) (store.Revision, error) {
+	stamp, err := l.lease.Renew(ctx)
+	if _, held := l.holders.Load(l.id); !held || !errors.Is(err, store.ErrLost) {
+		return stamp, err
+	}
+	if e, readErr := l.store.Read(ctx, l.name); readErr == nil && e.State == store.Expired {
+		return l.lease.Acquire(ctx, local.Shortest, e.ETag)
+	}
+	return stamp, err
+}
 
 type writesOver struct{ *lease }
 
@@ -28,6 +76,15 @@ type acquiresAnyway struct{ *lease }
 
 func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (store.Revision, error) {
 	return l.lease.Acquire(ctx, d, l.etag(ctx))
+}
+
+type acquiresExpired struct{ *lease }
+
+func (l acquiresExpired) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	if e, err := l.store.Read(ctx, l.name); err == nil && e.State == store.Expired {
+		etag = e.ETag
+	}
+	return l.lease.Acquire(ctx, d, etag)
 }
 
 type releasesAny struct{ *lease }

@@ -63,6 +63,11 @@ var races = []property{
 		})
 	}},
 	{"Race/counter", nothing, counter},
+	{"Race/view", nothing, func(c *check) {
+		for i := range 12 {
+			c.subject().view(i)
+		}
+	}},
 }
 
 // race checks that exactly one of n calls succeeds, and returns which; the
@@ -80,6 +85,30 @@ func (c *check) race(n int, loss error, call func(i int) error) (winner int) {
 		c.fatalf("%d of %d calls succeeded, want 1", got, n)
 	}
 	return <-winners
+}
+
+// view lets many read while one acquires the lease and then writes. It never
+// releases, so no view has the ETag of the write and the lease from before.
+func (s *subject) view(turn int) {
+	const goroutines, looks = 6, 4
+	old := s.etag
+	together(goroutines, func(i int) {
+		if i == turn%goroutines { // the order in which they start may be a fixed one
+			_, err := s.own.Acquire(s.ctx, s.longest(), old)
+			if err == nil {
+				_, err = s.own.Write(s.ctx, old, []byte(first))
+			}
+			s.want("acquire and write", err, nil)
+			return
+		}
+		for range looks {
+			e, err := s.store.Read(s.ctx, s.name)
+			s.want("read", err, nil)
+			if err == nil && e.ETag != old && e.State != store.Leased {
+				s.errorf("a read tells the ETag of a write under a lease, and a lease that is %q", e.State)
+			}
+		}
+	})
 }
 
 // counter lets many add to the record and to a number that nothing but the

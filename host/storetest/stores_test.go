@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +45,29 @@ func (s deaf) Break(ctx context.Context, name string, period time.Duration) erro
 func (s deaf) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Memory.Read(context.WithoutCancel(ctx), name)
 }
+
+// tears reads the state of the lease before all else.
+type tears struct{ *local.Memory }
+
+func (s tears) Read(ctx context.Context, name string) (store.Entry, error) {
+	before, err := s.Memory.Read(ctx, name)
+	if err != nil {
+		return before, err
+	}
+	time.Sleep(time.Millisecond)
+	e, err := s.Memory.Read(ctx, name)
+	e.State = before.State
+	return e, err
+}
+
+// squeezes leaves one space of several in a row.
+type squeezes struct{ *local.Memory }
+
+func (s squeezes) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return s.Memory.Create(ctx, name, repeated.ReplaceAll(record, []byte(" ")))
+}
+
+var repeated = regexp.MustCompile("  +")
 
 // trims does what HTTP does to the value of a header.
 type trims struct{ *local.Memory }

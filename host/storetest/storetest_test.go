@@ -113,3 +113,8 @@ func TestDifferences(t *testing.T) {
 		},
 	})
 }
+
+// No record has two spaces in a row, so a store need not keep them.
+func TestSpacesInARow(t *testing.T) {
+	storetest.Test(t, virtual(func() store.Store { return squeezes{new(local.Memory)} }))
+}

@@ -22,6 +22,32 @@ var suites = map[string]struct {
 		fails:   []string{"Outcome/leased/renew-other", "Outcome/expired/renew-other", "Late/renew", "Expiry/taken"},
 		passes:  []string{"Outcome/expired/renew-own", "Race/counter"},
 	},
+	"renew keeps the first length": {
+		harness: func() storetest.Harness {
+			lengths := new(sync.Map)
+			return broken(func(l *lease) store.Lease { return renewsFirst{l, lengths} })
+		}(),
+		fails:  []string{"Expiry/renewed-longer"},
+		passes: []string{"Expiry/renewed", "Expiry/longer", "Expiry/revived"},
+	},
+	"an earlier holder may renew": {
+		harness: func() storetest.Harness {
+			holders := new(sync.Map)
+			return broken(func(l *lease) store.Lease { return renewsEarlier{l, holders} })
+		}(),
+		fails:  []string{"Expiry/taken-expired"},
+		passes: []string{"Expiry/taken", "Outcome/expired/renew-other", "Late/renew"},
+	},
+	"acquire of an expired lease ignores the ETag": {
+		harness: broken(func(l *lease) store.Lease { return acquiresExpired{l} }),
+		fails:   []string{"ETag/acquire-expired"},
+		passes:  []string{"ETag/acquire", "Outcome/expired/acquire-other"},
+	},
+	"a read is torn": {
+		harness: virtual(func() store.Store { return tears{new(local.Memory)} }),
+		fails:   []string{"Race/view"},
+		passes:  []string{"Race/counter", "Create/entry"},
+	},
 	"write ignores the ETag": {
 		harness: broken(func(l *lease) store.Lease { return writesOver{l} }),
 		fails:   []string{"ETag/write-old", "Race/write", "Repeat/write"},
