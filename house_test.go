@@ -100,6 +100,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/local":         {"store", "internal/elapsed", "internal/filelock", "internal/safefile"},
 		"host/storetest":     {"store"},
 		"internal/azurite":   {"internal/filelock"},
+		"internal/blobtest":  {},
 		"internal/elapsed":   {},
 		"internal/filelock":  {"internal/safefile"},
 		"internal/functions": {},
@@ -112,7 +113,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/runner":    {"store", "internal/instant", "internal/lease", "internal/logqueue", "internal/plan", "internal/supervise"},
 		"internal/safefile":  {},
 		"internal/schedule":  {"internal/near"},
-		"internal/sim":       {".", "store", "host/azure"},
+		"internal/sim":       {".", "store", "host/azure", "internal/blobtest"},
 		"internal/supervise": {"store", "internal/instant", "internal/lease", "internal/plan"},
 		"store":              {},
 	}

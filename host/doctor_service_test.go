@@ -18,7 +18,7 @@ import (
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -67,14 +67,14 @@ func toMakeContainers(status int, code string) rule {
 
 // ruled is a simulated service with a rule.
 type ruled struct {
-	sim.Blob
+	blobtest.Blob
 	rule rule
 }
 
 func (s *ruled) Do(r *http.Request) (*http.Response, error) {
 	if s.rule != nil {
 		if status, code := s.rule(r); status != 0 {
-			return sim.Refusal(r, time.Now(), status, code), nil
+			return blobtest.Refusal(r, time.Now(), status, code), nil
 		}
 	}
 	return s.Blob.Do(r)
@@ -140,7 +140,7 @@ func opened(t *testing.T, c azure.Config, s *ruled) store.Store {
 		case strings.HasPrefix(r.URL.Host, "127.0.0.1:"):
 			return http.DefaultClient.Do(r)
 		case r.URL.Host == "169.254.169.254": // where virtual machines ask, and what one without an identity gets
-			return sim.Refusal(r, time.Now(), http.StatusBadRequest, "invalid_request"), nil
+			return blobtest.Refusal(r, time.Now(), http.StatusBadRequest, "invalid_request"), nil
 		}
 		return s.Do(r)
 	})

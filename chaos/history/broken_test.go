@@ -10,7 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 // faults are the ways in which a toy may be broken.
@@ -55,7 +55,7 @@ func TestBrokenStores(t *testing.T) {
 	}
 	for name, spoil := range proxies {
 		shown("proxy/"+name, name != "none", func(seed uint64) *history {
-			return overNetwork(seed, &proxy{transport: new(sim.Blob), spoil: spoil}, 0)
+			return overNetwork(seed, &proxy{transport: new(blobtest.Blob), spoil: spoil}, 0)
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -142,7 +142,7 @@ func overNetwork(seed uint64, service transport, ills int) *history {
 // The documented service, by the real client library, over a network that loses
 // and delays.
 func TestDocumentedService(t *testing.T) {
-	inBubble(t, 200, func(seed uint64) *history { return overNetwork(seed, new(sim.Blob), int(seed%3)*10) })
+	inBubble(t, 200, func(seed uint64) *history { return overNetwork(seed, new(blobtest.Blob), int(seed%3)*10) })
 }
 
 // fromAfar has clients of one store far from it.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -55,7 +55,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 		return nil, ctx.Err()
 	case 3: // refused
 		time.Sleep(there)
-		return sim.Refusal(request, time.Now(), http.StatusServiceUnavailable, "ServerBusy"), nil
+		return blobtest.Refusal(request, time.Now(), http.StatusServiceUnavailable, "ServerBusy"), nil
 	}
 	if !sleep(ctx, there) {
 		l.deliver(request, l.upTo(there))
@@ -66,7 +66,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 	case ill == 4: // the answer lost
 		return nil, syscall.ECONNRESET
 	case ill == 5:
-		return sim.Refusal(request, time.Now(), http.StatusInternalServerError, "OperationTimedOut"), nil
+		return blobtest.Refusal(request, time.Now(), http.StatusInternalServerError, "OperationTimedOut"), nil
 	case !sleep(ctx, back):
 		return nil, ctx.Err()
 	}

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 // ids are those of clients, in their canonical form.
@@ -24,14 +24,14 @@ var ids = []string{
 // should have.
 type service struct {
 	blob
-	sim    *sim.Blob
+	sim    *blobtest.Blob
 	former map[string]bool // the ETags so far
 	t      *rapid.T
 }
 
 func newService(t *rapid.T, tab table) *service {
 	s := &service{t: t, former: map[string]bool{}, blob: blob{table: tab, now: time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC), state: "available"}}
-	s.sim = &sim.Blob{Now: func() time.Time { return s.now }}
+	s.sim = &blobtest.Blob{Now: func() time.Time { return s.now }}
 	s.must(http.StatusCreated, s.send("PUT", "?restype=container", "", nil))
 	return s
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -38,7 +38,7 @@ func stores(t *testing.T) map[string]func(now func() time.Time) store.Store {
 		"memory": func(now func() time.Time) store.Store { return &local.Memory{Now: now} },
 		"dir":    func(now func() time.Time) store.Store { return local.Dir{Path: t.TempDir(), Now: now} },
 		"azure": func(now func() time.Time) store.Store {
-			s, err := azure.Open(azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sig=x", Transport: &sim.Blob{Now: now}})
+			s, err := azure.Open(azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sig=x", Transport: &blobtest.Blob{Now: now}})
 			if err != nil {
 				t.Fatal(err)
 			}

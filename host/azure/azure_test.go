@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -30,7 +30,7 @@ func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
 
 // A wire records what it carries to a service.
 type wire struct {
-	sim.Blob
+	blobtest.Blob
 	requests []*http.Request
 }
 
@@ -228,7 +228,7 @@ func TestCreateBesideOthers(t *testing.T) {
 			}
 			return w.Blob.Do(r)
 		}))
-		w.Blob = sim.Blob{}
+		w.Blob = blobtest.Blob{}
 		if _, err := s.Create(t.Context(), name, []byte("one")); err != nil {
 			t.Error(err)
 		}
@@ -353,7 +353,7 @@ func TestTheLongestRecordFits(t *testing.T) {
 
 func TestDateIsTheServices(t *testing.T) {
 	now := time.Date(2026, 10, 25, 0, 59, 59, 999e6, time.UTC)
-	s := open(t, &sim.Blob{Now: func() time.Time { return now }})
+	s := open(t, &blobtest.Blob{Now: func() time.Time { return now }})
 	want := now.Truncate(time.Second)
 	e := created(t, s)
 	l := s.Lease(name, idA)
@@ -374,7 +374,7 @@ func TestVersionsAreNoticed(t *testing.T) {
 		for version, want := range map[string]bool{"": false, "2026-11-21T02:30:00.1234567Z": true} {
 			status := map[string]int{"create": http.StatusCreated, "write": http.StatusOK, "save": http.StatusCreated}[call]
 			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-				resp := sim.Refusal(r, time.Now(), status, "")
+				resp := blobtest.Refusal(r, time.Now(), status, "")
 				resp.Header.Set("ETag", `"0x2"`)
 				if version != "" {
 					resp.Header.Set("x-ms-version-id", version)

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
 func refusal(r *http.Request, status int, code string) *http.Response {
-	resp := sim.Refusal(r, time.Now(), status, code)
+	resp := blobtest.Refusal(r, time.Now(), status, code)
 	if code == "" { // a proxy's answer
 		resp.Header.Del("x-ms-error-code")
 		resp.Header.Del("x-ms-request-id")
@@ -109,7 +109,7 @@ func TestHints(t *testing.T) {
 }
 
 func TestAForbiddenContainer(t *testing.T) {
-	var blob sim.Blob
+	var blob blobtest.Blob
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Query().Get("restype") == "container" {
 			return refusal(r, 403, "AuthorizationPermissionMismatch"), nil

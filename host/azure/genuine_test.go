@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 // page is what a web server answers that stands in the place of the Blob service.
@@ -73,7 +73,7 @@ func TestASuccessWithoutETagIsUnclear(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "renew", "write", "save", "load"} {
 		t.Run(op, func(t *testing.T) {
 			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-				resp := sim.Refusal(r, time.Now(), success(r), "")
+				resp := blobtest.Refusal(r, time.Now(), success(r), "")
 				resp.Header.Set("X-Ms-Lease-State", "leased")
 				return resp, nil
 			}))

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 // platformHost answers for tokens as App Service and Container Apps do
@@ -41,7 +41,7 @@ func token(r *http.Request, value string, seconds int) *http.Response {
 // withIdentity opens a store over a service and a source of tokens. The client
 // library keeps tokens by client id for the whole process, so each test needs
 // an id of its own.
-func withIdentity(t *testing.T, clientID string, blob *sim.Blob, tokens transport) *azure.Store {
+func withIdentity(t *testing.T, clientID string, blob *blobtest.Blob, tokens transport) *azure.Store {
 	t.Helper()
 	s, err := azure.Open(azure.Config{
 		AccountName: "sim", Credential: "managedidentity", ClientID: clientID,
@@ -63,7 +63,7 @@ func TestASlowTokenArrives(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		fetches, id := 0, uuid()
-		s := withIdentity(t, id, new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+		s := withIdentity(t, id, new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
 			fetches++
 			if got := r.URL.Query().Get("client_id"); got != id {
 				t.Errorf("token for client %q, want %q", got, id)
@@ -105,7 +105,7 @@ func TestAGoodTokenIsNotWaitedFor(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		var hang atomic.Bool
-		s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+		s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
 			if hang.Load() {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -142,7 +142,7 @@ func TestARefusedToken(t *testing.T) {
 	platform(t)
 	for status, want := range map[int]error{400: fs.ErrPermission, 403: fs.ErrPermission, 500: nil} {
 		synctest.Test(t, func(t *testing.T) {
-			s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+			s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}, nil
 			})
 			_, err := s.Read(t.Context(), name)
@@ -162,7 +162,7 @@ func TestATokenIsReplacedWhenItsSourceSuggestsIt(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		var fetches atomic.Int32
-		s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+		s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
 			fetches.Add(1)
 			body := fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer","resource":"https://storage.azure.com"}`, time.Now().Unix()+24*3600)
 			resp := token(r, "t", 24*3600)
@@ -252,7 +252,7 @@ func TestTheServicesChallengeIsNotAnswered(t *testing.T) {
 func TestAnIdentityIsForStorageOnly(t *testing.T) {
 	platform(t)
 	asked := 0
-	s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+	s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
 		asked++
 		return token(r, "t", 3600), nil
 	})
@@ -272,7 +272,7 @@ func TestAnOddAnswerOfTheSource(t *testing.T) {
 	for _, body := range []string{"", "null", "[]", "{}", `{"access_token":5}`, `{"access_token":"","expires_in":3600}`, "<html>please sign in</html>"} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+			s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
 				resp := token(r, "t", 3600)
 				if asked++; asked == 1 {
 					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), -1

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -39,7 +39,7 @@ func served(t *testing.T, h http.HandlerFunc) (*azure.Store, *atomic.Int32) {
 }
 
 func TestOverRealConnections(t *testing.T) {
-	var blob sim.Blob
+	var blob blobtest.Blob
 	s, connections := served(t, func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Host = r.Host
 		resp, err := blob.Do(r)

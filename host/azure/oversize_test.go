@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 const (
@@ -54,7 +54,7 @@ func TestNotAllIsReadOfASuccess(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			var read atomic.Int64
 			do(t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
-				resp := sim.Refusal(r, time.Now(), http.StatusCreated, "")
+				resp := blobtest.Refusal(r, time.Now(), http.StatusCreated, "")
 				resp.Body, resp.ContentLength = large(&read), largeBody
 				return resp, nil
 			})))
@@ -71,7 +71,7 @@ func TestLittleIsReadOfATokensRefusal(t *testing.T) {
 	for status, limit := range map[int]int64{200: answerBody, 400: errorBody, 403: errorBody} {
 		synctest.Test(t, func(t *testing.T) {
 			var read, most atomic.Int64
-			s := withIdentity(t, uuid(), new(sim.Blob), func(r *http.Request) (*http.Response, error) {
+			s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
 				most.Store(max(most.Load(), read.Swap(0)))
 				return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: large(&read), ContentLength: largeBody}, nil
 			})

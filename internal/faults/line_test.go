@@ -13,13 +13,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A service is the one Blob service of a world. Its log is the arbiter.
 type service struct {
-	blob sim.Blob
+	blob blobtest.Blob
 	mu   sync.Mutex // makes told run beside the service's own log
 	told []told
 }
@@ -33,7 +33,7 @@ type told struct {
 
 // An event is one request in the order in which the service applied them.
 type event struct {
-	sim.Op
+	blobtest.Op
 	told
 }
 
@@ -241,7 +241,7 @@ func refuse(status int, code string, headers ...string) fault {
 		if err := pause(c.Context(), there+back); err != nil {
 			return nil, c.broken(err)
 		}
-		resp := sim.Refusal(c.Request, time.Now(), status, code)
+		resp := blobtest.Refusal(c.Request, time.Now(), status, code)
 		if code == "" {
 			resp.Header.Del("x-ms-error-code")
 			resp.Header.Del("x-ms-request-id")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/store"
 )
@@ -41,7 +42,7 @@ func TestStores(t *testing.T) {
 func overBlob(t *testing.T) store.Store {
 	backend, err := azure.Open(azure.Config{
 		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
-		Transport:        new(sim.Blob)})
+		Transport:        new(blobtest.Blob)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,11 @@
+// Package sim simulates a cluster.
+//
+// [Simulate] runs real schedulers, over the real store and client library, to one
+// [blobtest.Blob]: with clocks that are wrong, a network that loses, delays and
+// refuses, machines that crash and are suspended, operators and deploys. All of it
+// follows from a seed. [Check] decides from the log of that which of the
+// [Invariants] does not hold. [Config.Store] puts any other store in the place
+// of all that is below the schedulers; a referee then judges its answers too.
 package sim
 
 import (
@@ -8,6 +16,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -103,7 +112,7 @@ func newCluster(cfg Config) *Cluster {
 	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
 	c := &Cluster{Config: cfg, log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}},
 		healed: make(chan struct{}), over: make(chan struct{})}
-	c.net = &Network{seed: cfg.Seed, blob: &Blob{Tell: func(Op) {}}, log: c.log}
+	c.net = &Network{seed: cfg.Seed, blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log}
 	c.version.now = cfg.Program
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"io"
 	"net"
 	"net/http"
@@ -19,7 +20,7 @@ import (
 // many of them there were.
 type Network struct {
 	seed    uint64
-	blob    *Blob
+	blob    *blobtest.Blob
 	log     *Log
 	records reader
 	spells  []Spell
@@ -102,10 +103,10 @@ func (n *Network) count(f Fault) {
 }
 
 // apply has the service do what the request of an event asks for.
-func (n *Network) apply(e *Event, r *request) *http.Response {
+func (n *Network) apply(e *Event, r *blobtest.Request) *http.Response {
 	n.log.mu.Lock() // the order of the log is that of the service
 	defer n.log.mu.Unlock()
-	resp := n.blob.serve(r)
+	resp := n.blob.Serve(r)
 	n.log.order++
 	e.Time, e.order = time.Now(), n.log.order
 	e.Status, e.Code = resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
@@ -124,7 +125,7 @@ type line struct {
 type call struct {
 	*line
 	*Event
-	request *request
+	request *blobtest.Request
 	roll    *roll
 }
 
@@ -178,7 +179,7 @@ func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
 // open notes a request. Its body is read now, since a late one outlives the
 // call that brings it.
 func (l *line) open(r *http.Request) (*call, error) {
-	req, err := parse(r)
+	req, err := blobtest.Parse(r)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (l *line) open(r *http.Request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.What, e.Replica, e.Sent, e.Time, e.Note = Request, l.machine.name, time.Now(), time.Now(), brief(string(req.body))
+	e.What, e.Replica, e.Sent, e.Time, e.Note = Request, l.machine.name, time.Now(), time.Now(), brief(string(req.Body))
 	return &call{line: l, Event: l.log.add(e), request: req, roll: roll}, nil
 }
 
@@ -213,7 +214,7 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case Throttle, Internal, Busy, Denied, ReadOnly:
 		return c.refuse(ctx, fault, there+back)
 	case Page:
-		return WebPage(c.request.http, c.roll.chance(0.5)), pause(ctx, there+back)
+		return blobtest.WebPage(c.request.HTTP, c.roll.chance(0.5)), pause(ctx, there+back)
 	case Slow:
 		there += c.roll.between(0, longest)
 		back += c.roll.between(0, longest)
@@ -228,9 +229,9 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case Reset:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	case Applied500:
-		resp = Refusal(c.request.http, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
+		resp = blobtest.Refusal(c.request.HTTP, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
 	case CutOff:
-		if c.request.http.Method != http.MethodHead {
+		if c.request.HTTP.Method != http.MethodHead {
 			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(" ")), brokenBody{}))
 		}
 	}
@@ -282,7 +283,7 @@ func (c *call) refuse(ctx context.Context, f Fault, d time.Duration) (*http.Resp
 	}
 	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable, Denied: http.StatusForbidden, ReadOnly: http.StatusForbidden}[f]
 	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy", Denied: "AuthorizationPermissionMismatch", ReadOnly: "AuthorizationPermissionMismatch"}[f]
-	resp := Refusal(c.request.http, time.Now(), status, code)
+	resp := blobtest.Refusal(c.request.HTTP, time.Now(), status, code)
 	if c.roll.chance(0.5) && (f == Throttle || f == Busy) {
 		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"net/http"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (c *Cluster) request(method, job, query string, headers ...string) *Event {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
-	req, err := parse(r)
+	req, err := blobtest.Parse(r)
 	if err != nil {
 		panic(err)
 	}

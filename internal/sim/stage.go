@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 // A Stage is a cluster that nothing befalls but what its director says: no
@@ -37,7 +38,7 @@ func NewStage() *Stage {
 	s := &Stage{}
 	c := &Cluster{log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}},
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
-	c.net = &Network{blob: &Blob{Tell: func(Op) {}}, log: c.log, calm: c.end}
+	c.net = &Network{blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
 	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
 		if s.Direct == nil {
 			return (&Passage{one}).Go(ctx)
@@ -189,5 +190,5 @@ func (p *Passage) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.reque
 
 // Refuse answers in the service's stead.
 func (p *Passage) Refuse(ctx context.Context, status int, code string) (*http.Response, error) {
-	return p.Back(ctx, Refusal(p.c.request.http, time.Now(), status, code))
+	return p.Back(ctx, blobtest.Refusal(p.c.request.HTTP, time.Now(), status, code))
 }

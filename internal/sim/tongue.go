@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -16,35 +17,35 @@ type tongue struct {
 }
 
 // event is what a request says of itself.
-func (t *tongue) event(r *request, records *reader) Event {
-	e := Event{Op: r.op, Job: path.Base(r.blob), Lease: r.leaseID(), Match: r.header["if-match"] != ""}
-	switch r.op {
+func (t *tongue) event(r *blobtest.Request, records *reader) Event {
+	e := Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
+	switch r.Op {
 	case "create container", "delete container":
 		e.Op, e.Job = "container", ""
 	case "break":
-		if e.Span = -1; r.header["x-ms-lease-break-period"] == "0" {
+		if e.Span = -1; r.Header["x-ms-lease-break-period"] == "0" {
 			e.Span = 0
 		}
 	case "acquire":
-		seconds, _ := strconv.Atoi(r.header["x-ms-lease-duration"])
+		seconds, _ := strconv.Atoi(r.Header["x-ms-lease-duration"])
 		e.Span = time.Duration(seconds) * time.Second
 	case "head":
 		e.Op = "read"
 	case "get":
 		e.Op = "load"
 	case "put", "metadata":
-		e.Record = records.record(r.header["x-ms-meta-record"])
+		e.Record = records.record(r.Header["x-ms-meta-record"])
 		e.Op = t.write(&e, r)
 	}
 	return e
 }
 
 // write tells what a write is for.
-func (t *tongue) write(e *Event, r *request) string {
+func (t *tongue) write(e *Event, r *blobtest.Request) string {
 	switch {
-	case r.header["if-none-match"] == "*":
+	case r.Header["if-none-match"] == "*":
 		return "create"
-	case r.op == "put":
+	case r.Op == "put":
 		return "save"
 	}
 	return t.part(e)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"strconv"
 	"time"
 )
@@ -15,7 +16,7 @@ const tool = "tool"
 func (c *Cluster) holdByTool(d deed) {
 	r := newRoll(c.Seed, 0, tool, d.job, clock(d.at))
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(r.next()), r.next()>>16)
-	span := pick(r, forever, 15*time.Second, time.Minute)
+	span := pick(r, blobtest.Forever, 15*time.Second, time.Minute)
 	acquire := []string{"x-ms-lease-action: acquire", "x-ms-proposed-lease-id: " + id, "x-ms-lease-duration: " + strconv.Itoa(int(span/time.Second))}
 	for tries := 0; !c.request("PUT", d.job, "?comp=lease", acquire...).OK(); tries++ {
 		if tries == 30 || !c.idle(r.between(time.Second, 5*time.Second)) {
@@ -28,9 +29,9 @@ func (c *Cluster) holdByTool(d deed) {
 		time.Sleep(r.between(0, time.Second)) // all tools stop now, one after the other
 	}
 	switch {
-	case span == forever && r.chance(0.5):
+	case span == blobtest.Forever && r.chance(0.5):
 		c.operate(deed{what: "break now", job: d.job})
-	case span == forever || r.chance(0.5) || c.calm():
+	case span == blobtest.Forever || r.chance(0.5) || c.calm():
 		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: release", "x-ms-lease-id: "+id)
 	default:
 		c.idle(span)
@@ -42,13 +43,13 @@ func (c *Cluster) holdByTool(d deed) {
 func (c *Cluster) keepByTool(job, id string, span time.Duration, end time.Time) {
 	for time.Now().Before(end) {
 		step := time.Until(end)
-		if span != forever {
+		if span != blobtest.Forever {
 			step = min(step, span/3)
 		}
 		if !c.idle(step) {
 			return
 		}
-		if span != forever && !c.request("PUT", job, "?comp=lease", "x-ms-lease-action: renew", "x-ms-lease-id: "+id).OK() {
+		if span != blobtest.Forever && !c.request("PUT", job, "?comp=lease", "x-ms-lease-action: renew", "x-ms-lease-id: "+id).OK() {
 			return
 		}
 	}

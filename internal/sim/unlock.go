@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -129,7 +130,7 @@ type hands struct {
 
 // Do makes it a transport.
 func (h *hands) Do(r *http.Request) (*http.Response, error) {
-	req, err := parse(r)
+	req, err := blobtest.Parse(r)
 	if err != nil {
 		return nil, failed(r, err)
 	}

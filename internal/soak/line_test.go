@@ -14,14 +14,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A service is the one Blob service. Of each record that it takes it tells the
 // ledger, in the order in which it takes them.
 type service struct {
-	blob   sim.Blob
+	blob   blobtest.Blob
 	ledger *ledger
 
 	mu       sync.Mutex
@@ -31,7 +31,7 @@ type service struct {
 
 func newService(l *ledger) *service {
 	s := &service{ledger: l, asked: map[string]map[string]int{}}
-	s.blob.Tell = func(op sim.Op) {
+	s.blob.Tell = func(op blobtest.Op) {
 		job := path.Base(op.Blob)
 		if s.asked[job] == nil {
 			s.asked[job] = map[string]int{}
@@ -141,7 +141,7 @@ func (l *line) deliver(r *http.Request) (*http.Response, error) {
 var faults = []fault{busy, refused, lost, mute}
 
 func busy(_ *line, r *http.Request) (*http.Response, error) {
-	return sim.Refusal(r, time.Now(), http.StatusServiceUnavailable, "ServerBusy"), nil
+	return blobtest.Refusal(r, time.Now(), http.StatusServiceUnavailable, "ServerBusy"), nil
 }
 
 func refused(*line, *http.Request) (*http.Response, error) {

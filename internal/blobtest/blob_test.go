@@ -1,4 +1,4 @@
-package sim_test
+package blobtest_test
 
 import (
 	"io"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 const (
@@ -18,14 +18,14 @@ const (
 
 // service is a Blob service with a clock that the test moves.
 type service struct {
-	*sim.Blob
+	*blobtest.Blob
 	t   *testing.T
 	now time.Time
 }
 
 func newService(t *testing.T) *service {
 	s := &service{t: t, now: time.Date(2026, 3, 29, 1, 0, 0, 400e6, time.UTC)}
-	s.Blob = &sim.Blob{Now: func() time.Time { return s.now }}
+	s.Blob = &blobtest.Blob{Now: func() time.Time { return s.now }}
 	return s
 }
 
@@ -333,7 +333,7 @@ func TestAccountInThePath(t *testing.T) {
 func TestRefusalIsNotApplied(t *testing.T) {
 	s := withBlob(t)
 	r, _ := http.NewRequest("PUT", "https://sim.blob.core.windows.net/box/app/job", nil)
-	resp := sim.Refusal(r, s.now, 503, "ServerBusy")
+	resp := blobtest.Refusal(r, s.now, 503, "ServerBusy")
 	if resp.StatusCode != 503 || resp.Header.Get("x-ms-error-code") != "ServerBusy" {
 		t.Errorf("got %v", resp)
 	}

@@ -1,4 +1,4 @@
-package sim
+package blobtest
 
 import (
 	"bytes"
@@ -127,15 +127,15 @@ func WebPage(r *http.Request, withETag bool) *http.Response {
 
 // conditions evaluates If-Match and If-None-Match on a blob, nil when there is
 // none.
-func (r *request) conditions(o *object) string {
-	match, none := r.header["if-match"], r.header["if-none-match"]
-	read := r.op == "get" || r.op == "head"
+func (r *Request) conditions(o *object) string {
+	match, none := r.Header["if-match"], r.Header["if-none-match"]
+	read := r.Op == "get" || r.Op == "head"
 	switch {
 	case match != "" && (o == nil || match != "*" && match != o.etag):
 		return "ConditionNotMet"
 	case none == "" || o == nil:
 		return ""
-	case none == "*" && r.op == "put":
+	case none == "*" && r.Op == "put":
 		return "BlobAlreadyExists"
 	case none == o.etag && read:
 		return "NotModified"
@@ -151,9 +151,9 @@ const maxMetadata = 8 << 10
 
 // metadata reads the metadata of a request. A value that does not survive the
 // way through the headers as it is breaks the request's signature.
-func (r *request) metadata() (map[string]string, string) {
+func (r *Request) metadata() (map[string]string, string) {
 	meta, size := map[string]string{}, 0
-	for header, value := range r.header {
+	for header, value := range r.Header {
 		name, ok := strings.CutPrefix(header, "x-ms-meta-")
 		if !ok {
 			continue

@@ -1,16 +1,8 @@
-// Package sim holds what a cluster is simulated with.
-//
-// [Blob] is the Azure Blob service in memory, as documented: the part of its
-// REST interface that a lease on a blob needs. The real client library runs
-// over it, in real or in virtual time.
-//
-// [Simulate] runs a cluster of real schedulers, over the real store and client
-// library, to one Blob: with clocks that are wrong, a network that loses, delays
-// and refuses, machines that crash and are suspended, operators and deploys. All
-// of it follows from a seed. [Check] decides from the log of that which of the
-// [Invariants] does not hold. [Config.Store] puts any other store in the place
-// of all that is below the schedulers; a referee then judges its answers too.
-package sim
+// Package blobtest is the Azure Blob service in memory, as documented: the part
+// of its REST interface that a lease on a blob needs. The real client library runs
+// over it, in real or in virtual time. The simulation and the tests of the adapters
+// share it; faults are put around it.
+package blobtest
 
 import (
 	"cmp"
@@ -22,7 +14,7 @@ import (
 )
 
 // Blob is a Blob service of one account in memory. It is an
-// [http.RoundTripper]; faults are put around it by whoever needs them.
+// [http.RoundTripper].
 //
 // It follows the tables of the Lease Blob operation
 // (https://learn.microsoft.com/rest/api/storageservices/lease-blob) and the
@@ -32,7 +24,7 @@ import (
 // never guessed.
 type Blob struct {
 	Now  func() time.Time // the service's clock; nil: time.Now
-	Tell func(Op)         // is told each request, one at a time; nil: [Blob.Log] keeps them
+	Tell func(Op)         // called with each request, one at a time; nil: [Blob.Log] keeps them
 
 	mu         sync.Mutex
 	containers map[string]*container
@@ -66,14 +58,14 @@ type object struct {
 	lease             lease
 }
 
-// A request is an HTTP request as the service sees it.
-type request struct {
-	http            *http.Request
-	op              string
+// A Request is an HTTP request as the service sees it.
+type Request struct {
+	HTTP            *http.Request
+	Op              string // as in [Op]
 	now             time.Time
-	header          map[string]string // by names in lower case: on the wire case means nothing
-	container, blob string
-	body            []byte
+	Header          map[string]string // by names in lower case: on the wire case means nothing
+	container, Blob string
+	Body            []byte
 }
 
 // deletion is how long the name of a deleted container is refused
@@ -88,15 +80,15 @@ func (b *Blob) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	req, err := parse(r)
+	req, err := Parse(r)
 	if err != nil {
 		return nil, err
 	}
-	return b.serve(req), nil
+	return b.Serve(req), nil
 }
 
-// serve applies one request, whether anybody waits for the answer or not.
-func (b *Blob) serve(r *request) *http.Response {
+// Serve applies one request, also if its caller has given up.
+func (b *Blob) Serve(r *Request) *http.Response {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.now = time.Now()
@@ -106,10 +98,10 @@ func (b *Blob) serve(r *request) *http.Response {
 	a := b.apply(r)
 	b.requests++
 	b.tell(Op{
-		Time: r.now, Op: r.op, Blob: r.container + "/" + r.blob,
-		Lease: r.leaseID(), ETag: a.header.Get("Etag"), Status: a.status, Code: a.code,
+		Time: r.now, Op: r.Op, Blob: r.container + "/" + r.Blob,
+		Lease: r.LeaseID(), ETag: a.header.Get("Etag"), Status: a.status, Code: a.code,
 	})
-	return a.response(r.http, r.now, b.requests)
+	return a.response(r.HTTP, r.now, b.requests)
 }
 
 func (b *Blob) tell(op Op) {
@@ -127,35 +119,35 @@ func (b *Blob) Log() []Op {
 	return append([]Op(nil), b.log...)
 }
 
-// parse reads a request.
-func parse(r *http.Request) (*request, error) {
-	req := &request{http: r, header: make(map[string]string, len(r.Header))}
+// Parse reads a request.
+func Parse(r *http.Request) (*Request, error) {
+	req := &Request{HTTP: r, Header: make(map[string]string, len(r.Header))}
 	for name, values := range r.Header {
 		name = strings.ToLower(name)
-		if other, ok := req.header[name]; ok {
+		if other, ok := req.Header[name]; ok {
 			values = append([]string{other}, values...)
 		}
-		req.header[name] = strings.Join(values, ",")
+		req.Header[name] = strings.Join(values, ",")
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if !strings.Contains(r.URL.Host, ".blob.") { // the account is in the path, as with Azurite
 		_, path, _ = strings.Cut(path, "/")
 	}
-	req.container, req.blob, _ = strings.Cut(path, "/")
-	req.op = req.operation()
+	req.container, req.Blob, _ = strings.Cut(path, "/")
+	req.Op = req.operation()
 	if r.Body == nil {
 		return req, nil
 	}
 	defer r.Body.Close()
 	var err error
-	req.body, err = io.ReadAll(r.Body)
+	req.Body, err = io.ReadAll(r.Body)
 	return req, err
 }
 
 // operation names what the request asks for.
-func (r *request) operation() string {
+func (r *Request) operation() string {
 	var restype, comp string
-	for parameter := range strings.SplitSeq(r.http.URL.RawQuery, "&") {
+	for parameter := range strings.SplitSeq(r.HTTP.URL.RawQuery, "&") {
 		switch name, value, _ := strings.Cut(parameter, "="); name {
 		case "restype":
 			restype = cmp.Or(restype, value)
@@ -163,8 +155,8 @@ func (r *request) operation() string {
 			comp = cmp.Or(comp, value)
 		}
 	}
-	what := r.http.Method + " " + restype + comp
-	if r.blob == "" {
+	what := r.HTTP.Method + " " + restype + comp
+	if r.Blob == "" {
 		switch what {
 		case "PUT container":
 			return "create container"
@@ -185,7 +177,7 @@ func (r *request) operation() string {
 	case "PUT metadata":
 		return "metadata"
 	case "PUT lease":
-		return strings.ToLower(r.header["x-ms-lease-action"])
+		return strings.ToLower(r.Header["x-ms-lease-action"])
 	}
 	return ""
 }
@@ -193,13 +185,13 @@ func (r *request) operation() string {
 // unmodelled are headers that would change what a request means.
 var unmodelled = []string{"if-modified-since", "if-unmodified-since", "range", "x-ms-range", "x-ms-if-tags", "x-ms-copy-source"}
 
-func (b *Blob) apply(r *request) answer {
+func (b *Blob) apply(r *Request) answer {
 	for _, name := range unmodelled {
-		if r.header[name] != "" {
+		if r.Header[name] != "" {
 			return refuse("UnsupportedHeader")
 		}
 	}
-	switch r.op {
+	switch r.Op {
 	case "create container":
 		return b.createContainer(r)
 	case "delete container":
@@ -209,11 +201,11 @@ func (b *Blob) apply(r *request) answer {
 	case "acquire", "renew", "change", "release", "break":
 		return b.onLease(r)
 	}
-	r.op = "unknown"
+	r.Op = "unknown"
 	return refuse("NotImplemented")
 }
 
-func (b *Blob) createContainer(r *request) answer {
+func (b *Blob) createContainer(r *Request) answer {
 	if c := b.containers[r.container]; c != nil && c.gone.IsZero() {
 		return refuse("ContainerAlreadyExists")
 	} else if c != nil && r.now.Before(c.gone.Add(deletion)) {
@@ -227,7 +219,7 @@ func (b *Blob) createContainer(r *request) answer {
 }
 
 // deleteContainer succeeds whatever leases its blobs are under.
-func (b *Blob) deleteContainer(r *request) answer {
+func (b *Blob) deleteContainer(r *Request) answer {
 	c := b.containers[r.container]
 	if c == nil || !c.gone.IsZero() {
 		return refuse("ContainerNotFound")
@@ -237,12 +229,12 @@ func (b *Blob) deleteContainer(r *request) answer {
 }
 
 // find returns the container and, when there is one, the blob of a request.
-func (b *Blob) find(r *request) (*container, *object) {
+func (b *Blob) find(r *Request) (*container, *object) {
 	c := b.containers[r.container]
 	if c == nil || !c.gone.IsZero() {
 		return nil, nil
 	}
-	o := c.blobs[r.blob]
+	o := c.blobs[r.Blob]
 	if o != nil {
 		o.lease.settle(r.now)
 	}
@@ -252,22 +244,22 @@ func (b *Blob) find(r *request) (*container, *object) {
 // onBlob does what the state of a lease allows or forbids. The lease is judged
 // before the conditions: an If-None-Match on a leased blob ends in
 // LeaseIdMissing (https://github.com/Azure/Azurite/issues/2637).
-func (b *Blob) onBlob(r *request) answer {
+func (b *Blob) onBlob(r *Request) answer {
 	c, o := b.find(r)
 	switch {
 	case c == nil:
 		return refuse("ContainerNotFound")
-	case o == nil && r.op != "put":
+	case o == nil && r.Op != "put":
 		return refuse("BlobNotFound")
 	}
-	write := r.op != "get" && r.op != "head"
+	write := r.Op != "get" && r.Op != "head"
 	var l lease
 	if o != nil {
 		l = o.lease
 	} else {
 		l.state = available
 	}
-	if id := r.leaseID(); id != "" && guid(id) == "" {
+	if id := r.LeaseID(); id != "" && guid(id) == "" {
 		return refuse("InvalidHeaderValue")
 	} else if code := l.guard(guid(id), write); code != "" {
 		return refuse(code)
@@ -275,21 +267,21 @@ func (b *Blob) onBlob(r *request) answer {
 	if code := r.conditions(o); code != "" {
 		return refuse(code)
 	}
-	switch r.op {
+	switch r.Op {
 	case "put":
 		return b.put(r, c, o)
 	case "metadata":
 		return b.setMetadata(r, o)
 	case "delete":
-		delete(c.blobs, r.blob)
+		delete(c.blobs, r.Blob)
 		return accept(http.StatusAccepted)
 	}
 	return read(r, o)
 }
 
 // put makes or replaces a blob, its metadata included, under the lease it has.
-func (b *Blob) put(r *request, c *container, o *object) answer {
-	switch r.header["x-ms-blob-type"] {
+func (b *Blob) put(r *Request, c *container, o *object) answer {
+	switch r.Header["x-ms-blob-type"] {
 	case "":
 		return refuse("MissingRequiredHeader")
 	case "BlockBlob":
@@ -302,15 +294,15 @@ func (b *Blob) put(r *request, c *container, o *object) answer {
 	}
 	if o == nil {
 		o = &object{created: r.now, lease: lease{state: available}}
-		c.blobs[r.blob] = o
+		c.blobs[r.Blob] = o
 	}
-	o.meta, o.body, o.mediaType = meta, r.body, cmp.Or(r.header["x-ms-blob-content-type"], "application/octet-stream")
+	o.meta, o.body, o.mediaType = meta, r.Body, cmp.Or(r.Header["x-ms-blob-content-type"], "application/octet-stream")
 	b.touch(r, o)
 	return accept(http.StatusCreated).of(o)
 }
 
 // setMetadata keeps the content.
-func (b *Blob) setMetadata(r *request, o *object) answer {
+func (b *Blob) setMetadata(r *Request, o *object) answer {
 	meta, code := r.metadata()
 	if code != "" {
 		return refuse(code)
@@ -321,14 +313,14 @@ func (b *Blob) setMetadata(r *request, o *object) answer {
 }
 
 // touch marks a blob as written.
-func (b *Blob) touch(r *request, o *object) {
+func (b *Blob) touch(r *Request, o *object) {
 	b.etags++
 	o.etag = etag(b.etags)
 	o.modified = r.now
 	o.lease.written()
 }
 
-func read(r *request, o *object) answer {
+func read(r *Request, o *object) answer {
 	a := accept(http.StatusOK).of(o)
 	a.body = o.body
 	a.header.Set("Content-Type", o.mediaType)

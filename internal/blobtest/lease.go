@@ -1,4 +1,4 @@
-package sim
+package blobtest
 
 import (
 	"net/http"
@@ -16,8 +16,8 @@ const (
 	broken    = "broken"
 )
 
-// forever is the span of an infinite lease.
-const forever = -time.Second
+// Forever is the span of an infinite lease.
+const Forever = -time.Second
 
 // A lease is the state machine of the Lease Blob page. Its methods return an
 // error code, or nothing.
@@ -46,7 +46,7 @@ func (l *lease) live() bool { return l.state == leased || l.state == breaking }
 // start takes or renews the lease.
 func (l *lease) start(now time.Time, id string, span time.Duration) {
 	*l = lease{state: leased, id: id, span: span}
-	if span != forever {
+	if span != Forever {
 		l.until = now.Add(span)
 	}
 }
@@ -153,7 +153,7 @@ func (l *lease) describe(h http.Header) {
 	}
 	if l.state == leased {
 		h.Set("X-Ms-Lease-Duration", "fixed")
-		if l.span == forever {
+		if l.span == Forever {
 			h.Set("X-Ms-Lease-Duration", "infinite")
 		}
 	}
@@ -161,7 +161,7 @@ func (l *lease) describe(h http.Header) {
 
 // onLease does the Lease Blob operation. Its headers are judged first, then
 // its conditions, then the state of the lease.
-func (b *Blob) onLease(r *request) answer {
+func (b *Blob) onLease(r *Request) answer {
 	if code := r.leaseHeaders(); code != "" {
 		return refuse(code)
 	}
@@ -175,17 +175,17 @@ func (b *Blob) onLease(r *request) answer {
 	if code := r.conditions(o); code != "" {
 		return refuse(code)
 	}
-	id := guid(r.header["x-ms-lease-id"])
-	proposed := guid(r.header["x-ms-proposed-lease-id"])
+	id := guid(r.Header["x-ms-lease-id"])
+	proposed := guid(r.Header["x-ms-proposed-lease-id"])
 	var status, code = http.StatusOK, ""
 	var left time.Duration
-	switch r.op {
+	switch r.Op {
 	case "acquire":
 		if status = http.StatusCreated; proposed == "" {
 			b.etags++
 			proposed = invented(b.etags)
 		}
-		seconds, _ := strconv.Atoi(r.header["x-ms-lease-duration"])
+		seconds, _ := strconv.Atoi(r.Header["x-ms-lease-duration"])
 		code = o.lease.acquire(r.now, proposed, time.Duration(seconds)*time.Second)
 	case "renew":
 		code = o.lease.renew(r.now, id)
@@ -201,7 +201,7 @@ func (b *Blob) onLease(r *request) answer {
 		return refuse(code)
 	}
 	a := accept(status).of(o)
-	if r.op == "break" {
+	if r.Op == "break" {
 		whole := (left + time.Second - 1) / time.Second
 		a.header.Set("X-Ms-Lease-Time", strconv.Itoa(int(whole)))
 	} else if o.lease.id != "" {
@@ -211,10 +211,10 @@ func (b *Blob) onLease(r *request) answer {
 }
 
 // leaseHeaders checks what an operation must and may bring.
-func (r *request) leaseHeaders() string {
-	span, id := r.header["x-ms-lease-duration"], r.header["x-ms-lease-id"]
-	proposed, period := r.header["x-ms-proposed-lease-id"], r.header["x-ms-lease-break-period"]
-	switch r.op {
+func (r *Request) leaseHeaders() string {
+	span, id := r.Header["x-ms-lease-duration"], r.Header["x-ms-lease-id"]
+	proposed, period := r.Header["x-ms-proposed-lease-id"], r.Header["x-ms-lease-break-period"]
+	switch r.Op {
 	case "acquire":
 		id = ""
 		if span == "" {
@@ -240,19 +240,20 @@ func (r *request) leaseHeaders() string {
 }
 
 // breakPeriod is negative when the request has none.
-func (r *request) breakPeriod() time.Duration {
-	seconds, err := strconv.Atoi(r.header["x-ms-lease-break-period"])
+func (r *Request) breakPeriod() time.Duration {
+	seconds, err := strconv.Atoi(r.Header["x-ms-lease-break-period"])
 	if err != nil {
 		return -1
 	}
 	return time.Duration(seconds) * time.Second
 }
 
-func (r *request) leaseID() string {
-	if r.op == "acquire" {
-		return r.header["x-ms-proposed-lease-id"]
+// LeaseID is the lease id in the request; of acquire the proposed one.
+func (r *Request) LeaseID() string {
+	if r.Op == "acquire" {
+		return r.Header["x-ms-proposed-lease-id"]
 	}
-	return r.header["x-ms-lease-id"]
+	return r.Header["x-ms-lease-id"]
 }
 
 func within(text string, low, high int) bool {
