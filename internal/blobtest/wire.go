@@ -107,18 +107,34 @@ func Refusal(r *http.Request, now time.Time, status int, code string) *http.Resp
 	return a.response(r, now, 0)
 }
 
-// WebPage is the answer of a web server that stands in the place of the service,
-// such as a sign-in page: the success that the request asks for, by its status.
-// Some web servers send an ETag with a page.
-func WebPage(r *http.Request, withETag bool) *http.Response {
-	const page = "<html>please sign in</html>"
-	h := http.Header{"Content-Type": {"text/html; charset=utf-8"}, "Server": {"nginx"},
-		"Date": {time.Now().UTC().Format(http.TimeFormat)}, "Content-Length": {strconv.Itoa(len(page))}}
-	if withETag {
-		h.Set("ETag", `"65b2f1c0-1b"`)
+// strangers are the answers of what stands in the place of the service. A web
+// server has a page for any request, such as a sign-in page, with an ETag or
+// without. A gateway, or a server like S3, has no such route or entry, and says
+// so with a code in the body.
+var strangers = []struct {
+	status           int
+	kind, body, etag string
+}{
+	{http.StatusOK, "text/html; charset=utf-8", "<html>please sign in</html>", ""},
+	{http.StatusOK, "text/html; charset=utf-8", "<html>please sign in</html>", `"65b2f1c0-1b"`},
+	{http.StatusNotFound, "application/json", `{"error":{"code":"NotFound","message":"no such route"}}`, ""},
+	{http.StatusPreconditionFailed, "application/xml", `<?xml version="1.0"?><Error><Code>PreconditionFailed</Code></Error>`, ""},
+}
+
+// Strangers is how many answers [ByStranger] has.
+var Strangers = len(strangers)
+
+// ByStranger answers as what stands in the place of the service. Each n below
+// [Strangers] is another answer.
+func ByStranger(r *http.Request, n int) *http.Response {
+	s := strangers[n]
+	h := http.Header{"Content-Type": {s.kind}, "Server": {"nginx"},
+		"Date": {time.Now().UTC().Format(http.TimeFormat)}, "Content-Length": {strconv.Itoa(len(s.body))}}
+	if s.etag != "" {
+		h.Set("ETag", s.etag)
 	}
-	resp := &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, ContentLength: int64(len(page)), Request: r, Body: io.NopCloser(strings.NewReader(page))}
+	resp := &http.Response{Status: strconv.Itoa(s.status) + " " + http.StatusText(s.status), StatusCode: s.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, ContentLength: int64(len(s.body)), Request: r, Body: io.NopCloser(strings.NewReader(s.body))}
 	if r.Method == http.MethodHead {
 		resp.Body = http.NoBody
 	}

@@ -14,7 +14,7 @@ import (
 
 var start = time.Now()
 
-// asleep is the longest suspension seen so far, all of this process's time together.
+// asleep is how long the machine was suspended so far, since this process began.
 var asleep atomic.Int64
 
 // Now is the time since some instant before, the same for the whole process. On

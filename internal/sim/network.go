@@ -51,8 +51,8 @@ const (
 	Slow       Fault = "slow" // up to two leases
 	CutOff     Fault = "body cut off"
 	Denied     Fault = "403"
-	ReadOnly   Fault = "403 to writes" // no other request meets it
-	Page       Fault = "200 text/html" // of a web server that stands in the service's place
+	ReadOnly   Fault = "403 to writes"  // no other request meets it
+	Page       Fault = "another server" // answers in the place of the service: blobtest.ByStranger
 )
 
 // ills are the faults that a request may meet by itself. Whoever is denied has
@@ -214,7 +214,7 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case Throttle, Internal, Busy, Denied, ReadOnly:
 		return c.refuse(ctx, fault, there+back)
 	case Page:
-		return blobtest.WebPage(c.request.HTTP, c.roll.chance(0.5)), pause(ctx, there+back)
+		return blobtest.ByStranger(c.request.HTTP, c.roll.below(blobtest.Strangers)), pause(ctx, there+back)
 	case Slow:
 		there += c.roll.between(0, longest)
 		back += c.roll.between(0, longest)

@@ -57,8 +57,8 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 	return append(all, Spell{From: start, To: end, Slot: -1, Share: r.share() * 0.01})
 }
 
-// pages is the times in which a web server answers one replica in the service's
-// place: a captive portal, a wrong record in the DNS.
+// pages is the times in which another server answers one replica in the service's
+// place: a captive portal, a gateway without its route, a wrong record in the DNS.
 func pages(seed uint64, start, end time.Time, slots int) (all []Spell) {
 	r := newRoll(seed, 0, "pages")
 	for t := start.Add(r.around(20 * time.Minute)); t.Before(end); t = t.Add(r.around(30 * time.Minute)) {
