@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -421,6 +422,52 @@ func TestMarkOfReplicaThatMayNotLease(t *testing.T) {
 		}
 		if got := old.log.lines("may lease the entry"); len(got) > 0 {
 			t.Errorf("it says %q", got)
+		}
+	})
+}
+
+// A replica that leaves the job to another definition tells when an outage is over.
+func TestAYieldingReplicaTellsTheEndOfAnOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old := c.start("old", work("@hourly", 0))
+		time.Sleep(10 * time.Second)
+		c.start("young", work("@every 2m", 0))
+		time.Sleep(5 * time.Minute)
+		old.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
+		time.Sleep(2 * time.Minute)
+		if old.Health().Storage == nil {
+			t.Error("health tells nothing of the outage")
+		}
+		old.tap.meet(nil)
+		time.Sleep(3 * time.Minute)
+		if h := old.Health(); h.Storage != nil || h.Broken["work"] == nil {
+			t.Errorf("got %v and %v, want only that another definition is in force", h.Storage, h.Broken)
+		}
+	})
+}
+
+// The definition of the replica that started last is in force, also where its first
+// answer takes longer than its lead.
+func TestTheYoungestIsInForceThoughItsFirstAnswerIsSlow(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old, young := work("@every 1m", 0), work("@every 2m", 0)
+		old.Lease, young.Lease = time.Minute, time.Minute
+		time.Sleep(10 * time.Second)
+		c.start("old", old)
+		time.Sleep(5 * time.Second)
+		r := c.replica("young", young)
+		var calls atomic.Int64
+		r.tap.meet(func(_ string, apply func() error) error {
+			err := apply()
+			if calls.Add(1) == 1 {
+				time.Sleep(8 * time.Second)
+			}
+			return err
+		})
+		c.launch(r)
+		time.Sleep(10 * time.Minute)
+		if err := r.Health().Broken["work"]; err != nil {
+			t.Errorf("the younger replica says %v", err)
 		}
 	})
 }

@@ -53,8 +53,8 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	}
 	defer s.replica.FlushLog()
 	var jobs []*runner.Runner
-	for _, r := range s.runners[:len(s.Jobs)] {
-		if len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name()) {
+	for _, r := range s.runners {
+		if !r.Singleton() && (len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name())) {
 			jobs = append(jobs, r)
 		}
 	}

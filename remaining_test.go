@@ -9,6 +9,25 @@ import (
 	"github.com/soloist-go/soloist"
 )
 
+// A Grace beyond all bounds is none: the sum with a deadline does not overflow.
+func TestRemainingOfALongGrace(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var left time.Duration
+		job := work("* * * * *", 0)
+		job.Do = func(_ context.Context, r *soloist.Run) error { left = r.Remaining(); return nil }
+		a := c.replica("a", job)
+		a.Grace = math.MaxInt64
+		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
+		defer cancel()
+		a.RunDue(ctx, soloist.Wake{})
+		time.Sleep(time.Minute)
+		a.RunDue(ctx, soloist.Wake{})
+		if left <= 0 {
+			t.Errorf("a run that goes on has %s left", left)
+		}
+	})
+}
+
 // How long a run may go on is the least of all that ends it.
 func TestRemainingIsTheLeastOfAll(t *testing.T) {
 	const grace, longest = 4 * time.Second, time.Duration(math.MaxInt64)

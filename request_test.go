@@ -113,3 +113,79 @@ func TestRunNowTellsOfClaimsThatFailed(t *testing.T) {
 		}
 	})
 }
+
+// The runner of a request is cut off for longer than its lease, and then writes its
+// outcome: another call with the request is not told another one meanwhile.
+func TestARequestHasOneOutcome(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.Lease = D
+		job.Do = func(ctx context.Context, _ *soloist.Run) error {
+			select {
+			case <-ctx.Done(): // cut off, it still ends well
+			case <-time.After(40 * time.Second):
+			}
+			return nil
+		}
+		a, b := c.start("a", job), c.start("b", job)
+		time.Sleep(time.Minute)
+		done := make(chan struct{})
+		var told, first store.Outcome
+		go func() {
+			defer close(done)
+			var err error
+			if first, err = a.RunNow(c.t.Context(), "work", "x"); err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(2 * time.Second)
+		a.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
+		time.Sleep(23 * time.Second) // the lease has ended, and nobody has taken it
+		b.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				return errors.New("connection reset")
+			}
+			return apply()
+		})
+		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
+		defer cancel()
+		if f, err := b.RunNow(ctx, "work", "x"); err == nil {
+			told = f
+		}
+		b.tap.meet(nil)
+		a.tap.meet(nil)
+		<-done
+		history := c.record("work").History
+		if len(history) != 1 || history[0].Status != first.Status || told.Status != "" && told.Status != first.Status {
+			t.Errorf("told %q and %q, recorded %+v", told.Status, first.Status, history)
+		}
+	})
+}
+
+// The runner of a request is gone: a call with the same request writes the outcome,
+// and does not run it again.
+func TestARequestWhoseRunnerDiedIsNotRunAgain(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.Lease = D
+		job.Do = func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+		a := c.replica("a", job)
+		done := make(chan struct{})
+		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
+		time.Sleep(2 * time.Second)
+		a.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
+		time.Sleep(time.Minute)
+		job.Do = nil
+		b := c.replica("b", job)
+		for range 2 {
+			f, err := b.RunNow(c.t.Context(), "work", "x")
+			if err != nil || f.Status != store.Abandoned || f.Reason != "its runner died" {
+				t.Errorf("got %s %q, %v", f.Status, f.Reason, err)
+			}
+		}
+		<-done
+		if r := c.record("work"); len(r.History) != 1 || r.History[0].Request != "x" || len(c.all()) != 1 {
+			t.Errorf("recorded %+v, %d runs", r.History, len(c.all()))
+		}
+	})
+}

@@ -188,8 +188,8 @@ func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	next.Run = true
 }
 
-// claimRequest claims a run by hand, beside the ticks. It returns false where a
-// tick is to be run again first. Where another definition is in force, that one
+// claimRequest claims a run by hand, beside the ticks, once for each request. It
+// returns false where a tick is to be run again first. Where another definition is in force, that one
 // stays so, and it alone decides about its ticks.
 func (p *Policy) claimRequest(next *Claim, v View) bool {
 	r := v.Record
@@ -199,6 +199,9 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if p.settleDead(next, v); next.Run {
 		next.Run = false
 		return false
+	}
+	if r.Request == v.Request { // its runner died: the outcome is all there is to write
+		return r.Status == store.Running
 	}
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Request = v.Request

@@ -70,7 +70,9 @@ func LastOutcome(r *store.Record, status store.Status, reason string) store.Outc
 		Token: r.Token, Replica: r.Replica, Start: r.Claimed, End: r.Finished}
 }
 
-// OutcomeOfRequest returns the outcome of a run by hand, as far as the record knows it.
+// OutcomeOfRequest returns the outcome of a run by hand, as far as the record knows
+// it. While nobody has settled a run whose lease has ended, it has none: its runner
+// may only have been cut off, and write the outcome yet.
 func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Outcome, bool) {
 	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
 	switch {
@@ -80,10 +82,8 @@ func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (
 			f.Reason = r.Error
 		}
 		return f, true
-	case r.Request != request:
+	case r.Request != request, r.Status == store.Running && !lease.Live():
 		return store.Outcome{}, false
-	case r.Status == store.Running && !lease.Live():
-		return LastOutcome(r, store.Abandoned, endReason(r, lease == store.Broken)), true
 	}
 	return LastOutcome(r, r.Status, r.Error), true
 }

@@ -35,16 +35,12 @@ type Replica struct {
 	outage outage
 }
 
-// Started is when this replica started, by the service's clock, so that
-// replicas can tell which of them is the younger. It is called after the first
+// Started is when this replica started, by the service's clock as well as it is
+// known, so that replicas can tell which of them is the younger. It is called after the first
 // answer of the store.
 func (r *Replica) Started() time.Time {
 	r.start.Do(func() {
-		now, _, ok := r.Clock.Now()
-		if !ok {
-			now = r.Wall()
-		}
-		r.born = now.Add(r.Created - r.Clock.Elapsed()).Round(0).UTC()
+		r.born = r.Clock.Best().Add(r.Created - r.Clock.Elapsed()).Round(0).UTC()
 	})
 	return r.born
 }

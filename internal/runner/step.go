@@ -42,6 +42,9 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	switch action.What {
 	case plan.Yield, plan.Mark:
+		if fresh {
+			r.reached()
+		}
 		return r.yield(ctx, action)
 	case plan.Acquire:
 		if early := r.job.Policy.AlmostDue(v, c.wake.Tick); early > 0 {

@@ -125,13 +125,17 @@ func (h *Handle) Remaining() time.Duration {
 // beforeStop is how long a stop that has come, or is known to come, leaves.
 func (h *Handle) beforeStop(now time.Duration) time.Duration {
 	stop, grace := h.under.Stop, h.under.Grace
-	if stop.Err() != nil {
-		return h.stopped(now) + grace - now
-	}
+	left := time.Duration(math.MaxInt64)
 	if deadline, ok := stop.Deadline(); ok {
-		return time.Until(deadline) + grace
+		left = time.Until(deadline)
 	}
-	return math.MaxInt64
+	if stop.Err() != nil {
+		left = h.stopped(now) - now
+	}
+	if grace > math.MaxInt64-max(0, left) {
+		return math.MaxInt64
+	}
+	return left + grace
 }
 
 // stopped returns when the stop was first seen, which is now if it was not.
