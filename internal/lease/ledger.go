@@ -15,6 +15,7 @@ type ledger struct {
 	rec     store.Record  // as last written, or perhaps written: what follows says the same
 	etag    string        // of the entry
 	unclear bool          // etag may be that of the write before
+	closed  bool          // the outcome has been written, or given up: nothing follows
 	doubt   bool          // a write on etag was sent and not answered: it may still be applied
 	ours    []signature   // the writes of this session that may be what the entry holds, oldest first
 }

@@ -26,6 +26,9 @@ var (
 	// ErrNotConfirmed: the caller gave up before it knew whether a write was applied.
 	ErrNotConfirmed = errors.New("the write was not confirmed")
 
+	// ErrClosed: the outcome of the run has been written already.
+	ErrClosed = errors.New("the run is over")
+
 	// ErrNotReadBack: whether a write was applied is not known.
 	ErrNotReadBack = errors.New("reading it back")
 )
@@ -57,9 +60,11 @@ const OutcomePatience = 4
 
 // WriteOutcome is WriteUntilKnown for the outcome of a run that has returned. A
 // replica that cannot write it for longer stops renewing, whatever the errors are:
-// other replicas could not run the job as long as the lease lasts.
+// other replicas could not run the job as long as the lease lasts. It is the last
+// write: a Save by a goroutine that the run has left behind gets ErrClosed.
 func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
+		s.ledger.closed = true
 		begin := s.client.Clock.Elapsed()
 		return s.untilKnown(ctx, p, func() {
 			if s.client.Clock.Elapsed()-begin >= OutcomePatience*s.Length {
@@ -92,11 +97,14 @@ func (s *Session) takeTurn(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if ctx.Err() != nil { // it ended while others had their turn
-		s.endTurn()
-		return context.Cause(ctx)
+	err := context.Cause(ctx) // it may have ended while others had their turn
+	if s.ledger.closed {
+		err = ErrClosed
 	}
-	return nil
+	if err != nil {
+		s.endTurn()
+	}
+	return err
 }
 
 func (s *Session) endTurn() { <-s.ledger.turn }
@@ -231,7 +239,8 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	return last == nonce, nil
 }
 
-// Record is the one that was last written, or perhaps written.
+// Record is the one that was last written, or perhaps written. It is for the
+// goroutine that writes claim and outcome, as ETag is, while no run goes on.
 func (s *Session) Record() store.Record { return s.ledger.rec }
 
 // ETag is that of the last write whose answer is known, at first of the entry as

@@ -142,3 +142,20 @@ func TestUnclearWritesAreLimited(t *testing.T) {
 		t.Errorf("the next write: %v", err)
 	}
 }
+
+// Once the outcome is written nothing follows it: a Save by a goroutine that the run
+// has left behind may come that late, while the record is read without a turn.
+func TestNothingFollowsTheOutcome(t *testing.T) {
+	s := (&sheet{}).session()
+	ctx := t.Context()
+	if err := s.WriteOutcome(ctx, func(r *store.Record) { r.Error = "the outcome" }); err != nil {
+		t.Fatal(err)
+	}
+	err := s.WriteUntilKnown(ctx, func(r *store.Record) { r.Error = "later" }, []byte("1"))
+	if !errors.Is(err, ErrClosed) || s.Record().Error != "the outcome" {
+		t.Errorf("got %v, and the record says %q", err, s.Record().Error)
+	}
+	if _, err := s.Load(ctx); !errors.Is(err, ErrClosed) {
+		t.Errorf("Load: got %v", err)
+	}
+}

@@ -49,6 +49,7 @@ var Invariants = []Invariant{
 	{"I9 time", early},
 	{"I9 order", order},
 	{"I10 once", once},
+	{"I10 told", byHandTold},
 	{"I11 release", releases},
 	{"I11 let go", letGo},
 	{"I12 budget", budget},

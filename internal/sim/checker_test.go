@@ -262,6 +262,14 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			s.claim("b", "2", 20.5, 10).Record.Attempt = 2
 			s.run("b", 21, 22)
 		}},
+		"I10 told": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10).Record.Request = "wish"
+			s.run("a", 11, 14)
+			s.say("b", 13, sim.Said).Note = "run by hand: abandoned"
+			s.Events[len(s.Events)-1].Job, s.Events[len(s.Events)-1].Request = "job", "wish"
+			s.finish("a", "1", 14, store.Succeeded)
+		}},
 		"I11 release": {
 			func(s *story) {
 				s.acquire("a", "1", 10)

@@ -156,6 +156,22 @@ func (c *Cluster) plan() []deed {
 	return all
 }
 
+// askAgain has another replica asked for the same run by hand again and again, while
+// the first one may still run it, and after that.
+func (c *Cluster) askAgain(d deed, request string) {
+	roll := newRoll(c.Seed, 0, "again "+request)
+	for range 6 {
+		time.Sleep(roll.between(0, 20*time.Second))
+		r := c.slots[(d.slot+1)%len(c.slots)].now()
+		if c.calm() {
+			return
+		}
+		if r != nil && !r.gone() {
+			r.byHand.Go(func() { r.runNow(d.job, request) })
+		}
+	}
+}
+
 // do1 does a deed, or starts it.
 func (c *Cluster) do1(d deed) {
 	s := c.slots[d.slot]
@@ -188,6 +204,7 @@ func (c *Cluster) do1(d deed) {
 		request := fmt.Sprintf("wish-%d", c.version.requests)
 		c.version.Unlock()
 		r.byHand.Go(func() { r.runNow(d.job, request) })
+		c.wg.Go(func() { c.askAgain(d, request) })
 	case d.what == "step down":
 		c.log.add(Event{What: Yield, Job: d.job})
 		for _, s := range c.slots {

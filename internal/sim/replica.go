@@ -141,9 +141,9 @@ func (r *replica) runNow(job, request string) {
 	defer cancel()
 	outcome, err := r.RunNow(ctx, job, request)
 	if !r.gone() {
-		note := fmt.Sprintf("run by hand: %s", outcome.Status)
+		note := byHand + string(outcome.Status)
 		if err != nil {
-			note = "run by hand: refused"
+			note = byHand + "refused"
 		}
 		r.c.log.add(Event{What: Said, Replica: r.name, Job: job, Request: request, Note: note})
 	}

@@ -18,12 +18,11 @@ func call(log *slog.Logger, f func() error) error {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				log.Error("panicked", "panic", p, "stack", string(debug.Stack()))
+				log.Error("panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				err = fmt.Errorf("panic: %v", p)
 			}
 		}()
-		err = f()
-		inspect(err)
+		err = fixed(f())
 	}()
 	<-done
 	return err

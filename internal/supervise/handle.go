@@ -39,7 +39,7 @@ type Handle struct {
 var (
 	// ErrNoEntry is what a run without a lease gets from Save and Load.
 	ErrNoEntry = errors.New("a run without a lease has no checkpoint")
-	errOver    = errors.New("the run is over")
+	errOver    = lease.ErrClosed
 
 	errNoCheckpoints = errors.New("the store keeps no checkpoints: it is none of this module's, and its Lease is no Checkpointer")
 )

@@ -70,14 +70,26 @@ type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return "skipped: " + e.reason }
 
-// inspect calls the methods of an error that are called later. Those of a nil
+// A fixedError tells what an error of the user told when it was returned. Its owner
+// may go on changing it, and it is logged and recorded by other goroutines later.
+type fixedError struct {
+	error
+	text string
+}
+
+func (e *fixedError) Error() string { return e.text }
+func (e *fixedError) Unwrap() error { return e.error }
+
+// fixed also calls the methods of the error that are called later. Those of a nil
 // pointer in an error may panic: here the panic is the run's, and not the
 // process's.
-func inspect(err error) {
-	if err != nil {
-		_, _ = err.Error(), errors.Is(err, errGoexit)
-		_, _ = errors.AsType[*skipError](err)
+func fixed(err error) error {
+	if err == nil {
+		return nil
 	}
+	_ = errors.Is(err, errGoexit)
+	_, _ = errors.AsType[*skipError](err)
+	return &fixedError{err, err.Error()}
 }
 
 // outcome is the outcome that a run's error and the end of its context make.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/soloist-go/soloist/store"
+	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/store"
 )
 
 // The outcome by what the run returned (down) and why its context ended.
@@ -49,5 +51,20 @@ func TestOutcome(t *testing.T) {
 				t.Errorf("got %s %q, want %s %q", status, reason, test.status, test.reason)
 			}
 		})
+	}
+}
+
+// findings is an error whose owner goes on changing it.
+type findings struct{ all []string }
+
+func (f *findings) Error() string { return fmt.Sprint(f.all) }
+
+// An error tells what it told when it was returned, in other goroutines and later.
+func TestErrorIsFixedWhenReturned(t *testing.T) {
+	f := &findings{all: []string{"slow"}}
+	err := call(slog.New(slog.DiscardHandler), func() error { return f })
+	f.all[0] = "well again"
+	if got, ok := errors.AsType[*findings](err); err.Error() != "[slow]" || !ok || got != f {
+		t.Errorf("got %v, %v", err, got)
 	}
 }
