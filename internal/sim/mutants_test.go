@@ -134,7 +134,7 @@ var mutants = []mutant{
 
 	// What it has found before: docs/correctness.md.
 	{name: "the wall clock tells when a replica started", file: "internal/runner/replica.go", pkg: root, story: "TestAStartInAnOutageIsNotToldByTheWallClock",
-		text: "\t\tif !ok {\n\t\t\tnow = r.Wall()", with: "\t\tif ok || !ok {\n\t\t\tnow = r.Wall()"},
+		text: "r.Clock.Best().Add(", with: "r.Wall().Add("},
 	{name: "trouble of a hold outlasts it", file: "internal/runner/hold.go", pkg: root, story: "TestTroubleOfAHoldEndsWithIt",
 		text: "\tr.reached() // whatever a call of this session has met\n", with: ""},
 	{name: "no look at the lease before a further try", file: "internal/supervise/attempt.go", pkg: root, story: "TestNoFurtherTryWithoutTheLease",
