@@ -113,7 +113,8 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/runner":    {"store", "internal/instant", "internal/lease", "internal/logqueue", "internal/plan", "internal/supervise"},
 		"internal/safefile":  {},
 		"internal/schedule":  {"internal/near"},
-		"internal/sim":       {".", "store", "host/azure", "internal/blobtest"},
+		"internal/sim":       {".", "store", "host/azure", "internal/blobtest", "internal/sim/check"},
+		"internal/sim/check": {".", "store"},
 		"internal/supervise": {"store", "internal/instant", "internal/lease", "internal/plan"},
 		"store":              {},
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 var (
@@ -25,7 +26,7 @@ func TestSimulation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, tally := sim.Simulate(sim.Config{Seed: uint64(seed), Length: *length, Store: openSQLite(t)})
 				t.Logf("%d ticks claimed, %d calls", tally.Ticks, tally.Requests)
-				bad := sim.Check(log)
+				bad := check.Judge(log)
 				for _, violation := range bad[:min(len(bad), 5)] {
 					t.Error(violation)
 				}

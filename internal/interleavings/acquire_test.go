@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // a's acquisition is applied, and a does not hear of it. It repeats it under
@@ -51,13 +52,13 @@ func TestThreeAcquiresAtOneInstant(t *testing.T) {
 		c.deliver()
 		s.until("01:00:05")
 		var got []string
-		for _, e := range s.events(sim.Request, "") {
+		for _, e := range s.events(check.Request, "") {
 			if e.Op == "acquire" {
 				got = append(got, fmt.Sprint(e.Status, e.Code))
 			}
 		}
 		s.same("answers", got, []string{"201", "409LeaseAlreadyPresent", "409LeaseAlreadyPresent"})
-		if n := len(s.events(sim.Ran, "")); n != 1 {
+		if n := len(s.events(check.Ran, "")); n != 1 {
 			s.Errorf("%d runs", n)
 		}
 	})

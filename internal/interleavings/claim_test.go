@@ -117,7 +117,7 @@ func TestMixedLeaseLengths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tell(t, func(s *story) {
-				of := func(lease time.Duration) sim.Definition {
+				of := func(lease time.Duration) sim.Work {
 					d := rerun(takes(100 * time.Second))
 					d.Lease = lease
 					return d

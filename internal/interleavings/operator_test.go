@@ -66,7 +66,7 @@ func TestBreakAtOnceWithHoldOffWhileTheOldOneStillRuns(t *testing.T) {
 }
 
 // frequent is a job that is due all the time.
-func frequent(takes func(context.Context, *sim.Scene) error) sim.Definition {
+func frequent(takes func(context.Context, *sim.Scene) error) sim.Work {
 	d := rerun(takes)
 	d.Every, d.Schedule = 10*time.Second, "@every 10s"
 	return d

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // stop has a replica asked to stop. It returns a channel that is closed when it
@@ -116,7 +117,7 @@ func TestSIGTERMInAHoldOff(t *testing.T) {
 // released the lease: it brings nothing back.
 func TestShutdownWithARenewalInFlight(t *testing.T) {
 	tell(t, func(s *story) {
-		a := s.play(sim.Part{Name: "a", Work: []sim.Definition{rerun(takes(time.Minute))}})
+		a := s.play(sim.Part{Name: "a", Work: []sim.Work{rerun(takes(time.Minute))}})
 		renewal := s.hold("a's renew").wait()
 		a.Stop()
 		renewal.deliver()
@@ -133,7 +134,7 @@ func TestShutdownWithARenewalInFlight(t *testing.T) {
 
 // stopped is when a replica had stopped.
 func (s *story) stopped(name string) time.Time {
-	for _, e := range s.events(sim.Gone, name) {
+	for _, e := range s.events(check.Gone, name) {
 		return e.Time
 	}
 	return time.Now()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -67,7 +68,7 @@ func (s *story) end() {
 	s.mu.Unlock()
 	log := s.stage.End()
 	s.late.Wait()
-	for _, v := range sim.Check(log) {
+	for _, v := range check.Judge(log) {
 		s.Error(v)
 	}
 	if s.Failed() {
@@ -79,11 +80,11 @@ func (s *story) end() {
 
 // hourly is the job of most stories, which is due at 01:00:00. Rerun gives a
 // tick whose runner died to another.
-func hourly(act func(context.Context, *sim.Scene) error) sim.Definition {
-	return sim.Definition{Name: "job", Every: time.Hour, Schedule: "@hourly", Lease: D, Act: act}
+func hourly(act func(context.Context, *sim.Scene) error) sim.Work {
+	return sim.Work{Definition: check.Definition{Name: "job", Every: time.Hour, Schedule: "@hourly", Lease: D}, Act: act}
 }
 
-func rerun(act func(context.Context, *sim.Scene) error) sim.Definition {
+func rerun(act func(context.Context, *sim.Scene) error) sim.Work {
 	d := hourly(act)
 	d.Interrupted = soloist.Rerun
 	return d
@@ -109,9 +110,9 @@ func deaf(d time.Duration) func(context.Context, *sim.Scene) error {
 }
 
 // start has replicas with that job begin, of which the first is returned.
-func (s *story) start(job sim.Definition, names ...string) *sim.Player {
+func (s *story) start(job sim.Work, names ...string) *sim.Player {
 	for _, name := range names {
-		s.play(sim.Part{Name: name, Work: []sim.Definition{job}, Grace: 5 * time.Second})
+		s.play(sim.Part{Name: name, Work: []sim.Work{job}, Grace: 5 * time.Second})
 	}
 	return s.players[names[0]]
 }
@@ -139,7 +140,7 @@ func (s *story) until(clock string) {
 func (s *story) ran(want ...string) {
 	s.Helper()
 	var got []string
-	for _, e := range s.events(sim.Ran, "") {
+	for _, e := range s.events(check.Ran, "") {
 		run := e.Replica + " " + e.Tick.UTC().Format(time.TimeOnly)
 		if e.Attempt > 1 {
 			run += fmt.Sprintf("/%d", e.Attempt)
@@ -193,7 +194,7 @@ func (s *story) answers(of string, want ...string) {
 	s.Helper()
 	replica, op, _ := strings.Cut(of, "'s ")
 	var got []string
-	for _, e := range s.events(sim.Request, replica) {
+	for _, e := range s.events(check.Request, replica) {
 		switch {
 		case e.Op != op:
 		case e.Status == 0:
@@ -209,7 +210,7 @@ func (s *story) answers(of string, want ...string) {
 func (s *story) effects(want ...string) {
 	s.Helper()
 	var got []string
-	for _, e := range s.events(sim.Effect, "") {
+	for _, e := range s.events(check.Effect, "") {
 		got = append(got, e.Replica+" "+e.Note)
 	}
 	s.same("effects", got, want)
@@ -219,7 +220,7 @@ func (s *story) effects(want ...string) {
 func (s *story) says(replica, line string) {
 	s.Helper()
 	n := 0
-	for _, e := range s.events(sim.Said, replica) {
+	for _, e := range s.events(check.Said, replica) {
 		if strings.HasPrefix(e.Note, line) {
 			n++
 		}
@@ -230,8 +231,8 @@ func (s *story) says(replica, line string) {
 }
 
 // events are those of one kind, and of one replica if it is named.
-func (s *story) events(what sim.What, replica string) []sim.Event {
-	return slices.DeleteFunc(s.stage.Events(), func(e sim.Event) bool {
+func (s *story) events(what check.What, replica string) []check.Event {
+	return slices.DeleteFunc(s.stage.Events(), func(e check.Event) bool {
 		return e.What != what || replica != "" && e.Replica != replica
 	})
 }

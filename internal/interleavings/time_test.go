@@ -8,6 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // a's wall clock is ahead by two seconds, and a job of a moment is over before
@@ -15,13 +16,13 @@ import (
 // its time, but for the second that the service's clock leaves out.
 func TestTickClaimedEarlyByAFastClock(t *testing.T) {
 	tell(t, func(s *story) {
-		quick := []sim.Definition{hourly(takes(10 * time.Millisecond))}
+		quick := []sim.Work{hourly(takes(10 * time.Millisecond))}
 		s.play(sim.Part{Name: "a", Work: quick, Skew: 2 * time.Second})
 		s.play(sim.Part{Name: "b", Work: quick})
 		s.until("01:00:30")
 		s.ran("a 01:00:00")
 		s.outcomes("succeeded 01:00:00")
-		if early := s.midnight.Add(time.Hour).Sub(s.events(sim.Ran, "a")[0].Time); early > time.Second {
+		if early := s.midnight.Add(time.Hour).Sub(s.events(check.Ran, "a")[0].Time); early > time.Second {
 			s.Errorf("it began %s early", early)
 		}
 	})
@@ -31,11 +32,11 @@ func TestTickClaimedEarlyByAFastClock(t *testing.T) {
 // a short run of it is long over.
 func TestSlowClockAfterAShortJob(t *testing.T) {
 	tell(t, func(s *story) {
-		quick := []sim.Definition{hourly(takes(10 * time.Millisecond))}
+		quick := []sim.Work{hourly(takes(10 * time.Millisecond))}
 		s.play(sim.Part{Name: "a", Work: quick})
 		s.play(sim.Part{Name: "b", Work: quick, Skew: -4 * time.Second})
 		s.until("03:00:30")
-		if got := len(s.events(sim.Ran, "")); got != 3 {
+		if got := len(s.events(check.Ran, "")); got != 3 {
 			s.Errorf("%d runs", got)
 		}
 		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00")
@@ -118,18 +119,18 @@ func TestFiftyReplicasSameTickNoJitter(t *testing.T) {
 			synctest.Wait() // the service takes one after the other; of some winners the run takes long
 		}
 		s.until("01:00:50") // after a minute each replica looks once more, for marks
-		if got := len(s.events(sim.Ran, "")); got != 1 {
+		if got := len(s.events(check.Ran, "")); got != 1 {
 			s.Errorf("%d runs", got)
 		}
 		s.outcomes("succeeded 01:00:00")
 		counts := map[string]int{}
-		for _, e := range s.events(sim.Request, "") {
+		for _, e := range s.events(check.Request, "") {
 			if e.Sent.After(s.midnight.Add(time.Hour - time.Second)) {
 				counts[e.Replica]++
 			}
 		}
 		for name, n := range counts {
-			if won := len(s.events(sim.Ran, name)) > 0; won && n != 4 || !won && n != 2 {
+			if won := len(s.events(check.Ran, name)) > 0; won && n != 4 || !won && n != 2 {
 				s.Errorf("%s sends %d requests", name, n)
 			}
 		}

@@ -8,20 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
-
-// Broke is an event: the store has answered what its contract does not allow.
-const Broke What = "broke"
-
-// contract: the store does what [store.Store] says.
-func contract(l *Log, bad report) {
-	for _, e := range l.Events {
-		if e.What == Broke {
-			bad(e.Time, "%s", e.Note)
-		}
-	}
-}
 
 // A referee holds [Config.Store] to its contract. It follows the calls as they
 // are applied and so knows what may come of each. The invariants alone would
@@ -44,7 +33,7 @@ type kept struct {
 
 // judge returns what is wrong with the result of a call, which has just been
 // applied, and lets it have its effect.
-func (r *referee) judge(e *Event, x errand, got result, now time.Time) []string {
+func (r *referee) judge(e *check.Event, x errand, got result, now time.Time) []string {
 	if r.entries == nil {
 		r.entries = map[string]*kept{}
 	}
@@ -62,7 +51,7 @@ func (r *referee) judge(e *Event, x errand, got result, now time.Time) []string 
 		k.follow(e, x, got, now)
 	}
 	if d := got.Date; !d.IsZero() && (d.After(now.Add(rounding)) || d.Before(now.Add(-time.Second))) {
-		wrong = append(wrong, fmt.Sprintf("it tells the Date %s at %s", clock(d), clock(now)))
+		wrong = append(wrong, fmt.Sprintf("it tells the Date %s at %s", check.TimeOfDay(d), check.TimeOfDay(now)))
 	}
 	return wrong
 }
@@ -94,7 +83,7 @@ func (k *kept) state(now time.Time) store.LeaseState {
 }
 
 // outcomes are the errors that a call may come to; of more than one, nil is none.
-func (k *kept) outcomes(e *Event, etag string, now time.Time) (all []error) {
+func (k *kept) outcomes(e *check.Event, etag string, now time.Time) (all []error) {
 	for _, state := range k.states(now) {
 		errs := k.refusals(e, etag, state)
 		if len(errs) == 0 {
@@ -110,14 +99,14 @@ func (k *kept) outcomes(e *Event, etag string, now time.Time) (all []error) {
 }
 
 // refusals are the errors that fit a call in a state; none: it has to succeed.
-func (k *kept) refusals(e *Event, etag string, state store.LeaseState) (all []error) {
+func (k *kept) refusals(e *check.Event, etag string, state store.LeaseState) (all []error) {
 	is := func(wrong bool, err error) {
 		if wrong {
 			all = append(all, err)
 		}
 	}
 	own := k.id != "" && e.Lease == k.id
-	guarded := e.write() || e.Op == "load"
+	guarded := e.Writes() || e.Op == "load"
 	switch {
 	case e.Op == "create":
 		is(k.there, fs.ErrExist)
@@ -145,14 +134,14 @@ func (k *kept) refusals(e *Event, etag string, state store.LeaseState) (all []er
 }
 
 // tells returns what is wrong with a success.
-func (k *kept) tells(e *Event, x errand, got result, now time.Time) (wrong []string) {
+func (k *kept) tells(e *check.Event, x errand, got result, now time.Time) (wrong []string) {
 	is := func(ok bool, format string, args ...any) {
 		if !ok {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
 	switch {
-	case e.write():
+	case e.Writes():
 		is(got.ETag != "" && !slices.Contains(k.etags, got.ETag), "it gives the ETag %s, which is not new", got.ETag)
 	case e.Op == "read" || e.Op == "acquire" || e.Op == "renew":
 		is(got.ETag == k.etag, "it tells the ETag %s, want %s", got.ETag, k.etag)
@@ -170,7 +159,7 @@ func (k *kept) tells(e *Event, x errand, got result, now time.Time) (wrong []str
 }
 
 // follow lets a call that the store has granted have its effect.
-func (k *kept) follow(e *Event, x errand, got result, now time.Time) {
+func (k *kept) follow(e *check.Event, x errand, got result, now time.Time) {
 	switch e.Op {
 	case "create":
 		*k = kept{there: true, etags: k.etags}
@@ -190,7 +179,7 @@ func (k *kept) follow(e *Event, x errand, got result, now time.Time) {
 	case "save":
 		k.checkpoint = x.checkpoint
 	}
-	if e.write() {
+	if e.Writes() {
 		k.record, k.etag, k.etags = x.record, got.ETag, append(k.etags, got.ETag)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -149,15 +150,15 @@ func fast() func() time.Time {
 
 // troubled simulates a network over which calls of old holders come, also some
 // with the ETag in force, and returns what is wrong. Not each seed has such a call.
-func troubled(t *testing.T, seed uint64, backend store.Store) (bad []sim.Violation) {
+func troubled(t *testing.T, seed uint64, backend store.Store) (bad []check.Violation) {
 	far := time.Now().Add(1e5 * time.Hour)
 	synctest.Test(t, func(*testing.T) {
 		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 15 * time.Minute, Store: backend, Spells: []sim.Spell{
-			{To: far, Slot: -1, Share: 0.1, Fault: sim.Late},
-			{To: far, Slot: -1, Share: 0.3, Fault: sim.Slow},
+			{To: far, Slot: -1, Share: 0.1, Fault: check.Late},
+			{To: far, Slot: -1, Share: 0.3, Fault: check.Slow},
 			{To: far, Slot: -1, Share: 0.05},
 		}})
-		bad = sim.Check(l)
+		bad = check.Judge(l)
 	})
 	return bad
 }

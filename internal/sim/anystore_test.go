@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -29,7 +30,7 @@ func TestStores(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					l, _ := sim.Simulate(sim.Config{Seed: s, Length: one.length, Store: one.open(t)})
-					for _, v := range sim.Check(l) {
+					for _, v := range check.Judge(l) {
 						t.Error(v)
 					}
 				})
@@ -53,7 +54,7 @@ func overBlob(t *testing.T) store.Store {
 // stores differ in nothing that shows.
 func TestStoresDoNotDiffer(t *testing.T) {
 	t.Parallel()
-	var first *sim.Log
+	var first *check.Log
 	for _, open := range []func(*testing.T) store.Store{
 		func(*testing.T) store.Store { return new(local.Memory) },
 		func(*testing.T) store.Store { return new(local.Memory) },

@@ -8,23 +8,22 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
 // serve has the store do what an event asks for. One call at a time, so that
 // the order of the log is that of the store.
-func (n *Network) serve(e *Event, x errand) (got result) {
-	n.log.mu.Lock()
-	defer n.log.mu.Unlock()
-	x.do(context.Background(), &got)
-	now := time.Now()
-	n.log.order++
-	e.Time, e.order = now, n.log.order
-	e.Status, e.Code = verdict(got.err)
-	for _, wrong := range n.referee.judge(e, x, got, now) {
-		note := fmt.Sprintf("%s of %s by %s: %s", e.Op, e.Job, e.Replica, wrong)
-		n.log.Events = append(n.log.Events, &Event{What: Broke, Time: now, Replica: e.Replica, Job: e.Job, Note: note})
-	}
+func (n *Network) serve(e *check.Event, x errand) (got result) {
+	n.log.Apply(e, func() (int, string) {
+		x.do(context.Background(), &got)
+		now := time.Now()
+		for _, wrong := range n.referee.judge(e, x, got, now) {
+			note := fmt.Sprintf("%s of %s by %s: %s", e.Op, e.Job, e.Replica, wrong)
+			n.log.Events = append(n.log.Events, &check.Event{What: check.Broke, Time: now, Replica: e.Replica, Job: e.Job, Note: note})
+		}
+		return verdict(got.err)
+	})
 	return got
 }
 
@@ -74,7 +73,7 @@ func (c *client) send(ctx context.Context, x errand) result {
 	if !t.goesOn() {
 		return result{err: m.awake(ctx)}
 	}
-	t.log.edit(func() { t.Heard = time.Now() })
+	t.log.Edit(func() { t.Heard = time.Now() })
 	if m.at(t.Op + " after"); !t.goesOn() {
 		return result{err: m.awake(ctx)}
 	}
@@ -90,8 +89,8 @@ func (c *client) leave(ctx context.Context, x errand) (*trip, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.What, x.Replica, x.Sent, x.Time = Request, c.machine.name, time.Now(), time.Now()
-	return &trip{&call{line: c.line, Event: c.log.add(x.Event), roll: r}, x}, nil
+	x.What, x.Replica, x.Sent, x.Time = check.Request, c.machine.name, time.Now(), time.Now()
+	return &trip{&call{line: c.line, Event: c.log.Add(x.Event), roll: r}, x}, nil
 }
 
 // travel takes the call there and the answer back, as the network pleases.
@@ -99,24 +98,24 @@ func (t *trip) travel(ctx context.Context) (result, error) {
 	there, back := t.roll.latency(), t.roll.latency()
 	fault := t.fault(t.machine.slot, t.Event, t.roll)
 	t.count(fault)
-	if fault != None {
-		t.log.edit(func() { t.Cause = string(fault) })
+	if fault != check.None {
+		t.log.Edit(func() { t.Cause = string(fault) })
 	}
 	broken := fmt.Errorf("the network: %s", fault)
-	if fault == Denied || fault == ReadOnly {
+	if fault == check.Denied || fault == check.ReadOnly {
 		broken = fs.ErrPermission
 	}
 	switch fault {
-	case Drop:
+	case check.Drop:
 		return result{}, hang(ctx)
-	case Refuse:
+	case check.Refuse:
 		return result{}, errors.Join(pause(ctx, there), broken)
-	case Late:
+	case check.Late:
 		t.deliver(t.roll.between(0, 3*longest))
 		return result{}, hang(ctx)
-	case Throttle, Internal, Busy, Denied, ReadOnly, Page:
+	case check.Throttle, check.Internal, check.Busy, check.Denied, check.ReadOnly, check.Page:
 		return result{}, errors.Join(pause(ctx, there+back), broken)
-	case Slow:
+	case check.Slow:
 		there += t.roll.between(0, longest)
 		back += t.roll.between(0, longest)
 	}
@@ -125,11 +124,11 @@ func (t *trip) travel(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	switch fault {
-	case DropReply:
+	case check.DropReply:
 		return result{}, hang(ctx)
-	case Reset:
+	case check.Reset:
 		return result{}, broken
-	case Applied500, CutOff:
+	case check.Applied500, check.CutOff:
 		return result{}, errors.Join(t.wait(ctx, back), broken)
 	}
 	return a, t.wait(ctx, back)

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"github.com/soloist-go/soloist/internal/sim/check"
+	"time"
+)
 
 // liveBefore has one replica run the most frequent job, in every tenth seed, and
 // then no replica for so many days that more ticks come due than a record counts
@@ -17,27 +20,16 @@ func (c *Cluster) liveBefore() {
 	one.stop()
 	days := pick(r, 12, 11, 14)
 	gap := time.Duration(days)*24*time.Hour + r.between(0, time.Hour)
-	c.log.add(Event{What: Down, End: time.Now().Add(gap)})
+	c.log.Add(check.Event{What: check.Down, End: time.Now().Add(gap)})
 	time.Sleep(gap)
 }
 
 // pickJob returns the definition with a name alone.
-func pickJob(all []Definition, name string) []Definition {
+func pickJob(all []check.Definition, name string) []check.Definition {
 	for i := range all {
 		if all[i].Name == name {
 			return all[i : i+1 : i+1]
 		}
 	}
 	return nil
-}
-
-// downAt is the end of the time in which no replica is up that contains t, zero if
-// none does.
-func (l *Log) downAt(t time.Time) time.Time {
-	for _, e := range l.of("", Down) {
-		if t.After(e.Time) && t.Before(e.End) {
-			return e.End
-		}
-	}
-	return time.Time{}
 }

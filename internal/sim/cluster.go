@@ -3,9 +3,9 @@
 // [Simulate] runs real schedulers, over the real store and client library, to one
 // [blobtest.Blob]: with clocks that are wrong, a network that loses, delays and
 // refuses, machines that crash and are suspended, operators and deploys. All of it
-// follows from a seed. [Check] decides from the log of that which of the
-// [Invariants] does not hold. [Config.Store] puts any other store in the place
-// of all that is below the schedulers; a referee then judges its answers too.
+// follows from a seed. It leaves a [check.Log], which package check judges.
+// [Config.Store] puts any other store in the place of all that is below the
+// schedulers; a referee then judges its answers too.
 package sim
 
 import (
@@ -17,18 +17,19 @@ import (
 
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A Config says what to simulate. It is meant for a bubble of testing/synctest;
 // elsewhere it takes as long as it says.
 type Config struct {
-	Seed     uint64        // of all that is decided by chance
-	Replicas int           // zero: 3
-	Length   time.Duration // of the time with faults; zero: two hours. It begins at some time of an hour
-	Program  []Definition  // its first version; nil: that of the seed
-	Spells   []Spell       // nil: as the seed says
-	NoDeeds  bool          // no crashes, operators, deploys, suspensions
+	Seed     uint64             // of all that is decided by chance
+	Replicas int                // zero: 3
+	Length   time.Duration      // of the time with faults; zero: two hours. It begins at some time of an hour
+	Program  []check.Definition // its first version; nil: that of the seed
+	Spells   []Spell            // nil: as the seed says
+	NoDeeds  bool               // no crashes, operators, deploys, suspensions
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
 	// [Blob], each replica with the client library and host/azure over it.
@@ -38,7 +39,7 @@ type Config struct {
 // A Cluster is some replicas of a program over one simulated service.
 type Cluster struct {
 	Config
-	log   *Log
+	log   *check.Log
 	net   *Network
 	sink  sink
 	traps traps
@@ -51,7 +52,7 @@ type Cluster struct {
 	wg       sync.WaitGroup // whatever was started
 	version  struct {
 		sync.Mutex
-		now      []Definition
+		now      []check.Definition
 		requests int
 		visitors int
 		down     time.Time // until then all replicas are
@@ -66,12 +67,8 @@ type Tally struct {
 	Crashes  map[string]int // by the point at which
 }
 
-// settling is how long a healed cluster has until everything due has its outcome:
-// a long lease, a minute, the longest pause between two looks, and runs.
-const settling = 4 * time.Minute
-
 // Simulate runs a cluster to its end and returns what happened.
-func Simulate(cfg Config) (*Log, Tally) {
+func Simulate(cfg Config) (*check.Log, Tally) {
 	c := newCluster(cfg)
 	if c.foreign() {
 		c.plantForeign()
@@ -92,14 +89,14 @@ func Simulate(cfg Config) (*Log, Tally) {
 	c.traps.disarm()
 	close(c.healed)
 	rest := c.settling()
-	c.log.add(Event{What: Healed, End: time.Now().Add(rest)})
+	c.log.Add(check.Event{What: check.Healed, End: time.Now().Add(rest)})
 	time.Sleep(rest)
 	c.examine()
 	close(c.over)
 	c.wg.Wait()
 	c.net.late.Wait()
 	time.Sleep(time.Minute)
-	c.log.sort()
+	c.log.Sort()
 	return c.log, c.tally()
 }
 
@@ -110,7 +107,7 @@ func newCluster(cfg Config) *Cluster {
 		cfg.Program = Program(cfg.Seed)
 	}
 	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
-	c := &Cluster{Config: cfg, log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}},
+	c := &Cluster{Config: cfg, log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}},
 		healed: make(chan struct{}), over: make(chan struct{})}
 	c.net = &Network{seed: cfg.Seed, blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log}
 	c.version.now = cfg.Program
@@ -182,7 +179,7 @@ func (c *Cluster) do1(d deed) {
 	case d.what == "break now" || d.what == "break" || d.what == "delete" || d.what == "delete container":
 		c.operate(d)
 	case d.what == "spoil":
-		if c.Store == nil && d.job != Foreign {
+		if c.Store == nil && d.job != check.Foreign {
 			c.wg.Go(func() { c.spoil(d) })
 		}
 	case d.what == "deploy":
@@ -195,7 +192,7 @@ func (c *Cluster) do1(d deed) {
 		r.crash("any time")
 	case d.what == "step":
 		r.Step(d.d)
-		c.log.add(Event{What: Stepped, Replica: r.machine.name})
+		c.log.Add(check.Event{What: check.Stepped, Replica: r.machine.name})
 	case d.what == "freeze":
 		r.suspend(min(d.d, time.Until(c.end)), "any time")
 	case d.what == "run now":
@@ -206,7 +203,7 @@ func (c *Cluster) do1(d deed) {
 		r.byHand.Go(func() { r.runNow(d.job, request) })
 		c.wg.Go(func() { c.askAgain(d, request) })
 	case d.what == "step down":
-		c.log.add(Event{What: Yield, Job: d.job})
+		c.log.Add(check.Event{What: check.Yield, Job: d.job})
 		for _, s := range c.slots {
 			if r := s.now(); r != nil && !r.gone() {
 				c.wg.Go(func() { r.stepDown(d.job) })
@@ -221,8 +218,8 @@ func (c *Cluster) edit() *roll {
 	c.version.Lock()
 	defer c.version.Unlock()
 	var n int // of replicas so far
-	c.log.edit(func() { n = len(c.log.Fleet) })
-	r := newRoll(c.Seed, n, "deploy", clock(time.Now()))
+	c.log.Edit(func() { n = len(c.log.Fleet) })
+	r := newRoll(c.Seed, n, "deploy", check.TimeOfDay(time.Now()))
 	c.version.now = next(c.version.now, r)
 	return r
 }
@@ -249,13 +246,13 @@ func (c *Cluster) examine() {
 		}
 		h := r.Health()
 		for job, err := range h.Broken {
-			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: broken", Cause: unsure.Replace(err.Error())})
+			c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Note: "health: broken", Cause: unsure.Replace(err.Error())})
 		}
 		for job := range h.Overrun {
-			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: overrun"})
+			c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Note: "health: overrun"})
 		}
 		for _, job := range h.Stuck {
-			c.log.add(Event{What: Said, Replica: r.name, Job: job, Note: "health: stuck"})
+			c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Note: "health: stuck"})
 		}
 	}
 }
@@ -279,25 +276,25 @@ func (c *Cluster) tally() Tally {
 	}
 	for _, e := range c.log.Events {
 		switch e.What {
-		case Request:
+		case check.Request:
 			t.Requests++
 			if e.Op == "claim" && e.OK() {
 				t.Ticks++
 			}
-			if e.Replica == operator && e.Job != "" {
+			if e.Replica == check.Operator && e.Job != "" {
 				t.Faults["operator's "+e.Op]++
 			}
-		case Deleted:
+		case check.Deleted:
 			if e.Job == "" {
 				t.Faults["container deleted"]++
 			}
-		case Spoilt:
+		case check.Spoilt:
 			t.Faults["entry spoilt: "+e.Note]++
-		case Unlocked:
+		case check.Unlocked:
 			t.Faults["unlocked, and then "+e.Note]++
-		case Fared:
+		case check.Fared:
 			t.Faults["health of a spoilt entry: "+e.Note]++
-		case Freeze, Crash, Overran, Leased, Down, Blocked, Woken:
+		case check.Freeze, check.Crash, check.Overran, check.Leased, check.Down, check.Blocked, check.Woken:
 			t.Faults[string(e.What)]++
 		}
 	}

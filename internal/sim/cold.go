@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // wakeCold has a platform start a process for each tick of the job that runs
@@ -15,14 +16,14 @@ func (c *Cluster) wakeCold(d deed) {
 	c.version.Lock()
 	defs := slices.Clone(c.version.now)
 	c.version.Unlock()
-	i := slices.IndexFunc(defs, func(d Definition) bool { return d.EveryReplica })
+	i := slices.IndexFunc(defs, func(d check.Definition) bool { return d.EveryReplica })
 	if i < 0 {
 		return
 	}
 	defs[i].Paused = false
-	r := newRoll(c.Seed, 0, "cold", clock(d.at))
+	r := newRoll(c.Seed, 0, "cold", check.TimeOfDay(d.at))
 	var all []time.Time
-	for tick := defs[i].after(d.at); tick.Before(d.at.Add(d.d)) && tick.Before(c.end); tick = tick.Add(defs[i].Every) {
+	for tick := defs[i].After(d.at); tick.Before(d.at.Add(d.d)) && tick.Before(c.end); tick = tick.Add(defs[i].Every) {
 		all = append(all, tick)
 	}
 	for n, tick := range all {
@@ -35,7 +36,7 @@ func (c *Cluster) wakeCold(d deed) {
 }
 
 // wake is one process, which a platform starts for a tick that it names, or not.
-func (c *Cluster) wake(name string, defs []Definition, here *Definition, tick time.Time) {
+func (c *Cluster) wake(name string, defs []check.Definition, here *check.Definition, tick time.Time) {
 	r := newRoll(c.Seed, 0, "wake", name)
 	skew := pick(r, 0, r.between(-20*time.Second, 20*time.Second), r.between(-time.Hour, time.Hour))
 	m := newMachine(name, c.Replicas, NewClock(skew, int64(r.below(19_001))-9500), c.log, &traps{end: c.end})
@@ -46,9 +47,9 @@ func (c *Cluster) wake(name string, defs []Definition, here *Definition, tick ti
 	}
 	ctx, cancel := context.WithTimeout(one.ctx, 5*time.Minute)
 	defer cancel()
-	e := c.log.add(Event{What: Woken, Replica: name, Job: here.Name, Tick: wake.Tick, Sent: m.Now()})
+	e := c.log.Add(check.Event{What: check.Woken, Replica: name, Job: here.Name, Tick: wake.Tick, Sent: m.Now()})
 	_, err := one.RunDue(ctx, wake)
-	c.log.edit(func() {
+	c.log.Edit(func() {
 		if e.End = time.Now(); err != nil {
 			e.Note = "refused"
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // notDrawn are the fields that are the same in each seed, or that no seed can
@@ -42,16 +43,16 @@ func fieldsOf(values map[string]map[string]bool, kind string, v reflect.Value) {
 // Each field that a program can set is drawn by the seeds, or is said not to be.
 func TestEachFieldIsDrawnOrListed(t *testing.T) {
 	values := map[string]map[string]bool{}
-	c := &Cluster{log: &Log{}}
+	c := &Cluster{log: &check.Log{}}
 	m := newMachine("r", 0, NewClock(0, 0), c.log, &traps{})
 	for seed := uint64(1); seed <= 100; seed++ {
 		program := Program(seed)
 		for version := range 3 {
 			for i := range program {
 				if d := &program[i]; d.Schedule == "" {
-					fieldsOf(values, "Singleton", reflect.ValueOf(d.singleton(c, m)))
+					fieldsOf(values, "Singleton", reflect.ValueOf(c.singleton(m, d)))
 				} else {
-					fieldsOf(values, "Job", reflect.ValueOf(d.job(c, m)))
+					fieldsOf(values, "Job", reflect.ValueOf(c.job(m, d)))
 				}
 			}
 			program = next(program, newRoll(seed, version, "fields"))

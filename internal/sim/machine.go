@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"slices"
 	"sync"
 	"time"
@@ -13,17 +14,18 @@ type machine struct {
 	*Clock
 	name string
 	slot int
-	log  *Log
+	log  *check.Log
 	trap *traps
 
 	mu    sync.Mutex
 	calls map[string]int
-	dead  chan struct{} // closed: it is gone
-	halt  func()        // lets what is left of it unwind
-	quit  func()        // asks it to stop; nil: nobody can
+	dead  chan struct{}  // closed: it is gone
+	halt  func()         // lets what is left of it unwind
+	quit  func()         // asks it to stop; nil: nobody can
+	acts  map[string]Act // by job: what a run does instead of what its definition says
 }
 
-func newMachine(name string, slot int, c *Clock, l *Log, t *traps) *machine {
+func newMachine(name string, slot int, c *Clock, l *check.Log, t *traps) *machine {
 	return &machine{Clock: c, name: name, slot: slot, log: l, trap: t, calls: map[string]int{}, dead: make(chan struct{}), halt: func() {}}
 }
 
@@ -34,7 +36,7 @@ func (m *machine) crash(at string) {
 	if m.gone() {
 		return
 	}
-	m.log.add(Event{What: Crash, Replica: m.name, Note: at})
+	m.log.Add(check.Event{What: check.Crash, Replica: m.name, Note: at})
 	close(m.dead)
 	m.halt()
 }
@@ -118,7 +120,7 @@ func (m *machine) at(point string) {
 // suspend freezes the machine for d.
 func (m *machine) suspend(d time.Duration, at string) {
 	if !m.gone() && m.Freeze(d) {
-		m.log.add(Event{What: Freeze, Replica: m.name, End: time.Now().Add(d), Note: at})
+		m.log.Add(check.Event{What: check.Freeze, Replica: m.name, End: time.Now().Add(d), Note: at})
 	}
 }
 

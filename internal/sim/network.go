@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"io"
 	"net"
 	"net/http"
@@ -21,7 +22,7 @@ import (
 type Network struct {
 	seed    uint64
 	blob    *blobtest.Blob
-	log     *Log
+	log     *check.Log
 	records reader
 	spells  []Spell
 	referee referee                                              // of [Config.Store]
@@ -30,86 +31,62 @@ type Network struct {
 
 	late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
-	met  map[Fault]int
+	met  map[check.Fault]int
 }
-
-// A Fault is what happens to a request.
-type Fault string
-
-// All of them. A request that hangs ends with its context.
-const (
-	None       Fault = ""
-	Drop       Fault = "request lost"        // and it hangs
-	DropReply  Fault = "reply lost"          // applied, and it hangs
-	Late       Fault = "delivered late"      // after up to three leases, when nobody waits any more
-	Refuse     Fault = "connection refused"  // at once
-	Reset      Fault = "reset after applied" // at once
-	Throttle   Fault = "429"
-	Internal   Fault = "500"
-	Applied500 Fault = "500 though applied"
-	Busy       Fault = "503"
-	Slow       Fault = "slow" // up to two leases
-	CutOff     Fault = "body cut off"
-	Denied     Fault = "403"
-	ReadOnly   Fault = "403 to writes"  // no other request meets it
-	Page       Fault = "another server" // answers in the place of the service: blobtest.ByStranger
-)
 
 // ills are the faults that a request may meet by itself. Whoever is denied has
 // a reason for longer.
-var ills = []Fault{Drop, DropReply, Late, Refuse, Reset, Throttle, Internal, Applied500, Busy, Slow, CutOff}
+var ills = []check.Fault{check.Drop, check.DropReply, check.Late, check.Refuse, check.Reset, check.Throttle, check.Internal, check.Applied500, check.Busy, check.Slow, check.CutOff}
 
 // A Spell is a time in which a share of all requests meets a fault.
 type Spell struct {
 	From, To time.Time
-	Slot     int    // whose; negative: everybody's
-	Job      string // about which; empty: any
-	Fault    Fault  // empty: any
+	Slot     int         // whose; negative: everybody's
+	Job      string      // about which; empty: any
+	Fault    check.Fault // empty: any
 	Share    float64
 }
 
 // hits reports whether a request from a slot can meet the spell's fault.
-func (s *Spell) hits(slot int, e *Event) bool {
-	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != ReadOnly || e.write())
+func (s *Spell) hits(slot int, e *check.Event) bool {
+	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != check.ReadOnly || e.Writes())
 }
 
 // fault is what one request meets.
-func (n *Network) fault(slot int, e *Event, r *roll) Fault {
+func (n *Network) fault(slot int, e *check.Event, r *roll) check.Fault {
 	now := time.Now()
 	if !now.Before(n.calm) {
-		return None
+		return check.None
 	}
 	for _, s := range n.spells {
 		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
-			if s.Fault != None {
+			if s.Fault != check.None {
 				return s.Fault
 			}
 			return ills[r.below(len(ills))]
 		}
 	}
-	return None
+	return check.None
 }
 
-func (n *Network) count(f Fault) {
-	if f == None {
+func (n *Network) count(f check.Fault) {
+	if f == check.None {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.met == nil {
-		n.met = map[Fault]int{}
+		n.met = map[check.Fault]int{}
 	}
 	n.met[f]++
 }
 
 // apply has the service do what the request of an event asks for.
-func (n *Network) apply(e *Event, r *blobtest.Request) *http.Response {
-	n.log.mu.Lock() // the order of the log is that of the service
-	defer n.log.mu.Unlock()
-	resp := n.blob.Serve(r)
-	n.log.order++
-	e.Time, e.order = time.Now(), n.log.order
-	e.Status, e.Code = resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
+func (n *Network) apply(e *check.Event, r *blobtest.Request) (resp *http.Response) {
+	n.log.Apply(e, func() (int, string) {
+		resp = n.blob.Serve(r)
+		return resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
+	})
 	return resp
 }
 
@@ -124,7 +101,7 @@ type line struct {
 // A call is one request on a line.
 type call struct {
 	*line
-	*Event
+	*check.Event
 	request *blobtest.Request
 	roll    *roll
 }
@@ -146,7 +123,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 	if !l.machine.sleep(context.Background(), 0, c.roll) {
 		return nil, failed(r, l.machine.awake(ctx))
 	}
-	l.log.edit(func() { c.Heard = time.Now() })
+	l.log.Edit(func() { c.Heard = time.Now() })
 	if l.machine.at(c.Op + " after"); !l.machine.sleep(context.Background(), 0, c.roll) {
 		return nil, failed(r, l.machine.awake(ctx))
 	}
@@ -160,7 +137,7 @@ func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
 	kind, moment := job+" "+op, 100*time.Microsecond
 	among := []string{l.machine.name, job, op}
 	if l.machine.Frozen() > 0 {
-		among = append(among, clock(time.Now())) // others of its kind may wait with it
+		among = append(among, check.TimeOfDay(time.Now())) // others of its kind may wait with it
 	}
 	if err := l.machine.awake(ctx); err != nil {
 		return nil, err
@@ -188,8 +165,8 @@ func (l *line) open(r *http.Request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.What, e.Replica, e.Sent, e.Time, e.Note = Request, l.machine.name, time.Now(), time.Now(), brief(string(req.Body))
-	return &call{line: l, Event: l.log.add(e), request: req, roll: roll}, nil
+	e.What, e.Replica, e.Sent, e.Time, e.Note = check.Request, l.machine.name, time.Now(), time.Now(), brief(string(req.Body))
+	return &call{line: l, Event: l.log.Add(e), request: req, roll: roll}, nil
 }
 
 // travel takes a request there and its answer back, as the network pleases.
@@ -200,22 +177,22 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	there, back := c.roll.latency(), c.roll.latency()
 	fault := c.fault(c.machine.slot, c.Event, c.roll)
 	c.count(fault)
-	if fault != None {
-		c.log.edit(func() { c.Cause = string(fault) })
+	if fault != check.None {
+		c.log.Edit(func() { c.Cause = string(fault) })
 	}
 	switch fault {
-	case Drop:
+	case check.Drop:
 		return nil, hang(ctx)
-	case Refuse:
+	case check.Refuse:
 		return nil, errors.Join(pause(ctx, there), syscall.ECONNREFUSED)
-	case Late:
+	case check.Late:
 		c.deliver(c.roll.between(0, 3*longest))
 		return nil, hang(ctx)
-	case Throttle, Internal, Busy, Denied, ReadOnly:
+	case check.Throttle, check.Internal, check.Busy, check.Denied, check.ReadOnly:
 		return c.refuse(ctx, fault, there+back)
-	case Page:
+	case check.Page:
 		return blobtest.ByStranger(c.request.HTTP, c.roll.below(blobtest.Strangers)), pause(ctx, there+back)
-	case Slow:
+	case check.Slow:
 		there += c.roll.between(0, longest)
 		back += c.roll.between(0, longest)
 	}
@@ -224,13 +201,13 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	switch fault {
-	case DropReply:
+	case check.DropReply:
 		return nil, hang(ctx)
-	case Reset:
+	case check.Reset:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
-	case Applied500:
+	case check.Applied500:
 		resp = blobtest.Refusal(c.request.HTTP, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
-	case CutOff:
+	case check.CutOff:
 		if c.request.HTTP.Method != http.MethodHead {
 			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(" ")), brokenBody{}))
 		}
@@ -277,14 +254,14 @@ func (c *call) deliver(d time.Duration) {
 }
 
 // refuse answers in the service's stead.
-func (c *call) refuse(ctx context.Context, f Fault, d time.Duration) (*http.Response, error) {
+func (c *call) refuse(ctx context.Context, f check.Fault, d time.Duration) (*http.Response, error) {
 	if err := pause(ctx, d); err != nil {
 		return nil, err
 	}
-	status := map[Fault]int{Throttle: http.StatusTooManyRequests, Internal: http.StatusInternalServerError, Busy: http.StatusServiceUnavailable, Denied: http.StatusForbidden, ReadOnly: http.StatusForbidden}[f]
-	code := map[Fault]string{Throttle: "ServerBusy", Internal: "InternalError", Busy: "ServerBusy", Denied: "AuthorizationPermissionMismatch", ReadOnly: "AuthorizationPermissionMismatch"}[f]
+	status := map[check.Fault]int{check.Throttle: http.StatusTooManyRequests, check.Internal: http.StatusInternalServerError, check.Busy: http.StatusServiceUnavailable, check.Denied: http.StatusForbidden, check.ReadOnly: http.StatusForbidden}[f]
+	code := map[check.Fault]string{check.Throttle: "ServerBusy", check.Internal: "InternalError", check.Busy: "ServerBusy", check.Denied: "AuthorizationPermissionMismatch", check.ReadOnly: "AuthorizationPermissionMismatch"}[f]
 	resp := blobtest.Refusal(c.request.HTTP, time.Now(), status, code)
-	if c.roll.chance(0.5) && (f == Throttle || f == Busy) {
+	if c.roll.chance(0.5) && (f == check.Throttle || f == check.Busy) {
 		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
 	}
 	return resp, nil

@@ -2,14 +2,12 @@ package sim
 
 import (
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 )
-
-// operator is who works on the blobs themselves.
-const operator = "operator"
 
 const boxURL = "https://sim.blob.core.windows.net/soloist"
 
@@ -29,18 +27,18 @@ func (c *Cluster) operate(d deed) {
 			c.deleteContainer()
 		}
 	case "delete":
-		if d.job == Foreign {
+		if d.job == check.Foreign {
 			return
 		}
 		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
 		if e := c.request("DELETE", d.job, ""); e.OK() {
-			c.log.add(Event{What: Deleted, Job: d.job})
+			c.log.Add(check.Event{What: check.Deleted, Job: d.job})
 		}
 	}
 }
 
 // request is one of the operator.
-func (c *Cluster) request(method, job, query string, headers ...string) *Event {
+func (c *Cluster) request(method, job, query string, headers ...string) *check.Event {
 	url := boxURL
 	if job != "" {
 		url += "/sim/" + job
@@ -58,11 +56,11 @@ func (c *Cluster) request(method, job, query string, headers ...string) *Event {
 		panic(err)
 	}
 	e := new(tongue).event(req, &c.net.records)
-	e.What, e.Replica, e.Sent, e.Time = Request, operator, time.Now(), time.Now()
-	if e.write() {
+	e.What, e.Replica, e.Sent, e.Time = check.Request, check.Operator, time.Now(), time.Now()
+	if e.Writes() {
 		e.Op = "write"
 	}
-	one := c.log.add(e)
+	one := c.log.Add(e)
 	c.net.apply(one, req)
 	return one
 }
@@ -70,7 +68,7 @@ func (c *Cluster) request(method, job, query string, headers ...string) *Event {
 // foreign reports whether the entry of a newer program is there. It would not
 // be again after a deletion of the container.
 func (c *Cluster) foreign() bool {
-	return c.Seed%20 == 0 && slices.ContainsFunc(c.Program, func(d Definition) bool { return d.Name == Foreign })
+	return c.Seed%20 == 0 && slices.ContainsFunc(c.Program, func(d check.Definition) bool { return d.Name == check.Foreign })
 }
 
 // plantForeign makes an entry of a newer program.
@@ -80,7 +78,7 @@ func (c *Cluster) plantForeign() {
 		return
 	}
 	c.request("PUT", "", "?restype=container")
-	c.request("PUT", Foreign, "", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: "+foreignRecord)
+	c.request("PUT", check.Foreign, "", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: "+foreignRecord)
 }
 
 const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","status":"idle"}`

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"github.com/soloist-go/soloist/internal/sim/check"
+	"time"
+)
 
 // A deed is what is done to a cluster at some time.
 type deed struct {
@@ -16,7 +19,7 @@ type deed struct {
 func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 	r := newRoll(seed, 0, "weather")
 	if only := quiet(seed); only == readOnly {
-		return []Spell{{From: start, To: end, Slot: r.below(slots), Fault: ReadOnly, Share: 1}}
+		return []Spell{{From: start, To: end, Slot: r.below(slots), Fault: check.ReadOnly, Share: 1}}
 	} else if only != "" {
 		return nil
 	}
@@ -28,20 +31,20 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 		d := r.between(time.Second, 90*time.Second)
 		switch r.below(9) {
 		case 0: // it does not get through
-			s.Fault = Drop
+			s.Fault = check.Drop
 		case 1: // it gets through, and nothing comes back
-			s.Fault = DropReply
+			s.Fault = check.DropReply
 		case 2:
-			s.Fault = Refuse
+			s.Fault = check.Refuse
 		case 3:
-			s.Fault, s.Share = Slow, r.share()
+			s.Fault, s.Share = check.Slow, r.share()
 		case 4:
-			s.Fault, s.Slot, d = Busy, -1, time.Second+r.around(2*time.Minute)
+			s.Fault, s.Slot, d = check.Busy, -1, time.Second+r.around(2*time.Minute)
 			s.Share = 0.05 + r.share()*0.95
 		case 5:
-			s.Fault, s.Share = Late, r.share()
+			s.Fault, s.Share = check.Late, r.share()
 		case 6: // it may read and lease, but not write
-			if s.Fault, d = ReadOnly, d+r.around(3*time.Minute); r.chance(0.1) {
+			if s.Fault, d = check.ReadOnly, d+r.around(3*time.Minute); r.chance(0.1) {
 				d = end.Sub(t)
 			}
 		default:
@@ -62,7 +65,7 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 func pages(seed uint64, start, end time.Time, slots int) (all []Spell) {
 	r := newRoll(seed, 0, "pages")
 	for t := start.Add(r.around(20 * time.Minute)); t.Before(end); t = t.Add(r.around(30 * time.Minute)) {
-		s := Spell{From: t, To: t.Add(r.between(time.Second, 3*time.Minute)), Slot: r.below(slots), Fault: Page, Share: 1}
+		s := Spell{From: t, To: t.Add(r.between(time.Second, 3*time.Minute)), Slot: r.below(slots), Fault: check.Page, Share: 1}
 		if r.chance(0.3) { // the answers of some addresses only
 			s.Share = r.share()
 		}
@@ -72,7 +75,7 @@ func pages(seed uint64, start, end time.Time, slots int) (all []Spell) {
 }
 
 // deeds is what befalls the cluster of a seed.
-func deeds(seed uint64, start, end time.Time, slots int, jobs []Definition) (all []deed) {
+func deeds(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []deed) {
 	if quiet(seed) != "" {
 		return nil
 	}

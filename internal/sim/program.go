@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // Program is the first version of what the replicas of a seed do: a job of each
 // pace and a singleton; in every tenth seed, one of each other kind too.
-func Program(seed uint64) []Definition {
-	all := []Definition{
+func Program(seed uint64) []check.Definition {
+	all := []check.Definition{
 		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
-			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fails, Panics}},
+			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Panics}},
 		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
+			Least: time.Second, Most: 25 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
 		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
 		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed,
-			Least: time.Minute, Most: 10 * time.Minute, Moods: []Mood{Fine, Fine, Deaf}},
+			Least: time.Minute, Most: 10 * time.Minute, Moods: []check.Mood{check.Fine, check.Fine, check.Deaf}},
 		{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second,
-			Least: time.Minute, Most: time.Hour, Moods: []Mood{Fine, Fine, Fine, Hasty, Hangs, Deaf, Silent}},
+			Least: time.Minute, Most: time.Hour, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Hasty, check.Hangs, check.Deaf, check.Silent}},
 	}
 	if seed%10 == 0 {
 		all = append(all, others()...)
@@ -29,28 +30,24 @@ func Program(seed uint64) []Definition {
 	return vary(all, newRoll(seed, 0, "program"))
 }
 
-func others() []Definition {
-	return []Definition{
+func others() []check.Definition {
+	return []check.Definition{
 		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Later, Forever, Silent, Deaf, Nothing, Exits}},
+			Least: time.Second, Most: 25 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
 		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
-			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fails, Silent, Panics, Deaf}},
+			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fails, check.Silent, check.Panics, check.Deaf}},
 		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
-			Least: 10 * time.Second, Most: 5 * time.Minute, Moods: []Mood{Fine, Fine, Fine, Fine, Hangs, Deaf, Fails}},
-		{Name: Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
+			Least: 10 * time.Second, Most: 5 * time.Minute, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Fails}},
+		{Name: check.Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
 	}
 }
 
-// Foreign is a job whose entry was made by a newer program: it has to be left
-// alone.
-const Foreign = "foreign"
-
 // next is a later version of a program: leases change, and one schedule.
-func next(old []Definition, r *roll) []Definition {
+func next(old []check.Definition, r *roll) []check.Definition {
 	v := slices.Clone(old)
 	for i := range v {
 		d := &v[i]
-		if d.Name == Foreign {
+		if d.Name == check.Foreign {
 			continue
 		}
 		if r.chance(0.4) && !d.EveryReplica {
@@ -67,13 +64,13 @@ func next(old []Definition, r *roll) []Definition {
 	return v
 }
 
-func (d *Definition) job(c *Cluster, m *machine) soloist.Job {
+func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
 	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout, MaxTries: d.MaxTries,
 		Backoff: d.Backoff, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
 		HealthCheck: c.healthy(m, d), HealthInterval: d.HealthInterval, FailureThreshold: d.FailureThreshold, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }
 
-func (d *Definition) singleton(c *Cluster, m *machine) soloist.Singleton {
+func (c *Cluster) singleton(m *machine, d *check.Definition) soloist.Singleton {
 	return soloist.Singleton{Name: d.Name, Lease: d.Lease, HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff, HealthCheck: c.healthy(m, d),
 		HealthInterval: d.HealthInterval, FailureThreshold: d.FailureThreshold, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }

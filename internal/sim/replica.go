@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // A replica is a scheduler on a machine.
@@ -32,7 +33,7 @@ func (s *slot) start(name string) *replica {
 }
 
 // startWith brings a replica up. A visitor has a reason why it does not stay.
-func (s *slot) startWith(name string, defs []Definition, visitor string) *replica {
+func (s *slot) startWith(name string, defs []check.Definition, visitor string) *replica {
 	c := s.Cluster
 	r := newRoll(c.Seed, 0, "replica", name)
 	skew := r.between(-2*time.Second, 2*time.Second)
@@ -43,13 +44,13 @@ func (s *slot) startWith(name string, defs []Definition, visitor string) *replic
 	grace := drawGrace(r)
 	one := c.newReplica(m, defs, grace)
 	one.stays = r.chance(0.3)
-	up := Event{What: Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
+	up := check.Event{What: check.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
 	m.quit = func() { s.order("restart") }
 	onWakeUps := s.index == 0 && r.chance(0.2) && !c.calm()
 	if onWakeUps {
 		up.Cause = "woken up"
 	}
-	c.log.add(up)
+	c.log.Add(up)
 	c.begin(one, func() {
 		if onWakeUps {
 			one.wakeUps(r)
@@ -63,16 +64,16 @@ func (s *slot) startWith(name string, defs []Definition, visitor string) *replic
 func drawGrace(r *roll) time.Duration { return pick(r, 0, 5*time.Second+odd, 25*time.Second+odd) }
 
 // newReplica makes a replica that does not run yet.
-func (c *Cluster) newReplica(m *machine, defs []Definition, grace time.Duration) *replica {
+func (c *Cluster) newReplica(m *machine, defs []check.Definition, grace time.Duration) *replica {
 	one := &replica{machine: m, c: c, done: make(chan struct{})}
 	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&ear{machine: m, seed: c.Seed, calm: func() bool { return c.NoDeeds || c.calm() }, up: time.Now(), end: c.end}),
 		Grace: grace, Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran}
-	c.log.edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
+	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	for i := range defs {
 		if d := &defs[i]; d.Schedule == "" {
-			one.Singletons = append(one.Singletons, d.singleton(c, m))
+			one.Singletons = append(one.Singletons, c.singleton(m, d))
 		} else {
-			one.Jobs = append(one.Jobs, d.job(c, m))
+			one.Jobs = append(one.Jobs, c.job(m, d))
 		}
 	}
 	one.ctx, one.cancel = context.WithCancel(context.Background())
@@ -89,7 +90,7 @@ func (c *Cluster) begin(one *replica, run func()) {
 		run()
 		one.byHand.Wait()
 		if !one.gone() {
-			c.log.add(Event{What: Gone, Replica: one.name})
+			c.log.Add(check.Event{What: check.Gone, Replica: one.name})
 		}
 	})
 }
@@ -99,8 +100,8 @@ func (r *replica) overran(job string, cause error) {
 	if r.gone() {
 		return
 	}
-	e := r.log.add(Event{What: Overran, Replica: r.machine.name, Job: job, Note: why(cause)})
-	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, clock(e.Time)).between(0, 3*time.Second)
+	e := r.log.Add(check.Event{What: check.Overran, Replica: r.machine.name, Job: job, Note: why(cause)})
+	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, check.TimeOfDay(e.Time)).between(0, 3*time.Second)
 	if !r.stays && time.Now().Add(after).Before(r.c.end) {
 		time.AfterFunc(after, func() { r.crash("overrun") })
 	}
@@ -128,7 +129,7 @@ func (r *replica) wakeUps(roll *roll) {
 
 // stop asks the replica to stop and waits until it has, or has crashed.
 func (r *replica) stop() {
-	r.c.log.add(Event{What: Stop, Replica: r.name, End: time.Now().Add(r.Grace)})
+	r.c.log.Add(check.Event{What: check.Stop, Replica: r.name, End: time.Now().Add(r.Grace)})
 	r.cancel()
 	select {
 	case <-r.done:
@@ -141,11 +142,11 @@ func (r *replica) runNow(job, request string) {
 	defer cancel()
 	outcome, err := r.RunNow(ctx, job, request)
 	if !r.gone() {
-		note := byHand + string(outcome.Status)
+		note := check.ByHand + string(outcome.Status)
 		if err != nil {
-			note = byHand + "refused"
+			note = check.ByHand + "refused"
 		}
-		r.c.log.add(Event{What: Said, Replica: r.name, Job: job, Request: request, Note: note})
+		r.c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Request: request, Note: note})
 	}
 }
 
@@ -184,7 +185,7 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 	if h.gone() && rec.Time.Before(time.Now()) {
 		return nil
 	}
-	e := Event{Time: rec.Time, What: Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
+	e := check.Event{Time: rec.Time, What: check.Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
 	rec.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "token":
@@ -192,7 +193,7 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 		case "wait": // in a hold-off
 			time.AfterFunc(a.Value.Duration()/3, func() { h.at("hold-off") })
 		case "tick", "after":
-			if text := a.Value.String(); strings.HasPrefix(text, noTick) {
+			if text := a.Value.String(); strings.HasPrefix(text, check.NoTick) {
 				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
 			}
 		case "reason", "outcome", "error":
@@ -202,7 +203,7 @@ func (h *ear) Handle(_ context.Context, rec slog.Record) error {
 		}
 		return true
 	})
-	h.log.add(e)
+	h.log.Add(e)
 	return nil
 }
 
@@ -214,7 +215,7 @@ func (h *ear) block(message string) {
 		return
 	}
 	now := time.Now()
-	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), clock(now))
+	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), check.TimeOfDay(now))
 	wait := time.Duration(0)
 	if message == "run started" && r.chance(0.01) {
 		wait = r.between(0, 20*time.Second)
@@ -223,9 +224,9 @@ func (h *ear) block(message string) {
 		wait = to.Sub(now)
 	}
 	if wait = min(wait, h.end.Sub(now)); wait > 0 {
-		e := h.log.add(Event{What: Blocked, Replica: h.name, Job: h.job, Token: h.token})
+		e := h.log.Add(check.Event{What: check.Blocked, Replica: h.name, Job: h.job, Token: h.token})
 		h.sleep(context.Background(), wait, r)
-		h.log.edit(func() { e.End = time.Now() })
+		h.log.Edit(func() { e.End = time.Now() })
 	}
 }
 

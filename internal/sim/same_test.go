@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // A seed is the same simulation each time, or a failure could not be looked at
@@ -24,7 +25,7 @@ func TestASeedIsTheSameEachTime(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			t.Parallel()
-			var first *sim.Log
+			var first *check.Log
 			for n := range unlessShort(one.times, 2) {
 				l, _ := simulate(t, sim.Config{Seed: s, Length: min(one.length, unlessShort(one.length, 8*time.Minute))})
 				if first == nil {

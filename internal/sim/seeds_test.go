@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 var (
@@ -43,7 +44,7 @@ func unlessShort[T any](full, short T) T {
 }
 
 // simulate runs a cluster in a bubble of its own.
-func simulate(t *testing.T, c sim.Config) (l *sim.Log, tally sim.Tally) {
+func simulate(t *testing.T, c sim.Config) (l *check.Log, tally sim.Tally) {
 	synctest.Test(t, func(*testing.T) { l, tally = sim.Simulate(c) })
 	return l, tally
 }
@@ -99,9 +100,9 @@ func TestSeeds(t *testing.T) {
 }
 
 // judge tells what is wrong with a log, and how to have it again.
-func judge(t *testing.T, s uint64, l *sim.Log) {
+func judge(t *testing.T, s uint64, l *check.Log) {
 	t.Helper()
-	bad := sim.Check(l)
+	bad := check.Judge(l)
 	for i, v := range bad {
 		if i == 5 {
 			t.Errorf("and %d more", len(bad)-i)

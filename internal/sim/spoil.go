@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // program's, one that is ahead of time, in one of its instants or in several, one
 // with a lease that no store takes, or with the largest token that there is, or a
 // version of the same that there was before.
-var spoils = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, older}
+var spoils = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, check.Older}
 
 // Mischief is what operators do of that, as a [Tally] counts it.
 func Mischief() (all []string) {
@@ -28,7 +29,6 @@ func Mischief() (all []string) {
 
 const (
 	none    = "none"
-	older   = "older"
 	endless = "endless lease"
 
 	tickAhead  = "running tick ahead"
@@ -46,10 +46,10 @@ func (c *Cluster) spoil(d deed) {
 		return
 	}
 	defer c.spoiling.Delete(d.job)
-	r := newRoll(c.Seed, 0, "spoil", d.job, clock(d.at))
+	r := newRoll(c.Seed, 0, "spoil", d.job, check.TimeOfDay(d.at))
 	kind := spoils[r.below(len(spoils))]
 	before, _ := c.entry(d.job)
-	if kind == older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
+	if kind == check.Older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
 		return
 	}
 	var text string
@@ -60,13 +60,13 @@ func (c *Cluster) spoil(d deed) {
 	if e == nil {
 		return
 	}
-	s := c.log.add(Event{What: Spoilt, Time: e.Time, Job: d.job, Note: kind, Record: e.Record, order: e.order})
+	s := c.log.AddWith(e, check.Event{What: check.Spoilt, Job: d.job, Note: kind, Record: e.Record})
 	if !c.idle(r.between(10*time.Second, 5*time.Minute)) {
 		time.Sleep(r.between(0, time.Second)) // all are at it now, one after the other
 	}
 	c.askHealth(d.job)
-	c.log.edit(func() { s.End = time.Now() })
-	if kind == older || r.chance(0.5) {
+	c.log.Edit(func() { s.End = time.Now() })
+	if kind == check.Older || r.chance(0.5) {
 		c.operate(deed{what: "delete", job: d.job})
 	} else {
 		c.overwrite(d.job, func(now string) string {
@@ -85,19 +85,13 @@ func (c *Cluster) askHealth(job string) {
 		if r == nil || r.gone() || r.ended() {
 			continue
 		}
-		e := Event{What: Fared, Replica: r.machine.name, Job: job, Note: isWell}
+		e := check.Event{What: check.Fared, Replica: r.machine.name, Job: job, Note: check.IsWell}
 		if r.Health().Broken[job] != nil {
-			e.Note = isBroken
+			e.Note = check.IsBroken
 		}
-		c.log.add(e)
+		c.log.Add(e)
 	}
 }
-
-// What Health says of a job.
-const (
-	isWell   = "well"
-	isBroken = "broken"
-)
 
 // idle waits for d; it returns false when the cluster is healed before.
 func (c *Cluster) idle(d time.Duration) bool {
@@ -138,7 +132,7 @@ func spoilt(kind, now, before string) string {
 		r.Token = math.MaxInt64 / 2
 	case endless:
 		r.Lease = store.Seconds(24 * time.Hour)
-	case older:
+	case check.Older:
 		if now == before {
 			return ""
 		}
@@ -166,7 +160,7 @@ func (c *Cluster) entry(job string) (record, etag string) {
 
 // overwrite ends the lease of a job's entry and changes its record. It returns
 // the one before, and the request, nil if nothing came of it.
-func (c *Cluster) overwrite(job string, change func(now string) string) (before string, done *Event) {
+func (c *Cluster) overwrite(job string, change func(now string) string) (before string, done *check.Event) {
 	for range 5 { // others may be first
 		now, etag := c.entry(job)
 		text := change(now)
@@ -191,9 +185,9 @@ func (c *Cluster) deleteContainer() {
 	if e := c.request("DELETE", "", "?restype=container"); !e.OK() {
 		return
 	}
-	c.log.add(Event{What: Deleted, Note: "container"})
+	c.log.Add(check.Event{What: check.Deleted, Note: "container"})
 	for _, d := range c.Program {
-		c.log.add(Event{What: Request, Replica: operator, Job: d.Name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
-		c.log.add(Event{What: Deleted, Job: d.Name})
+		c.log.Add(check.Event{What: check.Request, Replica: check.Operator, Job: d.Name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
+		c.log.Add(check.Event{What: check.Deleted, Job: d.Name})
 	}
 }

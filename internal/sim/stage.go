@@ -9,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // A Stage is a cluster that nothing befalls but what its director says: no
@@ -22,10 +23,19 @@ type Stage struct {
 	c *Cluster
 }
 
+// An Act is what a run does in a story.
+type Act func(context.Context, *Scene) error
+
+// A Work is a job or singleton in a story.
+type Work struct {
+	check.Definition
+	Act Act // nil: what the definition says
+}
+
 // A Part is a replica as a story begins it.
 type Part struct {
 	Name  string
-	Work  []Definition
+	Work  []Work
 	Skew  time.Duration // of its wall clock
 	Grace time.Duration
 }
@@ -36,7 +46,7 @@ type Player struct{ r *replica }
 // NewStage makes a stage on which nobody is yet.
 func NewStage() *Stage {
 	s := &Stage{}
-	c := &Cluster{log: &Log{Fleet: map[string][]Definition{}, Drift: map[string]int64{}},
+	c := &Cluster{log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}},
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
 	c.net = &Network{blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
 	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
@@ -52,10 +62,15 @@ func NewStage() *Stage {
 // Start has a replica begin.
 func (s *Stage) Start(p Part) *Player {
 	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, 0), s.c.log, &traps{end: s.c.end})
-	r := s.c.newReplica(m, p.Work, p.Grace)
+	m.acts = map[string]Act{}
+	var defs []check.Definition
+	for _, w := range p.Work {
+		defs, m.acts[w.Name] = append(defs, w.Definition), w.Act
+	}
+	r := s.c.newReplica(m, defs, p.Grace)
 	r.stays = true
 	s.c.slots = append(s.c.slots, &slot{Cluster: s.c, index: m.slot, current: r})
-	s.c.log.add(Event{What: Up, Replica: p.Name})
+	s.c.log.Add(check.Event{What: check.Up, Replica: p.Name})
 	s.c.begin(r, func() {
 		if err := r.Run(r.ctx); err != nil {
 			panic(err)
@@ -68,9 +83,9 @@ func (s *Stage) Start(p Part) *Player {
 func (s *Stage) Operate(what, job string) { s.c.operate(deed{what: what, job: job}) }
 
 // Events returns what happened so far, in the order of time.
-func (s *Stage) Events() (all []Event) {
-	s.c.log.edit(func() {
-		s.c.log.sort()
+func (s *Stage) Events() (all []check.Event) {
+	s.c.log.Edit(func() {
+		s.c.log.Sort()
 		for _, e := range s.c.log.Events {
 			all = append(all, *e)
 		}
@@ -81,11 +96,11 @@ func (s *Stage) Events() (all []Event) {
 // End gives the replicas that are up, if any, the time to settle what is due,
 // stops all, and returns the log. Where the checker does not know when ticks are
 // due, it cannot ask for that.
-func (s *Stage) End() *Log {
+func (s *Stage) End() *check.Log {
 	up := slices.DeleteFunc(slices.Clone(s.c.slots), func(s *slot) bool { return s.current.gone() || s.current.ended() })
 	if s.c.slots, up = up, s.c.slots; len(s.c.slots) > 0 && s.c.countable() {
-		s.c.log.add(Event{What: Healed})
-		time.Sleep(settling)
+		s.c.log.Add(check.Event{What: check.Healed})
+		time.Sleep(check.Settling)
 		s.c.examine()
 	}
 	for _, s := range up {
@@ -95,14 +110,14 @@ func (s *Stage) End() *Log {
 	}
 	s.c.wg.Wait()
 	s.c.net.late.Wait()
-	s.c.log.sort()
+	s.c.log.Sort()
 	return s.c.log
 }
 
 // countable reports whether the ticks of all jobs are multiples of Every.
 func (c *Cluster) countable() bool {
 	for _, defs := range c.log.Fleet {
-		if slices.ContainsFunc(defs, func(d Definition) bool { return d.Every == 0 && d.Schedule != "" }) {
+		if slices.ContainsFunc(defs, func(d check.Definition) bool { return d.Every == 0 && d.Schedule != "" }) {
 			return false
 		}
 	}

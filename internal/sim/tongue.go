@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -17,8 +18,8 @@ type tongue struct {
 }
 
 // event is what a request says of itself.
-func (t *tongue) event(r *blobtest.Request, records *reader) Event {
-	e := Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
+func (t *tongue) event(r *blobtest.Request, records *reader) check.Event {
+	e := check.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
 	switch r.Op {
 	case "create container", "delete container":
 		e.Op, e.Job = "container", ""
@@ -41,7 +42,7 @@ func (t *tongue) event(r *blobtest.Request, records *reader) Event {
 }
 
 // write tells what a write is for.
-func (t *tongue) write(e *Event, r *blobtest.Request) string {
+func (t *tongue) write(e *check.Event, r *blobtest.Request) string {
 	switch {
 	case r.Header["if-none-match"] == "*":
 		return "create"
@@ -52,7 +53,7 @@ func (t *tongue) write(e *Event, r *blobtest.Request) string {
 }
 
 // part tells what a write of nothing but a record is for.
-func (t *tongue) part(e *Event) string {
+func (t *tongue) part(e *check.Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {

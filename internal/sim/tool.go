@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"strconv"
 	"time"
 )
@@ -14,7 +15,7 @@ const tool = "tool"
 // gets it. The lease is infinite, or finite and renewed. It then is released,
 // runs out, or is broken by an operator.
 func (c *Cluster) holdByTool(d deed) {
-	r := newRoll(c.Seed, 0, tool, d.job, clock(d.at))
+	r := newRoll(c.Seed, 0, tool, d.job, check.TimeOfDay(d.at))
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(r.next()), r.next()>>16)
 	span := pick(r, blobtest.Forever, 15*time.Second, time.Minute)
 	acquire := []string{"x-ms-lease-action: acquire", "x-ms-proposed-lease-id: " + id, "x-ms-lease-duration: " + strconv.Itoa(int(span/time.Second))}
@@ -23,7 +24,7 @@ func (c *Cluster) holdByTool(d deed) {
 			return
 		}
 	}
-	e := c.log.add(Event{What: Leased, Job: d.job})
+	e := c.log.Add(check.Event{What: check.Leased, Job: d.job})
 	c.keepByTool(d.job, id, span, time.Now().Add(d.d))
 	if c.calm() {
 		time.Sleep(r.between(0, time.Second)) // all tools stop now, one after the other
@@ -36,7 +37,7 @@ func (c *Cluster) holdByTool(d deed) {
 	default:
 		c.idle(span)
 	}
-	c.log.edit(func() { e.End = time.Now() })
+	c.log.Edit(func() { e.End = time.Now() })
 }
 
 // keepByTool renews until end, or until the lease is lost.

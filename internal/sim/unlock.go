@@ -11,23 +11,13 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
 // unlocks is an upheaval: an operator unlocks a job with this program, and then
 // asks for its status.
 const unlocks = "unlock"
-
-// unlocker is who does, as records name it.
-const unlocker = "ann@desk"
-
-// What a status says of a run.
-const (
-	isWaiting = "waiting after unlock"
-	isRunning = "running"
-	isOver    = "over"
-	isUnknown = "unknown"
-)
 
 // unlock waits until the job runs, unlocks it at once or when its lease ends, and
 // notes what the status says then. The entry is not spoilt meanwhile.
@@ -36,7 +26,7 @@ func (c *Cluster) unlock(d deed) {
 		return
 	}
 	defer c.spoiling.Delete(d.job)
-	r := newRoll(c.Seed, 0, unlocks, d.job, clock(d.at))
+	r := newRoll(c.Seed, 0, unlocks, d.job, check.TimeOfDay(d.at))
 	if !c.untilItRuns(d.job, r) {
 		return
 	}
@@ -47,12 +37,12 @@ func (c *Cluster) unlock(d deed) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	now := r.chance(0.8)
-	e := c.log.add(Event{What: Unlocked, Replica: unlocker, Job: d.job})
+	e := c.log.Add(check.Event{What: check.Unlocked, Replica: check.Unlocker, Job: d.job})
 	err := s.Unlock(ctx, d.job, now)
 	asked := time.Now()
 	all, invalid := s.Status(ctx)
-	c.log.edit(func() {
-		e.Sent, e.Heard, e.Note = asked, time.Now(), isUnknown
+	c.log.Edit(func() {
+		e.Sent, e.Heard, e.Note = asked, time.Now(), check.IsUnknown
 		if !now {
 			e.Span = -1
 		}
@@ -60,22 +50,22 @@ func (c *Cluster) unlock(d deed) {
 			e.Cause = "not told"
 		}
 		if invalid == nil {
-			e.tell(&all[0])
+			tellStatus(e, &all[0])
 		}
 	})
 }
 
-// tell notes what a status says.
-func (e *Event) tell(st *soloist.JobStatus) {
+// tellStatus notes what a status says.
+func tellStatus(e *check.Event, st *soloist.JobStatus) {
 	r := &st.Record
 	switch {
 	case st.Err != nil || st.Lease == "":
 	case r.Status != store.Running && !(r.Status == store.Stalled && r.Finished.IsZero()):
-		e.Note = isOver
+		e.Note = check.IsOver
 	case !st.Waits.IsZero():
-		e.Note, e.Token, e.End = isWaiting, r.Token, st.Waits
+		e.Note, e.Token, e.End = check.IsWaiting, r.Token, st.Waits
 	default:
-		e.Note, e.Token = isRunning, r.Token
+		e.Note, e.Token = check.IsRunning, r.Token
 	}
 }
 
@@ -101,22 +91,22 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	c.version.Lock()
 	defs := c.version.now
 	c.version.Unlock()
-	n := slices.IndexFunc(defs, func(d Definition) bool { return d.Name == job })
+	n := slices.IndexFunc(defs, func(d check.Definition) bool { return d.Name == job })
 	if n < 0 || defs[n].EveryReplica {
 		return nil
 	}
-	m := newMachine(unlocker, -1, NewClock(0, 0), c.log, &traps{})
+	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
 	backend, err := azure.Open(azure.Config{
 		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
 		Transport:        &hands{Cluster: c, roll: r}})
 	if err != nil {
 		panic(err)
 	}
-	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	if d := &defs[n]; d.Schedule == "" {
-		s.Singletons = []soloist.Singleton{d.singleton(c, m)}
+		s.Singletons = []soloist.Singleton{c.singleton(m, d)}
 	} else {
-		s.Jobs = []soloist.Job{d.job(c, m)}
+		s.Jobs = []soloist.Job{c.job(m, d)}
 	}
 	return s
 }
@@ -135,11 +125,11 @@ func (h *hands) Do(r *http.Request) (*http.Response, error) {
 		return nil, failed(r, err)
 	}
 	e := h.tongue.event(req, &h.net.records)
-	e.What, e.Replica, e.Sent, e.Time = Request, operator, time.Now(), time.Now()
-	if e.write() {
+	e.What, e.Replica, e.Sent, e.Time = check.Request, check.Operator, time.Now(), time.Now()
+	if e.Writes() {
 		e.Op = "write"
 	}
-	one := h.log.add(e)
+	one := h.log.Add(e)
 	if err := pause(r.Context(), h.roll.latency()); err != nil {
 		return nil, failed(r, err)
 	}
@@ -147,6 +137,6 @@ func (h *hands) Do(r *http.Request) (*http.Response, error) {
 	if err := pause(r.Context(), h.roll.latency()); err != nil {
 		return nil, failed(r, err)
 	}
-	h.log.edit(func() { one.Heard = time.Now() })
+	h.log.Edit(func() { one.Heard = time.Now() })
 	return resp, nil
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"slices"
 	"time"
 )
@@ -9,16 +10,15 @@ import (
 // Upheavals are what befalls a whole cluster or its operation, beside the
 // faults of single machines and requests.
 const (
-	downtime    = "downtime"          // no replica is up for a while
-	toolLeases  = "tool leases"       // a tool holds the lease of an entry and claims nothing
-	abortDeploy = "abort deploy"      // a replica with another definition is up for seconds
-	deleteTwice = "delete twice"      // an entry is deleted, and again within a second
-	chase       = "chase"             // a replica is stopped whenever it runs the job
-	stopInClaim = "stop in claim"     // a replica is stopped while it acquires or claims
-	readOnly    = "read only"         // a replica may not write
-	redeploy    = "redeploy"          // all replicas are replaced at once, by the next version, while a tick comes due
-	wakeCold    = "wake cold"         // a platform starts a process for each tick
-	aborted     = "an aborted deploy" // why a visitor does not stay
+	downtime    = "downtime"      // no replica is up for a while
+	toolLeases  = "tool leases"   // a tool holds the lease of an entry and claims nothing
+	abortDeploy = "abort deploy"  // a replica with another definition is up for seconds
+	deleteTwice = "delete twice"  // an entry is deleted, and again within a second
+	chase       = "chase"         // a replica is stopped whenever it runs the job
+	stopInClaim = "stop in claim" // a replica is stopped while it acquires or claims
+	readOnly    = "read only"     // a replica may not write
+	redeploy    = "redeploy"      // all replicas are replaced at once, by the next version, while a tick comes due
+	wakeCold    = "wake cold"     // a platform starts a process for each tick
 )
 
 // stopping is the length of a trap that stops the replica.
@@ -36,7 +36,7 @@ func quiet(seed uint64) string {
 }
 
 // upheavals is the plan of a seed's upheavals.
-func upheavals(seed uint64, start, end time.Time, slots int, jobs []Definition) (all []deed) {
+func upheavals(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []deed) {
 	r, only := newRoll(seed, 0, "upheavals"), quiet(seed)
 	every := func(what string, mean time.Duration, f func(d *deed)) {
 		if only != "" && only != what || only == "" && r.chance(0.4) {
@@ -90,11 +90,11 @@ func (c *Cluster) upheaval(d deed) bool {
 		c.wg.Go(func() { c.wakeCold(d) })
 	case d.what == chase:
 		c.wg.Go(func() { c.chase(d.job) })
-	case d.what == toolLeases && c.Store == nil && d.job != Foreign:
+	case d.what == toolLeases && c.Store == nil && d.job != check.Foreign:
 		c.wg.Go(func() { c.holdByTool(d) })
-	case d.what == deleteTwice && c.Store == nil && d.job != Foreign:
+	case d.what == deleteTwice && c.Store == nil && d.job != check.Foreign:
 		c.wg.Go(func() { c.deleteTwice(d) })
-	case d.what == unlocks && c.Store == nil && d.job != Foreign:
+	case d.what == unlocks && c.Store == nil && d.job != check.Foreign:
 		c.wg.Go(func() { c.unlock(d) })
 	default:
 		return d.what == toolLeases || d.what == deleteTwice || d.what == unlocks
@@ -108,9 +108,9 @@ func (c *Cluster) goDown(d deed) {
 	c.version.Lock()
 	c.version.down = until
 	c.version.Unlock()
-	c.log.add(Event{What: Down, End: until})
+	c.log.Add(check.Event{What: check.Down, End: until})
 	for i, s := range c.slots {
-		if newRoll(c.Seed, i, downtime, clock(d.at)).chance(0.5) {
+		if newRoll(c.Seed, i, downtime, check.TimeOfDay(d.at)).chance(0.5) {
 			s.order("restart")
 		} else if r := s.now(); r != nil {
 			r.crash(downtime)
@@ -125,13 +125,13 @@ func (c *Cluster) downUntil() time.Time {
 }
 
 // visit has the nth replica of an aborted deploy up for a while.
-func (c *Cluster) visit(d deed, n int, defs []Definition) {
+func (c *Cluster) visit(d deed, n int, defs []check.Definition) {
 	r := newRoll(c.Seed, n, "visitor")
 	redefine(defs, d.job, r)
 	s := &slot{Cluster: c, index: c.Replicas + n}
-	one := s.startWith(fmt.Sprintf("v%d.1", n), defs, aborted)
+	one := s.startWith(fmt.Sprintf("v%d.1", n), defs, check.Aborted)
 	if c.idle(d.d); r.chance(0.5) {
-		one.crash(aborted)
+		one.crash(check.Aborted)
 	} else {
 		one.stop()
 	}
@@ -139,10 +139,10 @@ func (c *Cluster) visit(d deed, n int, defs []Definition) {
 
 // redefine gives a job another schedule, or makes a singleton of it, or a job of
 // a singleton.
-func redefine(defs []Definition, job string, r *roll) {
+func redefine(defs []check.Definition, job string, r *roll) {
 	for i := range defs {
 		d := &defs[i]
-		if d.Name != job || d.Name == Foreign || d.EveryReplica {
+		if d.Name != job || d.Name == check.Foreign || d.EveryReplica {
 			continue
 		}
 		if d.Every > 0 && r.chance(0.3) {
@@ -190,20 +190,16 @@ func (c *Cluster) deleteTwice(d deed) {
 // some minutes.
 func (c *Cluster) settling() time.Duration {
 	youngest := ""
-	c.log.edit(func() {
+	c.log.Edit(func() {
 		var at time.Time
 		for _, e := range c.log.Events {
-			if e.What == Up && e.Time.After(at) && e.Time.Before(c.end) {
+			if e.What == check.Up && e.Time.After(at) && e.Time.Before(c.end) {
 				at, youngest = e.Time, e.Cause
 			}
 		}
 	})
-	if youngest == aborted {
-		return settling + patience
+	if youngest == check.Aborted {
+		return check.Settling + check.Patience
 	}
-	return settling
+	return check.Settling
 }
-
-// patience is how long replicas of an older definition may wait after the last
-// one of the younger is gone, until they take a job back.
-const patience = 12 * time.Minute

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // vary draws the fields of some jobs, and adds two jobs: one of which the seed
 // draws nearly every field, and one that runs on each replica.
-func vary(all []Definition, r *roll) []Definition {
+func vary(all []check.Definition, r *roll) []check.Definition {
 	for i := range all {
 		switch d := &all[i]; d.Name {
 		case "count":
@@ -20,21 +21,21 @@ func vary(all []Definition, r *roll) []Definition {
 		case "leader":
 			d.HeartbeatTimeout = pick(r, 3*time.Second, 10*time.Second, 10*time.Second, 2*time.Minute) + 2*odd
 			d.Backoff, d.MaxCheckpoint = pick(r, 0, time.Second, time.Minute), pick(r, 0, 100)
-			d.drawPulse(r)
+			drawPulse(d, r)
 		}
 	}
-	return append(all, drawn(r), Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", EveryReplica: true,
+	return append(all, drawn(r), check.Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", EveryReplica: true,
 		Timeout: pick(r, 0, 20*time.Second+odd), MaxTries: pick(r, 0, 2), Backoff: pick(r, 0, time.Second),
-		Least: time.Second, Most: 30 * time.Second, Moods: []Mood{Fine, Fine, Fine, Fine, Fails, Panics, Deaf, Stubborn}})
+		Least: time.Second, Most: 30 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Panics, check.Deaf, check.Stubborn}})
 }
 
 // drawStalls has some runs of the most frequent job stall, in half of the seeds.
 // The next tick comes due before they do.
-func drawStalls(all []Definition, r *roll) {
+func drawStalls(all []check.Definition, r *roll) {
 	d := &all[0]
 	if d.Every > 0 && r.chance(0.5) {
 		d.HeartbeatTimeout = d.Every + 2*time.Second + 2*odd
-		d.Moods = append(slices.Repeat(d.Moods, 2), Silent)
+		d.Moods = append(slices.Repeat(d.Moods, 2), check.Silent)
 	}
 }
 
@@ -44,8 +45,8 @@ const odd = 137 * time.Microsecond
 
 // drawn is a job with a starting deadline of any kind: none, shorter than its
 // lease, a few leases, longer than its period.
-func drawn(r *roll) Definition {
-	d := Definition{Name: "drawn", Every: pick(r, time.Minute, 2*time.Minute, 3*time.Minute), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+func drawn(r *roll) check.Definition {
+	d := check.Definition{Name: "drawn", Every: pick(r, time.Minute, 2*time.Minute, 3*time.Minute), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
 		Timeout:          pick(r, 0, 30*time.Second+odd, 2*time.Minute+odd),
 		HeartbeatTimeout: pick(r, 0, 0, time.Second+2*odd, 12*time.Second+2*odd, 100*time.Second+2*odd),
 		MaxTries:         pick(r, 0, 1, 3), Backoff: pick(r, 0, time.Second, 20*time.Second),
@@ -53,52 +54,39 @@ func drawn(r *roll) Definition {
 		Missed:           pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
 		Interrupted:      pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.chance(0.05),
 		Least: time.Second, Most: pick(r, 10*time.Second, 100*time.Second),
-		Moods: []Mood{Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fine, Fails, Later, Nothing, Silent, Tardy, Tardy, Deaf, Stubborn}}
+		Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Nothing, check.Silent, check.Tardy, check.Tardy, check.Deaf, check.Stubborn}}
 	d.Schedule = "@every " + d.Every.String()
-	d.drawPulse(r)
+	drawPulse(&d, r)
 	return d
 }
 
 // pick draws one of some values.
 func pick[T any](r *roll, values ...T) T { return values[r.below(len(values))] }
 
-// A Pulse is how the HealthCheck of a job answers.
-type Pulse string
-
-// Pulses. A job without one has no HealthCheck.
-const (
-	NoPulse Pulse = ""
-	Steady  Pulse = "steady"  // nothing is wrong
-	Flaps   Pulse = "flaps"   // every other call fails, about
-	Weak    Pulse = "weak"    // most calls fail
-	Frozen  Pulse = "frozen"  // some calls do not answer until their context has ended
-	Erratic Pulse = "erratic" // some calls panic
-)
-
-func (d *Definition) drawPulse(r *roll) {
-	d.Pulse = pick(r, NoPulse, NoPulse, NoPulse, NoPulse, NoPulse, Steady, Flaps, Weak, Frozen, Erratic)
-	if d.Pulse != NoPulse {
+func drawPulse(d *check.Definition, r *roll) {
+	d.Pulse = pick(r, check.NoPulse, check.NoPulse, check.NoPulse, check.NoPulse, check.NoPulse, check.Steady, check.Flaps, check.Weak, check.Frozen, check.Erratic)
+	if d.Pulse != check.NoPulse {
 		d.HealthInterval = pick(r, 10*time.Second, 2*time.Second, 20*time.Second) + 3*odd
 		d.FailureThreshold = pick(r, 0, 1, 2, 5)
 	}
 }
 
 // healthy is the HealthCheck of a job, nil for none.
-func (c *Cluster) healthy(m *machine, d *Definition) func(context.Context) error {
-	if d.Pulse == NoPulse {
+func (c *Cluster) healthy(m *machine, d *check.Definition) func(context.Context) error {
+	if d.Pulse == check.NoPulse {
 		return nil
 	}
 	return func(ctx context.Context) error {
 		start := time.Now()
-		r := newRoll(c.Seed, 0, "healthy", m.name, d.Name, clock(start))
+		r := newRoll(c.Seed, 0, "healthy", m.name, d.Name, check.TimeOfDay(start))
 		m.sleep(ctx, r.between(time.Millisecond, 50*time.Millisecond), r)
 		if time.Now().Equal(start) { // the run ended at that instant: whether it was asked, nobody can tell
 			return ctx.Err()
 		}
-		e := c.log.add(Event{What: Asked, Time: start, Replica: m.name, Job: d.Name, Note: noReturn})
-		defer func() { c.log.edit(func() { e.End = time.Now() }) }()
+		e := c.log.Add(check.Event{What: check.Asked, Time: start, Replica: m.name, Job: d.Name, Note: noReturn})
+		defer func() { c.log.Edit(func() { e.End = time.Now() }) }()
 		err := m.answer(ctx, d.Pulse, r, c.calm())
-		c.log.edit(func() {
+		c.log.Edit(func() {
 			if e.Note = ""; err != nil {
 				e.Note = err.Error()
 			}
@@ -110,16 +98,16 @@ func (c *Cluster) healthy(m *machine, d *Definition) func(context.Context) error
 var errIll = errors.New("ill")
 
 // answer is one answer of HealthCheck. After all faults it is always a good one.
-func (m *machine) answer(ctx context.Context, p Pulse, r *roll, calm bool) error {
-	ill := map[Pulse]float64{Flaps: 0.4, Weak: 0.8, Frozen: 0.3, Erratic: 0.3}[p]
+func (m *machine) answer(ctx context.Context, p check.Pulse, r *roll, calm bool) error {
+	ill := map[check.Pulse]float64{check.Flaps: 0.4, check.Weak: 0.8, check.Frozen: 0.3, check.Erratic: 0.3}[p]
 	if m.gone() || calm || !r.chance(ill) {
 		return nil
 	}
 	switch p {
-	case Frozen:
+	case check.Frozen:
 		<-ctx.Done()
 		m.sleep(context.Background(), r.between(time.Millisecond, 3*time.Second), r)
-	case Erratic:
+	case check.Erratic:
 		panic("out of order")
 	}
 	return errIll

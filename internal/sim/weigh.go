@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,30 +23,13 @@ func (w *worker) hurry(ctx context.Context) {
 // the simulation is dropped before, so nothing grows but what the program keeps.
 func (s *Scene) Weigh(saves int) {
 	l := s.w.c.log
-	l.edit(func() {
-		l.Events = slices.DeleteFunc(l.Events, func(e *Event) bool { return e.What != Weighed && e.What != Up })
+	l.Edit(func() {
+		l.Events = slices.DeleteFunc(l.Events, func(e *check.Event) bool { return e.What != check.Weighed && e.What != check.Up })
 		l.Events = slices.Clone(l.Events)
 	})
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	l.add(Event{What: Weighed, Replica: s.w.machine.name, Job: s.w.Name, Token: s.Token, Saves: saves, Size: int64(m.HeapAlloc)})
-}
-
-// memory: what a replica keeps does not grow with the saves of a run, as long as it
-// goes on.
-func memory(l *Log, bad report) {
-	const most = 20 // bytes a save, since the heap is not the same twice
-	for _, job := range l.index.jobs {
-		first := map[int64]*Event{}
-		for _, e := range l.of(job, Weighed) {
-			f := first[e.Token]
-			if f == nil {
-				first[e.Token] = e
-			} else if saves := int64(e.Saves - f.Saves); saves > 0 && e.Size-f.Size > most*saves {
-				bad(e.Time, "%s uses %d bytes more after %d saves of one run of %s", e.Replica, e.Size-f.Size, saves, job)
-			}
-		}
-	}
+	l.Add(check.Event{What: check.Weighed, Replica: s.w.machine.name, Job: s.w.Name, Token: s.Token, Saves: saves, Size: int64(m.HeapAlloc)})
 }

@@ -8,36 +8,26 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
-
-func init() {
-	moreStories[""] = append(moreStories[""], func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+100_000) })
-	moreStories["I12 memory"] = append(moreStories["I12 memory"],
-		func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+1_230_000) })
-}
-
-// weighs is a run that has saved so often, and the memory in use.
-func (s *story) weighs(saves int, size int64) {
-	s.add(sim.Event{What: sim.Weighed, Replica: "a", Job: "job", Token: 7, Time: at(float64(saves) / 10), Saves: saves, Size: size})
-}
 
 // A leader that saves ten times a second keeps no more after 9,000 saves than
 // after 1,000, whether all answers come or some are lost.
 func TestMemoryDoesNotGrowWithSaves(t *testing.T) {
 	for name, every := range map[string]int{"all answers come": 0, "some answers are lost": 50} {
 		t.Run(name, func(t *testing.T) {
-			var l *sim.Log
+			var l *check.Log
 			synctest.Test(t, func(*testing.T) { l = weighLeader(every) })
 			weighed := 0
 			for _, e := range l.Events {
-				if e.What == sim.Weighed {
+				if e.What == check.Weighed {
 					weighed++
 				}
 			}
 			if weighed != 2 {
 				t.Errorf("it was weighed %d times", weighed)
 			}
-			for _, v := range sim.Check(l) {
+			for _, v := range check.Judge(l) {
 				if v.Invariant == "I12 memory" {
 					t.Error(v)
 				}
@@ -48,7 +38,7 @@ func TestMemoryDoesNotGrowWithSaves(t *testing.T) {
 
 // weighLeader has one leader save, and loses the answer to each so many of its
 // requests that save; zero: to none.
-func weighLeader(every int) *sim.Log {
+func weighLeader(every int) *check.Log {
 	stage, requests := sim.NewStage(), 0
 	stage.Direct = func(ctx context.Context, p *sim.Passage) (*http.Response, error) {
 		resp, err := p.There(ctx)
@@ -61,7 +51,7 @@ func weighLeader(every int) *sim.Log {
 		}
 		return p.Back(ctx, resp)
 	}
-	stage.Start(sim.Part{Name: "a", Work: []sim.Definition{{Name: "leader", Lease: 30 * time.Second, Act: saveOften}}})
+	stage.Start(sim.Part{Name: "a", Work: []sim.Work{{Definition: check.Definition{Name: "leader", Lease: 30 * time.Second}, Act: saveOften}}})
 	time.Sleep(2 * time.Hour)
 	return stage.End()
 }

@@ -12,57 +12,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
-)
-
-// A Definition is a job or singleton as one version of the program has it, and
-// how its runs behave.
-type Definition struct {
-	Name             string
-	Every            time.Duration // ticks are its multiples; zero: a singleton
-	Schedule         string        // the same as text
-	Zone             string        // that it is meant in
-	Lease            time.Duration
-	Timeout          time.Duration
-	HeartbeatTimeout time.Duration
-	MaxTries         int
-	Backoff          time.Duration
-	StartingDeadline time.Duration
-	Missed           soloist.MissedPolicy
-	Interrupted      soloist.InterruptedPolicy
-	Paused           bool
-	EveryReplica     bool
-
-	Pulse            Pulse // how HealthCheck answers
-	HealthInterval   time.Duration
-	FailureThreshold int
-	MaxCheckpoint    int
-
-	Least, Most time.Duration                       // that a run takes
-	Act         func(context.Context, *Scene) error // what a run does instead, on a [Stage]
-	Saves       bool                                // it keeps a counter as its checkpoint
-	Padding     int                                 // bytes of the checkpoint beside the counter
-	Moods       []Mood                              // of a run, one of them; none: it is fine
-}
-
-// A Mood is how a run behaves.
-type Mood string
-
-// Moods. The last four need something that ends them.
-const (
-	Fine     Mood = "fine"
-	Fails    Mood = "fails"
-	Forever  Mood = "fails for good"
-	Later    Mood = "asks for a later try"
-	Nothing  Mood = "has nothing to do"
-	Panics   Mood = "panics"
-	Exits    Mood = "ends its goroutine"
-	Hasty    Mood = "saves ten times a second for a while"
-	Tardy    Mood = "tells its progress at the last moment"
-	Deaf     Mood = "goes on after its context has ended"
-	Hangs    Mood = "hangs until it is cancelled"
-	Stubborn Mood = "hangs, and goes on for minutes after its context has ended"
-	Silent   Mood = "is silent"
 )
 
 // A sink is a resource that fences: it refuses a token that is smaller than one
@@ -88,29 +39,29 @@ func (s *sink) take(job string, token int64) bool {
 // A worker is one run of one job on one machine.
 type worker struct {
 	*machine
-	*Definition
+	*check.Definition
 	c     *Cluster
 	run   *soloist.Run
 	roll  *roll
 	rough bool // it began before the cluster was healed
-	event *Event
-	mood  Mood
+	event *check.Event
+	mood  check.Mood
 }
 
 // noReturn is the note of a run that panicked or ended its goroutine.
 const noReturn = "did not return"
 
 // do is what a job does.
-func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.Run) error {
+func (c *Cluster) do(m *machine, d *check.Definition) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
 		r := newRoll(c.Seed, run.Try, "run", m.name, d.Name, fmt.Sprint(run.Token))
 		if !m.sleep(ctx, 0, r) {
 			return errGone
 		}
-		e := c.log.add(Event{What: Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick,
+		e := c.log.Add(check.Event{What: check.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick,
 			Request: run.Request, Attempt: run.Attempt, Try: run.Try})
 		stop := context.AfterFunc(ctx, func() {
-			c.log.edit(func() {
+			c.log.Edit(func() {
 				if e.End.IsZero() {
 					e.Cancelled, e.Cause = time.Now(), cause(ctx)
 				}
@@ -119,7 +70,7 @@ func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.R
 		returned := false
 		defer func() {
 			stop()
-			c.log.edit(func() {
+			c.log.Edit(func() {
 				if !returned {
 					e.Note = noReturn
 				}
@@ -132,7 +83,7 @@ func (c *Cluster) do(m *machine, d *Definition) func(context.Context, *soloist.R
 		err := w.behave(ctx)
 		returned = true
 		if err != nil && !m.gone() {
-			c.log.edit(func() { e.Note = err.Error() })
+			c.log.Edit(func() { e.Note = err.Error() })
 		}
 		return err
 	}
@@ -156,11 +107,11 @@ func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
 
 // behave does the work in the mood of this run.
 func (w *worker) behave(ctx context.Context) error {
-	if w.Act != nil {
-		return w.Act(ctx, &Scene{w.run, w})
+	if act := w.acts[w.Name]; act != nil {
+		return act(ctx, &Scene{w.run, w})
 	}
 	takes := w.roll.between(w.Least, w.Most)
-	w.mood = Fine
+	w.mood = check.Fine
 	if len(w.Moods) > 0 && w.rough {
 		w.mood = w.Moods[w.roll.below(len(w.Moods))]
 	}
@@ -173,38 +124,38 @@ func (w *worker) behave(ctx context.Context) error {
 		return w.count(ctx, takes)
 	}
 	switch w.mood {
-	case Hangs:
+	case check.Hangs:
 		takes = time.Hour
-	case Stubborn:
+	case check.Stubborn:
 		takes = 2*w.Timeout + time.Minute
-	case Silent:
+	case check.Silent:
 		w.sleep(ctx, 3*w.HeartbeatTimeout)
 		return ctx.Err()
-	case Hasty:
+	case check.Hasty:
 		w.hurry(ctx)
-	case Nothing:
+	case check.Nothing:
 		return soloist.Skip("nothing to do")
 	}
 	err := w.labour(ctx, takes)
 	if err == nil && w.roll.chance(0.3) {
 		err = w.run.Check(ctx)
 	}
-	if err != nil && w.mood == Deaf {
+	if err != nil && w.mood == check.Deaf {
 		w.goOn(w.roll.between(0, 2*w.Lease))
-	} else if err != nil && w.mood == Stubborn {
+	} else if err != nil && w.mood == check.Stubborn {
 		w.goOn(w.roll.between(w.Lease, 3*time.Minute))
 	}
 	w.effect()
 	switch w.mood {
-	case Fails:
+	case check.Fails:
 		return errors.New("failed")
-	case Forever:
+	case check.Forever:
 		return soloist.Permanent(errors.New("failed for good"))
-	case Later:
+	case check.Later:
 		return soloist.RetryAfter(errors.New("throttled"), w.roll.between(0, w.Lease))
-	case Panics:
+	case check.Panics:
 		panic("out of order")
-	case Exits:
+	case check.Exits:
 		runtime.Goexit()
 	}
 	return err
@@ -223,7 +174,7 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 	if w.HeartbeatTimeout > 0 {
 		step = w.HeartbeatTimeout / 3
 	}
-	if w.HeartbeatTimeout > 0 && w.mood == Tardy {
+	if w.HeartbeatTimeout > 0 && w.mood == check.Tardy {
 		step = w.HeartbeatTimeout * 4 / 5
 	}
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
@@ -245,7 +196,7 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 // beat notes that the run has told its progress, unless that did not count.
 func (w *worker) beat(err error) error {
 	if err == nil {
-		w.c.log.edit(func() { w.event.Beat = time.Now() })
+		w.c.log.Edit(func() { w.event.Beat = time.Now() })
 	}
 	return err
 }
@@ -255,11 +206,11 @@ func (w *worker) effect() {
 	if w.EveryReplica || !w.sleep(context.Background(), 0) {
 		return
 	}
-	e := w.c.log.add(Event{What: Effect, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Tick: w.run.Tick, Sent: time.Now()})
+	e := w.c.log.Add(check.Event{What: check.Effect, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Tick: w.run.Tick, Sent: time.Now()})
 	there := w.roll.latency()
 	time.Sleep(there)
 	ok := w.c.sink.take(w.Name, w.run.Token)
-	w.c.log.edit(func() {
+	w.c.log.Edit(func() {
 		if e.Time, e.Note = time.Now(), "accepted"; !ok {
 			e.Note = "refused"
 		}
@@ -280,7 +231,7 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 	if err := w.run.Load(ctx, &kept); err != nil {
 		return err
 	}
-	w.c.log.add(Event{What: Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
+	w.c.log.Add(check.Event{What: check.Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
 	w.saveTooMuch(ctx)
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
 		if err := w.labour(ctx, min(w.roll.between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
@@ -301,11 +252,9 @@ func (w *worker) saveTooMuch(ctx context.Context) {
 		return
 	}
 	if w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint)) == nil {
-		w.c.log.add(Event{What: Said, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: tookTooMuch})
+		w.c.log.Add(check.Event{What: check.Said, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: check.TookTooMuch})
 	}
 }
-
-const tookTooMuch = "a checkpoint beyond MaxCheckpoint was saved"
 
 // note is how a log tells a checkpoint: zero for none.
 func (s savings) note() string {

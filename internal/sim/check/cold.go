@@ -1,0 +1,43 @@
+package check
+
+import "time"
+
+// woken: a process that a platform starts for a job that runs everywhere runs one
+// tick of that: the one that the platform names, where the clock of the process is
+// within a minute of it, else the newest of the last minute.
+func woken(l *Log, bad report) {
+	for job := range l.index.events {
+		for _, w := range l.of(job, Woken) {
+			d := l.definition(w.Replica, job)
+			if d == nil || w.End.IsZero() {
+				continue
+			}
+			var ticks []time.Time
+			for _, r := range l.of(job, Ran) {
+				if r.Replica == w.Replica && r.Try == 1 {
+					ticks = append(ticks, r.Tick)
+				}
+			}
+			switch want := w.owes(d); {
+			case want.IsZero() && len(ticks) == 0:
+			case len(ticks) == 0:
+				bad(w.End, "%s was started for %s, owes tick %s, and runs nothing", w.Replica, job, TimeOfDay(want))
+			case len(ticks) > 1 || !ticks[0].Equal(want):
+				bad(w.End, "%s was started for %s, owes tick %s, and runs %d, the first of them %s", w.Replica, job, TimeOfDay(want), len(ticks), TimeOfDay(ticks[0]))
+			}
+		}
+	}
+}
+
+// owes is the tick that a process has to run. Sent is what its clock shows as it
+// starts.
+func (e *Event) owes(d *Definition) time.Time {
+	now := e.Sent
+	if !e.Tick.IsZero() && now.Sub(e.Tick).Abs() <= time.Minute {
+		return e.Tick
+	}
+	if newest := d.After(now).Add(-d.Every); now.Sub(newest) <= time.Minute {
+		return newest
+	}
+	return time.Time{}
+}

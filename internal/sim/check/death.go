@@ -1,0 +1,102 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// contradictsDeath is contradicts for the outcome of a run that another claim's
+// holder writes.
+func (l *Log) contradictsDeath(t *term, d *Definition, n told) string {
+	switch f := n.outcome; {
+	case f.Status != store.Abandoned && f.Status != store.Stalled:
+		return "its own replica alone could know"
+	case strings.HasPrefix(f.Reason, "unlocked"):
+		return unless(l.broken(t, n.write.Time), "nobody had broken its lease")
+	case strings.HasPrefix(f.Reason, "its runner died"):
+		return unless(l.disturbed(t, n.write.Time), "nothing had befallen its runner")
+	}
+	return ""
+}
+
+// broken reports whether an operator broke the lease of a term before a time.
+func (l *Log) broken(t *term, to time.Time) bool {
+	return slices.ContainsFunc(l.of(t.claim.Job, Request), func(e *Event) bool {
+		return e.Op == "break" && e.OK() && e.Time.After(t.acquired()) && e.Time.Before(to)
+	})
+}
+
+// disturbed reports whether anything befell the runner of a term, or its entry,
+// from its claim to a time: else it would have told the outcome itself.
+func (l *Log) disturbed(t *term, to time.Time) bool {
+	replica, job, from := t.claim.Replica, t.claim.Job, t.sent.Add(-noticed)
+	if l.frozen(replica, from, to) != nil || !l.crashed(replica).IsZero() && l.crashed(replica).Before(to) {
+		return true
+	}
+	for _, e := range l.of(job, Request) {
+		byOther := e.Replica == Operator && e.Op != "read"
+		if (e.Replica == replica && e.Cause != "" || byOther) && e.Time.After(from) && e.Sent.Before(to) {
+			return true
+		}
+	}
+	for _, r := range t.tries {
+		if r.Cause == store.ErrLost.Error() || r.Cause == soloist.ErrStalled.Error() {
+			return true
+		}
+	}
+	during := func(e *Event) bool { return e.Time.After(from) && e.Time.Before(to) }
+	return slices.ContainsFunc(slices.Concat(l.of(job, Deleted), l.of(job, Spoilt)), during) ||
+		slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == replica && e.Time.Before(to) }) ||
+		slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == replica && u.Cause != "" })
+}
+
+// maxDeaths is how many runners a tick may cost under Rerun.
+const maxDeaths = 5
+
+// attempts: under Rerun a tick is given up only when it has cost too many
+// runners, when its window has ended, or when it is of an older definition or
+// paused now. A run that was stopped in good order costs no runner.
+func attempts(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, n := range l.index.told[job] {
+			t := l.termOf(job, n.outcome.Token)
+			if t == nil || n.outcome.Request != "" || n.outcome.Status != store.Abandoned && n.outcome.Status != store.Stalled {
+				continue
+			}
+			d, its := l.definition(n.write.Replica, job), l.definition(t.claim.Replica, job)
+			if d == nil || its == nil || d.Every == 0 || d.Schedule != its.Schedule || d.Paused || d.Interrupted != soloist.Rerun ||
+				d.StartingDeadline > 0 && n.write.Time.After(n.outcome.Tick.Add(d.StartingDeadline-l.doubt(n.write))) {
+				continue
+			}
+			if deaths := l.deaths(job, n.outcome.Tick, n.write.Time); deaths+l.doubtful(job, n.outcome.Tick) < maxDeaths {
+				bad(n.write.Time, "%s gives tick %s of %s up (%s) after %d deaths", n.write.Replica, TimeOfDay(n.outcome.Tick), job, n.outcome.Reason, deaths)
+			}
+		}
+	}
+}
+
+// deaths is how many runs of a tick had ended otherwise than by a stop at a time.
+func (l *Log) deaths(job string, tick, at time.Time) (n int) {
+	for _, t := range l.index.terms[job] {
+		r := t.claim.Record
+		if r.Tick.Equal(tick) && r.Request == "" && !(l.stopped(t.claim) && l.askedToYield(t)) && !t.claim.Time.After(at) {
+			n++
+		}
+	}
+	return n
+}
+
+// doubtful is how many runs of a tick saw their context end without a cause, as
+// they returned: the log does not tell a stop from a loss then.
+func (l *Log) doubtful(job string, tick time.Time) (n int) {
+	for _, r := range l.runs(job) {
+		if r.Tick.Equal(tick) && r.Cause == "" && r.Note == "context canceled" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,69 @@
+package check
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A Definition is a job or singleton as one version of the program has it, and
+// how its runs behave.
+type Definition struct {
+	Name             string
+	Every            time.Duration // ticks are its multiples; zero: a singleton
+	Schedule         string        // the same as text
+	Zone             string        // that it is meant in
+	Lease            time.Duration
+	Timeout          time.Duration
+	HeartbeatTimeout time.Duration
+	MaxTries         int
+	Backoff          time.Duration
+	StartingDeadline time.Duration
+	Missed           soloist.MissedPolicy
+	Interrupted      soloist.InterruptedPolicy
+	Paused           bool
+	EveryReplica     bool
+
+	Pulse            Pulse // how HealthCheck answers
+	HealthInterval   time.Duration
+	FailureThreshold int
+	MaxCheckpoint    int
+
+	Least, Most time.Duration // that a run takes
+	Saves       bool          // it keeps a counter as its checkpoint
+	Padding     int           // bytes of the checkpoint beside the counter
+	Moods       []Mood        // of a run, one of them; none: it is fine
+}
+
+// A Mood is how a run behaves.
+type Mood string
+
+// Moods. The last four need something that ends them.
+const (
+	Fine     Mood = "fine"
+	Fails    Mood = "fails"
+	Forever  Mood = "fails for good"
+	Later    Mood = "asks for a later try"
+	Nothing  Mood = "has nothing to do"
+	Panics   Mood = "panics"
+	Exits    Mood = "ends its goroutine"
+	Hasty    Mood = "saves ten times a second for a while"
+	Tardy    Mood = "tells its progress at the last moment"
+	Deaf     Mood = "goes on after its context has ended"
+	Hangs    Mood = "hangs until it is cancelled"
+	Stubborn Mood = "hangs, and goes on for minutes after its context has ended"
+	Silent   Mood = "is silent"
+)
+
+// A Pulse is how the HealthCheck of a job answers.
+type Pulse string
+
+// Pulses. A job without one has no HealthCheck.
+const (
+	NoPulse Pulse = ""
+	Steady  Pulse = "steady"  // nothing is wrong
+	Flaps   Pulse = "flaps"   // every other call fails, about
+	Weak    Pulse = "weak"    // most calls fail
+	Frozen  Pulse = "frozen"  // some calls do not answer until their context has ended
+	Erratic Pulse = "erratic" // some calls panic
+)

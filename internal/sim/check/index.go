@@ -1,0 +1,182 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// An index finds events.
+type index struct {
+	jobs    []string
+	events  map[string]map[What][]*Event // by job
+	crashed map[string]time.Time         // by replica
+	freezes map[string][]*Event          // by replica
+	blocks  map[string][]*Event          // of the log, by replica
+	writes  map[string][]*Event          // by job
+	claims  map[string][]*Event
+	tokens  map[string]map[int64]*Event
+	runs    map[string][]Event
+	terms   map[string]map[int64]*term // by job and token
+	told    map[string][]told          // by job
+}
+
+func newIndex(l *Log) *index {
+	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
+		writes: map[string][]*Event{}, claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
+		terms: map[string]map[int64]*term{}, told: map[string][]told{}}
+	lawless := newLawless(l.Events)
+	for _, e := range l.Events {
+		if lawless.of(e) {
+			continue
+		}
+		if x.events[e.Job] == nil {
+			x.events[e.Job] = map[What][]*Event{}
+			x.jobs = append(x.jobs, e.Job)
+		}
+		x.events[e.Job][e.What] = append(x.events[e.Job][e.What], e)
+		switch e.What {
+		case Crash:
+			x.crashed[e.Replica] = e.Time
+		case Freeze:
+			x.freezes[e.Replica] = append(x.freezes[e.Replica], e)
+		case Blocked:
+			x.blocks[e.Replica] = append(x.blocks[e.Replica], e)
+		}
+		if e.Writes() && e.OK() {
+			x.writes[e.Job] = append(x.writes[e.Job], e)
+		}
+	}
+	x.jobs = slices.DeleteFunc(x.jobs, func(job string) bool { return job == "" || l.everywhere(job) })
+	slices.Sort(x.jobs)
+	for _, job := range x.jobs {
+		x.addClaims(job)
+		x.addRuns(job)
+		x.addTerms(job)
+		x.addTold(job)
+	}
+	return x
+}
+
+// addClaims finds the writes that brought a new token, less those that were taken
+// back: what runs under one of them was not claimed.
+func (x *index) addClaims(job string) {
+	var last int64
+	x.tokens[job] = map[int64]*Event{}
+	for _, e := range x.writes[job] {
+		r := e.Record
+		if r == nil {
+			continue
+		}
+		if r.Status == store.Running && r.Token != last && e.Op != "create" && e.Replica != Operator {
+			x.claims[job] = append(x.claims[job], e)
+			if x.tokens[job][r.Token] == nil {
+				x.tokens[job][r.Token] = e
+			}
+		}
+		if e.Op == "take back" {
+			x.takeBack(job, e)
+		}
+		last = r.Token
+	}
+}
+
+func (x *index) takeBack(job string, e *Event) {
+	x.claims[job] = slices.DeleteFunc(x.claims[job], func(c *Event) bool { return c.Lease == e.Lease })
+	delete(x.tokens[job], e.Record.Token)
+}
+
+// addRuns finds the calls of Do. What a crashed replica goes on to do in our
+// memory does not count: its runs end with it.
+func (x *index) addRuns(job string) {
+	for _, e := range x.events[job][Ran] {
+		r := *e
+		if c := x.crashed[r.Replica]; !c.IsZero() {
+			if r.Time.After(c) {
+				continue
+			}
+			if r.End.IsZero() || r.End.After(c) {
+				r.End = c
+			}
+			if r.Cancelled.After(c) {
+				r.Cancelled = time.Time{}
+			}
+		}
+		x.runs[job] = append(x.runs[job], r)
+	}
+}
+
+// of returns the events of a job, or with none those that are of no job, in the
+// order of time.
+func (l *Log) of(job string, what What) []*Event { return l.index.events[job][what] }
+
+// writes returns what the service took for a job.
+func (l *Log) writes(job string) []*Event { return l.index.writes[job] }
+
+// claimed returns the writes that began the runs of a job.
+func (l *Log) claimed(job string) []*Event { return l.index.claims[job] }
+
+// claimOf is the claim that a token comes from, nil if there is none.
+func (l *Log) claimOf(job string, token int64) *Event { return l.index.tokens[job][token] }
+
+// runs returns the calls of Do for a job, in the order of their starts.
+func (l *Log) runs(job string) []Event { return l.index.runs[job] }
+
+// crashed is when a replica was killed, zero if it was not.
+func (l *Log) crashed(replica string) time.Time { return l.index.crashed[replica] }
+
+// frozen is the last suspension of a replica that touches the time from a to b.
+// One that follows before the end of the one before was noticed goes on with it.
+func (l *Log) frozen(replica string, a, b time.Time) (last *Event) {
+	for _, e := range l.index.freezes[replica] {
+		switch {
+		case e.Time.After(b) || e.End.Before(a):
+		case last != nil && !last.Time.Before(a) && !e.Time.After(last.End.Add(noticed)):
+			last = &Event{Time: last.Time, End: e.End}
+		default:
+			last = e
+		}
+	}
+	return last
+}
+
+// moment is how long after a suspension the first thing happens at the latest.
+const moment = 2 * time.Millisecond
+
+// asleep is the last suspension of a run until t. A further try may be one that
+// was to begin meanwhile: it then does, a moment after.
+func (l *Log) asleep(r *Event, t time.Time) *Event {
+	from := r.Time
+	if r.Try > 1 {
+		from = from.Add(-moment)
+	}
+	return l.frozen(r.Replica, from, t)
+}
+
+func (l *Log) end() time.Time {
+	if len(l.Events) == 0 {
+		return time.Time{}
+	}
+	return l.Events[len(l.Events)-1].Time
+}
+
+// everywhere reports whether a job runs on each replica: it has no entry.
+func (l *Log) everywhere(job string) bool {
+	for replica := range l.Fleet {
+		if d := l.definition(replica, job); d != nil && d.EveryReplica {
+			return true
+		}
+	}
+	return false
+}
+
+// definition is what a replica was told of a job, nil if nothing.
+func (l *Log) definition(replica, job string) *Definition {
+	for i, d := range l.Fleet[replica] {
+		if d.Name == job {
+			return &l.Fleet[replica][i]
+		}
+	}
+	return nil
+}

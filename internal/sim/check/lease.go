@@ -1,0 +1,250 @@
+package check
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// The invariants about leases: who may believe what, and until when.
+
+// belief: for one job, the times in which runs of different tokens have a
+// living context do not overlap.
+//
+// A suspended replica believes nothing: nothing of it happens. It may need a
+// second to notice, in which a further try may begin. And who takes over an entry that was deleted holds off only
+// if it knew the one before.
+func belief(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var last *Event
+		var until time.Time
+		for _, r := range l.runs(job) {
+			from, to := r.Time, l.believed(&r)
+			if f := l.asleep(&r, to); f != nil && !to.After(f.End.Add(noticed)) && (f.Time.After(from) || r.Try > 1) {
+				to = f.Time
+			}
+			if !from.Before(to) {
+				continue // a repetition that was to begin while it was suspended
+			}
+			if last != nil && from.Before(until) && r.Token != last.Token && !l.strange(job, last, &r) {
+				bad(from, "%s begins while %s goes on until %s", r.name(), last.name(), TimeOfDay(until))
+			}
+			if last == nil || to.After(until) {
+				last, until = &r, to
+			}
+		}
+	}
+}
+
+// noticed is how long a replica may need to see that it was suspended.
+const noticed = time.Second + slack
+
+// slack is for timers that go by true time, and clocks that do not.
+const slack = 15 * time.Millisecond
+
+// strange reports whether the replica of run b, or of its claim, cannot know of
+// run a, since the entry was deleted and it had not seen it before. What is run
+// by hand knows of nothing before.
+func (l *Log) strange(job string, a, b *Event) bool {
+	byHand := b.Request != "" || b.Record != nil && b.Record.Request != ""
+	for _, d := range l.of(job, Deleted) {
+		if d.Time.Before(a.Time) || d.Time.After(b.Time) {
+			continue
+		}
+		knew := false
+		for _, e := range l.of(job, Request) {
+			if e.Replica == b.Replica && e.OK() && (e.Op == "read" || e.Op == "create") && !e.Heard.IsZero() && e.Heard.Before(d.Time) {
+				knew = true
+			}
+		}
+		if !knew || byHand {
+			return true
+		}
+	}
+	return false
+}
+
+// trust: a run's context ends at the latest when its last renewal that was
+// answered was sent, plus the lease, less a hundredth and a sixth of it; on a
+// machine that was suspended, a second after it goes on.
+func trust(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		leases := map[string][]*Event{}
+		for _, e := range l.of(job, Request) {
+			if e.OK() && !e.Heard.IsZero() && (e.Op == "acquire" || e.Op == "renew") {
+				leases[e.Lease] = append(leases[e.Lease], e)
+			}
+		}
+		for _, r := range l.runs(job) {
+			claim := l.claimOf(job, r.Token)
+			if claim == nil {
+				continue // claims has something to say
+			}
+			end := l.believed(&r)
+			until := l.trusted(leases[claim.Lease], r.Replica, end)
+			f := l.asleep(&r, end)
+			if f == nil && l.begun(&r).Before(until) { // perhaps while the claim was under way, or behind a log that blocked
+				f = l.frozen(r.Replica, claim.Sent, end)
+			}
+			if f != nil && f.End.Add(noticed).After(until) {
+				until = f.End.Add(noticed)
+			}
+			if end.After(until.Add(slack)) {
+				bad(end, "the context of %s lives, and its lease could be trusted until %s", r.name(), TimeOfDay(until))
+			}
+		}
+	}
+}
+
+// trusted is until when a lease can be trusted by what was heard until t.
+func (l *Log) trusted(answers []*Event, replica string, t time.Time) (until time.Time) {
+	var span time.Duration
+	for _, e := range answers {
+		if e.Op == "acquire" {
+			span = e.Span
+		}
+		if e.Replica != replica || e.Heard.After(t) {
+			continue
+		}
+		d := span - span/100 - span/6
+		d -= time.Duration(int64(d) / 1_000_000 * l.Drift[replica])
+		if u := e.Sent.Add(d); u.After(until) {
+			until = u
+		}
+	}
+	return until
+}
+
+// holders: what is written is written by the holder of the lease, on the
+// version that it has seen: each write names a lease id and an ETag, and the
+// service takes only those with the id of the lease that is active.
+func holders(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var t tenure
+		made := false
+		for _, e := range l.of(job, Request) {
+			creates := e.Op == "create" || e.Replica == Operator
+			if e.Writes() && !creates && (e.Lease == "" || !e.Match) {
+				bad(e.Time, "%s sends a %s of %s without lease id or ETag", e.Replica, e.Op, job)
+			}
+			if !e.OK() {
+				continue
+			}
+			switch {
+			case e.Op == "delete":
+				made, t = false, tenure{}
+			case e.Writes() && creates && made && e.Replica != Operator:
+				bad(e.Time, "%s made the entry of %s that there was", e.Replica, job)
+			case e.Writes() && creates:
+				made = true
+			case e.Writes() && !t.holds(e):
+				bad(e.Time, "the %s of %s by %s is taken, and its lease does not hold", e.Op, job, e.Replica)
+			}
+			t.follow(e)
+		}
+	}
+}
+
+// A tenure is the time that the service gave to one lease id.
+type tenure struct {
+	id    string
+	span  time.Duration
+	until time.Time
+}
+
+func (t *tenure) holds(e *Event) bool {
+	return e.Lease != "" && e.Lease == t.id && e.Time.Before(t.until)
+}
+
+// follow lets one request that was granted have its effect.
+func (t *tenure) follow(e *Event) {
+	switch e.Op {
+	case "acquire":
+		*t = tenure{e.Lease, e.Span, e.Time.Add(e.Span)}
+	case "renew":
+		t.until = e.Time.Add(t.span)
+	case "release":
+		*t = tenure{}
+	case "break":
+		if e.Span == 0 {
+			t.until = e.Time
+		}
+	}
+}
+
+// identities: a lease id is used by one replica for one job, and for one
+// acquisition: once it was used for anything else, it is not acquired again.
+func identities(l *Log, bad report) {
+	owner := map[string]*Event{}
+	for _, job := range l.index.jobs {
+		used := map[string]time.Time{}
+		for _, e := range l.of(job, Request) {
+			if e.Lease != "" && e.Op != "acquire" && (used[e.Lease].IsZero() || e.Sent.Before(used[e.Lease])) {
+				used[e.Lease] = e.Sent
+			}
+		}
+		for _, e := range l.of(job, Request) {
+			if e.Lease == "" {
+				continue
+			}
+			if owner[e.Lease] == nil {
+				owner[e.Lease] = e
+			}
+			if o := owner[e.Lease]; o.Replica != e.Replica || o.Job != e.Job {
+				bad(e.Time, "%s of %s uses the lease id of %s of %s", e.Replica, e.Job, o.Replica, o.Job)
+			}
+			if u := used[e.Lease]; e.Op == "acquire" && !u.IsZero() && e.Sent.After(u) {
+				bad(e.Time, "%s acquires %s again under the id of a lease that it had", e.Replica, job)
+			}
+		}
+	}
+}
+
+// releases: a lease is released after its run has returned, and after the
+// record says what became of it.
+func releases(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		byLease := map[string]*Event{}
+		for _, e := range l.claimed(job) {
+			byLease[e.Lease] = e
+		}
+		var now *store.Record
+		runs := l.runs(job)
+		for _, e := range l.of(job, Request) {
+			if e.Writes() && e.OK() {
+				now = e.Record
+			}
+			claim := byLease[e.Lease]
+			if e.Op != "release" || claim == nil || claim.Replica != e.Replica {
+				continue
+			}
+			for _, r := range runs {
+				if r.Token == claim.Record.Token && r.Replica == e.Replica && !r.Time.After(e.Sent) && (r.End.IsZero() || r.End.After(e.Sent)) {
+					bad(e.Sent, "the lease of %s is released, and it runs until %s", r.name(), TimeOfDay(r.End))
+				}
+			}
+			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Finished.IsZero() {
+				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Token, now.Status)
+			}
+		}
+	}
+}
+
+// letGo: a lease is not renewed once its holder knows that the outcome is written,
+// or that there was nothing to run. Neither its log nor anything else keeps it.
+func letGo(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		written := map[string]*Event{}
+		for _, e := range l.of(job, Request) {
+			w := written[e.Lease]
+			switch {
+			case e.Op == "settle" || e.Op == "take back" || e.Op == "finish" && e.Record != nil && !e.Record.Finished.IsZero():
+				if e.OK() && !e.Heard.IsZero() && e.Cause == "" && w == nil {
+					written[e.Lease] = e
+				}
+			case e.Op == "renew" && w != nil && e.Sent.After(w.Heard.Add(time.Duration(w.Record.Lease)/6)) && l.frozen(e.Replica, w.Sent, e.Sent) == nil:
+				bad(e.Sent, "%s renews the lease of %s, and wrote the %s at %s", e.Replica, job, w.Op, TimeOfDay(w.Time))
+			}
+		}
+	}
+}

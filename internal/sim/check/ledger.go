@@ -1,0 +1,301 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// The invariants about the record: what is claimed, and what becomes of ticks.
+
+// A start is what can be claimed once.
+type start struct {
+	tick    int64
+	request string
+	attempt int
+}
+
+// claims: a tick's attempt is claimed once; attempts are numbered from one
+// without gaps, and each has a lease of its own; and each run has a claim,
+// which the service has taken before.
+func claims(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		byToken, seen := map[int64]*Event{}, map[start]*Event{}
+		var last *Event
+		for _, e := range l.claimed(job) {
+			r := e.Record
+			byToken[r.Token] = e
+			s := start{r.Tick.UnixNano(), r.Request, r.Attempt}
+			if old := seen[s]; old != nil && !r.Tick.IsZero() && !l.forgot(job, old.Time, e.Time) {
+				bad(e.Time, "%s claims tick %s of %s, attempt %d, that %s had claimed", e.Replica, TimeOfDay(r.Tick), job, r.Attempt, old.Replica)
+			}
+			if r.Attempt > 1 && (last == nil || last.Record.Attempt != r.Attempt-1 || !last.Record.Tick.Equal(r.Tick) || last.Lease == e.Lease) {
+				bad(e.Time, "%s claims tick %s of %s, attempt %d, and the claim before is another", e.Replica, TimeOfDay(r.Tick), job, r.Attempt)
+			}
+			seen[s], last = e, e
+		}
+		tried := map[[2]int64]bool{}
+		for _, r := range l.runs(job) {
+			e, try := byToken[r.Token], [2]int64{r.Token, int64(r.Try)}
+			switch {
+			case e == nil || e.Time.After(r.Time):
+				bad(r.Time, "%s begins, and was not claimed", r.name())
+			case e.Replica != r.Replica || !e.Record.Tick.Equal(r.Tick) || e.Record.Attempt != r.Attempt:
+				bad(r.Time, "%s begins, and the claim of that token is of %s by %s", r.name(), TimeOfDay(e.Record.Tick), e.Replica)
+			case tried[try]:
+				bad(r.Time, "%s begins again with try %d", r.name(), r.Try)
+			}
+			tried[try] = true
+		}
+	}
+}
+
+// dead: a run is settled by another replica's claim only when its context has
+// ended.
+func dead(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		tries := map[int64][]*Event{}
+		for i, r := range l.runs(job) {
+			tries[r.Token] = append(tries[r.Token], &l.runs(job)[i])
+		}
+		var last *Event
+		for _, e := range l.claimed(job) {
+			if last != nil && last.Replica != e.Replica {
+				for _, r := range tries[last.Record.Token] {
+					to := l.believed(r)
+					if f := l.asleep(r, to); f != nil && !to.After(f.End.Add(noticed)) {
+						to = f.Time
+					}
+					if e.Time.Before(to) && r.Time.Before(e.Time) && !l.strange(job, r, e) {
+						bad(e.Time, "%s claims %s with token %d, and the context of %s lives until %s", e.Replica, job, e.Record.Token, r.name(), TimeOfDay(to))
+					}
+				}
+			}
+			last = e
+		}
+	}
+}
+
+// tokens: each claim has a larger token than all claims before, also of entries
+// that were deleted since, and no other write changes the token of the entry.
+func tokens(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var entry, most int64 // the token in the entry, and the largest that was claimed
+		for _, e := range l.writes(job) {
+			r := e.Record
+			if r == nil {
+				continue
+			}
+			switch {
+			case e.Replica == Operator || e.Op == "create" || r.Token == entry:
+			case r.Status != store.Running:
+				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Token)
+			case r.Token <= most:
+				bad(e.Time, "%s claims %s with token %d after %d", e.Replica, job, r.Token, most)
+			default:
+				most = r.Token
+			}
+			entry = r.Token
+		}
+	}
+}
+
+// ledger: the watermark never moves back; of the ticks that it passes, each
+// gets one outcome, alone or in a range; and what is written has a record.
+func ledger(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var last *store.Record
+		for _, e := range l.writes(job) {
+			r := e.Record
+			if e.Replica == Operator {
+				continue
+			}
+			if r == nil {
+				bad(e.Time, "the %s of %s by %s leaves no record", e.Op, job, e.Replica)
+				continue
+			}
+			d := l.definition(e.Replica, job)
+			if last == nil || e.Op == "create" {
+				last = r
+				continue
+			}
+			if r.Watermark.Before(last.Watermark) {
+				bad(e.Time, "%s moves the watermark of %s back from %s to %s", e.Replica, job, TimeOfDay(last.Watermark), TimeOfDay(r.Watermark))
+			} else if d != nil && d.Every > 0 {
+				settled(d, last, r, func(format string, args ...any) { bad(e.Time, e.Replica+" writes "+job+": "+format, args...) })
+			}
+			last = r
+		}
+	}
+}
+
+// settled checks what one write says of the ticks between two watermarks.
+func settled(d *Definition, old, now *store.Record, bad func(string, ...any)) {
+	news := slices.DeleteFunc(news(old.History, now.History), func(f store.Outcome) bool { return f.Request != "" || f.Tick.IsZero() })
+	mark := old.Watermark
+	for _, f := range slices.Backward(news) {
+		switch from, n := mark, d.count(mark, f.Tick); {
+		case !f.From.IsZero() && !f.From.Equal(from):
+			bad("the range after %s does not begin at the watermark %s", TimeOfDay(f.From), TimeOfDay(from))
+		case !f.From.IsZero() && f.Count > 0 && !exact(&f, n):
+			bad("the range from %s to %s counts %d ticks of %d, at least: %t", TimeOfDay(f.From), TimeOfDay(f.Tick), f.Count, n, f.AtLeast)
+		case f.From.IsZero() && !f.Tick.After(mark):
+			bad("%s had its outcome when it got %s", TimeOfDay(f.Tick), f.Status)
+		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && old.Spec == now.Spec:
+			bad("ticks between %s and %s have no fate", TimeOfDay(mark), TimeOfDay(f.Tick))
+		}
+		if f.Tick.After(mark) {
+			mark = f.Tick
+		}
+	}
+	if !mark.Equal(now.Watermark) {
+		bad("the watermark is at %s, and the settled end at %s", TimeOfDay(now.Watermark), TimeOfDay(mark))
+	}
+}
+
+// count is the number of ticks after a, up to b.
+func (d *Definition) count(a, b time.Time) int {
+	return max(0, int(b.UnixNano()/int64(d.Every)-a.UnixNano()/int64(d.Every)))
+}
+
+// news is what stands in front of the old history in the new one, of which the
+// oldest may have been cut off. The end of a run may be told later.
+func news(old, now []store.Outcome) []store.Outcome {
+	same := func(a, b store.Outcome) bool {
+		a.End, b.End = time.Time{}, time.Time{}
+		return a == b
+	}
+	for n := range now {
+		rest := now[n:]
+		if len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
+			return slices.Clone(now[:n])
+		}
+	}
+	return slices.Clone(now)
+}
+
+// outcomes: a run's outcome is given up only when somebody else, perhaps a run
+// by hand on the same replica, has touched the lease or the entry since the
+// claim. A replica that stops, or is on a call that ends, need not try that long.
+func outcomes(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, e := range l.of(job, Said) {
+			if !strings.HasPrefix(e.Note, "the outcome was ") || e.Request != "" {
+				continue
+			}
+			claim := l.claimOf(job, e.Token)
+			hurried := slices.ContainsFunc(l.of("", Stop), func(s *Event) bool { return s.Replica == e.Replica && s.Time.Before(e.Time) }) ||
+				slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == e.Replica && u.Cause != "" })
+			if claim == nil || hurried || claim.Record.Request != "" {
+				continue
+			}
+			if !slices.ContainsFunc(l.of(job, Request), func(o *Event) bool {
+				return o.OK() && o.Op != "read" && (o.Replica != e.Replica || o.Lease != claim.Lease) && o.Time.After(claim.Time) && o.Time.Before(e.Time)
+			}) {
+				bad(e.Time, "%s gives up the outcome of %s, token %d, and nobody else has touched the entry", e.Replica, job, e.Token)
+			}
+		}
+	}
+}
+
+// early: no run starts more than a second before its tick, by the service's
+// clock, whatever the wall clock of its replica shows.
+func early(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, r := range l.runs(job) {
+			if !r.Tick.IsZero() && r.Request == "" && r.Time.Before(r.Tick.Add(-time.Second)) {
+				bad(r.Time, "%s begins %s early", r.name(), r.Tick.Sub(r.Time))
+			}
+		}
+	}
+}
+
+// order: the ticks of a job are claimed in order.
+func order(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		var last *Event
+		for _, e := range l.claimed(job) {
+			if e.Record.Request != "" || e.Record.Tick.IsZero() {
+				continue
+			}
+			if last != nil && e.Record.Tick.Before(last.Record.Tick) && !l.forgot(job, last.Time, e.Time) {
+				bad(e.Time, "%s claims tick %s of %s after %s", e.Replica, TimeOfDay(e.Record.Tick), job, TimeOfDay(last.Record.Tick))
+			}
+			last = e
+		}
+	}
+}
+
+// once: a tick of which the record has said that it succeeded never starts
+// again. A machine that is suspended between the look at the deadline and a
+// further try begins that when it goes on, though another has run the tick.
+func once(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		done := map[start]*Event{}
+		for _, e := range l.writes(job) {
+			if r := e.Record; r != nil && r.Status == store.Succeeded && !r.Tick.IsZero() {
+				s := start{r.Tick.UnixNano(), r.Request, 0}
+				if done[s] == nil {
+					done[s] = e
+				}
+			}
+		}
+		for _, r := range l.runs(job) {
+			e := done[start{r.Tick.UnixNano(), r.Request, 0}]
+			if e != nil && r.Time.After(e.Time) && !l.late(&r, e) && !l.forgot(job, e.Time, r.Time) {
+				bad(r.Time, "%s begins, and the tick had succeeded at %s", r.name(), TimeOfDay(e.Time))
+			}
+		}
+	}
+}
+
+// late reports whether a run is a further try that its machine, suspended
+// meanwhile, begins after the success of another.
+func (l *Log) late(r, success *Event) bool {
+	claim := l.claimOf(r.Job, r.Token)
+	if r.Try == 1 || claim == nil || success.Record.Token <= r.Token {
+		return false
+	}
+	f := l.frozen(r.Replica, claim.Time, r.Time)
+	return f != nil && f.Time.Before(success.Time) && !r.Time.After(f.End.Add(moment))
+}
+
+// policies: under Abandon a tick is started once at most; under Rerun
+// until five of its runners have died.
+func policies(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		starts := map[start][]*Event{}
+		for _, e := range l.claimed(job) {
+			r, d := e.Record, l.definition(e.Replica, job)
+			if r.Tick.IsZero() || d == nil {
+				continue
+			}
+			s := start{r.Tick.UnixNano(), r.Request, 0}
+			before := starts[s]
+			starts[s] = append(starts[s], e)
+			if len(before) == 0 || l.forgot(job, before[0].Time, e.Time) {
+				continue
+			}
+			deaths := len(slices.DeleteFunc(slices.Clone(before), l.stopped))
+			if d.Interrupted != soloist.Rerun || r.Request != "" || deaths >= 5 {
+				bad(e.Time, "%s starts tick %s of %s for the %dth time, after %d deaths", e.Replica, TimeOfDay(r.Tick), job, len(before)+1, deaths)
+			}
+		}
+	}
+}
+
+// stopped reports whether a claimed run was ended by a stop: its own replica has
+// abandoned it, and neither by the loss of its lease nor by a stall.
+func (l *Log) stopped(claim *Event) bool {
+	lost := slices.ContainsFunc(l.runs(claim.Job), func(r Event) bool {
+		lost := r.Cause == store.ErrLost.Error() || strings.HasPrefix(r.Note, store.ErrLost.Error())
+		return r.Token == claim.Record.Token && (lost || r.Cause == soloist.ErrStalled.Error())
+	})
+	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {
+		r := e.Record
+		return e.Lease == claim.Lease && r != nil && r.Token == claim.Record.Token && r.Status == store.Abandoned
+	})
+}

@@ -1,0 +1,329 @@
+package check
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// The invariants about what the world sees of a cluster.
+
+// fence: a resource that refuses smaller tokens takes whatever a run sends
+// while its context lives, but for the second that a machine needs to see that it
+// was suspended; and once it has taken a token, none that is smaller.
+func fence(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		runs := l.runs(job)
+		var most int64
+		for _, e := range l.of(job, Effect) {
+			switch e.Note {
+			case "accepted":
+				if e.Token < most {
+					bad(e.Time, "the resource of %s took token %d after %d", job, e.Token, most)
+				}
+				most = max(most, e.Token)
+			case "refused":
+				i := slices.IndexFunc(runs, func(r Event) bool {
+					return r.Token == e.Token && r.Replica == e.Replica && !r.Time.After(e.Sent) && !l.believed(&r).Before(e.Time)
+				})
+				if i >= 0 && l.frozen(e.Replica, runs[i].Time.Add(-noticed), e.Time.Add(noticed)) == nil && !l.forgot(job, runs[i].Time, e.Time) {
+					bad(e.Time, "the resource refused what %s sent while its context lived", runs[i].name())
+				}
+			}
+		}
+	}
+}
+
+// checkpoints: what a run loads is what was saved last, and nothing is saved
+// that is too large.
+func checkpoints(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, e := range l.of(job, Said) {
+			if e.Note == TookTooMuch {
+				bad(e.Time, "%s of %s: %s", e.Replica, job, e.Note)
+			}
+		}
+		events := slices.Concat(l.writes(job), l.of(job, Loaded))
+		slices.SortStableFunc(events, func(a, b *Event) int { return a.Time.Compare(b.Time) })
+		kept := "0"
+		for _, e := range events {
+			switch {
+			case e.Op == "create":
+				kept = "0"
+			case e.Op == "save":
+				kept = e.Note
+			case e.What == Loaded && e.Note != kept && l.claimOf(job, e.Token) != nil && l.crashed(e.Replica).IsZero():
+				bad(e.Time, "%s of %s loads %s, and %s was saved", e.Replica, job, e.Note, kept)
+			}
+		}
+	}
+}
+
+// storms: a replica sends a bounded number of requests for a job in a second,
+// also during an outage and right after it: ten looks at a run that is about
+// to be handed over, and what a tick takes.
+func storms(l *Log, bad report) {
+	const most = 16
+	for _, job := range l.index.jobs {
+		sent := map[string][]time.Time{}
+		for _, e := range l.of(job, Request) {
+			if e.Replica != Operator {
+				sent[e.Replica] = append(sent[e.Replica], e.Sent)
+			}
+		}
+		for replica, times := range sent {
+			slices.SortFunc(times, time.Time.Compare)
+			for i := most; i < len(times); i++ {
+				if times[i].Sub(times[i-most]) < time.Second {
+					bad(times[i], "%s sends %d requests for %s in a second", replica, most+1, job)
+					break
+				}
+			}
+		}
+	}
+}
+
+// shutdown: a replica that is asked to stop begins nothing new, is gone when
+// its grace is over or its runs have returned, whichever is later, and the time
+// for their outcome; and then nothing is heard of it.
+func shutdown(l *Log, bad report) {
+	const outcome = 90 * time.Second // a long lease, and two tries to release it
+	asked, gone, latest := map[string]*Event{}, map[string]time.Time{}, map[string]time.Time{}
+	for _, e := range l.Events {
+		switch e.What {
+		case Stop:
+			asked[e.Replica] = e
+		case Gone:
+			gone[e.Replica] = e.Time
+		case Ran:
+			if e.End.After(latest[e.Replica]) {
+				latest[e.Replica] = e.End
+			}
+		}
+	}
+	for _, e := range l.Events {
+		stop, end := asked[e.Replica], gone[e.Replica]
+		if stop == nil || !l.crashed(e.Replica).IsZero() {
+			continue
+		}
+		if e.What == Request && e.Op == "acquire" && e.Sent.After(stop.Time) {
+			bad(e.Sent, "%s acquires %s, and was asked to stop at %s", e.Replica, e.Job, TimeOfDay(stop.Time))
+		}
+		if t := e.Sent; !end.IsZero() && (t.After(end) || e.What == Ran && e.Time.After(end)) {
+			bad(e.Time, "%s is gone since %s, and there is %s of %s", e.Replica, TimeOfDay(end), e.What, e.Job)
+		}
+		if e != stop {
+			continue
+		}
+		by := stop.End.Add(outcome)
+		if t := latest[e.Replica].Add(outcome); t.After(by) {
+			by = t
+		}
+		if f := l.frozen(e.Replica, stop.Time, by); f != nil && f.End.Add(outcome).After(by) {
+			by = f.End.Add(outcome)
+		}
+		if end.IsZero() || end.After(by) {
+			bad(stop.Time, "%s is asked to stop and is gone at %s, which should be by %s", e.Replica, TimeOfDay(end), TimeOfDay(by))
+		}
+	}
+}
+
+// failClosed: an entry that a newer program has made is not touched, its job
+// does not run, and each replica says so.
+func failClosed(l *Log, bad report) {
+	events := l.of(Foreign, Request)
+	if !slices.ContainsFunc(events, func(e *Event) bool { return e.Writes() && e.OK() && e.Replica == Operator }) {
+		return
+	}
+	for _, e := range events {
+		if e.Replica != Operator && e.Op != "read" && !(e.Op == "create" && !e.OK()) {
+			bad(e.Time, "%s sends a %s for the entry of a newer program", e.Replica, e.Op)
+		}
+	}
+	for _, e := range l.of(Foreign, Ran) {
+		bad(e.Time, "%s begins", e.name())
+	}
+	for replica := range l.Fleet {
+		told := slices.ContainsFunc(l.of(Foreign, Said), func(e *Event) bool { return e.Replica == replica })
+		read := slices.ContainsFunc(events, func(e *Event) bool {
+			return e.Replica == replica && !e.Heard.IsZero() && e.OK() && e.Cause != string(Applied500) && !l.asked(replica, e.Heard) &&
+				l.frozen(replica, e.Sent, e.Heard) == nil // or it comes when nobody waits for it any more
+		})
+		if read && !told && l.crashed(replica).IsZero() {
+			bad(l.end(), "%s does not say that it leaves %s alone", replica, Foreign)
+		}
+	}
+}
+
+// asked reports whether a replica had been asked to stop at t.
+func (l *Log) asked(replica string, t time.Time) bool {
+	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == replica && e.Time.Before(t) })
+}
+
+// audit: each change of the holder is logged once: by who claimed, that the run
+// started, or why not; and its end.
+func audit(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		said, runs := l.of(job, Said), l.runs(job)
+		count := func(replica, text string, token int64, from time.Time) (n int) {
+			for _, e := range said {
+				if e.Replica == replica && strings.HasPrefix(e.Note, text) && (e.Token == token || token == 0) && !e.Time.Before(from) {
+					n++
+				}
+			}
+			return n
+		}
+		for _, e := range l.claimed(job) {
+			if !l.crashed(e.Replica).IsZero() || l.dropped(e.Replica) {
+				continue
+			}
+			token := e.Record.Token
+			started := count(e.Replica, "run started", token, e.Sent)
+			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
+			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent)
+			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + count(e.Replica, "stopped before the run began", token, e.Sent)
+			tries := 0
+			for i := range runs {
+				if runs[i].Token == token && runs[i].Replica == e.Replica {
+					tries++
+				}
+			}
+			switch {
+			case started == 0 && excused == 0:
+				bad(e.Time, "%s claims %s with token %d, and does not say what of it", e.Replica, job, token)
+			case started-lost != tries:
+				bad(e.Time, "%s says %d times that the run of %s with token %d started, and it did %d times", e.Replica, started, job, token, tries)
+			case tries > 0 && ended != 1:
+				bad(e.Time, "%s says %d times that the run of %s with token %d ended", e.Replica, ended, job, token)
+			}
+		}
+	}
+}
+
+// dropped reports whether a replica logged more than its log took.
+func (l *Log) dropped(replica string) bool {
+	return slices.ContainsFunc(l.of("", Said), func(e *Event) bool {
+		return e.Replica == replica && strings.HasPrefix(e.Note, "lines were dropped")
+	})
+}
+
+// liveness: when all faults are over, all ticks that were due have their outcomes
+// within a few minutes, singletons run, and nobody has anything to complain
+// about.
+func liveness(l *Log, bad report) {
+	healed := l.healed()
+	if healed.IsZero() {
+		return
+	}
+	for _, job := range l.index.jobs {
+		for _, e := range l.of(job, Said) {
+			if why, ok := strings.CutPrefix(e.Note, "health: "); ok && job != Foreign && !l.yields(job, why) && !l.denied(e) {
+				bad(e.Time, "%s says that %s is %s", e.Replica, job, why)
+			}
+		}
+		d := l.latest(job)
+		if d == nil || job == Foreign {
+			continue
+		}
+		by := l.settled()
+		if d.Every == 0 {
+			if !slices.ContainsFunc(l.runs(job), func(r Event) bool { return r.Time.Before(by) && !l.believed(&r).Before(by.Add(-time.Minute)) }) {
+				bad(by, "%s does not run", job)
+			}
+			continue
+		}
+		last, through := l.ledger(job, by)
+		if through.IsZero() || d.count(through, healed) > 0 && !l.worksOff(job, d, by) {
+			bad(by, "%s: ticks up to %s are without an outcome: %s", job, TimeOfDay(healed), describe(last))
+		}
+	}
+}
+
+// worksOff reports whether a job that runs all its missed ticks is at it at a
+// time: up to a hundred runs take longer than the cluster has to settle.
+func (l *Log) worksOff(job string, d *Definition, at time.Time) bool {
+	return d.Missed == soloist.RunAll && slices.ContainsFunc(l.runs(job), func(r Event) bool {
+		return r.Time.Before(at) && r.Time.After(at.Add(-time.Minute))
+	})
+}
+
+// ledger is the record of a job as it is at a time, and up to when its ticks
+// have outcomes. What an entry said is gone with it, and the next look makes one
+// that begins anew.
+func (l *Log) ledger(job string, at time.Time) (last *store.Record, through time.Time) {
+	var written time.Time
+	for _, e := range l.writes(job) {
+		if e.Record != nil && !e.Time.After(at) {
+			last, through, written = e.Record, e.Record.Watermark, e.Time
+		}
+	}
+	for _, e := range l.of(job, Deleted) {
+		if e.Time.After(written) && !e.Time.After(at) {
+			last, through = nil, e.Time
+		}
+	}
+	return last, through
+}
+
+func describe(r *store.Record) string {
+	if r == nil {
+		return "there is no record"
+	}
+	return string(r.Status) + " " + TimeOfDay(r.Tick) + "/" + strconv.Itoa(r.Attempt) + ", settled through " + TimeOfDay(r.Watermark)
+}
+
+func (l *Log) healed() time.Time {
+	for _, e := range l.of("", Healed) {
+		return e.Time
+	}
+	return time.Time{}
+}
+
+// settled is when everything due has its outcome, after all faults are over.
+func (l *Log) settled() time.Time {
+	for _, e := range l.of("", Healed) {
+		if e.End.After(e.Time.Add(Settling)) {
+			return e.End
+		}
+	}
+	return l.healed().Add(Settling)
+}
+
+// yields reports whether a job is told as broken since the last definition is
+// that of an aborted deploy: it is left alone until a tick is overdue for long.
+func (l *Log) yields(job, why string) bool {
+	writes := l.writes(job)
+	if why != "broken" || len(writes) == 0 {
+		return false
+	}
+	last := writes[len(writes)-1]
+	d := l.latest(job)
+	return l.visits(last.Replica) && d != nil && d.Every > 0 && d.count(last.Time, l.settled().Add(-Patience)) == 0
+}
+
+// denied reports whether a replica says that it may not write an entry, which it
+// says until a write of it succeeds, and whether it was refused one.
+func (l *Log) denied(said *Event) bool {
+	return strings.Contains(said.Cause, "not write it") && slices.ContainsFunc(l.of(said.Job, Request), func(e *Event) bool {
+		return e.Replica == said.Replica && (e.Cause == string(ReadOnly) || e.Cause == string(Denied))
+	})
+}
+
+// visits reports whether a replica is of an aborted deploy.
+func (l *Log) visits(replica string) bool {
+	return slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == replica && u.Cause == Aborted })
+}
+
+// latest is the definition of a job on the replica that came up last, to stay.
+func (l *Log) latest(job string) (d *Definition) {
+	for _, e := range l.of("", Up) {
+		if one := l.definition(e.Replica, job); one != nil && e.Cause != Aborted {
+			d = one
+		}
+	}
+	return d
+}

@@ -1,0 +1,89 @@
+package check_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/store"
+)
+
+// What the checker took for a violation once, and violations beside it.
+func init() {
+	moreStories[""] = append(moreStories[""],
+		func(s *story) { s.spent(5) },
+		func(s *story) { s.unwritten(138, 120) },
+		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) })
+	moreStories["I15 attempts"] = append(moreStories["I15 attempts"],
+		func(s *story) { s.spent(4) })
+	moreStories["I17 unhindered"] = append(moreStories["I17 unhindered"],
+		func(s *story) { s.unwritten(100, 120) },
+		func(s *story) { s.unwritten(238, 180) }) // longer than a replica may
+	moreStories["I16 occupied"] = append(moreStories["I16 occupied"],
+		func(s *story) { s.twoTools("the job is looked after again") })
+}
+
+// spent is a tick that is claimed so often, and whose runners die. The last one's
+// claim was not confirmed: it runs nothing, settles the tick itself under its next
+// lease, and is stopped later.
+func (s *story) spent(attempts int) {
+	s.reruns()
+	for n := 1; n <= attempts; n++ {
+		t, id := 40*float64(n)-30, fmt.Sprint(n)
+		s.acquire("a", id, t)
+		claim := s.claim("a", id, t+0.5, 10)
+		claim.Record.Attempt, s.last.Attempt = n, n
+		if n < attempts {
+			s.run("a", t+1, t+2).Cause = store.ErrLost.Error()
+			continue
+		}
+		claim.Heard, claim.Cause = time.Time{}, "reply lost"
+		s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(t + 5), Note: "the claim was not confirmed, so nothing runs"})
+	}
+	t := 40*float64(attempts) + 10
+	s.acquire("a", "0", t)
+	s.write("a", "settle", "0", t+0.5, func(r *store.Record) {
+		r.Status, r.Watermark = store.Abandoned, at(10)
+		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: r.Attempt}}, r.History...)
+	})
+	s.request("a", "release", "0", t+1, 200)
+	s.say("a", t+5, check.Stop)
+	s.say("a", t+6, check.Gone)
+}
+
+// unwritten is the tick at 60, whose runner may not write its outcome, and tries
+// until the time to. The ticks after that up to last are missed.
+func (s *story) unwritten(to, last float64) {
+	s.Fleet["a"][0].Every = time.Minute
+	s.begin("a", "1", 60, 61, 63)
+	for t := 64.0; t < to; t += 4 {
+		e := s.request("a", "finish", "1", t, 0)
+		e.Cause, e.Heard = string(check.ReadOnly), at(t+0.1)
+		s.request("a", "renew", "1", t+1, 200)
+	}
+	s.acquire("b", "2", last+80)
+	s.write("b", "settle", "2", last+80.5, func(r *store.Record) {
+		r.Status, r.Watermark = store.Abandoned, at(last)
+		r.History = append([]store.Outcome{
+			{Tick: at(last), Status: store.Missed, Reason: "a newer one was due"},
+			{Tick: at(60), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: 1}}, r.History...)
+	})
+	s.request("b", "release", "2", last+81, 200)
+}
+
+// twoTools have the lease one after the other. The replicas tell of the first one,
+// and between the two they say what they have seen.
+func (s *story) twoTools(between string) {
+	s.Fleet["a"][0].Every = time.Minute
+	s.tick("a", "1", 60)
+	for _, to := range []float64{500, 900} {
+		s.add(check.Event{What: check.Leased, Job: "job", Time: at(to - 398), End: at(to)})
+	}
+	for _, replica := range []string{"a", "b"} {
+		s.add(check.Event{What: check.Said, Replica: replica, Job: "job", Time: at(200), Note: "the job is left alone",
+			Cause: "error=leased since then, or longer, by a client that claims nothing"})
+		if between != "" {
+			s.add(check.Event{What: check.Said, Replica: replica, Job: "job", Time: at(501), Note: between})
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package check
+
+import "time"
+
+// Names and notes that events have.
+const (
+	Operator = "operator"          // the replica of a request that an operator sends
+	Unlocker = "ann@desk"          // the operator who unlocks jobs, as records name it
+	Foreign  = "foreign"           // the job whose entry was made by a newer program: it has to be left alone
+	Aborted  = "an aborted deploy" // of Up: why the replica does not stay
+	Older    = "older"             // of Spoilt: the entry is a version of the record that there was before
+
+	NoTick      = "0001-01-01" // how a log shows the tick of a run that has none
+	TookTooMuch = "a checkpoint beyond MaxCheckpoint was saved"
+)
+
+// Notes of Unlocked: what a status says of a run.
+const (
+	IsWaiting = "waiting after unlock"
+	IsRunning = "running"
+	IsOver    = "over"
+	IsUnknown = "unknown"
+)
+
+// Notes of Fared: what Health says of a job.
+const (
+	IsWell   = "well"
+	IsBroken = "broken"
+)
+
+// Settling is how long a healed cluster has until everything due has its outcome:
+// a long lease, a minute, the longest pause between two looks, and runs.
+const Settling = 4 * time.Minute
+
+// Patience is how long replicas of an older definition may wait after the last
+// one of the younger is gone, until they take a job back.
+const Patience = 12 * time.Minute

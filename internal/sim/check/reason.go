@@ -1,0 +1,151 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// The invariants about what a record says became of a tick: each status and
+// reason is judged by what happened.
+
+// overlaps: "overlap" is the outcome of ticks that came due under a run of their
+// job, from its claim until its outcome was written, and of no others.
+func overlaps(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, n := range l.index.told[job] {
+			d := l.definition(n.write.Replica, job)
+			if n.outcome.Status != store.Skipped || n.outcome.Reason != "overlap" || d == nil || d.Every == 0 {
+				continue
+			}
+			count, stray := 0, time.Time{}
+			for tick := d.After(n.mark); !tick.After(n.outcome.Tick); tick = tick.Add(d.Every) {
+				if !l.underRun(job, tick) {
+					count, stray = count+1, tick
+				}
+			}
+			if count > 0 {
+				bad(n.write.Time, "%s calls %d ticks of %s up to %s overlap, and no run of it was under way", n.write.Replica, count, job, TimeOfDay(stray))
+			}
+		}
+	}
+}
+
+// After is the first tick after t.
+func (d *Definition) After(t time.Time) time.Time {
+	return time.Unix(0, (t.UnixNano()/int64(d.Every)+1)*int64(d.Every))
+}
+
+// underRun reports whether a run of a job was under way when a tick came due.
+func (l *Log) underRun(job string, tick time.Time) bool {
+	for _, t := range l.index.terms[job] {
+		if !tick.Before(t.sent.Add(-t.doubt())) && !tick.After(t.over) {
+			return true
+		}
+	}
+	return false
+}
+
+// reasons: why a tick was missed, skipped or abandoned is what happened.
+func reasons(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, n := range l.index.told[job] {
+			d := l.definition(n.write.Replica, job)
+			if d == nil || d.Every == 0 || n.outcome.Tick.IsZero() {
+				continue
+			}
+			if why := l.contradicts(job, d, n); why != "" {
+				bad(n.write.Time, "%s writes that tick %s of %s is %s (%s): %s", n.write.Replica, TimeOfDay(n.outcome.Tick), job, n.outcome.Status, n.outcome.Reason, why)
+			}
+		}
+	}
+}
+
+// contradicts is why an outcome is not what happened, empty if it is.
+func (l *Log) contradicts(job string, d *Definition, n told) string {
+	f, at := n.outcome, n.write.Time
+	doubt := l.doubt(n.write)
+	switch {
+	case f.Token != 0:
+		return l.contradictsRun(job, d, n)
+	case f.Reason == "the schedule changed":
+		return unless(n.before.Spec != n.write.Record.Spec, "the definition is the same")
+	case f.Reason == "paused":
+		return unless(d.Paused, "it is not paused")
+	case f.Reason == "a newer one was due":
+		return unless(d.count(f.Tick, at.Add(doubt)) > 0, "none was")
+	case f.Reason == "too many were due":
+		return unless(d.count(f.Tick, at.Add(doubt)) >= 100, "they were not")
+	case f.Reason == "past the starting deadline":
+		window, limited := d.window(1)
+		return unless(limited && !at.Before(f.Tick.Add(window-doubt)), "the window was open")
+	case f.Reason == "overlap":
+		return ""
+	}
+	return "there is no such reason"
+}
+
+func unless(true bool, text string) string {
+	if true {
+		return ""
+	}
+	return text
+}
+
+// doubt is how wrong the clock of who sent a write may be.
+func (l *Log) doubt(write *Event) time.Duration {
+	for _, t := range l.index.terms[write.Job] {
+		if t.claim.Lease == write.Lease {
+			return t.doubt()
+		}
+	}
+	for _, e := range l.of(write.Job, Request) {
+		if e.Op == "acquire" && e.Lease == write.Lease && e.OK() && !e.Heard.IsZero() {
+			t := term{acquire: e, sent: write.Sent}
+			return t.doubt()
+		}
+	}
+	return time.Minute
+}
+
+// contradictsRun is contradicts for the outcome of a run.
+func (l *Log) contradictsRun(job string, d *Definition, n told) string {
+	t := l.termOf(job, n.outcome.Token)
+	if t == nil {
+		return "" // claims has something to say
+	}
+	if t.claim.Lease != n.write.Lease || t.claim.Replica != n.write.Replica {
+		return l.contradictsDeath(t, d, n)
+	}
+	r := t.last()
+	if r == nil {
+		return "it did not run"
+	}
+	lost, stopped, stalled := store.ErrLost.Error(), soloist.ErrStopped.Error(), soloist.ErrStalled.Error()
+	switch f := n.outcome; {
+	case f.Status == store.Succeeded:
+		return unless(r.Note == "", "its last try ended so: "+r.Note)
+	case f.Status == store.Failed, f.Status == store.Skipped:
+		return unless(r.Note != "", "its last try ended well")
+	case f.Status == store.Stalled:
+		quiet := d.HeartbeatTimeout > 0 && l.believed(r).Sub(r.beat()) >= d.HeartbeatTimeout*9/10 // another reason came while others were told
+		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
+	case f.Status == store.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
+		return unless(r.Cause == stopped || l.askedToYield(t), "its replica was not to stop")
+	case f.Status == store.Abandoned:
+		return unless(strings.HasPrefix(f.Reason, lost), "there is no such reason")
+	}
+	return "there is no such status"
+}
+
+// askedToYield reports whether the replica of a term was to hand over since its
+// claim: asked to stop, to step down, or on a call that ends.
+func (l *Log) askedToYield(t *term) bool {
+	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == t.claim.Replica }) ||
+		slices.ContainsFunc(l.of(t.claim.Job, Yield), func(e *Event) bool { return e.Time.After(t.claim.Sent) && e.Time.Before(t.over) }) ||
+		slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == t.claim.Replica && u.Cause != "" }) ||
+		t.claim.Record.Request != ""
+}

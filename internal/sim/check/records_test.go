@@ -1,0 +1,96 @@
+package check_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A record tells when a run began and ended, and how many ticks a range has.
+var recordStories = map[string][]func(s *story){
+	"": {
+		func(s *story) { s.stalls(at(31.5)) },
+		func(s *story) { s.misses(100_000, 100_000, false) },
+		func(s *story) { s.misses(100_001, 100_000, true) },
+	},
+	"I3 span": {
+		func(s *story) { s.stalls(time.Time{}) },
+		func(s *story) { s.stalls(at(22)) },
+		func(s *story) { s.stalls(at(45)) },
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 13)
+			s.last.Claimed = at(20)
+			s.finish("a", "1", 13.5, store.Succeeded)
+		},
+		func(s *story) {
+			s.tick("a", "1", 10)
+			s.acquire("b", "2", 20)
+			s.write("b", "claim", "2", 20.5, func(r *store.Record) {
+				r.Token, r.Tick, r.Status, r.Claimed, r.Finished = r.Token+1, at(20), store.Running, at(20.5), time.Time{}
+				r.History[0].End = time.Time{}
+			})
+		},
+	},
+	"I3 ledger": {
+		func(s *story) { s.misses(100_001, 100_000, false) },
+		func(s *story) { s.misses(100_000, 100_000, true) },
+		func(s *story) { s.misses(7, 5, true) },
+	},
+}
+
+func init() {
+	for name, more := range recordStories {
+		moreStories[name] = append(moreStories[name], more...)
+	}
+}
+
+// stalls is a run that stalls and returns at 31. A tick came due under it, so its
+// outcome, which tells end, is not the newest.
+func (s *story) stalls(end time.Time) {
+	s.begin("a", "1", 10, 11, 31).cancelled(22, soloist.ErrStalled)
+	s.write("a", "progress", "1", 22.5, func(r *store.Record) {
+		r.Status, r.Stopping, r.Watermark = store.Stalled, true, at(20)
+		r.History = append([]store.Outcome{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
+			{Tick: at(10), Status: store.Stalled, Token: r.Token, Attempt: 1, Start: r.Claimed}}, r.History...)
+	})
+	s.request("a", "renew", "1", 16, 200)
+	s.request("a", "renew", "1", 22, 200)
+	s.request("a", "renew", "1", 28, 200)
+	s.write("a", "finish", "1", 31.5, func(r *store.Record) {
+		r.Stopping, r.Finished = false, at(31.5)
+		r.History[1].End = end
+	})
+	s.add(check.Event{What: check.Overran, Replica: "a", Job: "job", Time: at(24.5)})
+}
+
+// misses is a range of n ticks, of which the record counts some.
+func (s *story) misses(n, count int, atLeast bool) {
+	for _, d := range s.Fleet {
+		d[0].Every = time.Second
+	}
+	t := float64(n) + 1
+	s.add(check.Event{What: check.Down, Time: at(1), End: at(t - 0.5)})
+	s.acquire("a", "1", t)
+	s.write("a", "settle", "1", t+0.5, func(r *store.Record) {
+		r.Watermark = at(float64(n))
+		r.History = append([]store.Outcome{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: store.Missed, Reason: "a newer one was due"}}, r.History...)
+	})
+}
+
+// A further try was to begin while the machine was suspended. The checks of HealthCheck
+// that came due meanwhile count, and it stalls as it begins.
+func init() {
+	moreStories[""] = append(moreStories[""], func(s *story) {
+		d := &s.Fleet["a"][0]
+		d.Pulse, d.HealthInterval, d.FailureThreshold = check.Weak, 2*time.Second, 2
+		s.begin("a", "1", 10, 11, 12).Note = "failed"
+		s.Events = slices.DeleteFunc(s.Events, func(e *check.Event) bool { return e.Note == "run ended" }) // the further try says it
+		s.freeze(12.5, 18)
+		r := ran{s.run("a", 18.001, 18.01)}
+		r.Try = 2
+		r.cancelled(18.001, soloist.ErrStalled)
+	})
+}
