@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/logqueue"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -20,6 +21,7 @@ type app struct {
 	sched   *soloist.Scheduler
 	life    context.Context // of serve
 	log     *slog.Logger
+	lines   logqueue.Queue   // of log, where it serves
 	refused *refusals        // of HTTP
 	store   string           // what it is, for people
 	notes   []string         // what an operator should know, though it is no mistake
@@ -42,9 +44,8 @@ func (p *Program) open(c *command) (*app, error) {
 		tellBegins(a.sched.Jobs)
 	}
 	a.strange = unknown(a.names())
-	a.log = a.logger(c)
-	a.refused = newRefusals(a.log)
-	a.sched.App, a.sched.Replica, a.sched.Grace, a.sched.Logger = a.App, c.replica(), a.Grace, a.log
+	a.setLog(a.logger(c))
+	a.sched.App, a.sched.Replica, a.sched.Grace = a.App, c.replica(), a.Grace
 	if a.serves && inFunctions() {
 		a.limits = a.invocationLimits()
 		a.sched.Grace = a.limits.grace

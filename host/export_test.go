@@ -2,15 +2,17 @@ package host
 
 import (
 	"context"
-	"github.com/soloist-go/soloist"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/soloist-go/soloist"
 )
 
-// Handler is what serve answers HTTP with, and the scheduler behind it. wait
-// returns when no reading of the records is under way.
+// Handler is what serve answers HTTP with, and the scheduler behind it. It has
+// written the log when it returns. wait returns when no reading of the records is
+// under way.
 func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 	q := p.filled()
 	c, _, err := parse([]string{"serve"})
@@ -22,7 +24,13 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 		return nil, nil, nil, err
 	}
 	b := a.newBoard()
-	return a.routes(b), func() { a.sched.RunDue(context.Background(), soloist.Wake{}) }, b.wait, nil
+	routes := a.routes(b)
+	a.flush()
+	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer a.flush()
+		routes.ServeHTTP(w, r)
+	})
+	return h, func() { a.sched.RunDue(context.Background(), soloist.Wake{}) }, b.wait, nil
 }
 
 // Server is what serve answers HTTP with, limits and all, and the scheduler
@@ -41,6 +49,7 @@ func Serve(ctx context.Context, p Program, ln net.Listener) (code int, err error
 	if err != nil {
 		return 0, err
 	}
+	defer a.flush()
 	return a.serveOn(ctx, ln), nil
 }
 

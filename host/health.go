@@ -23,8 +23,8 @@ func (a *app) healthz(w http.ResponseWriter, r *http.Request) {
 	if now.Storage != nil {
 		h.Storage = words.storage(now.Storage)
 	}
-	if now.Log != nil {
-		h.Log = text(now.Log)
+	if err := a.logBlocked(now); err != nil {
+		h.Log = text(err)
 	}
 	code := http.StatusOK
 	switch {

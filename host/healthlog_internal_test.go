@@ -3,9 +3,11 @@ package host
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,18 +37,87 @@ func TestALogThatBlocksFailsTheLivenessProbe(t *testing.T) {
 		a := &app{Program: &Program{Now: time.Now}, sched: s}
 		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
 			time.Sleep(150 * time.Second)
-			got := httptest.NewRecorder()
-			a.healthz(got, httptest.NewRequest("GET", "/healthz", nil))
-			told := strings.Contains(got.Body.String(), "taken no line since")
-			if got.Code != want || told != (want != http.StatusOK) {
-				t.Errorf("got %d %s, want %d", got.Code, got.Body, want)
-			}
-		}
-		if p := a.show(news{}); !strings.Contains(p.Log, "taken no line since") {
-			t.Errorf("the page says %q", p.Log)
+			wantBlocked(t, a, want)
 		}
 		close(dead)
 		cancel()
 		<-done
 	})
+}
+
+// quiet is a listener without a connection, until it is closed.
+type quiet chan struct{}
+
+func (q quiet) Accept() (net.Conn, error) { <-q; return nil, net.ErrClosed }
+func (q quiet) Close() error              { close(q); return nil }
+func (q quiet) Addr() net.Addr            { return &net.TCPAddr{} }
+
+// A log that has blocked since before the start keeps serve neither from its
+// jobs nor from its answers nor from its end, and fails the liveness probe.
+func TestALogThatBlocksKeepsServeFromNothing(t *testing.T) {
+	for _, name := range []string{"SOLOIST_ADDR", "SOLOIST_STORAGE", "SOLOIST_APP"} {
+		t.Setenv(name, "")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		p := Program{Name: "demo", Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "work", Schedule: "@every 1m",
+			Do: func(context.Context, *soloist.Run) error { runs.Add(1); return nil }}}}
+		a, err := p.filled().open(&command{name: "serve", serves: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead, ended := make(deadEnd), make(chan int, 1)
+		a.setLog(slog.New(dead))
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { defer a.flush(); ended <- a.serveOn(ctx, make(quiet)) }()
+		time.Sleep(150 * time.Second)
+		if n := runs.Load(); n != 2 {
+			t.Errorf("the job ran %d times in 150 s, want 2", n)
+		}
+		a.refused.note(httptest.NewRequest("POST", "/nosuch", nil), "refused") // returns
+		wantBlocked(t, a, http.StatusOK)
+		time.Sleep(time.Minute)
+		wantBlocked(t, a, http.StatusServiceUnavailable)
+		stop()
+		select {
+		case code := <-ended:
+			if code != exitOK {
+				t.Errorf("got code %d", code)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("serve goes on 20 s after it was stopped")
+		}
+		close(dead)
+	})
+}
+
+// Where only the program's own lines wait, the probe and the page tell of it too.
+func TestTheProgramsOwnLinesThatWaitAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &app{Program: &Program{Now: time.Now}, sched: &soloist.Scheduler{Store: &local.Memory{}}, serves: true}
+		dead := make(deadEnd)
+		a.setLog(slog.New(dead))
+		a.log.Info("listening")
+		time.Sleep(2 * time.Minute)
+		wantBlocked(t, a, http.StatusOK)
+		time.Sleep(2 * time.Minute)
+		wantBlocked(t, a, http.StatusServiceUnavailable)
+		close(dead)
+		synctest.Wait()
+		wantBlocked(t, a, http.StatusOK)
+	})
+}
+
+// wantBlocked checks what probe and page say of the log.
+func wantBlocked(t *testing.T, a *app, code int) {
+	t.Helper()
+	got := httptest.NewRecorder()
+	a.healthz(got, httptest.NewRequest("GET", "/healthz", nil))
+	want := code != http.StatusOK
+	if told := strings.Contains(got.Body.String(), "taken no line since"); got.Code != code || told != want {
+		t.Errorf("/healthz says %d %s, want %d", got.Code, got.Body, code)
+	}
+	if told := a.show(news{}).Log; strings.Contains(told, "taken no line since") != want {
+		t.Errorf("the page says %q", told)
+	}
 }

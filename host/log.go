@@ -4,7 +4,34 @@ import (
 	"io"
 	"log/slog"
 	"os"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/logqueue"
 )
+
+// setLog hands out the logger. What the program itself logs while it serves goes
+// through a queue, as what the scheduler logs does: a log that blocks must keep
+// neither the start nor the end nor an answer waiting.
+func (a *app) setLog(log *slog.Logger) {
+	a.log, a.sched.Logger = log, log
+	if a.serves {
+		a.lines.Root = log.Handler()
+		a.log = a.lines.Logger(log)
+	}
+	a.refused = newRefusals(a.log)
+}
+
+// logBlocked returns why lines of the scheduler or of the program itself wait
+// for the log, nil if they do not, or not for long.
+func (a *app) logBlocked(h soloist.Health) error {
+	if h.Log != nil {
+		return h.Log
+	}
+	return a.lines.Blocked()
+}
+
+// flush waits for the lines of the program itself, but not for long.
+func (a *app) flush() { a.lines.Wait(logqueue.LastLines) }
 
 // logger logs to stdout where the program serves, since the Functions host
 // shows all of stderr as errors. Other commands have an answer there, so they

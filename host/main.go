@@ -113,6 +113,7 @@ func (p *Program) Run(ctx context.Context) int {
 		return c.run(ctx, &app{Program: p}, flags)
 	}
 	a, err := p.open(c)
+	defer a.flush()
 	if err != nil {
 		p.complain(err)
 		for _, text := range a.strange { // perhaps the cause

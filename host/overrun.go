@@ -11,7 +11,7 @@ import (
 
 // What an overrun may still say. By then a hundredth of the lease is left, and
 // the shortest on Azure has 15 s; a log that nobody reads must not hold it up.
-// The log has no buffer: what is said is written.
+// It goes past the queue of the log, so that what is said is written.
 const (
 	lastWords = 100 * time.Millisecond
 	maxDump   = 64 << 10 // bytes of goroutines
@@ -27,7 +27,7 @@ func (a *app) overrun(job string, cause error) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		a.log.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
+		a.sched.Logger.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
 			"job", job, "cause", cause, "code", code, "goroutines", dump(goroutines()))
 	}()
 	select {

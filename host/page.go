@@ -67,8 +67,8 @@ func (a *app) show(n news) page {
 	if h.Storage != nil {
 		p.Storage = line(h.Storage.Error())
 	}
-	if h.Log != nil {
-		p.Log = text(h.Log)
+	if err := a.logBlocked(h); err != nil {
+		p.Log = text(err)
 	}
 	return p
 }

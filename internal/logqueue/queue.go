@@ -11,11 +11,11 @@ import (
 
 const (
 	maxLines   = 500             // that wait for a log that blocks
-	LastLines  = 5 * time.Second // how long Run, RunDue and RunNow wait for their lines
+	LastLines  = 5 * time.Second // how long Run, RunDue, RunNow and a program wait for their lines
 	logBlocked = 3 * time.Minute // with one line: Health tells of it
 )
 
-// A Queue writes what the scheduler itself logs, in order and in a goroutine
+// A Queue writes what the scheduler or its program itself logs, in order and in a goroutine
 // of its own. A Logger may block for as long as its output is not read, and must
 // keep no lease, deadline or loop waiting. The goroutine ends with the last line.
 type Queue struct {
