@@ -12,7 +12,7 @@ import (
 // a's acquisition is applied, and a does not hear of it. It repeats it under
 // the same id, which the service grants.
 func TestAcquireAppliedReplyLostSameIDAgain(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(time.Second)), "a")
 		s.lose("the reply to a's acquire")
 		s.until("01:00:10")
@@ -26,7 +26,7 @@ func TestAcquireAppliedReplyLostSameIDAgain(t *testing.T) {
 // release overtakes the first, which then takes the lease for nobody: all wait
 // until that has run out.
 func TestAcquireDelayedPastGivingUpReleaseRacedBeforeIt(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(time.Second)), "a")
 		orphan := s.hold("a's acquire")
 		s.lose("a's acquire")
@@ -43,7 +43,7 @@ func TestAcquireDelayedPastGivingUpReleaseRacedBeforeIt(t *testing.T) {
 
 // The acquisitions of a, b and c come at one instant.
 func TestThreeAcquiresAtOneInstant(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(time.Second)), "a", "b", "c")
 		a, b, c := s.hold("a's acquire"), s.hold("b's acquire"), s.hold("c's acquire")
 		s.until("01:00:01")
@@ -68,7 +68,7 @@ func TestThreeAcquiresAtOneInstant(t *testing.T) {
 // that the lease is taken, the other that the entry has changed: both have
 // lost, neither has missed anything.
 func Test412And409Both(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(3*time.Second)), "a", "b", "c")
 		b, c, claim := s.hold("b's acquire"), s.hold("c's acquire"), s.hold("a's claim")
 		claim.wait()
@@ -88,7 +88,7 @@ func Test412And409Both(t *testing.T) {
 // a acquires and dies. b, which was told that the lease is taken, does not walk
 // away: it has the tick when the lease has run out.
 func TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(hourly(takes(time.Second)), "a", "b")
 		late := s.hold("b's acquire")
 		a.KillAt("acquire after")
@@ -107,7 +107,7 @@ func TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409(t *testing.T) {
 // a dies under a run. b reads that the lease has run out; before its own
 // acquisition gets through, c has taken over, run and gone.
 func TestFollowerReadsExpiredAnotherAcquiresThenItsOwnAcquire(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(rerun(takes(5*time.Second)), "a")
 		s.until("01:00:02")
 		s.start(rerun(takes(5*time.Second)), "b", "c")

@@ -10,7 +10,7 @@ import (
 // The service takes a's claim, and a does not hear of it: it reads who wrote
 // last, and it was itself.
 func TestClaimAppliedReplyLost(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(time.Second)), "a", "b")
 		s.hold("b's acquire")
 		s.lose("the reply to a's claim")
@@ -24,7 +24,7 @@ func TestClaimAppliedReplyLost(t *testing.T) {
 // Both of a's claims are on their way for longer than its lease lasts. b claims
 // and runs; then they arrive.
 func TestClaimDelayedHolderExpiredOtherClaims(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(10*time.Second)), "a")
 		first, second := s.hold("a's claim"), s.hold("a's claim")
 		second.wait()
@@ -43,7 +43,7 @@ func TestClaimDelayedHolderExpiredOtherClaims(t *testing.T) {
 // The machine of a sleeps for longer than its lease, between the reply to its
 // claim and the start of the run. b has the tick, and a does not start it.
 func TestPauseOfALeaseBetweenClaimReplyAndStart(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(rerun(takes(10*time.Second)), "a")
 		a.FreezeAt("claim after", D+5*time.Second)
 		s.until("01:00:01")
@@ -59,11 +59,11 @@ func TestPauseOfALeaseBetweenClaimReplyAndStart(t *testing.T) {
 // first is answered; then it claims, and its machine sleeps, not for long but
 // past what that renewal brings. It does not start what it has claimed.
 func TestPausePastTheDeadlineBetweenClaimReplyAndStart(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(rerun(takes(time.Minute)), "a")
 		s.until("01:00:01")
 		s.cut("a")
-		s.stage.Operate("break now", "job")
+		s.script.Operate("break now", "job")
 		b := s.start(rerun(takes(time.Minute)), "b")
 		lost := s.lose("all b's second renew")
 		b.FreezeAt("claim after", 2400*time.Millisecond)
@@ -79,7 +79,7 @@ func TestPausePastTheDeadlineBetweenClaimReplyAndStart(t *testing.T) {
 // As before, with nobody else there: a does not start what it has claimed so
 // long ago, and does not start it again.
 func TestPauseOfALeaseBetweenClaimReplyAndStartAlone(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(hourly(takes(10*time.Second)), "a")
 		a.FreezeAt("claim after", D+5*time.Second)
 		s.until("01:02:00")
@@ -91,7 +91,7 @@ func TestPauseOfALeaseBetweenClaimReplyAndStartAlone(t *testing.T) {
 // a claims a tick and dies; b has another schedule. It tells what became of the
 // tick and runs none of the old schedule again, also under Rerun.
 func TestScheduleChangedBetweenClaimAndTakeOver(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(rerun(takes(time.Minute)), "a")
 		s.until("01:00:05")
 		a.Kill()
@@ -116,7 +116,7 @@ func TestMixedLeaseLengths(t *testing.T) {
 		"a short one dies": {D, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tell(t, func(s *story) {
+			runScenario(t, func(s *story) {
 				of := func(lease time.Duration) sim.Work {
 					d := rerun(takes(100 * time.Second))
 					d.Lease = lease

@@ -8,7 +8,7 @@ import (
 // a's machine sleeps in the middle of a run. When it goes on, another has said
 // what became of it, and a has no say any more.
 func TestPauseInsideDoFinishRefused(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(hourly(deaf(10*time.Second)), "a", "b")
 		s.hold("b's acquire")
 		s.until("01:00:06")
@@ -24,7 +24,7 @@ func TestPauseInsideDoFinishRefused(t *testing.T) {
 // a's machine sleeps in the middle of a run; b has the same tick under the next
 // token. What a then writes to a resource that fences is refused.
 func TestPauseInsideDoSideEffectWithTheOldTokenRefused(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(rerun(deaf(10*time.Second)), "a")
 		s.until("01:00:06")
 		s.start(rerun(deaf(10*time.Second)), "b")
@@ -39,7 +39,7 @@ func TestPauseInsideDoSideEffectWithTheOldTokenRefused(t *testing.T) {
 // The service takes a's outcome, and a does not hear of it: it reads that the
 // last write was its own, and releases.
 func TestFinishAppliedReplyLost(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(time.Second)), "a")
 		s.lose("the reply to a's finish")
 		s.until("01:00:10")
@@ -52,7 +52,7 @@ func TestFinishAppliedReplyLost(t *testing.T) {
 // a is cut off until its lease has run out, while its run goes on to a good end.
 // Nobody has touched the lease: a takes it up again and says so.
 func TestFinishAfterExpiryUntouched(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(deaf(20*time.Second)), "a")
 		s.until("01:00:01")
 		s.cut("a")
@@ -68,7 +68,7 @@ func TestFinishAfterExpiryUntouched(t *testing.T) {
 // a is cut off, and its run goes on. b takes over the same tick, is done and
 // gone when a comes back.
 func TestFinishAfterTakeOver(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(rerun(deaf(time.Minute)), "a")
 		s.until("01:00:01")
 		s.cut("a")
@@ -86,7 +86,7 @@ func TestFinishAfterTakeOver(t *testing.T) {
 // Both releases of a are lost, and the next tick is due before its lease runs
 // out. The tick waits for that, and those after it come as ever.
 func TestReleaseLost(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(frequent(takes(time.Second)), "a")
 		s.lose("a's release")
 		s.lose("a's release")
@@ -106,7 +106,7 @@ func TestCredentialExpiresBetweenClaimAndFinish(t *testing.T) {
 		"01:00:40": {"-", "412 LeaseLost", "200"},
 	} {
 		t.Run("mended at "+mended, func(t *testing.T) {
-			tell(t, func(s *story) {
+			runScenario(t, func(s *story) {
 				a := s.start(hourly(takes(5*time.Second)), "a", "b")
 				s.hold("b's acquire")
 				s.until("01:00:01")
@@ -132,7 +132,7 @@ func TestCredentialExpiresBetweenClaimAndFinish(t *testing.T) {
 // has run out, and a's outcome is refused.
 func TestFinishThrottledPastTheDeadline(t *testing.T) {
 	t.Run("the finish alone", func(t *testing.T) {
-		tell(t, func(s *story) {
+		runScenario(t, func(s *story) {
 			s.start(rerun(takes(5*time.Second)), "a")
 			s.until("01:00:01")
 			s.start(rerun(takes(5*time.Second)), "b")
@@ -146,7 +146,7 @@ func TestFinishThrottledPastTheDeadline(t *testing.T) {
 		})
 	})
 	t.Run("all that a asks for", func(t *testing.T) {
-		tell(t, func(s *story) {
+		runScenario(t, func(s *story) {
 			s.start(rerun(takes(5*time.Second)), "a")
 			s.until("01:00:01")
 			s.start(rerun(takes(20*time.Second)), "b")

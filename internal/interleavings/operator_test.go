@@ -11,11 +11,11 @@ import (
 // An operator breaks the lease of a run, so that it ends with its time.
 func TestBreakNaturally(t *testing.T) {
 	t.Run("while renewing", func(t *testing.T) {
-		tell(t, func(s *story) {
+		runScenario(t, func(s *story) {
 			s.start(hourly(takes(time.Minute)), "a", "b")
 			s.hold("b's acquire")
 			renewal := s.hold("a's renew").wait()
-			s.stage.Operate("break", "job")
+			s.script.Operate("break", "job")
 			renewal.deliver()
 			time.Sleep(time.Second)
 			s.ran("a 01:00:00 lost")
@@ -23,10 +23,10 @@ func TestBreakNaturally(t *testing.T) {
 		})
 	})
 	t.Run("while claiming", func(t *testing.T) {
-		tell(t, func(s *story) {
+		runScenario(t, func(s *story) {
 			s.start(hourly(takes(time.Minute)), "a")
 			claim := s.hold("a's claim").wait()
-			s.stage.Operate("break", "job")
+			s.script.Operate("break", "job")
 			claim.deliver()
 			s.until("01:00:04")
 			s.ran("a 01:00:00") // the lease is its own until its time is up
@@ -35,10 +35,10 @@ func TestBreakNaturally(t *testing.T) {
 		})
 	})
 	t.Run("while finishing", func(t *testing.T) {
-		tell(t, func(s *story) {
+		runScenario(t, func(s *story) {
 			s.start(hourly(takes(time.Second)), "a")
 			finish := s.hold("a's finish").wait()
-			s.stage.Operate("break", "job")
+			s.script.Operate("break", "job")
 			finish.deliver()
 			s.until("01:00:05")
 			s.ran("a 01:00:00")
@@ -50,12 +50,12 @@ func TestBreakNaturally(t *testing.T) {
 // An operator breaks the lease of a at once, while a hears of nothing and goes
 // on. b, which is up for the tick, holds off until a must have given up.
 func TestBreakAtOnceWithHoldOffWhileTheOldOneStillRuns(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(rerun(takes(time.Minute)), "a")
 		s.until("01:00:06") // just renewed
 		s.start(rerun(takes(10*time.Second)), "b")
 		s.cut("a")
-		s.stage.Operate("break now", "job")
+		s.script.Operate("break now", "job")
 		s.until("01:00:17")
 		s.ran("a 01:00:00")
 		s.says("b", "the last runner's lease did not run out by itself")
@@ -66,7 +66,7 @@ func TestBreakAtOnceWithHoldOffWhileTheOldOneStillRuns(t *testing.T) {
 }
 
 // frequent is a job that is due all the time.
-func frequent(takes func(context.Context, *sim.Scene) error) sim.Work {
+func frequent(takes func(context.Context, *sim.RunContext) error) sim.Work {
 	d := rerun(takes)
 	d.Every, d.Schedule = 10*time.Second, "@every 10s"
 	return d
@@ -77,13 +77,13 @@ func frequent(takes func(context.Context, *sim.Scene) error) sim.Work {
 // until a must have given up.
 func TestDeleteAndReCreate(t *testing.T) {
 	t.Run("during a run", func(t *testing.T) {
-		tell(t, func(s *story) {
+		runScenario(t, func(s *story) {
 			s.start(frequent(takes(time.Minute)), "a")
 			s.until("00:00:11")
 			s.start(frequent(takes(time.Second)), "b")
 			s.until("00:00:12") // it has seen a's entry
 			s.cut("a")
-			s.stage.Operate("delete", "job")
+			s.script.Operate("delete", "job")
 			s.until("00:00:22")
 			s.ran("a 00:00:10")
 			s.says("b", "the last runner's lease did not run out by itself")
@@ -92,15 +92,15 @@ func TestDeleteAndReCreate(t *testing.T) {
 		})
 	})
 	t.Run("during a hold-off", func(t *testing.T) {
-		tell(t, func(s *story) {
+		runScenario(t, func(s *story) {
 			s.start(frequent(takes(time.Minute)), "a")
 			s.until("00:00:11")
 			s.start(frequent(takes(time.Second)), "b")
 			s.cut("a")
-			s.stage.Operate("break now", "job")
+			s.script.Operate("break now", "job")
 			s.until("00:00:13") // b holds off
 			s.says("b", "the last runner's lease did not run out by itself")
-			s.stage.Operate("delete", "job")
+			s.script.Operate("delete", "job")
 			s.until("00:00:22")
 			s.ran("a 00:00:10")
 			s.until("00:00:38")

@@ -12,7 +12,7 @@ import (
 // A renewal of a is applied at 5 s; a's machine sleeps before the reply comes,
 // until the trust that it brings is over, too. It ends nobody's run but a's.
 func TestRenewalReplyAfterTheDeadline(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(hourly(takes(time.Minute)), "a")
 		a.FreezeAt("renew applied", D)
 		s.until("01:00:19.9")
@@ -26,7 +26,7 @@ func TestRenewalReplyAfterTheDeadline(t *testing.T) {
 // comes: they count for nothing, though each is applied. The run ends when the
 // acquisition can be trusted no more, which counts from when it was sent.
 func TestRenewalRepliesThatNeverCome(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(time.Minute)), "a")
 		acquired := s.hold("the reply to a's acquire")
 		s.lose("the replies to all a's renew")
@@ -43,7 +43,7 @@ func TestRenewalRepliesThatNeverCome(t *testing.T) {
 // a is cut off, and meanwhile its wall clock is set back by a minute. That gives
 // its run no more time: how long is no question to a wall clock.
 func TestWallClockSetBackWhileCutOff(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(hourly(takes(time.Minute)), "a")
 		s.until("01:00:01")
 		s.cut("a")
@@ -58,13 +58,13 @@ func TestWallClockSetBackWhileCutOff(t *testing.T) {
 // which is lost, as is all that follows. What the first reply brings counts from
 // when the first was sent.
 func TestReplyOfRenewal1AfterRenewal2WasSent(t *testing.T) {
-	tell(t, func(s *story) {
-		s.start(hourly(func(ctx context.Context, scene *sim.Scene) error {
-			if err := scene.Sleep(ctx, third+time.Second); err != nil {
+	runScenario(t, func(s *story) {
+		s.start(hourly(func(ctx context.Context, run *sim.RunContext) error {
+			if err := run.Sleep(ctx, third+time.Second); err != nil {
 				return err
 			}
-			_ = scene.Check(ctx)
-			return takes(time.Minute)(ctx, scene)
+			_ = run.Check(ctx)
+			return takes(time.Minute)(ctx, run)
 		}), "a")
 		first := s.hold("the reply to a's renew")
 		s.lose("all a's renew")
@@ -80,7 +80,7 @@ func TestReplyOfRenewal1AfterRenewal2WasSent(t *testing.T) {
 // The reply to a renewal of a's run finds it when b runs the same tick under
 // the next token: a's machine was asleep.
 func TestRenewalReplyOfAnEpochDuringTheNext(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.start(rerun(takes(time.Minute)), "a")
 		a.FreezeAt("renew applied", 2*D)
 		s.until("01:00:01")
@@ -97,7 +97,7 @@ func TestRenewalReplyOfAnEpochDuringTheNext(t *testing.T) {
 // touched it: it is granted, and brings nothing back. a's run has ended; what
 // became of it is recorded under the lease that it has again.
 func TestRenewalLandsOnAnExpiredUntouchedLease(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(time.Minute)), "a")
 		late := s.hold("a's renew")
 		late.wait()
@@ -118,7 +118,7 @@ func TestRenewalLandsOnAnExpiredUntouchedLease(t *testing.T) {
 // a's release of one tick is under way until a has another tick under another
 // lease, which it does not end.
 func TestLateReleaseOfAnEpochDuringTheNext(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(hourly(takes(10*time.Second)), "a")
 		first, second := s.hold("a's release"), s.hold("a's release")
 		s.until("02:00:05")

@@ -15,7 +15,7 @@ func (s *story) stop(name string) <-chan struct{} {
 	gone := make(chan struct{})
 	s.late.Go(func() {
 		defer close(gone)
-		s.players[name].Stop()
+		s.replicas[name].Stop()
 	})
 	return gone
 }
@@ -41,20 +41,20 @@ func TestSIGTERMAtEachStep(t *testing.T) {
 		"the reply to a's progress": {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
 	} {
 		t.Run(step, func(t *testing.T) {
-			tell(t, func(s *story) {
+			runScenario(t, func(s *story) {
 				s.start(hourly(takes(3*time.Second)), "a")
-				letter := s.hold(step)
+				request := s.hold(step)
 				var gone <-chan struct{}
 				if strings.HasSuffix(step, "progress") { // it is what a stop makes a say of its run
 					s.until("01:00:01")
 					gone = s.stop("a")
-					letter.wait()
+					request.wait()
 				} else {
-					letter.wait()
+					request.wait()
 					gone = s.stop("a")
 				}
 				time.Sleep(time.Second)
-				letter.deliver()
+				request.deliver()
 				<-gone
 				if s.until("01:00:08"); s.stopped("a").After(s.midnight.Add(time.Hour + 6*time.Second)) {
 					s.Errorf("a stopped at %s", s.stopped("a"))
@@ -74,7 +74,7 @@ func TestSIGTERMAtEachStep(t *testing.T) {
 // The run of a goes on for longer than its grace: it is ended, and b, which has
 // come near meanwhile, has the tick as soon as a has let go.
 func TestSIGTERMUnderARunThatIsLongerThanTheGrace(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(rerun(takes(time.Minute)), "a")
 		s.until("01:00:01")
 		s.start(rerun(takes(time.Minute)), "b")
@@ -92,11 +92,11 @@ func TestSIGTERMUnderARunThatIsLongerThanTheGrace(t *testing.T) {
 // at once and does not release: that b's lease runs out tells c, which has not
 // looked on, that a's has run out as well.
 func TestSIGTERMInAHoldOff(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		s.start(rerun(takes(time.Minute)), "a")
 		s.until("01:00:01")
 		s.cut("a")
-		s.stage.Operate("break now", "job")
+		s.script.Operate("break now", "job")
 		s.start(rerun(takes(10*time.Second)), "b", "c")
 		s.hold("c's acquire")
 		s.until("01:00:06")
@@ -116,7 +116,7 @@ func TestSIGTERMInAHoldOff(t *testing.T) {
 // a is asked to stop while a renewal is on its way, which arrives when a has
 // released the lease: it brings nothing back.
 func TestShutdownWithARenewalInFlight(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		a := s.play(sim.Part{Name: "a", Work: []sim.Work{rerun(takes(time.Minute))}})
 		renewal := s.hold("a's renew").wait()
 		a.Stop()

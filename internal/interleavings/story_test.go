@@ -1,6 +1,6 @@
 // Package interleavings_test tells each interleaving of replicas, service and
 // operator that is known by name, as a story: who does what when. The stories
-// are played in virtual time on a stage of the simulation, with the real store
+// are played in virtual time in a script of the simulation, with the real store
 // and client library, and its checker judges each. The index says which test
 // tells which.
 package interleavings_test
@@ -32,41 +32,41 @@ const (
 // A story is one interleaving while it is told. It begins at midnight.
 type story struct {
 	*testing.T
-	stage    *sim.Stage
+	script   *sim.Script
 	midnight time.Time
-	players  map[string]*sim.Player
-	late     sync.WaitGroup // letters
+	replicas map[string]*sim.Replica
+	late     sync.WaitGroup // requests in flight
 
-	mu      sync.Mutex
-	letters []*letter
-	weather map[string]weather // by replica
+	mu       sync.Mutex
+	inflight []*inflight
+	networks map[string]network // by replica
 }
 
-// tell plays a story and has the checker judge it.
-func tell(t *testing.T, f func(s *story)) {
+// runScenario plays a story and has the checker judge it.
+func runScenario(t *testing.T, f func(s *story)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &story{T: t, stage: sim.NewStage(), midnight: time.Now(), players: map[string]*sim.Player{}, weather: map[string]weather{}}
-		s.stage.Direct = s.carry
+		s := &story{T: t, script: sim.NewScript(), midnight: time.Now(), replicas: map[string]*sim.Replica{}, networks: map[string]network{}}
+		s.script.Direct = s.carry
 		defer s.end()
 		f(s)
 	})
 }
 
-// end lets all letters go, and the cluster settle.
+// end lets all requests go, and the cluster settle.
 func (s *story) end() {
 	s.Helper()
 	s.mu.Lock()
-	for _, l := range s.letters {
+	for _, l := range s.inflight {
 		if !l.caught {
 			s.Errorf("there was nothing like %s", l.what)
 		}
 		l.settle(false)
 	}
-	s.weather = map[string]weather{}
-	s.letters = nil
+	s.networks = map[string]network{}
+	s.inflight = nil
 	s.mu.Unlock()
-	log := s.stage.End()
+	log := s.script.End()
 	s.late.Wait()
 	for _, v := range check.Judge(log) {
 		s.Error(v)
@@ -80,11 +80,11 @@ func (s *story) end() {
 
 // hourly is the job of most stories, which is due at 01:00:00. Rerun gives a
 // tick whose runner died to another.
-func hourly(act func(context.Context, *sim.Scene) error) sim.Work {
+func hourly(act func(context.Context, *sim.RunContext) error) sim.Work {
 	return sim.Work{Definition: check.Definition{Name: "job", Every: time.Hour, Schedule: "@hourly", Lease: D}, Act: act}
 }
 
-func rerun(act func(context.Context, *sim.Scene) error) sim.Work {
+func rerun(act func(context.Context, *sim.RunContext) error) sim.Work {
 	d := hourly(act)
 	d.Interrupted = soloist.Rerun
 	return d
@@ -92,8 +92,8 @@ func rerun(act func(context.Context, *sim.Scene) error) sim.Work {
 
 // takes is a run of so long that ends with its context. At its start and its
 // end it writes to a resource that fences.
-func takes(d time.Duration) func(context.Context, *sim.Scene) error {
-	return func(ctx context.Context, s *sim.Scene) error {
+func takes(d time.Duration) func(context.Context, *sim.RunContext) error {
+	return func(ctx context.Context, s *sim.RunContext) error {
 		s.Effect()
 		if err := s.Sleep(ctx, d); err != nil {
 			return err
@@ -104,22 +104,22 @@ func takes(d time.Duration) func(context.Context, *sim.Scene) error {
 }
 
 // deaf is a run of so long, whatever becomes of its context.
-func deaf(d time.Duration) func(context.Context, *sim.Scene) error {
+func deaf(d time.Duration) func(context.Context, *sim.RunContext) error {
 	act := takes(d)
-	return func(ctx context.Context, s *sim.Scene) error { return act(context.WithoutCancel(ctx), s) }
+	return func(ctx context.Context, s *sim.RunContext) error { return act(context.WithoutCancel(ctx), s) }
 }
 
 // start has replicas with that job begin, of which the first is returned.
-func (s *story) start(job sim.Work, names ...string) *sim.Player {
+func (s *story) start(job sim.Work, names ...string) *sim.Replica {
 	for _, name := range names {
 		s.play(sim.Part{Name: name, Work: []sim.Work{job}, Grace: 5 * time.Second})
 	}
-	return s.players[names[0]]
+	return s.replicas[names[0]]
 }
 
-func (s *story) play(p sim.Part) *sim.Player {
-	s.players[p.Name] = s.stage.Start(p)
-	return s.players[p.Name]
+func (s *story) play(p sim.Part) *sim.Replica {
+	s.replicas[p.Name] = s.script.Start(p)
+	return s.replicas[p.Name]
 }
 
 // until waits for a time of the day, or of another one.
@@ -180,7 +180,7 @@ func (s *story) outcomes(want ...string) {
 
 // record is what the service has.
 func (s *story) record() (r store.Record) {
-	for _, e := range s.stage.Events() {
+	for _, e := range s.script.Events() {
 		if e.OK() && e.Record != nil {
 			r = *e.Record
 		}
@@ -232,7 +232,7 @@ func (s *story) says(replica, line string) {
 
 // events are those of one kind, and of one replica if it is named.
 func (s *story) events(what check.What, replica string) []check.Event {
-	return slices.DeleteFunc(s.stage.Events(), func(e check.Event) bool {
+	return slices.DeleteFunc(s.script.Events(), func(e check.Event) bool {
 		return e.What != what || replica != "" && e.Replica != replica
 	})
 }

@@ -15,7 +15,7 @@ import (
 // the others think it is due. They find it settled; and a did not begin before
 // its time, but for the second that the service's clock leaves out.
 func TestTickClaimedEarlyByAFastClock(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		quick := []sim.Work{hourly(takes(10 * time.Millisecond))}
 		s.play(sim.Part{Name: "a", Work: quick, Skew: 2 * time.Second})
 		s.play(sim.Part{Name: "b", Work: quick})
@@ -31,7 +31,7 @@ func TestTickClaimedEarlyByAFastClock(t *testing.T) {
 // b's wall clock is behind by four seconds: when it thinks that a tick is due,
 // a short run of it is long over.
 func TestSlowClockAfterAShortJob(t *testing.T) {
-	tell(t, func(s *story) {
+	runScenario(t, func(s *story) {
 		quick := []sim.Work{hourly(takes(10 * time.Millisecond))}
 		s.play(sim.Part{Name: "a", Work: quick})
 		s.play(sim.Part{Name: "b", Work: quick, Skew: -4 * time.Second})
@@ -55,7 +55,7 @@ func TestATickAndTheNextBothDueAfterAnOutage(t *testing.T) {
 		"skip":   {soloist.SkipMissed, nil, []string{"missed 00:00:00-02:00:00 past the starting deadline"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tell(t, func(s *story) {
+			runScenario(t, func(s *story) {
 				job := hourly(takes(time.Second))
 				job.Missed = tt.missed
 				s.start(job, "a")
@@ -80,7 +80,7 @@ func TestDSTGapAndFoldWithTakeOverInBetween(t *testing.T) {
 		"fold": {"2000-10-29 00:20:00", "2000-10-29 01:29:50", "2000-10-29 01:55:00", "00:30:00", "2000-10-30 01:35:00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tell(t, func(s *story) {
+			runScenario(t, func(s *story) {
 				job := rerun(takes(61 * time.Minute))
 				job.Every, job.Schedule, job.Zone = 0, "30 2 * * *", "Europe/Berlin"
 				s.until(tt.before)
@@ -103,18 +103,18 @@ func TestDSTGapAndFoldWithTakeOverInBetween(t *testing.T) {
 // Fifty replicas ask for one tick at the same instant. One has it, for four
 // requests; each other is through with two.
 func TestFiftyReplicasSameTickNoJitter(t *testing.T) {
-	tell(t, func(s *story) {
-		var letters []*letter
+	runScenario(t, func(s *story) {
+		var requests []*inflight
 		for i := range 50 {
 			name := fmt.Sprintf("r%02d", i)
 			s.start(hourly(takes(100*time.Millisecond)), name)
-			letters = append(letters, s.hold(name+"'s acquire"))
+			requests = append(requests, s.hold(name+"'s acquire"))
 		}
-		for _, l := range letters {
+		for _, l := range requests {
 			l.wait()
 		}
 		s.until("01:00:01")
-		for _, l := range letters {
+		for _, l := range requests {
 			l.deliver()
 			synctest.Wait() // the service takes one after the other; of some winners the run takes long
 		}

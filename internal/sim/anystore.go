@@ -88,7 +88,7 @@ func (h *handle) Renew(ctx context.Context) (store.Revision, error) {
 func (h *handle) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	record = bytes.Clone(record)
 	x := errand{Event: check.Event{Lease: h.id, Record: h.records.record(string(record))}, etag: etag, record: record}
-	x.Op = h.tongue.part(&x.Event)
+	x.Op = h.classifier.part(&x.Event)
 	return h.call(ctx, x, func(ctx context.Context) (store.Revision, error) { return h.lease.Write(ctx, etag, record) })
 }
 

@@ -14,7 +14,7 @@ type deleter interface {
 }
 
 // operateOn is operate on [Config.Store], with the powers that it has.
-func (c *Cluster) operateOn(backend store.Store, d deed) {
+func (c *Cluster) operateOn(backend store.Store, d plannedFault) {
 	switch d.what {
 	case "break":
 		c.breakLease(backend, d.job, -1)

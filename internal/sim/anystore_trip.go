@@ -18,7 +18,7 @@ func (n *Network) serve(e *check.Event, x errand) (got result) {
 	n.log.Apply(e, func() (int, string) {
 		x.do(context.Background(), &got)
 		now := time.Now()
-		for _, wrong := range n.referee.judge(e, x, got, now) {
+		for _, wrong := range n.contract.judge(e, x, got, now) {
 			note := fmt.Sprintf("%s of %s by %s: %s", e.Op, e.Job, e.Replica, wrong)
 			n.log.Events = append(n.log.Events, &check.Event{What: check.Broke, Time: now, Replica: e.Replica, Job: e.Job, Note: note})
 		}

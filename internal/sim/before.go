@@ -10,7 +10,7 @@ import (
 // in one range.
 func (c *Cluster) liveBefore() {
 	often := pickJob(c.Program, "often")
-	if c.NoDeeds || c.Seed%10 != 3 || len(often) == 0 {
+	if c.NoFaultPlan || c.Seed%10 != 3 || len(often) == 0 {
 		return
 	}
 	r := newRoll(c.Seed, 0, "before")

@@ -5,7 +5,7 @@
 // refuses, machines that crash and are suspended, operators and deploys. All of it
 // follows from a seed. It leaves a [check.Log], which package check judges.
 // [Config.Store] puts any other store in the place of all that is below the
-// schedulers; a referee then judges its answers too.
+// schedulers; its answers are then held to the contract of stores, too.
 package sim
 
 import (
@@ -24,12 +24,12 @@ import (
 // A Config says what to simulate. It is meant for a bubble of testing/synctest;
 // elsewhere it takes as long as it says.
 type Config struct {
-	Seed     uint64             // of all that is decided by chance
-	Replicas int                // zero: 3
-	Length   time.Duration      // of the time with faults; zero: two hours. It begins at some time of an hour
-	Program  []check.Definition // its first version; nil: that of the seed
-	Spells   []Spell            // nil: as the seed says
-	NoDeeds  bool               // no crashes, operators, deploys, suspensions
+	Seed          uint64             // of all that is decided by chance
+	Replicas      int                // zero: 3
+	Length        time.Duration      // of the time with faults; zero: two hours. It begins at some time of an hour
+	Program       []check.Definition // its first version; nil: that of the seed
+	NetworkFaults []NetworkFault     // nil: as the seed says
+	NoFaultPlan   bool               // no crashes, operators, deploys, suspensions
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
 	// [Blob], each replica with the client library and host/azure over it.
@@ -45,12 +45,12 @@ type Cluster struct {
 	traps traps
 	end   time.Time // of the faults
 
-	healed   chan struct{} // closed at end
-	over     chan struct{} // closed: all are to stop
-	slots    []*slot
-	spoiling sync.Map       // the jobs whose entries are, or were not mended yet
-	wg       sync.WaitGroup // whatever was started
-	version  struct {
+	healed     chan struct{} // closed at end
+	over       chan struct{} // closed: all are to stop
+	slots      []*slot
+	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
+	wg         sync.WaitGroup // whatever was started
+	version    struct {
 		sync.Mutex
 		now      []check.Definition
 		requests int
@@ -75,7 +75,7 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 	}
 	all := c.plan()
 	if len(all) > 0 && all[0].what == "arm" {
-		c.do1(all[0])
+		c.carryOut(all[0])
 		all = all[1:]
 	}
 	for _, s := range c.slots {
@@ -83,7 +83,7 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 	}
 	for _, d := range all {
 		time.Sleep(time.Until(d.at))
-		c.do1(d)
+		c.carryOut(d)
 	}
 	time.Sleep(time.Until(c.end))
 	c.traps.disarm()
@@ -117,10 +117,10 @@ func newCluster(cfg Config) *Cluster {
 	c.liveBefore()
 	start := time.Now()
 	c.end = start.Add(cfg.Length)
-	if cfg.Spells == nil {
-		c.Spells = spells(cfg.Seed, start, c.end, cfg.Replicas)
+	if cfg.NetworkFaults == nil {
+		c.NetworkFaults = networkFaults(cfg.Seed, start, c.end, cfg.Replicas)
 	}
-	c.net.spells, c.net.calm, c.traps.end = c.Spells, c.end, c.end
+	c.net.faults, c.net.calm, c.traps.end = c.NetworkFaults, c.end, c.end
 	return c
 }
 
@@ -142,20 +142,20 @@ func (c *Cluster) store(m *machine) store.Store {
 // calm reports whether nothing goes wrong any more.
 func (c *Cluster) calm() bool { return !time.Now().Before(c.end) }
 
-func (c *Cluster) plan() []deed {
-	if c.NoDeeds {
+func (c *Cluster) plan() []plannedFault {
+	if c.NoFaultPlan {
 		return nil
 	}
 	start := time.Now()
-	all := deeds(c.Seed, start, c.end, c.Replicas, c.Program)
+	all := faultPlan(c.Seed, start, c.end, c.Replicas, c.Program)
 	all = append(all, upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
-	slices.SortStableFunc(all, func(a, b deed) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(all, func(a, b plannedFault) int { return a.at.Compare(b.at) })
 	return all
 }
 
 // askAgain has another replica asked for the same run by hand again and again, while
 // the first one may still run it, and after that.
-func (c *Cluster) askAgain(d deed, request string) {
+func (c *Cluster) askAgain(d plannedFault, request string) {
 	roll := newRoll(c.Seed, 0, "again "+request)
 	for range 6 {
 		time.Sleep(roll.between(0, 20*time.Second))
@@ -169,8 +169,8 @@ func (c *Cluster) askAgain(d deed, request string) {
 	}
 }
 
-// do1 does a deed, or starts it.
-func (c *Cluster) do1(d deed) {
+// carryOut has a planned fault happen, or begin.
+func (c *Cluster) carryOut(d plannedFault) {
 	s := c.slots[d.slot]
 	r := s.now()
 	switch {
@@ -180,7 +180,7 @@ func (c *Cluster) do1(d deed) {
 		c.operate(d)
 	case d.what == "spoil":
 		if c.Store == nil && d.job != check.Foreign {
-			c.wg.Go(func() { c.spoil(d) })
+			c.wg.Go(func() { c.corrupt(d) })
 		}
 	case d.what == "deploy":
 		c.wg.Go(c.deploy)
@@ -288,7 +288,7 @@ func (c *Cluster) tally() Tally {
 			if e.Job == "" {
 				t.Faults["container deleted"]++
 			}
-		case check.Spoilt:
+		case check.Corrupted:
 			t.Faults["entry spoilt: "+e.Note]++
 		case check.Unlocked:
 			t.Faults["unlocked, and then "+e.Note]++

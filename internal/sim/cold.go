@@ -12,7 +12,7 @@ import (
 
 // wakeCold has a platform start a process for each tick of the job that runs
 // everywhere, for a while. The process does what is due, and ends.
-func (c *Cluster) wakeCold(d deed) {
+func (c *Cluster) wakeCold(d plannedFault) {
 	c.version.Lock()
 	defs := slices.Clone(c.version.now)
 	c.version.Unlock()

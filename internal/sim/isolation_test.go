@@ -12,44 +12,44 @@ import (
 // What is wrong with one job, or with its entry, is no other's trouble.
 func TestOneJobsFaultIsNoOthers(t *testing.T) {
 	const length = 5 * time.Minute
-	program := func(moods ...check.Mood) []check.Definition {
+	program := func(moods ...check.Behavior) []check.Definition {
 		return []check.Definition{
 			{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Timeout: 30 * time.Second, HeartbeatTimeout: 12 * time.Second,
-				Least: time.Second, Most: 3 * time.Second, Moods: moods},
+				Least: time.Second, Most: 3 * time.Second, Behaviors: moods},
 			{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Least: time.Second, Most: 3 * time.Second},
 			{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, Least: time.Second, Most: 25 * time.Second},
 			{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Least: time.Second, Most: 50 * time.Second},
 		}
 	}
 	run := func(t *testing.T, c sim.Config) *check.Log {
-		c.Length, c.NoDeeds = length, true
+		c.Length, c.NoFaultPlan = length, true
 		l, _ := simulate(t, c)
 		return l
 	}
-	always := func(f check.Fault) []sim.Spell {
-		return []sim.Spell{{To: time.Now().Add(1e6 * time.Hour), Slot: -1, Job: "ill", Fault: f, Share: 1}}
+	always := func(f check.Fault) []sim.NetworkFault {
+		return []sim.NetworkFault{{To: time.Now().Add(1e6 * time.Hour), Slot: -1, Job: "ill", Fault: f, Share: 1}}
 	}
 	const s = 40 // in which there is the entry of a newer program
-	calm := run(t, sim.Config{Seed: s, Spells: []sim.Spell{}, Program: program()})
+	calm := run(t, sim.Config{Seed: s, NetworkFaults: []sim.NetworkFault{}, Program: program()})
 	for _, v := range check.Judge(calm) {
 		t.Error(v)
 	}
 	faults := map[string]sim.Config{
-		"no permission":  {Spells: always(check.Denied)},
-		"no answer":      {Spells: always(check.Drop)},
-		"answers lost":   {Spells: always(check.DropReply)},
-		"throttled":      {Spells: always(check.Busy)},
-		"delivered late": {Spells: always(check.Late)},
-		"slow":           {Spells: always(check.Slow)},
-		"another's entry": {Spells: []sim.Spell{}, Program: append(program(),
+		"no permission":  {NetworkFaults: always(check.Denied)},
+		"no answer":      {NetworkFaults: always(check.Drop)},
+		"answers lost":   {NetworkFaults: always(check.DropReply)},
+		"throttled":      {NetworkFaults: always(check.Busy)},
+		"delivered late": {NetworkFaults: always(check.Late)},
+		"slow":           {NetworkFaults: always(check.Slow)},
+		"another's entry": {NetworkFaults: []sim.NetworkFault{}, Program: append(program(),
 			check.Definition{Name: check.Foreign, Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second})},
-		"panics":        {Spells: []sim.Spell{}, Program: program(check.Panics)},
-		"never ends":    {Spells: []sim.Spell{}, Program: program(check.Hangs)},
-		"tells nothing": {Spells: []sim.Spell{}, Program: program(check.Silent)},
-		"everywhere, and goes on": {Spells: []sim.Spell{}, Program: append(program()[1:],
+		"panics":        {NetworkFaults: []sim.NetworkFault{}, Program: program(check.Panics)},
+		"never ends":    {NetworkFaults: []sim.NetworkFault{}, Program: program(check.Hangs)},
+		"tells nothing": {NetworkFaults: []sim.NetworkFault{}, Program: program(check.Silent)},
+		"everywhere, and goes on": {NetworkFaults: []sim.NetworkFault{}, Program: append(program()[1:],
 			check.Definition{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", EveryReplica: true, Timeout: 5 * time.Second,
-				Least: time.Second, Most: 3 * time.Second, Moods: []check.Mood{check.Stubborn}})},
-		"ends goroutines": {Spells: []sim.Spell{}, Program: program(check.Exits)},
+				Least: time.Second, Most: 3 * time.Second, Behaviors: []check.Behavior{check.Stubborn}})},
+		"ends goroutines": {NetworkFaults: []sim.NetworkFault{}, Program: program(check.Exits)},
 	}
 	for name, c := range faults {
 		t.Run(name, func(t *testing.T) {

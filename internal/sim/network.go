@@ -20,14 +20,14 @@ import (
 // request follows from the seed, the replica, the job, the operation and how
 // many of them there were.
 type Network struct {
-	seed    uint64
-	blob    *blobtest.Blob
-	log     *check.Log
-	records reader
-	spells  []Spell
-	referee referee                                              // of [Config.Store]
-	calm    time.Time                                            // from then on nothing goes wrong
-	direct  func(context.Context, *call) (*http.Response, error) // instead of chance; nil: nobody does
+	seed     uint64
+	blob     *blobtest.Blob
+	log      *check.Log
+	records  reader
+	faults   []NetworkFault
+	contract contractChecker                                      // of [Config.Store]
+	calm     time.Time                                            // from then on nothing goes wrong
+	direct   func(context.Context, *call) (*http.Response, error) // instead of chance; nil: nobody does
 
 	late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
@@ -38,8 +38,8 @@ type Network struct {
 // a reason for longer.
 var ills = []check.Fault{check.Drop, check.DropReply, check.Late, check.Refuse, check.Reset, check.Throttle, check.Internal, check.Applied500, check.Busy, check.Slow, check.CutOff}
 
-// A Spell is a time in which a share of all requests meets a fault.
-type Spell struct {
+// A NetworkFault is a time in which a share of all requests meets a fault.
+type NetworkFault struct {
 	From, To time.Time
 	Slot     int         // whose; negative: everybody's
 	Job      string      // about which; empty: any
@@ -47,8 +47,8 @@ type Spell struct {
 	Share    float64
 }
 
-// hits reports whether a request from a slot can meet the spell's fault.
-func (s *Spell) hits(slot int, e *check.Event) bool {
+// hits reports whether a request from a slot can meet the fault.
+func (s *NetworkFault) hits(slot int, e *check.Event) bool {
 	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != check.ReadOnly || e.Writes())
 }
 
@@ -58,7 +58,7 @@ func (n *Network) fault(slot int, e *check.Event, r *roll) check.Fault {
 	if !now.Before(n.calm) {
 		return check.None
 	}
-	for _, s := range n.spells {
+	for _, s := range n.faults {
 		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
 			if s.Fault != check.None {
 				return s.Fault
@@ -94,8 +94,8 @@ func (n *Network) apply(e *check.Event, r *blobtest.Request) (resp *http.Respons
 // client library.
 type line struct {
 	*Network
-	machine *machine
-	tongue  tongue
+	machine    *machine
+	classifier classifier
 }
 
 // A call is one request on a line.
@@ -160,7 +160,7 @@ func (l *line) open(r *http.Request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := l.tongue.event(req, &l.records)
+	e := l.classifier.event(req, &l.records)
 	roll, err := l.begin(r.Context(), e.Job, e.Op)
 	if err != nil {
 		return nil, err

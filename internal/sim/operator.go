@@ -12,7 +12,7 @@ import (
 const boxURL = "https://sim.blob.core.windows.net/soloist"
 
 // operate ends leases and deletes entries.
-func (c *Cluster) operate(d deed) {
+func (c *Cluster) operate(d plannedFault) {
 	if c.Store != nil {
 		c.operateOn(c.Store, d)
 		return
@@ -55,7 +55,7 @@ func (c *Cluster) request(method, job, query string, headers ...string) *check.E
 	if err != nil {
 		panic(err)
 	}
-	e := new(tongue).event(req, &c.net.records)
+	e := new(classifier).event(req, &c.net.records)
 	e.What, e.Replica, e.Sent, e.Time = check.Request, check.Operator, time.Now(), time.Now()
 	if e.Writes() {
 		e.Op = "write"

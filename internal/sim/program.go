@@ -13,15 +13,15 @@ import (
 func Program(seed uint64) []check.Definition {
 	all := []check.Definition{
 		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
-			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Panics}},
+			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Panics}},
 		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
+			Least: time.Second, Most: 25 * time.Second, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
 		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
 		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed,
-			Least: time.Minute, Most: 10 * time.Minute, Moods: []check.Mood{check.Fine, check.Fine, check.Deaf}},
+			Least: time.Minute, Most: 10 * time.Minute, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Deaf}},
 		{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second,
-			Least: time.Minute, Most: time.Hour, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Hasty, check.Hangs, check.Deaf, check.Silent}},
+			Least: time.Minute, Most: time.Hour, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Hasty, check.Hangs, check.Deaf, check.Silent}},
 	}
 	if seed%10 == 0 {
 		all = append(all, others()...)
@@ -33,11 +33,11 @@ func Program(seed uint64) []check.Definition {
 func others() []check.Definition {
 	return []check.Definition{
 		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
+			Least: time.Second, Most: 25 * time.Second, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
 		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
-			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fails, check.Silent, check.Panics, check.Deaf}},
+			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fails, check.Silent, check.Panics, check.Deaf}},
 		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
-			Least: 10 * time.Second, Most: 5 * time.Minute, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Fails}},
+			Least: 10 * time.Second, Most: 5 * time.Minute, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Fails}},
 		{Name: check.Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
 	}
 }

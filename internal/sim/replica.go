@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -66,7 +65,7 @@ func drawGrace(r *roll) time.Duration { return pick(r, 0, 5*time.Second+odd, 25*
 // newReplica makes a replica that does not run yet.
 func (c *Cluster) newReplica(m *machine, defs []check.Definition, grace time.Duration) *replica {
 	one := &replica{machine: m, c: c, done: make(chan struct{})}
-	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&ear{machine: m, seed: c.Seed, calm: func() bool { return c.NoDeeds || c.calm() }, up: time.Now(), end: c.end}),
+	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&logCapture{machine: m, seed: c.Seed, calm: func() bool { return c.NoFaultPlan || c.calm() }, up: time.Now(), end: c.end}),
 		Grace: grace, Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran}
 	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	for i := range defs {
@@ -155,106 +154,3 @@ func (r *replica) stepDown(job string) {
 	defer cancel()
 	_ = r.StepDown(ctx, job) // most do not run it
 }
-
-// An ear hears what a replica logs.
-type ear struct {
-	*machine
-	seed  uint64
-	calm  func() bool
-	up    time.Time // when the replica started
-	end   time.Time // of the faults
-	job   string
-	token int64
-	tick  time.Time
-}
-
-// unsure leaves open which was first: where a context is cancelled at its deadline,
-// nobody can tell.
-var unsure = strings.NewReplacer(context.Canceled.Error(), "context ended", context.DeadlineExceeded.Error(), "context ended")
-
-// Enabled implements [slog.Handler]. It is called by the goroutine that logs, at
-// that instant. A machine that is gone logs nothing.
-func (h *ear) Enabled(_ context.Context, l slog.Level) bool {
-	return l >= slog.LevelInfo && !h.gone()
-}
-
-// Handle implements [slog.Handler]. A line counts from when it was logged, and is
-// lost where the machine goes before it is written.
-func (h *ear) Handle(_ context.Context, rec slog.Record) error {
-	h.block(rec.Message)
-	if h.gone() && rec.Time.Before(time.Now()) {
-		return nil
-	}
-	e := check.Event{Time: rec.Time, What: check.Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
-	rec.Attrs(func(a slog.Attr) bool {
-		switch a.Key {
-		case "token":
-			e.Token = a.Value.Int64()
-		case "wait": // in a hold-off
-			time.AfterFunc(a.Value.Duration()/3, func() { h.at("hold-off") })
-		case "tick", "after":
-			if text := a.Value.String(); strings.HasPrefix(text, check.NoTick) {
-				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
-			}
-		case "reason", "outcome", "error":
-			if rec.Message != "the store is out of reach: trying again until it answers" {
-				e.Cause += fmt.Sprint(a.Key, "=", unsure.Replace(a.Value.String()), " ")
-			}
-		}
-		return true
-	})
-	h.log.Add(e)
-	return nil
-}
-
-// block keeps the goroutine that writes the log waiting, now and then: a log that
-// nobody reads does so. Once in the life of some replicas it takes up to an hour,
-// at whatever line.
-func (h *ear) block(message string) {
-	if h.calm() || h.seed == 0 {
-		return
-	}
-	now := time.Now()
-	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), check.TimeOfDay(now))
-	wait := time.Duration(0)
-	if message == "run started" && r.chance(0.01) {
-		wait = r.between(0, 20*time.Second)
-	}
-	if from, to := h.mute(); !now.Before(from) && now.Before(to) {
-		wait = to.Sub(now)
-	}
-	if wait = min(wait, h.end.Sub(now)); wait > 0 {
-		e := h.log.Add(check.Event{What: check.Blocked, Replica: h.name, Job: h.job, Token: h.token})
-		h.sleep(context.Background(), wait, r)
-		h.log.Edit(func() { e.End = time.Now() })
-	}
-}
-
-// mute is when the log of this replica takes no line.
-func (h *ear) mute() (from, to time.Time) {
-	r := newRoll(h.seed, 0, "mute log", h.name)
-	if !r.chance(0.1) {
-		return from, to
-	}
-	from = h.up.Add(r.between(0, 20*time.Minute))
-	return from, from.Add(r.between(time.Minute, time.Hour))
-}
-
-// WithAttrs implements [slog.Handler].
-func (h *ear) WithAttrs(attrs []slog.Attr) slog.Handler {
-	c := *h
-	for _, a := range attrs {
-		switch a.Key {
-		case "job":
-			c.job = a.Value.String()
-		case "token":
-			c.token = a.Value.Int64()
-		case "tick":
-			c.tick, _ = time.Parse(time.RFC3339, a.Value.String())
-		}
-	}
-	return &c
-}
-
-// WithGroup implements [slog.Handler].
-func (h *ear) WithGroup(string) slog.Handler { return h }

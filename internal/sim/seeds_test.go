@@ -92,7 +92,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("no replica crashed at %q", p)
 		}
 	}
-	for _, m := range sim.Mischief() {
+	for _, m := range sim.Corruptions() {
 		if total.Faults[m] == 0 {
 			t.Errorf("nowhere: %s", m)
 		}

@@ -14,7 +14,7 @@ const tool = "tool"
 // holdByTool has a tool hold the lease of a job's entry for a while, once it
 // gets it. The lease is infinite, or finite and renewed. It then is released,
 // runs out, or is broken by an operator.
-func (c *Cluster) holdByTool(d deed) {
+func (c *Cluster) holdByTool(d plannedFault) {
 	r := newRoll(c.Seed, 0, tool, d.job, check.TimeOfDay(d.at))
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(r.next()), r.next()>>16)
 	span := pick(r, blobtest.Forever, 15*time.Second, time.Minute)
@@ -31,7 +31,7 @@ func (c *Cluster) holdByTool(d deed) {
 	}
 	switch {
 	case span == blobtest.Forever && r.chance(0.5):
-		c.operate(deed{what: "break now", job: d.job})
+		c.operate(plannedFault{what: "break now", job: d.job})
 	case span == blobtest.Forever || r.chance(0.5) || c.calm():
 		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: release", "x-ms-lease-id: "+id)
 	default:

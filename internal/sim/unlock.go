@@ -20,12 +20,12 @@ import (
 const unlocks = "unlock"
 
 // unlock waits until the job runs, unlocks it at once or when its lease ends, and
-// notes what the status says then. The entry is not spoilt meanwhile.
-func (c *Cluster) unlock(d deed) {
-	if _, on := c.spoiling.LoadOrStore(d.job, true); on {
+// notes what the status says then. The entry is not corrupted meanwhile.
+func (c *Cluster) unlock(d plannedFault) {
+	if _, on := c.corrupting.LoadOrStore(d.job, true); on {
 		return
 	}
-	defer c.spoiling.Delete(d.job)
+	defer c.corrupting.Delete(d.job)
 	r := newRoll(c.Seed, 0, unlocks, d.job, check.TimeOfDay(d.at))
 	if !c.untilItRuns(d.job, r) {
 		return
@@ -114,8 +114,8 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 // hands are an operator's way to the service, on which nothing goes wrong.
 type hands struct {
 	*Cluster
-	roll   *roll
-	tongue tongue
+	roll       *roll
+	classifier classifier
 }
 
 // Do makes it a transport.
@@ -124,7 +124,7 @@ func (h *hands) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, failed(r, err)
 	}
-	e := h.tongue.event(req, &h.net.records)
+	e := h.classifier.event(req, &h.net.records)
 	e.What, e.Replica, e.Sent, e.Time = check.Request, check.Operator, time.Now(), time.Now()
 	if e.Writes() {
 		e.Op = "write"

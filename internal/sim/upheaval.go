@@ -36,9 +36,9 @@ func quiet(seed uint64) string {
 }
 
 // upheavals is the plan of a seed's upheavals.
-func upheavals(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []deed) {
+func upheavals(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []plannedFault) {
 	r, only := newRoll(seed, 0, "upheavals"), quiet(seed)
-	every := func(what string, mean time.Duration, f func(d *deed)) {
+	every := func(what string, mean time.Duration, f func(d *plannedFault)) {
 		if only != "" && only != what || only == "" && r.chance(0.4) {
 			return
 		}
@@ -46,34 +46,34 @@ func upheavals(seed uint64, start, end time.Time, slots int, jobs []check.Defini
 			mean /= 3
 		}
 		for t := start.Add(r.around(mean)); t.Before(end); t = t.Add(r.around(mean)) {
-			d := deed{at: t, what: what, slot: r.below(slots), job: jobs[r.below(len(jobs))].Name}
+			d := plannedFault{at: t, what: what, slot: r.below(slots), job: jobs[r.below(len(jobs))].Name}
 			f(&d)
 			all = append(all, d)
 		}
 	}
-	every(downtime, 90*time.Minute, func(d *deed) { d.d = pick(r, 30*time.Second, 2*time.Minute, 12*time.Minute, 45*time.Minute) })
-	every(toolLeases, 40*time.Minute, func(d *deed) { d.d = pick(r, 20*time.Second, 3*time.Minute, 10*time.Minute) })
-	every(abortDeploy, time.Hour, func(d *deed) { d.d = r.between(2*time.Second, time.Minute) })
-	every(deleteTwice, 2*time.Hour, func(d *deed) { d.d = r.between(0, time.Second) })
-	every(chase, time.Hour, func(d *deed) { d.job = "count" })
-	every(stopInClaim, 10*time.Minute, func(d *deed) {
+	every(downtime, 90*time.Minute, func(d *plannedFault) { d.d = pick(r, 30*time.Second, 2*time.Minute, 12*time.Minute, 45*time.Minute) })
+	every(toolLeases, 40*time.Minute, func(d *plannedFault) { d.d = pick(r, 20*time.Second, 3*time.Minute, 10*time.Minute) })
+	every(abortDeploy, time.Hour, func(d *plannedFault) { d.d = r.between(2*time.Second, time.Minute) })
+	every(deleteTwice, 2*time.Hour, func(d *plannedFault) { d.d = r.between(0, time.Second) })
+	every(chase, time.Hour, func(d *plannedFault) { d.job = "count" })
+	every(stopInClaim, 10*time.Minute, func(d *plannedFault) {
 		d.what, d.job, d.d = "arm", pick(r, "claim before", "claim applied", "acquire applied"), stopping
 	})
-	every(redeploy, 40*time.Minute, func(d *deed) {
+	every(redeploy, 40*time.Minute, func(d *plannedFault) {
 		d.at = d.at.Truncate(commonEvery).Add(commonEvery - r.between(time.Second, 15*time.Second))
 		d.d = r.between(5*time.Second, 40*time.Second)
 	})
-	every(unlocks, 8*time.Minute, func(*deed) {})
-	every(wakeCold, 40*time.Minute, func(d *deed) { d.d = pick(r, 3*time.Minute, 10*time.Minute) })
-	return slices.DeleteFunc(all, func(d deed) bool { return !d.at.Before(end) })
+	every(unlocks, 8*time.Minute, func(*plannedFault) {})
+	every(wakeCold, 40*time.Minute, func(d *plannedFault) { d.d = pick(r, 3*time.Minute, 10*time.Minute) })
+	return slices.DeleteFunc(all, func(d plannedFault) bool { return !d.at.Before(end) })
 }
 
 // commonEvery is how often all schedules that a deploy may choose from have a tick
 // in common.
 const commonEvery = 6 * time.Minute
 
-// upheaval begins one; it returns false if the deed is none.
-func (c *Cluster) upheaval(d deed) bool {
+// upheaval begins one; it returns false if the planned fault is none.
+func (c *Cluster) upheaval(d plannedFault) bool {
 	switch {
 	case d.what == downtime:
 		c.goDown(d)
@@ -103,7 +103,7 @@ func (c *Cluster) upheaval(d deed) bool {
 }
 
 // goDown ends all replicas, each in its way, and lets none start for a while.
-func (c *Cluster) goDown(d deed) {
+func (c *Cluster) goDown(d plannedFault) {
 	until := d.at.Add(d.d)
 	c.version.Lock()
 	c.version.down = until
@@ -125,7 +125,7 @@ func (c *Cluster) downUntil() time.Time {
 }
 
 // visit has the nth replica of an aborted deploy up for a while.
-func (c *Cluster) visit(d deed, n int, defs []check.Definition) {
+func (c *Cluster) visit(d plannedFault, n int, defs []check.Definition) {
 	r := newRoll(c.Seed, n, "visitor")
 	redefine(defs, d.job, r)
 	s := &slot{Cluster: c, index: c.Replicas + n}
@@ -170,8 +170,8 @@ func (c *Cluster) chase(job string) {
 }
 
 // deleteTwice deletes an entry, and the one that is made in its place.
-func (c *Cluster) deleteTwice(d deed) {
-	c.operate(deed{what: "delete", job: d.job})
+func (c *Cluster) deleteTwice(d plannedFault) {
+	c.operate(plannedFault{what: "delete", job: d.job})
 	for range 100 {
 		if _, etag := c.entry(d.job); etag != "" {
 			break
@@ -181,7 +181,7 @@ func (c *Cluster) deleteTwice(d deed) {
 		}
 	}
 	if c.idle(d.d) {
-		c.operate(deed{what: "delete", job: d.job})
+		c.operate(plannedFault{what: "delete", job: d.job})
 	}
 }
 

@@ -26,7 +26,7 @@ func vary(all []check.Definition, r *roll) []check.Definition {
 	}
 	return append(all, drawn(r), check.Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", EveryReplica: true,
 		Timeout: pick(r, 0, 20*time.Second+odd), MaxTries: pick(r, 0, 2), Backoff: pick(r, 0, time.Second),
-		Least: time.Second, Most: 30 * time.Second, Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Panics, check.Deaf, check.Stubborn}})
+		Least: time.Second, Most: 30 * time.Second, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Panics, check.Deaf, check.Stubborn}})
 }
 
 // drawStalls has some runs of the most frequent job stall, in half of the seeds.
@@ -35,7 +35,7 @@ func drawStalls(all []check.Definition, r *roll) {
 	d := &all[0]
 	if d.Every > 0 && r.chance(0.5) {
 		d.HeartbeatTimeout = d.Every + 2*time.Second + 2*odd
-		d.Moods = append(slices.Repeat(d.Moods, 2), check.Silent)
+		d.Behaviors = append(slices.Repeat(d.Behaviors, 2), check.Silent)
 	}
 }
 
@@ -54,7 +54,7 @@ func drawn(r *roll) check.Definition {
 		Missed:           pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
 		Interrupted:      pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.chance(0.05),
 		Least: time.Second, Most: pick(r, 10*time.Second, 100*time.Second),
-		Moods: []check.Mood{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Nothing, check.Silent, check.Tardy, check.Tardy, check.Deaf, check.Stubborn}}
+		Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Nothing, check.Silent, check.Tardy, check.Tardy, check.Deaf, check.Stubborn}}
 	d.Schedule = "@every " + d.Every.String()
 	drawPulse(&d, r)
 	return d

@@ -21,7 +21,7 @@ func (w *worker) hurry(ctx context.Context) {
 
 // Weigh notes how much memory is in use when a run has saved so often. The log of
 // the simulation is dropped before, so nothing grows but what the program keeps.
-func (s *Scene) Weigh(saves int) {
+func (s *RunContext) Weigh(saves int) {
 	l := s.w.c.log
 	l.Edit(func() {
 		l.Events = slices.DeleteFunc(l.Events, func(e *check.Event) bool { return e.What != check.Weighed && e.What != check.Up })

@@ -39,8 +39,8 @@ func TestMemoryDoesNotGrowWithSaves(t *testing.T) {
 // weighLeader has one leader save, and loses the answer to each so many of its
 // requests that save; zero: to none.
 func weighLeader(every int) *check.Log {
-	stage, requests := sim.NewStage(), 0
-	stage.Direct = func(ctx context.Context, p *sim.Passage) (*http.Response, error) {
+	script, requests := sim.NewScript(), 0
+	script.Direct = func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
 		resp, err := p.There(ctx)
 		if err != nil {
 			return nil, err
@@ -51,12 +51,12 @@ func weighLeader(every int) *check.Log {
 		}
 		return p.Back(ctx, resp)
 	}
-	stage.Start(sim.Part{Name: "a", Work: []sim.Work{{Definition: check.Definition{Name: "leader", Lease: 30 * time.Second}, Act: saveOften}}})
+	script.Start(sim.Part{Name: "a", Work: []sim.Work{{Definition: check.Definition{Name: "leader", Lease: 30 * time.Second}, Act: saveOften}}})
 	time.Sleep(2 * time.Hour)
-	return stage.End()
+	return script.End()
 }
 
-func saveOften(ctx context.Context, s *sim.Scene) error {
+func saveOften(ctx context.Context, s *sim.RunContext) error {
 	for n := 1; n <= 9000; n++ {
 		if err := s.Save(ctx, n); err != nil {
 			return err

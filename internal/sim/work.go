@@ -40,12 +40,12 @@ func (s *sink) take(job string, token int64) bool {
 type worker struct {
 	*machine
 	*check.Definition
-	c     *Cluster
-	run   *soloist.Run
-	roll  *roll
-	rough bool // it began before the cluster was healed
-	event *check.Event
-	mood  check.Mood
+	c        *Cluster
+	run      *soloist.Run
+	roll     *roll
+	rough    bool // it began before the cluster was healed
+	event    *check.Event
+	behavior check.Behavior
 }
 
 // noReturn is the note of a run that panicked or ended its goroutine.
@@ -105,15 +105,15 @@ func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
 	return w.machine.sleep(ctx, d, w.roll)
 }
 
-// behave does the work in the mood of this run.
+// behave does the work as this run is to behave.
 func (w *worker) behave(ctx context.Context) error {
 	if act := w.acts[w.Name]; act != nil {
-		return act(ctx, &Scene{w.run, w})
+		return act(ctx, &RunContext{w.run, w})
 	}
 	takes := w.roll.between(w.Least, w.Most)
-	w.mood = check.Fine
-	if len(w.Moods) > 0 && w.rough {
-		w.mood = w.Moods[w.roll.below(len(w.Moods))]
+	w.behavior = check.Fine
+	if len(w.Behaviors) > 0 && w.rough {
+		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
 	}
 	if !w.rough {
 		takes = min(takes, 5*time.Second)
@@ -123,7 +123,7 @@ func (w *worker) behave(ctx context.Context) error {
 	if w.Saves {
 		return w.count(ctx, takes)
 	}
-	switch w.mood {
+	switch w.behavior {
 	case check.Hangs:
 		takes = time.Hour
 	case check.Stubborn:
@@ -140,13 +140,13 @@ func (w *worker) behave(ctx context.Context) error {
 	if err == nil && w.roll.chance(0.3) {
 		err = w.run.Check(ctx)
 	}
-	if err != nil && w.mood == check.Deaf {
+	if err != nil && w.behavior == check.Deaf {
 		w.goOn(w.roll.between(0, 2*w.Lease))
-	} else if err != nil && w.mood == check.Stubborn {
+	} else if err != nil && w.behavior == check.Stubborn {
 		w.goOn(w.roll.between(w.Lease, 3*time.Minute))
 	}
 	w.effect()
-	switch w.mood {
+	switch w.behavior {
 	case check.Fails:
 		return errors.New("failed")
 	case check.Forever:
@@ -174,7 +174,7 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 	if w.HeartbeatTimeout > 0 {
 		step = w.HeartbeatTimeout / 3
 	}
-	if w.HeartbeatTimeout > 0 && w.mood == check.Tardy {
+	if w.HeartbeatTimeout > 0 && w.behavior == check.Tardy {
 		step = w.HeartbeatTimeout * 4 / 5
 	}
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {

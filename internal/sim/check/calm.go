@@ -55,7 +55,7 @@ const unrest = 90 * time.Second
 // entryHindered reports whether the entry of a job was not as it should be
 // between two times, or a run of the job was under way, its outcome included.
 func (l *Log) entryHindered(job string, from, to time.Time) bool {
-	for _, what := range []What{Deleted, Spoilt, Leased} {
+	for _, what := range []What{Deleted, Corrupted, Leased} {
 		if slices.ContainsFunc(l.of(job, what), func(e *Event) bool { return e.Time.Before(to) && (e.Time.After(from) || e.End.After(from)) }) {
 			return true
 		}

@@ -11,7 +11,7 @@ import (
 // the new schedule.
 func commonTicks(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		if len(l.of(job, Spoilt)) > 0 {
+		if len(l.of(job, Corrupted)) > 0 {
 			continue // an operator may have written any watermark
 		}
 		for _, n := range l.index.told[job] {

@@ -49,7 +49,7 @@ func (l *Log) disturbed(t *term, to time.Time) bool {
 		}
 	}
 	during := func(e *Event) bool { return e.Time.After(from) && e.Time.Before(to) }
-	return slices.ContainsFunc(slices.Concat(l.of(job, Deleted), l.of(job, Spoilt)), during) ||
+	return slices.ContainsFunc(slices.Concat(l.of(job, Deleted), l.of(job, Corrupted)), during) ||
 		slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == replica && e.Time.Before(to) }) ||
 		slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == replica && u.Cause != "" })
 }

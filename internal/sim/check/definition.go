@@ -32,27 +32,27 @@ type Definition struct {
 	Least, Most time.Duration // that a run takes
 	Saves       bool          // it keeps a counter as its checkpoint
 	Padding     int           // bytes of the checkpoint beside the counter
-	Moods       []Mood        // of a run, one of them; none: it is fine
+	Behaviors   []Behavior    // of a run, one of them; none: it is fine
 }
 
-// A Mood is how a run behaves.
-type Mood string
+// A Behavior is how a run behaves.
+type Behavior string
 
-// Moods. The last four need something that ends them.
+// Behaviors. The last four need something that ends them.
 const (
-	Fine     Mood = "fine"
-	Fails    Mood = "fails"
-	Forever  Mood = "fails for good"
-	Later    Mood = "asks for a later try"
-	Nothing  Mood = "has nothing to do"
-	Panics   Mood = "panics"
-	Exits    Mood = "ends its goroutine"
-	Hasty    Mood = "saves ten times a second for a while"
-	Tardy    Mood = "tells its progress at the last moment"
-	Deaf     Mood = "goes on after its context has ended"
-	Hangs    Mood = "hangs until it is cancelled"
-	Stubborn Mood = "hangs, and goes on for minutes after its context has ended"
-	Silent   Mood = "is silent"
+	Fine     Behavior = "fine"
+	Fails    Behavior = "fails"
+	Forever  Behavior = "fails for good"
+	Later    Behavior = "asks for a later try"
+	Nothing  Behavior = "has nothing to do"
+	Panics   Behavior = "panics"
+	Exits    Behavior = "ends its goroutine"
+	Hasty    Behavior = "saves ten times a second for a while"
+	Tardy    Behavior = "tells its progress at the last moment"
+	Deaf     Behavior = "goes on after its context has ended"
+	Hangs    Behavior = "hangs until it is cancelled"
+	Stubborn Behavior = "hangs, and goes on for minutes after its context has ended"
+	Silent   Behavior = "is silent"
 )
 
 // A Pulse is how the HealthCheck of a job answers.

@@ -81,7 +81,7 @@ func (l *Log) undisturbed(job string, from, to time.Time) bool {
 	}) {
 		return false
 	}
-	for _, what := range []What{Deleted, Spoilt, Leased} {
+	for _, what := range []What{Deleted, Corrupted, Leased} {
 		if slices.ContainsFunc(l.of(job, what), func(e *Event) bool { return e.Time.Before(to) && (e.Time.After(from) || e.End.After(from)) }) {
 			return false
 		}
@@ -145,5 +145,5 @@ const occupiedFor = 5 * time.Minute
 func (l *Log) alone(job string, from, to time.Time) bool {
 	last := l.lastWrite(job, from)
 	written := slices.ContainsFunc(l.of(job, Request), func(e *Event) bool { return e.Writes() && e.Time.After(from) && e.Time.Before(to) })
-	return last != nil && !written && !last.Record.Finished.IsZero() && len(l.of(job, Spoilt)) == 0
+	return last != nil && !written && !last.Record.Finished.IsZero() && len(l.of(job, Corrupted)) == 0
 }

@@ -19,31 +19,31 @@ type What string
 
 // What can happen. Times are true ones.
 const (
-	Up       What = "up"       // a replica starts
-	Crash    What = "crash"    // it is gone: nothing of it is heard again
-	Stop     What = "stop"     // it is asked to stop
-	Gone     What = "gone"     // it has stopped
-	Freeze   What = "freeze"   // it is suspended until End
-	Request  What = "request"  // sent at Sent, applied by the service at Time, answered at Heard
-	Ran      What = "ran"      // a call of Do, from Time to End
-	Effect   What = "effect"   // what a run wrote to a resource that fences, sent at Sent
-	Loaded   What = "loaded"   // a checkpoint, read at Time by a run
-	Said     What = "said"     // a line of a replica's log
-	Asked    What = "asked"    // a call of HealthCheck, from Time to End
-	Down     What = "down"     // all replicas are, until End
-	Stepped  What = "stepped"  // its wall clock was set
-	Broke    What = "broke"    // the store has answered what its contract does not allow
-	Blocked  What = "blocked"  // its log takes no line until End
-	Overran  What = "overran"  // Overrun was called
-	Yield    What = "yield"    // it is asked to hand a job over
-	Woken    What = "woken"    // a platform starts a process for Tick, which has done what is due at End; its clock shows Sent
-	Weighed  What = "weighed"  // the memory in use, Size, after so many Saves of a run
-	Leased   What = "leased"   // the entry of a job, until End, by a tool that claims nothing
-	Unlocked What = "unlocked" // an operator has unlocked a job; Note: what a status says then, asked at Sent
-	Fared    What = "fared"    // what the Health of a replica says of a job whose entry is spoilt
-	Deleted  What = "deleted"  // the entry of a job, by somebody
-	Spoilt   What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
-	Healed   What = "healed"   // from here on nothing goes wrong
+	Up        What = "up"       // a replica starts
+	Crash     What = "crash"    // it is gone: nothing of it is heard again
+	Stop      What = "stop"     // it is asked to stop
+	Gone      What = "gone"     // it has stopped
+	Freeze    What = "freeze"   // it is suspended until End
+	Request   What = "request"  // sent at Sent, applied by the service at Time, answered at Heard
+	Ran       What = "ran"      // a call of Do, from Time to End
+	Effect    What = "effect"   // what a run wrote to a resource that fences, sent at Sent
+	Loaded    What = "loaded"   // a checkpoint, read at Time by a run
+	Said      What = "said"     // a line of a replica's log
+	Asked     What = "asked"    // a call of HealthCheck, from Time to End
+	Down      What = "down"     // all replicas are, until End
+	Stepped   What = "stepped"  // its wall clock was set
+	Broke     What = "broke"    // the store has answered what its contract does not allow
+	Blocked   What = "blocked"  // its log takes no line until End
+	Overran   What = "overran"  // Overrun was called
+	Yield     What = "yield"    // it is asked to hand a job over
+	Woken     What = "woken"    // a platform starts a process for Tick, which has done what is due at End; its clock shows Sent
+	Weighed   What = "weighed"  // the memory in use, Size, after so many Saves of a run
+	Leased    What = "leased"   // the entry of a job, until End, by a tool that claims nothing
+	Unlocked  What = "unlocked" // an operator has unlocked a job; Note: what a status says then, asked at Sent
+	Fared     What = "fared"    // what the Health of a replica says of a job whose entry an operator has corrupted
+	Deleted   What = "deleted"  // the entry of a job, by somebody
+	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
+	Healed    What = "healed"   // from here on nothing goes wrong
 )
 
 // An Event is one line of the log that the invariants are decided from.

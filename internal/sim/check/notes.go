@@ -8,7 +8,7 @@ const (
 	Unlocker = "ann@desk"          // the operator who unlocks jobs, as records name it
 	Foreign  = "foreign"           // the job whose entry was made by a newer program: it has to be left alone
 	Aborted  = "an aborted deploy" // of Up: why the replica does not stay
-	Older    = "older"             // of Spoilt: the entry is a version of the record that there was before
+	Older    = "older"             // of Corrupted: the entry is a version of the record that there was before
 
 	NoTick      = "0001-01-01" // how a log shows the tick of a run that has none
 	TookTooMuch = "a checkpoint beyond MaxCheckpoint was saved"

@@ -115,7 +115,7 @@ func (l *Log) calm(claim *Event, from, to time.Time) bool {
 			}
 		}
 	}
-	for _, what := range []What{Deleted, Spoilt} {
+	for _, what := range []What{Deleted, Corrupted} {
 		if slices.ContainsFunc(l.of(job, what), func(e *Event) bool { return during(e) || e.End.After(begin) && e.Time.Before(to) }) {
 			return false
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// moreStories are about recovery, budgets and entries that were spoilt.
+// moreStories are about recovery, budgets and entries that were corrupted.
 var moreStories = map[string][]func(s *story){
 	"": {
 		// It crashed, and the next one begins as soon as the lease has run out.
@@ -92,10 +92,10 @@ var moreStories = map[string][]func(s *story){
 			})
 			s.run("a", 27.2, 27.5).Request = "wish"
 		},
-		// Who knows that an entry is spoilt says so and leaves it alone. Who does not
+		// Who knows that an entry is corrupted says so and leaves it alone. Who does not
 		// know that it is an older version repeats what was done.
 		func(s *story) {
-			s.spoilt("garbage", 5, 100, nil)
+			s.corrupted("garbage", 5, 100, nil)
 			s.request("b", "read", "", 10, 200)
 			s.add(check.Event{What: check.Said, Replica: "b", Job: "job", Time: at(10.1), Note: "the job is left alone"})
 		},
@@ -114,14 +114,14 @@ var moreStories = map[string][]func(s *story){
 			s.say("a", 12, check.Gone)
 		},
 		func(s *story) { // it was deleted before it was mended
-			s.spoilt("other", 5, 100, nil)
+			s.corrupted("other", 5, 100, nil)
 			s.request("operator", "delete", "", 6, 202)
 			s.add(check.Event{What: check.Deleted, Job: "job", Time: at(6)})
 			s.write("b", "create", "", 7, func(r *store.Record) { r.Token = 200 })
 		},
 		func(s *story) {
 			s.tick("a", "1", 10)
-			s.spoilt("older", 15, 100, &store.Record{Token: 100, Created: at(0), Watermark: at(0)})
+			s.corrupted("older", 15, 100, &store.Record{Token: 100, Created: at(0), Watermark: at(0)})
 			s.last.Token, s.last.Watermark, s.last.History = 100, at(0), nil
 			s.acquire("b", "2", 20)
 			s.claim("b", "2", 20.5, 10)
@@ -130,12 +130,12 @@ var moreStories = map[string][]func(s *story){
 			s.claim("a", "3", 30, 20) // which it cannot tell from a newer one any more
 		},
 		func(s *story) { // another operator mended it before
-			s.spoilt("other", 5, 100, nil)
+			s.corrupted("other", 5, 100, nil)
 			s.request("operator", "write", "", 8, 200)
 			s.tick("a", "1", 10)
 		},
 		func(s *story) { // it hears for minutes that the service is busy, and then says so
-			s.spoilt("garbage", 5, 400, nil)
+			s.corrupted("garbage", 5, 400, nil)
 			s.request("b", "read", "", 10, 200)
 			s.request("b", "read", "", 100, 503)
 			s.request("b", "read", "", 200, 503)
@@ -233,11 +233,11 @@ var moreStories = map[string][]func(s *story){
 		},
 	},
 	"I14 spoilt": {
-		func(s *story) { s.spoilt("garbage", 5, 100, nil); s.acquire("a", "1", 10) },
-		func(s *story) { s.spoilt("garbage", 5, 200, nil); s.request("a", "read", "", 10, 200) },
+		func(s *story) { s.corrupted("garbage", 5, 100, nil); s.acquire("a", "1", 10) },
+		func(s *story) { s.corrupted("garbage", 5, 200, nil); s.request("a", "read", "", 10, 200) },
 		func(s *story) {
 			s.tick("a", "1", 10)
-			s.spoilt("older", 15, 100, &store.Record{Token: 100, Created: at(0), Watermark: at(0)})
+			s.corrupted("older", 15, 100, &store.Record{Token: 100, Created: at(0), Watermark: at(0)})
 			s.last.Token = 100
 			s.tick("a", "2", 20)
 		},
@@ -304,8 +304,8 @@ func (s *story) again(replica, id string, t float64) {
 
 func (s *story) freeze(from, to float64) { s.say("a", from, check.Freeze).End = at(to) }
 
-func (s *story) spoilt(kind string, from, to float64, r *store.Record) {
-	s.add(check.Event{What: check.Spoilt, Job: "job", Note: kind, Time: at(from), End: at(to), Record: r})
+func (s *story) corrupted(kind string, from, to float64, r *store.Record) {
+	s.add(check.Event{What: check.Corrupted, Job: "job", Note: kind, Time: at(from), End: at(to), Record: r})
 }
 
 // What a fault in one job does to others is seen in the difference that it makes.

@@ -84,10 +84,10 @@ func (l *Log) wroteBetween(job string, a, b time.Time) bool {
 	})
 }
 
-// settledSince reports whether the entry of a job was deleted or spoilt after a
+// settledSince reports whether the entry of a job was deleted or corrupted after a
 // request: then no outcome of the run before comes.
 func (l *Log) settledSince(job string, b *Event) bool {
-	return slices.ContainsFunc(slices.Concat(l.of(job, Deleted), l.of(job, Spoilt)), func(e *Event) bool { return e.Time.After(b.Time) && e.Time.Before(b.Time.Add(time.Minute)) })
+	return slices.ContainsFunc(slices.Concat(l.of(job, Deleted), l.of(job, Corrupted)), func(e *Event) bool { return e.Time.After(b.Time) && e.Time.Before(b.Time.Add(time.Minute)) })
 }
 
 // unlockedBefore reports whether an unlock came between the claim of a run and

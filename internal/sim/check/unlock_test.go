@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// unlockedRuns are about runs that an operator has ended, what is said of spoilt
+// unlockedRuns are about runs that an operator has ended, what is said of corrupted
 // entries, and runs that say that they are handed over.
 var unlockedRuns = map[string][]func(s *story){
 	"": {
@@ -40,7 +40,7 @@ var unlockedRuns = map[string][]func(s *story){
 		},
 	},
 	"I7c announced": {func(s *story) { s.Fleet["a"][0].HeartbeatTimeout = 2 * time.Second; s.hands() }},
-	"I14 spoilt":    {func(s *story) { s.spoilt("last token", 5, 200, nil); s.acquire("a", "1", 10) }},
+	"I14 spoilt":    {func(s *story) { s.corrupted("last token", 5, 200, nil); s.acquire("a", "1", 10) }},
 	"I14 health":    {func(s *story) { s.fared("well") }},
 	"I16 unlocked": {
 		func(s *story) { s.unlock("running", 0) },
@@ -82,7 +82,7 @@ func (s *story) settledBy(reason string) {
 // fared is what the Health of a replica says that has logged that an entry is
 // spoilt.
 func (s *story) fared(says string) {
-	s.spoilt("since 9999", 5, 300, nil)
+	s.corrupted("since 9999", 5, 300, nil)
 	s.request("a", "read", "", 10, 200)
 	s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(11), Note: "the job is left alone"})
 	s.add(check.Event{What: check.Fared, Replica: "a", Job: "job", Time: at(200), Note: says})

@@ -12,10 +12,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A referee holds [Config.Store] to its contract. It follows the calls as they
+// A contractChecker holds [Config.Store] to its contract. It follows the calls as they
 // are applied and so knows what may come of each. The invariants alone would
 // not do: what replicas do is safe over some stores that are not.
-type referee struct {
+type contractChecker struct {
 	entries map[string]*kept // by job
 }
 
@@ -33,7 +33,7 @@ type kept struct {
 
 // judge returns what is wrong with the result of a call, which has just been
 // applied, and lets it have its effect.
-func (r *referee) judge(e *check.Event, x errand, got result, now time.Time) []string {
+func (r *contractChecker) judge(e *check.Event, x errand, got result, now time.Time) []string {
 	if r.entries == nil {
 		r.entries = map[string]*kept{}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/soloist-go/soloist/internal/sim"
 )
 
-// A letter is a request that the story waits for, or the reply to one: the
+// An inflight is a request that the story waits for, or the reply to one: the
 // network keeps it until the story says what becomes of it.
-type letter struct {
+type inflight struct {
 	s           *story
 	what        string // as the story describes it
 	replica, op string
@@ -31,22 +31,22 @@ var address = regexp.MustCompile(`^(the reply to |the replies to )?(all )?(\w+)'
 
 // hold keeps the next request that is described so: "a's claim", "the reply to
 // a's second renew", "all a's renew".
-func (s *story) hold(what string) *letter {
+func (s *story) hold(what string) *inflight {
 	s.Helper()
 	m := address.FindStringSubmatch(what)
 	if m == nil {
 		s.Fatalf("nobody knows what %q is", what)
 	}
-	l := &letter{s: s, what: what, replica: m[3], op: m[5], all: m[2] != "", reply: m[1] != "", here: make(chan struct{}), outcome: make(chan struct{}),
+	l := &inflight{s: s, what: what, replica: m[3], op: m[5], all: m[2] != "", reply: m[1] != "", here: make(chan struct{}), outcome: make(chan struct{}),
 		number: map[string]int{"second": 1, "third": 2}[m[4]]}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.letters = append(s.letters, l)
+	s.inflight = append(s.inflight, l)
 	return l
 }
 
 // lose has it lost: whoever sent it waits until its time is up.
-func (s *story) lose(what string) *letter {
+func (s *story) lose(what string) *inflight {
 	s.Helper()
 	l := s.hold(what)
 	l.settle(false)
@@ -54,7 +54,7 @@ func (s *story) lose(what string) *letter {
 }
 
 // wait waits until the network has it.
-func (l *letter) wait() *letter {
+func (l *inflight) wait() *inflight {
 	l.s.Helper()
 	select {
 	case <-l.here:
@@ -65,27 +65,27 @@ func (l *letter) wait() *letter {
 }
 
 // deliver lets it arrive now, whether anybody still waits or not.
-func (l *letter) deliver() { l.settle(true) }
+func (l *inflight) deliver() { l.settle(true) }
 
 // over has those that follow arrive again.
-func (s *story) over(l *letter) {
+func (s *story) over(l *inflight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.letters = slices.DeleteFunc(s.letters, func(o *letter) bool { return o == l })
+	s.inflight = slices.DeleteFunc(s.inflight, func(o *inflight) bool { return o == l })
 }
 
-func (l *letter) settle(arrives bool) {
+func (l *inflight) settle(arrives bool) {
 	if !l.decided {
 		l.decided, l.arrives = true, arrives
 		close(l.outcome)
 	}
 }
 
-// expected is the letter that a request is, nil if none.
-func (s *story) expected(p *sim.Passage) *letter {
+// expected is the inflight that a request is, nil if none.
+func (s *story) expected(p *sim.RPC) *inflight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.letters {
+	for _, l := range s.inflight {
 		if l.replica != p.Replica() || l.op != p.Op() || l.caught && !l.all {
 			continue
 		}
@@ -103,12 +103,12 @@ func (s *story) expected(p *sim.Passage) *letter {
 }
 
 // carry is the network of a story.
-func (s *story) carry(ctx context.Context, p *sim.Passage) (*http.Response, error) {
+func (s *story) carry(ctx context.Context, p *sim.RPC) (*http.Response, error) {
 	s.mu.Lock()
-	storm := s.weather[p.Replica()]
+	direct := s.networks[p.Replica()]
 	s.mu.Unlock()
-	if storm != nil {
-		return storm(ctx, p)
+	if direct != nil {
+		return direct(ctx, p)
 	}
 	l := s.expected(p)
 	switch {
@@ -135,8 +135,8 @@ func (s *story) carry(ctx context.Context, p *sim.Passage) (*http.Response, erro
 	}
 }
 
-// comes waits for a letter that may never come.
-func (l *letter) comes(ctx context.Context) bool {
+// comes waits for a request that may never come.
+func (l *inflight) comes(ctx context.Context) bool {
 	select {
 	case <-l.outcome:
 	case <-ctx.Done():
@@ -148,12 +148,12 @@ func (l *letter) comes(ctx context.Context) bool {
 	return l.arrives
 }
 
-// A weather is what all requests of a replica meet.
-type weather func(context.Context, *sim.Passage) (*http.Response, error)
+// A network is what all requests of a replica meet.
+type network func(context.Context, *sim.RPC) (*http.Response, error)
 
 // cut has nothing of these replicas get through, until mend.
 func (s *story) cut(names ...string) {
-	s.meet(func(ctx context.Context, _ *sim.Passage) (*http.Response, error) {
+	s.meet(func(ctx context.Context, _ *sim.RPC) (*http.Response, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}, names...)
@@ -162,7 +162,7 @@ func (s *story) cut(names ...string) {
 // refuse has something in front of the service refuse a replica's requests of
 // some kinds, or all if none is named, until mend.
 func (s *story) refuse(name string, status int, code string, ops ...string) {
-	s.meet(func(ctx context.Context, p *sim.Passage) (*http.Response, error) {
+	s.meet(func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
 		if len(ops) > 0 && !slices.Contains(ops, p.Op()) {
 			return p.Go(ctx)
 		}
@@ -172,10 +172,10 @@ func (s *story) refuse(name string, status int, code string, ops ...string) {
 
 func (s *story) mend(names ...string) { s.meet(nil, names...) }
 
-func (s *story) meet(w weather, names ...string) {
+func (s *story) meet(n network, names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range names {
-		s.weather[name] = w
+		s.networks[name] = n
 	}
 }

@@ -13,15 +13,15 @@ import (
 // An operator may also do what nobody should: write the entry of a job, or
 // delete the container of all.
 
-// spoils are what becomes of an entry: half a record, none at all, another
+// corruptions are what becomes of an entry: half a record, none at all, another
 // program's, one that is ahead of time, in one of its instants or in several, one
 // with a lease that no store takes, or with the largest token that there is, or a
 // version of the same that there was before.
-var spoils = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, check.Older}
+var corruptions = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, check.Older}
 
-// Mischief is what operators do of that, as a [Tally] counts it.
-func Mischief() (all []string) {
-	for _, kind := range spoils {
+// Corruptions is what operators do of that, as a [Tally] counts it.
+func Corruptions() (all []string) {
+	for _, kind := range corruptions {
 		all = append(all, "entry spoilt: "+kind)
 	}
 	return append(all, "container deleted")
@@ -38,36 +38,36 @@ const (
 	lastToken  = "last token"
 )
 
-// spoil overwrites the entry of a job, and mends it after a while: by what there
-// was, or by deleting it. Nobody spoils what is being mended: what there was is
+// corrupt overwrites the entry of a job, and mends it after a while: by what there
+// was, or by deleting it. An entry that is being mended is left alone: what there was is
 // not known then.
-func (c *Cluster) spoil(d deed) {
-	if _, on := c.spoiling.LoadOrStore(d.job, true); on {
+func (c *Cluster) corrupt(d plannedFault) {
+	if _, on := c.corrupting.LoadOrStore(d.job, true); on {
 		return
 	}
-	defer c.spoiling.Delete(d.job)
+	defer c.corrupting.Delete(d.job)
 	r := newRoll(c.Seed, 0, "spoil", d.job, check.TimeOfDay(d.at))
-	kind := spoils[r.below(len(spoils))]
+	kind := corruptions[r.below(len(corruptions))]
 	before, _ := c.entry(d.job)
 	if kind == check.Older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
 		return
 	}
 	var text string
 	kept, e := c.overwrite(d.job, func(now string) string {
-		text = spoilt(kind, now, before)
+		text = corrupted(kind, now, before)
 		return text
 	})
 	if e == nil {
 		return
 	}
-	s := c.log.AddWith(e, check.Event{What: check.Spoilt, Job: d.job, Note: kind, Record: e.Record})
+	s := c.log.AddWith(e, check.Event{What: check.Corrupted, Job: d.job, Note: kind, Record: e.Record})
 	if !c.idle(r.between(10*time.Second, 5*time.Minute)) {
 		time.Sleep(r.between(0, time.Second)) // all are at it now, one after the other
 	}
 	c.askHealth(d.job)
 	c.log.Edit(func() { s.End = time.Now() })
 	if kind == check.Older || r.chance(0.5) {
-		c.operate(deed{what: "delete", job: d.job})
+		c.operate(plannedFault{what: "delete", job: d.job})
 	} else {
 		c.overwrite(d.job, func(now string) string {
 			if now == text || now == "" && text == none {
@@ -103,9 +103,9 @@ func (c *Cluster) idle(d time.Duration) bool {
 	}
 }
 
-// spoilt is what an entry gets in the place of now, "" to leave it. There was
+// corrupted is what an entry gets in the place of now, "" to leave it. There was
 // another version of it before.
-func spoilt(kind, now, before string) string {
+func corrupted(kind, now, before string) string {
 	var r store.Record
 	if json.Unmarshal([]byte(now), &r) != nil {
 		return ""

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The invariants about entries that an operator has spoilt.
+// The invariants about entries that an operator has corrupted.
 
-// spoiled: nobody writes, leases or runs what is no record of this program, one
+// corrupted: nobody writes, leases or runs what is no record of this program, one
 // that is ahead of time, or one with a lease that no store takes, and who has
 // read it says so. One that is an older
 // version is left alone by those that have written a newer one.
-func spoiled(l *Log, bad report) {
+func corrupted(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		for _, s := range until(l.of(job, Spoilt), slices.Concat(l.of(job, Deleted), l.of(job, Request))) {
+		for _, s := range until(l.of(job, Corrupted), slices.Concat(l.of(job, Deleted), l.of(job, Request))) {
 			if s.Note == Older {
 				laws(l, s, bad)
 				continue
@@ -22,23 +22,23 @@ func spoiled(l *Log, bad report) {
 				switch {
 				case e.Replica == Operator || !e.OK() || e.precedes(s) || e.Time.After(s.End):
 				case e.Op != "read":
-					bad(e.Time, "%s has a %s of %s, whose entry is spoilt: %s", e.Replica, e.Op, job, s.Note)
+					bad(e.Time, "%s has a %s of %s, whose entry is corrupted: %s", e.Replica, e.Op, job, s.Note)
 				case !l.told(e, s):
-					bad(e.Time, "%s reads %s, whose entry is spoilt: %s; and says nothing", e.Replica, job, s.Note)
+					bad(e.Time, "%s reads %s, whose entry is corrupted: %s; and says nothing", e.Replica, job, s.Note)
 				}
 			}
 		}
 	}
 }
 
-// spoiltHealth: who has read a spoilt entry says in its Health that the job is
+// corruptedHealth: who has read a corrupted entry says in its Health that the job is
 // broken, for as long as the entry is that.
-func spoiltHealth(l *Log, bad report) {
+func corruptedHealth(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		for _, s := range until(l.of(job, Spoilt), slices.Concat(l.of(job, Deleted), l.of(job, Request))) {
+		for _, s := range until(l.of(job, Corrupted), slices.Concat(l.of(job, Deleted), l.of(job, Request))) {
 			for _, f := range l.of(job, Fared) {
 				if s.Note != Older && f.Note != IsBroken && f.Time.After(s.Time) && !f.Time.After(s.End) && l.hasToTell(f, s) {
-					bad(f.Time, "the Health of %s says that %s is %s, whose entry is spoilt since %s: %s", f.Replica, job, f.Note, TimeOfDay(s.Time), s.Note)
+					bad(f.Time, "the Health of %s says that %s is %s, whose entry is corrupted since %s: %s", f.Replica, job, f.Note, TimeOfDay(s.Time), s.Note)
 				}
 			}
 		}
@@ -46,7 +46,7 @@ func spoiltHealth(l *Log, bad report) {
 }
 
 // hasToTell reports whether a replica has had the time to tell in its Health of a
-// spoilt entry that it has read, and does nothing else with its job.
+// corrupted entry that it has read, and does nothing else with its job.
 func (l *Log) hasToTell(f, s *Event) bool {
 	busy := slices.ContainsFunc(l.runs(f.Job), func(r Event) bool {
 		return r.Replica == f.Replica && r.Time.Before(f.Time) && (r.End.IsZero() || r.End.After(s.Time))
@@ -61,12 +61,12 @@ func (l *Log) hasToTell(f, s *Event) bool {
 }
 
 // precedes reports whether the service applied a request before the one that
-// spoilt an entry.
+// corrupted an entry.
 func (e *Event) precedes(s *Event) bool {
 	return e.Time.Before(s.Time) || e.Time.Equal(s.Time) && e.order < s.order
 }
 
-// until returns for how long a job's entry was spoilt: until it was mended, or
+// until returns for how long a job's entry was corrupted: until it was mended, or
 // deleted or written by another operator before.
 func until(all, others []*Event) (short []*Event) {
 	for _, s := range all {
@@ -86,7 +86,7 @@ func (e *Event) ends() bool {
 	return e.What == Deleted || e.Replica == Operator && e.Op == "write" && e.OK()
 }
 
-// told reports whether a replica says something of the spoilt entry that it has
+// told reports whether a replica says something of the corrupted entry that it has
 // read. It may have said so before; and one that runs the job learns that it has
 // lost its lease, and says that when the run is over, which it knows only when
 // the service answers.
@@ -152,7 +152,7 @@ func newLawless(events []*Event) *lawless {
 	x := &lawless{times: map[string][]*Event{}, runs: map[run]time.Time{}}
 	var ends []*Event
 	for _, e := range events {
-		if e.What == Spoilt && e.Note == Older {
+		if e.What == Corrupted && e.Note == Older {
 			x.times[e.Job] = append(x.times[e.Job], e)
 		} else if e.ends() {
 			ends = append(ends, e)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A deed is what is done to a cluster at some time.
-type deed struct {
+// A plannedFault is what befalls a cluster at some time, or what its operators do to it.
+type plannedFault struct {
 	at   time.Time
 	what string
 	slot int
@@ -14,12 +14,12 @@ type deed struct {
 	d    time.Duration
 }
 
-// spells is the weather of a seed: a background of single faults, and times in
+// networkFaults is what the network of a seed does: a background of single faults, and times in
 // which they are many, or the network is cut.
-func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
+func networkFaults(seed uint64, start, end time.Time, slots int) (all []NetworkFault) {
 	r := newRoll(seed, 0, "weather")
 	if only := quiet(seed); only == readOnly {
-		return []Spell{{From: start, To: end, Slot: r.below(slots), Fault: check.ReadOnly, Share: 1}}
+		return []NetworkFault{{From: start, To: end, Slot: r.below(slots), Fault: check.ReadOnly, Share: 1}}
 	} else if only != "" {
 		return nil
 	}
@@ -27,7 +27,7 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 		return nil // a fine day
 	}
 	for t := start.Add(r.around(3 * time.Minute)); t.Before(end); t = t.Add(r.around(6 * time.Minute)) {
-		s := Spell{From: t, Slot: r.below(slots), Share: 1}
+		s := NetworkFault{From: t, Slot: r.below(slots), Share: 1}
 		d := r.between(time.Second, 90*time.Second)
 		switch r.below(9) {
 		case 0: // it does not get through
@@ -57,15 +57,15 @@ func spells(seed uint64, start, end time.Time, slots int) (all []Spell) {
 		all = append(all, s)
 	}
 	all = append(all, pages(seed, start, end, slots)...)
-	return append(all, Spell{From: start, To: end, Slot: -1, Share: r.share() * 0.01})
+	return append(all, NetworkFault{From: start, To: end, Slot: -1, Share: r.share() * 0.01})
 }
 
 // pages is the times in which another server answers one replica in the service's
 // place: a captive portal, a gateway without its route, a wrong record in the DNS.
-func pages(seed uint64, start, end time.Time, slots int) (all []Spell) {
+func pages(seed uint64, start, end time.Time, slots int) (all []NetworkFault) {
 	r := newRoll(seed, 0, "pages")
 	for t := start.Add(r.around(20 * time.Minute)); t.Before(end); t = t.Add(r.around(30 * time.Minute)) {
-		s := Spell{From: t, To: t.Add(r.between(time.Second, 3*time.Minute)), Slot: r.below(slots), Fault: check.Page, Share: 1}
+		s := NetworkFault{From: t, To: t.Add(r.between(time.Second, 3*time.Minute)), Slot: r.below(slots), Fault: check.Page, Share: 1}
 		if r.chance(0.3) { // the answers of some addresses only
 			s.Share = r.share()
 		}
@@ -74,44 +74,44 @@ func pages(seed uint64, start, end time.Time, slots int) (all []Spell) {
 	return all
 }
 
-// deeds is what befalls the cluster of a seed.
-func deeds(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []deed) {
+// faultPlan is what befalls the cluster of a seed.
+func faultPlan(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []plannedFault) {
 	if quiet(seed) != "" {
 		return nil
 	}
 	r := newRoll(seed, 0, "deeds")
 	points := Points()
 	nth := int(seed)
-	all = append(all, deed{at: start, what: "arm", job: points[nth%len(points)]})
+	all = append(all, plannedFault{at: start, what: "arm", job: points[nth%len(points)]})
 	if seed%10 == 4 { // few come to one
-		all = append(all, deed{at: start, what: "arm", job: "hold-off"})
+		all = append(all, plannedFault{at: start, what: "arm", job: "hold-off"})
 	}
-	every := func(mean time.Duration, f func(d deed) deed) {
+	every := func(mean time.Duration, f func(d plannedFault) plannedFault) {
 		if r.chance(0.15) {
 			return // not this one, in this seed
 		}
 		for t := start.Add(r.around(mean)); t.Before(end); t = t.Add(r.around(mean)) {
-			all = append(all, f(deed{at: t, slot: r.below(slots), job: jobs[r.below(len(jobs))].Name}))
+			all = append(all, f(plannedFault{at: t, slot: r.below(slots), job: jobs[r.below(len(jobs))].Name}))
 		}
 	}
-	kind := func(what string) func(deed) deed {
-		return func(d deed) deed { d.what = what; return d }
+	kind := func(what string) func(plannedFault) plannedFault {
+		return func(d plannedFault) plannedFault { d.what = what; return d }
 	}
-	every(7*time.Minute, func(d deed) deed {
+	every(7*time.Minute, func(d plannedFault) plannedFault {
 		nth += 11
 		d.what, d.job = "arm", points[nth%len(points)]
 		return d
 	})
-	every(10*time.Minute, func(d deed) deed {
+	every(10*time.Minute, func(d plannedFault) plannedFault {
 		d.what, d.job, d.d = "arm", points[r.below(len(points))], r.between(time.Second, 75*time.Second)
 		return d
 	})
 	every(20*time.Minute, kind("crash"))
-	every(15*time.Minute, func(d deed) deed {
+	every(15*time.Minute, func(d plannedFault) plannedFault {
 		d.what, d.d = "freeze", r.between(time.Second, 75*time.Second)
 		return d
 	})
-	every(20*time.Minute, func(d deed) deed {
+	every(20*time.Minute, func(d plannedFault) plannedFault {
 		d.what, d.d = "step", r.between(-30*time.Second, 30*time.Second)
 		if r.chance(0.3) {
 			d.d = r.between(-3*time.Hour, 3*time.Hour)

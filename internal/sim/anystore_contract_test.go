@@ -153,7 +153,7 @@ func fast() func() time.Time {
 func troubled(t *testing.T, seed uint64, backend store.Store) (bad []check.Violation) {
 	far := time.Now().Add(1e5 * time.Hour)
 	synctest.Test(t, func(*testing.T) {
-		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 15 * time.Minute, Store: backend, Spells: []sim.Spell{
+		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 15 * time.Minute, Store: backend, NetworkFaults: []sim.NetworkFault{
 			{To: far, Slot: -1, Share: 0.1, Fault: check.Late},
 			{To: far, Slot: -1, Share: 0.3, Fault: check.Slow},
 			{To: far, Slot: -1, Share: 0.05},
@@ -163,8 +163,8 @@ func troubled(t *testing.T, seed uint64, backend store.Store) (bad []check.Viola
 	return bad
 }
 
-// The referee sees each thing that is wrong, and nothing if nothing is.
-func TestReferee(t *testing.T) {
+// The contract checker sees each thing that is wrong, and nothing if nothing is.
+func TestContractChecker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates 32 clusters: run it without -short")
 	}
@@ -200,7 +200,7 @@ func TestReferee(t *testing.T) {
 				told = told || v.Invariant == "I0 contract" && strings.Contains(v.Text, one.says)
 			}
 			if one.says != "" && !told {
-				t.Errorf("the referee does not say %q: %.400v", one.says, bad)
+				t.Errorf("the contract checker does not say %q: %.400v", one.says, bad)
 			}
 		})
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A tongue understands the requests of one replica by their part in a tick.
-type tongue struct {
+// A classifier understands the requests of one replica by their part in a tick.
+type classifier struct {
 	mu     sync.Mutex
 	claims map[string]*store.Record // by lease id: what its claim wrote
 }
 
 // event is what a request says of itself.
-func (t *tongue) event(r *blobtest.Request, records *reader) check.Event {
+func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
 	e := check.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
 	switch r.Op {
 	case "create container", "delete container":
@@ -42,7 +42,7 @@ func (t *tongue) event(r *blobtest.Request, records *reader) check.Event {
 }
 
 // write tells what a write is for.
-func (t *tongue) write(e *check.Event, r *blobtest.Request) string {
+func (t *classifier) write(e *check.Event, r *blobtest.Request) string {
 	switch {
 	case r.Header["if-none-match"] == "*":
 		return "create"
@@ -53,7 +53,7 @@ func (t *tongue) write(e *check.Event, r *blobtest.Request) string {
 }
 
 // part tells what a write of nothing but a record is for.
-func (t *tongue) part(e *check.Event) string {
+func (t *classifier) part(e *check.Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
-// A Stage is a cluster that nothing befalls but what its director says: no
+// A Script is a cluster that nothing befalls but what a test says: no
 // chance, no faults, clocks that are right. It is for stories of one
 // interleaving each, which the checker judges like a simulation. As that, it
 // belongs in a bubble of testing/synctest.
-type Stage struct {
-	// Direct takes a request to the service and its answer back. Nil: [Passage.Go].
-	Direct func(ctx context.Context, p *Passage) (*http.Response, error)
+type Script struct {
+	// Direct takes a request to the service and its answer back. Nil: [RPC.Go].
+	Direct func(ctx context.Context, p *RPC) (*http.Response, error)
 
 	c *Cluster
 }
 
 // An Act is what a run does in a story.
-type Act func(context.Context, *Scene) error
+type Act func(context.Context, *RunContext) error
 
 // A Work is a job or singleton in a story.
 type Work struct {
@@ -40,27 +40,27 @@ type Part struct {
 	Grace time.Duration
 }
 
-// A Player is a replica on a stage.
-type Player struct{ r *replica }
+// A Replica is a replica of a script.
+type Replica struct{ r *replica }
 
-// NewStage makes a stage on which nobody is yet.
-func NewStage() *Stage {
-	s := &Stage{}
+// NewScript makes a script without a replica.
+func NewScript() *Script {
+	s := &Script{}
 	c := &Cluster{log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}},
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
 	c.net = &Network{blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
 	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
 		if s.Direct == nil {
-			return (&Passage{one}).Go(ctx)
+			return (&RPC{one}).Go(ctx)
 		}
-		return s.Direct(ctx, &Passage{one})
+		return s.Direct(ctx, &RPC{one})
 	}
 	s.c = c
 	return s
 }
 
 // Start has a replica begin.
-func (s *Stage) Start(p Part) *Player {
+func (s *Script) Start(p Part) *Replica {
 	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, 0), s.c.log, &traps{end: s.c.end})
 	m.acts = map[string]Act{}
 	var defs []check.Definition
@@ -76,14 +76,14 @@ func (s *Stage) Start(p Part) *Player {
 			panic(err)
 		}
 	})
-	return &Player{r}
+	return &Replica{r}
 }
 
 // Operate has an operator do "break", "break now" or "delete" to a job's entry.
-func (s *Stage) Operate(what, job string) { s.c.operate(deed{what: what, job: job}) }
+func (s *Script) Operate(what, job string) { s.c.operate(plannedFault{what: what, job: job}) }
 
 // Events returns what happened so far, in the order of time.
-func (s *Stage) Events() (all []check.Event) {
+func (s *Script) Events() (all []check.Event) {
 	s.c.log.Edit(func() {
 		s.c.log.Sort()
 		for _, e := range s.c.log.Events {
@@ -96,7 +96,7 @@ func (s *Stage) Events() (all []check.Event) {
 // End gives the replicas that are up, if any, the time to settle what is due,
 // stops all, and returns the log. Where the checker does not know when ticks are
 // due, it cannot ask for that.
-func (s *Stage) End() *check.Log {
+func (s *Script) End() *check.Log {
 	up := slices.DeleteFunc(slices.Clone(s.c.slots), func(s *slot) bool { return s.current.gone() || s.current.ended() })
 	if s.c.slots, up = up, s.c.slots; len(s.c.slots) > 0 && s.c.countable() {
 		s.c.log.Add(check.Event{What: check.Healed})
@@ -125,23 +125,23 @@ func (c *Cluster) countable() bool {
 }
 
 // Stop asks the replica to stop, as SIGTERM does, and waits until it has.
-func (p *Player) Stop() { p.r.stop() }
+func (p *Replica) Stop() { p.r.stop() }
 
 // Kill ends it, as kill -9 does.
-func (p *Player) Kill() { p.r.crash("any time") }
+func (p *Replica) Kill() { p.r.crash("any time") }
 
 // Freeze suspends its machine for d.
-func (p *Player) Freeze(d time.Duration) { p.r.suspend(d, "any time") }
+func (p *Replica) Freeze(d time.Duration) { p.r.suspend(d, "any time") }
 
 // Step moves its wall clock.
-func (p *Player) Step(d time.Duration) { p.r.Step(d) }
+func (p *Replica) Step(d time.Duration) { p.r.Step(d) }
 
 // KillAt and FreezeAt do so the next time that the replica comes to one of
 // [Points].
-func (p *Player) KillAt(point string) { p.FreezeAt(point, 0) }
+func (p *Replica) KillAt(point string) { p.FreezeAt(point, 0) }
 
 // FreezeAt is KillAt with a suspension.
-func (p *Player) FreezeAt(point string, d time.Duration) {
+func (p *Replica) FreezeAt(point string, d time.Duration) {
 	if !slices.Contains(Points(), point) {
 		panic(fmt.Sprintf("there is no point %q", point))
 	}
@@ -149,17 +149,17 @@ func (p *Player) FreezeAt(point string, d time.Duration) {
 }
 
 // Health is what the replica says of itself.
-func (p *Player) Health() soloist.Health { return p.r.Health() }
+func (p *Replica) Health() soloist.Health { return p.r.Health() }
 
-// A Scene is one run on a stage.
-type Scene struct {
+// A RunContext is one run in a script.
+type RunContext struct {
 	*soloist.Run
 	w *worker
 }
 
 // Sleep waits for d, or for the end of ctx, whose cause it then returns; on a
 // machine that is suspended meanwhile, until that goes on.
-func (s *Scene) Sleep(ctx context.Context, d time.Duration) error {
+func (s *RunContext) Sleep(ctx context.Context, d time.Duration) error {
 	if !s.w.sleep(ctx, d) {
 		return errGone
 	}
@@ -167,22 +167,22 @@ func (s *Scene) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Effect writes to a resource that fences.
-func (s *Scene) Effect() { s.w.effect() }
+func (s *RunContext) Effect() { s.w.effect() }
 
 // Leg is how long a request needs to the service, and its answer back.
 const Leg = 10 * time.Millisecond
 
-// A Passage is one request under way, and then its answer.
-type Passage struct{ c *call }
+// An RPC is one request under way, and then its answer.
+type RPC struct{ c *call }
 
 // Replica is who sent it.
-func (p *Passage) Replica() string { return p.c.Replica }
+func (p *RPC) Replica() string { return p.c.Replica }
 
 // Op is its part in a tick: "claim".
-func (p *Passage) Op() string { return p.c.Op }
+func (p *RPC) Op() string { return p.c.Op }
 
 // Go is the way there and back, undisturbed.
-func (p *Passage) Go(ctx context.Context) (*http.Response, error) {
+func (p *RPC) Go(ctx context.Context) (*http.Response, error) {
 	resp, err := p.There(ctx)
 	if err != nil {
 		return nil, err
@@ -192,18 +192,18 @@ func (p *Passage) Go(ctx context.Context) (*http.Response, error) {
 
 // There brings the request to the service, also if its caller gives up
 // meanwhile.
-func (p *Passage) There(ctx context.Context) (*http.Response, error) { return p.c.reach(ctx, Leg) }
+func (p *RPC) There(ctx context.Context) (*http.Response, error) { return p.c.reach(ctx, Leg) }
 
 // Back brings the answer back.
-func (p *Passage) Back(ctx context.Context, resp *http.Response) (*http.Response, error) {
+func (p *RPC) Back(ctx context.Context, resp *http.Response) (*http.Response, error) {
 	return resp, p.c.wait(ctx, Leg)
 }
 
 // Apply has the service do what the request asks for at this instant, whether
 // anybody waits or not.
-func (p *Passage) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.request) }
+func (p *RPC) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.request) }
 
 // Refuse answers in the service's stead.
-func (p *Passage) Refuse(ctx context.Context, status int, code string) (*http.Response, error) {
+func (p *RPC) Refuse(ctx context.Context, status int, code string) (*http.Response, error) {
 	return p.Back(ctx, blobtest.Refusal(p.c.request.HTTP, time.Now(), status, code))
 }
