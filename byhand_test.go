@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +207,447 @@ func TestRunNowByAReader(t *testing.T) {
 		}
 		if n := a.tap.counts()["acquire"]; n > 300 {
 			t.Errorf("%d calls in ten minutes", n)
+		}
+	})
+}
+
+// A tick that was due before is no overlap: it is run.
+func TestRunNowLeavesADueTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("30 0 * * *", 2*time.Second))
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		time.Sleep(31 * time.Minute) // asleep when the tick came due
+		b := c.replica("b", work("30 0 * * *", 2*time.Second))
+		if f, err := b.RunNow(c.t.Context(), "work", "operator"); err != nil {
+			t.Fatal(f, err)
+		}
+		rep, err := b.RunDue(c.t.Context(), soloist.Wake{})
+		t.Logf("%+v %v", rep, err)
+		if got := c.outcomes("work"); len(got) != 2 || got[1] != "succeeded 00:30:00" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// The request is not running any more.
+func TestRunNowWhoseRunnerDied(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@hourly", time.Minute))
+		ctx, cancel := context.WithCancel(c.t.Context())
+		go a.RunNow(ctx, "work", "x")
+		defer func() { cancel(); time.Sleep(time.Hour) }()
+		time.Sleep(10 * time.Second)
+		a.kill()
+		time.Sleep(30 * time.Minute)
+		b := c.replica("b", work("@hourly", time.Minute))
+		f, err := b.RunNow(c.t.Context(), "work", "x")
+		if f.Status == store.Running && err == nil {
+			t.Errorf("half an hour after its runner died the request has the outcome %s: %+v", f.Status, f)
+		}
+	})
+}
+
+// The second call of a request that is under way does not call it abandoned.
+func TestRunNowOfARequestThatIsUnderWay(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute))
+		done := make(chan struct{})
+		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
+		time.Sleep(10 * time.Second)
+		for _, r := range []*replica{a, b} {
+			if f, err := r.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Running || f.Replica != "a" {
+				t.Errorf("%s: got %+v, %v, want that a runs it", r.Replica, f, err)
+			}
+		}
+		<-done
+		if f, err := b.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Succeeded || len(c.all()) != 1 {
+			t.Errorf("after its end: got %+v, %v after %d runs", f, err, len(c.all()))
+		}
+	})
+}
+
+// A call that ends in an outage leaves no trouble behind: no call would ever
+// learn that it is over.
+func TestRunNowInAnOutageLeavesNoTrouble(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@hourly", 0))
+		a.kill()
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		go func() {
+			time.Sleep(50 * time.Second)
+			if h := a.Health(); h.Storage == nil {
+				t.Errorf("during the call health is %+v", h)
+			}
+		}()
+		if _, err := a.RunNow(ctx, "work", "x"); err == nil {
+			t.Error("it ran")
+		}
+		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
+			t.Errorf("after the call health is %+v", h)
+		}
+	})
+}
+
+// The run is over when its outcome is refused. The caller gets that error, not the outcome
+// that others make up for a runner that looks dead.
+func TestRunNowTellsThatTheOutcomeWasRefused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		a := c.replica("a", job)
+		a.Jobs[0].Do = func(ctx context.Context, _ *soloist.Run) error {
+			return a.Unlock(context.WithoutCancel(ctx), "work", true)
+		}
+		outcome, err := a.RunNow(c.t.Context(), "work", "x")
+		if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was refused") {
+			t.Errorf("got %+v, %v, want that the outcome was refused", outcome, err)
+		}
+	})
+}
+
+// The end of a run by hand leaves the state of a tick alone that the loop has
+// started meanwhile: nothing is stuck, and the tick can be handed over.
+func TestTheEndOfARunByHandLeavesATickAlone(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 20*time.Minute)
+		job.Missed = soloist.RunAll
+		a := c.replica("a", job)
+		c.launch(a)
+		time.Sleep(2*time.Hour - 5*time.Minute)
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "release" {
+				time.Sleep(2 * time.Second)
+			}
+			return err
+		})
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+		defer cancel()
+		_, _ = a.RunNow(ctx, "work", "now")
+		time.Sleep(5 * time.Minute)
+		if h := a.Health(); len(h.Running) != 1 || len(h.Stuck) > 0 {
+			t.Errorf("Health: %+v", h)
+		}
+		if err := a.StepDown(c.t.Context(), "work"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The second call with a request returns the outcome that the first one did.
+func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
+	long := strings.Repeat("why ", 60)
+	for name, tt := range map[string]struct {
+		do     func(context.Context, *soloist.Run) error
+		status store.Status
+		reason string
+	}{
+		"skipped":   {func(context.Context, *soloist.Run) error { return soloist.Skip("nothing to do") }, store.Skipped, "nothing to do"},
+		"failed":    {func(context.Context, *soloist.Run) error { return errors.New(long) }, store.Failed, long},
+		"stopped":   {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }, store.Abandoned, "out of time, stopped"},
+		"succeeded": {nil, store.Succeeded, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("@hourly", 0)
+				job.Do = tt.do
+				a := c.replica("a", job)
+				ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+				defer cancel()
+				for call, ctx := range []context.Context{ctx, c.t.Context()} {
+					f, err := a.RunNow(ctx, "work", "x")
+					if err != nil || f.Status != tt.status || f.Reason != tt.reason {
+						t.Errorf("call %d: got %s %q, %v", call+1, f.Status, f.Reason, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A run by hand that stalled has that outcome, also once its lease has expired and
+// it has not returned.
+func TestARequestThatStalledHasStalled(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.HeartbeatTimeout = 2 * time.Second
+		job.Do = func(context.Context, *soloist.Run) error { time.Sleep(20 * time.Minute); return nil }
+		a, b := c.replica("a", job), c.replica("b", job)
+		done := make(chan struct{})
+		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
+		time.Sleep(5 * time.Minute)
+		f, err := b.RunNow(c.t.Context(), "work", "x")
+		if err != nil || f.Status != store.Stalled || !strings.Contains(f.Reason, "no heartbeat") {
+			t.Errorf("got %s %q, %v: want that it stalled", f.Status, f.Reason, err)
+		}
+		<-done
+	})
+}
+
+// A run by hand whose lease is lost before it begins has not run: the call says
+// so, and does not return the outcome of a run that goes on.
+func TestRunNowTellsOfAClaimThatDidNotRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		a := c.replica("a", work("@hourly", time.Second))
+		a.Elapsed = machine.elapsed
+		a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() { machine.slept.Add(int64(2 * D)) }})
+		f, err := a.RunNow(c.t.Context(), "work", "x")
+		if len(c.all()) != 0 {
+			t.Fatal("it ran")
+		}
+		if !errors.Is(err, store.ErrLost) || !strings.Contains(err.Error(), "claimed and not run") {
+			t.Errorf("got %+v, %v", f, err)
+		}
+	})
+}
+
+// The store refuses the outcome: the call says that the run is over.
+func TestRunNowTellsOfAnOutcomeThatWasRefused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@hourly", 30*time.Second))
+		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
+		defer cancel()
+		time.AfterFunc(20*time.Second, a.kill)
+		_, err := a.RunNow(ctx, "work", "x")
+		if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, ") || !strings.Contains(err.Error(), "not confirmed") {
+			t.Errorf("after %d runs the error is %v", len(c.all()), err)
+		}
+	})
+}
+
+// Where each claim fails until the call ends, the call says why.
+func TestRunNowTellsOfClaimsThatFailed(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		full := errors.New("no space left on device")
+		a := c.replica("a", work("@hourly", 0))
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" {
+				return full
+			}
+			return apply()
+		})
+		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
+		defer cancel()
+		_, err := a.RunNow(ctx, "work", "x")
+		if !errors.Is(err, full) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+// The runner of a request is cut off for longer than its lease, and then writes its
+// outcome: another call with the request is not told another one meanwhile.
+func TestARequestHasOneOutcome(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.Lease = D
+		job.Do = func(ctx context.Context, _ *soloist.Run) error {
+			select {
+			case <-ctx.Done(): // cut off, it still ends well
+			case <-time.After(40 * time.Second):
+			}
+			return nil
+		}
+		a, b := c.start("a", job), c.start("b", job)
+		time.Sleep(time.Minute)
+		done := make(chan struct{})
+		var told, first store.Outcome
+		go func() {
+			defer close(done)
+			var err error
+			if first, err = a.RunNow(c.t.Context(), "work", "x"); err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(2 * time.Second)
+		a.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
+		time.Sleep(23 * time.Second) // the lease has ended, and nobody has taken it
+		b.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				return errors.New("connection reset")
+			}
+			return apply()
+		})
+		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
+		defer cancel()
+		if f, err := b.RunNow(ctx, "work", "x"); err == nil {
+			told = f
+		}
+		b.tap.meet(nil)
+		a.tap.meet(nil)
+		<-done
+		history := c.record("work").History
+		if len(history) != 1 || history[0].Status != first.Status || told.Status != "" && told.Status != first.Status {
+			t.Errorf("told %q and %q, recorded %+v", told.Status, first.Status, history)
+		}
+	})
+}
+
+// The runner of a request is gone: a call with the same request writes the outcome,
+// and does not run it again.
+func TestARequestWhoseRunnerDiedIsNotRunAgain(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.Lease = D
+		job.Do = func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+		a := c.replica("a", job)
+		done := make(chan struct{})
+		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
+		time.Sleep(2 * time.Second)
+		a.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
+		time.Sleep(time.Minute)
+		job.Do = nil
+		b := c.replica("b", job)
+		for range 2 {
+			f, err := b.RunNow(c.t.Context(), "work", "x")
+			if err != nil || f.Status != store.Abandoned || f.Reason != "its runner died" {
+				t.Errorf("got %s %q, %v", f.Status, f.Reason, err)
+			}
+		}
+		<-done
+		if r := c.record("work"); len(r.History) != 1 || r.History[0].Request != "x" || len(c.all()) != 1 {
+			t.Errorf("recorded %+v, %d runs", r.History, len(c.all()))
+		}
+	})
+}
+
+// A run by hand that goes back is unknown: it can be asked for again.
+func TestARunByHandIsTakenBack(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		ctx, cancel := context.WithCancelCause(c.t.Context())
+		why := errors.New("enough")
+		a.tap.meet(onClaim(func() { cancel(why) }))
+		if outcome, err := a.RunNow(ctx, "work", "please"); !errors.Is(err, why) {
+			t.Errorf("got %+v, %v", outcome, err)
+		}
+		if outcome, err := a.RunNow(c.t.Context(), "work", "please"); err != nil || outcome.Status != store.Succeeded {
+			t.Errorf("asked again: %+v, %v", outcome, err)
+		}
+		if n := len(c.all()); n != 1 {
+			t.Errorf("%d runs", n)
+		}
+	})
+}
+
+// A run by hand that was unlocked.
+func TestARunByHandThatWasUnlocked(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute))
+		done := make(chan struct{})
+		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
+		time.Sleep(12 * time.Second)
+		if err := b.Unlock(c.t.Context(), "work", true); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if f, err := b.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Abandoned || f.Reason != "unlocked by b" {
+			t.Errorf("got %+v, %v", f, err)
+		}
+	})
+}
+
+// A run by hand and a wake-up say why nothing runs.
+func TestWithoutWriteAccessARunByHandIsRefused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.replica("a", work("@every 1m", time.Second))
+		r.tap.meet(readOnly)
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
+		defer cancel()
+		begin := time.Now()
+		if _, err := r.RunNow(ctx, "work", "please"); !errors.Is(err, fs.ErrPermission) || time.Since(begin) > time.Minute {
+			t.Errorf("RunNow after %s: %v", time.Since(begin), err)
+		}
+		time.Sleep(2 * time.Minute)
+		begin = time.Now()
+		if _, err := r.RunDue(ctx, soloist.Wake{}); !errors.Is(err, fs.ErrPermission) || time.Since(begin) > time.Minute {
+			t.Errorf("RunDue after %s: %v", time.Since(begin), err)
+		}
+	})
+}
+
+// A run by hand of a Scheduler with another definition, which started later,
+// leaves the one in force as it is, and its ticks.
+func TestARunByHandLeavesTheDefinitionInForce(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"over before the tick": time.Second, "over after the tick": 70 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				c.start("a", work("0 2 * * *", time.Second))
+				time.Sleep(25 * time.Hour)
+				before := c.record("work")
+				tool := c.replica("tool", work("*/30 * * * *", takes))
+				if f, err := tool.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Succeeded {
+					t.Fatal(f, err)
+				}
+				after := c.record("work")
+				if after.Spec != before.Spec || !after.Since.Equal(before.Since) || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
+					t.Errorf("the record was %+v and is %+v", before, after)
+				}
+				time.Sleep(22 * time.Hour)
+				ticks := 0
+				for _, r := range c.all() {
+					if r.Request == "" {
+						ticks++
+					}
+				}
+				if ticks != 2 {
+					t.Errorf("%d daily ticks ran, want 2: %q", ticks, c.outcomes("work"))
+				}
+			})
+		})
+	}
+}
+
+// A run whose outcome the definition in force has to decide is not settled by a run
+// by hand of another one.
+func TestARunByHandOfAnotherDefinitionSettlesNoRun(t *testing.T) {
+	for name, end := range map[string]func(*replica){
+		"died":    func(a *replica) { a.kill() },
+		"stopped": func(a *replica) { a.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("0 * * * *", 10*time.Minute)
+				job.Interrupted = soloist.Rerun
+				a := c.start("a", job)
+				time.Sleep(time.Hour + time.Minute)
+				end(a)
+				time.Sleep(time.Minute)
+				tool := c.replica("tool", work("30 * * * *", time.Second))
+				_, err := tool.RunNow(c.t.Context(), "work", "x")
+				if !errors.Is(err, soloist.ErrHeld) || !strings.Contains(err.Error(), "the schedule in force") {
+					t.Errorf("RunNow: %v", err)
+				}
+				c.start("b", job)
+				time.Sleep(20 * time.Minute)
+				if r := c.record("work"); r.Attempt != 2 || r.Status != store.Succeeded {
+					t.Errorf("the tick is not run again: %+v", r)
+				}
+			})
+		})
+	}
+}
+
+// What is claimed by hand and taken back leaves the definition in force too; after
+// a deploy the new definition comes into force with its first tick.
+func TestANewDefinitionComesIntoForceWithItsTickAfterARunByHand(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 2 * * *", time.Second))
+		time.Sleep(25 * time.Hour)
+		old := c.record("work").Spec
+		a.stop()
+		b := c.replica("b", work("*/30 * * * *", time.Second))
+		if _, err := b.RunNow(c.t.Context(), "work", "x"); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.record("work").Spec; got != old {
+			t.Errorf("the definition in force is %s, was %s", got, old)
+		}
+		c.launch(b)
+		time.Sleep(time.Hour)
+		if got := c.record("work"); got.Spec == old || got.Tick.Minute()%30 != 0 {
+			t.Errorf("the record is %+v", got)
 		}
 	})
 }

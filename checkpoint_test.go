@@ -260,13 +260,174 @@ func TestAStaleRunSavesNothing(t *testing.T) {
 	})
 }
 
-// A run of which no scheduler knows, as in a test of the work alone.
-func TestARunOfNoScheduler(t *testing.T) {
-	run := &soloist.Run{Job: "work"}
-	if err := errors.Join(run.Heartbeat("x"), run.Check(t.Context())); err != nil || run.Remaining() < time.Hour {
-		t.Errorf("got %v, %s", err, run.Remaining())
-	}
-	if run.Save(t.Context(), 1) == nil || run.Load(t.Context(), new(int)) == nil {
-		t.Error("it has a checkpoint")
-	}
+// Later progress is written all the same.
+func TestALostAnswerOfProgress(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", beating(time.Second, 3*time.Hour, true))
+		time.Sleep(time.Second)
+		a.tap.meet(lose("write", 1))
+		time.Sleep(time.Hour)
+		if p := c.record("lead").Progress; time.Since(p.At) > 3*time.Minute {
+			t.Errorf("progress is of %s, an hour after one lost answer: %d failures", p.At, len(a.log.lines("not brought up to date")))
+		}
+	})
+}
+
+// The run has its lease, and goes on.
+func TestALostAnswerOfProgressBeforeALoad(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		loaded := make(chan error, 9)
+		lead := beating(time.Second, time.Hour, true)
+		lead.Do = func(ctx context.Context, run *soloist.Run) error {
+			for range 70 {
+				_ = run.Heartbeat("")
+				time.Sleep(time.Second)
+			}
+			var n int
+			loaded <- run.Load(ctx, &n)
+			<-ctx.Done()
+			return nil
+		}
+		a := c.start("a", lead)
+		time.Sleep(time.Second)
+		a.tap.meet(lose("write", 1))
+		time.Sleep(72 * time.Second)
+		if err := <-loaded; err != nil {
+			t.Errorf("Load says %v, and the run ended for %v", err, c.all()[0].cause)
+		}
+	})
+}
+
+// A note that comes while a checkpoint is saved is kept.
+func TestANoteDuringASave(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 0)
+		job.Do = func(ctx context.Context, run *soloist.Run) error {
+			_ = run.Heartbeat("page 6")
+			go func() {
+				time.Sleep(time.Second)
+				_ = run.Heartbeat("page 7")
+			}()
+			_ = run.Save(ctx, 7)
+			time.Sleep(3 * time.Minute)
+			return nil
+		}
+		a := c.replica("a", job)
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "save" {
+				time.Sleep(2 * time.Second)
+			}
+			return err
+		})
+		c.launch(a)
+		time.Sleep(time.Hour + 150*time.Second)
+		if got := c.record("work").Progress.Note; got != "page 7" {
+			t.Errorf("the note is %q", got)
+		}
+	})
+}
+
+// The checkpoint of a save without an ETag is saved again.
+func TestASaveWithoutAnETagIsRepeated(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var s *nameless
+		a := c.replica("a", soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			s.on.Store(true)
+			go func() { time.Sleep(3 * time.Second); s.on.Store(false) }()
+			if err := run.Save(ctx, "where I was"); err != nil {
+				return err
+			}
+			var got string
+			if err := run.Load(ctx, &got); err != nil || got != "where I was" {
+				t.Errorf("got %q, %v", got, err)
+			}
+			return nil
+		}})
+		s = c.nameless(a, "save")
+		c.launch(a)
+		time.Sleep(90 * time.Second)
+		if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// A goroutine that was left behind saves, which the store refuses.
+func TestASaveThatIsRefusedDoesNotHoldUpTheOutcome(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			go func() { _ = run.Save(context.Background(), "x") }()
+			time.Sleep(time.Second)
+			return nil
+		}}
+		a := c.start("a", job)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "save" {
+				return errors.New("413 too large for the proxy")
+			}
+			return apply()
+		})
+		time.Sleep(time.Hour)
+		if n := len(c.all()); n < 50 {
+			t.Errorf("%d runs in an hour; the record says %s", n, c.record("work").Status)
+		}
+	})
+}
+
+// A checkpoint that is too large stays so: the run learns of it at once, and
+// the store is not called unreachable.
+func TestACheckpointThatIsTooLargeFailsItsRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			var n int
+			err := run.Load(ctx, &n)
+			if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil {
+				t.Errorf("Load says %v, and the run's context %v", err, ctx.Err())
+			}
+			return err
+		}}
+		a := c.start("a", job)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "load" {
+				return fmt.Errorf("load: %w", store.ErrTooLarge)
+			}
+			return apply()
+		})
+		time.Sleep(10*time.Minute + 30*time.Second)
+		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
+			t.Errorf("health is %+v", h)
+		}
+		if loads, runs := a.tap.counts()["load"], len(c.all()); runs < 10 || loads != runs {
+			t.Errorf("%d loads in %d runs", loads, runs)
+		}
+		if r := c.record("work"); r.Status != store.Failed || !strings.Contains(r.Error, store.ErrTooLarge.Error()) {
+			t.Errorf("the record says %s: %s", r.Status, r.Error)
+		}
+	})
+}
+
+// A load that fails first and then finds too much leaves no trouble behind.
+func TestTooLargeAfterATrouble(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			err := run.Load(ctx, new(int))
+			time.Sleep(time.Hour)
+			return err
+		}}
+		a, loads := c.start("a", job), 0
+		a.tap.meet(func(op string, apply func() error) error {
+			if op != "load" {
+				return apply()
+			}
+			if loads++; loads < 4 {
+				return errNetwork
+			}
+			return store.ErrTooLarge
+		})
+		time.Sleep(30 * time.Minute)
+		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 || loads != 4 {
+			t.Errorf("after %d loads health is %+v", loads, h)
+		}
+	})
 }

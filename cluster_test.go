@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -317,4 +320,348 @@ next:
 		out = append(out, line)
 	}
 	return out
+}
+
+// work returns a job that takes d, or ends with its context.
+func work(schedule string, d time.Duration) soloist.Job {
+	return soloist.Job{Name: "work", Schedule: schedule, Lease: D, Do: func(ctx context.Context, _ *soloist.Run) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+}
+
+// here is a job that runs on each replica.
+func here(schedule string, do func(context.Context, *soloist.Run) error) soloist.Job {
+	return soloist.Job{Name: "here", Schedule: schedule, EveryReplica: true, Do: do}
+}
+
+// leader returns a singleton that leads until its context ends, and then takes
+// a moment to stop.
+func leader() soloist.Singleton {
+	return soloist.Singleton{Name: "lead", Lease: D, Do: func(ctx context.Context, _ *soloist.Run) error {
+		<-ctx.Done()
+		time.Sleep(200 * time.Millisecond)
+		return ctx.Err()
+	}}
+}
+
+// beating leads and beats each interval until its context ends, or for so long
+// as it goes well; then it hangs, and obeys its context if obeys is set.
+func beating(every, well time.Duration, obeys bool) soloist.Singleton {
+	return soloist.Singleton{Name: "lead", Lease: D, HeartbeatTimeout: silence, Do: func(ctx context.Context, run *soloist.Run) error {
+		for begin := time.Now(); time.Since(begin) < well; {
+			if err := run.Heartbeat("all well"); err != nil {
+				return err
+			}
+			select {
+			case <-time.After(every):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if obeys {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		time.Sleep(time.Hour)
+		return nil
+	}}
+}
+
+const silence = 20 * time.Second
+
+// deaf is a job of one tick that ignores the end of its context for d.
+func deaf(d time.Duration) soloist.Job {
+	return soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D,
+		Do: func(context.Context, *soloist.Run) error { time.Sleep(d); return nil }}
+}
+
+// task is a singleton that runs until it is told to stop.
+func task(name string) soloist.Singleton {
+	return soloist.Singleton{Name: name, Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		<-ctx.Done()
+		return nil
+	}}
+}
+
+func ranBy(c *cluster, replica string, after time.Time) (runs []ran) {
+	for _, r := range c.all() {
+		if r.replica == replica && r.start.After(after) {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// once checks that each tick ran once, and returns how many ran.
+func once(t *testing.T, runs []ran) int {
+	t.Helper()
+	seen := map[time.Time]int{}
+	for _, r := range runs {
+		if seen[r.Tick]++; seen[r.Tick] > 1 {
+			t.Errorf("tick %s ran %d times", r.Tick, seen[r.Tick])
+		}
+	}
+	return len(seen)
+}
+
+// afterTheFirst leaves out what came due in the first two seconds: the first claim
+// of an entry waits for its token meanwhile.
+func afterTheFirst(runs []ran) []ran {
+	begin := time.Date(2000, 1, 1, 0, 0, 2, 0, time.UTC)
+	return slices.DeleteFunc(runs, func(r ran) bool { return !r.Tick.After(begin) })
+}
+
+// disjoint checks that no two terms overlap and that tokens grow.
+func disjoint(t *testing.T, runs []ran) {
+	t.Helper()
+	for i := 1; i < len(runs); i++ {
+		if runs[i-1].end.IsZero() || runs[i-1].end.After(runs[i].start) {
+			t.Errorf("term %d ends at %s, the next begins at %s", i, runs[i-1].end, runs[i].start)
+		}
+		if runs[i].Token <= runs[i-1].Token {
+			t.Errorf("token %d after %d", runs[i].Token, runs[i-1].Token)
+		}
+	}
+}
+
+// lose loses the answers to the n-th call of op, which is applied.
+func lose(op string, n int) func(string, func() error) error {
+	seen := 0
+	return func(got string, apply func() error) error {
+		err := apply()
+		if got == op {
+			if seen++; seen == n {
+				return errNetwork
+			}
+		}
+		return err
+	}
+}
+
+// drop loses the n-th call of op before it is applied.
+func drop(op string, n int) func(string, func() error) error {
+	seen := 0
+	return func(got string, apply func() error) error {
+		if got == op {
+			if seen++; seen == n {
+				return errNetwork
+			}
+		}
+		return apply()
+	}
+}
+
+var errNetwork = errors.New("connection reset")
+
+// readOnly refuses writes, as a role does that allows to read and to lease.
+func readOnly(op string, apply func() error) error {
+	if op == "write" || op == "save" {
+		return fs.ErrPermission
+	}
+	return apply()
+}
+
+var errWrite = errors.New("502 from a proxy: header too large")
+
+// noWrites fails writes alone: reads and leases go on.
+func noWrites(op string, apply func() error) error {
+	if op == "write" || op == "save" {
+		return errWrite
+	}
+	return apply()
+}
+
+func skewed(d time.Duration) func() time.Time {
+	return func() time.Time { return time.Now().Add(d) }
+}
+
+// until sleeps until d after the beginning of the bubble.
+func until(d time.Duration) {
+	midnight := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	time.Sleep(time.Until(midnight.Add(d)))
+}
+
+// suspended is a machine that sleeps at times: its timers stand still while
+// elapsed time goes on.
+type suspended struct{ slept atomic.Int64 }
+
+func (s *suspended) elapsed() time.Duration { return elapsed.Now() + time.Duration(s.slept.Load()) }
+
+// soon waits for d, or for the end of ctx.
+func soon(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+type dateless struct{ store.Store }
+
+func (s dateless) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	e, err := s.Store.Create(ctx, name, record)
+	e.Date = time.Time{}
+	return e, err
+}
+
+func (s dateless) Read(ctx context.Context, name string) (store.Entry, error) {
+	e, err := s.Store.Read(ctx, name)
+	e.Date = time.Time{}
+	return e, err
+}
+
+func (s dateless) Lease(name, id string) store.Lease { return datelessLease{s.Store.Lease(name, id)} }
+
+type datelessLease struct{ store.Lease }
+
+func (l datelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	s, err := l.Lease.Acquire(ctx, d, etag)
+	s.Date = time.Time{}
+	return s, err
+}
+
+func (l datelessLease) Renew(ctx context.Context) (store.Revision, error) {
+	s, err := l.Lease.Renew(ctx)
+	s.Date = time.Time{}
+	return s, err
+}
+
+func (l datelessLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	s, err := l.Lease.Write(ctx, etag, record)
+	s.Date = time.Time{}
+	return s, err
+}
+
+// wholeSeconds is a store whose dates leave out fractions of a second.
+type wholeSeconds struct{ store.Store }
+
+func (s wholeSeconds) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	e, err := s.Store.Create(ctx, name, record)
+	e.Date = e.Date.Truncate(time.Second)
+	return e, err
+}
+
+func (s wholeSeconds) Read(ctx context.Context, name string) (store.Entry, error) {
+	e, err := s.Store.Read(ctx, name)
+	e.Date = e.Date.Truncate(time.Second)
+	return e, err
+}
+
+func (s wholeSeconds) Lease(name, id string) store.Lease {
+	return wholeSecondsLease{s.Store.Lease(name, id)}
+}
+
+type wholeSecondsLease struct{ store.Lease }
+
+func (l wholeSecondsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	s, err := l.Lease.Acquire(ctx, d, etag)
+	s.Date = s.Date.Truncate(time.Second)
+	return s, err
+}
+
+// A dated store tells the time as HTTP does: in whole seconds.
+type dated struct{ store.Store }
+
+func (d dated) Read(ctx context.Context, name string) (store.Entry, error) {
+	e, err := d.Store.Read(ctx, name)
+	e.Date = e.Date.Truncate(time.Second)
+	return e, err
+}
+
+func (d dated) Lease(name, id string) store.Lease { return datedLease{d.Store.Lease(name, id)} }
+
+type datedLease struct{ store.Lease }
+
+func (l datedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	s, err := l.Lease.Acquire(ctx, d, etag)
+	s.Date = s.Date.Truncate(time.Second)
+	return s, err
+}
+
+func (l datedLease) Renew(ctx context.Context) (store.Revision, error) {
+	s, err := l.Lease.Renew(ctx)
+	s.Date = s.Date.Truncate(time.Second)
+	return s, err
+}
+
+func (l datedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	s, err := l.Lease.Write(ctx, etag, record)
+	s.Date = s.Date.Truncate(time.Second)
+	return s, err
+}
+
+// A nameless store answers calls of one operation with a success without an ETag,
+// and applies none of them.
+type nameless struct {
+	store.Store
+	op string
+	on atomic.Bool
+}
+
+func (s *nameless) answers(op string) bool { return s.on.Load() && s.op == op }
+
+func (s *nameless) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	if s.answers("create") {
+		return store.Entry{Record: record, State: store.Available}, nil
+	}
+	return s.Store.Create(ctx, name, record)
+}
+
+func (s *nameless) Read(ctx context.Context, name string) (store.Entry, error) {
+	if s.answers("read") {
+		return store.Entry{State: store.Available}, nil
+	}
+	return s.Store.Read(ctx, name)
+}
+
+func (s *nameless) Lease(name, id string) store.Lease {
+	return namelessLease{s.Store.Lease(name, id), s}
+}
+
+type namelessLease struct {
+	store.Lease
+	s *nameless
+}
+
+func (l namelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	if l.s.answers("acquire") {
+		return store.Revision{}, nil
+	}
+	return l.Lease.Acquire(ctx, d, etag)
+}
+
+func (l namelessLease) Renew(ctx context.Context) (store.Revision, error) {
+	if l.s.answers("renew") {
+		return store.Revision{}, nil
+	}
+	return l.Lease.Renew(ctx)
+}
+
+func (l namelessLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	if l.s.answers("write") {
+		return store.Revision{}, nil
+	}
+	return l.Lease.Write(ctx, etag, record)
+}
+
+func (l namelessLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	if l.s.answers("save") {
+		return store.Revision{}, nil
+	}
+	return l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
+}
+
+func (l namelessLease) Load(ctx context.Context, etag string) ([]byte, error) {
+	return l.Lease.(store.Checkpointer).Load(ctx, etag)
+}
+
+// nameless puts such a store below a replica.
+func (c *cluster) nameless(r *replica, op string) *nameless {
+	s := &nameless{Store: c.store, op: op}
+	r.tap.Store = s
+	return s
 }

@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -85,4 +86,127 @@ func ExampleSingleton() {
 		fmt.Println(err)
 	}
 	// Output: leading
+}
+
+// A run tells how far it is, and ends once Heartbeat says that it has to.
+func ExampleRun_Heartbeat() {
+	ctx, stop := context.WithCancel(context.Background())
+	feed := soloist.Singleton{
+		Name:             "feed",
+		HeartbeatTimeout: time.Minute, // without a heartbeat for so long, another replica takes over
+		Do: func(ctx context.Context, run *soloist.Run) error {
+			for page := 1; ; page++ {
+				if err := run.Heartbeat(fmt.Sprintf("page %d", page)); err != nil {
+					fmt.Println("no page", page, "because of a stop:", errors.Is(err, soloist.ErrStopped))
+					return err
+				}
+				fmt.Println("page", page)
+				if page == 2 {
+					stop() // as SIGTERM does in a program of host.Main
+					<-ctx.Done()
+				}
+			}
+		},
+	}
+	if err := feed.Run(ctx, &local.Memory{}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// page 1
+	// page 2
+	// no page 3 because of a stop: true
+}
+
+// The second run goes on where the first one failed.
+func ExampleRun_Save() {
+	outage := errors.New("no answer")
+	s := importer(func(ctx context.Context, run *soloist.Run) error {
+		var done int // the pages that are imported
+		if err := run.Load(ctx, &done); err != nil {
+			return err
+		}
+		for page := done + 1; page <= 4; page++ {
+			if run.Request == "monday" && page == 3 {
+				return outage
+			}
+			fmt.Println(run.Request, "imports page", page)
+			if err := run.Save(ctx, page); err != nil {
+				return err // the lease may be lost: another run may import the next page
+			}
+		}
+		return nil
+	})
+	for _, request := range []string{"monday", "tuesday"} {
+		outcome, err := s.RunNow(context.Background(), "import", request)
+		fmt.Println(outcome.Status, outcome.Reason, err)
+	}
+	// Output:
+	// monday imports page 1
+	// monday imports page 2
+	// failed no answer <nil>
+	// tuesday imports page 3
+	// tuesday imports page 4
+	// succeeded  <nil>
+}
+
+// Load leaves the value alone until a run has saved one.
+func ExampleRun_Load() {
+	type position struct{ Page, Size int }
+	s := importer(func(ctx context.Context, run *soloist.Run) error {
+		at := position{Page: 1, Size: 500}
+		if err := run.Load(ctx, &at); err != nil {
+			return err
+		}
+		fmt.Println(run.Request, at)
+		at.Page++
+		return run.Save(ctx, at)
+	})
+	for _, request := range []string{"monday", "tuesday"} {
+		if _, err := s.RunNow(context.Background(), "import", request); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// monday {1 500}
+	// tuesday {2 500}
+}
+
+// importer is a replica with one job.
+func importer(do func(context.Context, *soloist.Run) error) *soloist.Scheduler {
+	return &soloist.Scheduler{
+		Store:  &local.Memory{},
+		Logger: slog.New(slog.DiscardHandler),
+		Jobs:   []soloist.Job{{Name: "import", Schedule: "@daily", Do: do}},
+	}
+}
+
+// A leader hands over without a stop of its program. StepDown returns once the
+// run has ended; then a replica that waits may have the lease.
+func ExampleScheduler_StepDown() {
+	ctx, stop := context.WithCancel(context.Background())
+	leads := make(chan struct{})
+	s := &soloist.Scheduler{
+		Store:  &local.Memory{},
+		Logger: slog.New(slog.DiscardHandler),
+		Singletons: []soloist.Singleton{{Name: "feed", Do: func(ctx context.Context, run *soloist.Run) error {
+			leads <- struct{}{}
+			<-ctx.Done()
+			fmt.Println("the run ends:", errors.Is(context.Cause(ctx), soloist.ErrStopped))
+			return context.Cause(ctx)
+		}}},
+	}
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	<-leads
+	if err := s.StepDown(ctx, "feed"); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("another replica may lead")
+	stop()
+	if err := <-done; err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// the run ends: true
+	// another replica may lead
 }

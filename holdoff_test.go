@@ -2,11 +2,130 @@ package soloist_test
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
+
+func TestABrokenLeaseEndsTheRun(t *testing.T) {
+	for name, period := range map[string]time.Duration{"at once": 0, "naturally": -1} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				c.start("a", work("@every 1m", 50*time.Second))
+				c.start("b", work("@every 1m", 50*time.Second))
+				time.Sleep(67 * time.Second)
+				if err := c.store.Break(t.Context(), "soloist/work", period); err != nil {
+					t.Fatal(err)
+				}
+				broken := time.Now()
+				time.Sleep(3 * time.Minute)
+				runs := c.all()
+				if !errors.Is(runs[0].cause, store.ErrLost) || runs[0].end.Sub(broken) > D/3+time.Second {
+					t.Errorf("ended %s after the break with %v", runs[0].end.Sub(broken), runs[0].cause)
+				}
+				if len(runs) < 2 {
+					t.Fatalf("got %+v", runs)
+				}
+				if wait := runs[1].start.Sub(broken); wait < D {
+					t.Errorf("the next run began %s after the break, within the lease of the old one", wait)
+				}
+			})
+		})
+	}
+}
+
+// Nobody may run before the old runner must have given up, even if it does not
+// notice: here it is cut off before the lease is broken.
+func TestHoldOffAfterABreak(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1m", 50*time.Minute))
+		time.Sleep(61 * time.Second)
+		c.start("b", work("@every 1m", time.Second))
+		time.Sleep(time.Minute + 700*time.Millisecond) // just renewed
+		a.kill()
+		if err := c.store.Break(context.Background(), "soloist/work", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		runs := c.all()
+		if len(runs) < 2 || runs[1].replica != "b" {
+			t.Fatalf("nobody took over: %+v", runs)
+		}
+		if !runs[0].end.Before(runs[1].start) {
+			t.Errorf("the old run ended at %s, the next began at %s", runs[0].end, runs[1].start)
+		}
+	})
+}
+
+// A replica with a shorter lease holds off after a break, and dies: its lease,
+// which has run out, does not speak for the longer one before it.
+func TestHoldOffAfterABreakSurvivesASecondDeath(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		long, short := work("@every 1h", 50*time.Minute), work("@every 1h", time.Second)
+		long.Lease, long.Interrupted, short.Interrupted = time.Minute, soloist.Rerun, soloist.Rerun
+		a := c.start("a", long)
+		time.Sleep(time.Hour + time.Second)
+		a.kill() // cut off: it trusts its lease until 01:00:49
+		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
+			t.Fatal(err)
+		}
+		b := c.start("b", short) // acquires, holds off, and dies
+		time.Sleep(time.Second)
+		b.kill()
+		c.start("c", short)
+		time.Sleep(3 * time.Minute)
+		runs := c.all()
+		if len(runs) < 2 {
+			t.Fatalf("got %+v", runs)
+		}
+		if !runs[0].end.Before(runs[1].start) {
+			t.Errorf("%s runs from %s to %s, %s from %s", runs[0].replica, runs[0].start.Format("15:04:05"), runs[0].end.Format("15:04:05"),
+				runs[1].replica, runs[1].start.Format("15:04:05"))
+		}
+	})
+}
+
+func TestAnEntryMadeAnew(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("a", work("@every 10s", time.Second))
+		c.start("b", work("@every 10s", time.Second))
+		time.Sleep(55 * time.Second)
+		if err := c.store.Delete(context.Background(), "soloist/work"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := once(t, c.all()); got < 8 {
+			t.Errorf("%d ticks ran: %q", got, c.outcomes("work"))
+		}
+		disjoint(t, c.all())
+	})
+}
+
+// The old runner may not know that its entry is gone: here it is cut off.
+func TestHoldOffAfterADeletion(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1s", 50*time.Minute))
+		time.Sleep(1500 * time.Millisecond)
+		c.start("b", work("@every 1s", time.Second))
+		time.Sleep(time.Minute)
+		a.kill()
+		ctx := context.Background()
+		if err := errors.Join(c.store.Break(ctx, "soloist/work", 0), c.store.Delete(ctx, "soloist/work")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		runs := c.all()
+		if len(runs) < 10 || runs[1].replica != "b" {
+			t.Fatalf("nobody took over: %d runs", len(runs))
+		}
+		disjoint(t, runs)
+	})
+}
 
 // A hold-off that is cut short again and again is not started anew each time:
 // short wake-ups get through it in the end.
@@ -86,4 +205,319 @@ func TestHoldOffAfterADeletionWithMixedLeases(t *testing.T) {
 			t.Errorf("%s runs until %s, %s from %s", runs[0].replica, runs[0].end, runs[1].replica, runs[1].start)
 		}
 	})
+}
+
+// Others have the first go, as after a run.
+func TestStepDownInAHoldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", leader())
+		time.Sleep(time.Minute)
+		a.kill()
+		_ = c.store.Break(c.t.Context(), "soloist/lead", 0)
+		b := c.start("b", leader())
+		time.Sleep(5 * time.Second)
+		before := b.tap.counts()["acquire"]
+		if err := b.StepDown(c.t.Context(), "lead"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(D / 3)
+		if n := b.tap.counts()["acquire"]; n > 0 {
+			t.Errorf("acquired %d times, then %d times within a third of the lease of StepDown", before, n)
+		}
+	})
+}
+
+// A replica that holds off for long is none of those.
+func TestAHoldOffIsNoOccupation(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 30*time.Minute)
+		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
+		a := c.start("a", job)
+		time.Sleep(time.Hour + time.Second)
+		a.kill()
+		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
+			t.Fatal(err)
+		}
+		b, d := c.start("b", job), c.start("d", job)
+		for range 100 {
+			time.Sleep(time.Second)
+			if len(b.Health().Broken)+len(d.Health().Broken) > 0 {
+				t.Fatalf("health: %v, %v", b.Health().Broken, d.Health().Broken)
+			}
+		}
+		if n := len(c.all()); n != 2 {
+			t.Errorf("%d runs", n)
+		}
+	})
+}
+
+// The process knows the entry that was deleted, though RunNow does not begin from
+// its loop: the last holder may still run.
+func TestRunNowHoldsOffAfterDeletion(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 10*time.Minute)
+		both := map[string]*replica{"a": c.start("a", job), "b": c.start("b", job)}
+		time.Sleep(time.Hour + 7*time.Second)
+		holder := both[c.all()[0].replica]
+		delete(both, c.all()[0].replica)
+		if err := errors.Join(c.store.Break(c.t.Context(), "soloist/work", 0), c.store.Delete(c.t.Context(), "soloist/work")); err != nil {
+			t.Fatal(err)
+		}
+		holder.kill()
+		for _, other := range both {
+			_, _ = other.RunNow(c.t.Context(), "work", "me")
+		}
+		runs := c.all()
+		if len(runs) < 2 || runs[0].end.IsZero() && len(runs) > 1 || runs[0].end.After(runs[1].start) {
+			t.Errorf("the first run ends at %s, the next starts at %s", runs[0].end, runs[len(runs)-1].start)
+		}
+	})
+}
+
+// A hold-off takes half of a call: what is left is too short for the run.
+func TestCallTooShortAfterHoldOffStartsNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 40*time.Second)
+		job.Lease, job.Timeout, job.Interrupted = 30*time.Second, 45*time.Second, soloist.Rerun
+		a := c.start("a", job)
+		time.Sleep(time.Minute + time.Second)
+		a.kill()
+		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		call := func(name string) error {
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+			defer cancel()
+			_, err := c.replica(name, job).RunDue(ctx, soloist.Wake{})
+			return err
+		}
+		if err := call("b"); err == nil || !strings.Contains(err.Error(), "not started") || len(c.all()) != 1 {
+			t.Errorf("%d runs, and the call says %v", len(c.all()), err)
+		}
+		time.Sleep(job.Lease + time.Second)
+		if err := call("c"); len(c.all()) < 2 {
+			t.Errorf("the next call: %d runs, %v", len(c.all()), err)
+		}
+	})
+}
+
+func TestUnlock(t *testing.T) {
+	for _, now := range []bool{true, false} {
+		inCluster(t, func(c *cluster) {
+			all := c.graceful(0, leader(), "a", "b")
+			time.Sleep(time.Minute + 7*time.Second)
+			if err := all["b"].Unlock(c.t.Context(), "lead", now); err != nil {
+				c.t.Fatalf("Unlock: %v", err)
+			}
+			unlocked := time.Now()
+			time.Sleep(3 * D)
+			runs := c.all()
+			if len(runs) != 2 {
+				c.t.Fatalf("now=%t: got %d terms", now, len(runs))
+			}
+			disjoint(t, runs)
+			if took := runs[0].end.Sub(unlocked); took > D/3+time.Second {
+				t.Errorf("now=%t: the old one went on for %s", now, took)
+			}
+			if !errors.Is(runs[0].cause, store.ErrLost) {
+				t.Errorf("the cause is %v", runs[0].cause)
+			}
+			// Broken naturally it is still the old one's, who can give it back.
+			if took := runs[1].start.Sub(unlocked); now && took < D || took > 2*D+D/3+time.Second {
+				t.Errorf("now=%t: the new one started after %s", now, took)
+			}
+			if err := all["b"].Unlock(c.t.Context(), "nobody", now); err == nil {
+				t.Error("an unknown job is unlocked")
+			}
+		})
+	}
+}
+
+// The next holder waits for one lease after the unlock, as without the
+// annotation: here the last one is cut off, and trusts its lease meanwhile.
+func TestHoldOffAfterAnUnlock(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", leader())
+		time.Sleep(10 * time.Second)
+		c.start("b", leader())
+		c.start("c", leader())
+		time.Sleep(time.Minute + 2*time.Second)
+		a.kill()
+		unlocked := time.Now()
+		if err := c.replica("ann", leader()).Unlock(c.t.Context(), "lead", true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(D + D/3 + 2*time.Second)
+		runs := c.all()
+		if len(runs) != 2 || runs[1].start.Before(unlocked.Add(D)) {
+			t.Fatalf("got %+v", runs)
+		}
+		disjoint(t, runs)
+		if got := c.record("lead").History[0].Reason; got != "unlocked by ann" {
+			t.Errorf("the reason is %q", got)
+		}
+		for _, r := range c.started {
+			if got := r.log.lines("0001-01-01"); len(got) > 0 {
+				t.Errorf("a singleton has no tick: %q", got)
+			}
+		}
+	})
+}
+
+// After an unlock at once the record tells who did it and when another replica
+// can follow; the history then tells the same, and not that the runner died.
+func TestUnlockIsTold(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@hourly", 50*time.Minute))
+		b := c.start("b", work("@hourly", 50*time.Minute))
+		time.Sleep(time.Hour + 10*time.Minute + 2*time.Second) // between two renewals
+		before := c.record("work")
+		operator := c.replica("ann@desk", work("@hourly", 0))
+		unlocked := time.Now()
+		if err := operator.Unlock(c.t.Context(), "work", true); err != nil {
+			t.Fatal(err)
+		}
+		r := c.record("work")
+		if r.Unlocked.By != "ann@desk" || r.Unlocked.At.Sub(unlocked).Abs() > time.Second {
+			t.Errorf("the record tells %+v", r.Unlocked)
+		}
+		if r.Status != store.Running || r.Token != before.Token || r.Replica != before.Replica {
+			t.Errorf("the annotation changed the run: %+v", r)
+		}
+		if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || e.State != store.Available {
+			t.Errorf("the lease is %s, %v", e.State, err)
+		}
+		st, err := operator.Status(c.t.Context())
+		if err != nil || st[0].Waits.Before(unlocked.Add(D)) {
+			t.Fatalf("status is %+v, %v", st, err)
+		}
+		time.Sleep(time.Until(st[0].Waits))
+		if r := c.record("work"); !r.Unlocked.At.IsZero() || r.Status == store.Running {
+			t.Errorf("at the time that status told no replica has followed: %+v", r)
+		}
+		want := []string{"abandoned 01:00:00 unlocked by ann@desk"}
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if n := len(a.log.lines("reason=\"unlocked by ann@desk\"")) + len(b.log.lines("reason=\"unlocked by ann@desk\"")); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+	})
+}
+
+// A lease that was ended without the annotation: at its end, or by a tool.
+func TestABrokenLeaseIsNoDeath(t *testing.T) {
+	for _, policy := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
+		inCluster(t, func(c *cluster) {
+			job := work("@hourly", 50*time.Minute)
+			job.Interrupted = policy
+			a := c.start("a", job)
+			time.Sleep(time.Hour + time.Minute)
+			a.kill()
+			if err := c.store.Break(t.Context(), "soloist/work", 0); err != nil {
+				t.Fatal(err)
+			}
+			b := c.start("b", work("@hourly", 0))
+			time.Sleep(2 * time.Minute)
+			if got := c.outcomes("work"); !slices.Equal(got, []string{"abandoned 01:00:00 unlocked"}) {
+				t.Errorf("got %q", got)
+			}
+			b.stop()
+		})
+	}
+}
+
+// Under Rerun the next attempt clears what the unlock has told.
+func TestAnAttemptAfterAnUnlock(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 20*time.Minute)
+		job.Interrupted = soloist.Rerun
+		c.start("a", job)
+		time.Sleep(time.Hour + time.Minute)
+		c.start("b", job)
+		time.Sleep(2 * time.Second)
+		if err := c.replica("ann", job).Unlock(c.t.Context(), "work", true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if r := c.record("work"); r.Attempt != 2 || r.Status != store.Running || !r.Unlocked.At.IsZero() {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// Where the annotation fails, the lease is ended all the same, and the caller
+// learns of both.
+func TestAnUnlockThatIsNotTold(t *testing.T) {
+	for _, op := range []string{"read", "acquire", "write"} {
+		inCluster(t, func(c *cluster) {
+			c.start("a", work("@hourly", 50*time.Minute))
+			time.Sleep(time.Hour + 2*time.Second) // between two renewals
+			operator := c.replica("ann", work("@hourly", 0))
+			operator.tap.meet(func(got string, apply func() error) error {
+				if got == op {
+					return errNetwork
+				}
+				return apply()
+			})
+			err := operator.Unlock(c.t.Context(), "work", true)
+			if !errors.Is(err, soloist.ErrUntold) || !strings.Contains(err.Error(), errNetwork.Error()) {
+				t.Errorf("%s: got %v", op, err)
+			}
+			if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == store.Leased {
+				t.Errorf("%s: the lease is %s, %v", op, e.State, err)
+			}
+		})
+	}
+}
+
+// A holder that has claimed nothing leaves nothing to tell.
+func TestAnUnlockOfAnIdleJob(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@hourly", 0))
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		before := c.raw("work")
+		e, _ := c.store.Read(c.t.Context(), "soloist/work")
+		if _, err := c.store.Lease("soloist/work", "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(c.t.Context(), D, e.ETag); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Unlock(c.t.Context(), "work", true); err != nil {
+			t.Errorf("got %v", err)
+		}
+		if got := c.raw("work"); string(got) != string(before) {
+			t.Errorf("the record became %s", got)
+		}
+	})
+}
+
+// The one that unlocks dies before it releases the lease that it took for the
+// annotation. That lease expires by itself, and by then the last holder, which
+// is cut off, has ended its run.
+func TestAnUnlockerThatDies(t *testing.T) {
+	for _, op := range []string{"acquire", "write"} {
+		inCluster(t, func(c *cluster) {
+			a := c.start("a", work("@hourly", 50*time.Minute))
+			time.Sleep(time.Hour + 10*time.Second + 100*time.Millisecond) // just renewed
+			job := work("@hourly", time.Second)
+			job.Interrupted = soloist.Rerun
+			c.start("b", job)
+			a.kill()
+			operator := c.replica("ann", work("@hourly", 0))
+			operator.tap.meet(func(got string, apply func() error) error {
+				err := apply()
+				if got == op {
+					operator.kill()
+				}
+				return err
+			})
+			_ = operator.Unlock(c.t.Context(), "work", true)
+			time.Sleep(3 * time.Minute)
+			runs := c.all()
+			if len(runs) != 2 || runs[1].replica != "b" {
+				t.Fatalf("%s: got %d runs", op, len(runs))
+			}
+			disjoint(t, runs)
+		})
+	}
 }

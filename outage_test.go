@@ -1,12 +1,16 @@
 package soloist_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestAnOutage(t *testing.T) {
@@ -126,6 +130,338 @@ func TestOneFailureUnderARunIsNoOutage(t *testing.T) {
 		}
 		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A run by hand that ends does not hide an outage that goes on.
+func TestARunByHandHidesNoOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1m", 0))
+		time.Sleep(10 * time.Minute)
+		a.kill()
+		time.Sleep(10 * time.Minute)
+		for range 10 {
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
+			_, _ = a.RunNow(ctx, "work", "x")
+			cancel()
+			for range 20 {
+				if a.Health().Storage == nil {
+					t.Fatal("Health hides the outage")
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		if n := len(a.log.lines("the store is out of reach")); n != 1 {
+			t.Errorf("the outage was logged %d times", n)
+		}
+	})
+}
+
+// What kept a run's renewals from getting through is over when its outcome is
+// written: nothing is broken until the next tick comes, in an hour.
+func TestTroubleOfAHoldEndsWithIt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1h", 10*time.Minute)
+		job.Lease = D
+		a := c.start("a", job)
+		time.Sleep(time.Hour + 20*time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "renew" {
+				return context.DeadlineExceeded
+			}
+			return apply()
+		})
+		time.Sleep(13 * time.Second)
+		a.tap.meet(nil)
+		time.Sleep(20 * time.Second) // no look, which would tell too, comes before
+		if s := c.record("work").Status; s != store.Abandoned {
+			t.Fatalf("the run is %s", s)
+		}
+		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
+			t.Errorf("health tells %v %v", h.Storage, h.Broken)
+		}
+	})
+}
+
+func TestTransientFaultsOfRenewalsEndNoRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", 2*time.Minute))
+		time.Sleep(time.Hour + 31*time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "renew" {
+				return errNetwork
+			}
+			return apply()
+		})
+		time.Sleep(8 * time.Second)
+		a.tap.meet(nil)
+		time.Sleep(2 * time.Minute)
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// Free and unfinished, the record would look as if somebody had broken the
+// lease.
+func TestAnUnconfirmedFinishKeepsTheLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1h", 10*time.Second))
+		time.Sleep(time.Hour + time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" || op == "read" {
+				return errNetwork
+			}
+			return apply()
+		})
+		begin := time.Now()
+		a.stop()
+		if took := time.Since(begin); took > D {
+			t.Errorf("it stopped after %s", took)
+		}
+		if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == store.Available {
+			t.Errorf("the lease is %s, %v", e.State, err)
+		}
+	})
+}
+
+func TestARunThatWasTakenOverCannotFinish(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		stubborn := soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Do: func(context.Context, *soloist.Run) error {
+			time.Sleep(90 * time.Second) // it does not look at its context
+			return nil
+		}}
+		a := c.start("a", stubborn)
+		time.Sleep(time.Hour + time.Second)
+		c.start("b", work("@every 1h", time.Second))
+		a.kill()
+		time.Sleep(80 * time.Second)
+		want := []string{"abandoned 01:00:00 its runner died"}
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		a.tap.cut.Store(false)
+		time.Sleep(time.Minute)
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
+			t.Errorf("after the late end: got %q, want %q", got, want)
+		}
+		if got := a.log.lines("level=ERROR", "refused"); len(got) != 1 {
+			t.Errorf("the refusal was told %d times", len(got))
+		}
+	})
+}
+
+// The lease is held all the while, so health has to tell.
+func TestAnOutcomeThatIsRefusedIsTold(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 1 0 * * *", time.Second))
+		n := 0
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" {
+				if n++; n > 1 {
+					return errors.New("403 this request is not authorized to perform this operation using this permission")
+				}
+			}
+			return apply()
+		})
+		time.Sleep(6 * time.Hour)
+		if h := a.Health(); h.Storage == nil && len(h.Broken) == 0 {
+			t.Errorf("%d refused writes in six hours, the lease held all the while; health %+v, log %q", n, h, a.log.lines("level=WARN"))
+		}
+	})
+}
+
+// A leader that is cut off writes its outcome for as long as it takes.
+func TestAnOutageAtTheEndIsTold(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", leader())
+		time.Sleep(time.Minute)
+		n := len(a.log.lines("level=WARN"))
+		a.tap.cut.Store(true)
+		time.Sleep(time.Hour)
+		h := a.Health()
+		t.Logf("%+v", h)
+		if h.Storage == nil && len(h.Broken) == 0 {
+			t.Errorf("an hour without the store, and Health tells nothing; warnings: %q", a.log.lines("level=WARN")[n:])
+		}
+	})
+}
+
+// One replica of three may lease and not write: the others run each tick.
+func TestAReplicaThatMayNotWriteCostsNoTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", time.Second)
+		a, b := c.start("a", job), c.start("b", job)
+		r := c.replica("reader", job)
+		r.tap.meet(readOnly)
+		c.launch(r)
+		time.Sleep(time.Hour + 30*time.Second)
+		ran := map[time.Time]bool{}
+		for _, run := range c.all() {
+			if run.replica == "reader" {
+				t.Errorf("the reader runs tick %s", run.Tick)
+			}
+			if late := run.start.Sub(run.Tick); late > 5*time.Second {
+				t.Errorf("tick %s starts %s late", run.Tick.Format("15:04"), late)
+			}
+			ran[run.Tick] = true
+		}
+		if len(ran) != 60 {
+			t.Errorf("%d of 60 ticks run", len(ran))
+		}
+		if why := r.Health().Broken["work"]; why == nil || !errors.Is(why, fs.ErrPermission) || !strings.Contains(why.Error(), "write access") {
+			t.Errorf("its health says %v", why)
+		}
+		if n := len(r.log.lines("level=ERROR")); n != 1 {
+			t.Errorf("it complains %d times", n)
+		}
+		if len(a.Health().Broken)+len(b.Health().Broken) > 0 {
+			t.Errorf("health of the others: %v, %v", a.Health().Broken, b.Health().Broken)
+		}
+	})
+}
+
+// It runs ticks again once it may write.
+func TestAReplicaThatMayWriteAgain(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.replica("a", work("@every 1m", time.Second))
+		r.tap.meet(readOnly)
+		c.launch(r)
+		time.Sleep(20 * time.Minute)
+		if n := r.tap.counts()["write"]; n < 10 || n > 40 {
+			t.Errorf("it tried to write %d times in 20 minutes", n)
+		}
+		r.tap.meet(nil)
+		time.Sleep(2 * time.Minute)
+		if len(c.all()) == 0 || len(r.Health().Broken) > 0 {
+			t.Errorf("%d runs, health is %v", len(c.all()), r.Health().Broken)
+		}
+	})
+}
+
+// A replica loses the right to write while its run goes on: it cannot tell the
+// outcome, and lets its lease expire, so that the others go on.
+func TestAReplicaThatMayNotWriteItsOutcome(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 10*time.Second)
+		a := c.start("a", job)
+		time.Sleep(65 * time.Second)
+		a.tap.meet(readOnly)
+		c.start("b", job)
+		time.Sleep(10 * time.Minute)
+		if n := len(ranBy(c, "b", time.Time{})); n < 8 {
+			t.Errorf("b runs %d of 10 ticks", n)
+		}
+		if got := c.outcomes("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// One that gets the right back in time tells the outcome itself.
+func TestAReplicaThatMayWriteItsOutcomeLater(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 10*time.Second)
+		a := c.start("a", job)
+		time.Sleep(65 * time.Second)
+		a.tap.meet(readOnly)
+		c.start("b", job)
+		time.Sleep(5*time.Second + D)
+		a.tap.meet(nil)
+		time.Sleep(time.Minute)
+		if got := c.outcomes("work"); !slices.Contains(got, "succeeded 00:01:00") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// The writes of one replica fail from the middle of a run on: it cannot record
+// the outcome, and lets its lease expire, so that the others go on.
+func TestAReplicaWhoseWritesFailLetsItsLeaseExpire(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 10*time.Second)
+		a := c.start("a", job)
+		time.Sleep(65 * time.Second)
+		a.tap.meet(noWrites)
+		c.start("b", job)
+		time.Sleep(10 * time.Minute)
+		if n := len(ranBy(c, "b", time.Time{})); n < 6 {
+			t.Errorf("b runs %d of 10 ticks", n)
+		}
+		if got := c.outcomes("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// An outage of writes that is shorter than the patience loses no outcome.
+func TestAShortOutageOfWritesLosesNoOutcome(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10m", 10*time.Second)
+		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
+		a := c.start("a", job)
+		time.Sleep(10*time.Minute + 5*time.Second)
+		a.tap.meet(noWrites)
+		c.start("b", job)
+		time.Sleep(5*time.Second + 150*time.Second)
+		a.tap.meet(nil)
+		time.Sleep(time.Minute)
+		if got, n := c.outcomes("work"), len(c.all()); n != 1 || !slices.Equal(got, []string{"succeeded 00:10:00"}) {
+			t.Errorf("%d runs: %q", n, got)
+		}
+	})
+}
+
+// Health names the failing writes all the time, and blames no other client.
+func TestHealthNamesWritesThatFail(t *testing.T) {
+	for _, names := range []string{"a", "abc"} {
+		for _, lease := range []time.Duration{D, time.Minute} {
+			inCluster(t, func(c *cluster) {
+				job := work("@every 5m", 0)
+				job.Lease = lease
+				for _, name := range names {
+					c.start(string(name), job).tap.meet(noWrites)
+				}
+				a := c.started[0]
+				time.Sleep(15 * time.Minute)
+				for range 1800 {
+					time.Sleep(time.Second)
+					if why := a.Health().Broken["work"]; !errors.Is(why, errWrite) {
+						t.Fatalf("%s, lease %s: health is %v", names, lease, why)
+					}
+				}
+				if all, err := a.Status(c.t.Context()); err != nil || all[0].Occupied != nil {
+					t.Errorf("status is %+v, %v", all, err)
+				}
+				if n := len(a.log.lines("level=ERROR")); n != 1 {
+					t.Errorf("%d errors in the log", n)
+				}
+				for _, r := range c.started {
+					r.tap.meet(nil)
+				}
+				time.Sleep(7 * time.Minute)
+				if why := a.Health().Broken; len(c.all()) == 0 || len(names) == 1 && len(why) > 0 {
+					t.Errorf("after it: %d runs, health is %v", len(c.all()), why)
+				}
+			})
+		}
+	}
+}
+
+// The writes of a replica fail after it has run ticks well: its log says so once,
+// and does not say that all is well as long as they fail.
+func TestNoAllClearWhileWritesFail(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1m", 0))
+		time.Sleep(11*time.Minute + 3*time.Second)
+		a.tap.meet(noWrites)
+		time.Sleep(10 * time.Minute)
+		if got := a.log.lines("looked after again"); len(got) > 0 {
+			t.Errorf("%q", got)
+		}
+		if got := a.log.lines("level=ERROR"); len(got) != 1 {
+			t.Errorf("got %q", got)
 		}
 	})
 }

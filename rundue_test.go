@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,33 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
 )
+
+func TestRunDue(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 1m", 3*time.Second))
+		b := c.replica("b", work("@every 1m", 3*time.Second))
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
+		if err != nil || len(got.Jobs[0].Ran) != 0 || !got.Next.Equal(time.Now().Truncate(time.Minute).Add(time.Minute)) {
+			t.Fatalf("a new job: got %+v, %v", got, err)
+		}
+		time.Sleep(61 * time.Second)
+		ended := make(chan soloist.Report)
+		go func() { r, _ := a.RunDue(c.t.Context(), soloist.Wake{}); ended <- r }()
+		time.Sleep(time.Second)
+		got, err = b.RunDue(c.t.Context(), soloist.Wake{})
+		if err != nil || len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Replica != "a" {
+			t.Errorf("beside a run: got %+v, %v", got, err)
+		}
+		got = <-ended
+		if ran := got.Jobs[0].Ran; len(ran) != 1 || ran[0].Status != store.Succeeded {
+			t.Errorf("the runner: got %+v", got)
+		}
+		got, _ = b.RunDue(c.t.Context(), soloist.Wake{})
+		if len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Replica != "" {
+			t.Errorf("afterwards: got %+v", got)
+		}
+	})
+}
 
 // The winner dies between its acquisition and its claim, when the loser has
 // seen the lease: the loser takes over before it says that all is well.
@@ -333,4 +362,352 @@ func TestACallEndsThoughItsOutcomeIsRefused(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The next look is for the next attempt.
+func TestRunDueOfAnOpenTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				if run.Attempt == 1 {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			}}
+		a := c.replica("a", job)
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		time.Sleep(time.Minute)
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
+		if got.Next.After(time.Now().Add(time.Hour)) {
+			t.Errorf("%s %v: tick 00:01:00 is open, and the next look is to be at %s (%v)", c.record("work").Status, c.outcomes("work"), got.Next, err)
+		}
+	})
+}
+
+// A call that has no time for a run settles what it would not run anyway: else a
+// platform whose calls are all short would never record those ticks.
+func TestACallTooShortForARunSettlesTicks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change   func(*soloist.Job)
+		dies     bool // the runner of the tick at 01:00, five minutes after it
+		want     []string
+		withheld bool // the report says that a run was not started
+	}{
+		"paused":      {func(j *soloist.Job) { j.Paused = true }, false, []string{"skipped 00:00:00-02:00:00 paused"}, false},
+		"missed":      {func(j *soloist.Job) { j.StartingDeadline = time.Minute }, false, []string{"missed 00:00:00-02:00:00 past the starting deadline"}, false},
+		"due":         {func(*soloist.Job) {}, false, []string{"missed 01:00:00 a newer one was due"}, true},
+		"all are due": {func(j *soloist.Job) { j.Missed = soloist.RunAll }, false, nil, true},
+		"its runner died": {func(*soloist.Job) {}, true,
+			[]string{"abandoned 01:00:00 its runner died"}, true},
+		"its runner died, and it has another attempt": {func(j *soloist.Job) { j.Interrupted = soloist.Rerun }, true, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("@hourly", 20*time.Minute)
+				job.Timeout = 30 * time.Minute
+				tt.change(&job)
+				a := c.replica("a", job)
+				if tt.dies {
+					c.launch(a)
+					time.Sleep(time.Hour + 5*time.Minute)
+					a.kill()
+				} else {
+					a.RunDue(c.t.Context(), soloist.Wake{})
+					time.Sleep(time.Hour + 5*time.Minute)
+				}
+				time.Sleep(time.Hour)
+				runs := len(c.all())
+				b := c.replica("b", job)
+				for range 2 {
+					ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+					defer cancel()
+					_, err := b.RunDue(ctx, soloist.Wake{})
+					if withheld := err != nil && strings.Contains(err.Error(), "not started: it may take 30m0s"); withheld != tt.withheld || !withheld && err != nil {
+						t.Errorf("the error is %v", err)
+					}
+				}
+				if got := c.outcomes("work"); !slices.Equal(got, tt.want) {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+				if len(c.all()) > runs {
+					t.Error("it ran in a call that is shorter than its Timeout")
+				}
+				time.Sleep(30 * time.Minute)
+				c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
+				if ran := len(c.all()) > runs; ran != tt.withheld {
+					t.Errorf("in a call without a deadline it ran: %t", ran)
+				}
+			})
+		})
+	}
+}
+
+// The first wake-up ever is for a tick, which is then run.
+func TestAWakeUpOfANewJob(t *testing.T) {
+	for name, test := range map[string]struct {
+		at, tick time.Duration
+		want     []string
+	}{
+		"on time":          {time.Hour + 300*time.Millisecond, time.Hour, []string{"succeeded 01:00:00"}},
+		"late":             {time.Hour + 20*time.Second, time.Hour, []string{"succeeded 01:00:00"}},
+		"a moment early":   {time.Hour - 30*time.Millisecond, time.Hour, []string{"succeeded 01:00:00"}},
+		"not told":         {time.Hour + 300*time.Millisecond, -1, nil},
+		"far too late":     {time.Hour + 10*time.Minute, time.Hour, nil},
+		"no tick of its":   {time.Hour + time.Second, time.Hour + time.Second/2, nil},
+		"before a tick":    {time.Hour + 10*time.Second, time.Hour - 20*time.Second, nil},
+		"in a year's time": {time.Hour, 365 * 24 * time.Hour, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				begin := time.Now()
+				time.Sleep(test.at)
+				a := c.replica("a", work("0 * * * *", time.Second))
+				var wake soloist.Wake
+				if test.tick >= 0 {
+					wake.Tick = begin.Add(test.tick)
+				}
+				called := time.Now()
+				if _, err := a.RunDue(c.t.Context(), wake); err != nil {
+					t.Errorf("RunDue: %v", err)
+				}
+				if took := time.Since(called); took > 3*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				if got := c.outcomes("work"); !slices.Equal(got, test.want) {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A wake-up does not go on from tick to tick until one that it names in the far
+// future.
+func TestAWakeUpOfATickFarAhead(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("* * * * *", time.Second))
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		time.Sleep(time.Minute)
+		called := time.Now()
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
+		defer cancel()
+		report, err := a.RunDue(ctx, soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
+		if took := time.Since(called); err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 1 || took > 3*time.Second {
+			t.Errorf("got %+v, %v after %s, want the one run that was due", report, err, took)
+		}
+	})
+}
+
+// A timer that fires a moment before the tick gets it run all the same.
+func TestAWakeUpThatIsEarly(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		begin := time.Now()
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		time.Sleep(time.Hour - 1500*time.Millisecond)
+		report, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: begin.Add(time.Hour)})
+		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 1 {
+			t.Errorf("got %+v, %v", report, err)
+		}
+		if early := begin.Add(time.Hour).Sub(c.all()[0].start); early > time.Second {
+			t.Errorf("started %s early", early)
+		}
+	})
+}
+
+// A timer that fires a moment early, when an older tick is due, gets its own tick run
+// all the same: the call waits, as if the timer had been on time. A call that comes
+// earlier runs the older tick meanwhile.
+func TestAWakeUpThatIsEarlyWhenAnOlderTickIsDue(t *testing.T) {
+	for name, test := range map[string]struct {
+		job   func(*soloist.Job)
+		early time.Duration
+		want  []string
+	}{
+		"the newest":           {func(*soloist.Job) {}, 20 * time.Millisecond, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
+		"with time for both":   {func(*soloist.Job) {}, 20 * time.Second, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
+		"all":                  {func(j *soloist.Job) { j.Missed = soloist.RunAll }, 1500 * time.Millisecond, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
+		"all, due under a run": {func(j *soloist.Job) { j.Missed = soloist.RunAll }, 8 * time.Second, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
+		"none":                 {func(j *soloist.Job) { j.Missed = soloist.SkipMissed }, 1500 * time.Millisecond, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				tick := time.Now().Add(2 * time.Hour)
+				job := work("@hourly", 10*time.Second)
+				test.job(&job)
+				a := c.replica("a", job)
+				a.RunDue(c.t.Context(), soloist.Wake{})
+				until(2*time.Hour - test.early)
+				report, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
+				if err != nil || len(report.Jobs[0].Ran) == 0 {
+					t.Errorf("got %+v, %v", report, err)
+				}
+				if got := c.outcomes("work"); !slices.Equal(got, test.want) {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// So does one that comes when the runner of an older tick has died, which is run again.
+func TestAWakeUpThatIsEarlyAfterADeath(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		tick := time.Now().Add(2 * time.Hour)
+		job := work("@hourly", 10*time.Second)
+		job.Interrupted = soloist.Rerun
+		a, b := c.replica("a", job), c.replica("b", job)
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		until(time.Hour)
+		time.AfterFunc(5*time.Second, a.kill)
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		a.RunDue(ctx, soloist.Wake{})
+		until(2*time.Hour - time.Second)
+		report, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
+		if err != nil || len(report.Jobs[0].Ran) != 2 {
+			t.Errorf("got %+v, %v, want both ticks", report, err)
+		}
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// Where ticks come due between the call and the tick that it is for, all are run.
+func TestAWakeUpThatIsEarlyByMoreThanOneTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 10s", time.Second))
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		until(75 * time.Second)
+		if _, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().Add(25 * time.Second)}); err != nil {
+			t.Error(err)
+		}
+		want := []string{"missed 00:00:00-00:01:00 a newer one was due", "succeeded 00:01:10", "succeeded 00:01:20", "succeeded 00:01:30", "succeeded 00:01:40"}
+		if got := c.outcomes("work"); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// The timer of each instance fires, and one of them runs the tick.
+func TestAWakeUpBesideARunOfAnotherReplica(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 10*time.Second)
+		a, b := c.replica("a", job), c.replica("b", job)
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		b.RunDue(c.t.Context(), soloist.Wake{})
+		tick := time.Now().Truncate(time.Hour).Add(time.Hour)
+		time.Sleep(time.Until(tick) + time.Second)
+		go a.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
+		time.Sleep(3 * time.Second)
+		report, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
+		if err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 0 || report.Jobs[0].Replica != "a" {
+			t.Errorf("got %+v, %v, want that a runs it", report, err)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestAWakeUpOfSomeJobs(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		one, two := work("@every 1m", 0), work("@every 1m", 0)
+		two.Name = "other"
+		a := c.replica("a", one, two, leader())
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		time.Sleep(time.Minute)
+		report, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"other"}})
+		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "other" || len(report.Jobs[0].Ran) != 1 {
+			t.Errorf("got %+v, %v", report, err)
+		}
+		if n := len(c.all()); n != 1 {
+			t.Errorf("%d runs", n)
+		}
+		for _, name := range []string{"nobody", "lead"} {
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
+				t.Errorf("%s is taken", name)
+			}
+		}
+	})
+}
+
+// A job that cannot end in time is not started; one that can is.
+func TestAJobThatDoesNotFit(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		long, short := work("@every 1h", time.Second), work("@every 1h", time.Second)
+		long.Timeout, short.Timeout, short.Name = 20*time.Minute, time.Minute, "short"
+		a := c.replica("a", long, short)
+		a.RunDue(c.t.Context(), soloist.Wake{})
+		time.Sleep(time.Hour)
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+		defer cancel()
+		report, err := a.RunDue(ctx, soloist.Wake{})
+		if err == nil || !strings.Contains(err.Error(), "job work: not started: it may take 20m0s, and this call ends in 10m0s") {
+			t.Errorf("got %v", err)
+		}
+		if len(report.Jobs[0].Ran) != 0 || len(report.Jobs[1].Ran) != 1 {
+			t.Errorf("got %+v", report)
+		}
+		if report, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil || len(report.Jobs[0].Ran) != 1 {
+			t.Errorf("without a deadline: got %+v, %v", report, err)
+		}
+	})
+}
+
+// frozen is a replica of a process that a platform freezes between two calls. Of its
+// clocks only the wall clock has counted the time, as where a machine goes on
+// from a snapshot.
+type frozen struct {
+	*replica
+	gone atomic.Int64
+}
+
+func (c *cluster) frozen(work ...soloist.Work) *frozen {
+	f := &frozen{replica: c.replica("a", work...)}
+	now := func() time.Time { return time.Now().Add(time.Duration(f.gone.Load())) }
+	f.Now, c.store.Now = now, now
+	return f
+}
+
+func (f *frozen) freeze(d time.Duration) { f.gone.Add(int64(d)) }
+
+// What the process knew before it was frozen is as old as the wall clock says. By
+// its other clocks nothing is due.
+func TestACallAfterTheProcessWasFrozen(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		other := work("@hourly", 0)
+		other.Name = "other"
+		f := c.frozen(work("@hourly", 0), other)
+		if _, err := f.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
+			t.Fatal(err)
+		}
+		for hour := 1; hour <= 3; hour++ {
+			f.freeze(time.Hour)
+			f.tap.counts()
+			report, err := f.RunDue(c.t.Context(), soloist.Wake{})
+			if err != nil || len(report.Jobs[0].Ran) != 1 || len(report.Jobs[1].Ran) != 1 {
+				t.Errorf("call %d: got %+v, %v, want one run of each job", hour, report, err)
+			}
+			if n := f.tap.counts()["read"]; n != 2 {
+				t.Errorf("call %d reads %d times, want once for each job", hour, n)
+			}
+		}
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A call soon after another one reads nothing, as the clocks agree.
+func TestACallSoonAfterAnotherReadsNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		f := c.frozen(work("@every 1m", 0))
+		f.RunDue(c.t.Context(), soloist.Wake{})
+		time.Sleep(59 * time.Second)
+		f.freeze(time.Second)
+		f.tap.counts()
+		if _, err := f.RunDue(c.t.Context(), soloist.Wake{}); err != nil || f.tap.counts()["read"] != 0 || len(c.all()) != 1 {
+			t.Errorf("%v, %d runs", err, len(c.all()))
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,31 +13,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
 )
-
-const silence = 20 * time.Second
-
-// beating leads and beats each interval until its context ends, or for so long
-// as it goes well; then it hangs, and obeys its context if obeys is set.
-func beating(every, well time.Duration, obeys bool) soloist.Singleton {
-	return soloist.Singleton{Name: "lead", Lease: D, HeartbeatTimeout: silence, Do: func(ctx context.Context, run *soloist.Run) error {
-		for begin := time.Now(); time.Since(begin) < well; {
-			if err := run.Heartbeat("all well"); err != nil {
-				return err
-			}
-			select {
-			case <-time.After(every):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		if obeys {
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		time.Sleep(time.Hour)
-		return nil
-	}}
-}
 
 func TestAHeartbeatKeepsALeader(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -428,29 +404,274 @@ func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
 	}
 }
 
-// An EveryReplica job has nobody to alarm, and waits in peace.
-func TestHeartbeatTimeoutEveryReplica(t *testing.T) {
+// What a try has announced is not true of the next one.
+func TestStoppingOfATryBefore(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", EveryReplica: true, HeartbeatTimeout: silence,
-			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return nil }})
-		time.Sleep(time.Minute + silence + time.Second)
-		a.stop()
-		if r := c.all()[0]; !errors.Is(r.cause, soloist.ErrStalled) || r.end.Sub(r.start) != silence {
-			t.Errorf("ended after %s for %v", r.end.Sub(r.start), r.cause)
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, MaxTries: 2, Backoff: time.Second,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				if run.Try == 1 {
+					time.Sleep(16 * time.Second)
+					return errors.New("slow")
+				}
+				for ctx.Err() == nil {
+					_ = run.Heartbeat("")
+					time.Sleep(time.Second)
+				}
+				return nil
+			}}
+		c.start("a", job)
+		time.Sleep(30 * time.Minute)
+		if r := c.record("work"); r.Stopping {
+			t.Errorf("stopping, half an hour into the second try: %+v", r)
 		}
 	})
 }
 
-// A run that takes its time to return after a time-out, but no longer than its
-// lease, keeps nobody from running.
-func TestASlowReturn(t *testing.T) {
+// It is taken back all the same.
+func TestALostAnswerToStopping(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		slow := soloist.Job{Name: "slow", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
-			Do: func(ctx context.Context, run *soloist.Run) error { time.Sleep(D); return nil }}
-		a := c.start("a", slow, work("@every 1s", 0))
-		time.Sleep(3*time.Minute + 500*time.Millisecond)
-		if n := len(c.all()); n < 180 {
-			t.Errorf("%d runs in 180 s: %v", n, a.Health())
+		n := 0
+		lead := beating(time.Second, time.Hour, true)
+		lead.Do = func(ctx context.Context, run *soloist.Run) error {
+			for ctx.Err() == nil {
+				n++
+				_ = run.Heartbeat("")
+				if n == 1 {
+					time.Sleep(15 * time.Second)
+				}
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		a := c.start("a", lead)
+		time.Sleep(time.Second)
+		a.tap.meet(lose("write", 1))
+		time.Sleep(time.Hour)
+		if r := c.record("lead"); r.Stopping {
+			t.Errorf("the record says that it is stopping, an hour later")
 		}
 	})
+}
+
+// Its outcome is the one that others have been told.
+func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
+	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, MaxTries: 2, Backoff: time.Second,
+					Do: func(ctx context.Context, run *soloist.Run) error {
+						if run.Attempt == 1 && run.Try == 1 {
+							time.Sleep(silence + time.Second)
+							return late
+						}
+						<-ctx.Done()
+						return nil
+					}}
+				a := c.start("a", job)
+				a.tap.meet(func(op string, apply func() error) error {
+					err := apply()
+					if op == "write" && err == nil && c.record("work").Status == store.Stalled && c.record("work").Finished.IsZero() {
+						time.Sleep(2 * time.Second) // the answer takes long
+					}
+					return err
+				})
+				time.Sleep(time.Minute + silence + 10*time.Second)
+				r := c.record("work")
+				t.Logf("%+v %v", r.Status, c.outcomes("work"))
+				for _, run := range c.all() {
+					t.Logf("attempt %d try %d %s-%s", run.Attempt, run.Try, run.start.Format("05.000"), run.end.Format("05.000"))
+				}
+				t.Logf("%q", a.log.lines("run ended"))
+				if len(a.log.lines("run ended", "outcome=succeeded")) > 0 {
+					t.Errorf("the log says succeeded, the record %s, and it ran %d times", r.Status, len(c.all()))
+				}
+				for _, run := range c.all() {
+					if run.Try == 2 {
+						t.Error("a second try of a run that has stalled, whose lease is given up")
+					}
+				}
+			})
+		})
+	}
+}
+
+// The end of a stalled run is told, though ticks came due before it returned.
+func TestTheEndOfAStalledRunIsKept(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "@every 10s", Lease: D, HeartbeatTimeout: silence,
+			Do: func(ctx context.Context, _ *soloist.Run) error {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				return nil
+			}}
+		c.start("a", job)
+		time.Sleep(10*time.Second + silence + 2*time.Second)
+		h := c.record("work").History
+		i := slices.IndexFunc(h, func(f store.Outcome) bool { return f.Status == store.Stalled })
+		if i < 1 || h[i-1].Reason != "overlap" {
+			c.t.Fatalf("got %q", c.outcomes("work"))
+		}
+		if took := h[i].End.Sub(h[i].Start); took < silence || took > silence+2*time.Second {
+			t.Errorf("the stalled run is told to have taken %s, from %s to %s", took, h[i].Start, h[i].End)
+		}
+	})
+}
+
+// The answer to "stalled" is lost, and the run saves on its way out: the
+// watermark must not go back, or whoever saw it leaves the job alone.
+func TestASaveDoesNotTakeBackAStall(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "@every 15s", Lease: D, HeartbeatTimeout: silence,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				_ = run.Save(context.WithoutCancel(ctx), "where I was") // on the way out
+				time.Sleep(time.Hour)
+				return nil
+			}}
+		a := c.start("a", job)
+		time.Sleep(25 * time.Second)
+		job.Do = nil
+		b := c.start("b", job)
+		var through time.Time
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "write" && c.record("work").Status == store.Stalled {
+				through = c.record("work").Watermark
+				a.tap.meet(nil)
+				return errNetwork
+			}
+			return err
+		})
+		time.Sleep(11500 * time.Millisecond)
+		if now := c.record("work").Watermark; now.Before(through) {
+			t.Errorf("the watermark went back from %s to %s", through, now)
+		}
+		a.kill() // its host exits, since it overran
+		time.Sleep(6 * time.Hour)
+		if n := len(c.all()); n < 1000 {
+			t.Errorf("b ran %d ticks in six hours: %v", n-1, b.Health().Broken)
+		}
+	})
+}
+
+// A machine that sleeps cannot beat.
+func TestASuspensionIsNoSilence(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var machine suspended
+		lead := beating(500*time.Millisecond, time.Hour, true)
+		lead.HeartbeatTimeout = 3 * time.Second
+		a := c.replica("a", lead)
+		a.Elapsed = machine.elapsed
+		c.launch(a)
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		machine.slept.Add(int64(4 * time.Second))
+		time.Sleep(20 * time.Second)
+		if n := len(c.all()); n != 1 {
+			t.Errorf("%d terms: %v", n, c.all()[0].cause)
+		}
+	})
+}
+
+// A run that has stalled, and whose process is gone, is in nobody's way.
+func TestAnEarlyTimerAfterAStall(t *testing.T) {
+	for _, stalls := range []bool{false, true} {
+		inCluster(t, func(c *cluster) {
+			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, HeartbeatTimeout: silence,
+				Do: func(ctx context.Context, run *soloist.Run) error {
+					if stalls && len(c.all()) == 1 {
+						time.Sleep(3 * time.Hour)
+					}
+					return nil
+				}}
+			a := c.replica("a", job)
+			_, _ = a.RunDue(c.t.Context(), soloist.Wake{})
+			time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
+			ctx, cancel := context.WithCancel(c.t.Context())
+			go func() { _, _ = a.RunDue(ctx, soloist.Wake{}) }()
+			defer func() { cancel(); time.Sleep(time.Hour) }()
+			time.Sleep(silence + 5*time.Second)
+			if stalls {
+				a.kill() // its host exits
+			}
+			next := time.Now().Truncate(time.Hour).Add(time.Hour)
+			time.Sleep(time.Until(next.Add(-3 * time.Second)))
+			b := c.replica("b", job)
+			got, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: next})
+			if len(got.Jobs[0].Ran) != 1 {
+				t.Errorf("stalls %t: got %+v, %v; record %s %s", stalls, got, err, c.record("work").Status, c.record("work").Finished)
+			}
+			time.Sleep(3 * time.Hour)
+		})
+	}
+}
+
+// A process ends while its stalled run goes on, as Overrun is for, and each later
+// wake-up is a new process with a short starting deadline. A write that claims
+// nothing closes that run: without it each process would hold off until its tick
+// is too late.
+func TestStalledRunIsClosedByNextWrite(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		wakes := 0
+		wake := func(hang bool) {
+			wakes++
+			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, StartingDeadline: 10 * time.Second, HeartbeatTimeout: 5 * time.Second}
+			if hang {
+				job.Do = func(ctx context.Context, _ *soloist.Run) error { time.Sleep(40 * time.Second); return nil }
+			}
+			r := c.replica(fmt.Sprint("p", wakes), job)
+			ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
+			defer cancel()
+			if hang {
+				r.Overrun = func(string, error) { r.kill(); cancel() }
+			}
+			_, err := r.RunDue(ctx, soloist.Wake{})
+			if err != nil && !hang {
+				t.Errorf("wake-up %d: %v", wakes, err)
+			}
+		}
+		wake(false)
+		midnight := time.Now().Truncate(time.Hour)
+		at := func(d time.Duration) { time.Sleep(time.Until(midnight.Add(d))) }
+		at(time.Hour + time.Second)
+		wake(true)
+		at(2*time.Hour + 10*time.Minute) // too late for its tick
+		wake(false)
+		at(3*time.Hour + time.Second)
+		wake(false)
+		if r := c.record("work"); r.Status != store.Succeeded || !r.Tick.Equal(midnight.Add(3*time.Hour)) {
+			t.Errorf("the record says %s, tick %s: %+v", r.Status, r.Tick, r.History)
+		}
+	})
+}
+
+// A replica whose run does not obey is told so in time, also when the storage is
+// out of reach and the run's progress is to be written.
+func TestProgressDoesNotDelayWhatTheProcessHasToDo(t *testing.T) {
+	for range 8 { // if it does, it does so by chance
+		inCluster(t, func(c *cluster) {
+			var began, overran time.Time
+			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence,
+				Do: func(_ context.Context, run *soloist.Run) error {
+					began = time.Now()
+					for time.Since(began) < time.Minute-silence {
+						time.Sleep(silence / 4)
+						_ = run.Heartbeat("")
+					}
+					time.Sleep(time.Minute)
+					return nil
+				}}
+			a := c.replica("a", job)
+			a.Overrun = func(string, error) { overran = time.Now() }
+			c.launch(a)
+			time.Sleep(2*time.Minute - time.Second)
+			a.tap.cut.Store(true)
+			time.Sleep(time.Minute)
+			a.tap.cut.Store(false)
+			c.stopAll()
+			if took := overran.Sub(began.Add(time.Minute)); took < D/6 || took > 2*D/6+time.Second {
+				t.Errorf("told %s after it had stalled; it takes %s to tell others, and then the run has %s", took, D/6, D/6)
+			}
+		})
+	}
 }

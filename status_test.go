@@ -1,8 +1,20 @@
 package soloist_test
 
 import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
 )
 
 // The next tick is the one by the schedule in force, which a Scheduler with
@@ -22,4 +34,272 @@ func TestStatusOfAnotherSchedule(t *testing.T) {
 			}
 		}
 	})
+}
+
+// For the race detector.
+func TestHealthBesideTheStart(t *testing.T) {
+	s := &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{work("@every 1s", 0)}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { _ = s.Run(ctx) })
+	for range 1000 {
+		s.Health()
+	}
+	cancel()
+	all.Wait()
+}
+
+// occupy holds the lease of a job, as a tool does that knows nothing of records,
+// until free is called.
+func (c *cluster) occupy(job string) (free func()) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	lease := c.store.Lease("soloist/"+job, "0a1b2c3d-0000-4000-8000-000000000000")
+	entry, err := c.store.Read(ctx, "soloist/"+job)
+	if err == nil {
+		_, err = lease.Acquire(ctx, time.Minute, entry.ETag)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = lease.Renew(ctx)
+			select {
+			case <-time.After(20 * time.Second):
+			case <-ctx.Done():
+			}
+		}
+	})
+	return func() {
+		cancel()
+		all.Wait()
+		_ = lease.Release(context.Background())
+	}
+}
+
+// A tool holds the lease of an idle job: replicas say so, look rarely, and go on
+// once it lets go.
+func TestALeaseOfAClientThatClaimsNothing(t *testing.T) {
+	for _, occupied := range []soloist.Work{work("@every 1m", time.Second), beating(time.Second, 100*time.Millisecond, true)} {
+		inCluster(t, func(c *cluster) {
+			name := "work"
+			if _, singleton := occupied.(soloist.Singleton); singleton {
+				name = "lead"
+			}
+			a := c.start("a", occupied)
+			time.Sleep(time.Minute + 10*time.Second)
+			a.stop()
+			free := c.occupy(name)
+			defer free()
+			b := c.start("b", occupied)
+			time.Sleep(3 * time.Minute)
+			says := func(err error) bool {
+				return err != nil && strings.Contains(err.Error(), "claims nothing: `unlock "+name+"` frees it")
+			}
+			if why := b.Health().Broken[name]; !says(why) {
+				t.Errorf("health says %v", why)
+			}
+			if all, err := b.Status(c.t.Context()); err != nil || !says(all[0].Occupied) || all[0].Err != nil {
+				t.Errorf("status is %+v, %v", all, err)
+			}
+			b.tap.counts()
+			time.Sleep(time.Hour)
+			if n := b.tap.counts(); n["read"] > 125 || n["acquire"] > 0 {
+				t.Errorf("calls in an hour: %v", n)
+			}
+			if n := len(b.log.lines("level=WARN", "claims nothing")); n != 1 || len(b.log.lines("level=ERROR")) > 0 {
+				t.Errorf("it warns %d times: %q", n, b.log.lines("level=ERROR"))
+			}
+			before := len(c.all())
+			free()
+			time.Sleep(31 * time.Second)
+			if len(c.all()) == before || len(b.Health().Broken) > 0 {
+				t.Errorf("when it is free: %d runs, health is %v", len(c.all())-before, b.Health().Broken)
+			}
+		})
+	}
+}
+
+// A wake-up, a run by hand and a status of another process return, and say so.
+func TestCallsBesideAClientThatClaimsNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1m", time.Second))
+		time.Sleep(time.Minute + 10*time.Second)
+		a.stop()
+		defer c.occupy("work")()
+		time.Sleep(2 * time.Minute)
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+		defer cancel()
+		for name, call := range map[string]func(*replica) error{
+			"RunDue": func(r *replica) error { _, err := r.RunDue(ctx, soloist.Wake{}); return err },
+			"RunNow": func(r *replica) error { _, err := r.RunNow(ctx, "work", "please"); return err },
+			"Status": func(r *replica) error { all, _ := r.Status(ctx); return all[0].Occupied },
+		} {
+			begin := time.Now()
+			err := call(c.replica(name, work("@every 1m", time.Second)))
+			if err == nil || !strings.Contains(err.Error(), "`unlock work` frees it") || time.Since(begin) > 2*D+15*time.Second {
+				t.Errorf("%s after %s: %v", name, time.Since(begin), err)
+			}
+		}
+	})
+}
+
+func TestStorageCallsOfATick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var all []*replica
+		for _, name := range []string{"a", "b", "c"} {
+			all = append(all, c.start(name, work("@every 1m", time.Second/5)))
+		}
+		time.Sleep(3*time.Minute + 30*time.Second) // the start is over
+		for _, r := range all {
+			r.tap.counts()
+		}
+		runs := len(c.all())
+		time.Sleep(10 * time.Minute)
+		var total int
+		for _, r := range all {
+			counts := r.tap.counts()
+			t.Log(counts)
+			for _, n := range counts {
+				total += n
+			}
+		}
+		// Four for the winner, two for each of the others.
+		if ticks := len(c.all()) - runs; ticks != 10 || total > 10*(4+2+2) {
+			t.Errorf("%d calls for %d ticks", total, ticks)
+		}
+	})
+}
+
+func TestCallsOfALeader(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		all := []*replica{c.start("a", leader()), c.start("b", leader())}
+		time.Sleep(time.Minute)
+		for _, r := range all {
+			r.tap.counts()
+		}
+		time.Sleep(10 * time.Minute)
+		for _, r := range all {
+			got := r.tap.counts()
+			if n := got["renew"] + got["read"]; n < 119 || n > 121 || len(got) != 1 {
+				t.Errorf("%s: %v in 10 minutes, want one call each %s", r.Replica, got, D/3)
+			}
+		}
+	})
+}
+
+// Whoever waits for the end of a lease looks once in each third of it, as the
+// page on costs has it, also where the store's dates have whole seconds and
+// clocks run at rates of their own.
+func TestOneLookInAThird(t *testing.T) {
+	for _, lease := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
+		for _, drift := range []time.Duration{0, 200, -200} { // millionths
+			t.Run(fmt.Sprintf("%s, drift %d", lease, drift), func(t *testing.T) {
+				inCluster(t, func(c *cluster) {
+					var all []*replica
+					for i, name := range []string{"leader", "other"} {
+						r := c.replica(name, soloist.Singleton{Name: "work", Lease: lease, Do: func(ctx context.Context, _ *soloist.Run) error {
+							<-ctx.Done()
+							return nil
+						}})
+						r.tap.Store = dated{c.store}
+						r.tap.meet(faraway(uint64(i)))
+						begin := time.Now()
+						if name == "other" {
+							r.Elapsed = func() time.Duration { gone := time.Since(begin); return gone + gone/1_000_000*drift }
+						}
+						all = append(all, c.launch(r))
+						time.Sleep(time.Minute + 300*time.Millisecond)
+					}
+					all[1].tap.counts()
+					const thirds = 180
+					time.Sleep(thirds * lease / 3)
+					if n := all[1].tap.counts()["read"]; n < thirds*19/20 || n > thirds*21/20 {
+						t.Errorf("%d looks in %d thirds", n, thirds)
+					}
+				})
+			})
+		}
+	}
+}
+
+// pricePerOperation is that of the class "Other" in the page that
+// docs/costs.md names.
+const pricePerOperation = 0.0044 / 10_000
+
+// The page on costs tells what is counted here.
+func TestThePageOnCosts(t *testing.T) {
+	page, err := os.ReadFile("docs/costs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (always on|woken up) \| (\d+) \| ([\d.]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 5 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, row := range rows {
+		n, _ := strconv.Atoi(row[2])
+		told, _ := strconv.ParseFloat(row[3], 64)
+		dollars, _ := strconv.ParseFloat(row[4], 64)
+		got := operationsPerTick(t, n, row[1] == "woken up")
+		if math.Abs(got-told) > 0.02*told {
+			t.Errorf("%s, %d replicas: %.2f operations a tick, the page says %s", row[1], n, got, row[3])
+		}
+		if month := told * 60 * 24 * 30 * pricePerOperation; fmt.Sprintf("%.2f", month) != fmt.Sprintf("%.2f", dollars) {
+			t.Errorf("%s, %d replicas: $%.3f a month, the page says $%s", row[1], n, month, row[4])
+		}
+	}
+}
+
+// operationsPerTick counts what n replicas ask of the store for one job that is
+// due each minute and takes a second.
+func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
+	inCluster(t, func(c *cluster) {
+		const ticks = 60
+		var all []*replica
+		for i := range n {
+			r := c.replica(fmt.Sprint("replica-", i), work("* * * * *", time.Second))
+			r.tap.meet(faraway(uint64(i)))
+			all = append(all, r)
+			if !woken {
+				c.launch(r)
+			} else if _, err := r.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		for _, r := range all {
+			r.tap.counts()
+		}
+		for i := range ticks {
+			time.Sleep(time.Minute)
+			if woken { // the platform's timer wakes up one of them
+				if _, err := all[i%n].RunDue(c.t.Context(), soloist.Wake{}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		sum := 0
+		for _, r := range all {
+			for _, calls := range r.tap.counts() {
+				sum += calls
+			}
+		}
+		mean = float64(sum) / ticks
+	})
+	return mean
+}
+
+// faraway makes each call take as long as it does within a region. Two calls
+// then never meet at one instant, where the order of goroutines would decide.
+func faraway(seed uint64) func(op string, apply func() error) error {
+	dice := rand.New(rand.NewPCG(seed, 0))
+	leg := func() { time.Sleep(2*time.Millisecond + time.Duration(dice.Int64N(int64(8*time.Millisecond)))) }
+	return func(_ string, apply func() error) error {
+		leg()
+		defer leg()
+		return apply()
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,6 +92,455 @@ func TestADeadlineOfRunIsNoDeath(t *testing.T) {
 			if got := c.record("work"); got.Deaths != 0 || got.Attempt != n+1 {
 				t.Fatalf("after stop %d: attempt %d, %d deaths, outcomes %q", n+1, got.Attempt, got.Deaths, c.outcomes("work"))
 			}
+		}
+	})
+}
+
+// The error of a run that a stop has ended is kept.
+func TestAStopKeepsTheErrorOfTheRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 0)
+		job.Do = func(ctx context.Context, _ *soloist.Run) error {
+			<-ctx.Done()
+			return soloist.Permanent(errors.New("the ledger is corrupt"))
+		}
+		a := c.start("a", job)
+		time.Sleep(time.Hour + time.Minute)
+		a.stop()
+		if f := c.outcomes("work"); len(f) != 1 || !strings.Contains(f[0], "abandoned 01:00:00 stopped: the ledger is corrupt") {
+			t.Errorf("outcomes: %q", f)
+		}
+		if len(a.log.lines("run ended", "the ledger is corrupt")) != 1 {
+			t.Error("the log does not have the error")
+		}
+	})
+}
+
+func TestAStopIsNoOutage(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		ctx, cancel := context.WithCancel(c.t.Context())
+		a.tap.meet(func(op string, apply func() error) error {
+			cancel()
+			return context.Canceled
+		})
+		_ = a.Run(ctx)
+		if got := a.log.lines("out of reach"); len(got) != 0 {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestASecondRunEndsWithItsContext(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", time.Second))
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithCancel(c.t.Context())
+		cancel()
+		done := make(chan struct{})
+		go func() { _ = a.Run(ctx); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(time.Hour):
+			t.Error("Run with an ended context is at it for an hour")
+		}
+	})
+}
+
+func TestTheLeaseOutlivesTheTask(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", leader())
+		time.Sleep(time.Minute)
+		c.start("b", leader())
+		time.Sleep(10 * time.Second)
+		stopped := time.Now()
+		a.stop()
+		if took := time.Since(stopped); took > 300*time.Millisecond {
+			t.Errorf("it stopped after %s", took)
+		}
+		if got := c.all()[0]; !errors.Is(got.cause, soloist.ErrStopped) {
+			t.Errorf("the cause is %v", got.cause)
+		}
+		time.Sleep(D/3 + time.Second)
+		runs := c.all()
+		if len(runs) != 2 {
+			t.Fatalf("got %d terms, want 2", len(runs))
+		}
+		disjoint(t, runs)
+	})
+}
+
+// A last save on the way out, refused for another reason than the lease.
+func TestASaveThatIsRefusedDoesNotHoldUpAStop(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			<-ctx.Done()
+			return run.Save(context.WithoutCancel(ctx), "where I was")
+		}}
+		a := c.start("a", job)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "save" {
+				return errors.New("403 this request is not authorized to perform this operation using this permission")
+			}
+			return apply()
+		})
+		time.Sleep(2 * time.Minute)
+		go a.stop()
+		time.Sleep(6 * time.Hour)
+		select {
+		case <-a.done:
+		default:
+			t.Errorf("six hours after the stop it goes on; the log says %q", a.log.lines("level=WARN"))
+			a.tap.meet(nil)
+		}
+	})
+}
+
+// graceful starts replicas that have a grace.
+func (c *cluster) graceful(grace time.Duration, work soloist.Work, names ...string) map[string]*replica {
+	all := map[string]*replica{}
+	for _, name := range names {
+		r := c.replica(name, work)
+		r.Grace = grace
+		all[name] = c.launch(r)
+	}
+	return all
+}
+
+// A leader that is told to stop goes on until others are near.
+func TestALeaderIsHandedOver(t *testing.T) {
+	for phase := range 10 {
+		inCluster(t, func(c *cluster) {
+			all := c.graceful(25*time.Second, leader(), "a", "b", "c")
+			time.Sleep(time.Minute + time.Duration(phase)*511*time.Millisecond)
+			old := all[c.all()[0].replica]
+			stopped := time.Now()
+			old.stop()
+			if took := time.Since(stopped); took < D/3+time.Second || took > D/3+1500*time.Millisecond {
+				t.Errorf("stopped after %s", took)
+			}
+			time.Sleep(time.Second)
+			runs := c.all()
+			if len(runs) != 2 {
+				c.t.Fatalf("got %d terms", len(runs))
+			}
+			disjoint(t, runs)
+			if gap := runs[1].start.Sub(runs[0].end); gap > 300*time.Millisecond {
+				t.Errorf("nobody led for %s", gap)
+			}
+			if !errors.Is(runs[0].cause, soloist.ErrStopped) {
+				t.Errorf("the cause is %v", runs[0].cause)
+			}
+		})
+	}
+}
+
+// A run that goes on well until the end of its stop is handed over all the same.
+func TestAHandOverIsNotTakenBack(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		lead := beating(time.Second, time.Hour, true)
+		lead.HeartbeatTimeout = 4 * time.Second
+		a := c.graceful(25*time.Second, lead, "a")["a"]
+		time.Sleep(time.Minute)
+		go a.stop()
+		for range int(D/3/time.Second) + 1 {
+			time.Sleep(990 * time.Millisecond)
+			if r := c.record("lead"); !r.Stopping {
+				t.Errorf("after %s the record says that it goes on", time.Since(c.all()[0].start))
+			}
+		}
+		time.Sleep(time.Second)
+		c.start("b", leader())
+		time.Sleep(time.Second)
+		if r := c.record("lead"); r.Replica != "b" || r.Stopping || r.Progress != (store.Progress{}) {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+func TestAGraceThatIsShorterThanAHandOver(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.graceful(2*time.Second, leader(), "a")["a"]
+		time.Sleep(time.Minute)
+		stopped := time.Now()
+		a.stop()
+		if took := time.Since(stopped); took > 2500*time.Millisecond {
+			t.Errorf("stopped after %s", took)
+		}
+	})
+}
+
+// A job goes on within the grace, and the record says that it is stopping.
+func TestAJobIsHandedOver(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes    time.Duration
+		outcomes []string
+		start    time.Duration // of the second attempt after the end of the first
+	}{
+		"ends within the grace": {20 * time.Second, []string{"succeeded 00:01:00"}, 0},
+		"does not":              {time.Minute, []string{"succeeded 00:01:00"}, 300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("0 1 0 * * *", test.takes)
+				job.Interrupted = soloist.Rerun
+				all := c.graceful(25*time.Second, job, "a", "b")
+				time.Sleep(time.Minute + 2*time.Second)
+				go all[c.all()[0].replica].stop()
+				time.Sleep(time.Second)
+				if r := c.record("work"); !r.Stopping || r.Status != store.Running {
+					t.Errorf("got %+v", r)
+				}
+				time.Sleep(2 * time.Minute)
+				if got := c.outcomes("work"); !slices.Equal(got, test.outcomes) {
+					t.Errorf("got %q", got)
+				}
+				runs := c.all()
+				disjoint(t, runs)
+				if test.start == 0 && len(runs) != 1 {
+					t.Errorf("got %d runs", len(runs))
+				}
+				if test.start > 0 && (len(runs) != 2 || runs[1].start.Sub(runs[0].end) > test.start) {
+					t.Errorf("got %+v", runs)
+				}
+				if r := c.record("work"); r.Stopping {
+					t.Error("it is over, and the record says that it is stopping")
+				}
+			})
+		})
+	}
+}
+
+// A long grace costs those that wait for it ever less.
+func TestWaitingForALongStopIsCheap(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 1 0 * * *", time.Hour)
+		job.Interrupted = soloist.Rerun
+		a := c.graceful(30*time.Minute, job, "a")["a"]
+		time.Sleep(time.Minute + time.Second)
+		b := c.graceful(time.Second, job, "b")["b"]
+		time.Sleep(10 * time.Second)
+		go a.stop()
+		b.tap.counts()
+		time.Sleep(20 * time.Minute)
+		if n := b.tap.counts()["read"]; n > 1600 {
+			t.Errorf("%d reads in 20 minutes", n)
+		}
+		time.Sleep(20 * time.Minute)
+		if runs := c.all(); len(runs) != 2 || runs[1].start.Sub(runs[0].end) > D/3+time.Second {
+			t.Errorf("got %+v", runs)
+		}
+	})
+}
+
+func TestStepDown(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		all := c.graceful(25*time.Second, leader(), "a", "b")
+		time.Sleep(time.Minute)
+		old := all[c.all()[0].replica]
+		for name, r := range all {
+			if r != old {
+				if err := r.StepDown(t.Context(), "lead"); err == nil {
+					t.Errorf("%s does not lead, and steps down", name)
+				}
+			}
+		}
+		if err := old.StepDown(c.t.Context(), "nobody"); err == nil {
+			t.Error("an unknown job steps down")
+		}
+		if err := old.StepDown(c.t.Context(), "lead"); err != nil {
+			t.Errorf("StepDown: %v", err)
+		}
+		time.Sleep(time.Minute)
+		runs := c.all()
+		if len(runs) != 2 || runs[1].replica == old.Replica || runs[1].start.Sub(runs[0].end) > 300*time.Millisecond {
+			t.Errorf("got %+v", runs)
+		}
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
+		defer cancel()
+		if err := all[runs[1].replica].StepDown(ctx, "lead"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("StepDown: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if runs := c.all(); len(runs) != 3 {
+			t.Errorf("got %d terms", len(runs))
+		}
+	})
+}
+
+// One that steps down without others leads again after a while.
+func TestStepDownAlone(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.graceful(25*time.Second, leader(), "a")["a"]
+		time.Sleep(time.Minute)
+		if err := a.StepDown(c.t.Context(), "lead"); err != nil {
+			t.Errorf("StepDown: %v", err)
+		}
+		time.Sleep(D/3 + 1500*time.Millisecond)
+		if n := len(c.all()); n != 2 {
+			t.Errorf("got %d terms", n)
+		}
+	})
+}
+
+// An overrunLog keeps the calls of Overrun.
+type overrunLog struct {
+	mu    sync.Mutex
+	calls []overrunCall
+}
+
+type overrunCall struct {
+	job   string
+	cause error
+	at    time.Time
+}
+
+func (l *overrunLog) add(job string, cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, overrunCall{job, cause, time.Now()})
+}
+
+func (l *overrunLog) all() []overrunCall {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls
+}
+
+// A run that ignores its time-out keeps its lease, so there is time. Once the
+// lease is lost, the process has to end before another replica has it.
+func TestOverrunAfterATimeoutAndTheLossOfTheLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var overran overrunLog
+		job := deaf(20 * time.Minute)
+		job.Timeout = 10 * time.Second
+		a := c.replica("a", job)
+		a.Overrun = overran.add
+		c.launch(a)
+		time.Sleep(10 * time.Minute)
+		if calls := overran.all(); len(calls) > 0 || !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
+			t.Fatalf("the lease is kept: Overrun was called %d times, health says %v", len(calls), a.Health().Overrun)
+		}
+		wantOverrunAfterLoss(c, a, &overran)
+	})
+}
+
+// A stop ends the context and not the lease.
+func TestOverrunAfterAStopAndTheLossOfTheLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var overran overrunLog
+		a := c.replica("a", deaf(20*time.Minute))
+		a.Overrun = overran.add
+		c.launch(a)
+		time.Sleep(2 * time.Minute)
+		go a.stop()
+		time.Sleep(time.Second)
+		wantOverrunAfterLoss(c, a, &overran)
+	})
+}
+
+// A lease may be lost at any time after the end of the context, also before
+// Health tells of the overrun.
+func TestOverrunAfterATimeoutAndTheLossOfTheLeaseSoonAfter(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var overran overrunLog
+		job := deaf(20 * time.Minute)
+		job.Timeout = 10 * time.Second
+		a := c.replica("a", job)
+		a.Overrun = overran.add
+		c.launch(a)
+		time.Sleep(time.Minute + 12*time.Second)
+		wantOverrunAfterLoss(c, a, &overran)
+	})
+}
+
+// wantOverrunAfterLoss breaks the lease of a's job: Overrun is called once, a
+// sixth of the lease after the next renewal shows the loss.
+func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
+	c.t.Helper()
+	lost := make(chan time.Time, 1)
+	a.tap.meet(func(op string, apply func() error) error {
+		err := apply()
+		if op == "renew" && errors.Is(err, store.ErrLost) {
+			select {
+			case lost <- time.Now():
+			default:
+			}
+		}
+		return err
+	})
+	if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
+		c.t.Fatal(err)
+	}
+	at := <-lost
+	time.Sleep(D)
+	calls := overran.all()
+	if len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost) {
+		c.t.Fatalf("Overrun was called with %+v, want one call with ErrLost", calls)
+	}
+	if took := calls[0].at.Sub(at); took != D/6 {
+		c.t.Errorf("Overrun was called %s after the loss of the lease, want %s", took, D/6)
+	}
+	if cause := a.Health().Overrun["work"]; !errors.Is(cause, store.ErrLost) {
+		c.t.Errorf("health says %v, want ErrLost", cause)
+	}
+}
+
+// After the loss of the lease alone, and when the run returns in time.
+func TestOverrunAfterTheLossOfTheLease(t *testing.T) {
+	for returns, want := range map[time.Duration]int{D/6 - time.Millisecond: 0, D/6 + time.Millisecond: 1} {
+		inCluster(t, func(c *cluster) {
+			var overran overrunLog
+			a := c.replica("a", soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D,
+				Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); time.Sleep(returns); return nil }})
+			a.Overrun = overran.add
+			c.launch(a)
+			time.Sleep(2 * time.Minute)
+			if err := c.store.Break(t.Context(), "soloist/work", 0); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(D)
+			if got := len(overran.all()); got != want {
+				t.Errorf("the run returned %s after the loss of its lease: Overrun was called %d times, want %d", returns, got, want)
+			}
+		})
+	}
+}
+
+// A run that takes its time to return after a time-out, but no longer than its
+// lease, keeps nobody from running.
+func TestASlowReturn(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		slow := soloist.Job{Name: "slow", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
+			Do: func(ctx context.Context, run *soloist.Run) error { time.Sleep(D); return nil }}
+		a := c.start("a", slow, work("@every 1s", 0))
+		time.Sleep(3*time.Minute + 500*time.Millisecond)
+		if n := len(c.all()); n < 180 {
+			t.Errorf("%d runs in 180 s: %v", n, a.Health())
+		}
+	})
+}
+
+// A replica that takes nothing new, since a run here ignores the end of its
+// context, does not read the records of its other jobs meanwhile.
+func TestDeafReplicaReadsNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		deaf := soloist.Job{Name: "deaf", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
+			Do: func(context.Context, *soloist.Run) error { time.Sleep(30 * time.Minute); return nil }}
+		a := c.start("a", deaf, work("@every 10s", 0))
+		time.Sleep(2 * time.Minute)
+		if len(a.Health().Overrun) != 1 {
+			t.Fatalf("health is %+v", a.Health())
+		}
+		a.tap.counts()
+		time.Sleep(10 * time.Minute)
+		if counts := a.tap.counts(); counts["read"] > 0 || counts["acquire"] > 0 {
+			t.Errorf("in ten minutes it sends %v", counts)
+		}
+		before := len(c.all())
+		time.Sleep(30 * time.Minute)
+		if len(c.all()) <= before {
+			t.Error("it does not go on once the run has returned")
 		}
 	})
 }

@@ -5,12 +5,55 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
 )
+
+// A blockedLog blocks on a message with text until release. It has no mutex,
+// which would stop virtual time.
+type blockedLog struct {
+	slog.Handler
+	text    string
+	release <-chan struct{}
+}
+
+func (l blockedLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+func (l blockedLog) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, l.text) {
+		<-l.release
+	}
+	return nil
+}
+
+// A slowLog calls block before it writes the line with a message.
+type slowLog struct {
+	slog.Handler
+	message string
+	block   func()
+}
+
+func (l slowLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == l.message {
+		l.block()
+	}
+	return l.Handler.Handle(ctx, r)
+}
+
+func (l slowLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return slowLog{l.Handler.WithAttrs(attrs), l.message, l.block}
+}
+
+// A debugging handler is enabled for all levels.
+type debugging struct{ slog.Handler }
+
+func (debugging) Enabled(context.Context, slog.Level) bool { return true }
+
+func (d debugging) WithAttrs([]slog.Attr) slog.Handler { return d }
 
 // blocked makes a replica whose log blocks at lines with text until release.
 func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, release func()) {
@@ -110,13 +153,6 @@ func TestALogThatBlocksHidesNoStall(t *testing.T) {
 	}
 }
 
-// A debugging handler is enabled for all levels.
-type debugging struct{ slog.Handler }
-
-func (debugging) Enabled(context.Context, slog.Level) bool { return true }
-
-func (d debugging) WithAttrs([]slog.Attr) slog.Handler { return d }
-
 // Health tells of a log that has taken no line for three minutes, and no more
 // once it takes lines again; those that waited come in order, and say how many
 // were dropped.
@@ -187,4 +223,126 @@ func TestCallsWaitForTheirLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The log blocks just before a further try, on a replica that has lost the store:
+// the wait for the log comes before the look at the deadline, so that the try
+// does not start once the lease is lost, and starts if it lasts.
+func TestALogThatBlocksDelaysTheLookAtTheDeadline(t *testing.T) {
+	for first, want := range map[time.Duration][]string{
+		11 * time.Second: {"a", "b"},
+		6 * time.Second:  {"a", "a", "b"},
+	} {
+		inCluster(t, func(c *cluster) {
+			job := work("0 * * * *", 0)
+			job.Interrupted, job.MaxTries, job.Backoff = soloist.Rerun, 2, time.Millisecond
+			var a *replica
+			job.Do = func(ctx context.Context, run *soloist.Run) error {
+				switch {
+				case run.Attempt > 1:
+					return nil
+				case run.Try > 1:
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				a.kill()
+				time.Sleep(first)
+				return errors.New("not yet")
+			}
+			a = c.replica("a", job)
+			lines := 0
+			a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() {
+				if lines++; lines == 2 {
+					time.Sleep(2 * D)
+				}
+			}})
+			c.launch(a)
+			time.Sleep(time.Hour + 500*time.Millisecond) // a claims the tick
+			c.start("b", job)
+			time.Sleep(10 * time.Minute)
+			var got []string
+			for _, r := range c.all() {
+				got = append(got, r.replica)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("a first try of %s: runs of %q, want %q", first, got, want)
+			}
+			if all := c.all(); len(all) > 1 && all[len(all)-1].start.Before(all[len(all)-2].end) {
+				t.Errorf("a first try of %s: b starts beside a", first)
+			}
+			if n := len(a.log.lines("the lease was lost before the run began")); n != 3-len(want) {
+				t.Errorf("a first try of %s: the log says %q", first, a.log.lines("work"))
+			}
+		})
+	}
+}
+
+// The log blocks on the line that an outage begins: no lease is lost for that,
+// Health answers, and other jobs run.
+func TestALogThatBlocksInAnOutageCostsNoRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		long, other := work("@every 1h", 10*time.Minute), work("@every 1m", 0)
+		other.Name = "other"
+		a := c.replica("a", long, other)
+		a.Logger = slog.New(slowLog{a.Logger.Handler(), "the store is out of reach: trying again until it answers", func() {
+			time.Sleep(5 * time.Minute)
+		}})
+		c.launch(a)
+		time.Sleep(time.Hour + 2*time.Second)
+		failed := 0
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "renew" && failed < 2 {
+				failed++
+				return errNetwork
+			}
+			return apply()
+		})
+		time.Sleep(10 * time.Second)
+		begin := time.Now()
+		if a.Health(); time.Since(begin) > 0 {
+			t.Errorf("Health takes %s", time.Since(begin))
+		}
+		time.Sleep(4 * time.Minute)
+		ran := 0
+		for _, r := range ranBy(c, "a", begin) {
+			if r.Job == "other" {
+				ran++
+			}
+		}
+		if ran < 4 {
+			t.Errorf("the other job runs %d times in 4 minutes", ran)
+		}
+		time.Sleep(10 * time.Minute)
+		for _, r := range c.all() {
+			if r.Job == "work" && r.cause != nil && r.cause != context.Canceled && r.end.Sub(r.start) < 10*time.Minute {
+				t.Errorf("the run ended after %s: %v", r.end.Sub(r.start), r.cause)
+			}
+		}
+		if n := len(a.log.lines("the store answers again")); failed != 2 || n != 1 {
+			t.Errorf("%d renewals failed, the end of the outage was logged %d times", failed, n)
+		}
+	})
+}
+
+// A log that blocks while it tells of the time-out does not delay Overrun.
+func TestABlockedLogDoesNotDelayOverrun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var overran overrunLog
+		job := deaf(20 * time.Minute)
+		job.Timeout = 10 * time.Second
+		a := c.replica("a", job)
+		a.Overrun = overran.add
+		release := make(chan struct{})
+		a.Logger = slog.New(blockedLog{slog.NewTextHandler(io.Discard, nil), "ignores the end", release})
+		defer close(release)
+		c.launch(a)
+		time.Sleep(10 * time.Minute)
+		if err := c.store.Break(t.Context(), "soloist/work", 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(D/3 + D/6 + time.Second)
+		if got := len(overran.all()); got != 1 {
+			t.Errorf("Overrun was called %d times, want once", got)
+		}
+	})
 }

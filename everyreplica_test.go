@@ -3,16 +3,112 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
 )
 
-// here is a job that runs on each replica.
-func here(schedule string, do func(context.Context, *soloist.Run) error) soloist.Job {
-	return soloist.Job{Name: "here", Schedule: schedule, EveryReplica: true, Do: do}
+func TestEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, MaxTries: 2, Backoff: time.Second,
+			Do: func(_ context.Context, run *soloist.Run) error {
+				if run.Token != 0 || run.Attempt != 1 {
+					t.Errorf("got %+v", run)
+				}
+				if run.Try == 1 && run.Tick.Second() == 20 {
+					return errors.New("boom")
+				}
+				return nil
+			}}
+		a, b := c.start("a", job), c.start("b", job)
+		time.Sleep(35 * time.Second)
+		ticks := map[string][]string{}
+		for _, r := range c.all() {
+			ticks[r.replica] = append(ticks[r.replica], r.Tick.Format("05"))
+		}
+		for _, name := range []string{"a", "b"} {
+			if want := []string{"10", "20", "20", "30"}; !slices.Equal(ticks[name], want) {
+				t.Errorf("%s ran %q, want %q", name, ticks[name], want)
+			}
+		}
+		for _, r := range []*replica{a, b} {
+			if got := r.tap.counts(); len(got) != 0 {
+				t.Errorf("it asked the store: %v", got)
+			}
+		}
+		status, err := a.Status(c.t.Context())
+		if err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40 {
+			t.Errorf("status: %+v, %v", status, err)
+		}
+		report, err := c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
+		if err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Tick.Second() != 30 || report.Next.Second() != 40 {
+			t.Errorf("RunDue: %+v, %v", report, err)
+		}
+	})
+}
+
+func TestAStopEndsARunEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10s", time.Hour)
+		job.Lease, job.EveryReplica = 0, true
+		a := c.start("a", job)
+		time.Sleep(15 * time.Second)
+		a.stop()
+		if got := c.all(); len(got) != 1 || !errors.Is(got[0].cause, soloist.ErrStopped) {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// An EveryReplica job has nobody to alarm, and waits in peace.
+func TestHeartbeatTimeoutEveryReplica(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", EveryReplica: true, HeartbeatTimeout: silence,
+			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return nil }})
+		time.Sleep(time.Minute + silence + time.Second)
+		a.stop()
+		if r := c.all()[0]; !errors.Is(r.cause, soloist.ErrStalled) || r.end.Sub(r.start) != silence {
+			t.Errorf("ended after %s for %v", r.end.Sub(r.start), r.cause)
+		}
+	})
+}
+
+// A Scheduler that runs again owes no tick everywhere from the time between.
+func TestASecondRunOwesNothingEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", here("0 * * * *", nil))
+		for range 2 {
+			ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+			_ = a.Run(ctx)
+			cancel()
+			time.Sleep(150 * time.Minute)
+		}
+		if n := len(c.all()); n != 0 {
+			t.Errorf("%d runs", n)
+		}
+	})
+}
+
+// Its ticks are due by the new time.
+func TestAClockPutBackUnderAJobEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var off atomic.Int64
+		a := c.replica("a", soloist.Job{Name: "here", Schedule: "* * * * *", EveryReplica: true})
+		a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+		off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
+		c.launch(a)
+		time.Sleep(10 * time.Minute)
+		off.Store(0)
+		n := len(c.all())
+		time.Sleep(10 * time.Hour)
+		if got := len(c.all()) - n; got < 500 {
+			t.Errorf("%d runs in the ten hours after the clock was put right by a day", got)
+		}
+	})
 }
 
 // An EveryReplica job runs on all replicas at once, so its trouble would stop all
@@ -205,6 +301,120 @@ func TestAReplicaThatTakesNothingNewRunsNothingEverywhere(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		if len(c.all()) == before || a.Health().Broken["here"] != nil {
 			t.Errorf("once it takes ticks again: %d runs, %v", len(c.all())-before, a.Health().Broken)
+		}
+	})
+}
+
+// A run by hand of a job that runs on each replica knows its request.
+func TestRunNowEverywhereTellsItsRequest(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var got *soloist.Run
+		a := c.start("a", here("@hourly", func(_ context.Context, r *soloist.Run) error { got = r; r.Log.Info("it works"); return nil }))
+		outcome, err := a.RunNow(c.t.Context(), "here", "ann")
+		if err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann" {
+			t.Errorf("got the run %q of request %q, %+v, %v", got.ID(), got.Request, outcome, err)
+		}
+		if a.log.lines("it works", "request=ann") == nil {
+			t.Error("the run's log does not tell the request")
+		}
+	})
+}
+
+// A run by hand ends while the tick beside it goes on, which is neither over nor
+// stuck.
+func TestRunNowEverywhereBesideATick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", here("0 1 0 * * *", func(_ context.Context, r *soloist.Run) error {
+			if r.Request == "" {
+				time.Sleep(20 * time.Minute)
+			}
+			return nil
+		}))
+		time.Sleep(2 * time.Minute)
+		if _, err := a.RunNow(c.t.Context(), "here", "ann"); err != nil {
+			t.Fatal(err)
+		}
+		for range 15 {
+			if h := a.Health(); !slices.Equal(h.Running, []string{"here"}) || len(h.Stuck) > 0 {
+				t.Fatalf("got %+v", h)
+			}
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(5 * time.Minute)
+		if h := a.Health(); len(h.Running) > 0 || len(h.Stuck) > 0 {
+			t.Errorf("both are over: got %+v", h)
+		}
+	})
+}
+
+// While one of two runs goes on though its context has ended, Health tells of
+// it, whatever the other does.
+func TestRunNowEverywhereBesideAnOverrun(t *testing.T) {
+	for name, test := range map[string]struct {
+		byHand bool // the run that goes on; else the tick's
+		says   string
+	}{
+		"of the tick":     {false, "no tick of this job runs on this replica until it returns"},
+		"of that by hand": {true, "its run by hand ann goes on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := here("* * * * *", func(_ context.Context, r *soloist.Run) error {
+					if r.Request == "ann" && test.byHand || r.Request == "" && !test.byHand && r.Tick.Minute() == 1 {
+						time.Sleep(20 * time.Minute)
+					} else {
+						time.Sleep(20 * time.Second)
+					}
+					return nil
+				})
+				job.Timeout = time.Minute
+				a := c.start("a", job)
+				time.Sleep(50 * time.Second) // a tick comes under the run by hand
+				done := make(chan struct{})
+				go func() { defer close(done); a.RunNow(c.t.Context(), "here", "ann") }()
+				time.Sleep(5 * time.Minute)
+				if !test.byHand {
+					a.RunNow(c.t.Context(), "here", "bob")
+				}
+				if err := a.Health().Broken["here"]; !errors.Is(err, soloist.ErrTimeout) || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("got %v, want %q", err, test.says)
+				}
+				time.Sleep(20 * time.Minute)
+				<-done
+				if h := a.Health(); len(h.Broken) > 0 || len(h.Overrun) > 0 {
+					t.Errorf("both have returned: got %+v", h)
+				}
+			})
+		})
+	}
+}
+
+// Paused are its ticks.
+func TestRunNowOfAPausedJobEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Paused: true})
+		defer func() {
+			if p := recover(); p != nil {
+				t.Errorf("panic: %v", p)
+			}
+		}()
+		f, err := a.RunNow(c.t.Context(), "here", "me")
+		t.Log(f, err)
+	})
+}
+
+// A replica that is stopping begins nothing, by hand neither.
+func TestRunNowOfAJobEverywhereAfterAStop(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var ran atomic.Bool
+		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {
+			ran.Store(true)
+			return nil
+		}})
+		ctx, cancel := context.WithCancel(c.t.Context())
+		cancel()
+		if _, err := a.RunNow(ctx, "here", "me"); !errors.Is(err, context.Canceled) || ran.Load() {
+			t.Errorf("it ran: %t, and the error is %v", ran.Load(), err)
 		}
 	})
 }

@@ -3,14 +3,88 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
+
+func TestALoneReplicaWithAWrongClock(t *testing.T) {
+	for _, skew := range []time.Duration{-time.Hour, -4 * time.Second, 4 * time.Second, time.Hour} {
+		inCluster(t, func(c *cluster) {
+			a := c.replica("a", work("@every 1s", 50*time.Millisecond))
+			a.Now = skewed(skew)
+			c.launch(a)
+			time.Sleep(62*time.Second + 500*time.Millisecond)
+			if got := once(t, afterTheFirst(c.all())); got != 60 {
+				t.Errorf("off by %s: %d ticks ran, want 60: %q", skew, got, c.outcomes("work"))
+			}
+		})
+	}
+}
+
+// Hours after the store has told its time, a wrong clock is still put right.
+func TestASlowWallClockMissesNoTick(t *testing.T) {
+	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed} {
+		t.Run(string(missed), func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("0 */6 * * *", time.Second)
+				job.Missed = missed
+				a := c.replica("a", job)
+				a.Now = skewed(-10 * time.Minute)
+				c.launch(a)
+				time.Sleep(25 * time.Hour)
+				for _, r := range c.all() {
+					if late := r.start.Sub(r.Tick); late > 2*time.Second {
+						t.Errorf("tick %s started %s late", r.Tick.Format("15:04"), late)
+					}
+				}
+				for _, f := range c.outcomes("work") {
+					if !strings.HasPrefix(f, "succeeded") {
+						t.Errorf("got %s", f)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAStoreThatTellsNoDate(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 10s", time.Second))
+		a.tap.Store = dateless{c.store}
+		c.launch(a)
+		time.Sleep(65 * time.Second)
+		if got := len(c.all()); got != 6 {
+			t.Errorf("%d runs, want 6: %q", got, a.log.lines("level=WARN"))
+		}
+	})
+}
+
+// A renewal that hangs must not move the end of the trust: it lies before the
+// end of the lease, counted from when the last good one was sent.
+func TestTheTrustEndsBeforeTheLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", 20*time.Minute))
+		time.Sleep(time.Hour + 31*time.Second) // renewed at +30 s
+		a.kill()
+		time.Sleep(time.Minute)
+		runs := c.all()
+		if len(runs) != 1 || !errors.Is(runs[0].cause, store.ErrLost) {
+			t.Fatalf("got %+v", runs)
+		}
+		lapse := runs[0].start.Add(30*time.Second + D)
+		if left := lapse.Sub(runs[0].end); left < D/6 || left > D/4 {
+			t.Errorf("ended %s before the lease could lapse, want a little over %s", left, D/6)
+		}
+	})
+}
 
 // A step of the wall clock ends no run.
 func TestAStepOfTheWallClockEndsNoRun(t *testing.T) {
@@ -39,18 +113,6 @@ func TestAStepOfTheWallClockEndsNoRun(t *testing.T) {
 		})
 	}
 }
-
-// until sleeps until d after the beginning of the bubble.
-func until(d time.Duration) {
-	midnight := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	time.Sleep(time.Until(midnight.Add(d)))
-}
-
-// suspended is a machine that sleeps at times: its timers stand still while
-// elapsed time goes on.
-type suspended struct{ slept atomic.Int64 }
-
-func (s *suspended) elapsed() time.Duration { return elapsed.Now() + time.Duration(s.slept.Load()) }
 
 // A machine that was suspended knows so at once when it is asked, and within a
 // second by itself.
@@ -216,5 +278,80 @@ func TestTheEndOfARunAfterASlowClaim(t *testing.T) {
 		if late := r.Finished.Sub(runs[0].end); len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond {
 			t.Errorf("the record says that %+v ended at %s", runs, r.Finished)
 		}
+	})
+}
+
+// A mortal store cuts off whoever has it.
+type mortal struct {
+	store.Store
+	dead    atomic.Bool
+	renewed atomic.Pointer[time.Time]
+}
+
+func (m *mortal) Lease(name, id string) store.Lease { return mortalLease{m.Store.Lease(name, id), m} }
+
+type mortalLease struct {
+	store.Lease
+	*mortal
+}
+
+var errCut = errors.New("cut off")
+
+func (l mortalLease) Renew(ctx context.Context) (store.Revision, error) {
+	if l.dead.Load() {
+		return store.Revision{}, errCut
+	}
+	now := time.Now()
+	l.renewed.Store(&now)
+	return l.Lease.Renew(ctx)
+}
+
+func (l mortalLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	if l.dead.Load() {
+		return store.Revision{}, errCut
+	}
+	return l.Lease.Write(ctx, etag, record)
+}
+
+func (l mortalLease) Release(ctx context.Context) error {
+	if l.dead.Load() {
+		return errCut
+	}
+	return l.Lease.Release(ctx)
+}
+
+// A leader's clock may be slower than the service's: its renewals must not
+// drift behind the looks of the others.
+func TestALeaderWithASlowClockIsReplacedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &local.Memory{}
+		starts := make(chan string, 9)
+		leader := &mortal{Store: memory}
+		begin := time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		run := func(name string, backend store.Store, slow time.Duration) {
+			s := &soloist.Scheduler{Store: backend, Replica: name, Elapsed: func() time.Duration {
+				gone := time.Since(begin)
+				return gone - gone/slow
+			}, Singletons: []soloist.Singleton{{Name: "work", Lease: 15 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
+				starts <- name
+				<-ctx.Done()
+				return nil
+			}}}}
+			all.Go(func() { s.Run(ctx) })
+		}
+		run("slow", leader, 5000) // 200 ppm
+		<-starts
+		run("other", memory, 1<<40)
+		time.Sleep(2 * time.Hour) // 1.44 s less by its clock
+		leader.dead.Store(true)
+		<-starts
+		if took := time.Since(*leader.renewed.Load()); took > 17*time.Second {
+			t.Errorf("replaced %s after the last renewal, want at most 17s", took)
+		}
+		leader.dead.Store(false)
+		cancel()
+		all.Wait()
 	})
 }

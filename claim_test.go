@@ -1,0 +1,589 @@
+package soloist_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+func TestEachTickRunsOnce(t *testing.T) {
+	for _, skew := range []time.Duration{0, 2 * time.Second, -2 * time.Second, time.Hour, -time.Hour} {
+		t.Run(skew.String(), func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				for i := range 3 {
+					r := c.replica(string(rune('a'+i)), work("@every 1s", 50*time.Millisecond))
+					r.Now = skewed(time.Duration(i) * skew)
+					c.launch(r)
+				}
+				time.Sleep(62*time.Second + 500*time.Millisecond)
+				if got := once(t, afterTheFirst(c.all())); got != 60 {
+					t.Errorf("%d ticks ran, want 60", got)
+				}
+				for _, r := range c.all() {
+					if early := r.Tick.Sub(r.start); early > time.Second {
+						t.Errorf("tick %s started %s early", r.Tick, early)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestShortJobIsNotRepeatedByALateClock(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("right", work("@every 10s", time.Millisecond))
+		late := c.replica("late", work("@every 10s", time.Millisecond))
+		late.Now = skewed(-4 * time.Second)
+		c.launch(late)
+		time.Sleep(5*time.Minute + time.Second)
+		if got := once(t, c.all()); got != 30 {
+			t.Errorf("%d ticks ran, want 30", got)
+		}
+	})
+}
+
+func TestANewJobOwesNothingAndWaitsForNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		time.Sleep(3 * time.Second)
+		begin := time.Now()
+		for _, name := range []string{"a", "b", "c"} {
+			c.start(name, work("@every 10s", time.Second))
+		}
+		time.Sleep(9 * time.Second)
+		runs := c.all()
+		if len(runs) != 1 || runs[0].start.Sub(begin) > 7*time.Second+100*time.Millisecond {
+			t.Fatalf("got %v, want one run at the first tick", runs)
+		}
+		if got, want := c.outcomes("work"), []string{"succeeded 00:00:10"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestOneLeads(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		for _, name := range []string{"a", "b", "c"} {
+			c.start(name, leader())
+		}
+		time.Sleep(2 * time.Hour)
+		if got := c.all(); len(got) != 1 || !got[0].end.IsZero() {
+			t.Errorf("got %+v, want one term that goes on", got)
+		}
+	})
+}
+
+// The newest tick waits for no older one, and the older are told as missed,
+// however the replicas go.
+func TestRollingRestarts(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10s", 3*time.Second)
+		var up []*replica
+		for i := range 30 {
+			up = append(up, c.start(fmt.Sprint("r", i), job))
+			time.Sleep(11 * time.Second)
+			if len(up) > 2 {
+				up[0].stop()
+				up = up[1:]
+			}
+		}
+		runs := c.all()
+		if got := once(t, runs); got < 31 {
+			t.Errorf("%d ticks ran in 330 s: %q", got, c.outcomes("work"))
+		}
+		disjoint(t, runs)
+	})
+}
+
+// Writes alternate: claim, outcome, claim, ...
+func TestALostCallOrAnswerCostsNothing(t *testing.T) {
+	for _, op := range []string{"create", "read", "acquire", "write", "renew", "release"} {
+		for n := 1; n <= 4; n++ {
+			for kind, fault := range map[string]func(string, func() error) error{"answer": lose(op, n), "call": drop(op, n)} {
+				t.Run(fmt.Sprintf("%s %s %d", op, kind, n), func(t *testing.T) {
+					inCluster(t, func(c *cluster) {
+						a := c.replica("a", work("@every 10s", 6*time.Second))
+						a.tap.meet(fault)
+						c.launch(a)
+						time.Sleep(59 * time.Second)
+						if got := once(t, c.all()); got != 5 {
+							t.Errorf("%d ticks ran, want 5: %q", got, c.outcomes("work"))
+						}
+						for _, f := range c.outcomes("work") {
+							if !strings.HasPrefix(f, "succeeded") {
+								t.Errorf("got %s", f)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// What of the calls after a claim of unclear outcome gets through decides
+// whether the tick is run; it is never run twice.
+func TestAnUnclearClaimIsReadBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fault func(s *tap) func(string, func() error) error
+		runs  int
+	}{
+		"applied, read back": {func(*tap) func(string, func() error) error { return lose("write", 1) }, 1},
+		"applied, unreadable": {func(s *tap) func(string, func() error) error {
+			return func(op string, apply func() error) error {
+				err := apply()
+				if op == "write" {
+					s.cut.Store(true)
+					return errNetwork
+				}
+				return err
+			}
+		}, 0},
+		"dropped twice": {func(*tap) func(string, func() error) error {
+			return func(op string, apply func() error) error {
+				if op == "write" {
+					return errNetwork
+				}
+				return apply()
+			}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				a := c.replica("a", work("0 * * * *", time.Second))
+				time.Sleep(59 * time.Minute)
+				a.tap.meet(tt.fault(a.tap))
+				c.launch(a)
+				time.Sleep(3 * time.Minute)
+				if got := len(c.all()); got != tt.runs {
+					t.Errorf("%d runs, want %d", got, tt.runs)
+				}
+			})
+		})
+	}
+}
+
+// An answer without an ETag proves neither the lease nor the claim: a run goes on
+// and begins only with what the store has.
+func TestAnAnswerWithoutAnETagIsNoSuccess(t *testing.T) {
+	for _, op := range []string{"create", "read", "acquire", "renew", "write"} {
+		t.Run(op, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				running := 0
+				job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+					if running++; running > 1 {
+						t.Errorf("two run at %s", time.Now())
+					}
+					if r := c.record("work"); r.Token != run.Token || r.Status != store.Running {
+						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Status, r.Token)
+					}
+					soon(ctx, 100*time.Second)
+					running--
+					return nil
+				}}
+				a := c.replica("a", job)
+				s := c.nameless(a, op)
+				s.on.Store(op == "create" || op == "read")
+				c.launch(a)
+				time.Sleep(70 * time.Second) // a runs the first tick
+				b := c.start("b", job)
+				s.on.Store(true)
+				time.Sleep(10 * time.Minute)
+				if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || !json.Valid(e.Record) {
+					t.Errorf("got %+v, %v", e, err)
+				}
+				if h := b.Health(); len(c.all()) < 4 || len(h.Broken) > 0 {
+					t.Errorf("%d runs, health of b: %+v", len(c.all()), h)
+				}
+			})
+		})
+	}
+}
+
+// A process that is frozen between its claim and the run.
+func TestAClaimThatTookTooLongIsNotRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("@every 1h", time.Second))
+		a.tap.meet(func(op string, apply func() error) error {
+			switch op {
+			case "write":
+				err := apply()
+				time.Sleep(D + time.Second)
+				return err
+			case "renew":
+				return errNetwork
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(time.Hour + 10*time.Second)
+		c.start("b", work("@every 1h", time.Second))
+		time.Sleep(2 * time.Minute)
+		if got := c.all(); len(got) != 0 {
+			t.Errorf("it ran: %+v", got)
+		}
+		if got, want := c.outcomes("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// The lease is broken while the claim is read back.
+func TestNothingStartsAfterTheLeaseIsLost(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var atStart error
+		job := soloist.Job{Name: "work", Schedule: "0 * * * *", Lease: D, Do: func(ctx context.Context, _ *soloist.Run) error {
+			atStart = context.Cause(ctx)
+			return nil
+		}}
+		a := c.replica("a", job)
+		writes := 0
+		a.tap.meet(func(op string, apply func() error) error {
+			switch op {
+			case "write":
+				if writes++; writes == 1 {
+					time.Sleep(D/6 - time.Millisecond)
+					return errNetwork
+				}
+				err := apply()
+				if writes == 2 {
+					_ = c.store.Break(context.Background(), "soloist/work", 0)
+					time.Sleep(D/6 - time.Millisecond)
+				}
+				return err
+			case "read":
+				if writes == 1 {
+					time.Sleep(D/6 - time.Millisecond)
+				}
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(time.Hour + time.Minute)
+		if atStart != nil {
+			t.Errorf("Do began under a context that had ended: %v", atStart)
+		}
+	})
+}
+
+// A claim that may still be applied keeps its lease.
+func TestAClaimInDoubtKeepsItsLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.replica("a", work("@every 1m", time.Second))
+		writes := 0
+		r.tap.meet(func(op string, apply func() error) error {
+			if op != "write" {
+				return apply()
+			}
+			if writes++; writes == 1 {
+				return errNetwork // it is under way for long
+			}
+			return fs.ErrPermission
+		})
+		c.launch(r)
+		time.Sleep(time.Minute + 2*time.Second)
+		n := r.tap.counts()
+		if n["write"] != 2 || n["release"] != 0 {
+			t.Errorf("calls: %v", n)
+		}
+		if why := r.Health().Broken["work"]; !errors.Is(why, fs.ErrPermission) {
+			t.Errorf("its health says %v", why)
+		}
+	})
+}
+
+// "A client may need to wait up to one minute before a new lease can be
+// acquired": it does not ask all the time.
+func TestALeaseThatCannotBeAcquiredYet(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				return store.ErrHeld // AZURE.md 4.3: "may need to wait up to one minute"
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(time.Hour - time.Second)
+		a.tap.counts()
+		time.Sleep(time.Minute)
+		n := a.tap.counts()
+		if n["acquire"]+n["read"] > 60 {
+			t.Errorf("calls in a minute: %v", n)
+		}
+	})
+}
+
+// A replica that loses the race for each tick takes part in the next one all the
+// same: its looks become rarer only while it loses for one and the same tick.
+func TestALoserTakesPartInTheNextRace(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 5s", D)
+		job.Do = nil
+		c.start("a", job)
+		b := c.replica("b", job)
+		b.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				time.Sleep(50 * time.Millisecond)
+			}
+			return apply()
+		})
+		c.launch(b)
+		time.Sleep(time.Minute + 2*time.Second)
+		b.tap.counts()
+		const ticks = 100
+		time.Sleep(ticks * 5 * time.Second)
+		if n := b.tap.counts()["acquire"]; n != ticks {
+			t.Errorf("it took part in %d races of %d", n, ticks)
+		}
+	})
+}
+
+// onClaim calls f while a claim is on its way to the store, the first time.
+func onClaim(f func()) func(op string, apply func() error) error {
+	claimed := false
+	return func(op string, apply func() error) error {
+		if op == "write" && !claimed {
+			claimed = true
+			f()
+			time.Sleep(100 * time.Millisecond)
+		}
+		return apply()
+	}
+}
+
+// stopDuringAClaim has a replica of its own claim a tick and be stopped
+// meanwhile, beside others that are up.
+func (c *cluster) stopDuringAClaim(work ...soloist.Work) *replica {
+	r := c.replica("stops", work...)
+	claims := make(chan struct{})
+	r.tap.meet(onClaim(func() { close(claims) }))
+	c.launch(r)
+	go func() { <-claims; r.stop() }()
+	return r
+}
+
+// A stop arrives while the claim is being written: the claim goes back, and
+// another replica runs the tick at once.
+func TestAStopDuringTheClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", time.Second)
+		stops := c.stopDuringAClaim(job)
+		time.Sleep(time.Hour - time.Second)
+		other := c.replica("other", job)
+		other.tap.meet(func(op string, apply func() error) error { // it loses the race
+			if op == "acquire" {
+				time.Sleep(20 * time.Millisecond)
+			}
+			return apply()
+		})
+		c.launch(other)
+		time.Sleep(time.Minute)
+		runs := c.all()
+		if len(runs) != 1 || runs[0].replica != "other" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
+			t.Errorf("got %+v", runs)
+		}
+		if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
+			t.Errorf("got %q", got)
+		}
+		if n := stops.tap.counts(); n["write"] != 2 || n["release"] != 1 {
+			t.Errorf("calls: %v", n)
+		}
+		if len(stops.log.lines("the claim was taken back")) != 1 {
+			t.Errorf("the log says %q", stops.log.lines(""))
+		}
+	})
+}
+
+// The token of a claim that was taken back is spent, and the record is as before.
+func TestAClaimThatIsTakenBackSpendsItsToken(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", time.Second)
+		a := c.start("a", job)
+		time.Sleep(time.Hour + time.Minute)
+		a.stop()
+		before := c.record("work")
+		c.stopDuringAClaim(job)
+		time.Sleep(time.Hour)
+		after := c.record("work")
+		if after.Token != before.Token+1 {
+			t.Errorf("token %d after %d", after.Token, before.Token)
+		}
+		if after.Status != store.Succeeded || !after.Tick.Equal(before.Tick) || !after.Finished.Equal(before.Finished) ||
+			after.Replica != "a" || !after.Due.Equal(before.Due) || !after.Watermark.Equal(before.Watermark) || len(after.History) != 1 {
+			t.Errorf("got %+v, want %+v", after, before)
+		}
+	})
+}
+
+// A step-down is a stop, too: the replica leaves the tick to others.
+func TestAStepDownDuringTheClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", time.Second)
+		a := c.replica("a", job)
+		a.tap.meet(onClaim(func() { go func() { _ = a.StepDown(context.Background(), "work") }() }))
+		c.launch(a)
+		time.Sleep(time.Hour - time.Second)
+		b := c.replica("b", job)
+		b.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				time.Sleep(20 * time.Millisecond)
+			}
+			return apply()
+		})
+		c.launch(b)
+		time.Sleep(time.Minute)
+		runs := c.all()
+		if len(runs) != 1 || runs[0].replica != "b" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
+			t.Errorf("got %+v", runs)
+		}
+	})
+}
+
+// A further attempt that is taken back is claimed again under its number.
+func TestAFurtherAttemptIsTakenBack(t *testing.T) {
+	for interrupted, want := range map[soloist.InterruptedPolicy][]string{
+		soloist.Rerun:   {"succeeded 01:00:00", "succeeded 02:00:00"},
+		soloist.Abandon: {"abandoned 01:00:00 its runner died", "succeeded 02:00:00"},
+	} {
+		inCluster(t, func(c *cluster) {
+			job := work("0 * * * *", 10*time.Second)
+			job.Interrupted = interrupted
+			a := c.start("a", job)
+			time.Sleep(time.Hour + time.Second)
+			a.kill()
+			if interrupted == soloist.Abandon {
+				time.Sleep(time.Hour) // the next claim settles the tick as well
+			}
+			c.stopDuringAClaim(job)
+			time.Sleep(30 * time.Second)
+			if interrupted == soloist.Rerun {
+				if r := c.record("work"); r.Status != store.Abandoned || r.Attempt != 1 || r.Replica != "a" {
+					t.Errorf("after it went back: %+v", r)
+				}
+			}
+			c.start("b", job)
+			time.Sleep(time.Hour + time.Minute)
+			if got := c.outcomes("work"); len(got) < 2 || !slices.Equal(got[:2], want) {
+				t.Errorf("%s: got %q, want %q", interrupted, got, want)
+			}
+			runs := c.all()[1:]
+			if interrupted == soloist.Rerun && (runs[0].replica != "b" || runs[0].Attempt != 2) {
+				t.Errorf("%s: got %+v", interrupted, runs)
+			}
+		})
+	}
+}
+
+// A singleton's claim goes back, too.
+func TestASingletonsClaimIsTakenBack(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.stopDuringAClaim(leader())
+		time.Sleep(time.Minute)
+		if r := c.record("lead"); r.Status != store.Idle {
+			t.Errorf("got %+v", r)
+		}
+		c.start("b", leader())
+		time.Sleep(5 * time.Second)
+		if runs := c.all(); len(runs) != 1 || runs[0].replica != "b" {
+			t.Errorf("got %+v", runs)
+		}
+	})
+}
+
+// While it is unknown whether a claim was taken back, its lease is not released.
+func TestATakeBackOfUnknownOutcomeKeepsTheLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		writes, claims := 0, make(chan struct{})
+		a.tap.meet(func(op string, apply func() error) error {
+			if op != "write" {
+				return apply()
+			}
+			if writes++; writes == 1 {
+				close(claims)
+				time.Sleep(100 * time.Millisecond)
+				return apply()
+			}
+			return errNetwork
+		})
+		c.launch(a)
+		go func() { <-claims; a.stop() }()
+		time.Sleep(time.Hour + time.Minute)
+		if n := a.tap.counts(); n["write"] < 2 || n["release"] != 0 {
+			t.Errorf("calls: %v", n)
+		}
+		if len(c.all()) != 0 {
+			t.Errorf("it ran")
+		}
+	})
+}
+
+// An entry is claimed, deleted, made anew and claimed again, as fast as that
+// goes: tokens grow.
+func TestTokensGrowOverQuickDeletions(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		time.Sleep(300 * time.Millisecond)
+		for _, name := range []string{"a", "b", "c"} {
+			r := c.replica(name, work("0 * * * *", 0))
+			r.tap.Store = wholeSeconds{c.store}
+			for _, request := range []string{"one", "two"} {
+				if _, err := r.RunNow(c.t.Context(), "work", request); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.store.Delete(c.t.Context(), "soloist/work"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var last int64
+		for _, r := range c.all() {
+			if r.Token <= last {
+				t.Errorf("token %d after %d", r.Token, last)
+			}
+			last = r.Token
+		}
+		if took := c.all()[5].start.Sub(c.all()[0].start); took > 7*time.Second {
+			t.Errorf("six runs took %s", took)
+		}
+	})
+}
+
+// A replica that has seen the entry for a second waits no more: the entry that was
+// before it is gone for longer.
+func TestTheFirstTickOfAnEntryThatWasSeenIsInTime(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.replica("a", work("0 * * * *", 0))
+		r.tap.Store = wholeSeconds{c.store}
+		c.launch(r)
+		time.Sleep(time.Hour + time.Minute)
+		if runs := c.all(); len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 100*time.Millisecond {
+			t.Errorf("got %+v", runs)
+		}
+	})
+}
+
+// A stop ends the wait for the first token: the lease is released, and nothing was
+// claimed.
+func TestAStopInTheWaitForTheFirstToken(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", leader())
+		time.Sleep(500 * time.Millisecond)
+		begin := time.Now()
+		a.stop()
+		if took := time.Since(begin); took > 100*time.Millisecond {
+			t.Errorf("the stop took %s", took)
+		}
+		if n := a.tap.counts(); n["write"] != 0 || n["release"] != 1 {
+			t.Errorf("calls: %v", n)
+		}
+	})
+}
