@@ -23,8 +23,8 @@ import (
 //
 // Directories stay, and so does all that is not a regular file: a symbolic
 // link is neither followed nor deleted. File systems mounted below the
-// directory belong to it. A directory with Soloist's own records below it is
-// refused.
+// directory belong to it. A directory that holds Soloist's own records, or is
+// below them, is refused.
 func prune() soloist.Job {
 	return soloist.Job{
 		Name:     "prune",
@@ -92,7 +92,7 @@ func pruneDryRun(text string) (bool, error) {
 }
 
 // openPruneDir opens dir, unless it is or holds what no retention is meant
-// for: the root of a file system or the home directory.
+// for: the root of a file system, the home directory or Soloist's records.
 func openPruneDir(dir string, env func(string) string) (*os.Root, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -107,6 +107,9 @@ func openPruneDir(dir string, env func(string) string) (*os.Root, error) {
 		if path != "" && holds(info, path) {
 			return nil, fmt.Errorf("PRUNE_DIR is %q, which is or holds %q: want a directory of its own", dir, path)
 		}
+	}
+	if records := recordsDir(env); isWithin(real, records) {
+		return nil, fmt.Errorf("PRUNE_DIR is %q, which is within Soloist's records, %q: want a directory of its own", dir, records)
 	}
 	return os.OpenRoot(real)
 }
@@ -144,6 +147,20 @@ func holds(dir fs.FileInfo, path string) bool {
 		}
 		path = up
 	}
+}
+
+// isWithin reports whether path, which has no links, is dir or below it.
+func isWithin(path, dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	if wd, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+		if wd, err = filepath.EvalSymlinks(wd); err == nil {
+			path = filepath.Join(wd, path)
+		}
+	}
+	return holds(info, path)
 }
 
 // A tree is what a pruner needs of an [os.Root], which never leads outside its

@@ -159,6 +159,55 @@ func TestPruneRefuses(t *testing.T) {
 	}
 }
 
+// A directory within Soloist's own records is refused, as one that holds them is.
+func TestPruneRefusesTheRecords(t *testing.T) {
+	base := t.TempDir()
+	makeFile(t, 0, base, ".soloist", "jobs", "ingest.json")
+	makeFile(t, 0, base, "elsewhere", "jobs", "ingest.json")
+	t.Chdir(base)
+	makeLink(t, filepath.Join(base, ".soloist", "jobs"), filepath.Join(base, "to-jobs"))
+	for _, test := range []struct {
+		dir, storage string
+		refused      bool
+	}{
+		{".soloist", "", true},
+		{filepath.Join(".soloist", "jobs"), "", true},
+		{"to-jobs", "", true},
+		{filepath.Join(base, ".soloist", "jobs"), "dir:.soloist", true},
+		{filepath.Join("elsewhere", "jobs"), "dir:elsewhere", true},
+		{filepath.Join("elsewhere", "jobs"), "dir:missing", false},
+		{filepath.Join("elsewhere", "jobs"), "", false},
+	} {
+		root, err := openPruneDir(test.dir, environment("SOLOIST_STORAGE", test.storage))
+		if root != nil {
+			root.Close()
+		}
+		if (err != nil) != test.refused || err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("PRUNE_DIR is %q", test.dir)) {
+			t.Errorf("PRUNE_DIR %s, SOLOIST_STORAGE %q: got %v, refused: want %t", test.dir, test.storage, err, test.refused)
+		}
+	}
+}
+
+// Where the working directory is within the records, a relative path says nothing
+// of them.
+func TestPruneRefusesTheRecordsAroundTheWorkingDirectory(t *testing.T) {
+	base := t.TempDir()
+	makeFile(t, 0, base, "records", "jobs", "old", "ingest.json")
+	makeLink(t, filepath.Join(base, "records", "jobs", "old"), filepath.Join(base, "link"))
+	for _, wd := range []string{filepath.Join(base, "records", "jobs", "old"), filepath.Join(base, "link")} {
+		t.Chdir(wd)
+		for _, dir := range []string{".", ".."} {
+			root, err := openPruneDir(dir, environment("SOLOIST_STORAGE", "dir:"+filepath.Join(base, "records")))
+			if root != nil {
+				root.Close()
+			}
+			if err == nil {
+				t.Errorf("PRUNE_DIR %s in %s is not refused", dir, wd)
+			}
+		}
+	}
+}
+
 func TestPruneGoesOnAfterFailures(t *testing.T) {
 	tests := []struct{ files, lines int }{{1, 1}, {10, 10}, {11, 11}, {25, 11}}
 	for _, test := range tests {
