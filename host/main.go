@@ -59,6 +59,11 @@ func Main(work ...soloist.Work) {
 	os.Exit(p.Run(ctx))
 }
 
+// surviveBrokenPipe keeps the process alive when the reader of its log has gone:
+// its jobs go on, without a log. The signal is caught and not ignored, since the
+// commands that a job starts would ignore it too.
+func surviveBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // sameSignal is for whoever signals both the process and its group, as
 // timeout(1) does: that is one wish to stop, not two.
 const sameSignal = 500 * time.Millisecond
@@ -120,6 +125,9 @@ func (p *Program) Run(ctx context.Context) int {
 			fmt.Fprintf(p.Stderr, "  %s\n", text)
 		}
 		return exitUsage
+	}
+	if p.process && (c.serves || c.runs) {
+		surviveBrokenPipe()
 	}
 	a.warn()
 	return c.run(ctx, a, flags)

@@ -83,15 +83,15 @@ func flat(prefix string, a slog.Attr) (all []slog.Attr) {
 
 // Handle writes one line, and below it what has lines of its own.
 func (t *terminal) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == runStarted && t.level > slog.LevelDebug {
-		return nil // the line at its end says how long it took
-	}
 	r, dumps := withoutDumps(r)
 	var own []slog.Attr
 	r.Attrs(func(a slog.Attr) bool {
 		own = append(own, flat(t.group, a)...)
 		return true
 	})
+	if r.Message == runStarted && has(own, "try") && t.level > slog.LevelDebug {
+		return nil // the line at its end says how long it took
+	}
 	text := t.paint(faint, r.Time.Format(time.TimeOnly)) + " " + t.levelWord(r.Level) + " " + t.words(r, own) + "\n"
 	t.out.mu.Lock()
 	defer t.out.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *terminal) words(r slog.Record, own []slog.Attr) string {
 			rest = append(rest, a)
 		}
 	}
-	if r.Message == runEnded {
+	if r.Message == runEnded && has(own, "outcome") {
 		text, left := t.ending(own)
 		own = left
 		b.WriteString(text)
@@ -125,6 +125,12 @@ func (t *terminal) words(r slog.Record, own []slog.Attr) string {
 		b.WriteString(" " + t.paint(faint, line(a.Key)+"=") + t.value(a))
 	}
 	return b.String()
+}
+
+// has reports whether there is an attribute with this key: a job may log the
+// messages of the core, without their attributes.
+func has(attrs []slog.Attr, key string) bool {
+	return slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == key })
 }
 
 // ending is the outcome of a run and how long it took. It returns the other

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,5 +129,23 @@ func TestStatusInColour(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "\x1b[31mfailing x3\x1b[0m") || len(column) != 3 || column[1] != column[2] {
 		t.Errorf("got %q, columns %v", out.String(), column)
+	}
+}
+
+// A job may log the words of the core. They are shown, since they have none of
+// its attributes.
+func TestAJobsOwnLinesWithTheWordsOfTheCore(t *testing.T) {
+	var b strings.Builder
+	log := slog.New(newTerminal(&b, slog.LevelInfo, false)).With("job", "talk")
+	log.Info(runStarted, "machine", 7)
+	log.Info(runEnded, "machine", 7)
+	var got []string
+	for row := range strings.Lines(b.String()) {
+		_, text, _ := strings.Cut(row, " ")
+		got = append(got, text)
+	}
+	want := []string{"INF talk run started machine=7\n", "INF talk run ended machine=7\n"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -1,0 +1,45 @@
+package host_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A log whose reader has gone ends no program that runs jobs: a signal
+// still stops it gracefully.
+func TestALogWithoutAReaderEndsNoProgram(t *testing.T) {
+	if runtime.GOOS == "windows" || testing.Short() {
+		t.Skip("starts the program as a process, and there is no SIGPIPE on Windows")
+	}
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(plain(), "TEST_PROGRAM=beat", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	cmd.Stdout, cmd.Stderr = w, t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	defer kill.Stop()
+	w.Close()
+	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
+		t.Error(err)
+	}
+	r.Close()
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the program ends with %v", err)
+	}
+}
