@@ -195,9 +195,13 @@ func (s *site) timeout() time.Duration {
 }
 
 func (s *site) print() {
-	fmt.Fprintf(s.Stdout, "%s in %s\n\n", plural(len(s.timers), "function"), s.where)
+	all := s.timers
+	if s.files[warmupFunction+"/function.json"] != nil {
+		all = append(slices.Clone(all), timer{name: warmupFunction, schedule: "-", why: "called before an instance gets work"})
+	}
+	fmt.Fprintf(s.Stdout, "%s in %s\n\n", plural(len(all), "function"), s.where)
 	w := table(s.Stdout, "FUNCTION\tTIMER (UTC)\t")
-	for _, t := range s.timers {
+	for _, t := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", t.name, t.schedule, t.why)
 	}
 	w.Flush()

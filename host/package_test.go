@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,14 @@ func TestWriteFunctions(t *testing.T) {
 			}
 			if info, err := os.Stat(filepath.Join(dir, "demo")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
 				t.Errorf("the program: %v, %v", info.Mode(), err)
+			}
+			for _, file := range test.files {
+				if !strings.Contains(got.out, "\n"+filepath.Dir(file)+" ") {
+					t.Errorf("%s is not listed in %q", file, got.out)
+				}
+			}
+			if n, _, _ := strings.Cut(got.out, " function"); n != strconv.Itoa(len(test.files)) {
+				t.Errorf("got %q, want %d functions", got.out, len(test.files))
 			}
 			for name, text := range files {
 				if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {

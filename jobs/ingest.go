@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -196,8 +197,9 @@ func (in *ingester) put(ctx context.Context, n int64, page *ingestPage) error {
 }
 
 type ingestPage struct {
-	kind string // its Content-Type
-	body []byte
+	kind   string // its Content-Type
+	coding string // its Content-Encoding, which the body still has
+	body   []byte
 }
 
 type ingestAnswer struct {
@@ -223,6 +225,9 @@ func (in *ingester) send(ctx context.Context, method string, base *url.URL, n in
 	if page.kind != "" {
 		req.Header.Set("Content-Type", page.kind)
 	}
+	if page.coding != "" {
+		req.Header.Set("Content-Encoding", page.coding)
+	}
 	resp, err := in.client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, ingestError(ctx, err))
@@ -232,7 +237,8 @@ func (in *ingester) send(ctx context.Context, method string, base *url.URL, n in
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, ingestError(ctx, err))
 	}
-	return &ingestAnswer{name, resp.StatusCode, resp.Header, openEnded(resp), ingestPage{resp.Header.Get("Content-Type"), body}}, nil
+	got := ingestPage{resp.Header.Get("Content-Type"), strings.Join(resp.Header.Values("Content-Encoding"), ", "), body}
+	return &ingestAnswer{name, resp.StatusCode, resp.Header, openEnded(resp), got}, nil
 }
 
 // openEnded reports whether nothing but the end of the connection ends the body.

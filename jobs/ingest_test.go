@@ -292,6 +292,30 @@ func TestIngestTakesChunksAndCompressedPages(t *testing.T) {
 	}
 }
 
+// A page that the client does not decompress goes on with its Content-Encoding:
+// otherwise the sink takes compressed bytes for the page.
+func TestIngestHandsTheContentEncodingOn(t *testing.T) {
+	var got string
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /pages/1", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header()["Content-Encoding"] = []string{"br", "zstd"}
+		rw.Write([]byte("bytes"))
+	})
+	mux.HandleFunc("PUT /pages/1", func(_ http.ResponseWriter, req *http.Request) {
+		b, _ := io.ReadAll(req.Body)
+		got = req.Header.Get("Content-Encoding") + ": " + string(b)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	env := environment("INGEST_SOURCE", server.URL, "INGEST_SINK", server.URL)
+	if err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if got != "br, zstd: bytes" {
+		t.Errorf("the sink got %q", got)
+	}
+}
+
 // What an error wraps is not told unless it is known to be harmless.
 func TestIngestErrorsKeepSecrets(t *testing.T) {
 	for _, text := range []string{
