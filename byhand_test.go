@@ -14,7 +14,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestRunNow(t *testing.T) {
+func TestRunNowRunsOnceForRequest(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 10*time.Second)
 		a, b := c.start("a", job), c.start("b", job)
@@ -51,7 +51,7 @@ func TestRunNow(t *testing.T) {
 
 // While the job runs, nobody runs it by hand, and a tick that comes due under a
 // run by hand is skipped.
-func TestRunNowBesideATick(t *testing.T) {
+func TestRunNowAndTickDoNotOverlap(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 10*time.Minute)
 		a, b := c.start("a", job), c.start("b", job)
@@ -76,7 +76,7 @@ func TestRunNowBesideATick(t *testing.T) {
 
 // One whose runner dies is abandoned, under either policy, and no tick of the
 // job is touched by that.
-func TestRunNowAndItsRunnerDies(t *testing.T) {
+func TestRunNowAbandonedWhenRunnerDies(t *testing.T) {
 	for _, policy := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
 		inCluster(t, func(c *cluster) {
 			job := work("0 * * * *", 5*time.Minute)
@@ -102,7 +102,7 @@ func TestRunNowAndItsRunnerDies(t *testing.T) {
 }
 
 // A run by hand never has the id of a tick.
-func TestRunNowRefusesTheNameOfATick(t *testing.T) {
+func TestRunNowRefusesTickAsRequest(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		everywhere := here("@hourly", nil)
 		a := c.start("a", work("0 * * * *", 0), everywhere)
@@ -127,7 +127,7 @@ func TestRunNowRefusesTheNameOfATick(t *testing.T) {
 	})
 }
 
-func TestRunNowRefuses(t *testing.T) {
+func TestRunNowRefusesBadRequest(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", 0), leader())
 		for _, try := range [][2]string{{"nobody", "x"}, {"lead", "x"}, {"work", ""}, {"work", "a b"}, {"work", "\x00"}} {
@@ -145,7 +145,7 @@ func TestRunNowRefuses(t *testing.T) {
 }
 
 // A job that is paused, one of which a tick is open, and one that is everywhere.
-func TestRunNowInSpecialCases(t *testing.T) {
+func TestRunNowOfPausedOpenAndEveryReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		paused, here := work("0 * * * *", 0), work("0 * * * *", 0)
 		paused.Name, paused.Paused = "paused", true
@@ -169,7 +169,7 @@ func TestRunNowInSpecialCases(t *testing.T) {
 }
 
 // A run by hand that cannot end in time is not started.
-func TestRunNowThatDoesNotFit(t *testing.T) {
+func TestRunNowThatDoesNotFitIsNotStarted(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		long, here := work("0 * * * *", 0), work("0 * * * *", 0)
 		long.Timeout, here.Timeout = time.Hour, time.Hour
@@ -189,7 +189,7 @@ func TestRunNowThatDoesNotFit(t *testing.T) {
 }
 
 // That the entry can be read is no reason to hurry where it cannot be written.
-func TestRunNowByAReader(t *testing.T) {
+func TestRunNowWithoutWriteAccessIsPatient(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", 0))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -212,7 +212,7 @@ func TestRunNowByAReader(t *testing.T) {
 }
 
 // A tick that was due before is no overlap: it is run.
-func TestRunNowLeavesADueTick(t *testing.T) {
+func TestRunNowLeavesDueTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("30 0 * * *", 2*time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -230,7 +230,7 @@ func TestRunNowLeavesADueTick(t *testing.T) {
 }
 
 // The request is not running any more.
-func TestRunNowWhoseRunnerDied(t *testing.T) {
+func TestRunNowOfDeadRunnerIsNotRunning(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", time.Minute))
 		ctx, cancel := context.WithCancel(c.t.Context())
@@ -248,7 +248,7 @@ func TestRunNowWhoseRunnerDied(t *testing.T) {
 }
 
 // The second call of a request that is under way does not call it abandoned.
-func TestRunNowOfARequestThatIsUnderWay(t *testing.T) {
+func TestRunNowTellsRequestUnderWay(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, b := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute))
 		done := make(chan struct{})
@@ -268,7 +268,7 @@ func TestRunNowOfARequestThatIsUnderWay(t *testing.T) {
 
 // A call that ends in an outage leaves no trouble behind: no call would ever
 // learn that it is over.
-func TestRunNowInAnOutageLeavesNoTrouble(t *testing.T) {
+func TestRunNowInOutageLeavesNoTrouble(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", 0))
 		a.kill()
@@ -291,7 +291,7 @@ func TestRunNowInAnOutageLeavesNoTrouble(t *testing.T) {
 
 // The run is over when its outcome is refused. The caller gets that error, not the outcome
 // that others make up for a runner that looks dead.
-func TestRunNowTellsThatTheOutcomeWasRefused(t *testing.T) {
+func TestRunNowTellsRefusedOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
 		a := c.replica("a", job)
@@ -307,7 +307,7 @@ func TestRunNowTellsThatTheOutcomeWasRefused(t *testing.T) {
 
 // The end of a run by hand leaves the state of a tick alone that the loop has
 // started meanwhile: nothing is stuck, and the tick can be handed over.
-func TestTheEndOfARunByHandLeavesATickAlone(t *testing.T) {
+func TestRunNowEndLeavesTickAlone(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 20*time.Minute)
 		job.Missed = soloist.RunAll
@@ -335,7 +335,7 @@ func TestTheEndOfARunByHandLeavesATickAlone(t *testing.T) {
 }
 
 // The second call with a request returns the outcome that the first one did.
-func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
+func TestRequestTellsSameOutcomeTwice(t *testing.T) {
 	long := strings.Repeat("why ", 60)
 	for name, tt := range map[string]struct {
 		do     func(context.Context, *soloist.Run) error
@@ -367,7 +367,7 @@ func TestTheSecondCallOfARequestTellsTheSameFate(t *testing.T) {
 
 // A run by hand that stalled has that outcome, also once its lease has expired and
 // it has not returned.
-func TestARequestThatStalledHasStalled(t *testing.T) {
+func TestRequestThatStalledIsTold(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
 		job.HeartbeatTimeout = 2 * time.Second
@@ -386,7 +386,7 @@ func TestARequestThatStalledHasStalled(t *testing.T) {
 
 // A run by hand whose lease is lost before it begins has not run: the call says
 // so, and does not return the outcome of a run that goes on.
-func TestRunNowTellsOfAClaimThatDidNotRun(t *testing.T) {
+func TestRunNowTellsClaimNotRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		a := c.replica("a", work("@hourly", time.Second))
@@ -403,7 +403,7 @@ func TestRunNowTellsOfAClaimThatDidNotRun(t *testing.T) {
 }
 
 // The store refuses the outcome: the call says that the run is over.
-func TestRunNowTellsOfAnOutcomeThatWasRefused(t *testing.T) {
+func TestRunNowTellsUnconfirmedOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", 30*time.Second))
 		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
@@ -417,7 +417,7 @@ func TestRunNowTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 }
 
 // Where each claim fails until the call ends, the call says why.
-func TestRunNowTellsOfClaimsThatFailed(t *testing.T) {
+func TestRunNowTellsFailedClaims(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		full := errors.New("no space left on device")
 		a := c.replica("a", work("@hourly", 0))
@@ -438,7 +438,7 @@ func TestRunNowTellsOfClaimsThatFailed(t *testing.T) {
 
 // The runner of a request is cut off for longer than its lease, and then writes its
 // outcome: another call with the request is not told another one meanwhile.
-func TestARequestHasOneOutcome(t *testing.T) {
+func TestRequestHasOneOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
 		job.Lease = D
@@ -486,7 +486,7 @@ func TestARequestHasOneOutcome(t *testing.T) {
 
 // The runner of a request is gone: a call with the same request writes the outcome,
 // and does not run it again.
-func TestARequestWhoseRunnerDiedIsNotRunAgain(t *testing.T) {
+func TestRequestOfDeadRunnerIsNotRunAgain(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
 		job.Lease = D
@@ -513,7 +513,7 @@ func TestARequestWhoseRunnerDiedIsNotRunAgain(t *testing.T) {
 }
 
 // A run by hand that goes back is unknown: it can be asked for again.
-func TestARunByHandIsTakenBack(t *testing.T) {
+func TestRunNowIsTakenBackByStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		ctx, cancel := context.WithCancelCause(c.t.Context())
@@ -532,7 +532,7 @@ func TestARunByHandIsTakenBack(t *testing.T) {
 }
 
 // A run by hand that was unlocked.
-func TestARunByHandThatWasUnlocked(t *testing.T) {
+func TestRunNowThatWasUnlocked(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, b := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute))
 		done := make(chan struct{})
@@ -549,7 +549,7 @@ func TestARunByHandThatWasUnlocked(t *testing.T) {
 }
 
 // A run by hand and a wake-up say why nothing runs.
-func TestWithoutWriteAccessARunByHandIsRefused(t *testing.T) {
+func TestCallsWithoutWriteAccessAreRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("@every 1m", time.Second))
 		r.tap.meet(readOnly)
@@ -569,7 +569,7 @@ func TestWithoutWriteAccessARunByHandIsRefused(t *testing.T) {
 
 // A run by hand of a Scheduler with another definition, which started later,
 // leaves the one in force as it is, and its ticks.
-func TestARunByHandLeavesTheDefinitionInForce(t *testing.T) {
+func TestRunNowLeavesDefinitionInForce(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"over before the tick": time.Second, "over after the tick": 70 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -601,7 +601,7 @@ func TestARunByHandLeavesTheDefinitionInForce(t *testing.T) {
 
 // A run whose outcome the definition in force has to decide is not settled by a run
 // by hand of another one.
-func TestARunByHandOfAnotherDefinitionSettlesNoRun(t *testing.T) {
+func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
 	for name, end := range map[string]func(*replica){
 		"died":    func(a *replica) { a.kill() },
 		"stopped": func(a *replica) { a.stop() },
@@ -631,7 +631,7 @@ func TestARunByHandOfAnotherDefinitionSettlesNoRun(t *testing.T) {
 
 // What is claimed by hand and taken back leaves the definition in force too; after
 // a deploy the new definition comes into force with its first tick.
-func TestANewDefinitionComesIntoForceWithItsTickAfterARunByHand(t *testing.T) {
+func TestNewDefinitionWaitsForTickAfterRunNow(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 2 * * *", time.Second))
 		time.Sleep(25 * time.Hour)

@@ -40,7 +40,7 @@ func counting(applied *[]string) soloist.Job {
 }
 
 // A job that is taken over goes on where it was.
-func TestACheckpointSurvivesATakeOver(t *testing.T) {
+func TestCheckpointSurvivesTakeover(t *testing.T) {
 	for name, end := range map[string]func(*cluster, *replica){
 		"killed":  func(_ *cluster, r *replica) { r.kill() },
 		"stopped": func(_ *cluster, r *replica) { r.stop() },
@@ -75,7 +75,7 @@ func TestACheckpointSurvivesATakeOver(t *testing.T) {
 }
 
 // It is the job's, not the tick's: the next tick goes on from it.
-func TestACheckpointOutlivesItsTick(t *testing.T) {
+func TestCheckpointOutlivesItsTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var seen []int
 		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
@@ -96,7 +96,7 @@ func TestACheckpointOutlivesItsTick(t *testing.T) {
 }
 
 // Answers that are lost, at each write of the run, cost nothing.
-func TestLostAnswersAroundACheckpoint(t *testing.T) {
+func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		for nth := 1; nth <= 8; nth++ {
 			t.Run(fmt.Sprintf("call %d, applied: %t", nth, applied), func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestLostAnswersAroundACheckpoint(t *testing.T) {
 
 // A progress write whose answer was lost, and that is applied late, does not
 // cost the outcome.
-func TestALateProgressWrite(t *testing.T) {
+func TestLateProgressWriteKeepsOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var late atomic.Pointer[func() error]
 		lead := beating(time.Second, 90*time.Second, true)
@@ -172,7 +172,7 @@ func TestALateProgressWrite(t *testing.T) {
 	})
 }
 
-func TestWhatACheckpointRefuses(t *testing.T) {
+func TestCheckpointRefusals(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var left *soloist.Run
 		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, MaxCheckpoint: 10,
@@ -229,7 +229,7 @@ func TestWhatACheckpointRefuses(t *testing.T) {
 }
 
 // A run that has lost its lease while it slept through all of it saves nothing.
-func TestAStaleRunSavesNothing(t *testing.T) {
+func TestStaleRunSavesNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		var stale error
@@ -261,7 +261,7 @@ func TestAStaleRunSavesNothing(t *testing.T) {
 }
 
 // Later progress is written all the same.
-func TestALostAnswerOfProgress(t *testing.T) {
+func TestProgressContinuesAfterLostAnswer(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", beating(time.Second, 3*time.Hour, true))
 		time.Sleep(time.Second)
@@ -274,7 +274,7 @@ func TestALostAnswerOfProgress(t *testing.T) {
 }
 
 // The run has its lease, and goes on.
-func TestALostAnswerOfProgressBeforeALoad(t *testing.T) {
+func TestLoadAfterLostProgressAnswer(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		loaded := make(chan error, 9)
 		lead := beating(time.Second, time.Hour, true)
@@ -299,7 +299,7 @@ func TestALostAnswerOfProgressBeforeALoad(t *testing.T) {
 }
 
 // A note that comes while a checkpoint is saved is kept.
-func TestANoteDuringASave(t *testing.T) {
+func TestNoteDuringSaveIsKept(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 0)
 		job.Do = func(ctx context.Context, run *soloist.Run) error {
@@ -329,7 +329,7 @@ func TestANoteDuringASave(t *testing.T) {
 }
 
 // The checkpoint of a save without an ETag is saved again.
-func TestASaveWithoutAnETagIsRepeated(t *testing.T) {
+func TestSaveWithoutETagIsRepeated(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var s *nameless
 		a := c.replica("a", soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
@@ -354,7 +354,7 @@ func TestASaveWithoutAnETagIsRepeated(t *testing.T) {
 }
 
 // A goroutine that was left behind saves, which the store refuses.
-func TestASaveThatIsRefusedDoesNotHoldUpTheOutcome(t *testing.T) {
+func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
 			go func() { _ = run.Save(context.Background(), "x") }()
@@ -377,7 +377,7 @@ func TestASaveThatIsRefusedDoesNotHoldUpTheOutcome(t *testing.T) {
 
 // A checkpoint that is too large stays so: the run learns of it at once, and
 // the store is not called unreachable.
-func TestACheckpointThatIsTooLargeFailsItsRun(t *testing.T) {
+func TestTooLargeCheckpointFailsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
 			var n int
@@ -408,7 +408,7 @@ func TestACheckpointThatIsTooLargeFailsItsRun(t *testing.T) {
 }
 
 // A load that fails first and then finds too much leaves no trouble behind.
-func TestTooLargeAfterATrouble(t *testing.T) {
+func TestTooLargeCheckpointEndsOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
 			err := run.Load(ctx, new(int))

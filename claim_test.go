@@ -38,7 +38,7 @@ func TestEachTickRunsOnce(t *testing.T) {
 	}
 }
 
-func TestShortJobIsNotRepeatedByALateClock(t *testing.T) {
+func TestShortJobIsNotRepeatedBySlowClock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("right", work("@every 10s", time.Millisecond))
 		late := c.replica("late", work("@every 10s", time.Millisecond))
@@ -51,7 +51,7 @@ func TestShortJobIsNotRepeatedByALateClock(t *testing.T) {
 	})
 }
 
-func TestANewJobOwesNothingAndWaitsForNothing(t *testing.T) {
+func TestNewJobOwesNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		time.Sleep(3 * time.Second)
 		begin := time.Now()
@@ -69,7 +69,7 @@ func TestANewJobOwesNothingAndWaitsForNothing(t *testing.T) {
 	})
 }
 
-func TestOneLeads(t *testing.T) {
+func TestOneReplicaLeads(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		for _, name := range []string{"a", "b", "c"} {
 			c.start(name, leader())
@@ -83,7 +83,7 @@ func TestOneLeads(t *testing.T) {
 
 // The newest tick waits for no older one, and the older are told as missed,
 // however the replicas go.
-func TestRollingRestarts(t *testing.T) {
+func TestRollingRestartsLoseNoTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 10s", 3*time.Second)
 		var up []*replica
@@ -104,7 +104,7 @@ func TestRollingRestarts(t *testing.T) {
 }
 
 // Writes alternate: claim, outcome, claim, ...
-func TestALostCallOrAnswerCostsNothing(t *testing.T) {
+func TestLostCallOrAnswerCostsNothing(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "write", "renew", "release"} {
 		for n := 1; n <= 4; n++ {
 			for kind, fault := range map[string]func(string, func() error) error{"answer": lose(op, n), "call": drop(op, n)} {
@@ -131,7 +131,7 @@ func TestALostCallOrAnswerCostsNothing(t *testing.T) {
 
 // What of the calls after a claim of unclear outcome gets through decides
 // whether the tick is run; it is never run twice.
-func TestAnUnclearClaimIsReadBack(t *testing.T) {
+func TestUnclearClaimIsReadBack(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fault func(s *tap) func(string, func() error) error
 		runs  int
@@ -173,7 +173,7 @@ func TestAnUnclearClaimIsReadBack(t *testing.T) {
 
 // An answer without an ETag proves neither the lease nor the claim: a run goes on
 // and begins only with what the store has.
-func TestAnAnswerWithoutAnETagIsNoSuccess(t *testing.T) {
+func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "renew", "write"} {
 		t.Run(op, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -209,7 +209,7 @@ func TestAnAnswerWithoutAnETagIsNoSuccess(t *testing.T) {
 }
 
 // A process that is frozen between its claim and the run.
-func TestAClaimThatTookTooLongIsNotRun(t *testing.T) {
+func TestSlowClaimIsNotRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 1h", time.Second))
 		a.tap.meet(func(op string, apply func() error) error {
@@ -237,7 +237,7 @@ func TestAClaimThatTookTooLongIsNotRun(t *testing.T) {
 }
 
 // The lease is broken while the claim is read back.
-func TestNothingStartsAfterTheLeaseIsLost(t *testing.T) {
+func TestNothingStartsAfterLeaseIsLost(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var atStart error
 		job := soloist.Job{Name: "work", Schedule: "0 * * * *", Lease: D, Do: func(ctx context.Context, _ *soloist.Run) error {
@@ -275,7 +275,7 @@ func TestNothingStartsAfterTheLeaseIsLost(t *testing.T) {
 }
 
 // A claim that may still be applied keeps its lease.
-func TestAClaimInDoubtKeepsItsLease(t *testing.T) {
+func TestUnclearClaimKeepsLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("@every 1m", time.Second))
 		writes := 0
@@ -302,7 +302,7 @@ func TestAClaimInDoubtKeepsItsLease(t *testing.T) {
 
 // "A client may need to wait up to one minute before a new lease can be
 // acquired": it does not ask all the time.
-func TestALeaseThatCannotBeAcquiredYet(t *testing.T) {
+func TestRefusedAcquisitionsAreRare(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		a.tap.meet(func(op string, apply func() error) error {
@@ -324,7 +324,7 @@ func TestALeaseThatCannotBeAcquiredYet(t *testing.T) {
 
 // A replica that loses the race for each tick takes part in the next one all the
 // same: its looks become rarer only while it loses for one and the same tick.
-func TestALoserTakesPartInTheNextRace(t *testing.T) {
+func TestLoserJoinsNextRace(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 5s", D)
 		job.Do = nil
@@ -373,7 +373,7 @@ func (c *cluster) stopDuringAClaim(work ...soloist.Work) *replica {
 
 // A stop arrives while the claim is being written: the claim goes back, and
 // another replica runs the tick at once.
-func TestAStopDuringTheClaim(t *testing.T) {
+func TestStopDuringClaimTakesItBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", time.Second)
 		stops := c.stopDuringAClaim(job)
@@ -404,7 +404,7 @@ func TestAStopDuringTheClaim(t *testing.T) {
 }
 
 // The token of a claim that was taken back is spent, and the record is as before.
-func TestAClaimThatIsTakenBackSpendsItsToken(t *testing.T) {
+func TestClaimTakenBackSpendsToken(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", time.Second)
 		a := c.start("a", job)
@@ -425,7 +425,7 @@ func TestAClaimThatIsTakenBackSpendsItsToken(t *testing.T) {
 }
 
 // A step-down is a stop, too: the replica leaves the tick to others.
-func TestAStepDownDuringTheClaim(t *testing.T) {
+func TestStepDownDuringClaimTakesItBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", time.Second)
 		a := c.replica("a", job)
@@ -449,7 +449,7 @@ func TestAStepDownDuringTheClaim(t *testing.T) {
 }
 
 // A further attempt that is taken back is claimed again under its number.
-func TestAFurtherAttemptIsTakenBack(t *testing.T) {
+func TestFurtherAttemptIsTakenBack(t *testing.T) {
 	for interrupted, want := range map[soloist.InterruptedPolicy][]string{
 		soloist.Rerun:   {"succeeded 01:00:00", "succeeded 02:00:00"},
 		soloist.Abandon: {"abandoned 01:00:00 its runner died", "succeeded 02:00:00"},
@@ -484,7 +484,7 @@ func TestAFurtherAttemptIsTakenBack(t *testing.T) {
 }
 
 // A singleton's claim goes back, too.
-func TestASingletonsClaimIsTakenBack(t *testing.T) {
+func TestSingletonClaimIsTakenBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.stopDuringAClaim(leader())
 		time.Sleep(time.Minute)
@@ -500,7 +500,7 @@ func TestASingletonsClaimIsTakenBack(t *testing.T) {
 }
 
 // While it is unknown whether a claim was taken back, its lease is not released.
-func TestATakeBackOfUnknownOutcomeKeepsTheLease(t *testing.T) {
+func TestUnclearTakeBackKeepsLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		writes, claims := 0, make(chan struct{})
@@ -529,7 +529,7 @@ func TestATakeBackOfUnknownOutcomeKeepsTheLease(t *testing.T) {
 
 // An entry is claimed, deleted, made anew and claimed again, as fast as that
 // goes: tokens grow.
-func TestTokensGrowOverQuickDeletions(t *testing.T) {
+func TestTokensGrowOverDeletions(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		time.Sleep(300 * time.Millisecond)
 		for _, name := range []string{"a", "b", "c"} {
@@ -559,7 +559,7 @@ func TestTokensGrowOverQuickDeletions(t *testing.T) {
 
 // A replica that has seen the entry for a second waits no more: the entry that was
 // before it is gone for longer.
-func TestTheFirstTickOfAnEntryThatWasSeenIsInTime(t *testing.T) {
+func TestFirstTickOfSeenEntryIsInTime(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("0 * * * *", 0))
 		r.tap.Store = wholeSeconds{c.store}
@@ -573,7 +573,7 @@ func TestTheFirstTickOfAnEntryThatWasSeenIsInTime(t *testing.T) {
 
 // A stop ends the wait for the first token: the lease is released, and nothing was
 // claimed.
-func TestAStopInTheWaitForTheFirstToken(t *testing.T) {
+func TestStopEndsWaitForFirstToken(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", leader())
 		time.Sleep(500 * time.Millisecond)

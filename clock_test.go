@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestALoneReplicaWithAWrongClock(t *testing.T) {
+func TestLoneReplicaWithWrongClock(t *testing.T) {
 	for _, skew := range []time.Duration{-time.Hour, -4 * time.Second, 4 * time.Second, time.Hour} {
 		inCluster(t, func(c *cluster) {
 			a := c.replica("a", work("@every 1s", 50*time.Millisecond))
@@ -30,7 +30,7 @@ func TestALoneReplicaWithAWrongClock(t *testing.T) {
 }
 
 // Hours after the store has told its time, a wrong clock is still put right.
-func TestASlowWallClockMissesNoTick(t *testing.T) {
+func TestSlowWallClockMissesNoTick(t *testing.T) {
 	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed} {
 		t.Run(string(missed), func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -55,7 +55,7 @@ func TestASlowWallClockMissesNoTick(t *testing.T) {
 	}
 }
 
-func TestAStoreThatTellsNoDate(t *testing.T) {
+func TestStoreWithoutDates(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 10s", time.Second))
 		a.tap.Store = dateless{c.store}
@@ -69,7 +69,7 @@ func TestAStoreThatTellsNoDate(t *testing.T) {
 
 // A renewal that hangs must not move the end of the trust: it lies before the
 // end of the lease, counted from when the last good one was sent.
-func TestTheTrustEndsBeforeTheLease(t *testing.T) {
+func TestTrustEndsBeforeLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", 20*time.Minute))
 		time.Sleep(time.Hour + 31*time.Second) // renewed at +30 s
@@ -87,7 +87,7 @@ func TestTheTrustEndsBeforeTheLease(t *testing.T) {
 }
 
 // A step of the wall clock ends no run.
-func TestAStepOfTheWallClockEndsNoRun(t *testing.T) {
+func TestWallClockStepEndsNoRun(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour, 30 * time.Second, -30 * time.Second} {
 		inCluster(t, func(c *cluster) {
 			var off atomic.Int64
@@ -116,7 +116,7 @@ func TestAStepOfTheWallClockEndsNoRun(t *testing.T) {
 
 // A machine that was suspended knows so at once when it is asked, and within a
 // second by itself.
-func TestASuspensionEndsARun(t *testing.T) {
+func TestSuspensionEndsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		lead := leader()
@@ -150,7 +150,7 @@ func TestASuspensionEndsARun(t *testing.T) {
 // A renewal that is sent after the end of the trust, here because another was
 // under way while the machine slept, does not bring it back. The answer comes
 // before the next look of the goroutine that watches the deadline.
-func TestARenewalAfterASuspension(t *testing.T) {
+func TestRenewalAfterSuspensionExtendsNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		var check error
@@ -183,7 +183,7 @@ func TestARenewalAfterASuspension(t *testing.T) {
 
 // A renewal that is sent in time and answered after the deadline does not bring
 // the trust back, even before the goroutine that watches the deadline has looked.
-func TestARenewalThatIsAnsweredAfterTheDeadline(t *testing.T) {
+func TestRenewalAnsweredLateExtendsNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		var heart error
@@ -211,7 +211,7 @@ func TestARenewalThatIsAnsweredAfterTheDeadline(t *testing.T) {
 }
 
 // A short one ends nothing.
-func TestAShortSuspensionEndsNoRun(t *testing.T) {
+func TestShortSuspensionEndsNoRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		a := c.replica("a", leader())
@@ -229,7 +229,7 @@ func TestAShortSuspensionEndsNoRun(t *testing.T) {
 }
 
 // The clock's skew is told as far as it is proved.
-func TestSkew(t *testing.T) {
+func TestSkewIsTold(t *testing.T) {
 	for _, off := range []time.Duration{0, 7 * time.Second, -7 * time.Second, time.Hour} {
 		inCluster(t, func(c *cluster) {
 			r := c.replica("a", work("@every 10s", 0))
@@ -244,7 +244,7 @@ func TestSkew(t *testing.T) {
 }
 
 // The record says how long a run took, whatever the wall clock shows.
-func TestTheEndOfARunOnASkewedReplica(t *testing.T) {
+func TestRecordedEndIgnoresSkew(t *testing.T) {
 	for _, off := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		inCluster(t, func(c *cluster) {
 			a := c.replica("a", work("@every 1m", 4*time.Second))
@@ -263,7 +263,7 @@ func TestTheEndOfARunOnASkewedReplica(t *testing.T) {
 }
 
 // The end of a run counts the time that the write of its claim has taken.
-func TestTheEndOfARunAfterASlowClaim(t *testing.T) {
+func TestRecordedEndCountsSlowClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", 4*time.Second))
 		a.tap.meet(func(op string, apply func() error) error {
@@ -322,7 +322,7 @@ func (l mortalLease) Release(ctx context.Context) error {
 
 // A leader's clock may be slower than the service's: its renewals must not
 // drift behind the looks of the others.
-func TestALeaderWithASlowClockIsReplacedInTime(t *testing.T) {
+func TestSlowLeaderIsReplacedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := &local.Memory{}
 		starts := make(chan string, 9)

@@ -36,7 +36,7 @@ func hourly(window, further time.Duration) soloist.Job {
 // Two days after its runner was gone, with the newest tick five minutes old, a
 // tick is run again only where its starting deadline allows it. Overlap is told
 // of the ticks alone that came due under a run.
-func TestAFurtherAttemptHasTheStartingDeadline(t *testing.T) {
+func TestFurtherAttemptHasStartingDeadline(t *testing.T) {
 	const late = "the starting deadline has passed"
 	for name, tt := range map[string]struct {
 		stopped bool // in good order; else the runner dies
@@ -97,7 +97,7 @@ func overlapsWithout(r store.Record, runs []ran, every time.Duration) (all []str
 }
 
 // A tick that stalled has the deadline too.
-func TestAStalledTickHasTheStartingDeadline(t *testing.T) {
+func TestStalledTickHasStartingDeadline(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := hourly(10*time.Minute, 0)
 		job.HeartbeatTimeout = 11 * time.Minute
@@ -113,7 +113,7 @@ func TestAStalledTickHasTheStartingDeadline(t *testing.T) {
 	})
 }
 
-func TestATickUnderARunIsSkipped(t *testing.T) {
+func TestTickUnderRunIsSkipped(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("a", work("@every 10s", 25*time.Second))
 		c.start("b", work("@every 10s", 25*time.Second))
@@ -128,7 +128,7 @@ func TestATickUnderARunIsSkipped(t *testing.T) {
 
 // A job that takes 25 s is due every 10 s, on three replicas; the one that
 // runs the second time dies under it.
-func TestAJobLongerThanItsInterval(t *testing.T) {
+func TestRunLongerThanInterval(t *testing.T) {
 	const abandoned = "abandoned 00:00:40 its runner died"
 	for name, tt := range map[string]struct {
 		missed      soloist.MissedPolicy
@@ -195,7 +195,7 @@ func alike(got, want []string) bool {
 	})
 }
 
-func TestRunAllMakesUpForEachTick(t *testing.T) {
+func TestRunAllRunsEachTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		all := work("@every 10s", time.Second)
 		all.Missed = soloist.RunAll
@@ -230,7 +230,7 @@ func TestPausedTicksAreSkipped(t *testing.T) {
 }
 
 // A pause is on purpose: its ticks are no warnings.
-func TestAPausedJobDoesNotWarn(t *testing.T) {
+func TestPausedJobDoesNotWarn(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("* * * * *", 0)
 		job.Paused = true
@@ -245,7 +245,7 @@ func TestAPausedJobDoesNotWarn(t *testing.T) {
 	})
 }
 
-func TestADeadRunnerIsReplaced(t *testing.T) {
+func TestDeadRunnerIsReplaced(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 5s", time.Hour))
 		time.Sleep(6 * time.Second)
@@ -277,7 +277,7 @@ func TestADeadRunnerIsReplaced(t *testing.T) {
 	})
 }
 
-func TestADeadLeaderIsReplaced(t *testing.T) {
+func TestDeadLeaderIsReplaced(t *testing.T) {
 	for after := range 10 {
 		inCluster(t, func(c *cluster) {
 			all := map[string]*replica{}
@@ -303,7 +303,7 @@ func TestADeadLeaderIsReplaced(t *testing.T) {
 	}
 }
 
-func TestRerunGivesTheSameTickToAnother(t *testing.T) {
+func TestRerunRepeatsTickElsewhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		slow, quick := work("0 * * * *", time.Hour), work("0 * * * *", time.Second)
 		slow.Interrupted, quick.Interrupted = soloist.Rerun, soloist.Rerun
@@ -325,7 +325,7 @@ func TestRerunGivesTheSameTickToAnother(t *testing.T) {
 }
 
 // A run that an outage has ended did not fail: its runner was cut off.
-func TestALostRunIsGivenAgainUnderRerun(t *testing.T) {
+func TestRerunRepeatsLostRun(t *testing.T) {
 	for _, helper := range []bool{false, true} {
 		inCluster(t, func(c *cluster) {
 			job := work("0 * * * *", 40*time.Second)
@@ -347,7 +347,7 @@ func TestALostRunIsGivenAgainUnderRerun(t *testing.T) {
 	}
 }
 
-func TestAnAbandonedRunIsToldWithinAMinute(t *testing.T) {
+func TestAbandonedRunIsToldInTime(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		time.Sleep(59 * time.Minute)
 		a := c.start("a", work("0 * * * *", time.Hour))
@@ -373,7 +373,7 @@ func long() soloist.Job {
 }
 
 // A long run survives any number of orderly deploys: they are no deaths.
-func TestDeploysDoNotUseUpATick(t *testing.T) {
+func TestDeploysAreNoDeaths(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		time.Sleep(23*time.Hour + 59*time.Minute)
 		replica := c.start("a", long())
@@ -399,7 +399,7 @@ func TestDeploysDoNotUseUpATick(t *testing.T) {
 
 // Five deaths give a tick up, however often it was stopped in between. The next
 // tick begins at zero.
-func TestFiveDeathsGiveATickUp(t *testing.T) {
+func TestFiveDeathsEndTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		time.Sleep(23*time.Hour + 59*time.Minute)
 		for i := range 9 {
@@ -423,7 +423,7 @@ func TestFiveDeathsGiveATickUp(t *testing.T) {
 }
 
 // A run that needs more time than any call has is not called for ever.
-func TestATickThatNoCallHasTheTimeForIsGivenUp(t *testing.T) {
+func TestTickTooLongForCallsIsGivenUp(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", long())
 		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
@@ -528,7 +528,7 @@ func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int
 
 // A month with restarts, kills and outages, and three days under each other pair of
 // policies: every tick has one outcome, and nothing is silent.
-func TestAMonthOfTrouble(t *testing.T) {
+func TestEachTickHasOneOutcome(t *testing.T) {
 	const every = 5 * time.Minute
 	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.RunAll, soloist.SkipMissed} {
 		for _, interrupted := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {

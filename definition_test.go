@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestAChangedScheduleStartsFromNow(t *testing.T) {
+func TestChangedScheduleStartsFromNow(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@every 10s", time.Second))
 		time.Sleep(25 * time.Second)
@@ -47,7 +47,7 @@ func TestAChangedScheduleStartsFromNow(t *testing.T) {
 // A schedule is edited while the tick at 01:00:00 is due. If that tick is also the
 // newest of the new schedule, it is owed as after a restart; else the new schedule
 // counts from the moment of the change.
-func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
+func TestCommonTickIsOwed(t *testing.T) {
 	windowed := work("@every 20m", 0)
 	windowed.StartingDeadline = 5 * time.Minute
 	for name, tt := range map[string]struct {
@@ -100,7 +100,7 @@ func TestATickThatBothSchedulesNameIsOwed(t *testing.T) {
 // The record of a job that was not run for days names a tick of that time. The
 // ticks of a new schedule since then came due under no definition that was in
 // force, so RunAll does not run them.
-func TestAChangedScheduleMakesUpNoOlderTicks(t *testing.T) {
+func TestChangedScheduleOwesNoOlderTicks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		daily, young := work("@daily", 0), work("* * * * *", 0)
 		daily.Missed, young.Missed = soloist.RunAll, soloist.RunAll
@@ -122,7 +122,7 @@ func TestAChangedScheduleMakesUpNoOlderTicks(t *testing.T) {
 }
 
 // A singleton that is turned into a job has no tick that is owed.
-func TestASingletonThatBecomesAJobOwesNothing(t *testing.T) {
+func TestSingletonTurnedJobOwesNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		lead := leader()
 		lead.Name = "work"
@@ -140,7 +140,7 @@ func TestASingletonThatBecomesAJobOwesNothing(t *testing.T) {
 
 // The run of the tick at 00:50:00 is stopped and would be repeated when the schedule
 // is edited. The tick at 01:00:00, which comes due meanwhile, is owed all the same.
-func TestATickThatBothSchedulesNameIsOwedAfterAStoppedRun(t *testing.T) {
+func TestCommonTickIsOwedAfterStoppedRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		long := work("@every 10m", 0)
 		long.Interrupted = soloist.Rerun
@@ -169,7 +169,7 @@ func TestATickThatBothSchedulesNameIsOwedAfterAStoppedRun(t *testing.T) {
 
 // The first tick of a new job, at 00:10:00, comes due while its schedule is edited.
 // It is owed like a later one: nothing has been written since the record was made.
-func TestATickThatBothSchedulesNameIsOwedByANewJob(t *testing.T) {
+func TestCommonTickIsOwedByNewJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@every 10m", 0))
 		time.Sleep(9*time.Minute + 50*time.Second)
@@ -256,7 +256,7 @@ func TestAbortedDeployIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestTakeBackIsLoggedOnceAndYoungerReplicaReturns(t *testing.T) {
+func TestTakeBackEndsWhenYoungerReturns(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		stays := c.start("stays", work("@every 10s", 0))
 		time.Sleep(time.Minute)
@@ -309,7 +309,7 @@ func TestIdleYoungerReplicaAnswers(t *testing.T) {
 
 // Between two runs of the old definition the entry is free for a few seconds: a
 // younger replica that has no tick of its own due finds one of these gaps.
-func TestYoungerDefinitionIsSoonInForce(t *testing.T) {
+func TestYoungerDefinitionIsInForceSoon(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("old", work("@every 1m", 50*time.Second))
 		time.Sleep(time.Minute + time.Second)
@@ -323,7 +323,7 @@ func TestYoungerDefinitionIsSoonInForce(t *testing.T) {
 }
 
 // While a run of the younger definition goes on, the older replica waits.
-func TestLongRunOfYoungerDefinitionIsLeftAlone(t *testing.T) {
+func TestLongRunOfYoungerDefinitionIsNoTakeBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("old", work("@every 10s", 0))
 		time.Sleep(time.Minute)
@@ -370,7 +370,7 @@ func TestOutageIsNoTakeBack(t *testing.T) {
 
 // A younger replica that is cut off for long loses the job, and has it again
 // after a restart.
-func TestYoungerReplicaThatIsCutOffLosesTheJob(t *testing.T) {
+func TestYoungerReplicaCutOffLosesJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("old", work("@every 10s", 0))
 		time.Sleep(offTick)
@@ -427,7 +427,7 @@ func TestBacklogIsNoTakeBack(t *testing.T) {
 
 // Three definitions are up and the youngest goes: of the two others the younger one
 // takes the job back, however seldom its ticks are.
-func TestTheYoungerOfTwoOlderDefinitionsTakesBack(t *testing.T) {
+func TestYoungerOfTwoOlderTakesBack(t *testing.T) {
 	for _, end := range []string{"stopped", "killed"} {
 		inCluster(t, func(c *cluster) {
 			oldest := c.start("oldest", work("@every 1m", 0))
@@ -501,7 +501,7 @@ func TestOldRecordIsNoTakeBack(t *testing.T) {
 
 // A replica looks while another one asks, under its lease, for a run whose
 // runner died: the answer waits until the lease is free.
-func TestAMarkUnderALease(t *testing.T) {
+func TestMarkUnderLeaseIsAnsweredLater(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 10s", time.Hour))
 		time.Sleep(15 * time.Second)
@@ -560,7 +560,7 @@ func TestRefusedMarkIsNoOutage(t *testing.T) {
 }
 
 // A replica that may not even lease the entry does not say that it may.
-func TestMarkOfReplicaThatMayNotLease(t *testing.T) {
+func TestMarkWithoutLeaseIsNotTold(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@every 10s", 0))
 		time.Sleep(offTick)
@@ -583,7 +583,7 @@ func TestMarkOfReplicaThatMayNotLease(t *testing.T) {
 }
 
 // A replica that leaves the job to another definition tells when an outage is over.
-func TestAYieldingReplicaTellsTheEndOfAnOutage(t *testing.T) {
+func TestYieldingReplicaTellsEndOfOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@hourly", 0))
 		time.Sleep(10 * time.Second)
@@ -604,7 +604,7 @@ func TestAYieldingReplicaTellsTheEndOfAnOutage(t *testing.T) {
 
 // The definition of the replica that started last is in force, also where its first
 // answer takes longer than its lead.
-func TestTheYoungestIsInForceThoughItsFirstAnswerIsSlow(t *testing.T) {
+func TestYoungestIsInForceDespiteSlowStart(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old, young := work("@every 1m", 0), work("@every 2m", 0)
 		old.Lease, young.Lease = time.Minute, time.Minute
@@ -643,7 +643,7 @@ func startedInAnOutage(c *cluster) *replica {
 
 // A replica whose first calls fail has nothing but its wall clock, and must not
 // tell others by that when it started.
-func TestAStartInAnOutageIsNotToldByTheWallClock(t *testing.T) {
+func TestStartInOutageIgnoresWallClock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		startedInAnOutage(c)
 		if since := c.record("work").Since; since.After(time.Now()) {
@@ -661,7 +661,7 @@ func TestAStartInAnOutageIsNotToldByTheWallClock(t *testing.T) {
 }
 
 // If such a replica is gone, others must not look for it in a circle.
-func TestAnHeirOfAReplicaOfTheFuture(t *testing.T) {
+func TestYoungerFollowsReplicaOfTheFuture(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := startedInAnOutage(c)
 		old.stop()

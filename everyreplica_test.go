@@ -12,7 +12,7 @@ import (
 	"github.com/soloist-go/soloist"
 )
 
-func TestEverywhere(t *testing.T) {
+func TestEveryReplicaRunsEachTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, MaxTries: 2, Backoff: time.Second,
 			Do: func(_ context.Context, run *soloist.Run) error {
@@ -51,7 +51,7 @@ func TestEverywhere(t *testing.T) {
 	})
 }
 
-func TestAStopEndsARunEverywhere(t *testing.T) {
+func TestEveryReplicaRunEndsWithStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 10s", time.Hour)
 		job.Lease, job.EveryReplica = 0, true
@@ -65,7 +65,7 @@ func TestAStopEndsARunEverywhere(t *testing.T) {
 }
 
 // An EveryReplica job has nobody to alarm, and waits in peace.
-func TestHeartbeatTimeoutEveryReplica(t *testing.T) {
+func TestEveryReplicaRunStalls(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", EveryReplica: true, HeartbeatTimeout: silence,
 			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return nil }})
@@ -78,7 +78,7 @@ func TestHeartbeatTimeoutEveryReplica(t *testing.T) {
 }
 
 // A Scheduler that runs again owes no tick everywhere from the time between.
-func TestASecondRunOwesNothingEverywhere(t *testing.T) {
+func TestEveryReplicaOwesNothingToSecondRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", here("0 * * * *", nil))
 		for range 2 {
@@ -94,7 +94,7 @@ func TestASecondRunOwesNothingEverywhere(t *testing.T) {
 }
 
 // Its ticks are due by the new time.
-func TestAClockPutBackUnderAJobEverywhere(t *testing.T) {
+func TestEveryReplicaRunsAfterClockPutBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var off atomic.Int64
 		a := c.replica("a", soloist.Job{Name: "here", Schedule: "* * * * *", EveryReplica: true})
@@ -113,7 +113,7 @@ func TestAClockPutBackUnderAJobEverywhere(t *testing.T) {
 
 // An EveryReplica job runs on all replicas at once, so its trouble would stop all
 // jobs of all replicas. It stays its own.
-func TestAnOverrunEverywhereStopsNoOtherJob(t *testing.T) {
+func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
 		deaf.Timeout = 10 * time.Second
@@ -146,7 +146,7 @@ func TestAnOverrunEverywhereStopsNoOtherJob(t *testing.T) {
 }
 
 // A wake-up during the overrun tells of it.
-func TestRunDueTellsOfAnOverrunEverywhere(t *testing.T) {
+func TestEveryReplicaOverrunIsToldByRunDue(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		deaf := here("* * * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
 		deaf.Timeout = 10 * time.Second
@@ -169,7 +169,7 @@ func wokenHere(c *cluster, schedule string, offset time.Duration) *replica {
 }
 
 // A process that a wake-up starts runs the tick that the wake-up is for.
-func TestAColdWakeUpRunsAnEverywhereJob(t *testing.T) {
+func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 	hour := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		schedule string
@@ -213,7 +213,7 @@ func TestAColdWakeUpRunsAnEverywhereJob(t *testing.T) {
 }
 
 // A platform may send a wake-up twice, and beside another.
-func TestWakeUpsRunATickOfAnEverywhereJobOnce(t *testing.T) {
+func TestEveryReplicaWakesRunTickOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := wokenHere(c, "@hourly", time.Second)
 		tick := time.Now().Truncate(time.Hour)
@@ -235,7 +235,7 @@ func TestWakeUpsRunATickOfAnEverywhereJobOnce(t *testing.T) {
 }
 
 // A paused job, and one that does not fit into the call.
-func TestAWakeUpDoesNotStartAnEverywhereJob(t *testing.T) {
+func TestEveryReplicaWakeStartsNothingUnfit(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		paused, long := here("@hourly", nil), here("@hourly", nil)
 		paused.Name, paused.Paused, long.Timeout = "paused", true, time.Hour
@@ -255,7 +255,7 @@ func TestAWakeUpDoesNotStartAnEverywhereJob(t *testing.T) {
 
 // A wake-up that comes late for an older tick leaves the newer one to its own
 // wake-up.
-func TestALateWakeUpLeavesTheNewerTickEverywhere(t *testing.T) {
+func TestEveryReplicaLateWakeLeavesNewerTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", here("*/30 * * * * *", nil))
 		begin := time.Now()
@@ -274,7 +274,7 @@ func TestALateWakeUpLeavesTheNewerTickEverywhere(t *testing.T) {
 
 // A replica that takes nothing new, for a run that goes on after its context has
 // ended, takes no ticks of EveryReplica jobs either, and none late.
-func TestAReplicaThatTakesNothingNewRunsNothingEverywhere(t *testing.T) {
+func TestEveryReplicaWaitsForOverrun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		x := work("@hourly", 0)
 		x.Name, x.Timeout = "hangs", time.Minute
@@ -306,7 +306,7 @@ func TestAReplicaThatTakesNothingNewRunsNothingEverywhere(t *testing.T) {
 }
 
 // A run by hand of a job that runs on each replica knows its request.
-func TestRunNowEverywhereTellsItsRequest(t *testing.T) {
+func TestEveryReplicaRunNowTellsRequest(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var got *soloist.Run
 		a := c.start("a", here("@hourly", func(_ context.Context, r *soloist.Run) error { got = r; r.Log.Info("it works"); return nil }))
@@ -322,7 +322,7 @@ func TestRunNowEverywhereTellsItsRequest(t *testing.T) {
 
 // A run by hand ends while the tick beside it goes on, which is neither over nor
 // stuck.
-func TestRunNowEverywhereBesideATick(t *testing.T) {
+func TestEveryReplicaRunNowBesideTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", here("0 1 0 * * *", func(_ context.Context, r *soloist.Run) error {
 			if r.Request == "" {
@@ -349,7 +349,7 @@ func TestRunNowEverywhereBesideATick(t *testing.T) {
 
 // While one of two runs goes on though its context has ended, Health tells of
 // it, whatever the other does.
-func TestRunNowEverywhereBesideAnOverrun(t *testing.T) {
+func TestEveryReplicaRunNowBesideOverrun(t *testing.T) {
 	for name, test := range map[string]struct {
 		byHand bool // the run that goes on; else the tick's
 		says   string
@@ -390,7 +390,7 @@ func TestRunNowEverywhereBesideAnOverrun(t *testing.T) {
 }
 
 // Paused are its ticks.
-func TestRunNowOfAPausedJobEverywhere(t *testing.T) {
+func TestEveryReplicaRunNowWhilePaused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Paused: true})
 		defer func() {
@@ -404,7 +404,7 @@ func TestRunNowOfAPausedJobEverywhere(t *testing.T) {
 }
 
 // A replica that is stopping begins nothing, by hand neither.
-func TestRunNowOfAJobEverywhereAfterAStop(t *testing.T) {
+func TestEveryReplicaRunNowAfterStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var ran atomic.Bool
 		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {

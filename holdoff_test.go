@@ -12,7 +12,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestABrokenLeaseEndsTheRun(t *testing.T) {
+func TestBrokenLeaseEndsRun(t *testing.T) {
 	for name, period := range map[string]time.Duration{"at once": 0, "naturally": -1} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -41,7 +41,7 @@ func TestABrokenLeaseEndsTheRun(t *testing.T) {
 
 // Nobody may run before the old runner must have given up, even if it does not
 // notice: here it is cut off before the lease is broken.
-func TestHoldOffAfterABreak(t *testing.T) {
+func TestHoldOffAfterBreak(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 1m", 50*time.Minute))
 		time.Sleep(61 * time.Second)
@@ -64,7 +64,7 @@ func TestHoldOffAfterABreak(t *testing.T) {
 
 // A replica with a shorter lease holds off after a break, and dies: its lease,
 // which has run out, does not speak for the longer one before it.
-func TestHoldOffAfterABreakSurvivesASecondDeath(t *testing.T) {
+func TestHoldOffSurvivesSecondDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		long, short := work("@every 1h", 50*time.Minute), work("@every 1h", time.Second)
 		long.Lease, long.Interrupted, short.Interrupted = time.Minute, soloist.Rerun, soloist.Rerun
@@ -90,7 +90,7 @@ func TestHoldOffAfterABreakSurvivesASecondDeath(t *testing.T) {
 	})
 }
 
-func TestAnEntryMadeAnew(t *testing.T) {
+func TestRecreatedEntryRunsOn(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("a", work("@every 10s", time.Second))
 		c.start("b", work("@every 10s", time.Second))
@@ -107,7 +107,7 @@ func TestAnEntryMadeAnew(t *testing.T) {
 }
 
 // The old runner may not know that its entry is gone: here it is cut off.
-func TestHoldOffAfterADeletion(t *testing.T) {
+func TestHoldOffAfterDeletion(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 1s", 50*time.Minute))
 		time.Sleep(1500 * time.Millisecond)
@@ -129,7 +129,7 @@ func TestHoldOffAfterADeletion(t *testing.T) {
 
 // A hold-off that is cut short again and again is not started anew each time:
 // short wake-ups get through it in the end.
-func TestAHoldOffIsNotStartedAnew(t *testing.T) {
+func TestHoldOffIsNotRestarted(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1h", 50*time.Minute)
 		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
@@ -157,7 +157,7 @@ func TestAHoldOffIsNotStartedAnew(t *testing.T) {
 }
 
 // A step-down does not wait for the end of a hold-off.
-func TestAStepDownEndsAHoldOff(t *testing.T) {
+func TestStepDownEndsHoldOff(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1h", 50*time.Minute)
 		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
@@ -181,7 +181,7 @@ func TestAStepDownEndsAHoldOff(t *testing.T) {
 
 // After a deletion the next holder holds off for the longest lease that it has
 // seen, though the record that it makes names a shorter one.
-func TestHoldOffAfterADeletionWithMixedLeases(t *testing.T) {
+func TestHoldOffUsesLongestLeaseSeen(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		long, short := work("@every 10s", 50*time.Minute), work("@every 10s", time.Second)
 		long.Lease, long.Interrupted, short.Interrupted = time.Minute, soloist.Rerun, soloist.Rerun
@@ -208,7 +208,7 @@ func TestHoldOffAfterADeletionWithMixedLeases(t *testing.T) {
 }
 
 // Others have the first go, as after a run.
-func TestStepDownInAHoldOff(t *testing.T) {
+func TestStepDownInHoldOffLetsOthersFirst(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", leader())
 		time.Sleep(time.Minute)
@@ -228,7 +228,7 @@ func TestStepDownInAHoldOff(t *testing.T) {
 }
 
 // A replica that holds off for long is none of those.
-func TestAHoldOffIsNoOccupation(t *testing.T) {
+func TestHoldOffIsNoOccupation(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 30*time.Minute)
 		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
@@ -253,7 +253,7 @@ func TestAHoldOffIsNoOccupation(t *testing.T) {
 
 // The process knows the entry that was deleted, though RunNow does not begin from
 // its loop: the last holder may still run.
-func TestRunNowHoldsOffAfterDeletion(t *testing.T) {
+func TestHoldOffBeforeRunNow(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 10*time.Minute)
 		both := map[string]*replica{"a": c.start("a", job), "b": c.start("b", job)}
@@ -275,7 +275,7 @@ func TestRunNowHoldsOffAfterDeletion(t *testing.T) {
 }
 
 // A hold-off takes half of a call: what is left is too short for the run.
-func TestCallTooShortAfterHoldOffStartsNothing(t *testing.T) {
+func TestHoldOffLeavesCallTooShort(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", 40*time.Second)
 		job.Lease, job.Timeout, job.Interrupted = 30*time.Second, 45*time.Second, soloist.Rerun
@@ -302,7 +302,7 @@ func TestCallTooShortAfterHoldOffStartsNothing(t *testing.T) {
 	})
 }
 
-func TestUnlock(t *testing.T) {
+func TestUnlockEndsRun(t *testing.T) {
 	for _, now := range []bool{true, false} {
 		inCluster(t, func(c *cluster) {
 			all := c.graceful(0, leader(), "a", "b")
@@ -336,7 +336,7 @@ func TestUnlock(t *testing.T) {
 
 // The next holder waits for one lease after the unlock, as without the
 // annotation: here the last one is cut off, and trusts its lease meanwhile.
-func TestHoldOffAfterAnUnlock(t *testing.T) {
+func TestHoldOffAfterUnlock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", leader())
 		time.Sleep(10 * time.Second)
@@ -407,7 +407,7 @@ func TestUnlockIsTold(t *testing.T) {
 }
 
 // A lease that was ended without the annotation: at its end, or by a tool.
-func TestABrokenLeaseIsNoDeath(t *testing.T) {
+func TestBrokenLeaseIsToldAsUnlocked(t *testing.T) {
 	for _, policy := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
 		inCluster(t, func(c *cluster) {
 			job := work("@hourly", 50*time.Minute)
@@ -429,7 +429,7 @@ func TestABrokenLeaseIsNoDeath(t *testing.T) {
 }
 
 // Under Rerun the next attempt clears what the unlock has told.
-func TestAnAttemptAfterAnUnlock(t *testing.T) {
+func TestAttemptClearsUnlock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 20*time.Minute)
 		job.Interrupted = soloist.Rerun
@@ -449,7 +449,7 @@ func TestAnAttemptAfterAnUnlock(t *testing.T) {
 
 // Where the annotation fails, the lease is ended all the same, and the caller
 // learns of both.
-func TestAnUnlockThatIsNotTold(t *testing.T) {
+func TestUnlockWithoutNoteIsToldToCaller(t *testing.T) {
 	for _, op := range []string{"read", "acquire", "write"} {
 		inCluster(t, func(c *cluster) {
 			c.start("a", work("@hourly", 50*time.Minute))
@@ -473,7 +473,7 @@ func TestAnUnlockThatIsNotTold(t *testing.T) {
 }
 
 // A holder that has claimed nothing leaves nothing to tell.
-func TestAnUnlockOfAnIdleJob(t *testing.T) {
+func TestUnlockOfIdleJobChangesNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", 0))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -494,7 +494,7 @@ func TestAnUnlockOfAnIdleJob(t *testing.T) {
 // The one that unlocks dies before it releases the lease that it took for the
 // annotation. That lease expires by itself, and by then the last holder, which
 // is cut off, has ended its run.
-func TestAnUnlockerThatDies(t *testing.T) {
+func TestUnlockerThatDiesFreesJob(t *testing.T) {
 	for _, op := range []string{"acquire", "write"} {
 		inCluster(t, func(c *cluster) {
 			a := c.start("a", work("@hourly", 50*time.Minute))

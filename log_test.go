@@ -64,7 +64,7 @@ func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, releas
 }
 
 // Whatever line of a replica blocks, the job's ticks go on: here or elsewhere.
-func TestALogThatBlocksCostsNoTicks(t *testing.T) {
+func TestBlockedLogCostsNoTicks(t *testing.T) {
 	ill := soloist.Job{Name: "work", Schedule: "*/10 * * * *", Lease: D, MaxTries: 2, Backoff: time.Second,
 		Do: func(context.Context, *soloist.Run) error { return errors.New("boom") }}
 	panics := ill
@@ -110,7 +110,7 @@ func TestALogThatBlocksCostsNoTicks(t *testing.T) {
 }
 
 // A log that blocks on the start of a run delays it by a sixth of the lease at most.
-func TestALogThatBlocksDelaysAStartByASixthOfTheLease(t *testing.T) {
+func TestBlockedLogDelaysStartLittle(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", time.Second)
 		job.StartingDeadline = time.Minute
@@ -126,7 +126,7 @@ func TestALogThatBlocksDelaysAStartByASixthOfTheLease(t *testing.T) {
 
 // A log that blocks when a run is not healthy, or when a write of the watchdog
 // fails, keeps neither HealthCheck nor HeartbeatTimeout from ending it.
-func TestALogThatBlocksHidesNoStall(t *testing.T) {
+func TestBlockedLogHidesNoStall(t *testing.T) {
 	for _, line := range []string{"is not healthy", "was not brought up to date"} {
 		t.Run(line, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -156,7 +156,7 @@ func TestALogThatBlocksHidesNoStall(t *testing.T) {
 // Health tells of a log that has taken no line for three minutes, and no more
 // once it takes lines again; those that waited come in order, and say how many
 // were dropped.
-func TestHealthTellsOfALogThatBlocks(t *testing.T) {
+func TestBlockedLogIsToldByHealth(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("*/10 * * * * *", time.Second))
 		open := make(chan struct{})
@@ -228,7 +228,7 @@ func TestCallsWaitForTheirLines(t *testing.T) {
 // The log blocks just before a further try, on a replica that has lost the store:
 // the wait for the log comes before the look at the deadline, so that the try
 // does not start once the lease is lost, and starts if it lasts.
-func TestALogThatBlocksDelaysTheLookAtTheDeadline(t *testing.T) {
+func TestBlockedLogComesBeforeDeadlineCheck(t *testing.T) {
 	for first, want := range map[time.Duration][]string{
 		11 * time.Second: {"a", "b"},
 		6 * time.Second:  {"a", "a", "b"},
@@ -279,7 +279,7 @@ func TestALogThatBlocksDelaysTheLookAtTheDeadline(t *testing.T) {
 
 // The log blocks on the line that an outage begins: no lease is lost for that,
 // Health answers, and other jobs run.
-func TestALogThatBlocksInAnOutageCostsNoRun(t *testing.T) {
+func TestBlockedLogInOutageCostsNoRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		long, other := work("@every 1h", 10*time.Minute), work("@every 1m", 0)
 		other.Name = "other"
@@ -325,7 +325,7 @@ func TestALogThatBlocksInAnOutageCostsNoRun(t *testing.T) {
 }
 
 // A log that blocks while it tells of the time-out does not delay Overrun.
-func TestABlockedLogDoesNotDelayOverrun(t *testing.T) {
+func TestBlockedLogDoesNotDelayOverrun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var overran overrunLog
 		job := deaf(20 * time.Minute)

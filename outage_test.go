@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestAnOutage(t *testing.T) {
+func TestOutageIsToldAndPasses(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		other, daily := work("@every 10s", time.Second), work("0 5 * * *", time.Second)
 		other.Name, daily.Name = "other", "daily" // which has nothing to ask during the outage
@@ -54,7 +54,7 @@ func TestAnOutage(t *testing.T) {
 	})
 }
 
-func TestATroubleOfOneJobIsNoOutage(t *testing.T) {
+func TestFailureOfOneJobIsNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		other := work("@every 10s", time.Second)
 		other.Name = "other"
@@ -70,7 +70,7 @@ func TestATroubleOfOneJobIsNoOutage(t *testing.T) {
 	})
 }
 
-func TestAnOutageAtTheStart(t *testing.T) {
+func TestOutageAtStart(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 10s", time.Second))
 		a.tap.meet(func(string, func() error) error { return fs.ErrPermission })
@@ -90,7 +90,7 @@ func TestAnOutageAtTheStart(t *testing.T) {
 	})
 }
 
-func TestAFinishAfterAnOutageIsKept(t *testing.T) {
+func TestOutcomeAfterOutageIsKept(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 1h", 5*time.Second))
 		time.Sleep(time.Hour + 2*time.Second)
@@ -106,7 +106,7 @@ func TestAFinishAfterAnOutageIsKept(t *testing.T) {
 
 // A renewal that fails once and then succeeds is no outage: neither Health nor the
 // log tells of one.
-func TestOneFailureUnderARunIsNoOutage(t *testing.T) {
+func TestOneFailureIsNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", time.Minute))
 		time.Sleep(time.Hour + time.Second)
@@ -135,7 +135,7 @@ func TestOneFailureUnderARunIsNoOutage(t *testing.T) {
 }
 
 // A run by hand that ends does not hide an outage that goes on.
-func TestARunByHandHidesNoOutage(t *testing.T) {
+func TestRunNowHidesNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 1m", 0))
 		time.Sleep(10 * time.Minute)
@@ -160,7 +160,7 @@ func TestARunByHandHidesNoOutage(t *testing.T) {
 
 // What kept a run's renewals from getting through is over when its outcome is
 // written: nothing is broken until the next tick comes, in an hour.
-func TestTroubleOfAHoldEndsWithIt(t *testing.T) {
+func TestTroubleEndsWithItsLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1h", 10*time.Minute)
 		job.Lease = D
@@ -184,7 +184,7 @@ func TestTroubleOfAHoldEndsWithIt(t *testing.T) {
 	})
 }
 
-func TestTransientFaultsOfRenewalsEndNoRun(t *testing.T) {
+func TestFailedRenewalsEndNoRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", 2*time.Minute))
 		time.Sleep(time.Hour + 31*time.Second)
@@ -205,7 +205,7 @@ func TestTransientFaultsOfRenewalsEndNoRun(t *testing.T) {
 
 // Free and unfinished, the record would look as if somebody had broken the
 // lease.
-func TestAnUnconfirmedFinishKeepsTheLease(t *testing.T) {
+func TestUnconfirmedOutcomeKeepsLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 1h", 10*time.Second))
 		time.Sleep(time.Hour + time.Second)
@@ -226,7 +226,7 @@ func TestAnUnconfirmedFinishKeepsTheLease(t *testing.T) {
 	})
 }
 
-func TestARunThatWasTakenOverCannotFinish(t *testing.T) {
+func TestRunTakenOverCannotFinish(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		stubborn := soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Do: func(context.Context, *soloist.Run) error {
 			time.Sleep(90 * time.Second) // it does not look at its context
@@ -253,7 +253,7 @@ func TestARunThatWasTakenOverCannotFinish(t *testing.T) {
 }
 
 // The lease is held all the while, so health has to tell.
-func TestAnOutcomeThatIsRefusedIsTold(t *testing.T) {
+func TestRefusedOutcomeIsToldByHealth(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 1 0 * * *", time.Second))
 		n := 0
@@ -273,7 +273,7 @@ func TestAnOutcomeThatIsRefusedIsTold(t *testing.T) {
 }
 
 // A leader that is cut off writes its outcome for as long as it takes.
-func TestAnOutageAtTheEndIsTold(t *testing.T) {
+func TestOutageAtEndIsTold(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", leader())
 		time.Sleep(time.Minute)
@@ -289,7 +289,7 @@ func TestAnOutageAtTheEndIsTold(t *testing.T) {
 }
 
 // One replica of three may lease and not write: the others run each tick.
-func TestAReplicaThatMayNotWriteCostsNoTick(t *testing.T) {
+func TestReaderCostsNoTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", time.Second)
 		a, b := c.start("a", job), c.start("b", job)
@@ -323,7 +323,7 @@ func TestAReplicaThatMayNotWriteCostsNoTick(t *testing.T) {
 }
 
 // It runs ticks again once it may write.
-func TestAReplicaThatMayWriteAgain(t *testing.T) {
+func TestReaderRunsOnceItMayWrite(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("@every 1m", time.Second))
 		r.tap.meet(readOnly)
@@ -342,7 +342,7 @@ func TestAReplicaThatMayWriteAgain(t *testing.T) {
 
 // A replica loses the right to write while its run goes on: it cannot tell the
 // outcome, and lets its lease expire, so that the others go on.
-func TestAReplicaThatMayNotWriteItsOutcome(t *testing.T) {
+func TestReaderLetsLeaseExpire(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", 10*time.Second)
 		a := c.start("a", job)
@@ -360,7 +360,7 @@ func TestAReplicaThatMayNotWriteItsOutcome(t *testing.T) {
 }
 
 // One that gets the right back in time tells the outcome itself.
-func TestAReplicaThatMayWriteItsOutcomeLater(t *testing.T) {
+func TestReaderWritesOutcomeLater(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", 10*time.Second)
 		a := c.start("a", job)
@@ -378,7 +378,7 @@ func TestAReplicaThatMayWriteItsOutcomeLater(t *testing.T) {
 
 // The writes of one replica fail from the middle of a run on: it cannot record
 // the outcome, and lets its lease expire, so that the others go on.
-func TestAReplicaWhoseWritesFailLetsItsLeaseExpire(t *testing.T) {
+func TestFailedWritesLetLeaseExpire(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", 10*time.Second)
 		a := c.start("a", job)
@@ -396,7 +396,7 @@ func TestAReplicaWhoseWritesFailLetsItsLeaseExpire(t *testing.T) {
 }
 
 // An outage of writes that is shorter than the patience loses no outcome.
-func TestAShortOutageOfWritesLosesNoOutcome(t *testing.T) {
+func TestShortOutageOfWritesLosesNoOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 10m", 10*time.Second)
 		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
@@ -414,7 +414,7 @@ func TestAShortOutageOfWritesLosesNoOutcome(t *testing.T) {
 }
 
 // Health names the failing writes all the time, and blames no other client.
-func TestHealthNamesWritesThatFail(t *testing.T) {
+func TestFailedWritesAreToldByHealth(t *testing.T) {
 	for _, names := range []string{"a", "abc"} {
 		for _, lease := range []time.Duration{D, time.Minute} {
 			inCluster(t, func(c *cluster) {
@@ -451,7 +451,7 @@ func TestHealthNamesWritesThatFail(t *testing.T) {
 
 // The writes of a replica fail after it has run ticks well: its log says so once,
 // and does not say that all is well as long as they fail.
-func TestNoAllClearWhileWritesFail(t *testing.T) {
+func TestFailedWritesAreNotCalledOver(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 1m", 0))
 		time.Sleep(11*time.Minute + 3*time.Second)

@@ -18,7 +18,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
+func TestUnusableRecordIsLeftAlone(t *testing.T) {
 	const past = `"created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z"`
 	const created = `"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","token":7,"status":"idle"`
 	for name, tt := range map[string]struct{ record, want string }{
@@ -76,7 +76,7 @@ func TestARecordOfSomebodyElseIsLeftAlone(t *testing.T) {
 
 // What is less than a minute ahead is a clock that differs, and a tick that is
 // due later is no fault.
-func TestARecordThatIsALittleAhead(t *testing.T) {
+func TestRecordLittleAheadIsUsed(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		const record = `{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:30Z","since":"2000-01-01T00:00:55Z","watermark":"2000-01-01T00:00:30Z","due":"2001-01-01T00:00:00Z","token":7,"status":"idle"}`
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
@@ -92,7 +92,7 @@ func TestARecordThatIsALittleAhead(t *testing.T) {
 
 // A replica writes no record that others refuse: with the largest token it stops,
 // and says so.
-func TestTheLargestTokenIsTheLast(t *testing.T) {
+func TestLargestTokenIsTheLast(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		const record = `{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":4611686018427387902,"status":"idle"}`
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
@@ -118,7 +118,7 @@ func TestTheLargestTokenIsTheLast(t *testing.T) {
 
 // After the largest attempt that a record can tell of, the tick is given up: a
 // further one would make the record unreadable.
-func TestNoAttemptAfterTheLargest(t *testing.T) {
+func TestLargestAttemptIsTheLast(t *testing.T) {
 	job := work("@every 1m", 5*time.Second)
 	job.Interrupted = soloist.Rerun
 	spec := specOf(t, job)
@@ -145,7 +145,7 @@ func TestNoAttemptAfterTheLargest(t *testing.T) {
 
 // A record tells of a run under way whose tick is settled, or that has no tick:
 // Rerun starts no tick again that the watermark has passed.
-func TestASettledTickIsNotRunAgain(t *testing.T) {
+func TestSettledTickIsNotRunAgain(t *testing.T) {
 	job := work("@every 1m", time.Second)
 	job.Interrupted = soloist.Rerun
 	spec := specOf(t, job)
@@ -201,7 +201,7 @@ func specOf(t *testing.T, job soloist.Job) (spec string) {
 }
 
 // Somebody puts back an old version of the entry: nothing runs on it.
-func TestAnOlderVersionRestored(t *testing.T) {
+func TestRestoredRecordRunsNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", time.Second)
 		job.Missed = soloist.RunAll
@@ -229,7 +229,7 @@ func TestAnOlderVersionRestored(t *testing.T) {
 
 // Somebody changes the record by hand, after a write whose answer is lost, and
 // leaves the writer's nonce in it: it is not taken for that write.
-func TestARecordChangedByHandAfterALostAnswer(t *testing.T) {
+func TestHandwrittenRecordIsNotOurs(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 10s", time.Second))
 		time.Sleep(time.Minute + 500*time.Millisecond)
@@ -283,7 +283,7 @@ func (c *cluster) changeByHand(change func(*store.Record)) {
 
 // A record with a lease that the store does not take is the trouble of its job
 // alone: the store is not called unreachable.
-func TestALeaseBeyondTheStoresLimitsIsRefused(t *testing.T) {
+func TestRecordWithLeaseBeyondLimitsIsRefused(t *testing.T) {
 	for text, status := range map[string]store.Status{
 		"86400": store.Running, "61": store.Succeeded, "0.001": store.Running, "0": store.Running, "30.5": store.Stalled,
 	} {
@@ -309,7 +309,7 @@ func TestALeaseBeyondTheStoresLimitsIsRefused(t *testing.T) {
 
 // A lease that was shorter than the store takes today does no harm once its
 // run has ended.
-func TestAShortLeaseOfARunThatHasEnded(t *testing.T) {
+func TestRecordWithShortEndedLeaseIsUsed(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.foreign("0.5", store.Succeeded)
 		a := c.start("a", work("@every 1m", time.Second))
@@ -336,7 +336,7 @@ func (c *cluster) foreign(lease string, status store.Status) string {
 }
 
 // A record with no room for a claim is named, and its lease is released.
-func TestARecordWithNoRoomForAClaim(t *testing.T) {
+func TestRecordWithoutRoomForClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		now := time.Now().UTC().Format(time.RFC3339)
 		record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"since":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"status":"idle","lease":15,"x":%[2]q}`, now, strings.Repeat("x", 7850))
@@ -359,7 +359,7 @@ func TestARecordWithNoRoomForAClaim(t *testing.T) {
 
 // An unknown field leaves room for a claim and none for the outcome: the job is
 // not run, since nothing would tell of that.
-func TestARecordWithNoRoomForAnOutcome(t *testing.T) {
+func TestRecordWithoutRoomForOutcome(t *testing.T) {
 	for _, size := range []int{7480, 7540, 7600} {
 		inCluster(t, func(c *cluster) {
 			job := work("@every 10m", time.Second)
@@ -385,7 +385,7 @@ func TestARecordWithNoRoomForAnOutcome(t *testing.T) {
 
 // Where there is room for a short outcome, a long one is shortened: the record
 // tells that the run failed, and counts it.
-func TestALongOutcomeIsShortened(t *testing.T) {
+func TestLongOutcomeIsShortened(t *testing.T) {
 	for _, size := range []int{6200, 6800, 7000, 7100} {
 		inCluster(t, func(c *cluster) {
 			job := work("@every 1m", 0)

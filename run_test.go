@@ -20,7 +20,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestOutcomes(t *testing.T) {
+func TestRunOutcomes(t *testing.T) {
 	boom := errors.New("boom")
 	for name, tt := range map[string]struct {
 		do   func(context.Context, *soloist.Run) error
@@ -121,7 +121,7 @@ var causes = map[string]causeTest{
 
 // Every end of a context has its cause, which the record and the run's own
 // methods tell as well.
-func TestCauses(t *testing.T) {
+func TestRunCauses(t *testing.T) {
 	for name, test := range causes {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -175,7 +175,7 @@ func TestCauses(t *testing.T) {
 }
 
 // The page's table names each cause with the outcome that the tests show.
-func TestThePageTellsEachCause(t *testing.T) {
+func TestPageTellsEachCause(t *testing.T) {
 	page, err := os.ReadFile("docs/runs.md")
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestThePageTellsEachCause(t *testing.T) {
 }
 
 // The methods of an error that Do returns may panic: it is the run that fails.
-func TestErrorThatPanicsFailsItsRun(t *testing.T) {
+func TestErrorThatPanicsFailsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job, here := work("@every 1m", 0), work("@every 1m", 0)
 		job.MaxTries, job.Backoff = 2, time.Second
@@ -292,7 +292,7 @@ func TestEachTryHasItsTimeout(t *testing.T) {
 	})
 }
 
-func TestAStopBetweenTriesIsNoFailure(t *testing.T) {
+func TestStopBetweenTriesIsNoFailure(t *testing.T) {
 	for policy, want := range map[soloist.InterruptedPolicy][]string{
 		soloist.Abandon: {"abandoned 01:00:00 stopped after try 1: boom"},
 		soloist.Rerun:   {"succeeded 01:00:00"},
@@ -318,7 +318,7 @@ func TestAStopBetweenTriesIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestALostLeaseEndsTheTries(t *testing.T) {
+func TestLostLeaseEndsTries(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := failing(9, soloist.RetryAfter(errors.New("boom"), 4*time.Minute))
 		a := c.start("a", job)
@@ -333,7 +333,7 @@ func TestALostLeaseEndsTheTries(t *testing.T) {
 
 // A Backoff so long that its double does not fit a time.Duration counts as the
 // longest pause.
-func TestALongBackoffIsTheLongestPause(t *testing.T) {
+func TestLongBackoffIsLimited(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
 		job.MaxTries, job.Backoff = 4, math.MaxInt64
@@ -348,7 +348,7 @@ func TestALongBackoffIsTheLongestPause(t *testing.T) {
 
 // A machine that is suspended before a further try must not begin it when it
 // goes on without its lease.
-func TestNoFurtherTryWithoutTheLease(t *testing.T) {
+func TestNoTryWithoutLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var asleep atomic.Int64
 		begin := time.Now()
@@ -370,7 +370,7 @@ func TestNoFurtherTryWithoutTheLease(t *testing.T) {
 }
 
 // Each line of a run's own log names the run.
-func TestLinesOfARunNameIt(t *testing.T) {
+func TestLinesOfRunNameIt(t *testing.T) {
 	says := func(_ context.Context, run *soloist.Run) error {
 		run.Log.Info("at work")
 		return nil
@@ -408,7 +408,7 @@ func TestLinesOfARunNameIt(t *testing.T) {
 
 // Remaining tells how long a run may go on for sure: for so long does it go on if
 // no renewal succeeds any more.
-func TestRemaining(t *testing.T) {
+func TestRemainingIsKept(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{
 		0:               D - D/100 - D/6,
 		5 * time.Second: 5 * time.Second,
@@ -439,7 +439,7 @@ func TestRemaining(t *testing.T) {
 }
 
 // A Grace beyond all bounds is none: the sum with a deadline does not overflow.
-func TestRemainingOfALongGrace(t *testing.T) {
+func TestRemainingWithLongGrace(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var left time.Duration
 		job := work("* * * * *", 0)
@@ -458,7 +458,7 @@ func TestRemainingOfALongGrace(t *testing.T) {
 }
 
 // How long a run may go on is the least of all that ends it.
-func TestRemainingIsTheLeastOfAll(t *testing.T) {
+func TestRemainingIsTheLeast(t *testing.T) {
 	const grace, longest = 4 * time.Second, time.Duration(math.MaxInt64)
 	for name, test := range map[string]struct {
 		timeout  time.Duration // of the job
@@ -531,7 +531,7 @@ func TestRemainingIsTheLeastOfAll(t *testing.T) {
 }
 
 // A run of which no scheduler knows, as in a test of the work alone.
-func TestARunOfNoScheduler(t *testing.T) {
+func TestRunOfNoScheduler(t *testing.T) {
 	run := &soloist.Run{Job: "work"}
 	if err := errors.Join(run.Heartbeat("x"), run.Check(t.Context())); err != nil || run.Remaining() < time.Hour {
 		t.Errorf("got %v, %s", err, run.Remaining())
@@ -541,7 +541,7 @@ func TestARunOfNoScheduler(t *testing.T) {
 	}
 }
 
-func TestATaskThatEndsIsGivenOutAgain(t *testing.T) {
+func TestSingletonThatEndsRunsAgain(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		hasty := soloist.Singleton{Name: "lead", Lease: D, Backoff: 10 * time.Second,
 			Do: func(context.Context, *soloist.Run) error { return errors.New("no connection") }}

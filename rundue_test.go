@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestRunDue(t *testing.T) {
+func TestRunDueRunsAndReports(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 1m", 3*time.Second))
 		b := c.replica("b", work("@every 1m", 3*time.Second))
@@ -44,7 +44,7 @@ func TestRunDue(t *testing.T) {
 
 // The winner dies between its acquisition and its claim, when the loser has
 // seen the lease: the loser takes over before it says that all is well.
-func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
+func TestRunDueFollowsDeadWinner(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		b := c.replica("b", work("0 * * * *", time.Second))
@@ -73,7 +73,7 @@ func TestRunDueOutlivesAWinnerThatDiesBeforeItsClaim(t *testing.T) {
 }
 
 // A claim that is not confirmed is no success.
-func TestRunDueTellsOfAClaimThatFailed(t *testing.T) {
+func TestRunDueTellsFailedClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -93,7 +93,7 @@ func TestRunDueTellsOfAClaimThatFailed(t *testing.T) {
 
 // Nor is a run whose outcome the store refuses: what became of its tick is not
 // for this call to say.
-func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
+func TestRunDueTellsRefusedOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -124,7 +124,7 @@ func TestRunDueTellsOfAnOutcomeThatWasRefused(t *testing.T) {
 
 // A call that ends while the store answers nothing does not know what became of
 // the outcome, and says that: no store has refused it.
-func TestRunDueTellsOfAnOutcomeThatWasNotConfirmed(t *testing.T) {
+func TestRunDueTellsUnconfirmedOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		ctx, cancel := context.WithCancel(c.t.Context())
 		defer cancel()
@@ -150,7 +150,7 @@ func TestRunDueTellsOfAnOutcomeThatWasNotConfirmed(t *testing.T) {
 
 // Nor is a tick whose claim was made, and whose lease ran out before it could
 // run: the machine was suspended.
-func TestRunDueTellsOfATickThatWasClaimedAndNotRun(t *testing.T) {
+func TestRunDueTellsClaimNotRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		a := c.replica("a", work("0 * * * *", time.Second))
@@ -186,7 +186,7 @@ func TestRunDueIsNotStuckBetweenCalls(t *testing.T) {
 	})
 }
 
-func TestRunDueBesideItself(t *testing.T) {
+func TestRunDueBesideItselfTellsNext(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 1m", 30*time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -245,7 +245,7 @@ func TestRunDueEnds(t *testing.T) {
 	})
 }
 
-func TestRunDueUnderAnEndedContext(t *testing.T) {
+func TestRunDueAfterEndOfContextFails(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		ctx, cancel := context.WithCancel(c.t.Context())
@@ -258,7 +258,7 @@ func TestRunDueUnderAnEndedContext(t *testing.T) {
 }
 
 // In an outage the schedule says when to call again: zero would say never.
-func TestRunDueSaysWhenToCallAgainInAnOutage(t *testing.T) {
+func TestRunDueTellsNextInOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", 0))
 		a.kill()
@@ -273,7 +273,7 @@ func TestRunDueSaysWhenToCallAgainInAnOutage(t *testing.T) {
 
 // A replica of an older definition says when the next tick of the one in force is
 // due. By its own the next tick is in the past, since no replica settles it.
-func TestRunDueOfAnOlderDefinitionSaysTheTickInForce(t *testing.T) {
+func TestRunDueTellsNextTickInForce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		begin := time.Now()
 		old := c.replica("old", work("@every 1m", 0))
@@ -290,7 +290,7 @@ func TestRunDueOfAnOlderDefinitionSaysTheTickInForce(t *testing.T) {
 
 // A process that is woken up every 200 s answers each older definition in time:
 // each call looks at the record, also where no tick is due.
-func TestEachWakeUpLooksAtTheRecord(t *testing.T) {
+func TestRunDueReadsEachTime(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		old := c.start("old", work("@every 10m", 0))
 		time.Sleep(3 * time.Minute)
@@ -313,7 +313,7 @@ func TestEachWakeUpLooksAtTheRecord(t *testing.T) {
 
 // A call ends though the store refuses the outcome of its run without end: other
 // replicas settle the run once the lease that the call gave up has expired.
-func TestACallEndsThoughItsOutcomeIsRefused(t *testing.T) {
+func TestCallEndsDespiteRefusedOutcome(t *testing.T) {
 	for name, refusal := range map[string]error{"refused": fs.ErrPermission, "unclear": errNetwork} {
 		for how, call := range map[string]func(context.Context, *replica) error{
 			"RunDue": func(ctx context.Context, r *replica) error {
@@ -365,7 +365,7 @@ func TestACallEndsThoughItsOutcomeIsRefused(t *testing.T) {
 }
 
 // The next look is for the next attempt.
-func TestRunDueOfAnOpenTick(t *testing.T) {
+func TestRunDueTellsNextOfOpenTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun,
 			Do: func(ctx context.Context, run *soloist.Run) error {
@@ -386,7 +386,7 @@ func TestRunDueOfAnOpenTick(t *testing.T) {
 
 // A call that has no time for a run settles what it would not run anyway: else a
 // platform whose calls are all short would never record those ticks.
-func TestACallTooShortForARunSettlesTicks(t *testing.T) {
+func TestRunDueTooShortSettlesTicks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change   func(*soloist.Job)
 		dies     bool // the runner of the tick at 01:00, five minutes after it
@@ -443,7 +443,7 @@ func TestACallTooShortForARunSettlesTicks(t *testing.T) {
 }
 
 // The first wake-up ever is for a tick, which is then run.
-func TestAWakeUpOfANewJob(t *testing.T) {
+func TestWakeOfNewJob(t *testing.T) {
 	for name, test := range map[string]struct {
 		at, tick time.Duration
 		want     []string
@@ -483,7 +483,7 @@ func TestAWakeUpOfANewJob(t *testing.T) {
 
 // A wake-up does not go on from tick to tick until one that it names in the far
 // future.
-func TestAWakeUpOfATickFarAhead(t *testing.T) {
+func TestWakeFarAheadEnds(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("* * * * *", time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -499,7 +499,7 @@ func TestAWakeUpOfATickFarAhead(t *testing.T) {
 }
 
 // A timer that fires a moment before the tick gets it run all the same.
-func TestAWakeUpThatIsEarly(t *testing.T) {
+func TestEarlyWakeRunsItsTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		begin := time.Now()
 		a := c.replica("a", work("0 * * * *", time.Second))
@@ -518,7 +518,7 @@ func TestAWakeUpThatIsEarly(t *testing.T) {
 // A timer that fires a moment early, when an older tick is due, gets its own tick run
 // all the same: the call waits, as if the timer had been on time. A call that comes
 // earlier runs the older tick meanwhile.
-func TestAWakeUpThatIsEarlyWhenAnOlderTickIsDue(t *testing.T) {
+func TestEarlyWakeWithOlderTickDue(t *testing.T) {
 	for name, test := range map[string]struct {
 		job   func(*soloist.Job)
 		early time.Duration
@@ -551,7 +551,7 @@ func TestAWakeUpThatIsEarlyWhenAnOlderTickIsDue(t *testing.T) {
 }
 
 // So does one that comes when the runner of an older tick has died, which is run again.
-func TestAWakeUpThatIsEarlyAfterADeath(t *testing.T) {
+func TestEarlyWakeAfterDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		tick := time.Now().Add(2 * time.Hour)
 		job := work("@hourly", 10*time.Second)
@@ -575,7 +575,7 @@ func TestAWakeUpThatIsEarlyAfterADeath(t *testing.T) {
 }
 
 // Where ticks come due between the call and the tick that it is for, all are run.
-func TestAWakeUpThatIsEarlyByMoreThanOneTick(t *testing.T) {
+func TestEarlyWakeBySeveralTicks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 10s", time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
@@ -591,7 +591,7 @@ func TestAWakeUpThatIsEarlyByMoreThanOneTick(t *testing.T) {
 }
 
 // The timer of each instance fires, and one of them runs the tick.
-func TestAWakeUpBesideARunOfAnotherReplica(t *testing.T) {
+func TestWakeBesideRunElsewhere(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 10*time.Second)
 		a, b := c.replica("a", job), c.replica("b", job)
@@ -609,7 +609,7 @@ func TestAWakeUpBesideARunOfAnotherReplica(t *testing.T) {
 	})
 }
 
-func TestAWakeUpOfSomeJobs(t *testing.T) {
+func TestWakeOfSomeJobs(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		one, two := work("@every 1m", 0), work("@every 1m", 0)
 		two.Name = "other"
@@ -632,7 +632,7 @@ func TestAWakeUpOfSomeJobs(t *testing.T) {
 }
 
 // A job that cannot end in time is not started; one that can is.
-func TestAJobThatDoesNotFit(t *testing.T) {
+func TestRunDueStartsNothingUnfit(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		long, short := work("@every 1h", time.Second), work("@every 1h", time.Second)
 		long.Timeout, short.Timeout, short.Name = 20*time.Minute, time.Minute, "short"
@@ -673,7 +673,7 @@ func (f *frozen) freeze(d time.Duration) { f.gone.Add(int64(d)) }
 
 // What the process knew before it was frozen is as old as the wall clock says. By
 // its other clocks nothing is due.
-func TestACallAfterTheProcessWasFrozen(t *testing.T) {
+func TestRunDueAfterFreeze(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		other := work("@hourly", 0)
 		other.Name = "other"
@@ -699,7 +699,7 @@ func TestACallAfterTheProcessWasFrozen(t *testing.T) {
 }
 
 // A call soon after another one reads nothing, as the clocks agree.
-func TestACallSoonAfterAnotherReadsNothing(t *testing.T) {
+func TestRunDueSoonAfterAnotherReadsNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		f := c.frozen(work("@every 1m", 0))
 		f.RunDue(c.t.Context(), soloist.Wake{})

@@ -13,7 +13,7 @@ import (
 
 func nothing(context.Context, *soloist.Run) error { return nil }
 
-func TestAllMistakesAreToldAtOnce(t *testing.T) {
+func TestValidateTellsAllMistakes(t *testing.T) {
 	s := &soloist.Scheduler{
 		App:   "Größe",
 		Grace: -time.Second,
@@ -50,7 +50,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestNothingRunsOnAMistake(t *testing.T) {
+func TestMistakeRunsNothing(t *testing.T) {
 	for name, s := range map[string]*soloist.Scheduler{
 		"no store": {Jobs: []soloist.Job{{Name: "a", Schedule: "@hourly", Do: nothing}}},
 		"no work":  {Store: &local.Memory{}},
@@ -68,7 +68,7 @@ func TestNothingRunsOnAMistake(t *testing.T) {
 }
 
 // Go takes a number without a unit for nanoseconds.
-func TestADurationWithoutAUnit(t *testing.T) {
+func TestValidateRefusesDurationWithoutUnit(t *testing.T) {
 	s := &soloist.Scheduler{
 		Store: &local.Memory{}, Grace: 25,
 		Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
@@ -96,7 +96,7 @@ func TestADurationWithoutAUnit(t *testing.T) {
 }
 
 // A mistake names its field and its value once.
-func TestAMistakeIsToldOnce(t *testing.T) {
+func TestValidateTellsMistakeOnce(t *testing.T) {
 	for _, test := range []struct{ text, zone, want string }{
 		{"61 * * * *", "", `job "job": Schedule is "61 * * * *": byte 0, minute field: 61 is out of range, want 0-59`},
 		{"", "", `job "job": Schedule is "": byte 0: no text, want 5 fields, 6 with seconds first, or @daily and the like`},

@@ -14,7 +14,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestAHeartbeatKeepsALeader(t *testing.T) {
+func TestHeartbeatKeepsLeader(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", beating(silence-time.Second, time.Hour, true))
 		time.Sleep(30 * time.Minute)
@@ -48,7 +48,7 @@ func TestProgressIsWrittenOnceAMinute(t *testing.T) {
 }
 
 // A leader that hangs and obeys: others are near when it is given up.
-func TestAStalledLeaderIsReplaced(t *testing.T) {
+func TestStalledLeaderIsReplaced(t *testing.T) {
 	for phase := range 7 {
 		inCluster(t, func(c *cluster) {
 			well := 3*time.Minute + time.Duration(phase)*773*time.Millisecond
@@ -86,7 +86,7 @@ func TestAStalledLeaderIsReplaced(t *testing.T) {
 }
 
 // Alone, it takes over from itself after its pause, later than others could.
-func TestAStalledLeaderThatIsAloneGoesOn(t *testing.T) {
+func TestStalledLeaderAloneRunsAgain(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("a", beating(time.Second, time.Minute, true))
 		time.Sleep(time.Minute + silence + 6*time.Second)
@@ -98,7 +98,7 @@ func TestAStalledLeaderThatIsAloneGoesOn(t *testing.T) {
 
 // A singleton that stalls whenever it runs rests as one that fails does, and
 // never less than the others need to take over.
-func TestTheRestAfterAStall(t *testing.T) {
+func TestStalledSingletonRests(t *testing.T) {
 	for backoff, want := range map[time.Duration]time.Duration{5 * time.Minute: 5 * time.Minute, time.Millisecond: 1500 * time.Millisecond} {
 		inCluster(t, func(c *cluster) {
 			lead := beating(time.Second, 0, true)
@@ -120,7 +120,7 @@ func TestTheRestAfterAStall(t *testing.T) {
 
 // A leader that hangs and ignores its context keeps its lease until it runs
 // out; the process has to go before that.
-func TestAStalledLeaderThatDoesNotObey(t *testing.T) {
+func TestStalledLeaderThatIgnoresItsContext(t *testing.T) {
 	for phase := range 7 {
 		inCluster(t, func(c *cluster) {
 			well := time.Minute + time.Duration(phase)*773*time.Millisecond
@@ -183,7 +183,7 @@ func TestAStalledLeaderThatDoesNotObey(t *testing.T) {
 }
 
 // The tick of a stalled run is another's under Rerun, and over without.
-func TestAStalledTick(t *testing.T) {
+func TestStalledTickFollowsPolicy(t *testing.T) {
 	for policy, want := range map[soloist.InterruptedPolicy]string{
 		soloist.Abandon: "stalled 00:01:00 no heartbeat for 20s",
 		soloist.Rerun:   "succeeded 00:01:00",
@@ -209,7 +209,7 @@ func TestAStalledTick(t *testing.T) {
 	}
 }
 
-func TestATickThatStallsEachTimeIsStalledInTheEnd(t *testing.T) {
+func TestTickThatAlwaysStallsEndsStalled(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun,
 			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
@@ -225,7 +225,7 @@ func TestATickThatStallsEachTimeIsStalledInTheEnd(t *testing.T) {
 }
 
 // With the store out of reach a stalled run is ended all the same.
-func TestAStallInAnOutage(t *testing.T) {
+func TestStallInOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", beating(time.Second, time.Minute, true))
 		time.Sleep(time.Minute + silence - 2*time.Second)
@@ -238,7 +238,7 @@ func TestAStallInAnOutage(t *testing.T) {
 }
 
 // An answer to the write of "stalled" that is lost does not cost the outcome.
-func TestALostAnswerToAStall(t *testing.T) {
+func TestStallSurvivesLostAnswer(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		inCluster(t, func(c *cluster) {
 			a := c.start("a", beating(time.Second, time.Minute, true))
@@ -265,7 +265,7 @@ func TestALostAnswerToAStall(t *testing.T) {
 	}
 }
 
-func TestHealthy(t *testing.T) {
+func TestHealthCheck(t *testing.T) {
 	errSick := errors.New("the feed has no data")
 	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, test := range map[string]struct {
@@ -323,7 +323,7 @@ func sick(really bool, err error) error {
 }
 
 // Others are told before the last failure, and are near when it comes.
-func TestAnUnhealthyLeaderIsReplaced(t *testing.T) {
+func TestUnhealthyLeaderIsReplaced(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		unwell := leader()
 		unwell.HealthCheck = func(context.Context) error { return fmt.Errorf("no data") }
@@ -342,7 +342,7 @@ func TestAnUnhealthyLeaderIsReplaced(t *testing.T) {
 }
 
 // A leader that often beats late alarms others no more than for a moment.
-func TestALateHeartbeatIsNoAlarmForLong(t *testing.T) {
+func TestLateHeartbeatAlarmsBriefly(t *testing.T) {
 	for every, most := range map[time.Duration]int{10 * time.Second: 800, 14 * time.Second: 800, 16 * time.Second: 3600} {
 		inCluster(t, func(c *cluster) {
 			a := c.start("a", beating(every, 24*time.Hour, true))
@@ -365,7 +365,7 @@ func TestALateHeartbeatIsNoAlarmForLong(t *testing.T) {
 // Followers cannot come near within a short HeartbeatTimeout, or between two calls of
 // HealthCheck that follow each other soon: late heartbeats and a check that fails
 // now and then cost no writes.
-func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
+func TestShortTimeoutsAreNotAnnounced(t *testing.T) {
 	lead := func(silence, every time.Duration, healthy func(context.Context) error) soloist.Singleton {
 		s := beating(800*time.Millisecond, 24*time.Hour, true)
 		s.HeartbeatTimeout, s.HealthInterval, s.HealthCheck = silence, every, healthy
@@ -405,7 +405,7 @@ func TestWhatIsTooShortIsNotAnnounced(t *testing.T) {
 }
 
 // What a try has announced is not true of the next one.
-func TestStoppingOfATryBefore(t *testing.T) {
+func TestStoppingEndsWithTry(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, MaxTries: 2, Backoff: time.Second,
 			Do: func(ctx context.Context, run *soloist.Run) error {
@@ -428,7 +428,7 @@ func TestStoppingOfATryBefore(t *testing.T) {
 }
 
 // It is taken back all the same.
-func TestALostAnswerToStopping(t *testing.T) {
+func TestStoppingIsTakenBackAfterLostAnswer(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		n := 0
 		lead := beating(time.Second, time.Hour, true)
@@ -454,7 +454,7 @@ func TestALostAnswerToStopping(t *testing.T) {
 }
 
 // Its outcome is the one that others have been told.
-func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
+func TestRunEndsWhileStallIsWritten(t *testing.T) {
 	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -496,7 +496,7 @@ func TestARunThatEndsWhileItsStallIsWritten(t *testing.T) {
 }
 
 // The end of a stalled run is told, though ticks came due before it returned.
-func TestTheEndOfAStalledRunIsKept(t *testing.T) {
+func TestStalledRunKeepsItsEnd(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "@every 10s", Lease: D, HeartbeatTimeout: silence,
 			Do: func(ctx context.Context, _ *soloist.Run) error {
@@ -519,7 +519,7 @@ func TestTheEndOfAStalledRunIsKept(t *testing.T) {
 
 // The answer to "stalled" is lost, and the run saves on its way out: the
 // watermark must not go back, or whoever saw it leaves the job alone.
-func TestASaveDoesNotTakeBackAStall(t *testing.T) {
+func TestSaveKeepsStall(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "@every 15s", Lease: D, HeartbeatTimeout: silence,
 			Do: func(ctx context.Context, run *soloist.Run) error {
@@ -556,7 +556,7 @@ func TestASaveDoesNotTakeBackAStall(t *testing.T) {
 }
 
 // A machine that sleeps cannot beat.
-func TestASuspensionIsNoSilence(t *testing.T) {
+func TestSuspensionIsNoSilence(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		lead := beating(500*time.Millisecond, time.Hour, true)
@@ -574,7 +574,7 @@ func TestASuspensionIsNoSilence(t *testing.T) {
 }
 
 // A run that has stalled, and whose process is gone, is in nobody's way.
-func TestAnEarlyTimerAfterAStall(t *testing.T) {
+func TestEarlyWakeAfterStall(t *testing.T) {
 	for _, stalls := range []bool{false, true} {
 		inCluster(t, func(c *cluster) {
 			job := soloist.Job{Name: "work", Schedule: "@hourly", Lease: D, HeartbeatTimeout: silence,
@@ -647,7 +647,7 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 
 // A replica whose run does not obey is told so in time, also when the storage is
 // out of reach and the run's progress is to be written.
-func TestProgressDoesNotDelayWhatTheProcessHasToDo(t *testing.T) {
+func TestProgressDoesNotDelayOverrun(t *testing.T) {
 	for range 8 { // if it does, it does so by chance
 		inCluster(t, func(c *cluster) {
 			var began, overran time.Time

@@ -19,7 +19,7 @@ import (
 
 // The next tick is the one by the schedule in force, which a Scheduler with
 // another schedule is told apart from its own.
-func TestStatusOfAnotherSchedule(t *testing.T) {
+func TestStatusTellsScheduleInForce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("a", work("0 * * * *", time.Second))
 		time.Sleep(time.Hour + time.Minute)
@@ -37,7 +37,7 @@ func TestStatusOfAnotherSchedule(t *testing.T) {
 }
 
 // For the race detector.
-func TestHealthBesideTheStart(t *testing.T) {
+func TestHealthDuringStart(t *testing.T) {
 	s := &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{work("@every 1s", 0)}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -81,7 +81,7 @@ func (c *cluster) occupy(job string) (free func()) {
 
 // A tool holds the lease of an idle job: replicas say so, look rarely, and go on
 // once it lets go.
-func TestALeaseOfAClientThatClaimsNothing(t *testing.T) {
+func TestOccupiedJobIsTold(t *testing.T) {
 	for _, occupied := range []soloist.Work{work("@every 1m", time.Second), beating(time.Second, 100*time.Millisecond, true)} {
 		inCluster(t, func(c *cluster) {
 			name := "work"
@@ -123,7 +123,7 @@ func TestALeaseOfAClientThatClaimsNothing(t *testing.T) {
 }
 
 // A wake-up, a run by hand and a status of another process return, and say so.
-func TestCallsBesideAClientThatClaimsNothing(t *testing.T) {
+func TestOccupiedJobEndsCalls(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 1m", time.Second))
 		time.Sleep(time.Minute + 10*time.Second)
@@ -146,7 +146,7 @@ func TestCallsBesideAClientThatClaimsNothing(t *testing.T) {
 	})
 }
 
-func TestStorageCallsOfATick(t *testing.T) {
+func TestTickCallsAreFew(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var all []*replica
 		for _, name := range []string{"a", "b", "c"} {
@@ -173,7 +173,7 @@ func TestStorageCallsOfATick(t *testing.T) {
 	})
 }
 
-func TestCallsOfALeader(t *testing.T) {
+func TestLeaderCallsAreFew(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		all := []*replica{c.start("a", leader()), c.start("b", leader())}
 		time.Sleep(time.Minute)
@@ -193,7 +193,7 @@ func TestCallsOfALeader(t *testing.T) {
 // Whoever waits for the end of a lease looks once in each third of it, as the
 // page on costs has it, also where the store's dates have whole seconds and
 // clocks run at rates of their own.
-func TestOneLookInAThird(t *testing.T) {
+func TestFollowerLooksOnceInThird(t *testing.T) {
 	for _, lease := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
 		for _, drift := range []time.Duration{0, 200, -200} { // millionths
 			t.Run(fmt.Sprintf("%s, drift %d", lease, drift), func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestOneLookInAThird(t *testing.T) {
 const pricePerOperation = 0.0044 / 10_000
 
 // The page on costs tells what is counted here.
-func TestThePageOnCosts(t *testing.T) {
+func TestPageOnCosts(t *testing.T) {
 	page, err := os.ReadFile("docs/costs.md")
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestAStop(t *testing.T) {
+func TestStopWithinGrace(t *testing.T) {
 	for name, tt := range map[string]struct {
 		grace time.Duration
 		want  string
@@ -45,7 +45,7 @@ func TestAStop(t *testing.T) {
 	}
 }
 
-func TestAStoppedRunIsOfferedAgainUnderRerun(t *testing.T) {
+func TestRerunRepeatsStoppedRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 10*time.Minute)
 		job.Interrupted = soloist.Rerun
@@ -65,7 +65,7 @@ func TestAStoppedRunIsOfferedAgainUnderRerun(t *testing.T) {
 	})
 }
 
-func TestAnIdleStopLosesNoTick(t *testing.T) {
+func TestIdleStopLosesNoTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 10s", time.Second))
 		c.start("b", work("@every 10s", time.Second))
@@ -80,7 +80,7 @@ func TestAnIdleStopLosesNoTick(t *testing.T) {
 
 // The end of Run is a stop, also where its context has a deadline: it counts as
 // no death.
-func TestADeadlineOfRunIsNoDeath(t *testing.T) {
+func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 100*time.Hour)
 		job.Interrupted = soloist.Rerun
@@ -97,7 +97,7 @@ func TestADeadlineOfRunIsNoDeath(t *testing.T) {
 }
 
 // The error of a run that a stop has ended is kept.
-func TestAStopKeepsTheErrorOfTheRun(t *testing.T) {
+func TestStopKeepsErrorOfRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 * * * *", 0)
 		job.Do = func(ctx context.Context, _ *soloist.Run) error {
@@ -116,7 +116,7 @@ func TestAStopKeepsTheErrorOfTheRun(t *testing.T) {
 	})
 }
 
-func TestAStopIsNoOutage(t *testing.T) {
+func TestStopIsNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		ctx, cancel := context.WithCancel(c.t.Context())
@@ -131,7 +131,7 @@ func TestAStopIsNoOutage(t *testing.T) {
 	})
 }
 
-func TestASecondRunEndsWithItsContext(t *testing.T) {
+func TestSecondRunEndsWithContext(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", time.Second))
 		time.Sleep(time.Second)
@@ -147,7 +147,7 @@ func TestASecondRunEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestTheLeaseOutlivesTheTask(t *testing.T) {
+func TestLeaseOutlivesRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", leader())
 		time.Sleep(time.Minute)
@@ -171,7 +171,7 @@ func TestTheLeaseOutlivesTheTask(t *testing.T) {
 }
 
 // A last save on the way out, refused for another reason than the lease.
-func TestASaveThatIsRefusedDoesNotHoldUpAStop(t *testing.T) {
+func TestRefusedSaveDoesNotDelayStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
 			<-ctx.Done()
@@ -208,7 +208,7 @@ func (c *cluster) graceful(grace time.Duration, work soloist.Work, names ...stri
 }
 
 // A leader that is told to stop goes on until others are near.
-func TestALeaderIsHandedOver(t *testing.T) {
+func TestLeaderIsHandedOver(t *testing.T) {
 	for phase := range 10 {
 		inCluster(t, func(c *cluster) {
 			all := c.graceful(25*time.Second, leader(), "a", "b", "c")
@@ -236,7 +236,7 @@ func TestALeaderIsHandedOver(t *testing.T) {
 }
 
 // A run that goes on well until the end of its stop is handed over all the same.
-func TestAHandOverIsNotTakenBack(t *testing.T) {
+func TestHandoverIsNotTakenBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		lead := beating(time.Second, time.Hour, true)
 		lead.HeartbeatTimeout = 4 * time.Second
@@ -258,7 +258,7 @@ func TestAHandOverIsNotTakenBack(t *testing.T) {
 	})
 }
 
-func TestAGraceThatIsShorterThanAHandOver(t *testing.T) {
+func TestShortGraceEndsHandover(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.graceful(2*time.Second, leader(), "a")["a"]
 		time.Sleep(time.Minute)
@@ -271,7 +271,7 @@ func TestAGraceThatIsShorterThanAHandOver(t *testing.T) {
 }
 
 // A job goes on within the grace, and the record says that it is stopping.
-func TestAJobIsHandedOver(t *testing.T) {
+func TestJobIsHandedOver(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes    time.Duration
 		outcomes []string
@@ -312,7 +312,7 @@ func TestAJobIsHandedOver(t *testing.T) {
 }
 
 // A long grace costs those that wait for it ever less.
-func TestWaitingForALongStopIsCheap(t *testing.T) {
+func TestWaitForLongStopIsCheap(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("0 1 0 * * *", time.Hour)
 		job.Interrupted = soloist.Rerun
@@ -333,7 +333,7 @@ func TestWaitingForALongStopIsCheap(t *testing.T) {
 	})
 }
 
-func TestStepDown(t *testing.T) {
+func TestStepDownHandsOver(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		all := c.graceful(25*time.Second, leader(), "a", "b")
 		time.Sleep(time.Minute)
@@ -369,7 +369,7 @@ func TestStepDown(t *testing.T) {
 }
 
 // One that steps down without others leads again after a while.
-func TestStepDownAlone(t *testing.T) {
+func TestStepDownAloneLeadsAgain(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.graceful(25*time.Second, leader(), "a")["a"]
 		time.Sleep(time.Minute)
@@ -409,7 +409,7 @@ func (l *overrunLog) all() []overrunCall {
 
 // A run that ignores its time-out keeps its lease, so there is time. Once the
 // lease is lost, the process has to end before another replica has it.
-func TestOverrunAfterATimeoutAndTheLossOfTheLease(t *testing.T) {
+func TestOverrunAfterTimeoutAndLoss(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var overran overrunLog
 		job := deaf(20 * time.Minute)
@@ -426,7 +426,7 @@ func TestOverrunAfterATimeoutAndTheLossOfTheLease(t *testing.T) {
 }
 
 // A stop ends the context and not the lease.
-func TestOverrunAfterAStopAndTheLossOfTheLease(t *testing.T) {
+func TestOverrunAfterStopAndLoss(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var overran overrunLog
 		a := c.replica("a", deaf(20*time.Minute))
@@ -441,7 +441,7 @@ func TestOverrunAfterAStopAndTheLossOfTheLease(t *testing.T) {
 
 // A lease may be lost at any time after the end of the context, also before
 // Health tells of the overrun.
-func TestOverrunAfterATimeoutAndTheLossOfTheLeaseSoonAfter(t *testing.T) {
+func TestOverrunAfterTimeoutAndQuickLoss(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var overran overrunLog
 		job := deaf(20 * time.Minute)
@@ -487,7 +487,7 @@ func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
 }
 
 // After the loss of the lease alone, and when the run returns in time.
-func TestOverrunAfterTheLossOfTheLease(t *testing.T) {
+func TestOverrunAfterLoss(t *testing.T) {
 	for returns, want := range map[time.Duration]int{D/6 - time.Millisecond: 0, D/6 + time.Millisecond: 1} {
 		inCluster(t, func(c *cluster) {
 			var overran overrunLog
@@ -509,7 +509,7 @@ func TestOverrunAfterTheLossOfTheLease(t *testing.T) {
 
 // A run that takes its time to return after a time-out, but no longer than its
 // lease, keeps nobody from running.
-func TestASlowReturn(t *testing.T) {
+func TestSlowReturnBlocksNoJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		slow := soloist.Job{Name: "slow", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
 			Do: func(ctx context.Context, run *soloist.Run) error { time.Sleep(D); return nil }}
@@ -523,7 +523,7 @@ func TestASlowReturn(t *testing.T) {
 
 // A replica that takes nothing new, since a run here ignores the end of its
 // context, does not read the records of its other jobs meanwhile.
-func TestDeafReplicaReadsNothing(t *testing.T) {
+func TestOverrunReadsNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		deaf := soloist.Job{Name: "deaf", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
 			Do: func(context.Context, *soloist.Run) error { time.Sleep(30 * time.Minute); return nil }}

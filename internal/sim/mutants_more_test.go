@@ -18,11 +18,11 @@ var moreMutants = []mutant{
 		text: "\tif r.Unlocked.At.IsZero() || !r.MayRun() {", with: "\tif r.Unlocked.At.IsZero() || r.MayRun() {"},
 	{name: "a log names the tick of a singleton", file: "internal/runner/hold.go",
 		text: "\tif tick.IsZero() {\n\t\treturn nil\n", with: "\tif false {\n\t\treturn nil\n"},
-	{name: "a running tick of the future is believed", file: "internal/plan/unusable.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
+	{name: "a running tick of the future is believed", file: "internal/plan/unusable.go", pkg: root, story: "TestUnusableRecordIsLeftAlone",
 		text: "\tlook(\"tick\", r.Tick)\n", with: ""},
-	{name: "a replica of the future is believed", file: "internal/plan/unusable.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
+	{name: "a replica of the future is believed", file: "internal/plan/unusable.go", pkg: root, story: "TestUnusableRecordIsLeftAlone",
 		text: "\tlook(\"start of a replica (since)\", r.Since)\n", with: ""},
-	{name: "a token is claimed that nobody reads", file: "internal/plan/unusable.go", pkg: root, story: "TestARecordOfSomebodyElseIsLeftAlone",
+	{name: "a token is claimed that nobody reads", file: "internal/plan/unusable.go", pkg: root, story: "TestUnusableRecordIsLeftAlone",
 		text: "\tif r.Token < store.MaxToken {", with: "\tif true {"},
 }
 
