@@ -163,9 +163,15 @@ func (c *Cluster) askAgain(d plannedFault, request string) {
 		if c.calm() {
 			return
 		}
-		if r != nil && !r.gone() {
-			r.byHand.Go(func() { r.runNow(d.job, request) })
+		if r == nil || r.gone() {
+			continue
 		}
+		asked := make(chan struct{})
+		r.byHand.Go(func() {
+			defer close(asked)
+			r.runNow(d.job, request)
+		})
+		<-asked // a replica that goes on after a suspension would have many calls at once
 	}
 }
 

@@ -13,7 +13,9 @@ func init() {
 	moreStories[""] = append(moreStories[""],
 		func(s *story) { s.spent(5) },
 		func(s *story) { s.unwritten(138, 120) },
-		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) })
+		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
+		func(s *story) { s.freeze(18.2, 23.8); s.slowClaim() })
+	moreStories["I19 overlap"] = append(moreStories["I19 overlap"], (*story).slowClaim)
 	moreStories["I15 attempts"] = append(moreStories["I15 attempts"],
 		func(s *story) { s.spent(4) })
 	moreStories["I17 unhindered"] = append(moreStories["I17 unhindered"],
@@ -86,4 +88,18 @@ func (s *story) twoTools(between string) {
 			s.add(check.Event{What: check.Said, Replica: replica, Job: "job", Time: at(501), Note: between})
 		}
 	}
+}
+
+// slowClaim is the tick at 10, whose claim takes until 24, and the tick at 20, which
+// comes due before that and counts as overlap.
+func (s *story) slowClaim() {
+	s.acquire("a", "1", 18)
+	s.claim("a", "1", 24, 10)
+	s.run("a", 25, 26)
+	s.write("a", "finish", "1", 26.5, func(r *store.Record) {
+		r.Status, r.Finished, r.Watermark = store.Succeeded, at(26), at(20)
+		r.History = append([]store.Outcome{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
+			{Tick: r.Tick, Status: store.Succeeded, Token: r.Token, Attempt: 1, Start: r.Claimed, End: at(26)}}, r.History...)
+	})
+	s.request("a", "release", "1", 27, 200)
 }

@@ -42,7 +42,7 @@ func (d *Definition) After(t time.Time) time.Time {
 // underRun reports whether a run of a job was under way when a tick came due.
 func (l *Log) underRun(job string, tick time.Time) bool {
 	for _, t := range l.index.terms[job] {
-		if !tick.Before(t.sent.Add(-t.doubt())) && !tick.After(t.over) {
+		if !tick.Before(l.decided(t).Add(-t.doubt())) && !tick.After(t.over) {
 			return true
 		}
 	}

@@ -38,10 +38,7 @@ func (l *Log) span(job string, e *Event, bad report) {
 		return
 	}
 	f, r := e.Record.History[i], t.last()
-	doubt, from := t.doubt()+e.Time.Sub(t.sent)/50, t.sent
-	if stood := l.frozen(e.Replica, t.acquired(), t.sent); stood != nil && stood.Time.Before(from) {
-		from = stood.Time // between the look at the clock and the claim
-	}
+	doubt, from := t.doubt()+e.Time.Sub(t.sent)/50, l.decided(t)
 	switch {
 	case f.End.IsZero():
 		bad(e.Time, "%s has ended at %s, and its outcome, %s, tells no end", r.name(), TimeOfDay(r.End), f.Status)

@@ -97,6 +97,15 @@ func (t *term) doubt() time.Duration {
 	return time.Second + t.acquire.Heard.Sub(t.acquire.Sent) + since/50 + slack
 }
 
+// decided is when the claimer of a term looked at the clock for it at the earliest:
+// its machine may have been suspended between that and the claim.
+func (l *Log) decided(t *term) time.Time {
+	if stood := l.frozen(t.claim.Replica, t.acquired(), t.sent); stood != nil && stood.Time.Before(t.sent) {
+		return stood.Time
+	}
+	return t.sent
+}
+
 // outcomePatience is for how many lengths of its lease a replica tries to write an
 // outcome.
 const outcomePatience = 5
