@@ -110,6 +110,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/near":      {},
 		"internal/plan":      {"store", "internal/instant"},
 		"internal/postgres":  {},
+		"internal/proctest":  {".", "store", "host/azure", "host/local", "internal/azurite"},
 		"internal/runner":    {"store", "internal/instant", "internal/lease", "internal/logqueue", "internal/plan", "internal/supervise"},
 		"internal/safefile":  {},
 		"internal/schedule":  {"internal/near"},

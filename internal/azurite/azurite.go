@@ -55,23 +55,45 @@ func Start(t testing.TB) *Server {
 
 func start(t testing.TB, options ...string) *Server {
 	t.Helper()
+	s := need(t, func() (*Server, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		return Launch(ctx, options...)
+	})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Shared is [Start] of one server for all tests of this process: to start one
+// takes longer than it is busy with them. It ends with the process.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	return need(t, shared)
+}
+
+var shared = sync.OnceValues(func() (*Server, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return Launch(ctx)
+})
+
+// need skips the test where there is to be no server.
+func need(t testing.TB, launch func() (*Server, error)) *Server {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts Azurite, a process of Node: run it without -short")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	s, err := Launch(ctx, options...)
+	s, err := launch()
 	if errors.Is(err, ErrNoNode) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 

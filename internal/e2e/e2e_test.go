@@ -3,39 +3,36 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
 
+// Sixty ticks, twenty each of three jobs.
 func TestSixtyTicksRunOnceEach(t *testing.T) {
 	t.Parallel()
+	const jobs, each = 3, 20
 	for name, skew := range map[string]time.Duration{"same clocks": 0, "clocks skewed by 0, 2 and 4 s": 2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, order{Schedule: "@every 1s", Missed: soloist.RunAll, Takes: 50 * time.Millisecond})
+			f := newFleet(t, order{Jobs: jobs, Schedule: "@every 1s", Missed: soloist.RunAll, Takes: 50 * time.Millisecond})
 			for i, name := range []string{"a", "b", "c"} {
 				f.start(name, time.Duration(i)*skew)
 			}
-			first := f.await("the first run", time.Minute, started(""))
-			last := first.Tick.Add(59 * time.Second)
-			f.await("the last run", 2*time.Minute, func(e event) bool { return started("")(e) && e.Tick.Equal(last) })
-			ticks := f.ticks()
-			for tick := first.Tick; !tick.After(last); tick = tick.Add(time.Second) {
-				if ticks[tick] != 1 {
-					t.Errorf("tick %s ran %d times", tick.Format(time.TimeOnly), ticks[tick])
-				}
+			for i := range jobs {
+				job := jobName(i)
+				first := f.have("the first run of "+job, time.Minute, func(e event) bool { return e.What == "start" && e.Job == job })
+				last := first.Tick.Add((each - 1) * time.Second)
+				f.have("the last run of "+job, time.Minute, func(e event) bool { return e.What == "start" && e.Job == job && e.Tick.Equal(last) })
+				f.checkOnce(job, time.Second, first.Tick, last)
 			}
-			t.Logf("%d ticks started", len(ticks))
+			t.Logf("%d ticks started", len(f.ticks()))
 		})
 	}
 }
@@ -44,51 +41,17 @@ func TestSixtyTicksRunOnceEach(t *testing.T) {
 func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, order{Schedule: "@every 1s", Takes: 50 * time.Millisecond})
-	f.program = withoutClaim(t)
+	const before = "func (s *Session) once(ctx context.Context, p *page) error {\n"
+	var err error
+	f.Program, err = proctest.Build(t.TempDir(), "internal/e2e", true, proctest.Edit{
+		File: "internal/lease/write.go", Old: before, New: before + "\tif p != nil {\n\t\treturn nil\n\t}\n"}) // it has the lease and nothing else
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, name := range []string{"a", "b", "c"} {
 		f.start(name, time.Duration(2*i)*time.Second)
 	}
-	f.await("a tick that runs twice", time.Minute, func(event) bool {
-		for _, n := range f.ticks() {
-			if n > 1 {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// withoutClaim builds this test binary with a core that writes no record: it
-// has the lease and nothing else.
-func withoutClaim(t *testing.T) string {
-	t.Helper()
-	const file, before = "internal/lease/write.go", "func (s *Session) once(ctx context.Context, p *page) error {\n"
-	path, err := filepath.Abs(filepath.Join("..", "..", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := bytes.Count(source, []byte(before)); n != 1 {
-		t.Fatalf("%s has %q %d times: adapt this test", file, before, n)
-	}
-	dir := t.TempDir()
-	mutant := filepath.Join(dir, filepath.Base(file))
-	source = bytes.Replace(source, []byte(before), []byte(before+"\tif p != nil {\n\t\treturn nil\n\t}\n"), 1)
-	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: mutant}})
-	for name, b := range map[string][]byte{mutant: source, filepath.Join(dir, "overlay.json"): overlay} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	program := filepath.Join(dir, "mutant")
-	build := exec.Command("go", "test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", build, err, out)
-	}
-	return program
+	f.await("a tick that runs twice", time.Minute, func(e event) bool { return e.What == "start" && f.ticks()[tickOf(e)] > 1 })
 }
 
 func TestAKilledRunnerIsReplaced(t *testing.T) {
@@ -113,7 +76,7 @@ func TestAKilledRunnerIsReplaced(t *testing.T) {
 	checkTakeOver(t, f.record(), victim, next)
 	for tick, n := range f.ticks() {
 		if n != 1 {
-			t.Errorf("tick %s ran %d times", tick, n)
+			t.Errorf("tick %s ran %d times", time.Unix(0, tick.at).UTC().Format(time.TimeOnly), n)
 		}
 	}
 }
@@ -142,34 +105,24 @@ func checkTakeOver(t *testing.T, r store.Record, victim, next event) {
 func TestASIGTERMOfAnIdleReplicaLosesNoTick(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, order{Schedule: "@every 2s", Takes: 100 * time.Millisecond})
-	for _, name := range []string{"a", "b", "c"} {
+	up := []string{"a", "b", "c"}
+	for _, name := range up {
 		f.start(name, 0)
 	}
 	first := f.await("the first run", time.Minute, started(""))
 	for range 2 {
 		run := f.await("a run", time.Minute, started(""))
-		for name, p := range f.procs {
-			if name == run.Replica {
-				continue
-			}
-			f.signal(name, syscall.SIGTERM)
-			begin := time.Now()
-			if err := p.wait(); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			t.Logf("%s stopped after %s", name, time.Since(begin).Round(time.Millisecond))
-			delete(f.procs, name)
-			break
+		i := slices.IndexFunc(up, func(name string) bool { return name != run.Replica })
+		begin := time.Now()
+		if err := f.Replica(up[i]).Stop(time.Minute); err != nil {
+			t.Errorf("%s: %v", up[i], err)
 		}
+		t.Logf("%s stopped after %s", up[i], time.Since(begin).Round(time.Millisecond))
+		up = slices.Delete(up, i, i+1)
 	}
 	last := first.Tick.Add(20 * time.Second)
 	f.await("the last run", time.Minute, func(e event) bool { return started("")(e) && e.Tick.Equal(last) })
-	ticks := f.ticks()
-	for tick := first.Tick; !tick.After(last); tick = tick.Add(2 * time.Second) {
-		if ticks[tick] != 1 {
-			t.Errorf("tick %s ran %d times", tick.Format(time.TimeOnly), ticks[tick])
-		}
-	}
+	f.checkOnce("work", 2*time.Second, first.Tick, last)
 }
 
 func TestAFrozenRunnerIsCancelledAndCannotFinish(t *testing.T) {
@@ -185,8 +138,6 @@ func TestAFrozenRunnerIsCancelledAndCannotFinish(t *testing.T) {
 	if took := next.At.Sub(frozen); took > lease+2*time.Second {
 		t.Errorf("replaced after %s, want at most %s", took, lease+2*time.Second)
 	}
-	thaw := time.NewTimer(time.Until(frozen.Add(2 * lease)))
-	<-thaw.C
 	f.signal("a", syscall.SIGCONT)
 	thawed := time.Now()
 	end := f.await("the end of the old run", time.Minute, func(e event) bool { return e.Replica == "a" && e.What == "end" })
@@ -196,9 +147,7 @@ func TestAFrozenRunnerIsCancelledAndCannotFinish(t *testing.T) {
 	if !strings.HasPrefix(end.Cause, store.ErrLost.Error()) {
 		t.Errorf("cancelled for %q", end.Cause)
 	}
-	f.await("the refusal", 10*time.Second, func(e event) bool {
-		return e.Replica == "a" && e.What == "log" && strings.Contains(e.Text, "the outcome was refused")
-	})
+	f.have("the refusal", 10*time.Second, logged("a", "the outcome was refused"))
 	if r := f.record(); r.Replica != "b" || r.Token != next.Token || r.Status != store.Running {
 		t.Errorf("the record tells of %s, token %d, %s", r.Replica, r.Token, r.Status)
 	}

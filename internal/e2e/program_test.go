@@ -1,17 +1,50 @@
 //go:build unix
 
+// Package e2e runs replicas as real processes over Azurite: this test binary,
+// started again.
 package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"net/http"
+	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
+	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
+
+// lease is the shortest that Azure gives.
+const lease = 15 * time.Second
+
+type event = proctest.Event
+
+// An order says what a replica is to do.
+type order struct {
+	Name string
+
+	// Jobs is how many there are, "work" and "work-1" and so on, on one schedule.
+	Jobs     int
+	Schedule string
+	Missed   soloist.MissedPolicy
+	Takes    time.Duration // of a run that is not told to end
+	Skew     time.Duration // of its wall clock
+
+	// Program, when set, is what the replica does instead, as a program of a
+	// user: under host.Main. The rest is for those.
+	Program          string
+	Rerun            bool // it is a job
+	HeartbeatTimeout time.Duration
+	Grace            time.Duration
+	Sink             string // where effects go
+}
 
 // What the work of a program does. It is a singleton, or a job under Rerun, and
 // called "work".
@@ -22,86 +55,112 @@ const (
 	ignores = "ignores" // blocks for ever
 )
 
-// main runs the order's program as its user would. It does not return.
-func (p *printer) main(o order) error {
-	for name, value := range map[string]string{
-		"SOLOIST_STORAGE": o.Storage, "SOLOIST_CONTAINER": o.Container, "SOLOIST_APP": "e2e", "SOLOIST_ADDR": "127.0.0.1:0",
-		"SOLOIST_LEASE": lease.String(), "SOLOIST_GRACE": o.Grace.String(),
-		"CONTAINER_APP_REPLICA_NAME": o.Name,
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			return err
+func TestMain(m *testing.M) {
+	if text, ok := proctest.Order(); ok {
+		if err := replica(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
+		return
 	}
-	p.print(event{What: "ready"})
+	proctest.Main(m, 16)
+}
+
+// replica is the whole life of a process that was started as one.
+func replica(text string) error {
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	if o.Program != "" {
+		o.main()
+	}
+	backend, err := azure.Open(azure.Config{ConnectionString: os.Getenv("SOLOIST_STORAGE"), Container: os.Getenv("SOLOIST_CONTAINER")})
+	if err != nil {
+		return err
+	}
+	s := &soloist.Scheduler{
+		Store: backend, Replica: o.Name, App: os.Getenv("SOLOIST_APP"),
+		Logger: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
+		Now:    func() time.Time { return time.Now().Add(o.Skew) },
+	}
+	for i := range max(o.Jobs, 1) {
+		s.Jobs = append(s.Jobs, soloist.Job{Name: jobName(i), Schedule: o.Schedule, Missed: o.Missed, Lease: lease, Do: o.run})
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	proctest.Tell(event{What: "ready"})
+	return s.Run(ctx)
+}
+
+func jobName(i int) string {
+	if i == 0 {
+		return "work"
+	}
+	return fmt.Sprintf("work-%d", i)
+}
+
+// main runs the order's program as its user would. It does not return.
+func (o order) main() {
+	proctest.Tell(event{What: "ready"})
 	do := map[string]func(context.Context, *soloist.Run) error{
-		leads: p.lead, obeys: p.obey, ignores: p.ignore,
-		fenced: func(_ context.Context, run *soloist.Run) error { return p.fenced(run, o.Sink) },
+		leads: proctest.Lead(windUp), obeys: obey, ignores: ignore, fenced: o.fenced,
 	}[o.Program]
 	if o.Rerun {
 		host.Main(soloist.Job{Name: "work", Schedule: "@every 1s", Interrupted: soloist.Rerun, HeartbeatTimeout: o.HeartbeatTimeout, Do: do})
 	}
 	host.Main(soloist.Singleton{Name: "work", HeartbeatTimeout: o.HeartbeatTimeout, Do: do})
-	return nil
 }
 
-// windUp is what work needs to stop. Nobody may begin before that is over.
-const windUp = 300 * time.Millisecond
+// windUp is what work needs to stop. No other run may begin before that is over.
+const windUp = time.Second
 
-// lead beats until it has to end.
-func (p *printer) lead(ctx context.Context, run *soloist.Run) error {
-	p.print(of("start", run))
-	beat := time.NewTicker(500 * time.Millisecond)
-	defer beat.Stop()
-	for ctx.Err() == nil {
-		run.Heartbeat("leading")
-		select {
-		case <-beat.C:
-		case <-ctx.Done():
-		}
+func (o order) run(ctx context.Context, run *soloist.Run) error {
+	proctest.Tell(proctest.Of("start", run))
+	t := time.NewTimer(o.Takes)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
-	time.Sleep(windUp)
-	p.end(run, context.Cause(ctx))
+	proctest.TellEnd(run, context.Cause(ctx))
 	return ctx.Err()
 }
 
-// beats beats for a while; the last one is told.
-func (p *printer) beats(run *soloist.Run) {
-	p.print(of("start", run))
+// beats beats for a while, and tells of its last beat.
+func beats(run *soloist.Run) {
+	proctest.Tell(proctest.Of("start", run))
 	for range 4 {
 		time.Sleep(500 * time.Millisecond)
 		run.Heartbeat("before it blocks")
 	}
-	p.print(of("beat", run))
+	proctest.Tell(proctest.Of("beat", run))
 }
 
-func (p *printer) obey(ctx context.Context, run *soloist.Run) error {
-	p.beats(run)
+func obey(ctx context.Context, run *soloist.Run) error {
+	beats(run)
 	<-ctx.Done()
 	time.Sleep(windUp)
-	p.end(run, context.Cause(ctx))
+	proctest.TellEnd(run, context.Cause(ctx))
 	return ctx.Err()
 }
 
-func (p *printer) ignore(_ context.Context, run *soloist.Run) error {
-	p.beats(run)
+func ignore(_ context.Context, run *soloist.Run) error {
+	beats(run)
 	select {}
 }
 
-// fenced has an effect after each heartbeat. Its context is not asked: the
+// fenced has an effect after each heartbeat. It does not look at its context: the
 // heartbeats alone keep it from going on.
-func (p *printer) fenced(run *soloist.Run, sink string) error {
-	p.print(of("start", run))
+func (o order) fenced(_ context.Context, run *soloist.Run) error {
+	proctest.Tell(proctest.Of("start", run))
 	for {
 		called := time.Now()
 		if err := run.Heartbeat("working"); err != nil {
-			p.end(run, err)
+			proctest.TellEnd(run, err)
 			return err
 		}
-		resp, err := http.Post(fmt.Sprintf("%s/?token=%d&beat=%d", sink, run.Token, called.UnixNano()), "", nil)
-		if err == nil {
-			resp.Body.Close()
-		}
+		proctest.Send(o.Sink, effect{Token: run.Token, Beat: called}) // whatever the sink says
 		time.Sleep(5 * time.Millisecond)
 	}
 }

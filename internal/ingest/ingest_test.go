@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,7 @@ import (
 	"time"
 
 	_ "github.com/soloist-go/soloist/host" // the program is made of it: when it changes, no result of before counts
-	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 var (
@@ -29,22 +28,7 @@ var (
 	seed         = flag.Uint64("seed", rand.Uint64N(1_000_000), "when they are killed, and what else is random")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	flag.Set("test.parallel", "8") // the replicas wait nearly all the time
-	os.Exit(inScratch(m.Run))
-}
-
-func inScratch(run func() int) int {
-	dir, err := os.MkdirTemp("", "soloist-ingest-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	scratch = dir
-	return run()
-}
+func TestMain(m *testing.M) { proctest.Main(m, 8) }
 
 // Two worlds at once: what is waited for is mostly the end of a lease.
 const worlds = 2
@@ -57,7 +41,7 @@ func TestKilledOverADirectory(t *testing.T) {
 	for i := range worlds {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			killAtRandom(t, "dir:"+t.TempDir(), time.Second, share(*kills, i), *seed+uint64(i))
+			killAtRandom(t, proctest.Directory(t.TempDir()), share(*kills, i), *seed+uint64(i))
 		})
 	}
 }
@@ -67,26 +51,24 @@ func TestKilledOverAzurite(t *testing.T) {
 		t.Skip("-azurite-kills says how often; 10 take two minutes")
 	}
 	t.Parallel()
-	storage := azurite.Start(t).ConnectionString()
-	t.Run("worlds", func(t *testing.T) {
-		for i := range worlds {
-			t.Run(fmt.Sprint(i), func(t *testing.T) {
-				t.Parallel()
-				killAtRandom(t, storage, 15*time.Second, share(*azuriteKills, i), *seed+uint64(worlds+i))
-			})
-		}
-	})
+	for i := range worlds {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			killAtRandom(t, proctest.Azurite(t), share(*azuriteKills, i), *seed+uint64(worlds+i))
+		})
+	}
 }
 
 func share(n, world int) int { return (n + world) / worlds }
 
 // killAtRandom has two replicas carry pages, which become ever more, and kills
 // them so often. Then nothing may be lost, doubled, out of date or gone back.
-func killAtRandom(t *testing.T, storage string, lease time.Duration, kills int, world uint64) {
+func killAtRandom(t *testing.T, storage proctest.Storage, kills int, world uint64) {
 	t.Logf("again, more or less, with -seed %d", *seed)
 	random := rand.New(rand.NewPCG(world, 0))
+	lease := storage.Lease
 	l := newLedger(t, world, lease, sink{}, nil)
-	f := newFleet(t, program(t, mistake{}), 2, l, storage, fmt.Sprintf("proof-%d", world))
+	f := newFleet(t, 2, l, storage)
 	begin := time.Now()
 	stop := l.publishing(world)
 	defer stop()
@@ -95,7 +77,7 @@ func killAtRandom(t *testing.T, storage string, lease time.Duration, kills int, 
 	for range kills {
 		pause := time.Duration(random.Int64N(int64(300 * time.Millisecond)))
 		if random.IntN(4) > 0 {
-			await(t, "a new run", 3*lease+20*time.Second, func() bool {
+			proctest.Poll(t, "a new run", 3*lease+20*time.Second, func() bool {
 				_, alive := f.runner(l.newest())
 				return l.newest() > last && alive
 			})
@@ -107,13 +89,13 @@ func killAtRandom(t *testing.T, storage string, lease time.Duration, kills int, 
 		victim, runs := f.runner(newest)
 		both := random.IntN(10) == 0
 		if !runs || random.IntN(10) == 0 {
-			victim, runs = random.IntN(len(f.procs)), false
+			victim, runs = names[random.IntN(2)], false
 		}
 		hits[l.strike(runs || both)]++
-		f.kill(victim)
-		if both {
-			f.kill(1 - victim)
-			f.start(1 - victim)
+		f.Replica(victim).Kill()
+		if other := names[1-slices.Index(names, victim)]; both {
+			f.Replica(other).Kill()
+			f.start(other)
 		}
 		if runs || both {
 			last = newest
@@ -121,7 +103,7 @@ func killAtRandom(t *testing.T, storage string, lease time.Duration, kills int, 
 		f.start(victim)
 	}
 	stop()
-	await(t, "the last page", 3*lease+time.Minute, l.drained)
+	proctest.Poll(t, "the last page", 3*lease+time.Minute, l.drained)
 	f.stop()
 	l.close()
 	report(t, l, f, kills, hits, time.Since(begin))
@@ -131,8 +113,14 @@ func killAtRandom(t *testing.T, storage string, lease time.Duration, kills int, 
 }
 
 func report(t *testing.T, l *ledger, f *fleet, kills int, hits map[string]int, took time.Duration) {
+	runs, tries := 0, 0
+	for _, e := range f.Events() {
+		if ran(e) {
+			runs, tries = runs+1, max(tries, e.Attempt)
+		}
+	}
 	t.Logf("%d kills in %s, %d pages: %d applied, %d put again and known, %d refused as stale; %d runs, %d attempts at most at one tick",
-		kills, took.Round(100*time.Millisecond), l.published, l.count(applied), l.count(again), l.count(refused), len(f.runners), f.tries)
+		kills, took.Round(100*time.Millisecond), l.published, l.count(applied), l.count(again), l.count(refused), runs, tries)
 	var parts []string
 	for _, phase := range slices.Sorted(maps.Keys(hits)) {
 		parts = append(parts, fmt.Sprintf("%s: %d", phase, hits[phase]))
@@ -149,23 +137,23 @@ func TestKilledAtAMoment(t *testing.T) {
 	const never, late = "the request gets lost", "the request comes after the next run has put the page"
 	tests := []struct {
 		name    string
-		job     mistake
+		job     []proctest.Edit
 		sink    sink
 		moment  moment
 		outcome string // of the request
 		want    string
 	}{
-		{"in the get", mistake{}, sink{}, atSource, "", ""},
-		{"in the put, which gets lost", mistake{}, sink{}, beforeCommit, never, ""},
-		{"in the put, which comes late", mistake{}, sink{}, beforeCommit, late, ""},
-		{"after the put, before its answer", mistake{}, sink{}, beforeAnswer, "", ""},
+		{"in the get", nil, sink{}, atSource, "", ""},
+		{"in the put, which gets lost", nil, sink{}, beforeCommit, never, ""},
+		{"in the put, which comes late", nil, sink{}, beforeCommit, late, ""},
+		{"after the put, before its answer", nil, sink{}, beforeAnswer, "", ""},
 
 		// What each part is for: without it, the same moment does harm.
 		{"saved before put", savesFirst, sink{}, beforeCommit, never, "page 5 is lost"},
 		{"no checkpoint", neverLoads, sink{}, beforeCommit, never, "the position went back from 5 to 1"},
-		{"a sink that forgets its pages", mistake{}, sink{forgets: true}, beforeAnswer, "", "page 5 is applied 2 times"},
-		{"a fence alone keeps off a late put", mistake{}, sink{forgets: true}, beforeCommit, late, ""},
-		{"neither", mistake{}, sink{forgets: true, unfenced: true}, beforeCommit, late,
+		{"a sink that forgets its pages", nil, sink{forgets: true}, beforeAnswer, "", "page 5 is applied 2 times"},
+		{"a fence alone keeps off a late put", nil, sink{forgets: true}, beforeCommit, late, ""},
+		{"neither", nil, sink{forgets: true, unfenced: true}, beforeCommit, late,
 			"page 5 is applied by a stale run\npage 5 is applied 2 times"},
 	}
 	for _, test := range tests {
@@ -184,19 +172,19 @@ func TestKilledAtAMoment(t *testing.T) {
 				return test.outcome == never
 			})
 			l.publish(10)
-			f := newFleet(t, program(t, test.job), 1, l, "dir:"+t.TempDir(), "proof")
+			f := newFleet(t, 1, l, proctest.Directory(t.TempDir()), test.job...)
 			select {
 			case <-reached:
 			case <-time.After(time.Minute):
 				t.Fatal("page 5 did not come")
 			}
-			f.kill(0)
-			f.start(0)
+			f.Replica(names[0]).Kill()
+			f.start(names[0])
 			if test.outcome == late {
-				await(t, "the next page", time.Minute, func() bool { return l.count(applied) > 5 })
+				proctest.Poll(t, "the next page", time.Minute, func() bool { return l.count(applied) > 5 })
 			}
 			release()
-			await(t, "the last page", time.Minute, l.drained)
+			proctest.Poll(t, "the last page", time.Minute, l.drained)
 			f.stop()
 			l.close()
 			if got := strings.Join(l.faults(), "\n"); got != test.want {

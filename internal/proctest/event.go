@@ -1,0 +1,120 @@
+package proctest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// What of events that [Tell] did not print.
+const (
+	Begins = "begins" // a process of the replica is about to be started
+	Log    = "log"    // a line of its log
+)
+
+// An Event is a line that a replica has printed: with [Tell], or into its log.
+// Of a log in JSON the attributes are taken over that have a field here.
+type Event struct {
+	Replica string
+	What    string // what the replica tells, as "start", or Log
+	Job     string
+	Tick    time.Time
+	Attempt int
+	Token   int64
+	Cause   string
+	Msg     string // of a log
+	URL     string // where the replica listens, as its log says
+	Text    string // the whole line of a log
+
+	// At is when the replica told it, or when the line of a log was read. All
+	// processes of a machine share the clock.
+	At time.Time
+}
+
+// parse reads a line. A log may have an attribute of another type: what can be
+// read of it counts.
+func parse(replica, line string) Event {
+	var e Event
+	if err := json.Unmarshal([]byte(line), &e); err != nil || e.What == "" {
+		e.What, e.Text, e.At = Log, line, time.Now()
+	}
+	e.Replica = replica
+	return e
+}
+
+func (f *Fleet) note(e Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, e)
+	if f.more != nil {
+		close(f.more)
+		f.more = nil
+	}
+}
+
+// Events returns what was read so far.
+func (f *Fleet) Events() []Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.events)
+}
+
+// Await returns the first event that ok accepts of those that no call of Await
+// has passed over.
+func (f *Fleet) Await(what string, patience time.Duration, ok func(Event) bool) (Event, error) {
+	return f.search(&f.awaited, what, patience, ok)
+}
+
+// Have is [Fleet.Await] that takes an event of before, too: those of two replicas
+// may be read in either order.
+func (f *Fleet) Have(what string, patience time.Duration, ok func(Event) bool) (Event, error) {
+	return f.search(new(int), what, patience, ok)
+}
+
+// search goes through the events after the first n, and moves n on.
+func (f *Fleet) search(n *int, what string, patience time.Duration, ok func(Event) bool) (Event, error) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		e, found, more := f.next(n, ok)
+		if found {
+			return e, nil
+		}
+		select {
+		case <-more:
+		case <-late.C:
+			return Event{}, fmt.Errorf("%s did not come within %s", what, patience)
+		}
+	}
+}
+
+// next does not hold the lock when it calls ok, which may call Events.
+func (f *Fleet) next(n *int, ok func(Event) bool) (e Event, found bool, more <-chan struct{}) {
+	f.mu.Lock()
+	if f.more == nil {
+		f.more = make(chan struct{})
+	}
+	from, all, more := *n, f.events, f.more
+	f.mu.Unlock()
+	to := len(all)
+	if i := slices.IndexFunc(all[from:], ok); i >= 0 {
+		e, found, to = all[from+i], true, from+i+1
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*n = max(*n, to)
+	return e, found, more
+}
+
+// Poll waits until ok reports true, and fails the test when patience ends first.
+// It is for what no event tells: what is waited for is in another process.
+func Poll(t testing.TB, what string, patience time.Duration, ok func() bool) {
+	t.Helper()
+	for late := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("%s did not come within %s", what, patience)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+//go:build unix
+
+package proctest_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/proctest"
+)
+
+func TestMain(m *testing.M) {
+	order, ok := proctest.Order()
+	if !ok {
+		proctest.Main(m, 4)
+	}
+	replica(order)
+}
+
+// replica prints and does what its order says.
+func replica(order string) {
+	if order == "starter" { // of a replica that outlives nobody
+		p, err := proctest.Command{Env: []string{proctest.As("waits")}, Stdout: func(line string) { fmt.Println(line) }}.Start()
+		fmt.Println(err)
+		<-p.Gone()
+	}
+	proctest.Tell(proctest.Event{What: "start", Token: int64(os.Getpid())})
+	fmt.Println(`{"msg":"hello","job":"work","token":7,"replica":"unknown"}`)
+	fmt.Println("not JSON", os.Getenv("SOLOIST_APP"), os.Getenv("EXTRA"))
+	if order == "ends" {
+		os.Exit(5)
+	}
+	select {}
+}
+
+func told(what string) func(proctest.Event) bool {
+	return func(e proctest.Event) bool { return e.What == what }
+}
+
+func TestFleetTellsWhatItsReplicasPrint(t *testing.T) {
+	t.Setenv("SOLOIST_APP", "of the machine")
+	f := proctest.Fleet{Env: []string{"EXTRA=extra"}}
+	t.Cleanup(f.Close)
+	if err := f.Start("a", proctest.As("ends")); err != nil {
+		t.Fatal(err)
+	}
+	if code := f.Replica("a").Code(); code != 5 {
+		t.Errorf("got code %d, want 5", code)
+	}
+	events := f.Events()
+	if len(events) != 4 || events[0].What != proctest.Begins || events[1].What != "start" || events[1].At.IsZero() {
+		t.Fatalf("got %+v", events)
+	}
+	if e := events[2]; e.Replica != "a" || e.What != proctest.Log || e.Msg != "hello" || e.Job != "work" || e.Token != 7 {
+		t.Errorf("got %+v of a log", e)
+	}
+	if e := events[3]; e.Text != "not JSON  extra" || e.Replica != "a" {
+		t.Errorf("got %+v, want a line without what the machine has set", e)
+	}
+	if _, err := f.Await("a start", time.Second, told("start")); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Await("another", time.Millisecond, told("start")); err == nil || !strings.Contains(err.Error(), "another did not come within 1ms") {
+		t.Errorf("got %v of an event that did not come again", err)
+	}
+	if e, err := f.Have("the start of before", time.Millisecond, told("start")); err != nil || e.Replica != "a" {
+		t.Errorf("got %+v, %v", e, err)
+	}
+}
+
+func TestProcessIsStoppedAndKilled(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*proctest.Process) error{
+		"stopped": func(p *proctest.Process) error { return p.Stop(time.Minute) },
+		"killed":  func(p *proctest.Process) error { p.Kill(); return nil },
+		"frozen, then killed": func(p *proctest.Process) error {
+			err := p.Signal(syscall.SIGSTOP)
+			if err := p.Stop(10 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "did not stop within 10ms") {
+				return fmt.Errorf("a frozen process stopped: %v", err)
+			}
+			return err
+		},
+	} {
+		f := proctest.Fleet{}
+		t.Cleanup(f.Close)
+		if err := f.Start(name, proctest.As("waits")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Await("its start", time.Minute, told("start")); err != nil {
+			t.Fatal(err)
+		}
+		err := end(f.Replica(name))
+		if name == "stopped" && err != nil && strings.Contains(err.Error(), "code -1") {
+			err = nil // it does not handle the signal
+		}
+		if code := f.Replica(name).Code(); err != nil || code != -1 {
+			t.Errorf("%s: got code %d, %v", name, code, err)
+		}
+	}
+}
+
+// A replica whose starter is killed ends by itself.
+func TestReplicaEndsWithItsStarter(t *testing.T) {
+	t.Parallel()
+	f := proctest.Fleet{}
+	t.Cleanup(f.Close)
+	if err := f.Start("starter", proctest.As("starter")); err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Await("the start of its replica", time.Minute, told("start"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Replica("starter").Kill()
+	proctest.Poll(t, "the end of its replica", time.Minute, func() bool {
+		return errors.Is(syscall.Kill(int(e.Token), 0), syscall.ESRCH)
+	})
+}
+
+func TestEditHasToFit(t *testing.T) {
+	t.Parallel()
+	const file = "internal/proctest/proctest_test.go"
+	for old, want := range map[string]bool{"func TestEditHas" + "ToFit": true, "func Test": false, "no such " + "text": false} {
+		all, err := proctest.Edited(proctest.Edit{File: file, Old: old, New: "changed"})
+		if (err == nil) != want {
+			t.Errorf("%q: got %v", old, err)
+		}
+		for _, text := range all {
+			if want && !strings.Contains(string(text), "\nchanged(t *testing.T)") {
+				t.Errorf("%q was not changed", old)
+			}
+		}
+	}
+	if _, err := proctest.Edited(proctest.Edit{File: "none.go"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v of no file", err)
+	}
+}
+
+func TestSinkRefusesStaleTokens(t *testing.T) {
+	t.Parallel()
+	fence := proctest.Fence{}
+	s, err := proctest.NewSink(func(token int64) bool { return fence.Pass("work", token) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, token := range []int64{1, 3, 3, 2} {
+		if err := proctest.Send(s.URL, token); errors.Is(err, proctest.ErrStale) != (token == 2) {
+			t.Errorf("token %d: got %v", token, err)
+		}
+	}
+	if err := proctest.Send(s.URL, "no number"); err == nil || !strings.Contains(err.Error(), "400") {
+		t.Errorf("got %v of what is no effect", err)
+	}
+}

@@ -1,0 +1,75 @@
+package proctest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Storage is where the replicas of one test meet.
+type Storage struct {
+	Setting   string // SOLOIST_STORAGE
+	Container string // of a blob storage
+	Lease     time.Duration
+	Store     interface {
+		Read(context.Context, string) (store.Entry, error)
+	}
+}
+
+// Directory is a storage in a directory.
+func Directory(path string) Storage {
+	return Storage{Setting: "dir:" + path, Lease: time.Second, Store: local.Dir{Path: path}}
+}
+
+// Azurite is a storage in the Azurite that all tests of this process share. The
+// test is skipped where there is none, and with -short.
+func Azurite(t testing.TB) Storage {
+	t.Helper()
+	s, err := In(azurite.Shared(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// containers numbers them.
+var containers atomic.Int64
+
+// In is a storage in a container of its own, with the shortest lease that Azure
+// gives.
+func In(server *azurite.Server) (Storage, error) {
+	s := Storage{Setting: server.ConnectionString(), Container: fmt.Sprintf("fleet-%d", containers.Add(1)), Lease: 15 * time.Second}
+	var err error
+	s.Store, err = azure.Open(azure.Config{ConnectionString: s.Setting, Container: s.Container})
+	return s, err
+}
+
+// Env is what leads a program there.
+func (s Storage) Env() []string {
+	env := []string{"SOLOIST_STORAGE=" + s.Setting, "SOLOIST_LEASE=" + s.Lease.String()}
+	if s.Container != "" {
+		env = append(env, "SOLOIST_CONTAINER="+s.Container)
+	}
+	return env
+}
+
+// Record reads the record of a job, app/job.
+func (s Storage) Record(t testing.TB, name string) (r store.Record) {
+	t.Helper()
+	e, err := s.Store.Read(t.Context(), name)
+	if err == nil {
+		err = json.Unmarshal(e.Record, &r)
+	}
+	if err != nil {
+		t.Fatalf("the record of %s: %v", name, err)
+	}
+	return r
+}
