@@ -68,6 +68,7 @@ func (a *app) drifts(root string) (all []drift) {
 			text: fmt.Sprintf("its timer, %s, is not that of each minute, %q", quoted(tick), everyMinute)})
 	}
 	all = append(all, a.strangers(timers)...)
+	all = append(all, a.timeoutDrift(root)...)
 	if zone := os.Getenv("WEBSITE_TIME_ZONE"); zone != "" && !strings.EqualFold(zone, "UTC") && zone != "Etc/UTC" {
 		all = append(all, drift{late: !ticks, do: "remove that setting",
 			text: fmt.Sprintf("WEBSITE_TIME_ZONE is %.80q, by which timers count, and they are written for UTC", zone)})
@@ -77,6 +78,16 @@ func (a *app) drifts(root string) (all []drift) {
 	}
 	slices.SortFunc(all, func(a, b drift) int { return cmp.Compare(a.function, b.function) })
 	return all
+}
+
+// timeoutDrift compares the time that the program plans with to the host's.
+func (a *app) timeoutDrift(root string) []drift {
+	most, err := hostTimeout(root)
+	if err != nil || most == 0 || a.FunctionTimeout <= most {
+		return nil
+	}
+	return []drift{{late: true, do: "lower or remove that setting, or raise functionTimeout in host.json",
+		text: fmt.Sprintf("SOLOIST_FUNCTION_TIMEOUT is %s, and the host kills the program when an invocation has lasted %s", a.FunctionTimeout, most)}}
 }
 
 // strangers are functions of no job: one that is gone, or a singleton.

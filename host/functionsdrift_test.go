@@ -88,6 +88,12 @@ func TestDrift(t *testing.T) {
 		{"the time zone that timers have anyway", jobs(night), nil, nil, settings("WEBSITE_TIME_ZONE=UTC"), "", false},
 		{"a time-out that is short", jobs(soloist.Job{Name: "night", Timeout: 9 * 60e9}), nil, nil, edited("host.json", `{"version":"2.0","functionTimeout":"00:05:00"}`),
 			"job night is never started: it may take 9m0s, and of an invocation runs have 4m5s", true},
+		{"a time-out of the host that is shorter", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=2h"),
+			"SOLOIST_FUNCTION_TIMEOUT is 2h0m0s, and the host kills the program when an invocation has lasted 10m0s: lower or remove that setting, or raise functionTimeout in host.json", true},
+		{"a time-out of the host that a variable makes shorter", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=8m", "AzureFunctionsJobHost__functionTimeout=00:05:00"),
+			"an invocation has lasted 5m0s", true},
+		{"a time-out of the host that is as long", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=10m"), "", false},
+		{"a host without a time-out", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=2h", "AzureFunctionsJobHost__functionTimeout=-1"), "", false},
 		{"no app", jobs(night), nil, jobs(other), func(t *testing.T, root string) []string { os.Remove(filepath.Join(root, "host.json")); return nil }, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

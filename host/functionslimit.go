@@ -65,6 +65,12 @@ func (a *app) functionTimeout() (time.Duration, error) {
 	if a.FunctionTimeout > 0 {
 		return a.FunctionTimeout, nil
 	}
+	return hostTimeout(appRoot())
+}
+
+// hostTimeout is how long the host of the app below root lets an invocation last,
+// zero if that has no end. With an error it is the default.
+func hostTimeout(root string) (time.Duration, error) {
 	const variable = "AzureFunctionsJobHost__functionTimeout" // it overrides the file
 	if text := os.Getenv(variable); text != "" {
 		d, err := timeSpan(text)
@@ -73,7 +79,6 @@ func (a *app) functionTimeout() (time.Duration, error) {
 		}
 		return d, nil
 	}
-	root := appRoot()
 	if root == "" {
 		return defaultTimeout(), nil
 	}
