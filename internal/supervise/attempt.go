@@ -10,12 +10,15 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// longestBackoff limits the doubling of a task's Backoff.
+// longestBackoff limits the doubling of a task's Backoff. The lease is renewed
+// throughout the pause, so no other replica can use that time.
 const longestBackoff = 5 * time.Minute
 
-// Run runs the task, again after a failure while tries last, and returns its
-// outcome: none if the lease was lost before the first try. It holds the lease all
-// the while.
+// Run calls the user's function until it succeeds, until it must not be tried
+// again, or until a stop or the loss of the lease ends the attempt, and returns the
+// outcome for the record. It returns an empty status if the lease was lost before
+// the first try: nothing has run, so there is no outcome to write. The lease must be
+// kept renewed until Run returns, pauses included.
 func (a *Attempt) Run() (status store.Status, reason string) {
 	pause := &lease.Backoff{First: a.Task.Backoff, Longest: longestBackoff, Jitter: a.Jitter}
 	for try := 1; ; try++ {
@@ -27,10 +30,14 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 			return a.unfinished(try-1, reason)
 		}
 		status, reason = outcome(err, cause)
+		// Only a failure is tried again. A stalled run has given up its lease, and an
+		// abandoned one was stopped or has lost it.
 		if status != store.Failed || try >= a.Task.MaxTries || a.Under.held().Err() != nil || isPermanent(err) {
 			return status, reason
 		}
 		wait := pause.Next()
+		// The service that throttles knows better than our Backoff, but it must not
+		// shorten it.
 		if after, ok := retryAfter(err); ok {
 			wait = max(wait, after)
 		}
@@ -41,7 +48,9 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 	}
 }
 
-// unfinished is the outcome of a run that had tries left.
+// unfinished returns the outcome of an attempt that had tries left when a stop or
+// the loss of its lease ended it. The reason has to begin with [plan.Stopped] after
+// a stop, and only then: plan.Finish counts any other abandoned attempt as a death.
 func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 	if held := a.Under.held(); held.Err() != nil {
 		return store.Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
@@ -49,17 +58,22 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 	return store.Abandoned, fmt.Sprintf(plan.Stopped+" after try %d: %s", try, reason)
 }
 
-// try calls the user's function once, under a context that ends with the trust
-// in the lease, the timeout, a stall, or the grace after stop, whichever comes
-// first. It does not if the lease is lost: the wait for the log comes before the
-// look at the deadline, and nothing after the look waits.
+// try calls the user's function once. The function's context ends with the trust in
+// the lease, at the timeout, after a stall, or Grace after a stop, whichever comes
+// first; cause is which of them did, nil if the function returned before.
+//
+// The order at the start is deliberate. First try waits until the log has written
+// its lines, which may take as long as a call to the store. Only then does it check
+// the deadline of the lease. Nothing after that check may wait: a run that starts
+// after its lease has expired may run beside the next holder's.
 func (a *Attempt) try(n int) (err, cause error) {
 	a.Log.Info("run started", "try", n)
-	a.Status.Flush(a.Under.callTimeout()) // so that it comes before the run's own lines
+	a.Status.Flush(a.Under.callTimeout()) // so that this line precedes those of the run, whose log has no queue
 	if a.Under.Lease != nil && a.Under.Lease.Expired() {
 		a.Log.Warn("the lease was lost before the run began: not run", "try", n)
 		return errNotStarted, nil
 	}
+	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.
 	ctx, end := context.WithCancelCause(a.Under.held())
 	h := newHandle(a, ctx, n)
 	if a.Task.Timeout > 0 {
@@ -68,12 +82,17 @@ func (a *Attempt) try(n int) (err, cause error) {
 	}
 	defer h.stopAfterGrace(end)()
 	watched := watch(a, h, end)
+	// The order of these calls matters. The handle refuses calls once the
+	// function has returned. end comes next, since the watchdog waits for the
+	// end of the context; a cause that came earlier is kept.
 	err = call(a.Log, func() error { return a.Task.Do(ctx, h) })
 	h.endOver()
 	end(errReturned)
 	gaveUp := watched()
 	switch cause = context.Cause(ctx); {
-	case gaveUp != nil: // others have been told so, whatever came next
+	// The watchdog has written to the record that the run stalled, so this is
+	// the cause even if the lease was lost at the same instant.
+	case gaveUp != nil:
 		cause = gaveUp
 	case cause == errReturned:
 		cause = nil
@@ -81,6 +100,8 @@ func (a *Attempt) try(n int) (err, cause error) {
 	return err, cause
 }
 
+// newHandle returns the handle of one try. The first heartbeat is the start, so the
+// HeartbeatTimeout begins anew with each try.
 func newHandle(a *Attempt, ctx context.Context, try int) *Handle {
 	over, end := context.WithCancel(context.Background())
 	return &Handle{Info: a.Info, Try: try, under: a.Under, timeout: a.Task.Timeout, largest: a.Task.MaxCheckpoint,

@@ -9,9 +9,12 @@ import (
 
 var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
 
-// call runs f in a goroutine of its own, so that neither a panic nor a Goexit
-// of one job reaches another.
+// call runs f in a goroutine of its own and waits for it, so that a panic or a
+// runtime.Goexit in one job does not end the loop of this job or the process. Both
+// become an error: a function that ended in an unknown state has failed.
 func call(log *slog.Logger, f func() error) error {
+	// Goexit runs the deferred calls and nothing else, so this value is left only
+	// if f neither returned nor panicked.
 	err := errGoexit
 	done := make(chan struct{})
 	go func() {

@@ -7,53 +7,70 @@ import (
 	"time"
 )
 
-// An Info says which run this is.
+// An Info says which run this is. The user's function sees it as fields of a Run.
 type Info struct {
 	Tick    time.Time
 	Request string
 	Attempt int
 	Token   int64
-	Log     *slog.Logger // the user's: it writes directly
+	Log     *slog.Logger // the user's: it does not go through the queue, so a Logger that blocks blocks the run
 }
 
-// A Lease is what a run needs of the session that it runs under.
+// A Lease is what a run needs of its [lease.Session]. The interface is small so
+// that a test of the watchdog needs no store, and so that a run cannot release.
 type Lease interface {
-	Context() context.Context // ends with the trust in the lease
-	Left() time.Duration      // until then, if no renewal succeeds
+	Context() context.Context // ends when the lease can no longer be trusted
+	Left() time.Duration      // how long that takes if no renewal succeeds
+	// Expired is Left() <= 0, and ends Context if so. Left alone would not: the
+	// goroutine that watches the deadline may be late.
 	Expired() bool
+	// Lose ends Context at once: the store has said that the lease is gone.
 	Lose(cause error)
+	// GiveUp ends the renewals, so that the lease expires although the run may
+	// still go on. It is for a run that has stalled.
 	GiveUp()
+	// Renew asks the store now, instead of at the next third of the lease.
 	Renew(ctx context.Context) error
+	// Checkpoints reports whether Load, and Save of the Record, can work.
 	Checkpoints() bool
 	Load(ctx context.Context) ([]byte, error)
 }
 
-// A Record tells others how a run goes. All but Save are tried once.
+// A Record tells the other replicas how a run is going, through the record in the
+// store. Each method but Save sends one write and does not repeat it: the run must
+// not wait for news that the others can do without.
 type Record interface {
-	Stopping(yes bool) error // the run is about to be handed over, or is not after all
+	Stopping(yes bool) error // whether followers should poll often, since the run is about to end
 	Progress(beat time.Time, note string) error
-	Stalled(reason string) error
-	Save(ctx context.Context, note string, checkpoint []byte) error
+	Stalled(reason string) error                                    // the outcome, written while the run may still go on
+	Save(ctx context.Context, note string, checkpoint []byte) error // repeated until its outcome is known
 }
 
-// Conditions are what a run goes on under.
+// Conditions are what a run depends on: the replica that may stop, and the lease
+// that may be lost. The runner makes one value for each attempt, and the tries of
+// the attempt share it.
 type Conditions struct {
-	Stop   context.Context // ends when the run is to stop, which it has to within Grace
+	Stop   context.Context // ends when the replica stops or steps down; the run may then go on for Grace
 	Grace  time.Duration
-	Lease  Lease  // nil: the job runs on each replica
-	Record Record // nil if Lease is
+	Lease  Lease  // nil for a job that runs on each replica
+	Record Record // nil if Lease is nil
 
 	Length   time.Duration // of the lease
-	Approach time.Duration // how long it takes until the other replicas have seen that a run is to be handed over
+	Approach time.Duration // until all followers have read that the run is about to be handed over; they read at each third of the lease
 	Elapsed  func() time.Duration
 
-	announced atomic.Bool // the record says that the run is about to be handed over
+	// announced is what the record says about the hand-over, as far as this
+	// replica knows. It outlives a try: the next try may have to take it back.
+	announced atomic.Bool
 }
 
-// callTimeout is how long one call to the store may take.
+// callTimeout is how long one call to the store may take. It is also the margin
+// between the end of the trust and the end of the lease, so it is how long a run
+// may take to return before the process has to end.
 func (c *Conditions) callTimeout() time.Duration { return c.Length / 6 }
 
-// held ends with the trust in the lease, and never without one.
+// held returns the context that ends with the trust in the lease. Without a lease
+// it never ends; a stop must not end it, since Grace comes first.
 func (c *Conditions) held() context.Context {
 	if c.Lease == nil {
 		return context.WithoutCancel(c.Stop)

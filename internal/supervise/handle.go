@@ -13,39 +13,46 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Handle is one try under way, as the run sees it. Its methods may be called by
-// many goroutines at once.
+// A Handle is one try as the user's function sees it: the methods of the public Run
+// call those of Handle. The user's goroutines and the watchdog may call them at the
+// same time, also after the function has returned; then they return an error.
 type Handle struct {
 	Info Info
 	Try  int
 
 	under   *Conditions
 	timeout time.Duration   // zero: none
-	largest int             // checkpoint
-	ctx     context.Context // of the user's function
+	largest int             // the largest checkpoint in bytes
+	ctx     context.Context // the context of the user's function
 	over    context.Context // ends when the user's function has returned
-	endOver func()          // says that it has
-	start   time.Duration   // elapsed
+	endOver func()          // ends over; called once, by try
+	start   time.Duration   // elapsed time at the start; the timeout counts from it
 
-	alarm chan struct{} // has room to tell the watchdog that others, who were told so, are not needed
+	// alarm wakes the watchdog at a heartbeat that came after the record had
+	// announced a stall: followers poll ten times a second until it is taken back.
+	alarm chan struct{} // room for one
 
 	mu       sync.Mutex
 	stopSeen bool
-	stopAt   time.Duration // elapsed, when the stop was first seen
-	beat     time.Time     // monotonic: the last heartbeat, at first the start; there is none while the machine is suspended
-	note     string        // of it
+	stopAt   time.Duration // elapsed time when the stop was first seen; Grace counts from it
+	beat     time.Time     // when the last heartbeat came, at first the start; by the monotonic clock, so that a suspension of the machine is no stall
+	note     string        // of the last heartbeat
 }
 
 var (
 	// ErrNoEntry is what a run without a lease gets from Save and Load.
 	ErrNoEntry = errors.New("a run without a lease has no checkpoint")
-	errOver    = lease.ErrClosed
+	// errOver is what a method returns after the user's function has returned.
+	errOver = lease.ErrClosed
 
+	// errNoCheckpoints is for a Store of the user's own without the optional
+	// interface.
 	errNoCheckpoints = errors.New("the store keeps no checkpoints: it is none of this module's, and its Lease is no Checkpointer")
 )
 
-// valid returns why the run has to end, or has ended. It also cuts off
-// goroutines that the user's function has left behind.
+// valid returns why the run has to end, or that it is over, or nil. Each method asks
+// it first, so a goroutine that the user's function has left behind can no longer
+// change the record or send heartbeats.
 func (h *Handle) valid() error {
 	switch {
 	case h.over.Err() != nil:
@@ -56,27 +63,32 @@ func (h *Handle) valid() error {
 	return h.leased()
 }
 
-// leased returns ErrLost if the lease is lost, or cannot be trusted now.
+// leased returns an error that wraps ErrLost if the lease is lost, or if it cannot be
+// trusted at this instant. It compares the deadline itself: the goroutine that
+// watches the deadline may run late, for example after a suspension.
 func (h *Handle) leased() error {
 	l := h.under.Lease
 	if l == nil {
 		return nil
 	}
 	if l.Left() <= 0 {
-		l.Lose(lease.ErrNotRenewed) // the goroutine that watches is late
+		l.Lose(lease.ErrNotRenewed)
 		return lease.ErrNotRenewed
 	}
 	return context.Cause(l.Context())
 }
 
-// ended reports whether the run has to end. It looks at the lease too: the end of
-// the trust reaches the contexts that depend on it one after the other, in any
-// order, and the run's own may be the last of them.
+// ended reports whether the run has to end. The watchdog asks it before it calls a
+// run stalled, since a lost lease is the true cause. It asks the lease as well as the
+// run's context: when the trust ends, the contexts that depend on it end one after
+// the other, in any order, and the run's own may be the last.
 func (h *Handle) ended() bool {
 	return h.ctx.Err() != nil || h.under.Lease != nil && h.under.Lease.Context().Err() != nil
 }
 
-// Heartbeat says that the run makes progress, and how far it is.
+// Heartbeat records that the run makes progress, and how far it is. It returns why
+// the run has to end, if it has to; such a heartbeat does not count. The time is read
+// first: the check of the lease must not make the heartbeat look later than it was.
 func (h *Handle) Heartbeat(note string) error {
 	at := time.Now()
 	if err := h.valid(); err != nil {
@@ -86,27 +98,30 @@ func (h *Handle) Heartbeat(note string) error {
 	return nil
 }
 
+// count takes in a heartbeat. Save calls it too.
 func (h *Handle) count(at time.Time, note string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.beat = instant.Later(h.beat, at)
-	h.note = note // the record keeps the beginning
+	h.note = note // as long as it is: Encode shortens it for the record
 	if h.under.announced.Load() {
 		select {
 		case h.alarm <- struct{}{}:
-		default:
+		default: // the watchdog has not taken the last alarm yet
 		}
 	}
 }
 
-// last is the last heartbeat.
+// last returns the time and the note of the last heartbeat.
 func (h *Handle) last() (beat time.Time, note string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.beat, h.note
 }
 
-// Remaining is how long the run may go on for sure.
+// Remaining is how long the run may go on for certain, even if no renewal succeeds
+// from now on: the least of what the lease, the timeout and a stop leave. Now is read
+// first, so that a delay in between makes the answer smaller and never larger.
 func (h *Handle) Remaining() time.Duration {
 	now := h.under.Elapsed()
 	if h.valid() != nil {
@@ -122,7 +137,9 @@ func (h *Handle) Remaining() time.Duration {
 	return max(0, left)
 }
 
-// beforeStop is how long a stop that has come, or is known to come, leaves.
+// beforeStop is how long a stop leaves the run: Grace from the stop on, or from the
+// deadline of the caller's context if it has one. Without either it is very long. A
+// sum that would overflow counts as very long too.
 func (h *Handle) beforeStop(now time.Duration) time.Duration {
 	stop, grace := h.under.Stop, h.under.Grace
 	left := time.Duration(math.MaxInt64)
@@ -138,7 +155,8 @@ func (h *Handle) beforeStop(now time.Duration) time.Duration {
 	return left + grace
 }
 
-// stopped returns when the stop was first seen, which is now if it was not.
+// stopped returns the elapsed time at which the stop was first seen. If nothing has
+// seen it before, that is now.
 func (h *Handle) stopped(now time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,7 +166,9 @@ func (h *Handle) stopped(now time.Duration) time.Duration {
 	return h.stopAt
 }
 
-// stopAfterGrace ends a run once it is to stop and the grace is over.
+// stopAfterGrace ends the run's context with ErrStopped when Grace has passed since
+// a stop. The caller must call cancel when the function has returned; cancel waits
+// for the goroutine, so that nothing of a try outlives it.
 func (h *Handle) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {
 	returned := make(chan struct{})
 	done := make(chan struct{})
@@ -171,7 +191,9 @@ func (h *Handle) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {
 	return func() { close(returned); <-done }
 }
 
-// Check asks the store whether the run still has its lease. ErrLost: it has not.
+// Check asks the store, by a renewal, whether the run still has its lease. An error
+// that wraps ErrLost: it has not. Any other error: it is not known. After the answer
+// it checks the deadline again, since the call may have taken long.
 func (h *Handle) Check(ctx context.Context) error {
 	l := h.under.Lease
 	if l == nil {
@@ -186,11 +208,13 @@ func (h *Handle) Check(ctx context.Context) error {
 	return h.valid()
 }
 
-// Save keeps b as the checkpoint. It counts as a heartbeat.
+// Save keeps b as the checkpoint, in one write together with the record, so that
+// the store refuses it without the lease. It counts as a heartbeat once it is written.
 func (h *Handle) Save(ctx context.Context, b []byte) error {
 	if h.under.Lease == nil {
 		return ErrNoEntry
 	}
+	// Without this limit a large body would hold up renewals on a slow line.
 	if most := h.largest; len(b) > most {
 		return fmt.Errorf("the checkpoint has %d bytes of JSON and MaxCheckpoint is %d: save less, or raise it up to %d", len(b), most, store.MaxCheckpoint)
 	}
@@ -200,15 +224,18 @@ func (h *Handle) Save(ctx context.Context, b []byte) error {
 	}
 	defer cancel()
 	_, note := h.last()
+	// The record has room for a note, so the last one is written again: Save has
+	// none of its own.
 	err = h.under.Record.Save(ctx, note, b)
 	if err == nil {
-		_, note = h.last() // a heartbeat may have come since
+		// The run may have sent a heartbeat while the write was under way.
+		_, note = h.last()
 		h.count(time.Now(), note)
 	}
 	return h.refused(err)
 }
 
-// Load returns the checkpoint that was saved last; empty: none was.
+// Load returns the checkpoint that was saved last. It is empty if none was saved.
 func (h *Handle) Load(ctx context.Context) ([]byte, error) {
 	if h.under.Lease == nil {
 		return nil, ErrNoEntry
@@ -222,9 +249,10 @@ func (h *Handle) Load(ctx context.Context) ([]byte, error) {
 	return b, h.refused(err)
 }
 
-// checkpoint is for work on the checkpoint, which a run that is asked to stop may
-// still do for the length of its lease. The context that it returns ends with
-// the run and the lease too.
+// checkpoint prepares a call of Save or Load. It returns a context that ends with
+// the lease and with the run. Once the run is asked to end, by a timeout for example,
+// that context lives for one more length of the lease: a run that is ending should
+// still be able to save what it has done.
 func (h *Handle) checkpoint(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	l := h.under.Lease
 	if h.over.Err() != nil {
@@ -245,14 +273,16 @@ func (h *Handle) checkpoint(ctx context.Context) (context.Context, context.Cance
 		}
 	})
 	end := func() { stop1(); stop2(); stop3(); cancel(nil) }
-	if h.over.Err() != nil { // meanwhile
+	// The run may have returned between the first check and AfterFunc.
+	if h.over.Err() != nil {
 		end()
 		return nil, nil, errOver
 	}
 	return ctx, end, nil
 }
 
-// refused ends the run after an answer that says that its lease is gone.
+// refused passes on the error of a call to the store. If the store has said that the
+// lease is gone, it ends the run at once instead of at the next renewal.
 func (h *Handle) refused(err error) error {
 	if !lease.Definite(err) {
 		return err

@@ -9,10 +9,13 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 )
 
+// errNoAnswer is the failure of a HealthCheck that has not returned in time. A
+// check that hangs is the usual sign of a task that hangs.
 var errNoAnswer = errors.New("no answer before the next check was due")
 
-// checkHealth asks the user's function at each interval until the run is over,
-// one call at a time.
+// checkHealth calls HealthCheck at each interval until the run's context ends. It
+// makes one call at a time, in its own goroutine: a check that hangs must not delay
+// the watchdog.
 func (w *watchdog) checkHealth() {
 	over := w.handle.ctx
 	for lease.WaitFor(over, over, w.task.HealthInterval) {
@@ -22,8 +25,11 @@ func (w *watchdog) checkHealth() {
 	}
 }
 
-// ask makes one call. It returns true if the answer came when the next call was
-// due: that is a failure, as is each further interval without one.
+// ask makes one call of HealthCheck and sends its verdicts to the watchdog. A call
+// that has not answered when the next one is due is a failure, and so is each further
+// interval that it takes. Then ask returns true, so that the next call comes at once:
+// the interval is over already. It returns only after HealthCheck has returned, since
+// user code must not outlive its run.
 func (w *watchdog) ask(over context.Context) (late bool) {
 	every := w.task.HealthInterval
 	ctx, cancel := context.WithTimeout(over, every)
@@ -35,6 +41,8 @@ func (w *watchdog) ask(over context.Context) (late bool) {
 	for {
 		select {
 		case err := <-answer:
+			// An answer that arrives after its deadline does not count, not even a good
+			// one. If it was late, its failure has been reported already.
 			if !late && ctx.Err() == nil {
 				w.verdict(err)
 				return false
@@ -53,6 +61,8 @@ func (w *watchdog) ask(over context.Context) (late bool) {
 	}
 }
 
+// verdict hands a verdict to the watchdog, which may be busy with a write. It waits,
+// since verdicts are counted; but not beyond the end of the run.
 func (w *watchdog) verdict(err error) {
 	select {
 	case w.verdicts <- err:
@@ -60,7 +70,8 @@ func (w *watchdog) verdict(err error) {
 	}
 }
 
-// judge counts failures. Others are told before the last one.
+// judge counts failures in a row and ends the run at the threshold. Before the last
+// failure that is left, look announces the end to the followers; see lastChance.
 func (w *watchdog) judge(err error) {
 	if w.handle.ended() {
 		return

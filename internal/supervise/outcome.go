@@ -13,17 +13,22 @@ import (
 
 // Why a run's context ended; see also [store.ErrLost].
 var (
+	// ErrStalled: the run sent no heartbeat in time, or its HealthCheck failed.
 	ErrStalled = errors.New("stalled")
+	// ErrTimeout: the try took longer than Timeout.
 	ErrTimeout = errors.New("timed out")
+	// ErrStopped: Grace has passed since the replica was asked to stop.
 	ErrStopped = errors.New("the replica is stopping")
 )
 
 var (
-	errReturned   = errors.New("the run has returned")
+	// errReturned ends the context of a function that has returned: it is no cause.
+	errReturned = errors.New("the run has returned")
+	// errNotStarted: the lease was lost before the function was called.
 	errNotStarted = errors.New("the run was not started")
 )
 
-// Permanent is what a task returns when another try would fail as well.
+// Permanent wraps the error of a task for which another try would fail as well.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -35,13 +40,14 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
+// isPermanent also finds an error that the user has wrapped once more.
 func isPermanent(err error) bool {
 	_, ok := errors.AsType[*permanentError](err)
 	return ok
 }
 
-// RetryAfter is what a task returns to have the next try no earlier than d from
-// now.
+// RetryAfter wraps the error of a task whose next try should come no earlier than d
+// from now.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -63,15 +69,17 @@ func retryAfter(err error) (time.Duration, bool) {
 	return 0, false
 }
 
-// Skip is what a task returns that found nothing to do.
+// Skip returns the error of a task that found nothing to do.
 func Skip(reason string) error { return &skipError{reason} }
 
+// A skipError is an error only by its type: the tick counts as skipped, which is
+// neither a success nor a failure.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return "skipped: " + e.reason }
 
-// A fixedError tells what an error of the user told when it was returned. Its owner
-// may go on changing it, and it is logged and recorded by other goroutines later.
+// A fixedError keeps the text that the user's error had when it was returned. The
+// user may change the error later, while other goroutines log and record it.
 type fixedError struct {
 	error
 	text string
@@ -80,9 +88,10 @@ type fixedError struct {
 func (e *fixedError) Error() string { return e.text }
 func (e *fixedError) Unwrap() error { return e.error }
 
-// fixed also calls the methods of the error that are called later. Those of a nil
-// pointer in an error may panic: here the panic is the run's, and not the
-// process's.
+// fixed wraps the error that the user's function has returned. It calls every method
+// of the error that will be called later, while call can still recover: a nil pointer
+// in the error interface makes such a method panic, and the panic must fail this run
+// and not end the process.
 func fixed(err error) error {
 	if err == nil {
 		return nil
@@ -92,11 +101,16 @@ func fixed(err error) error {
 	return &fixedError{err, err.Error()}
 }
 
-// outcome is the outcome that a run's error and the end of its context make.
+// outcome derives the status and the reason of a try from the error that it returned
+// and the cause that ended its context, nil if none did. The order of the cases is
+// the rule: a run that succeeded in spite of a stop has succeeded; one that failed
+// after a stop was stopped; and so on.
 func outcome(err, cause error) (store.Status, string) {
 	skip, skipped := errors.AsType[*skipError](err)
 	switch {
-	case errors.Is(cause, ErrStalled): // others have been told so
+	// The record already says so, and other replicas act on it. A nil error that
+	// comes later does not change that.
+	case errors.Is(cause, ErrStalled):
 		return store.Stalled, stallReason(cause)
 	case err == nil:
 		return store.Succeeded, ""
@@ -106,6 +120,7 @@ func outcome(err, cause error) (store.Status, string) {
 		return store.Abandoned, stoppedWith(err)
 	case errors.Is(cause, store.ErrLost):
 		return store.Abandoned, cause.Error()
+	// The function returned only that its context had ended; cause says why.
 	case cause != nil && errors.Is(err, context.Canceled):
 		return store.Failed, cause.Error()
 	case cause != nil && !errors.Is(err, cause):
@@ -114,8 +129,8 @@ func outcome(err, cause error) (store.Status, string) {
 	return store.Failed, err.Error()
 }
 
-// stoppedWith is the reason of a run that a stop has ended, with what it returned,
-// unless that is only the end of its context.
+// stoppedWith is the reason of a run that a stop has ended. It includes what the
+// function returned, unless that repeats that its context had ended.
 func stoppedWith(err error) string {
 	if errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) {
 		return plan.Stopped
@@ -123,7 +138,8 @@ func stoppedWith(err error) string {
 	return fmt.Sprintf(plan.Stopped+": %v", err)
 }
 
-// stallReason leaves out of the cause of a stall what the status says.
+// stallReason is the cause of a stall without its first word, which the status
+// repeats.
 func stallReason(stalled error) string {
 	return strings.TrimPrefix(stalled.Error(), ErrStalled.Error()+": ")
 }

@@ -8,15 +8,20 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// An overrun is a run that goes on though its context has ended. Two goroutines
-// of the watchdog watch for it, so that the store does not delay what the process
-// has to do.
+// An overrun is a run that goes on though its context has ended. Go cannot stop a
+// goroutine, so all that is left is to report it: first in Health, then, when the
+// lease is lost, by the program's Overrun function, which may end the process. Two
+// goroutines of the watchdog wait for it. They are apart from the loop of watch
+// because that one writes to the store: a write that hangs must not delay the report.
 
+// errCheckHangs: the function has returned, but HealthCheck has not, and the run is
+// not over before both have.
 var errCheckHangs = errors.New("the run has returned and its health check has not")
 
-// watchReturn waits for a run whose context has ended while it keeps its lease,
-// or has none. After the length of a lease the status tells that it does not
-// return. Of a run without a lease that has stalled, after a sixth of that.
+// watchReturn reports a run that does not return after its context has ended, while
+// it keeps its lease or has none: after a timeout, say. It waits for one length of
+// the lease first, since an orderly end takes time and endangers no other replica.
+// A run without a lease that has stalled gets a sixth of that: it had its time.
 func (w *watchdog) watchReturn(over context.Context) {
 	if !until(over, w.handle.ctx) {
 		return
@@ -25,17 +30,18 @@ func (w *watchdog) watchReturn(over context.Context) {
 	switch {
 	case !endsLease(cause):
 	case w.under.Lease != nil:
-		return // watchLoss waits for it
+		return // watchLoss reports it
 	default:
 		patience = w.under.callTimeout()
 	}
 	if cause == errReturned {
 		cause = errCheckHangs
 	}
-	kept := context.Background() // for ever without a lease
+	kept := context.Background() // never ends: there is no lease to lose
 	if w.under.Lease != nil {
 		kept = w.under.Lease.Context()
 	}
+	// If the lease is lost during the wait, watchLoss takes over.
 	if !lease.WaitFor(over, kept, patience) {
 		return
 	}
@@ -43,15 +49,18 @@ func (w *watchdog) watchReturn(over context.Context) {
 	w.log.Error("the run ignores the end of its context", "cause", cause)
 }
 
-// watchLoss waits for a run whose lease is lost, or given up after a stall,
-// whatever ended its context first. If the run does not return within a sixth of
-// the lease, the process may have to end before another replica has the lease.
+// watchLoss reports a run that goes on without its lease, whatever ended its context
+// first: a timeout may come long before the loss. The trust ends a sixth of the lease
+// before the lease does, so a run that has not returned by then may go on beside the
+// next holder's. That is when Leaseless lets the program end the process.
 func (w *watchdog) watchLoss(over context.Context) {
 	if !until(over, w.handle.ctx) {
 		return
 	}
 	cause := context.Cause(w.handle.ctx)
 	if !endsLease(cause) {
+		// The run was ended for another reason and keeps its lease: wait until that
+		// is lost too.
 		held := w.under.Lease.Context()
 		if !until(over, held) {
 			return
@@ -66,13 +75,14 @@ func (w *watchdog) watchLoss(over context.Context) {
 	w.log.Error("the run goes on without its lease", "cause", cause)
 }
 
-// endsLease reports whether a run whose context ended by cause has no lease any
-// more, or soon has none.
+// endsLease reports whether cause means that the lease is gone, or will be gone soon
+// because the watchdog has given it up.
 func endsLease(cause error) bool {
 	return errors.Is(cause, store.ErrLost) || errors.Is(cause, ErrStalled)
 }
 
-// until waits for the end of ctx. It returns false if over ends first.
+// until waits for the end of ctx and returns true. It returns false if the run is
+// over first, also if both end at the same instant.
 func until(over, ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

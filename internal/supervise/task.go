@@ -1,5 +1,11 @@
-// Package supervise runs a task once, with its tries: it watches that the run
-// makes progress and ends in time, and is what a run can ask while it goes on.
+// Package supervise runs the user's function for one claimed tick, or for one
+// term of a singleton. [Attempt.Run] calls the function, tries it again after a
+// failure, and returns the outcome. Meanwhile a watchdog ends a run that makes no
+// progress, and reports a run that ignores the end of its context. A [Handle] is
+// what the running function can ask: its lease, its checkpoint, its time.
+//
+// The package neither acquires nor releases the lease, and it writes no outcome:
+// internal/runner does both, after Run has returned.
 package supervise
 
 import (
@@ -10,41 +16,44 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 )
 
-// A Task is what there is to run, as the program says.
+// A Task is what the program wants to be run. The root fills it from a Job or a
+// Singleton, with the defaults in place of zeros.
 type Task struct {
 	Do            func(ctx context.Context, h *Handle) error
 	Timeout       time.Duration // of a try; zero: none
-	MaxTries      int
+	MaxTries      int           // calls of Do in one attempt, all under the same lease
 	Backoff       time.Duration // before the second try
-	MaxCheckpoint int           // bytes
+	MaxCheckpoint int           // the largest checkpoint that Save accepts, in bytes
 
-	// When a run counts as stalled.
-	HeartbeatTimeout time.Duration // zero: none
-	HealthCheck      func(context.Context) error
-	HealthInterval   time.Duration // between two calls of HealthCheck
-	FailureThreshold int           // failures of HealthCheck in a row
+	// These say when a run counts as stalled.
+	HeartbeatTimeout time.Duration               // the longest time without a heartbeat; zero: no limit
+	HealthCheck      func(context.Context) error // nil: it is not called
+	HealthInterval   time.Duration               // between two calls of HealthCheck
+	FailureThreshold int                         // that many failures of HealthCheck in a row end the run
 }
 
-// A Status is where the replica keeps how its runs fare.
+// A Status receives the state of a run that the replica shows in its Health. It
+// is an interface so that this package does not import the runner.
 type Status interface {
-	// Overrun keeps why the context of a run ended that has not returned since,
-	// nil once it has.
+	// Overrun records that a run goes on though its context has ended, and why
+	// the context has ended. Nil says that the run has returned.
 	Overrun(cause error)
 
-	// Leaseless: the run goes on though its lease is lost, and the process may
-	// have to end.
+	// Leaseless reports a run that goes on although another replica may soon get
+	// its lease: the program should end the process.
 	Leaseless(cause error)
 
-	// Flush waits until the log has taken its lines, but no longer than d.
+	// Flush waits until all queued log lines are written, for at most d.
 	Flush(d time.Duration)
 }
 
-// An Attempt is one run of a task under one lease, with its tries.
+// An Attempt is one claimed tick on one replica: up to Task.MaxTries calls of the
+// user's function under one lease and one token.
 type Attempt struct {
 	Task   *Task
 	Info   Info
 	Under  *Conditions
 	Jitter *lease.Jitter
 	Status Status
-	Log    *slog.Logger // of the scheduler's own lines
+	Log    *slog.Logger // for lines that the scheduler writes; Info.Log is for the user's
 }

@@ -10,29 +10,32 @@ import (
 )
 
 const (
-	progressEvery = time.Minute
-	maxDump       = 64 << 10 // bytes of goroutines in a log
+	progressEvery = time.Minute // how often progress is written at most: each write costs a storage operation
+	maxDump       = 64 << 10    // bytes of goroutine stacks in one log line
 )
 
-// A watchdog watches one try from its start until it has returned: it writes how
-// far the run is, ends one that has stalled, and says so when one does not obey.
+// A watchdog watches one try from its start until the user's function and its
+// HealthCheck have returned. It writes the progress of the run, ends a run that has
+// stalled, and reports a run that does not return when its context ends. Its fields
+// below verdicts belong to the goroutine of watch.
 type watchdog struct {
 	handle *Handle
 	task   *Task
 	under  *Conditions
 	status Status
 	log    *slog.Logger
-	fail   context.CancelCauseFunc
+	fail   context.CancelCauseFunc // ends the context of the run
 
-	verdicts chan error // of HealthCheck
+	verdicts chan error // results of HealthCheck, from checkHealth
 	failures int        // in a row
 
-	written time.Time // monotonic: when progress was written
-	gaveUp  error     // why the run was given up as a stalled one
+	written time.Time // when progress was last written or was due; by the monotonic clock
+	gaveUp  error     // the cause, once the run has been given up as stalled
 }
 
-// watch starts a watchdog; done ends it once the context of the run has ended,
-// waits for that, and returns why it gave the run up, if so.
+// watch starts the watchdog of a try. The caller must call done after it has ended
+// the context of the run. done waits for all goroutines and returns why the watchdog
+// gave the run up, nil if it did not.
 func watch(a *Attempt, h *Handle, fail context.CancelCauseFunc) (done func() error) {
 	w := &watchdog{handle: h, task: a.Task, under: a.Under, status: a.Status, log: a.Log, fail: fail,
 		verdicts: make(chan error), written: h.beat}
@@ -46,6 +49,8 @@ func watch(a *Attempt, h *Handle, fail context.CancelCauseFunc) (done func() err
 	if w.task.HealthCheck != nil {
 		ask.Go(w.checkHealth)
 	}
+	// First the health check, which ends with the run's context. Until it has
+	// returned the run is not over, and the others still have to report that.
 	return func() error {
 		ask.Wait()
 		cancel()
@@ -55,13 +60,13 @@ func watch(a *Attempt, h *Handle, fail context.CancelCauseFunc) (done func() err
 	}
 }
 
-// watch returns when ctx ends: the run is over.
+// watch is the loop of the watchdog. It ends with ctx, when the run is over.
 func (w *watchdog) watch(ctx context.Context) {
 	stop := w.under.Stop.Done()
 	if w.under.Lease == nil || w.under.Grace == 0 {
-		stop = nil // there is nobody, or no time, to hand over to
+		stop = nil // no replica takes over, or there is no time for it
 	}
-	w.announce(false) // a try before may have said so
+	w.announce(false) // a try before this one may have announced its stall
 	for ctx.Err() == nil {
 		if w.judgeWaiting() {
 			continue
@@ -83,9 +88,9 @@ func (w *watchdog) watch(ctx context.Context) {
 	}
 }
 
-// judgeWaiting judges a verdict that has come while the watchdog was busy, as with
-// a write that hung. It comes first: else chance would decide between it and what
-// else is due by then.
+// judgeWaiting judges a verdict that came while the watchdog was busy, for example
+// with a write that hung. It does so before the select, which would choose at random
+// between the verdict and a timer that is due by then.
 func (w *watchdog) judgeWaiting() bool {
 	select {
 	case err := <-w.verdicts:
@@ -96,9 +101,11 @@ func (w *watchdog) judgeWaiting() bool {
 	}
 }
 
-// lead is how long before the end of HeartbeatTimeout the record announces it, so
-// that followers are near when the run is given up. A time-out in which they
-// cannot come near is not announced: each late heartbeat would cost two writes.
+// lead is how long before the end of HeartbeatTimeout the record announces the stall,
+// so that followers already poll often when the run is given up. Without it they
+// would find out at the next third of the lease. A timeout shorter than the time in
+// which followers can see the announcement is not announced: it would not help, and
+// each late heartbeat would cost two writes.
 func (w *watchdog) lead() time.Duration {
 	timeout := w.task.HeartbeatTimeout
 	if timeout < w.under.Approach {
@@ -107,14 +114,15 @@ func (w *watchdog) lead() time.Duration {
 	return min(w.under.Approach, timeout/4)
 }
 
-// lastChance reports whether the next failure of HealthCheck ends the run, and
-// followers have the time to come near. Calls that follow each other within a
-// sixth of the lease are not announced: most followers would not look in time.
+// lastChance reports whether the next failure of HealthCheck ends the run, so that
+// the end is to be announced. It is not announced if the calls follow each other
+// within a sixth of the lease: most followers would not read it in time.
 func (w *watchdog) lastChance() bool {
 	return w.failures > 0 && w.failures == w.task.FailureThreshold-1 && w.task.HealthInterval >= w.under.callTimeout()
 }
 
-// wait is how long there is nothing to look at.
+// wait is how long until look has something to do: write progress, announce a stall,
+// or end the run for it.
 func (w *watchdog) wait() time.Duration {
 	wait := w.progressEvery() - time.Since(w.written)
 	if timeout := w.task.HeartbeatTimeout; timeout > 0 && !w.handle.ended() {
@@ -128,11 +136,14 @@ func (w *watchdog) wait() time.Duration {
 	return max(wait, 0)
 }
 
+// progressEvery is rarer for a run that may be silent for long: its heartbeats come
+// at such intervals.
 func (w *watchdog) progressEvery() time.Duration {
 	return max(progressEvery, w.task.HeartbeatTimeout/3)
 }
 
-// look does what wait has waited for.
+// look does what is due. The end of a stalled run comes before the progress, which is
+// a write that may hang: the process may have to end because of the stall.
 func (w *watchdog) look() {
 	beat, note := w.handle.last()
 	if !w.handle.ended() {
@@ -143,6 +154,8 @@ func (w *watchdog) look() {
 		}
 		w.announce(timeout > 0 && quiet >= timeout-w.lead() || w.lastChance())
 	}
+	// Without a new heartbeat there is nothing to write; the next look is an
+	// interval later all the same.
 	if time.Since(w.written) >= w.progressEvery() {
 		if beat.After(w.written) && w.under.Lease != nil {
 			w.tell(w.under.Record.Progress(beat, note))
@@ -151,8 +164,9 @@ func (w *watchdog) look() {
 	}
 }
 
-// announce has the record say that the run is about to be handed over, or that
-// it is not after all.
+// announce makes the record say that the run is about to be handed over, so that
+// followers poll often; or that it is not, after a late heartbeat. After a stop it
+// stays announced.
 func (w *watchdog) announce(stopping bool) {
 	stopping = stopping || w.under.Stop.Err() != nil
 	if w.under.Lease == nil || stopping == w.under.announced.Swap(stopping) {
@@ -161,21 +175,25 @@ func (w *watchdog) announce(stopping bool) {
 	w.tell(w.under.Record.Stopping(stopping))
 }
 
-// tell logs a write that failed. Others would have liked to know, and it is not
-// repeated.
+// tell logs a write that failed. It is not repeated: other replicas learn the same a
+// little later, from the next write or from the lease.
 func (w *watchdog) tell(err error) {
 	if err != nil {
 		w.log.Debug("the record was not brought up to date", "error", err)
 	}
 }
 
-// stalled ends the run. Others learn of it first, and then get the lease:
-// released when the run returns, run out if it does not.
+// stalled gives up the run. The order matters: the record says so first, while the
+// lease still permits a write; then the run's context ends; then the renewals end.
+// Other replicas get the lease when the runner releases it after the run has
+// returned, or when it expires because the run has not.
 func (w *watchdog) stalled(cause error) {
 	if w.handle.leased() != nil {
-		return // it has lost its lease as well, which counts
+		return // the loss of the lease is the true cause, and the record must not be written
 	}
 	w.gaveUp = cause
+	// The stacks are taken before the context ends: afterwards they would show the
+	// clean-up and not what hung.
 	dump := goroutines()
 	if w.under.Lease != nil {
 		w.tell(w.under.Record.Stalled(stallReason(cause)))
@@ -187,6 +205,7 @@ func (w *watchdog) stalled(cause error) {
 	w.log.Error("the run has stalled", "error", cause, "goroutines", dump)
 }
 
+// goroutines returns the stacks of all goroutines, cut at maxDump.
 func goroutines() string {
 	b := make([]byte, maxDump)
 	return string(b[:runtime.Stack(b, true)])
