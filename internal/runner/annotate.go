@@ -14,10 +14,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// annotate changes the record of an entry that was seen free, without a claim:
-// acquire, one write, release. It spends no token and starts no run. A write of
-// unclear outcome may be released after: it cannot be applied once its lease has
-// gone, and it claims nothing.
+// annotate changes the record of an entry that was seen free, without a claim: it
+// acquires the lease, writes once and releases. It spends no token and starts no run.
+// Unlike a claim, a write of unclear outcome may be followed by the release: the store
+// refuses it once the lease is gone, and it claims nothing.
 func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 	s, err := lease.Acquire(ctx, r.client, r.view.entry.ETag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 	return nil
 }
 
-// notAnnotated returns when to look again after an annotation that failed.
+// notAnnotated returns how long to wait after an annotation that failed.
 func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
 	switch {
 	case errors.Is(err, lease.ErrNotWritten) && errors.Is(err, fs.ErrPermission), errors.Is(err, lease.ErrNotEncoded):
@@ -49,8 +49,9 @@ func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
 	return r.unusable(ctx.Err() != nil, err)
 }
 
-// yield leaves the job to replicas of a younger definition, and asks whether any
-// is up if the action says so.
+// yield leaves the job to the replicas of a younger definition. If the action says so,
+// it also writes a mark that asks whether any of them is still up; see definition.go of
+// internal/plan.
 func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 	rec := &r.view.rec
 	why := fmt.Errorf("a replica that started at %s has another schedule for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
@@ -71,14 +72,16 @@ func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 	return r.wait(a)
 }
 
-// inherit makes the definition of this replica the one in force.
+// inherit makes the definition of this replica the one in force, since no replica of
+// the younger definition has answered the mark. The claim that follows writes it.
 func (r *Runner) inherit(since time.Time) {
 	r.log.Warn("no replica with the definition in force has answered: this one takes the job back",
 		"since", r.view.rec.Since, "waited", time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute))
 	r.since = since
 }
 
-// answer removes a mark: a replica of the definition in force is up.
+// answer removes a mark from the record: a replica of the definition in force is up.
+// The new ETag is what the other replica waits for.
 func (r *Runner) answer(ctx context.Context) time.Duration {
 	err := r.annotate(ctx, func(rec *store.Record) {
 		rec.Mark, rec.Since = store.Mark{}, instant.Later(rec.Since, r.since)

@@ -15,7 +15,9 @@ func (d *denial) lasting() bool {
 	return errors.Is(d.err, fs.ErrPermission) || errors.Is(d.err, lease.ErrNotEncoded)
 }
 
-// A deniedError says that this replica can lease an entry and not write it.
+// A deniedError says that this replica can lease an entry and not write it, as with a
+// role that lacks the right to write. Without this pause such a replica would lease the
+// entry again and again, and other replicas would find it leased.
 type deniedError struct{ err error }
 
 func (e *deniedError) Unwrap() error { return e.err }
@@ -31,17 +33,19 @@ func (e *deniedError) Error() string {
 	return fmt.Sprintf("this replica can lease the entry and not write it: it leaves the job to other replicas and tries again within a minute of each failure: %s: %v", advice, e.err)
 }
 
-// standBack leaves the job to other replicas for a while, since this one cannot
-// write the entry. Only a write that succeeds proves that it can again.
+// standBack leaves the job to other replicas for a while, after a write that failed.
+// A successful read does not end that: the credentials may be read-only. Only a write
+// that succeeds does; see mayWrite and forgive.
 func (r *Runner) standBack(err error) time.Duration {
 	r.denial.err, r.denial.etag = &deniedError{err}, r.view.etag
 	r.note(r.denial.err)
 	return r.readAgain(r.denial.pause.Next())
 }
 
-// forgive forgets a failed write once the record has been written since, unless
-// a missing permission or a record that is too large has caused it: the store
-// takes writes again, and this replica may have none to try for long.
+// forgive forgets a failed write once the record has been written since: the store
+// takes writes again, and this replica may have nothing to write for long. It does not
+// forget a missing permission or a record that is too large, which concern this replica
+// however well others can write.
 func (r *Runner) forgive() {
 	if d := &r.denial; d.err != nil && !d.lasting() && r.view.etag != d.etag {
 		d.err = nil

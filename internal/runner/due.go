@@ -11,23 +11,27 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Report tells what one call of RunDue did for one job.
+// A Report says what one call of RunDue did for one job.
 type Report struct {
 	Job     string
 	Ran     []store.Outcome // what was run here, in order
-	Replica string          // the replica that runs it now instead; this one, if another call does
+	Replica string          // the replica that runs the job now instead; this one, if another call does
 	Next    time.Time       // the next tick that is not settled; zero: none ever
-	Err     error           // why it could not be looked after, or what was claimed has no outcome by this call
+	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
 }
 
-// RunDue steps until nothing is left to do now.
+// RunDue steps until nothing that was due is left to do, and returns what it did. If
+// another call, or Loop, is driving this runner, it does nothing: that one does what is
+// due. A pause that an earlier call has asked for does not bind this one.
 func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
-	default: // this process is at it already
+	default: // Loop or another call is driving this runner
 		return r.busyReport()
 	}
+	// The platform may have frozen the process since the last call. Then what was
+	// seen "since" some time was not seen all that time.
 	if r.frozen() {
 		r.lookedAway()
 	}
@@ -36,6 +40,8 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 	r.view.readAt = time.Time{}
 	for more && ctx.Err() == nil {
 		c.again = false
+		// The call goes on if the step asked for it, if the tick of the wake-up is
+		// about to be due, or if ticks are left that this call owes.
 		wait := r.step(ctx, c)
 		if early := r.early(wake); !c.again && early > 0 {
 			more, wait = true, early
@@ -54,8 +60,9 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 	return report
 }
 
-// nextDue is when the next tick is due, as far as this replica knows: by the
-// record, whose definition may be another one, else by the schedule.
+// nextDue returns when the next tick is due, as far as this replica knows. If another
+// definition is in force, the record says so; before the first read only the schedule
+// does.
 func (r *Runner) nextDue() time.Time {
 	p := &r.job.Policy
 	switch {
@@ -69,7 +76,7 @@ func (r *Runner) nextDue() time.Time {
 	return p.NextTick(&r.view.rec)
 }
 
-// busyReport is the report of a call while this process runs the job.
+// busyReport is the report of a call that finds this runner driven by another one.
 func (r *Runner) busyReport() Report {
 	report := Report{Job: r.job.Name, Replica: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.now())}
 	if r.job.EveryReplica {
@@ -78,9 +85,9 @@ func (r *Runner) busyReport() Report {
 	return report
 }
 
-// owed reports whether there may be ticks left for this call: those that were due
-// when it began, and those up to the tick of its wake-up. Others wait for the next
-// call: where each run makes the next tick due, the call would never end.
+// owed reports whether ticks are left for this call: those that were due when it began,
+// and those up to the tick of its wake-up. Later ones wait for the next call. Else a
+// job whose run takes longer than its period would keep the call going for ever.
 func (r *Runner) owed(begin time.Time, wake Wake) bool {
 	if r.job.EveryReplica {
 		return false
@@ -93,8 +100,9 @@ func (r *Runner) owed(begin time.Time, wake Wake) bool {
 	return !next.IsZero() && !next.After(last)
 }
 
-// early is how long it takes until the tick of the wake-up is due, zero if it
-// is, or is over.
+// early returns how long it takes until the tick of the wake-up is due, zero if it is
+// due or over. A platform's timer may fire a moment early; its tick must not be left to
+// the next timer.
 func (r *Runner) early(wake Wake) time.Duration {
 	if r.job.EveryReplica {
 		return r.earlyHere(wake)

@@ -9,13 +9,14 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// stepHere is the step of a job that runs on each replica. Its ticks are due
-// by the clock of this one alone.
+// stepHere is the step of a job that runs on each replica. It makes no storage call,
+// so it also works in an outage; ticks are due by this replica's wall clock alone.
 func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	r.source.beat()
 	now := r.replica.Wall()
 	if err := r.replica.degraded(); err != nil {
-		r.here = here{settled: now, resting: true} // its ticks are not run late
+		// These ticks are not run late: that is what "settled up to now" says.
+		r.here = here{settled: now, resting: true}
 		r.note(err)
 		return restDegraded
 	}
@@ -32,7 +33,9 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 		r.runHere(ctx, c, tick)
 		now = r.replica.Wall()
 		r.here.settled = now
-		if older { // its wake-up came late, and that of the newer tick is still to come
+		// The wake-up named an older tick than the newest. That of the newest is still
+		// to come, in this process or not at all.
+		if older {
 			r.here.settled = tick
 		}
 	}
@@ -43,10 +46,10 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	return next.Sub(now)
 }
 
-// dueHere returns the tick that is to run here at now, zero for none. A replica
-// that starts owes nothing, nor one whose clock was put back. A wake-up owes the
-// tick that it names, else the newest of the last minute: the process may have
-// been started for it.
+// dueHere returns the tick that is to run here at now, zero if there is none. A replica
+// that has just started owes no older ticks; neither does one whose clock was put back.
+// A wake-up owes the tick that it names, else the newest tick of the last minute: the
+// platform may have started the process for that one.
 func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	switch settled := &r.here.settled; {
 	case settled.After(now):
@@ -66,8 +69,8 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	return tick
 }
 
-// namedHere returns the tick that the wake-up names, if this job has that tick
-// and this replica's clock is within a minute of it.
+// namedHere returns the tick that the wake-up names. It is not believed if the job has
+// no such tick, or if this replica's clock is more than a minute away from it.
 func (r *Runner) namedHere(wake Wake, now time.Time) (tick time.Time, ok bool) {
 	p := &r.job.Policy
 	tick = wake.Tick.UTC()
@@ -75,7 +78,7 @@ func (r *Runner) namedHere(wake Wake, now time.Time) (tick time.Time, ok bool) {
 	return tick, ok
 }
 
-// earlyHere is how long it takes until the tick that the wake-up names is due.
+// earlyHere returns how long it takes until the tick that the wake-up names is due.
 func (r *Runner) earlyHere(wake Wake) time.Duration {
 	now := r.replica.Wall()
 	tick, ok := r.namedHere(wake, now)
@@ -85,6 +88,8 @@ func (r *Runner) earlyHere(wake Wake) time.Duration {
 	return max(0, tick.Sub(now))
 }
 
+// runHere runs a tick without lease, claim and record. Only the log and the report of
+// the call keep its outcome.
 func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)

@@ -8,8 +8,8 @@ import (
 	"github.com/soloist-go/soloist/internal/plan"
 )
 
-// hasTime reports whether this call has time for what is due. If it is too short
-// for a run, only the ticks that are to be settled without one are left to it.
+// hasTime reports whether this call has time for what is due. If it has too little for
+// a run, it still settles the ticks that need no run; v then says so.
 func (r *Runner) hasTime(ctx context.Context, c *call, v *plan.View) bool {
 	err := r.fits(ctx, c)
 	if err == nil {
@@ -23,7 +23,7 @@ func (r *Runner) hasTime(ctx context.Context, c *call, v *plan.View) bool {
 	return todo
 }
 
-// stillFits is hasTime after a hold-off, which may take most of what was left of
+// stillFits is hasTime after a hold-off, which may have taken most of what was left of
 // the call.
 func (r *Runner) stillFits(ctx context.Context, c *call, v *plan.View) bool {
 	if c.request != "" {
@@ -33,7 +33,9 @@ func (r *Runner) stillFits(ctx context.Context, c *call, v *plan.View) bool {
 	return r.hasTime(ctx, c, v)
 }
 
-// fits returns why nothing is to be started in this call of RunDue or RunNow.
+// fits returns why this call of RunDue or RunNow must not start a run: the job's
+// Timeout is longer than what the call has left, so the platform could end the process
+// in the middle of the run. Loop has no such limit.
 func (r *Runner) fits(ctx context.Context, c *call) error {
 	deadline, limited := ctx.Deadline()
 	timeout := r.job.Task.Timeout

@@ -2,7 +2,7 @@ package runner
 
 import "time"
 
-// A Health is how the jobs of a replica fare.
+// A Health is the state of the jobs of a replica; the root explains the fields.
 type Health struct {
 	Running []string
 	Stuck   []string
@@ -14,7 +14,8 @@ type Health struct {
 	Log     error
 }
 
-// Health returns how the replica fares. It asks nobody.
+// Health returns the state of the replica's jobs from memory. It makes no storage call,
+// so it answers at once in an outage too.
 func (r *Replica) Health() Health {
 	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: r.Clock.Skew(), Log: r.Lines.Blocked()}
 	h.Storage, h.Reached = r.outage.now()
@@ -26,6 +27,9 @@ func (r *Replica) Health() Health {
 		if n.looping && !n.busy && time.Since(n.beat) > stuckAfter {
 			h.Stuck = append(h.Stuck, s.job)
 		}
+		// A job with a lease that overruns degrades the whole replica; one that runs on
+		// each replica is only broken itself. An outage that hits all jobs is Storage;
+		// only one that hits this job alone is its own trouble.
 		cause := n.overruns()
 		if cause != nil && !s.everyReplica {
 			h.Overrun[s.job] = cause

@@ -16,14 +16,22 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// runWithLease does what is due under one lease: hold off if need be, settle and
-// claim in one write, run, write the outcome, release.
+// runWithLease does what is due under one lease: hold off if need be, settle and claim
+// in one write, run, write the outcome, release. It returns how long this replica then
+// leaves the job alone.
+//
+// Each return decides whether the lease is released or left to expire. It is released
+// only if the record cannot say, now or by a late write of ours, that a run of this
+// lease is under way. A follower that sees a lease expired knows that its holder does
+// not trust it any more; a released lease tells that only together with the record.
 func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) time.Duration {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
 	stop, done := r.stoppable(ctx)
 	defer done()
 	s.Trouble = r.tellTrouble
+	// A stop must not end the lease: a run has its Grace, and the outcome has to be
+	// written under the lease.
 	s.Keep(context.WithoutCancel(ctx))
 	defer s.Lose(nil)
 	defer s.Stop()
@@ -31,17 +39,20 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 	v := r.decideBy(c)
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)
 	if wait > 0 && !r.holdOff(stop, s, wait) {
-		// A lease that has run out tells also a replica that has not looked on that
-		// the last holder's has. But the next wake-up of this one has looked on.
+		// If our lease expires by itself, the previous holder's has expired too, so
+		// no later replica needs to hold off: leave it. But a process that is woken up
+		// remembers when it saw the break, and a free lease lets its next call in.
 		if c.bounded {
 			r.release(s)
 		}
 		return max(r.readAgain(0), r.restAfter(ctx, stop))
 	}
 	if !r.stillFits(ctx, c, &v) {
+		// After a hold-off the lease is left to expire: the next call then finds an
+		// expired lease and need not hold off again.
 		if wait <= 0 {
 			r.release(s)
-		} // else it expires, so that the next call need not hold off again
+		}
 		return r.readAgain(maxSleep)
 	}
 	claim, todo := r.decide(stop, c, s, v)
@@ -49,6 +60,7 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 		r.release(s)
 		return r.restAfter(ctx, stop)
 	}
+	// For takeBack, which restores it.
 	before := r.view.rec
 	if err := r.claim(c, s, &claim); err != nil {
 		r.log.Warn("the claim was not confirmed, so nothing runs", append(tickArgs(claim.Record.Tick), "error", err)...)
@@ -62,17 +74,22 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 	return r.restAfter(ctx, stop)
 }
 
-// holdOff waits for d, renewing, so that the last holder has given up by
-// itself. It returns false if we were stopped or lost the lease meanwhile.
+// holdOff waits for d while the lease is renewed, so that the previous holder can no
+// longer trust its own lease: somebody broke that one, or deleted the entry, and the
+// holder may not have noticed. It returns false if a stop or the loss of our lease comes
+// first.
 func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration) bool {
 	r.log.Warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", d)
 	return lease.WaitFor(stop, s.Context(), d)
 }
 
-// decide plans what to do under a lease. An entry that was never claimed may follow
-// one that was claimed and deleted, so its first token must be larger than any of
-// that one. The holder waits for a second in which no older entry was claimed, and
-// takes the token from that.
+// decide asks plan for the claim, under the lease. The clock is read again, since a
+// hold-off may have taken long.
+//
+// An entry that was never claimed may replace one that was claimed and then deleted.
+// Its first token must be larger than any token of the deleted one, which came from
+// the service's clock. So the holder waits until a second in which no older entry can
+// have been claimed, and takes the token from that second.
 func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.View) (next plan.Claim, todo bool) {
 	v.Now = r.now()
 	next, todo = r.job.Policy.Claim(v)
@@ -91,10 +108,10 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 	return next, todo
 }
 
-// existed is the date of an answer to this replica that proves that the entry
-// existed, so that an older one was deleted before: the answer to the acquisition,
-// or to the first look that showed the ETag which was acquired. The date of the
-// creation would not do: that request may have been under way for long.
+// existed returns a date of the service at which this entry existed for certain, so
+// that an older entry of that name was deleted before: the date of the answer to the
+// acquisition, or to the first read that showed the ETag which was acquired. The date
+// of the creation would not do: that request may have been under way for long.
 func (r *Runner) existed(s *lease.Session) time.Time {
 	if date, ok := r.view.seen.SeenFirst(s.ETag()); ok {
 		return instant.Earlier(date, s.Dated)
@@ -102,7 +119,9 @@ func (r *Runner) existed(s *lease.Session) time.Time {
 	return s.Dated
 }
 
-// claim writes what was decided, and remembers what is written.
+// claim writes what plan decided, in one write: what becomes of older ticks, and the
+// claim of the tick that runs now. It must be confirmed before anything runs. Only then
+// does the view take it over.
 func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	rec := &next.Record
 	if next.Run {
@@ -110,12 +129,18 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 		if !known {
 			claimed = r.replica.Wall().UTC()
 		}
+		// Claimed is the latest that the service's clock can show. So a tick after it came
+		// due under this run for certain, and followers, which count thirds of the lease
+		// from it, do not look too early.
 		rec.Claimed, c.claimedAt = claimed.Truncate(time.Millisecond), r.client.Clock.Elapsed()
 		rec.Replica, rec.Lease = r.replica.Name, store.Seconds(s.Length)
+		// A run must not start if its outcome cannot be written: it would count as the
+		// death of its runner.
 		if err := plan.RoomForOutcome(rec); err != nil {
 			return fmt.Errorf("%w: %w", lease.ErrNotEncoded, err)
 		}
 	}
+	// What this claim adds to the history, newest first.
 	news := rec.History[:len(rec.History)-len(r.view.rec.History)]
 	if err := s.WriteConfirmed(s.Context(), func(last *store.Record) { *last = *rec }); err != nil {
 		return err
@@ -126,11 +151,13 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	r.tell(&written, news)
 	r.written(s)
 	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
-	r.adopted = instant.Later(r.adopted, r.since) // what it has inherited is its own now
+	// The definition that this replica has taken back is now in force.
+	r.adopted = instant.Later(r.adopted, r.since)
 	return nil
 }
 
-// tell logs what was settled for ticks that nobody ran to their end.
+// tell logs the outcomes that this claim wrote for ticks that did not run to their
+// end: each is logged once, by the replica that wrote it.
 func (r *Runner) tell(rec *store.Record, news []store.Outcome) {
 	if rec.Spec != r.view.rec.Spec {
 		r.log.Info("the schedule has changed")
@@ -151,7 +178,7 @@ func (r *Runner) tell(rec *store.Record, news []store.Outcome) {
 	}
 }
 
-// counted is the number of ticks of a range, for people.
+// counted returns the number of ticks of a range, for a log line.
 func counted(f *store.Outcome) string {
 	if f.AtLeast {
 		return fmt.Sprintf("at least %d", f.Count)
@@ -159,7 +186,7 @@ func counted(f *store.Outcome) string {
 	return strconv.Itoa(f.Count)
 }
 
-// tickArgs names a tick in the log. A singleton has none.
+// tickArgs names a tick in a log line. A singleton has no tick.
 func tickArgs(tick time.Time) []any {
 	if tick.IsZero() {
 		return nil
@@ -167,9 +194,9 @@ func tickArgs(tick time.Time) []any {
 	return []any{"tick", tick.Format(time.RFC3339)}
 }
 
-// unclaimed ends the time under a lease whose claim was not confirmed. It releases
-// the lease only if the claim cannot be applied any more: applied late, under a
-// free lease, it would tell of a run that no replica has started.
+// unclaimed ends the time under a lease whose claim was not confirmed. It releases the
+// lease only if the store can no longer apply the claim. A claim that is applied late,
+// under a lease that is free by then, would name a run that no replica has started.
 func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
 	if errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded) {
 		r.release(s)
@@ -180,17 +207,20 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 	case lease.Definite(err):
 		c.again = true
 		return r.readAgain(firstLook)
-	case errors.Is(err, lease.ErrNotReadBack): // the store answers neither
+	// Neither the claim nor the read after it was answered: an outage.
+	case errors.Is(err, lease.ErrNotReadBack):
 		return r.unusable(ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
-	r.reached() // the store has answered the read after the claim
+	r.reached() // the store answered the read after the claim
 	return r.standBack(err)
 }
 
-// release releases the lease; what was last written is what the entry holds.
+// release releases the lease. The view then holds what was last written, and the ETag
+// of that write, so that the next tick needs no read. The renewals must end first: a
+// renewal after the release would fail, and would look like a lost lease.
 func (r *Runner) release(s *lease.Session) {
 	s.Stop()
-	r.reached() // whatever a call of this session has met
+	r.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(s.Context()); err != nil {
 		r.log.Debug("the lease was not released and will run out", "error", err)
 	}
@@ -198,13 +228,14 @@ func (r *Runner) release(s *lease.Session) {
 	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
 }
 
-// headStart is the time that others have to take over what has stalled here.
-// They are near, since they were told.
+// headStart is how long a replica waits after a stall before it acquires again, so
+// that another one, where the task may not hang, gets the lease first. The others
+// poll every 100 ms by then, since the record said Stopping.
 const headStart = 1500 * time.Millisecond
 
-// restAfter is how long this replica leaves the job alone after it had the lease:
-// a singleton's task that fails at once is not to fail all the time, and after a
-// stall, or when it was asked to step down, others have the first go.
+// restAfter returns how long this replica leaves the job alone after it had the lease.
+// A singleton that fails at once must not fail all the time. After a stall, and when
+// this replica was asked to step down, the others get the first chance.
 func (r *Runner) restAfter(ctx, stop context.Context) time.Duration {
 	var pause time.Duration
 	switch {
@@ -223,7 +254,7 @@ func (r *Runner) restAfter(ctx, stop context.Context) time.Duration {
 	return r.readAgain(pause)
 }
 
-// rest is the pause of a singleton. A run by hand has none.
+// rest returns the pause of a singleton. A run by hand has none.
 func (r *Runner) rest() time.Duration {
 	if r.source.byHand != "" {
 		return 0

@@ -11,86 +11,94 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// firstLook is how soon a replica that lost the race for a lease reads the entry
+// again. A short run is over by then, so one read settles the tick for the loser.
 const firstLook = 300 * time.Millisecond
 
-// A Job is a job or singleton, as the program says.
+// A Job is what the program says about a job or a singleton, checked, with the
+// defaults filled in.
 type Job struct {
 	Name         string
 	Policy       plan.Policy
 	Task         supervise.Task
-	EveryReplica bool          // it has no entry at all
-	Rest         time.Duration // of a singleton: the shortest pause between two runs here
+	EveryReplica bool          // it has neither an entry nor a lease
+	Rest         time.Duration // of a singleton: the shortest pause between two runs on this replica
 	Schedule     func() string // in words, for people
 }
 
-// A Runner does the ticks of one job on one replica, or the terms of one
-// singleton. It lives in one goroutine.
+// A Runner does one job, or one singleton, on one replica. One goroutine at a time
+// drives it: Loop, RunDue, or RunNow on a Runner of its own; see beside.
 type Runner struct {
 	job     *Job
 	replica *Replica
 	client  *lease.Client
 	source  *source
 	log     *slog.Logger  // through the queue
-	runLog  *slog.Logger  // of what runs: not through it
-	turn    chan struct{} // has room for whoever drives it: Loop or RunDue
+	runLog  *slog.Logger  // what the user's function logs with; not through the queue
+	turn    chan struct{} // has room for one driver: Loop or RunDue
 
 	pause  *lease.Backoff // between calls to a store that does not answer
-	losses *lease.Backoff // between acquisitions that come too late
+	losses *lease.Backoff // between acquisitions that another replica won
 	denial denial
 
 	view    view
-	since   time.Time // from when the definition of this replica counts
-	adopted time.Time // when this replica took over from younger ones that are gone, by the service's clock
+	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
+	adopted time.Time // when this replica took the job back from younger replicas that are gone, by the service's clock; zero: it did not
 	here    here
 }
 
-// A view is the entry as this replica last saw it.
+// A view is the entry as this replica last saw it. Decisions are made from it; the
+// ETag makes sure that a decision from an old view cannot be written.
 type view struct {
-	known  bool         // an entry of this job, ever
-	entry  *store.Entry // nil: has to be read
-	rec    store.Record // of entry
-	etag   string       // of rec, as last read or written here
-	readAt time.Time    // an entry that has to be read is not read before
-	seenAt time.Time    // when it was last read or written here, by the wall clock
-	seen   plan.Observation
+	known  bool             // this process has read an entry of this job before, so a change of it can be judged
+	entry  *store.Entry     // nil: it has to be read before the next decision
+	rec    store.Record     // of entry
+	etag   string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
+	readAt time.Time        // the entry is not read before
+	seenAt time.Time        // when it was last read or written here, by the wall clock; see frozen
+	seen   plan.Observation // what has been noticed over several reads
 }
 
-// A denial is why this replica cannot write the entry.
+// A denial is why this replica can lease the entry and not write it. It outlives the
+// attempt: a replica that acquired the lease again at once, for nothing, would keep
+// it from replicas that can write.
 type denial struct {
-	err   error          // nil: it can, as far as known
-	etag  string         // of the record then
-	pause *lease.Backoff // between claims that fail for that
+	err   error          // nil: the last write succeeded, or none was tried
+	etag  string         // of the record when the write failed; another one shows that some replica can write
+	pause *lease.Backoff // until this replica tries again
 }
 
-// here is the state of a job that runs on each replica.
+// A here is the state of an EveryReplica job, which has no record to keep it in.
 type here struct {
-	settled time.Time // ticks up to here are over
-	resting bool      // this replica takes nothing new
+	settled time.Time // the ticks up to here are run, or are not to be run
+	resting bool      // this replica starts nothing new; see degraded
 }
 
-// A Wake is what a platform wakes a program up for.
+// A Wake is what a platform woke the program up for.
 type Wake struct {
-	Jobs []string
-	Tick time.Time
+	Jobs []string  // empty: all
+	Tick time.Time // that the timer has fired for; zero: not known
 }
 
-// A call is what steps are for, and what came of them. Loop makes one for each of
-// its steps.
+// A call is what a step is made for, and what came of it. RunDue and RunNow make one
+// for all their steps; Loop makes one for each, since it reports nothing.
 type call struct {
-	request string // of RunNow
-	wake    Wake   // of RunDue
-	bounded bool   // it is of RunNow or RunDue: it ends, and so does the time for a run
+	request string // RunNow: the name of the request
+	wake    Wake   // RunDue: what it was called for
+	bounded bool   // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
 
-	claimedAt time.Duration // elapsed, of the claim
+	claimedAt time.Duration // elapsed time when the claim was drafted
 
-	again  bool            // the next step ends the business of this one, and is for no later tick
-	ran    []store.Outcome // in order
-	holder string          // the other replica that runs now, as far as known
-	short  error           // why the tick that is due was not started
-	undone error           // why what was claimed has no outcome by this call
+	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
+	ran    []store.Outcome // what was run here, in order
+	holder string          // the other replica that runs the job now, as far as known
+	short  error           // why a tick that is due was not started: too little time is left
+	undone error           // why this call claimed something and wrote no outcome for it
 }
 
-// New returns the runner of a job, which is the replica's from now on.
+// New returns the runner of a job and adds the job to those that r reports in its
+// Health. The jitter is seeded by what this replica is, so that replicas differ and a
+// simulation can be repeated.
 func New(r *Replica, j *Job) *Runner {
 	st := &state{job: j.Name, everyReplica: j.EveryReplica}
 	r.jobs = append(r.jobs, st)
@@ -99,7 +107,9 @@ func New(r *Replica, j *Job) *Runner {
 	return newRunner(r, j, client, &source{&origin{}, st})
 }
 
-// beside returns a runner of the same job for what is asked by hand.
+// beside returns a runner of the same job for a call by hand, while this one goes on
+// in its own goroutine. The two share the lease client and the state, not the view.
+// The lease keeps their runs apart, as it does for two replicas.
 func (r *Runner) beside(request string) *Runner {
 	return newRunner(r.replica, r.job, r.client, &source{&origin{request}, r.source.state})
 }
@@ -111,19 +121,21 @@ func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 		denial: denial{pause: &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}}}
 }
 
-// Name is that of the job.
+// Name returns the name of the job.
 func (r *Runner) Name() string { return r.job.Name }
 
-// Singleton reports whether there are no ticks.
+// Singleton reports whether the job has no ticks and runs all the time.
 func (r *Runner) Singleton() bool { return r.job.Policy.Ticks == nil }
 
-// now is the instant up to which ticks are due. A fast clock of this replica
-// would start ticks early; a slow one, alone, would find at the end of each run
-// that newer ticks had come due under it. Hence the service's.
+// now is the instant up to which ticks are due: the wall clock's time, corrected as
+// far as the service's clock proves it wrong. With a fast wall clock this replica would
+// start ticks early; with a slow one it would find, at the end of each run, that newer
+// ticks had come due under the run, and skip them.
 func (r *Runner) now() time.Time { return r.client.Clock.Best() }
 
-// approach is how long it takes until the other replicas, which look at each
-// third of the lease, have seen that a run is to be handed over.
+// approach is how long it takes until the other replicas have read that a run is to
+// be handed over. They read at each third of the lease, which may be the longer lease
+// of an older program.
 func (r *Runner) approach() time.Duration {
 	return max(r.client.Length, time.Duration(r.view.rec.Lease))/3 + time.Second
 }

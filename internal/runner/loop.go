@@ -7,7 +7,8 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 )
 
-// Each calls f for every runner, side by side, and waits for all.
+// Each calls f for every runner, at the same time, and returns when all calls have
+// returned.
 func Each(runners []*Runner, f func(*Runner)) {
 	var all sync.WaitGroup
 	for _, r := range runners {
@@ -16,7 +17,9 @@ func Each(runners []*Runner, f func(*Runner)) {
 	all.Wait()
 }
 
-// Loop steps until ctx ends.
+// Loop steps until ctx ends, and then returns as soon as the step has: a run that is
+// under way keeps its Grace. It waits for a call of RunDue to end first, since a
+// Runner belongs to one goroutine.
 func (r *Runner) Loop(ctx context.Context) {
 	select {
 	case r.turn <- struct{}{}:
@@ -30,6 +33,7 @@ func (r *Runner) Loop(ctx context.Context) {
 	r.source.setLooping(true)
 	defer r.source.setLooping(false)
 	for ctx.Err() == nil {
+		// Timers stand still while a machine is suspended, so no sleep is long.
 		lease.Sleep(ctx, min(r.step(ctx, &call{}), maxSleep))
 	}
 }

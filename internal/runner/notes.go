@@ -13,32 +13,35 @@ import (
 const (
 	maxSleep = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
 
-	// restDegraded is how soon a replica that takes nothing new looks whether it
-	// can again.
+	// restDegraded is how soon a replica that starts nothing new checks whether it
+	// can start again.
 	restDegraded = time.Second
 )
 
-// readAgain has the entry read anew after d.
+// readAgain forgets the entry, so that it is read after d and not before. It returns d,
+// which is usually how long the step waits.
 func (r *Runner) readAgain(d time.Duration) time.Duration {
 	r.view.entry, r.view.readAt = nil, time.Now().Add(d)
 	return d
 }
 
-// lookedAway says that the entry may have been changed and changed again.
+// lookedAway notes a time in which this replica did not watch the entry: it may have
+// changed and changed back, so nothing seen before counts as seen without a break.
 func (r *Runner) lookedAway() {
 	r.view.entry = nil
 	r.view.seen.At = time.Now()
 	r.view.seen.LookedAway()
 }
 
-// frozen reports whether the monotonic clock has counted less time than the wall
-// clock since the entry was last read or written here: a platform may freeze a
-// process between two calls. A step of the wall clock costs one more read.
+// frozen reports whether the wall clock has counted more time than the monotonic clock
+// since the entry was last read or written here. A platform may freeze a process between
+// two calls, and the monotonic clock then stands still. A wall clock that was set looks
+// the same, and costs one more read.
 func (r *Runner) frozen() bool {
 	return r.replica.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second
 }
 
-// wait is how long an action has this replica wait.
+// wait returns how long an action makes this replica wait, with its jitter.
 func (r *Runner) wait(a plan.Action) time.Duration {
 	d := a.After
 	if a.Jitter > 0 {
@@ -53,11 +56,13 @@ func (r *Runner) wait(a plan.Action) time.Duration {
 	return d
 }
 
-// note keeps why the job is left alone, nil for all is well, and logs a change.
-// Without write access nothing is well, however much can be read.
+// note keeps why the job is left alone, for Health, and logs a change. Nil means that
+// all is well; but a replica that cannot write the entry stays in trouble, however much
+// it can read.
 func (r *Runner) note(err error) { r.notice(slog.LevelError, err) }
 
-// notice is note with the level that trouble is logged at.
+// notice is note with the level at which trouble is logged. The same text is logged
+// once and not at each step.
 func (r *Runner) notice(level slog.Level, err error) {
 	if err == nil {
 		err = r.denial.err
@@ -72,14 +77,15 @@ func (r *Runner) notice(level slog.Level, err error) {
 	}
 }
 
-// reached says that the store answered, whatever it was.
+// reached notes that the store has answered, whatever it said.
 func (r *Runner) reached() {
 	r.pause.Reset()
 	r.answered()
 }
 
-// tellTrouble is for the calls of a session, which go on beside the runner: why
-// one failed again, nil once it did not.
+// tellTrouble receives trouble from a session, whose renewals and writes go on in other
+// goroutines: why a call has failed again, nil once one succeeds. It must not touch
+// r.pause, which belongs to the goroutine of the runner.
 func (r *Runner) tellTrouble(err error) {
 	if err != nil {
 		r.failed(err)
@@ -88,20 +94,24 @@ func (r *Runner) tellTrouble(err error) {
 	}
 }
 
+// failed notes a call that the store did not answer.
 func (r *Runner) failed(err error) {
 	r.source.state.set(func(n *snapshot) { n.storage = err })
 	r.replica.outage.begin(r.source, err, r.replicaLog())
 }
 
+// answered notes a call that the store answered.
 func (r *Runner) answered() {
 	r.source.state.set(func(n *snapshot) { n.storage = nil })
 	r.replica.outage.end(r.source, r.replicaLog())
 }
 
+// replicaLog logs what concerns all jobs, so it names no job.
 func (r *Runner) replicaLog() *slog.Logger { return r.replica.Lines.Logger(r.replica.Logger) }
 
-// readable ends an outage between two wake-ups, when no loop asks the store. A
-// successful read does not clear a refusal: the credentials may be read-only.
+// readable notes, for Status, that the store can be read. It ends an outage that was
+// seen by a call of RunDue, since no loop will ask the store before the next one. It
+// does not end a refusal: the credentials may be read-only.
 func (r *Runner) readable() {
 	n := r.source.state.get()
 	if n.looping || n.busy || n.byHand > 0 || n.storage == nil || errors.Is(n.storage, fs.ErrPermission) {
@@ -110,14 +120,17 @@ func (r *Runner) readable() {
 	r.answered()
 }
 
-// A recordError is a record that must be left alone.
+// A recordError says that the record must be left alone: it is damaged, foreign, or
+// from another time. The job is not run, and the record is not overwritten.
 type recordError struct{ err error }
 
 func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
 func (e *recordError) Unwrap() error { return e.err }
 
-// unusable notes why the entry could not be used, and returns when to try again.
-// stopped reports that the call was ended: then the store is not to blame.
+// unusable notes why the entry could not be used and returns how long to wait. If the
+// call was stopped, its error says nothing about the store. A record that must be left
+// alone is the job's trouble, since the store has answered; any other error is the
+// store's.
 func (r *Runner) unusable(stopped bool, err error) time.Duration {
 	if stopped {
 		return r.readAgain(0)
@@ -132,7 +145,7 @@ func (r *Runner) unusable(stopped bool, err error) time.Duration {
 	return r.readAgain(r.pause.Next())
 }
 
-// written keeps what a session has written, and that it could.
+// written takes over what a session has written as what this replica has seen.
 func (r *Runner) written(s *lease.Session) {
 	r.view.rec, r.view.etag = s.Record(), s.ETag()
 }

@@ -6,22 +6,25 @@ import (
 	"time"
 )
 
-// An outage is logged once when it begins and once when it is over, however many
-// jobs it hits.
+// An outage collects the trouble that the jobs of a replica have with the store, so
+// that it is logged once when it begins and once when it is over, however many jobs it
+// hits. It also tells a store that answers no job from one that refuses one job.
 type outage struct {
 	mu      sync.Mutex
-	hit     map[*source]trouble
-	since   time.Time
-	answers int   // of the store, to any source
-	err     error // why it is out of reach for all; nil: it is not, as far as known
+	hit     map[*source]trouble // the sources whose last call failed
+	since   time.Time           // when the first of them failed
+	answers int                 // of the store to any source, counted
+	err     error               // why the store answers no source; nil: it does, as far as known
 }
 
 // A trouble is that of one source.
 type trouble struct {
-	answers int // how many there had been before
+	answers int // the count of answers when it began
 	err     error
 }
 
+// begin notes a call of s that failed. The store is out of reach for all only if it has
+// answered no source since: a blob that is refused is the trouble of one job.
 func (o *outage) begin(s *source, err error, log *slog.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -35,12 +38,13 @@ func (o *outage) begin(s *source, err error, log *slog.Logger) {
 	}
 	t.err = err
 	o.hit[s] = t
-	// Where others have had answers since its trouble began, it is its own.
+	// No source has had an answer since the trouble of s began.
 	if t.answers == o.answers {
 		o.err = err
 	}
 }
 
+// end notes a call of s that was answered.
 func (o *outage) end(s *source, log *slog.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,8 +59,9 @@ func (o *outage) end(s *source, log *slog.Logger) {
 	}
 }
 
-// leave forgets the trouble of a source that has ended. The loop of the same job
-// may be in trouble too.
+// leave forgets the trouble of a source that is about to end, a run by hand: no call of
+// it will be answered any more. The loop of the same job may have trouble of its own,
+// which then stands for the job.
 func (o *outage) leave(s *source) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,7 +81,7 @@ func (o *outage) leave(s *source) {
 	}
 }
 
-// now is why the store is out of reach, and whether it ever answered.
+// now returns why the store is out of reach, and whether it has ever answered.
 func (o *outage) now() (unreachable error, reached bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

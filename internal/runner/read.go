@@ -12,11 +12,14 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// read reads the entry, and makes it if there is none: a new job owes nothing but
-// the tick of the wake-up that it is made in.
+// read reads the entry into the view, and creates it if there is none. A record that
+// cannot be used is an error, and the view stays as it was: nothing may run by it, and
+// nothing may overwrite it.
 func (r *Runner) read(ctx context.Context, wake Wake) error {
 	entry, err := r.client.Read(ctx)
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // an answer, which tells the service's time
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		// Only an answer gives the service's time, on which the time of our start
+		// depends. The step afterwards needs that to compare definitions.
 		r.since = instant.Later(r.replica.Started(), r.adopted)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,6 +28,7 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	if err != nil {
 		return err
 	}
+	// The same ETag is the same record, so the checks below are made already.
 	if r.view.known && entry.ETag == r.view.etag {
 		r.view.entry = &entry
 		r.see()
@@ -46,7 +50,8 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	return nil
 }
 
-// readOnly reads the entry, and makes none.
+// readOnly reads the entry and never creates it. It is for Unlock, which must work on
+// a record that this program would not act upon.
 func (r *Runner) readOnly(ctx context.Context) error {
 	entry, err := r.client.Read(ctx)
 	if err != nil {
@@ -60,12 +65,13 @@ func (r *Runner) readOnly(ctx context.Context) error {
 	return nil
 }
 
+// keep puts what was read into the view.
 func (r *Runner) keep(e *store.Entry, rec store.Record) {
 	r.view.known, r.view.entry, r.view.rec, r.view.etag = true, e, rec, e.ETag
 }
 
-// create makes the entry of a new job. Its token is the service's time, which the
-// first claim replaces by a later one.
+// create creates the entry of a new job. If another replica was first, its entry is
+// read instead.
 func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.Entry, error) {
 	if date.IsZero() {
 		date = r.replica.Wall()
@@ -82,7 +88,7 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 	return entry, err
 }
 
-// bounds are what a record has to keep within.
+// bounds returns the limits that a record has to keep for this store and this clock.
 func (r *Runner) bounds() plan.Bounds {
 	shortest, longest := r.client.Store.Limits()
 	b := plan.Bounds{Shortest: shortest, Longest: longest}
@@ -92,13 +98,15 @@ func (r *Runner) bounds() plan.Bounds {
 	return b
 }
 
-// see takes in one look at the entry.
+// see adds one read to the observation. It counts from the first read that showed
+// something, so a hold-off that was cut short need not start again.
 func (r *Runner) see() {
 	r.view.seen.At, r.view.seenAt = time.Now(), r.replica.Wall()
 	r.view.seen.See(r.view.entry, &r.view.rec, r.now())
 }
 
-// decideBy is what the replica decides by at this moment.
+// decideBy collects what plan decides by at this moment: the view, the clock, and what
+// other runners of the same job in this process have seen of the entry.
 func (r *Runner) decideBy(c *call) plan.View {
 	n := r.source.state.get()
 	o := &r.view.seen

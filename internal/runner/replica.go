@@ -1,6 +1,11 @@
-// Package runner does the ticks of jobs on one replica: it reads a job's entry,
-// decides by internal/plan, acquires the lease, claims, runs by
-// internal/supervise, writes the outcome and releases.
+// Package runner takes one job on one replica from tick to tick: it reads the job's
+// entry, lets internal/plan decide, acquires the lease, writes the claim, runs the
+// user's function by internal/supervise, writes the outcome and releases the lease.
+// [Runner.Loop] does that until the replica stops; [Runner.RunDue] does it once, for
+// a platform that wakes the program up; [Runner.RunNow] runs the job by hand.
+//
+// A [Runner] belongs to one goroutine and needs no locks. What other goroutines ask
+// of it, such as Health and StepDown, goes through its state.
 package runner
 
 import (
@@ -21,23 +26,25 @@ type Replica struct {
 	Name    string
 	Store   store.Store
 	Grace   time.Duration
-	Overrun func(job string, cause error) // nil: none
-	Wall    func() time.Time
+	Overrun func(job string, cause error) // called when a run goes on without its lease; nil: it is not
+	Wall    func() time.Time              // the wall clock, without a monotonic reading
 	Clock   *lease.Clock
 	Logger  *slog.Logger
-	Lines   *logqueue.Queue // of what the replica itself logs
+	Lines   *logqueue.Queue // what the replica itself logs: a Logger that blocks must not delay a lease
 
-	Created time.Duration // elapsed
+	Created time.Duration // elapsed time when the scheduler was made
 
 	start  sync.Once
-	born   time.Time // Created, by the service's clock
-	jobs   []*state
+	born   time.Time // Created by the service's clock; see Started
+	jobs   []*state  // of all runners, in their order
 	outage outage
 }
 
-// Started is when this replica started, by the service's clock as well as it is
-// known, so that replicas can tell which of them is the younger. It is called after the first
-// answer of the store.
+// Started returns when this replica started, by the service's clock, so that replicas
+// can tell which of them is the younger. It is computed once, and only after the
+// first answer of the store: before that it could only come from the wall clock, and
+// a replica that started with a fast wall clock in an outage would keep younger
+// definitions away for hours.
 func (r *Replica) Started() time.Time {
 	r.start.Do(func() {
 		r.born = r.Clock.Best().Add(r.Created - r.Clock.Elapsed()).Round(0).UTC()
@@ -45,8 +52,10 @@ func (r *Replica) Started() time.Time {
 	return r.born
 }
 
-// degraded returns why this replica takes nothing new, nil if it does: a run that
-// cannot be ended is a reason to restart the process.
+// degraded returns why this replica starts nothing new, nil if it does start. A run
+// that ignores the end of its context can only be ended with the process, and each
+// further run would be lost with it. A run of an EveryReplica job is no reason: all
+// replicas run that job at once, and none would be left.
 func (r *Replica) degraded() error {
 	for _, s := range r.jobs {
 		st := s.get()
@@ -57,7 +66,7 @@ func (r *Replica) degraded() error {
 	return nil
 }
 
-// FlushLog waits for the lines of the log, but not for long.
+// FlushLog waits until the queued lines are written, for at most LastLines.
 func (r *Replica) FlushLog() { r.Lines.Wait(logqueue.LastLines) }
 
 func logAt(log *slog.Logger, level slog.Level, text string, args ...any) {

@@ -13,9 +13,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// runClaimed runs what was claimed and writes the outcome, or takes the claim back
-// if a stop came first; before is the record as it was. It returns false if the
-// record is not known to say either: then the lease has to expire.
+// runClaimed runs the claimed tick and writes its outcome, or takes the claim back if
+// a stop came first; before is the record without the claim. It returns false if the
+// record may still say that the tick is running. Then the lease must not be released:
+// it has to expire, so that the next holder knows that our trust has ended too.
 func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
 	rec := &r.view.rec
 	a := r.attempt(stop, rec.Tick, rec.Attempt, rec.Token, rec.Request)
@@ -28,6 +29,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	status, reason := a.Run()
 	r.source.setRunning(false)
 	tick := rec.Tick.Format(time.RFC3339)
+	// Nothing has run, but the record cannot be corrected without a lease.
 	if status == "" {
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, lease.ErrNotRenewed)
 		return false
@@ -38,7 +40,11 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	now := r.client.Clock.Elapsed()
 	took := (now - start).Round(time.Millisecond)
 	earliest, _, _ := r.client.Clock.Now()
+	// The end is the service's time of the claim and the time that passed since,
+	// which does not depend on the wall clock.
 	end := rec.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
+	// Finish changes the record as it was last written, which a Save or a progress
+	// note may have done since the claim.
 	err := r.confirm(ctx, c, s, func(last *store.Record) {
 		*last = r.job.Policy.Finish(last, status, reason, end, earliest)
 	})
@@ -52,7 +58,9 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	return true
 }
 
-// untold says that the outcome of a run is not known to be in the record.
+// untold logs and returns that the outcome of a run is not known to be in the record,
+// and says what happens then: another replica settles the run as one whose runner died,
+// unless the write arrives after all.
 func (r *Runner) untold(a *supervise.Attempt, status store.Status, err error) error {
 	what, next := "was not confirmed", "another replica settles this run unless it was written"
 	switch {
@@ -66,9 +74,9 @@ func (r *Runner) untold(a *supervise.Attempt, status store.Status, err error) er
 	return fmt.Errorf("the outcome, %s, %s: %w", status, what, err)
 }
 
-// takeBack gives up what was claimed and not started, so that another replica
-// runs it at once. It returns false, and the lease has to be left to expire, if
-// the record may still say that it runs.
+// takeBack gives up a claim whose run has not started, because of a stop, so that
+// another replica runs the tick at once and the attempt does not count. It returns false
+// if the record may still say that the tick is running.
 func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, a *supervise.Attempt) bool {
 	tick := a.Info.Tick.Format(time.RFC3339)
 	err := r.confirm(ctx, c, s, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })
@@ -83,9 +91,10 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 	return true
 }
 
-// confirm writes the outcome. Once we are asked to stop it tries no longer
-// than the lease lasts: after that others settle the run anyway. The same holds for
-// a call of RunDue or RunNow, which has to end, once it has given up renewing.
+// confirm writes the outcome and tries until it is known to be written. Two things end
+// its patience. After a stop it tries no longer than the lease lasts: other replicas
+// settle the run from then on. And a call of RunDue or RunNow has to end some time: one
+// length of the lease after WriteOutcome has given up the renewals.
 func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome lease.Draft) error {
 	writing, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	defer cancel()
@@ -98,7 +107,9 @@ func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome
 	return s.WriteOutcome(writing, outcome)
 }
 
-// attempt is one attempt of a run, without a lease.
+// attempt returns an attempt without a lease; runClaimed adds lease and record. The
+// user's log line and the scheduler's carry the same attributes, but only the
+// scheduler's lines go through the queue.
 func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, token int64, request string) *supervise.Attempt {
 	log := r.runLog
 	if !tick.IsZero() {
@@ -121,8 +132,9 @@ func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, toke
 	}
 }
 
-// grace is what a run has after a stop. A singleton's task has no end to wait
-// for: it goes on until others are near, so that nobody is without it for long.
+// grace returns how long a run may go on after a stop. A singleton's task has no end
+// to wait for. It goes on until the others have read that it stops, so that one of them
+// takes over at once, and no longer.
 func (r *Runner) grace() time.Duration {
 	if r.Singleton() {
 		return min(r.replica.Grace, r.approach())
@@ -130,7 +142,7 @@ func (r *Runner) grace() time.Duration {
 	return r.replica.Grace
 }
 
-// An overseer keeps how the runs of a job fare.
+// An overseer is the supervise.Status of a job: it keeps the state of its runs.
 type overseer struct {
 	job     string
 	source  *source
@@ -150,7 +162,7 @@ func (o *overseer) Leaseless(cause error) {
 // Flush implements [supervise.Status].
 func (o *overseer) Flush(d time.Duration) { o.replica.Lines.Wait(d) }
 
-// notices tell others how a run goes, by the record.
+// Notices is the supervise.Record of a run: what the other replicas read about it.
 type notices struct {
 	session *lease.Session
 	policy  *plan.Policy
@@ -167,24 +179,28 @@ func (n *notices) Progress(beat time.Time, note string) error {
 	return n.once(n.progress(beat, note))
 }
 
-// Stalled implements [supervise.Record].
+// Stalled implements [supervise.Record]. The outcome of the stall is written now, and
+// not when the run returns, which it may never do.
 func (n *notices) Stalled(reason string) error {
 	earliest, _, _ := n.clock.Now()
 	return n.once(func(r *store.Record) { *r = n.policy.Stall(r, reason, earliest) })
 }
 
-// Save implements [supervise.Record].
+// Save implements [supervise.Record]. Unlike the notices it is repeated until its
+// outcome is known: the user's function relies on it.
 func (n *notices) Save(ctx context.Context, note string, checkpoint []byte) error {
 	return n.session.WriteUntilKnown(ctx, n.progress(time.Now(), note), checkpoint)
 }
 
+// once sends one write, and gives up after the time of one call: the watchdog, which
+// calls it, has deadlines to watch.
 func (n *notices) once(draft lease.Draft) error {
 	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.CallTimeout())
 	defer cancel()
 	return n.session.WriteBestEffort(ctx, draft)
 }
 
-// progress drafts how far the run is, which it told at the time beat.
+// progress drafts a note of the run and the time of its heartbeat by the service's clock.
 func (n *notices) progress(beat time.Time, note string) lease.Draft {
 	at := n.clock.Best().Add(-time.Since(beat))
 	return func(r *store.Record) {
@@ -192,6 +208,8 @@ func (n *notices) progress(beat time.Time, note string) lease.Draft {
 	}
 }
 
+// logOutcome logs the end of a run, once the outcome is in the record. An abandoned
+// singleton is no warning: a stop always ends one so.
 func logOutcome(a *supervise.Attempt, status store.Status, reason string, took time.Duration) {
 	level := slog.LevelInfo
 	if status == store.Failed || status == store.Stalled || status == store.Abandoned && !a.Info.Tick.IsZero() {

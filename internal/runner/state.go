@@ -10,12 +10,12 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// stuckAfter is how long a loop that never sleeps longer than maxSleep, and
-// whose calls to the store are bounded by a lease, may take to come round.
+// stuckAfter is how long a loop may take for one step without a lease. It never sleeps
+// for longer than maxSleep, and a sixth of a lease bounds each call to the store.
 const stuckAfter = 3 * time.Minute
 
-// A state is what others may see of a job on this replica: of its loop and of
-// runs by hand beside it.
+// A state is what other goroutines may see of a job on this replica: Health, StepDown,
+// and runs by hand beside the loop. The runners of the job write it.
 type state struct {
 	job          string
 	everyReplica bool
@@ -24,6 +24,7 @@ type state struct {
 	now snapshot
 }
 
+// get returns a copy. Nothing that a snapshot points to is changed in place.
 func (s *state) get() snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,30 +37,31 @@ func (s *state) set(f func(*snapshot)) {
 	f(&s.now)
 }
 
+// A snapshot is the content of a state.
 type snapshot struct {
 	running int       // calls of the user's function under way here
-	busy    bool      // under a lease, which takes as long as the run
-	byHand  int       // runs by hand, beside the loop
-	looping bool      // in Loop
-	beat    time.Time // when its loop last came round
-	broken  error     // why this job is left alone
-	storage error     // why the store could not be used for it
+	busy    bool      // the loop is under a lease, for as long as the run takes
+	byHand  int       // runs by hand that are under a lease, beside the loop
+	looping bool      // Loop is running
+	beat    time.Time // when the loop last began a step
+	broken  error     // why this job is left alone; nil: it is not
+	storage error     // why the store could not be used for this job; nil: it could
 	overrun []overrun // runs that go on though their context has ended; never changed in place
 
 	entry entryHistory
-	hand  *handover // what runs here; nil: nothing does
+	hand  *handover // how to end what runs here under a lease; nil: nothing does
 }
 
-// An entryHistory is what this process has seen of the entry, for ticks and by
-// hand.
+// An entryHistory is what this process has seen of the entry. The loop and the runs by
+// hand share it: each of them has to know of an entry that was replaced.
 type entryHistory struct {
-	created   time.Time     // of the entry as it was last seen; zero: it was not
-	recreated time.Time     // when it was seen made again after a deletion, of which its last holder may not know
-	lease     time.Duration // of the last holder seen
+	created   time.Time     // of the entry that was last seen; zero: none was
+	recreated time.Time     // when another entry was first seen in its place: the holder of the deleted one may not know
+	lease     time.Duration // the longest lease of a holder seen since the last claim here: the holder of a deleted entry may trust its lease that long
 }
 
-// recall notes the record of an entry that was read, and whether the entry is
-// another one than this process has seen before.
+// recall takes in a record that was read. An entry with another date of creation than
+// the last one has replaced it.
 func (h *entryHistory) recall(r *store.Record) {
 	if !h.created.IsZero() && !r.Created.Equal(h.created) {
 		h.recreated = time.Now()
@@ -67,31 +69,32 @@ func (h *entryHistory) recall(r *store.Record) {
 	h.created, h.lease = r.Created, max(h.lease, time.Duration(r.Lease))
 }
 
-// A handover is how to end what runs here under a lease.
+// A handover lets StepDown end what runs here under a lease, and wait for that.
 type handover struct {
 	stop func()
-	over chan struct{} // closed when that is done
+	over chan struct{} // closed when the lease is given up
 }
 
-// An origin is where runs come from: the loop of a job, or a request by hand.
+// An origin is where runs come from: the loop of a job, or a request by hand. Its
+// address is its identity.
 type origin struct {
 	byHand string // the request; empty: the loop
 }
 
-// A source is one origin of a job's runs on this replica.
+// A source is one origin of a job's runs on this replica, with the state of the job.
 type source struct {
 	*origin
 	state *state
 }
 
-// An overrun is the run of one origin that goes on though its context has ended,
-// and why that has ended.
+// An overrun is the run of one origin that goes on though its context has ended, and
+// why the context has ended.
 type overrun struct {
 	of    *origin
 	cause error
 }
 
-// overruns is why a run of the job goes on though its context has ended, nil if
+// overruns returns why a run of the job goes on though its context has ended, nil if
 // none does.
 func (s *snapshot) overruns() error {
 	if len(s.overrun) == 0 {
@@ -100,20 +103,21 @@ func (s *snapshot) overruns() error {
 	return s.overrun[0].cause
 }
 
+// beat notes that the loop begins a step; see stuckAfter.
 func (s *source) beat() { s.state.set(func(n *snapshot) { n.beat = time.Now() }) }
 
 func (s *source) setLooping(b bool) {
 	s.state.set(func(n *snapshot) { n.looping, n.beat = b, time.Now() })
 }
 
-// setRunning counts, since a run by hand of a job that runs on each replica may be
-// beside a tick.
+// setRunning counts calls of the user's function: a run by hand of an EveryReplica job
+// may be under way beside a tick.
 func (s *source) setRunning(b bool) {
 	s.state.set(func(n *snapshot) { n.running += change(b) })
 }
 
-// setBusy says that a time under a lease begins or ends. That of a run by hand
-// tells nothing of the loop.
+// setBusy notes that a time under a lease begins or ends. The time of a run by hand says
+// nothing about the loop, so it is counted apart.
 func (s *source) setBusy(b bool) {
 	s.state.set(func(n *snapshot) {
 		if s.byHand != "" {
@@ -124,7 +128,7 @@ func (s *source) setBusy(b bool) {
 	})
 }
 
-// change is what a begin or an end makes of a count.
+// change is what a begin or an end adds to a count.
 func change(begins bool) int {
 	if begins {
 		return 1
@@ -132,10 +136,9 @@ func change(begins bool) int {
 	return -1
 }
 
-// setOverrun keeps why the context of the run of this source ended that has not
-// returned since, nil once it has. Of a job that runs on each replica it is the
-// trouble of this job alone: all replicas run it at once, and would all take
-// nothing new.
+// setOverrun keeps why the context of a run of this source ended that has not returned
+// since; nil says that it has. The text of an EveryReplica job says that only this job is
+// affected: all replicas run it at once, and otherwise all of them would start nothing new.
 func (s *source) setOverrun(cause error) {
 	switch {
 	case cause == nil || !s.state.everyReplica:
@@ -152,7 +155,7 @@ func (s *source) setOverrun(cause error) {
 	})
 }
 
-// lastErr is why this job could not be looked after, if so.
+// lastErr returns why this job could not be run when it was last tried, nil if it could.
 func (s *state) lastErr() error {
 	n := s.get()
 	if s.everyReplica {

@@ -11,7 +11,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Status is what the store tells of one job or singleton.
+// A Status is what the store says about one job; the root explains the fields.
 type Status struct {
 	Name         string
 	Singleton    bool
@@ -27,7 +27,8 @@ type Status struct {
 	Occupied     error
 }
 
-// Status reads the record once.
+// Status reads the entry once. It changes neither the entry nor the view of the runner,
+// so that any goroutine may call it.
 func (r *Runner) Status(ctx context.Context) Status {
 	p := &r.job.Policy
 	st := Status{Name: r.job.Name, Singleton: r.Singleton()}
@@ -47,6 +48,7 @@ func (r *Runner) Status(ctx context.Context) Status {
 		st.Err = err
 		return st
 	}
+	// The store can be read, whatever the record says.
 	r.readable()
 	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
 	if st.Record, st.Err = store.DecodeRecord(entry.Record, r.replica.App, r.job.Name); st.Err == nil {
@@ -62,8 +64,9 @@ func (r *Runner) Status(ctx context.Context) Status {
 	return st
 }
 
-// occupiedStatus returns that a client that claims nothing has the lease: as this
-// replica has seen it, or because a tick has been due for too long.
+// occupiedStatus returns that a client which claims nothing holds the lease. This replica
+// may have watched it; a process that has only just started goes by how long a tick has
+// been due.
 func (r *Runner) occupiedStatus(st *Status) error {
 	if !st.Lease.Live() || st.Record.MayRun() {
 		return nil
@@ -72,7 +75,7 @@ func (r *Runner) occupiedStatus(st *Status) error {
 	if err, ok := errors.AsType[*occupiedError](seen); ok {
 		return err
 	}
-	if _, denied := errors.AsType[*deniedError](seen); denied { // the lease may be its own
+	if _, denied := errors.AsType[*deniedError](seen); denied { // the lease may be this replica's own
 		return nil
 	}
 	if late := r.now().Sub(st.Next); !st.Next.IsZero() && late > r.job.Policy.OccupiedAfter(&st.Record) {

@@ -10,7 +10,10 @@ import (
 	"github.com/soloist-go/soloist/internal/plan"
 )
 
-// step does what there is to do now and returns how long there is nothing.
+// step does what can be done now and returns for how long there is nothing more to
+// do. It never waits for a tick itself: it returns, so that the clocks and the entry
+// are looked at again. A step that finds nothing to do reads the entry at most once; one
+// that finds a tick due acquires the lease and runs it before it returns.
 func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	if r.job.EveryReplica {
 		return r.stepHere(ctx, c)
@@ -66,7 +69,8 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	return wait
 }
 
-// waitFor notes why there is nothing to do, and returns for how long.
+// waitFor returns how long this replica waits, and notes why it does: a lease without
+// a claim that lasts is trouble, the run of another replica is not.
 func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	switch a.What {
 	case plan.Blocked:
@@ -85,22 +89,26 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	return r.wait(a)
 }
 
-// acquire acquires the lease of an entry that was seen free, and does what is due
-// under it.
+// acquire acquires the lease of an entry that was seen free, with the ETag that the
+// decision was made from, and does what is due under the lease. If the entry has
+// changed since, the store refuses the lease and the entry is read again. The order
+// of the checks matters: a record with the largest token must not cost a lease.
 func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 	if err := plan.Exhausted(&r.view.rec); err != nil {
 		return r.unusable(ctx.Err() != nil, &recordError{err})
 	}
 	r.note(nil)
 	s, err := lease.Acquire(ctx, r.client, r.view.entry.ETag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
+	// It is not known whether the lease is ours. Acquire has tried to release it;
+	// else it expires.
 	if err != nil && !lease.Definite(err) {
 		return r.unusable(ctx.Err() != nil, err)
 	}
 	if err != nil {
 		r.reached()
-		// Another replica is at it. By the time of the first look a short run
-		// is over, and the next tick costs no look. If nobody was, because a
-		// lease that ran out is not free at once, the looks become rarer.
+		// Another replica was first. By firstLook a short run is over, so the loser
+		// reads the entry once for this tick. If no replica was first, because the
+		// store does not free an expired lease at once, the reads become rarer.
 		r.log.Debug("another replica was first", "error", err)
 		c.again = true
 		return r.readAgain(firstLook + r.losses.Next())
@@ -109,7 +117,7 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 	return r.runWithLease(ctx, c, s)
 }
 
-// clock is what is known of the service's clock.
+// clock returns what decisions need to know of the service's clock.
 func (r *Runner) clock() plan.Clock {
 	low, _, ok := r.client.Clock.Now()
 	if !ok {
@@ -118,21 +126,23 @@ func (r *Runner) clock() plan.Clock {
 	return plan.Clock{Low: low, Drift: lease.Drift}
 }
 
-// occupied returns why there is no use in waiting for the lease that was seen
-// last, nil if there is.
+// occupied returns why it is no use to wait for the lease that was seen last, nil if
+// it is of use. A lease without a claim is normal for a moment: its holder is about to
+// claim. If it lasts, the holder is no replica, or one that cannot write.
 func (r *Runner) occupied() error {
 	r.view.seen.At = time.Now()
 	if !r.job.Policy.Occupied(&r.view.rec, &r.view.seen) {
 		return nil
 	}
-	if r.denial.err != nil { // the lease may be one that this replica left, or another whose writes fail
+	if r.denial.err != nil { // the lease may be one that this replica could not release, or that of another replica whose writes fail
 		return r.denial.err
 	}
 	return &occupiedError{r.job.Name, r.view.seen.Occupation.Date}
 }
 
-// An occupiedError is a lease that some client holds for longer than a replica
-// needs that is about to claim.
+// An occupiedError says that a client has held the lease for longer than any replica
+// needs between acquisition and claim: a person with a storage tool, for example.
+// Only unlock, or the client itself, can end that.
 type occupiedError struct {
 	job   string
 	since time.Time

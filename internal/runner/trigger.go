@@ -12,8 +12,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// RunNow runs the job once by hand, beside its ticks, and returns when that is
-// over, or when ctx has ended.
+// RunNow runs the job once by hand, beside its ticks, and returns when that run is over
+// or ctx has ended. It uses a runner of its own: the loop may be in the middle of a step.
 func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, error) {
 	b := r.beside(request)
 	c := &call{request: request, bounded: true}
@@ -24,11 +24,14 @@ func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, err
 		b.runHere(ctx, c, r.replica.Wall().UTC())
 		return c.ran[0], nil
 	}
+	// The runner ends here, so its trouble must not stay in Health.
 	defer r.replica.outage.leave(b.source)
 	return b.runNow(ctx, c)
 }
 
-// runNow steps until the request has its outcome, or cannot have one now.
+// runNow steps until the request has its outcome, or until it cannot have one. The
+// outcome may come from this replica or, if the request was made before, from another
+// one. A failure that may pass is waited out; one that lasts is returned.
 func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 	var err error
 	for ctx.Err() == nil {
@@ -45,7 +48,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			if err = r.hindered(ctx, c); err != nil {
 				return store.Outcome{}, err
 			}
-			if r.view.entry.State.Live() { // another client is about to claim, or died before it could
+			if r.view.entry.State.Live() { // its holder is about to claim, or died before it could
 				if err = r.occupied(); err != nil {
 					return store.Outcome{}, err
 				}
@@ -57,10 +60,10 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 		if len(c.ran) > 0 {
 			return c.ran[0], nil
 		}
-		if c.undone != nil { // this call had the run, and knows more than the record
+		if c.undone != nil { // this call ran it or claimed it, and knows more than the record
 			return store.Outcome{}, errors.Join(c.undone, context.Cause(ctx))
 		}
-		if r.denial.lasting() { // another failure may pass
+		if r.denial.lasting() { // any other failure may pass
 			return store.Outcome{}, r.denial.err
 		}
 		lease.Sleep(ctx, wait)
@@ -68,7 +71,8 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 	return store.Outcome{}, errors.Join(cmp.Or(r.source.state.lastErr(), err), context.Cause(ctx))
 }
 
-// hindered is why the job cannot be run by hand now.
+// hindered returns why the job cannot be run by hand now, nil if it can. It never waits
+// for another replica's run: the person who asks decides whether to ask again.
 func (r *Runner) hindered(ctx context.Context, c *call) error {
 	if err := r.replica.degraded(); err != nil {
 		return err

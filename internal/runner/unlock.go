@@ -9,13 +9,17 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// ErrUntold is what Unlock returns after it has ended the lease, if it could not
-// write so into the record.
+// ErrUntold is what Unlock returns if it has ended the lease and could not write that
+// into the record. Then the next holder still waits, but the history cannot say who
+// unlocked the job.
 var ErrUntold = errors.New("the lease is ended, but the record does not tell of it")
 
-const unlockTries = 3 // a write of the last holder may come between
+// unlockTries allows for a last write of the old holder in between.
+const unlockTries = 3
 
-// Unlock ends the lease of the job, whichever replica has it.
+// Unlock ends the lease of the job, whichever replica holds it: now, or when it would have
+// expired without a renewal. Only the first cuts a run short that may still trust its
+// lease, so only the first is written into the record.
 func (r *Runner) Unlock(ctx context.Context, now bool) error {
 	breaker, ok := r.client.Store.(store.LeaseBreaker)
 	switch {
@@ -35,9 +39,9 @@ func (r *Runner) Unlock(ctx context.Context, now bool) error {
 	return nil
 }
 
-// tellUnlocked writes into the record of a run that its lease was ended, unless
-// the run is over or settled. The status stays, and no token is spent: so the
-// next holder waits as after any lease that did not expire by itself.
+// tellUnlocked writes into the record who has ended the lease, unless the run is over or
+// settled. It changes neither the status nor the token: the next holder has to see a run
+// that may still go on, so that it waits as after any lease that did not expire by itself.
 func (r *Runner) tellUnlocked(ctx context.Context) error {
 	var err error
 	for range unlockTries {
