@@ -16,14 +16,9 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// runWithLease does what is due under one lease: hold off if need be, settle and claim
-// in one write, run, write the outcome, release. It returns how long this replica then
-// leaves the job alone.
-//
-// Each return decides whether the lease is released or left to expire. It is released
-// only if the record cannot say, now or by a late write of ours, that a run of this
-// lease is under way. A follower that sees a lease expired knows that its holder does
-// not trust it any more; a released lease tells that only together with the record.
+// runWithLease keeps the lease renewed while underLease does what is due. It returns
+// how long this replica then leaves the job alone. The deferred calls come in this
+// order: the renewals end, then the context of the session, then StepDown returns.
 func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) time.Duration {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
@@ -35,7 +30,17 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 	s.Keep(context.WithoutCancel(ctx))
 	defer s.Lose(nil)
 	defer s.Stop()
+	return r.underLease(ctx, stop, c, s)
+}
 
+// underLease holds off if need be, settles and claims in one write, runs, writes the
+// outcome and releases the lease.
+//
+// Each return decides whether the lease is released or left to expire. It is released
+// only if the record cannot say, now or by a late write of ours, that a run of this
+// lease is under way. A follower that sees a lease expired knows that its holder does
+// not trust it any more; a released lease tells that only together with the record.
+func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
 	v := r.decideBy(c)
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)
 	if wait > 0 && !r.holdOff(stop, s, wait) {
@@ -60,8 +65,7 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 		r.release(s)
 		return r.restAfter(ctx, stop)
 	}
-	// For takeBack, which restores it.
-	before := r.view.rec
+	before := r.view.rec // takeBack restores it
 	if err := r.claim(c, s, &claim); err != nil {
 		r.log.Warn("the claim was not confirmed, so nothing runs", append(tickArgs(claim.Record.Tick), "error", err)...)
 		return r.unclaimed(ctx, c, s, err)

@@ -35,6 +35,14 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	c.short = nil
 	r.forgive()
+	v, action := r.next(c, fresh)
+	return r.act(ctx, c, v, action, fresh)
+}
+
+// next returns what to do about the entry as it was last seen, and the view that this
+// was decided from. If no replica of a younger definition answers any more, the
+// definition of this replica comes into force, and the decision is made anew by it.
+func (r *Runner) next(c *call, fresh bool) (plan.View, plan.Action) {
 	v := r.decideBy(c)
 	r.view.seen.Fresh = fresh
 	action := r.job.Policy.Next(v, &r.view.seen, r.clock())
@@ -43,12 +51,17 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		v.Since = action.Since
 		action = r.job.Policy.Next(v, &r.view.seen, r.clock())
 	}
-	switch action.What {
+	return v, action
+}
+
+// act does what next has decided. A fresh view has been read in this step.
+func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, fresh bool) time.Duration {
+	switch a.What {
 	case plan.Yield, plan.Mark:
 		if fresh {
 			r.reached()
 		}
-		return r.yield(ctx, action)
+		return r.yield(ctx, a)
 	case plan.Acquire:
 		if early := r.job.Policy.AlmostDue(v, c.wake.Tick); early > 0 {
 			c.again = true
@@ -57,13 +70,15 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		if !r.hasTime(ctx, c, &v) {
 			return maxSleep
 		}
+		// A successful read does not end the trouble with the store: the
+		// credentials may be read-only. The acquisition and the claim tell.
 		return r.acquire(ctx, c)
 	}
-	wait := r.waitFor(c, action)
-	if fresh { // a read that succeeds does not clear the trouble: the credentials may be read-only
+	wait := r.waitFor(c, a)
+	if fresh {
 		r.reached()
 	}
-	if action.What == plan.Answer {
+	if a.What == plan.Answer {
 		return r.answer(ctx)
 	}
 	return wait
