@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// Jitter spreads what replicas do at the same time. They are seeded, so that what
-// a replica does follows from what it sees: a simulation can be repeated.
+// A Jitter spreads in time what several replicas would do at once. It is seeded, so that
+// what a replica does depends only on what it sees, and a simulation can be repeated.
 type Jitter struct {
 	mu sync.Mutex
 	r  *rand.Rand
 }
 
-// NewJitter returns what follows from the seed.
+// NewJitter returns the random sequence of the seed.
 func NewJitter(seed string) *Jitter {
 	return &Jitter{r: rand.New(rand.NewChaCha8(sha256.Sum256([]byte(seed))))}
 }
 
-// UpTo returns between zero and d.
+// UpTo returns a duration from zero to most.
 func (j *Jitter) UpTo(most time.Duration) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return time.Duration(j.r.Int64N(int64(most) + 1))
 }
 
-// Half returns between half of whole and whole.
+// Half returns a duration from half of whole to whole.
 func (j *Jitter) Half(whole time.Duration) time.Duration { return whole/2 + j.UpTo(whole/2) }
 
-// maxPause bounds how long an outage goes on for us after it is over.
+// maxPause is the longest pause between calls to a store that does not answer. It bounds
+// how long a replica notices nothing after the store has come back.
 const maxPause = 10 * time.Second
 
-// A Backoff doubles its pauses up to the longest, with jitter.
+// A Backoff returns pauses that double up to the longest, with jitter.
 type Backoff struct {
 	First, Longest time.Duration
 	Jitter         *Jitter
@@ -40,12 +41,12 @@ type Backoff struct {
 	pause time.Duration // the next one; zero: First
 }
 
-// Backoff is for calls to the store.
+// Backoff returns the pauses between calls to the store.
 func (c *Client) Backoff(first time.Duration) *Backoff {
 	return &Backoff{First: first, Longest: maxPause, Jitter: c.Jitter}
 }
 
-// Next returns how long to wait now.
+// Next returns the next pause: between half of its length and all of it.
 func (b *Backoff) Next() time.Duration {
 	if b.pause == 0 {
 		b.pause = b.First
@@ -55,5 +56,5 @@ func (b *Backoff) Next() time.Duration {
 	return b.Jitter.Half(pause)
 }
 
-// Reset starts again with the first pause.
+// Reset makes the next pause the first one again, after a success.
 func (b *Backoff) Reset() { b.pause = 0 }

@@ -7,13 +7,14 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Checkpoints reports whether the entry can keep one.
+// Checkpoints reports whether the store can keep a checkpoint beside the record.
 func (s *Session) Checkpoints() bool {
 	_, ok := s.lease.(store.Checkpointer)
 	return ok
 }
 
-// Load reads the checkpoint, again and again until the outcome is known.
+// Load reads the checkpoint and repeats the call until its outcome is known. It takes a
+// turn as a write does, since it has to name the ETag, which a write changes.
 func (s *Session) Load(ctx context.Context) ([]byte, error) {
 	if err := s.takeTurn(ctx); err != nil {
 		return nil, err
@@ -22,11 +23,13 @@ func (s *Session) Load(ctx context.Context) ([]byte, error) {
 	pause := s.client.Backoff(s.Length / 30)
 	for try := 1; ; try++ {
 		b, err := s.loadOnce(ctx)
-		if errors.Is(err, store.ErrChanged) && !s.ledger.unclear { // perhaps by a write of ours that came late
+		// A write of ours that seemed refused may have been applied late. Reading the
+		// entry back tells whether the change is ours.
+		if errors.Is(err, store.ErrChanged) && !s.ledger.unclear {
 			s.ledger.unclear = true
 			b, err = s.loadOnce(ctx)
 		}
-		if errors.Is(err, store.ErrTooLarge) { // the store has answered, and will say the same again
+		if errors.Is(err, store.ErrTooLarge) { // the store has answered, and would answer the same again
 			s.tell(try, nil)
 			return nil, err
 		}
@@ -40,6 +43,8 @@ func (s *Session) Load(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// loadOnce makes one call. If the answer to the last write was lost, it first learns the
+// ETag that the entry has now.
 func (s *Session) loadOnce(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.client.CallTimeout())
 	defer cancel()

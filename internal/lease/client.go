@@ -1,5 +1,10 @@
-// Package lease keeps one lease: from its acquisition to its release, with
-// renewals, the time for which it may be trusted, and the writes that it allows.
+// Package lease keeps one lease of one entry, from its acquisition to its release: it
+// renews the lease, says for how long it can be trusted, and makes the writes that it
+// permits. It decides nothing: what to write, and when, comes from internal/runner.
+//
+// Three questions have their answer here. How long is the lease surely ours? See
+// [Session]. Was a write applied whose answer was lost? See write.go. What time is it
+// at the service? See [Clock].
 package lease
 
 import (
@@ -11,20 +16,22 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Client is one entry of the store as one replica sees it.
+// A Client reads and creates one entry of the store, and keeps what all leases of that
+// entry have in common on one replica.
 type Client struct {
 	Store  store.Store
 	Name   string        // app/job
 	Length time.Duration // of a lease
-	Clock  *Clock
+	Clock  *Clock        // shared by all jobs of the replica: each answer makes it better
 	Jitter *Jitter
 }
 
-// CallTimeout is how long one call to the store may take: a lease's renewals come
-// at thirds of it, so that one that hangs leaves time for another.
+// CallTimeout is how long one call to the store may take. Renewals come at thirds of the
+// length, so a renewal that hangs leaves time for another one before the trust ends.
 func (c *Client) CallTimeout() time.Duration { return c.Length / 6 }
 
-// Read returns the entry; see [store.Store].
+// Read returns the entry; see [store.Store]. Each answer also tells the service's time,
+// even that of an entry which does not exist.
 func (c *Client) Read(ctx context.Context) (store.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.CallTimeout())
 	defer cancel()
@@ -35,7 +42,7 @@ func (c *Client) Read(ctx context.Context) (store.Entry, error) {
 	return entry, err
 }
 
-// Create makes the entry; see [store.Store].
+// Create creates the entry; see [store.Store].
 func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*c.CallTimeout()) // it may have to make the container first
 	defer cancel()
@@ -46,12 +53,12 @@ func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error)
 	return entry, err
 }
 
-// errNoETag is unclear: something other than the store may have answered, such as
-// a proxy, and the call may have been applied or not.
+// errNoETag is an unclear answer: something other than the store may have answered, a
+// proxy for example, so the call may have been applied or not.
 var errNoETag = errors.New("the answer has no ETag: it is not from the store")
 
-// stamped refuses a success without an ETag. It proves neither a claim nor a
-// renewal.
+// stamped turns a success without an ETag into errNoETag. Such a success proves neither
+// a claim nor a renewal.
 func stamped(s store.Revision, err error) (store.Revision, error) {
 	if err == nil && s.ETag == "" {
 		return store.Revision{}, errNoETag
@@ -59,19 +66,20 @@ func stamped(s store.Revision, err error) (store.Revision, error) {
 	return s, err
 }
 
-// Definite reports whether err says that the call was not applied and would
-// not be if it were repeated.
+// Definite reports whether err says that the call was not applied, and that the same
+// call would fail again. Another error may mean anything: that the call was applied,
+// that it will still be applied, or that it never reached the store.
 func Definite(err error) bool {
 	return errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrLost) ||
 		errors.Is(err, fs.ErrNotExist)
 }
 
-// refused reports whether err is an answer that says that the call was not
-// applied. One that failed for a missing permission may be applied when it is
-// repeated.
+// refused reports whether err is an answer that says that the call was not applied. It
+// is wider than Definite: a call that lacked a permission was not applied, but may be
+// when it is repeated.
 func refused(err error) bool { return Definite(err) || errors.Is(err, fs.ErrPermission) }
 
-// Sleep waits for d or for the end of ctx.
+// Sleep returns after d, or when ctx ends.
 func Sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

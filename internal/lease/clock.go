@@ -7,9 +7,10 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 )
 
-// dateStep is how much a Date header leaves out, which has whole seconds
-// (https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats). A date with a
-// fraction leaves out nothing.
+// dateStep returns by how much the service's clock may be ahead of a date in an answer.
+// A Date header has whole seconds
+// (https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats). A date with a fraction
+// is exact.
 func dateStep(date time.Time) time.Duration {
 	if date.Nanosecond() == 0 {
 		return time.Second
@@ -17,29 +18,30 @@ func dateStep(date time.Time) time.Duration {
 	return 0
 }
 
-// Drift is how much the rates of two clocks may differ: one in so many.
-// It is the only thing that is assumed of clocks.
+// Drift is by how much the rates of two clocks may differ: one part in so many. It is the
+// only assumption about clocks: what they show does not matter. docs/correctness.md, H1.
 const Drift = 100
 
-// A Clock bounds the service's clock by the dates of its answers. Each
-// answer leaves room of a second and a round trip; where several overlap, it
-// narrows. No replica's wall clock takes part.
+// A Clock knows the service's time within bounds, from the dates of its answers. An
+// answer was dated between the sending of its request and its arrival, so it leaves room
+// for the round trip and for the fraction of a second that the date leaves out. Where the
+// bounds of several answers overlap, the true time is in the overlap. The bounds widen
+// with the time since the last answer, by Drift. No replica's wall clock enters into them.
 //
-// A wall clock that an answer proves wrong is put right by as much as was
-// proved, so that it stays right while the bounds widen again.
+// If an answer proves that the wall clock is wrong, Clock corrects it by as much as was
+// proved, and keeps the correction while the bounds widen again.
 type Clock struct {
 	Wall    func() time.Time     // of this replica
-	Elapsed func() time.Duration // since some fixed instant; it counts suspensions and no steps
+	Elapsed func() time.Duration // since some fixed instant; it counts suspensions of the machine and no steps of the wall clock
 
 	mu     sync.Mutex
-	known  bool
-	off    time.Duration // of the wall clock, at least
-	at     time.Duration // elapsed: when lo and hi were true
+	known  bool          // an answer had a date
+	off    time.Duration // the correction of the wall clock
+	at     time.Duration // elapsed time at which lo and hi were the bounds
 	lo, hi time.Time
 }
 
-// Observe takes in the date of an answer to a request that was sent at sent, in
-// elapsed time.
+// Observe takes in the date of an answer whose request was sent at sent, in elapsed time.
 func (c *Clock) Observe(sent time.Duration, date time.Time) {
 	if date.IsZero() {
 		return
@@ -48,6 +50,8 @@ func (c *Clock) Observe(sent time.Duration, date time.Time) {
 	defer c.mu.Unlock()
 	now := c.Elapsed()
 	lo, hi := date, date.Add(dateStep(date)+now-sent)
+	// Bounds that do not overlap prove that one answer had a wrong date, for example
+	// after a correction of the service's clock. Then the new one counts.
 	if oldLo, oldHi, ok := c.bounds(now); ok && oldLo.Before(hi) && lo.Before(oldHi) {
 		lo, hi = instant.Later(lo, oldLo), instant.Earlier(hi, oldHi)
 	}
@@ -56,8 +60,8 @@ func (c *Clock) Observe(sent time.Duration, date time.Time) {
 	c.off = instant.Earlier(instant.Later(wall, lo), hi).Sub(wall)
 }
 
-// Best returns the wall clock's time as far as the service's clock cannot prove
-// it wrong.
+// Best returns the time of the wall clock, corrected as far as the service's clock proves
+// it wrong. It decides which ticks are due, and nothing that has to be certain.
 func (c *Clock) Best() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,16 +72,16 @@ func (c *Clock) Best() time.Time {
 	return now
 }
 
-// bounds returns the earliest and the latest that the service's clock can
-// show at now. The caller holds mu.
+// bounds returns the earliest and the latest time that the service's clock can show at
+// the elapsed time now. The caller holds mu.
 func (c *Clock) bounds(now time.Duration) (lo, hi time.Time, ok bool) {
 	gone := now - c.at
 	slack := gone / Drift
 	return c.lo.Add(gone - slack), c.hi.Add(gone + slack), c.known
 }
 
-// Skew is how far the wall clock is ahead of the service's clock, behind if
-// negative, as far as that is proved.
+// Skew returns by how much the wall clock is certainly ahead of the service's clock, or
+// behind it if negative. Zero: no error is proved.
 func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +96,8 @@ func (c *Clock) Skew() time.Duration {
 	return 0
 }
 
-// Now returns the bounds at this instant; ok is false while nothing is known.
+// Now returns the earliest and the latest time that the service's clock can show now; ok
+// is false while no answer had a date.
 func (c *Clock) Now() (lo, hi time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

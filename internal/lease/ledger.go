@@ -8,42 +8,46 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A ledger is the record as one session writes it: one write at a time, each on
-// the ETag of the one before.
+// A ledger is what a session knows of the record: what it has written, and what it may
+// have written. Its fields belong to the holder of turn: the run's Save, the watchdog's
+// notices and the runner's claim and outcome all write, one at a time, each on the ETag
+// of the write before.
 type ledger struct {
-	turn    chan struct{} // has room for one writer
-	rec     store.Record  // as last written, or perhaps written: what follows says the same
-	etag    string        // of the entry
-	unclear bool          // etag may be that of the write before
-	closed  bool          // the outcome has been written, or given up: nothing follows
-	doubt   bool          // a write on etag was sent and not answered: it may still be applied
-	ours    []signature   // the writes of this session that may be what the entry holds, oldest first
+	turn    chan struct{} // has room for one writer; a channel, so that a writer can give up waiting
+	rec     store.Record  // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
+	etag    string        // of the entry, by the last answer that is known
+	unclear bool          // the entry may have another ETag: a write has failed since, perhaps after it was applied
+	closed  bool          // the outcome is written or being written: nothing may follow it
+	doubt   bool          // a write on etag was sent and not refused: the store may still apply it
+	ours    []signature   // of our writes that the entry may hold now, oldest first
 }
 
-// A page is one write: the record, encoded, and perhaps a checkpoint with it.
+// A page is one write, ready to be sent: the encoded record, and perhaps a checkpoint.
 type page struct {
-	nonce      string
+	nonce      string // Writer of the record
 	record     []byte
 	checkpoint []byte // nil: it stays as it is
 }
 
-// A signature tells a write of this session from others. The digest is of the
-// whole record, since somebody may change that and leave the nonce in it.
+// A signature identifies a write of this session when the entry is read back. The nonce
+// alone would not do: a person who edits the record leaves the nonce in it.
 type signature struct {
 	nonce  string
 	digest [sha256.Size]byte
 }
 
-// maxUnclear limits the writes of unclear outcome that a session remembers. One
-// that is forgotten and applied later counts as another replica's, which ends the
-// session.
+// maxUnclear limits how many writes of unclear outcome a session remembers, since a run
+// may save often during an outage. If a forgotten one is applied late, it looks like
+// another replica's write and ends the session, which is safe.
 const maxUnclear = 100
 
+// newLedger returns the ledger of a session that has written nothing yet.
 func newLedger(etag string, rec *store.Record) ledger {
 	return ledger{turn: make(chan struct{}, 1), etag: etag, rec: *rec}
 }
 
-// remember keeps the signature of a page that is about to be sent.
+// remember keeps the signature of a page, before the page is sent: after that its answer
+// may be lost.
 func (l *ledger) remember(p *page) {
 	m := signature{p.nonce, sha256.Sum256(p.record)}
 	if slices.Contains(l.ours, m) {
@@ -55,19 +59,21 @@ func (l *ledger) remember(p *page) {
 	}
 }
 
-// wrote reports whether a write of this session left the record.
+// wrote reports whether the record is one that this session has sent.
 func (l *ledger) wrote(record []byte) bool {
 	return slices.Contains(l.ours, signature{writer(record), sha256.Sum256(record)})
 }
 
-// moved takes the ETag that the write with the nonce got. Other writes asked for
-// an older ETag, so the store refuses them from now on.
+// moved notes that the write with the nonce was applied, and the ETag that it got. The
+// store refuses all other writes that were sent before: they name an older ETag. So they
+// need not be remembered, and none of them is in doubt.
 func (l *ledger) moved(etag, nonce string) {
 	l.etag, l.unclear, l.doubt = etag, false, false
 	l.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })
 }
 
-// writer returns the nonce of the write that left record b.
+// writer returns the nonce of the write that left the record b, or nothing if b is no
+// record of ours.
 func writer(b []byte) string {
 	var r struct{ Writer string }
 	if json.Unmarshal(b, &r) != nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// renewals renews the lease at each third of its length until ctx ends or the lease is
+// lost. Only one goroutine runs it, but Check and settle may call Renew beside it.
 func (s *Session) renewals(ctx context.Context) {
 	for ctx.Err() == nil {
 		Sleep(ctx, s.untilRenewal())
@@ -18,10 +20,11 @@ func (s *Session) renewals(ctx context.Context) {
 	}
 }
 
-// untilRenewal is the time to the next third of the lease since the claim, by
-// the service's clock: by its own, one that is slow would, after hours, renew
-// just after the others have looked whether it still does. The latest reading,
-// so that the renewal is never late.
+// untilRenewal returns how long it takes until the next third of the lease since the
+// claim, by the service's clock. By this replica's own clock, a slow one would renew later
+// and later, and after hours just after the followers have looked whether the lease is
+// still renewed. The latest reading of the service's clock is used, so that the renewal is
+// early rather than late.
 func (s *Session) untilRenewal() time.Duration {
 	third := s.Length / 3
 	s.mu.Lock()
@@ -32,14 +35,17 @@ func (s *Session) untilRenewal() time.Duration {
 		gone = hi.Sub(claimed)
 	}
 	wait := third - gone%third
-	if wait < third/5 { // the reading went back a little: this one is done
+	if wait < third/5 { // the reading went back a little, so this third has had its renewal
 		wait += third
 	}
+	// A wrong date must not postpone a renewal.
 	return min(wait, third+third/5)
 }
 
-// renewInTime renews, again and again after a transient error, until it knows,
-// the lease can no longer be trusted, or ctx ends.
+// renewInTime renews, and repeats the call after a transient error. It returns nil after
+// a success, or if ctx has ended. It returns an error once the store has said that the
+// lease is gone, or the lease can no longer be trusted. The pause is constant: there is
+// room for few tries before the trust ends.
 func (s *Session) renewInTime(ctx context.Context) error {
 	for try := 1; ctx.Err() == nil; try++ {
 		if s.Left() <= 0 {
@@ -60,7 +66,8 @@ func (s *Session) renewInTime(ctx context.Context) error {
 	return nil
 }
 
-// Renew asks the service for the lease once more.
+// Renew asks the service for the lease once more, and moves the deadline if it succeeds.
+// One call is in flight at a time: the answers of two could arrive in the wrong order.
 func (s *Session) Renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.client.CallTimeout())
 	defer cancel()
@@ -70,6 +77,8 @@ func (s *Session) Renew(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	// The time is kept on the stack of this very call. The deadline may only count from
+	// the sending of the request that was answered.
 	sent := s.client.Clock.Elapsed()
 	stamp, err := stamped(s.lease.Renew(ctx))
 	if err != nil {
@@ -80,9 +89,10 @@ func (s *Session) Renew(ctx context.Context) error {
 	return nil
 }
 
-// extend moves the deadline forward, counted from when the renewal was sent. An
-// answer that is processed after the deadline extends nothing: the lease may have
-// expired before the renewal revived it, and a follower may have seen that.
+// extend moves the deadline forward, counted from the sending of the renewal, since the
+// service may have started the new term at any moment after that. An answer that is
+// processed after the deadline extends nothing: the lease may have expired before the
+// renewal revived it, and a follower may have seen it expired.
 func (s *Session) extend(sent time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,40 +11,46 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Session is one acquisition of a lease, from acquire to release. It may be
-// trusted until the lease could run out at the service:
+// A Session is one acquisition of a lease, under an id that is used once. The lease can
+// be trusted until it could have expired at the service:
 //
 //	until = when the last successful renewal was sent + length
 //	        - length/100 (the clocks' rates) - length/6 (time to stop)
 //
-// All three are elapsed time: a step of the wall clock ends no session, a
-// suspension of the machine does, where the replica's clock counts it.
+// The time is counted from the sending, since the service may have counted from any later
+// moment. All three are elapsed time: a step of the wall clock ends no session, and a
+// suspension of the machine does end it, where the replica's clock counts suspensions.
+//
+// The order of use is Acquire, Keep, writes, Stop, Release. Every goroutine that Keep
+// starts has ended when Stop returns.
 type Session struct {
 	Length time.Duration
-	Dated  time.Time // the service's date in the answer to the acquisition; zero: the store tells none
+	Dated  time.Time // the service's date in the answer to the acquisition; zero: the store gives none
 
-	// Trouble is told why calls fail again and again, nil once they do not.
+	// Trouble receives why a call has failed again, and nil once it succeeds. Several
+	// goroutines call it.
 	Trouble func(error)
 
 	client  *Client
 	lease   store.Lease
 	start   time.Duration // elapsed: when the acquisition was sent
 	ledger  ledger
-	trusted context.Context // ends with the trust
-	lose    context.CancelCauseFunc
-	stop    func()             // ends the renewals, and waits for that
-	giveUp  context.CancelFunc // ends the renewals: the lease runs out
+	trusted context.Context         // ends with the trust
+	lose    context.CancelCauseFunc // ends trusted
+	stop    func()                  // ends the renewals and the watch of the deadline, and waits for both
+	giveUp  context.CancelFunc      // ends the renewals alone: the lease expires, and the trust before it
 
 	renewing chan struct{} // has room for one renewal in flight
 
 	mu      sync.Mutex
-	until   time.Duration
-	claimed time.Time // as the record tells it
+	until   time.Duration // elapsed time at which the trust ends
+	claimed time.Time     // as the record says: renewals come at thirds of the lease after it
 }
 
-// Acquire takes the lease if the entry still has etag, whose record is rec. A
-// call of unclear outcome is repeated once under the same id, then undone as
-// far as possible.
+// Acquire takes the lease if the entry still has etag, whose record is rec. So the store
+// itself refuses a decision that was made from an old record. If the outcome is unclear it
+// repeats the call once under the same id, which is safe; if that is unclear too, it
+// releases what it may have got.
 func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration) (*Session, error) {
 	s := &Session{client: c, lease: c.Store.Lease(c.Name, uuid.NewString()), Length: length,
 		ledger: newLedger(etag, rec), renewing: make(chan struct{}, 1), Trouble: func(error) {}}
@@ -58,6 +64,7 @@ func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, len
 	return s, err
 }
 
+// acquire makes one call. The trust counts from the sending of the call that was answered.
 func (s *Session) acquire(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.client.CallTimeout())
 	defer cancel()
@@ -74,17 +81,19 @@ func (s *Session) acquire(ctx context.Context) error {
 // CallTimeout is how long one call to the store may take.
 func (s *Session) CallTimeout() time.Duration { return s.client.CallTimeout() }
 
-// trust is how long an answer of the service may be trusted, from when its
-// request was sent.
+// trust returns for how long an answer of the service can be trusted, from the sending of
+// its request on.
 func (s *Session) trust() time.Duration { return s.Length - s.Length/Drift - s.Length/6 }
 
-// Keep renews the lease at each third of its length until Stop or GiveUp.
+// Keep renews the lease at each third of its length until Stop or GiveUp. ctx must outlive
+// a stop of the replica: the session ends when its caller says so.
 func (s *Session) Keep(ctx context.Context) {
 	s.trusted, s.lose = context.WithCancelCause(ctx)
 	watch, cancel := context.WithCancel(s.trusted)
 	renewals, giveUp := context.WithCancel(watch)
 	s.giveUp = giveUp
 	var both sync.WaitGroup
+	// The deadline has a goroutine of its own: a renewal may hang beyond it.
 	both.Go(func() { s.watchDeadline(watch) })
 	both.Go(func() { s.renewals(renewals) })
 	s.stop = sync.OnceFunc(func() {
@@ -93,22 +102,26 @@ func (s *Session) Keep(ctx context.Context) {
 	})
 }
 
-// Context ends, with ErrLost, once the lease cannot be trusted any more.
+// Context returns a context that ends, with ErrLost as its cause, once the lease can no
+// longer be trusted. Runs hang on it.
 func (s *Session) Context() context.Context { return s.trusted }
 
-// Stop ends the renewals, and waits for that.
+// Stop ends the renewals and waits until none is in flight: a renewal that arrived after
+// the release would fail, and would look like a loss.
 func (s *Session) Stop() { s.stop() }
 
-// GiveUp ends the renewals: the lease runs out.
+// GiveUp ends the renewals and returns at once. The lease then expires, although its run
+// may still go on.
 func (s *Session) GiveUp() { s.giveUp() }
 
-// Lose ends the trust in the lease.
+// Lose ends the trust in the lease, and with it the contexts of its run.
 func (s *Session) Lose(cause error) { s.lose(cause) }
 
-// lookAgain is how often the deadline is compared with elapsed time, since
-// timers stand still while a machine is suspended.
+// lookAgain is how often the deadline is compared with elapsed time: timers stand still
+// while a machine is suspended.
 const lookAgain = time.Second
 
+// watchDeadline ends the trust in time, however long a renewal hangs.
 func (s *Session) watchDeadline(ctx context.Context) {
 	for ctx.Err() == nil {
 		left := s.Left()
@@ -120,21 +133,22 @@ func (s *Session) watchDeadline(ctx context.Context) {
 	}
 }
 
-// ErrNotRenewed ends the trust in a lease that could not be renewed in time.
+// ErrNotRenewed ends the trust in a lease that could not be renewed in time. It may still
+// be ours at the service, but that cannot be known.
 var ErrNotRenewed = fmt.Errorf("%w: no renewal in time", store.ErrLost)
 
-// Until is the instant, in elapsed time, up to which the lease can be trusted.
+// Until returns the elapsed time up to which the lease can be trusted.
 func (s *Session) Until() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.until
 }
 
-// Left is how long the lease can still be trusted.
+// Left returns how long the lease can still be trusted.
 func (s *Session) Left() time.Duration { return s.Until() - s.client.Clock.Elapsed() }
 
-// Expired reports whether the lease cannot be trusted any more. It ends the
-// context of the session then: the goroutine that watches the deadline may be late.
+// Expired reports whether the lease can no longer be trusted. If so it also ends the
+// context of the session: the goroutine that watches the deadline may be late.
 func (s *Session) Expired() bool {
 	if s.Left() <= 0 {
 		s.lose(ErrNotRenewed)
@@ -142,9 +156,9 @@ func (s *Session) Expired() bool {
 	return s.trusted.Err() != nil
 }
 
-// WaitPast waits until the service's clock is past t for certain, and returns its
-// earliest reading then. It returns false if a stop or the loss of the lease comes
-// first.
+// WaitPast waits until the service's clock is certainly past t, and returns the earliest
+// time that it can show then. It returns false if a stop or the loss of the lease comes
+// first. The lease is renewed meanwhile.
 func (s *Session) WaitPast(stop context.Context, t time.Time) (now time.Time, ok bool) {
 	for {
 		lo, _, _ := s.client.Clock.Now()
@@ -152,14 +166,15 @@ func (s *Session) WaitPast(stop context.Context, t time.Time) (now time.Time, ok
 		if left < 0 {
 			return lo, true
 		}
-		left += left/(Drift-1) + time.Millisecond // the earliest reading is slow on purpose
+		left += left/(Drift-1) + time.Millisecond // the earliest reading advances more slowly than the service's clock, by Drift
 		if !WaitFor(stop, s.trusted, left) {
 			return lo, false
 		}
 	}
 }
 
-// WaitFor returns false if the end of either context comes before the end of d.
+// WaitFor waits for d and returns true. It returns false if either context has ended by
+// then.
 func WaitFor(ctx, other context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -172,8 +187,9 @@ func WaitFor(ctx, other context.Context, d time.Duration) bool {
 	return false
 }
 
-// Release is a courtesy: without it the lease runs out. The id was never used
-// before and never will be again, so a second call can do no harm.
+// Release releases the lease, so that another replica can acquire it at once; without it
+// the lease would expire. A call of unclear outcome is repeated: no later session has the
+// same id, so the second call can release nothing else.
 func (s *Session) Release(ctx context.Context) error {
 	err := s.release(ctx)
 	if err != nil && !Definite(err) {
@@ -182,14 +198,15 @@ func (s *Session) Release(ctx context.Context) error {
 	return err
 }
 
+// release makes one call, also for a session whose context has ended.
 func (s *Session) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.client.CallTimeout())
 	defer cancel()
 	return s.lease.Release(ctx)
 }
 
-// tell passes on the outcome of the nth try of a call: one failure is no
-// trouble yet.
+// tell reports the outcome of the nth try of a call to Trouble. One failure is no trouble
+// yet, and a definite answer is none: the store works.
 func (s *Session) tell(try int, err error) {
 	if try > 1 && !Definite(err) {
 		s.Trouble(err)

@@ -11,57 +11,58 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Draft changes the record as it was last written.
+// A Draft changes the record as it was last written into the record to be written next.
 type Draft func(*store.Record)
 
-// Why a write was not applied, or is not known to have been.
+// Why a write was not applied, or is not known to have been applied.
 var (
-	// ErrNotWritten: the store has refused each sending of a write, which
-	// therefore will not be applied later either.
+	// ErrNotWritten: the store has refused the write each time that it was sent. So it
+	// will not be applied late either, and the lease may be released.
 	ErrNotWritten = errors.New("nothing was written")
 
-	// ErrNotEncoded: the record does not fit, so nothing was sent.
+	// ErrNotEncoded: the record is too large, so nothing was sent.
 	ErrNotEncoded = errors.New("the record cannot be written")
 
-	// ErrNotConfirmed: the caller gave up before it knew whether a write was applied.
+	// ErrNotConfirmed: the caller gave up before it knew whether the write was applied.
 	ErrNotConfirmed = errors.New("the write was not confirmed")
 
-	// ErrClosed: the outcome of the run has been written already.
+	// ErrClosed: the outcome of the run is written already, and nothing may follow it.
 	ErrClosed = errors.New("the run is over")
 
-	// ErrNotReadBack: whether a write was applied is not known.
+	// ErrNotReadBack: neither the write nor the read after it has been answered.
 	ErrNotReadBack = errors.New("reading it back")
 )
 
-// WriteConfirmed is for a claim. After an unclear answer it reads who wrote last,
-// and sends once more if nobody did.
+// WriteConfirmed is for a claim, which must be in the store before its run starts, and for
+// other writes whose caller can give up. After an unclear answer it reads who wrote last,
+// and sends the write once more if the entry is unchanged.
 func (s *Session) WriteConfirmed(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, s.confirmed)
 }
 
-// WriteBestEffort is for what others may know: it is sent once.
+// WriteBestEffort is for news that other replicas can do without. It is sent once.
 func (s *Session) WriteBestEffort(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, s.bestEffort)
 }
 
-// WriteUntilKnown is for what has to be written if it can be: it sends until the
-// outcome is known. A lease that ran out while nobody took it is renewed first.
-// A checkpoint that is not nil is written in the same call. ErrLost or ErrChanged:
-// another replica has the entry.
+// WriteUntilKnown is for what has to be written if at all possible: it sends until the
+// outcome is known or ctx ends. If the lease has expired and no other replica has taken it,
+// it renews the lease first. A checkpoint that is not nil is written in the same call.
+// ErrLost or ErrChanged: another replica has the entry.
 func (s *Session) WriteUntilKnown(ctx context.Context, draft Draft, checkpoint []byte) error {
 	return s.write(ctx, draft, checkpoint, func(ctx context.Context, p *page) error {
 		return s.untilKnown(ctx, p, func() {})
 	})
 }
 
-// OutcomePatience is for how many lengths of the lease a replica that cannot write
-// an outcome goes on renewing: a short outage of writes loses no outcome.
+// OutcomePatience is for how many lengths of the lease a replica that cannot write an
+// outcome goes on renewing. So a short outage of writes loses no outcome.
 const OutcomePatience = 4
 
-// WriteOutcome is WriteUntilKnown for the outcome of a run that has returned. A
-// replica that cannot write it for longer stops renewing, whatever the errors are:
-// other replicas could not run the job as long as the lease lasts. It is the last
-// write: a Save by a goroutine that the run has left behind gets ErrClosed.
+// WriteOutcome is WriteUntilKnown for the outcome of a run that has returned. After
+// OutcomePatience it gives up the renewals, whatever the errors are: as long as the lease
+// lasts no other replica can run the job. It is the last write: a goroutine that the run
+// has left behind gets ErrClosed from Save.
 func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
 		s.ledger.closed = true
@@ -74,7 +75,8 @@ func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 	})
 }
 
-// write makes the next record by draft and sends it.
+// write makes the next record by draft and sends it. The ledger keeps the record even if
+// the write fails: it may have been applied, so what is written next must include it.
 func (s *Session) write(ctx context.Context, draft Draft, checkpoint []byte, send func(context.Context, *page) error) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err
@@ -91,13 +93,14 @@ func (s *Session) write(ctx context.Context, draft Draft, checkpoint []byte, sen
 	return send(ctx, &page{next.Writer, b, checkpoint})
 }
 
+// takeTurn waits until no other write is under way, or ctx ends.
 func (s *Session) takeTurn(ctx context.Context) error {
 	select {
 	case s.ledger.turn <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	err := context.Cause(ctx) // it may have ended while others had their turn
+	err := context.Cause(ctx) // ctx may have ended while other writes had their turn
 	if s.ledger.closed {
 		err = ErrClosed
 	}
@@ -109,7 +112,7 @@ func (s *Session) takeTurn(ctx context.Context) error {
 
 func (s *Session) endTurn() { <-s.ledger.turn }
 
-// once sends a page. Where the answer is lost, the next call finds out.
+// once sends a page. If the answer is lost, the next call of readBack finds out.
 func (s *Session) once(ctx context.Context, p *page) error {
 	ctx, cancel := context.WithTimeout(ctx, s.client.CallTimeout())
 	defer cancel()
@@ -125,6 +128,8 @@ func (s *Session) once(ctx context.Context, p *page) error {
 	return nil
 }
 
+// put sends the page on the ETag of the write before. The store refuses it if anything
+// else has been written since.
 func (s *Session) put(ctx context.Context, p *page) (store.Revision, error) {
 	if p.checkpoint == nil {
 		return s.lease.Write(ctx, s.ledger.etag, p.record)
@@ -132,6 +137,7 @@ func (s *Session) put(ctx context.Context, p *page) (store.Revision, error) {
 	return s.lease.(store.Checkpointer).Save(ctx, s.ledger.etag, p.record, p.checkpoint)
 }
 
+// bestEffort sends a page once. If the last answer was lost, it learns the ETag first.
 func (s *Session) bestEffort(ctx context.Context, p *page) error {
 	if _, err := s.catchUp(ctx, p.nonce); err != nil {
 		return err
@@ -139,6 +145,8 @@ func (s *Session) bestEffort(ctx context.Context, p *page) error {
 	return s.once(ctx, p)
 }
 
+// confirmed sends a page at most twice. Each case says what the caller may do with the
+// lease: a claim of ErrNotWritten cannot be applied any more, any other claim may be.
 func (s *Session) confirmed(ctx context.Context, p *page) error {
 	for last := false; ; last = true {
 		err := s.once(ctx, p)
@@ -147,22 +155,25 @@ func (s *Session) confirmed(ctx context.Context, p *page) error {
 		}
 		mine, rerr := s.readBack(ctx, p.nonce)
 		switch {
+		// The write was applied; only its answer was lost.
 		case mine:
 			return nil
 		case errors.Is(rerr, store.ErrChanged):
 			return fmt.Errorf("%w: %w", store.ErrChanged, err)
 		case rerr != nil:
 			return fmt.Errorf("%v, and %w: %w", err, ErrNotReadBack, rerr)
+		// The store refused this sending, and there is none before it that may still arrive.
 		case refused(err) && !s.ledger.doubt:
 			return fmt.Errorf("%w: %w", ErrNotWritten, err)
+		// A second sending that is not known to be applied is enough: nothing runs.
 		case last || refused(err):
 			return err
 		}
 	}
 }
 
-// untilKnown sends until the outcome is known, and calls failed each time that it
-// is not.
+// untilKnown sends until the outcome is known, and calls failed after each try that leaves
+// it unknown.
 func (s *Session) untilKnown(ctx context.Context, p *page, failed func()) error {
 	pause := s.client.Backoff(s.Length / 30)
 	for try := 1; ; try++ {
@@ -178,8 +189,8 @@ func (s *Session) untilKnown(ctx context.Context, p *page, failed func()) error 
 	}
 }
 
-// settle sends a page and finds out what became of it. It returns false if that
-// is not known, or not decided yet.
+// settle sends a page once and finds out what became of it. It returns false if that is
+// not known yet, or may still change: the caller then tries again.
 func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 	mine, err := s.catchUp(ctx, p.nonce)
 	if mine {
@@ -200,6 +211,8 @@ func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 		return true, fmt.Errorf("%w: %w", store.ErrChanged, err)
 	case errors.Is(rerr, fs.ErrNotExist):
 		return true, rerr
+	// The lease has expired, but the entry is as we left it, so no other replica has
+	// written. A renewal that succeeds proves that none has leased it either.
 	case rerr == nil && errors.Is(err, store.ErrLost):
 		if err = s.Renew(ctx); err == nil {
 			err = s.once(ctx, p)
@@ -207,11 +220,13 @@ func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 		}
 		return Definite(err), err
 	}
+	// A refusal is final only if it was made against the ETag that the entry has now. If
+	// readBack found another write of ours, the page has to be sent again on its ETag.
 	return rerr == nil && Definite(err) && s.ledger.etag == etag, err
 }
 
-// catchUp learns the ETag where the last answer was lost, and whether that was
-// to the write with the nonce.
+// catchUp learns the current ETag if the last answer was lost, and reports whether the
+// entry was left by the write with the nonce.
 func (s *Session) catchUp(ctx context.Context, nonce string) (mine bool, err error) {
 	if !s.ledger.unclear {
 		return false, nil
@@ -219,9 +234,9 @@ func (s *Session) catchUp(ctx context.Context, nonce string) (mine bool, err err
 	return s.readBack(ctx, nonce)
 }
 
-// readBack reports whether the write with the nonce was the last one. If an
-// earlier one of this session was, whose answer was lost, its ETag is the one to
-// go on from. ErrChanged: somebody else has written.
+// readBack reads the entry and reports whether the write with the nonce left it. If another
+// write of this session did, whose answer was lost, the next write goes on from its ETag.
+// ErrChanged: something else has written.
 func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err error) {
 	entry, err := s.client.Read(ctx)
 	if err != nil {
@@ -229,7 +244,7 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	}
 	last := writer(entry.Record)
 	switch {
-	case entry.ETag == s.ledger.etag: // an unclear write may still be applied
+	case entry.ETag == s.ledger.etag: // no write since; one that is in doubt may still be applied
 		s.ledger.unclear = false
 	case s.ledger.wrote(entry.Record):
 		s.ledger.moved(entry.ETag, last)
@@ -239,15 +254,15 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	return last == nonce, nil
 }
 
-// Record is the one that was last written, or perhaps written. It is for the
-// goroutine that writes claim and outcome, as ETag is, while no run goes on.
+// Record returns the record that was last written, or perhaps written. Only the goroutine
+// that writes claim and outcome may call it, and ETag, and only while no run is under way.
 func (s *Session) Record() store.Record { return s.ledger.rec }
 
-// ETag is that of the last write whose answer is known, at first of the entry as
-// it was acquired.
+// ETag returns the ETag of the last write whose answer is known, at first that of the entry
+// as it was acquired.
 func (s *Session) ETag() string { return s.ledger.etag }
 
-// Claimed sets the instant of the claim in the record, from which renewals count.
+// Claimed sets the time of the claim in the record, from which the renewals count.
 func (s *Session) Claimed(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
