@@ -1,4 +1,6 @@
-// Package instant compares times, for which min and max are not made.
+// Package instant has min and max for instants. The built-in ones do not take a
+// [time.Time], and a comparison that is written out is easy to turn round by mistake:
+// watermarks, starts and the bounds of clocks all depend on its direction.
 package instant
 
 import "time"

@@ -1,4 +1,6 @@
-// Package logqueue keeps a log that blocks from keeping its writers.
+// Package logqueue keeps a log that blocks from delaying those who write to it. A full
+// pipe or a slow terminal blocks a log for minutes; a replica that waited for it could
+// not renew its leases.
 package logqueue
 
 import (
@@ -10,35 +12,38 @@ import (
 )
 
 const (
-	maxLines   = 500             // that wait for a log that blocks
-	LastLines  = 5 * time.Second // how long Run, RunDue, RunNow and a program wait for their lines
-	logBlocked = 3 * time.Minute // with one line: Health tells of it
+	maxLines   = 500             // lines that wait for a log that blocks; the rest is dropped, since memory is bounded
+	LastLines  = 5 * time.Second // how long Run, RunDue, RunNow and a program wait for their lines before they return
+	logBlocked = 3 * time.Minute // a line that takes this long is trouble, which Health shows
 )
 
-// A Queue writes what the scheduler or its program itself logs, in order and in a goroutine
-// of its own. A Logger may block for as long as its output is not read, and must
-// keep no lease, deadline or loop waiting. The goroutine ends with the last line.
+// A Queue writes what the scheduler, or its program, itself logs, in order, in a goroutine
+// of its own. The goroutine starts with a line and ends when none is left, so an idle
+// scheduler has none, and nothing has to close the queue.
 type Queue struct {
-	Root slog.Handler // tells how many lines were dropped
+	Root slog.Handler // writes how many lines were dropped
 
 	mu      sync.Mutex
 	lines   []logLine
 	dropped int
-	since   time.Time     // when the line was begun that is being written; zero: none is
-	idle    chan struct{} // closed once no line is left
+	since   time.Time     // when the line that is being written was begun; zero: none is being written
+	idle    chan struct{} // closed when no line is left; a new one for each goroutine
 }
 
+// A logLine is one line with the handler that writes it: loggers with different
+// attributes share the queue, and with it the order.
 type logLine struct {
 	handler slog.Handler
 	record  slog.Record
 }
 
-// Logger returns l with its lines going through the queue.
+// Logger returns l with its lines going through the queue. Levels and attributes are those
+// of l.
 func (q *Queue) Logger(l *slog.Logger) *slog.Logger {
 	return slog.New(queued{l.Handler(), q.add})
 }
 
-// add hands a line over. It calls no handler and does not wait.
+// add hands a line over. It calls no handler and never waits for one.
 func (q *Queue) add(h slog.Handler, r slog.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,13 +59,16 @@ func (q *Queue) add(h slog.Handler, r slog.Record) {
 	}
 }
 
+// write is the goroutine: it writes lines until none is left. It must not hold mu while a
+// handler writes, since add would then wait for the handler.
 func (q *Queue) write() {
 	for line, ok := q.next(); ok; line, ok = q.next() {
-		_ = line.handler.Handle(context.Background(), line.record) // there is no other log to tell the error
+		_ = line.handler.Handle(context.Background(), line.record) // there is no other log for the error
 	}
 }
 
-// next returns the next line to write, false if there is none.
+// next returns the next line to write. If there is none, it returns false and the goroutine
+// must end: the next line starts another one.
 func (q *Queue) next() (line logLine, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +84,7 @@ func (q *Queue) next() (line logLine, ok bool) {
 	return line, true
 }
 
-// tellDropped adds a line about those that were dropped, at their place.
+// tellDropped adds a line about dropped lines where they are missing. The caller holds mu.
 func (q *Queue) tellDropped() {
 	if q.dropped == 0 {
 		return
@@ -86,8 +94,9 @@ func (q *Queue) tellDropped() {
 	q.lines, q.dropped = append(q.lines, logLine{q.Root, r}), 0
 }
 
-// Wait returns once all lines are written, or one has kept the log busy for
-// patience: so a log that blocks delays its callers once.
+// Wait returns when all lines are written, or when one line has kept the log busy for
+// patience. The time counts from the beginning of that line, so that a log that blocks
+// delays the first caller and not every caller anew.
 func (q *Queue) Wait(patience time.Duration) {
 	q.mu.Lock()
 	idle, since := q.idle, q.since
@@ -103,7 +112,7 @@ func (q *Queue) Wait(patience time.Duration) {
 	}
 }
 
-// Blocked returns why lines wait, nil if they do not, or not for long.
+// Blocked returns why lines wait. It returns nil if none waits, or not for long yet.
 func (q *Queue) Blocked() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,13 +122,14 @@ func (q *Queue) Blocked() error {
 	return fmt.Errorf("the log has taken no line since %s: see what reads it, or restart the process", q.since.UTC().Format(time.RFC3339))
 }
 
-// queued is a handler whose lines go through a queue.
+// A queued is a handler whose lines go through a queue. What slog asks of it before a line,
+// such as the level, the handler inside answers at once.
 type queued struct {
 	slog.Handler
 	add func(slog.Handler, slog.Record)
 }
 
-// Handle implements [slog.Handler].
+// Handle implements [slog.Handler]. It copies the record, which it must not keep otherwise.
 func (h queued) Handle(_ context.Context, r slog.Record) error {
 	h.add(h.Handler, r.Clone())
 	return nil
