@@ -30,7 +30,7 @@ type Client struct {
 // length, so a renewal that hangs leaves time for another one before the trust ends.
 func (c *Client) CallTimeout() time.Duration { return c.Length / 6 }
 
-// Read returns the entry; see [store.Store]. Each answer also tells the service's time,
+// Read returns the entry; see [store.Store]. Each answer also bounds the service's time,
 // even that of an entry which does not exist.
 func (c *Client) Read(ctx context.Context) (store.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.CallTimeout())

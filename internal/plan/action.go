@@ -2,37 +2,38 @@ package plan
 
 import "time"
 
-// What a replica does about an entry.
+// A What is what a replica does about an entry.
 type What int
 
 const (
 	Wait    What = iota // nothing is due
-	Follow              // another replica runs it: read again later
+	Follow              // another replica runs the job: read again later
 	Queue               // a lease without a claim: its holder is about to claim
-	Blocked             // a lease without a claim, for longer than a replica would need
+	Blocked             // a lease without a claim that has lasted longer than a replica needs
 	Yield               // another definition is in force: read again later
-	Mark                // likewise, and ask whether any replica has it
-	Inherit             // no replica has it: this definition is in force from Since on
-	Answer              // remove a mark: a replica of the definition in force is up
-	Acquire             // something is due, and the lease is free
+	Mark                // the same, and ask whether a replica with that definition is up
+	Inherit             // no such replica answers: the definition of this one is in force from Since on
+	Answer              // remove a mark: the replica that asks learns that one is up
+	Acquire             // something is due and the lease is free
 )
 
-// An Action is what a replica does next.
+// An Action is what a replica does next. It contains no random number: the caller adds the
+// jitter, so that a table can test the action.
 type Action struct {
 	What What
 
 	After  time.Duration // until the next step
-	Jitter time.Duration // added at random, up to this
-	Most   time.Duration // limits both; zero: no limit
-	Read   bool          // the entry is read again then
+	Jitter time.Duration // up to this is added at random, so that followers do not all read at once
+	Most   time.Duration // the longest sum of both; zero: no limit
+	Read   bool          // the entry is read again before the next decision
 
 	Lease time.Duration // Acquire: for how long
-	Since time.Time     // Inherit
+	Since time.Time     // Inherit: from when the definition counts
 	Short bool          // Wait: a run is due for which there is no time
 }
 
-// Clock is what is known of the service's clock.
+// A Clock is what is known of the service's clock when a decision is made.
 type Clock struct {
 	Low   time.Time // the earliest that it can show; zero: not known
-	Drift int       // how much the rates of two clocks may differ: one in so many
+	Drift int       // by how much the rates of two clocks may differ: one part in so many
 }

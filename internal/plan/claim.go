@@ -7,14 +7,19 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Claim is what the holder of a lease has to write.
+// A Claim is the record that the holder of a lease has to write, in one write.
 type Claim struct {
 	Record store.Record
-	Run    bool // it claims the tick in Record, and the holder runs it
+	Run    bool // the record claims a tick, which the holder has to run once the write is confirmed
 }
 
-// Claim returns what is to be written if the lease of the entry is free, or held
-// by this replica. It returns false when there is nothing to do.
+// Claim returns what is to be written if the lease of the entry is free, or held by this
+// replica. It returns false if there is nothing to write. The order is that of time: first
+// what becomes of the run before, then ticks that were missed, then the tick to run. One
+// write holds all of it, so that no reader sees a part.
+//
+// Next calls it too, only to learn whether something is due. It changes nothing that it is
+// given.
 func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	if p.Outdated(v) {
 		return Claim{}, false
@@ -22,7 +27,10 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	r := v.Record
 	next = Claim{Record: r.Clone()}
 	next.Record.Unlocked = store.Unlocked{}
-	next.Record.Mark = store.Mark{} // whoever writes now has the definition in force
+	next.Record.Mark = store.Mark{} // a replica that writes has the definition in force, which answers the mark
+	// The run has stalled and was not known to have returned. By now its lease was seen
+	// expired, or this replica has held off, so it is over. Left open, it would make each
+	// later process hold off again.
 	if r.Status == store.Stalled && r.MayRun() {
 		// The writer has seen the lease expire, or has held off: the run is over.
 		// Still open, it would have each later process hold off again.
@@ -47,7 +55,9 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	return next, changed
 }
 
-// settleDead gives the tick of a runner that died its outcome, or its next attempt.
+// settleDead decides about the last run if its runner is gone: the run gets another attempt,
+// or its outcome. It returns whether it changed anything. A further attempt has the starting
+// deadline of its tick.
 func (p *Policy) settleDead(next *Claim, v View) bool {
 	r := v.Record
 	open := open(r)
@@ -73,18 +83,17 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 	return true
 }
 
-// mayRepeat reports whether the run that r tells of may have another attempt, now
-// that its runner is gone. A tick at or before the watermark has its outcome, whatever
-// another program has written since. An attempt beyond MaxAttempt would make the
-// record unreadable.
+// mayRepeat reports whether the run in r may have another attempt, now that its runner is
+// gone. A tick up to the watermark has its outcome, and is not repeated whatever another
+// program has written since. An attempt beyond MaxAttempt would make the record unreadable.
 func (p *Policy) mayRepeat(r *store.Record) bool {
 	ours := r.Spec == p.Spec && p.Ticks != nil && r.Request == "" && !p.Paused
 	owed := r.Tick.After(r.Watermark) && r.Attempt < store.MaxAttempt
 	return ours && owed && p.Interrupted == Rerun && deaths(r) < maxDeaths
 }
 
-// adopt makes a changed definition count: ticks of the old one that were due
-// before are over, and none of the new one is made up for.
+// adopt puts a changed definition into force. Ticks of the old one that were due before are
+// settled as missed, and none of the new one is made up for.
 func (p *Policy) adopt(r *store.Record, v View) bool {
 	if r.Spec == p.Spec {
 		r.Since = instant.Later(r.Since, v.Since)
@@ -97,11 +106,11 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 	return true
 }
 
-// countsFrom is the instant after which the ticks of a changed definition count:
-// now, unless the tick that is due under the old one is also the newest of the new
-// one. It came due while the change was deployed, and is owed. If the new one has a
-// newer tick, the change took longer, and RunAll would make up ticks of the new one
-// from before the change.
+// countsFrom returns the instant after which the ticks of a changed definition count. That is
+// now, except in one case: the tick that is due under the old definition is also the newest
+// tick of the new one. That tick came due while the change was deployed, and must not be
+// lost. If the new definition has a newer tick, the change took longer, and RunAll would make
+// up ticks of the new definition from before the change.
 func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
 	if r.Due.After(r.Watermark) && p.Ticks.Last(now).Equal(r.Due) {
 		return r.Due.Add(-1)
@@ -109,7 +118,7 @@ func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
 	return now
 }
 
-// claimDue claims the tick that is to run now and settles those before it.
+// claimDue claims the tick that is to run now, and settles those before it.
 func (p *Policy) claimDue(next *Claim, v View) bool {
 	r := &next.Record
 	newest := p.Ticks.Last(v.Now)
@@ -137,8 +146,8 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 	return true
 }
 
-// choose returns the tick to run of those after through up to newest, none
-// when it is zero, and why the ones before it are missed.
+// choose returns the tick to run of those after through, up to newest, and why the ones
+// before it are missed. A zero tick: none is to run.
 func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason string) {
 	deadline := p.StartingDeadline
 	if deadline == 0 && p.Missed == SkipMissed {
@@ -154,6 +163,7 @@ func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason 
 		through = instant.Later(through, now.Add(-deadline-1))
 	}
 	tick = newest
+	// RunAll: go back from the newest tick to the oldest one that may still run.
 	for n := 1; ; n++ {
 		before := p.Ticks.Last(tick.Add(-1))
 		if !before.After(through) {
@@ -166,7 +176,7 @@ func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason 
 	}
 }
 
-// pass settles the ticks up to last, which nobody runs.
+// pass settles the ticks up to last, which no replica runs, with one outcome.
 func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reason string) {
 	f := store.Outcome{Tick: last, Status: status, Reason: reason}
 	if n := p.Ticks.Count(r.Watermark, last, maxCount+1); n > 1 {
@@ -175,6 +185,8 @@ func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reas
 	settle(r, f)
 }
 
+// claim makes the record say that this replica runs the tick. The token grows with each
+// claim and never otherwise. The caller of Policy.Claim adds who claims, and when.
 func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	r := &next.Record
 	r.Token++
@@ -188,9 +200,10 @@ func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	next.Run = true
 }
 
-// claimRequest claims a run by hand, beside the ticks, once for each request. It
-// returns false where a tick is to be run again first. Where another definition is in force, that one
-// stays so, and it alone decides about its ticks.
+// claimRequest claims a run by hand, beside the ticks, once for each request. It returns false
+// if a tick is to be run again first: the record has room for one run, and the claim would
+// overwrite what it says about that tick. If another
+// definition is in force, it stays so, and it alone decides about its ticks.
 func (p *Policy) claimRequest(next *Claim, v View) bool {
 	r := v.Record
 	if p.Undecided(r) {
@@ -200,19 +213,21 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 		next.Run = false
 		return false
 	}
-	if r.Request == v.Request { // its runner died: the outcome is all there is to write
+	if r.Request == v.Request { // its runner died: there is only its outcome to write
 		return r.Status == store.Running
 	}
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Request = v.Request
+	// A run by hand puts no definition into force.
 	if r.Spec != p.Spec {
 		next.Record.Spec, next.Record.Since, next.Record.Mark = r.Spec, r.Since, r.Mark
 	}
 	return true
 }
 
-// Undecided reports whether the tick that r tells of may be run again, by the
-// definition in force, and that is another one.
+// Undecided reports whether the last run's tick may be run again under the definition in
+// force, which is another one than this replica's. Then only a replica with that definition
+// can settle it.
 func (p *Policy) Undecided(r *store.Record) bool {
 	return r.Spec != p.Spec && r.Request == "" && (r.Status == store.Running || open(r))
 }

@@ -20,39 +20,39 @@ import (
 //     acquires the lease with the ETag of the mark and makes its definition the
 //     one in force.
 //
-// The ETag decides: a record without a write since the mark is a record without
-// an answer. A replica of the younger definition that is cut off from the store
+// The ETag decides: as long as it is that of the mark, no replica has written, so none
+// has answered. A replica of the younger definition that is cut off from the store
 // for longer than InheritAfter loses the job until it restarts.
 
 const (
-	// InheritAfter is how long a mark stands unanswered. It has room for a look
-	// once a minute, for slow answers, and for clocks that differ. In a bounded
-	// model 3.5 minutes were too short and 4 were enough.
+	// InheritAfter is how long a mark must stand unanswered. That leaves room for a read
+	// once a minute, for slow answers, and for clocks that differ. In a bounded model of
+	// this protocol 3.5 minutes were too short and 4 were enough.
 	InheritAfter = 4 * time.Minute
 
-	markAgain  = 2 * time.Minute // after an answer
-	markMargin = 5 * time.Second // and a lease: how far a mark keeps from a tick of the definition in force
+	markAgain  = 2 * time.Minute // after an answer, before this replica asks again
+	markMargin = 5 * time.Second // and a lease: the distance of a mark from a tick of the definition in force, whose claim it would delay
 )
 
-// definition is that of this replica.
+// definition returns the definition of this replica, in the form of a mark.
 func (p *Policy) definition(v View) store.Mark { return store.Mark{Spec: p.Spec, Since: v.Since} }
 
-// Outdated reports whether the definition in force is another one, of a replica
-// that started later.
+// Outdated reports whether another definition is in force, that of a replica which started
+// later. Then this replica decides nothing about the job.
 func (p *Policy) Outdated(v View) bool {
 	return younger(store.Mark{Spec: v.Record.Spec, Since: v.Record.Since}, p.definition(v))
 }
 
-// younger reports whether a definition, and the start of a replica that has it,
-// comes after another. Two replicas that started at the same instant are ordered
-// by their definitions.
+// younger reports whether the definition a comes after b: it is another one, and its replica
+// started later. Two replicas that started at the same instant are ordered by their hashes,
+// so that all replicas agree.
 func younger(a, b store.Mark) bool {
 	return a.Spec != b.Spec && (a.Since.After(b.Since) || a.Since.Equal(b.Since) && a.Spec > b.Spec)
 }
 
-// mayMark reports whether a replica of this, an older, definition should mark the
-// record. It replaces the mark of a definition that is older still, also where none
-// of its own ticks is overdue: else the oldest one would take the job back.
+// mayMark reports whether this replica, whose definition is an older one, should mark the
+// record. It replaces the mark of a definition that is older still, even if none of its own
+// ticks is overdue: otherwise the oldest definition would take the job back.
 func (p *Policy) mayMark(v View) bool {
 	r := v.Record
 	switch {
@@ -67,8 +67,8 @@ func (p *Policy) mayMark(v View) bool {
 	return due.IsZero() || v.Now.Sub(due).Abs() > max(p.Lease, time.Duration(r.Lease))+markMargin
 }
 
-// patience is how long the mark of the record has to stand before a replica of
-// this definition inherits. It returns false if that mark is none to wait for.
+// patience returns how long the mark of the record must have stood before this replica takes
+// the job back. It returns false if there is no such mark.
 func (p *Policy) patience(v View) (wait time.Duration, ok bool) {
 	mark := v.Record.Mark
 	switch {
@@ -76,14 +76,15 @@ func (p *Policy) patience(v View) (wait time.Duration, ok bool) {
 		return 0, false
 	case mark.Spec == p.Spec:
 		return InheritAfter, true
-	case younger(mark, p.definition(v)): // its replicas go first
+	case younger(mark, p.definition(v)): // the replicas of that definition take it back first
 		return 2 * InheritAfter, true
 	}
 	return 0, false
 }
 
-// inherits reports whether no replica of the definition in force answers. The
-// definition of this replica then counts as the youngest, from since on.
+// inherits reports whether the replicas of the definition in force have left the mark
+// unanswered for long enough. Then the definition of this replica counts as the youngest
+// from since on: since must be later than the start in the record.
 func (p *Policy) inherits(v View, o *Observation) (since time.Time, ok bool) {
 	patience, ok := p.patience(v)
 	wanted := v.Record.Mark.Spec == p.Spec || p.overdue(v.Record, v.Now)

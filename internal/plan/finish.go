@@ -11,13 +11,13 @@ import (
 // Paused is the reason of ticks that are skipped for a pause.
 const Paused = "paused"
 
-// Stopped is the reason, or its beginning, of a run that a stop has ended. Such
-// an end is no death: each of many deploys may stop a long run.
+// Stopped is the reason, or its beginning, of a run that a stop has ended. A stop is no death:
+// a long run may be stopped by each of many deploys.
 const Stopped = "stopped"
 
-// Finish returns the record with the outcome of the run that r tells of, which
-// ended at end. lo is the earliest that the service's clock can show now: ticks
-// up to it came due under the run.
+// Finish returns the record with the outcome of its run, which ended at end. lo is the
+// earliest time that the service's clock can show: ticks up to it came due under the run for
+// certain.
 func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time) store.Record {
 	f := r.Clone()
 	f.Finished, f.Stopping = end, false
@@ -30,8 +30,8 @@ func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end
 	return f
 }
 
-// endStalled writes down when a stalled run has returned. Its outcome was written
-// when it stalled, and ticks may have been skipped since.
+// endStalled writes when a stalled run has returned. Its outcome was written when it stalled,
+// and other ticks may have been skipped since, so the outcome is looked for by its token.
 func endStalled(r *store.Record, end time.Time) {
 	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Token == r.Token })
 	if i < 0 {
@@ -41,8 +41,8 @@ func endStalled(r *store.Record, end time.Time) {
 	r.History[i].End = end
 }
 
-// Stall returns the record with the news that the run has stalled. It is not
-// known to have ended: its end follows when it returns.
+// Stall returns the record that says that its run has stalled. The run may still go on, so
+// the record has no end of it yet: Finish adds that when the run has returned.
 func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Record {
 	f := r.Clone()
 	f.Stopping = true
@@ -51,16 +51,16 @@ func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Recor
 	return f
 }
 
-// TakeBack returns the record after a claim that was given up before its run
-// began. It tells of the run before that claim again. What the claim settled for
-// other ticks stays settled, and its token stays spent.
+// TakeBack returns the record after a claim that was given up before its run began. It shows
+// the run before that claim again. What the claim settled for other ticks stays settled, and
+// its token stays spent: the claim may have been read.
 func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
 	r.Tick, r.Request, r.Attempt, r.Deaths = before.Tick, before.Request, before.Attempt, deaths(before)
 	r.Status, r.Error, r.Progress = before.Status, before.Error, before.Progress
 	r.Replica, r.Lease = before.Replica, before.Lease
 	r.Claimed, r.Finished, r.Stopping = before.Claimed, before.Finished, false
-	switch { // a run that was under way has ended: its lease could be acquired
+	switch { // a run that was under way has ended, since its lease could be acquired
 	case before.Status == store.Running:
 		r.Status = store.Abandoned
 	case before.MayRun():
@@ -70,7 +70,7 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	return r
 }
 
-// conclude gives the tick that r tells of its outcome, unless it stays open.
+// conclude gives the tick of the record its outcome, unless the tick stays open.
 func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
 	if status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped) {
 		r.Deaths = deaths(r)
@@ -85,7 +85,8 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
 	r.Due = p.due(r)
 }
 
-// skipUnder skips the ticks up to lo: they came due under a run.
+// skipUnder settles the ticks up to lo as skipped: they came due under the run. It must not
+// settle a tick that came due before the run, which is missed or still owed.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Spec != p.Spec {
 		return
@@ -103,10 +104,9 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 	r.Due = p.unclaimed(r)
 }
 
-// missBefore settles the ticks that came due before the claim of a further
-// attempt: they did not come due under it. If last, the newest tick, did not
-// either, they stay due, and it returns false. Else the newest is skipped, so
-// the watermark passes all of them.
+// missBefore settles the ticks that came due before the claim of a further attempt: they came
+// due under no run. It returns false if the newest tick, last, did too: then all of them stay
+// due. Otherwise last is skipped, the watermark passes all of them, and they need an outcome.
 func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
 	if !last.After(r.Claimed) {
 		return false
@@ -117,8 +117,8 @@ func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
 	return true
 }
 
-// offeredAgain reports whether the tick stays open: its run was ended before
-// its time, and another replica may have it.
+// offeredAgain reports whether the tick stays open: its run was ended before its time, and
+// another replica may run it again.
 func (p *Policy) offeredAgain(r *store.Record) bool {
 	early := r.Status == store.Abandoned || r.Status == store.Stalled
 	return early && p.Interrupted == Rerun && r.Request == "" && deaths(r) < maxDeaths && p.Ticks != nil

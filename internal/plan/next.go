@@ -8,11 +8,14 @@ import (
 )
 
 const (
-	nearEvery = 100 * time.Millisecond // at a run that is about to be handed over
-	minIdle   = 10 * time.Millisecond  // whatever the clocks say
+	nearEvery = 100 * time.Millisecond // how often a follower reads a run that is about to be handed over
+	minIdle   = 10 * time.Millisecond  // the shortest wait for a tick: a loop must not spin, whatever the clocks say
 )
 
-// Next says what to do about an entry as it was last seen.
+// Next says what to do about an entry as it was last seen. The order of the cases matters.
+// A definition that is not in force decides nothing. While another replica runs the job,
+// nothing else counts. And Queue needs a fresh read, since the lease that an older read
+// has shown may be free by now: an acquisition then finds out.
 func (p *Policy) Next(v View, o *Observation, c Clock) Action {
 	if p.Outdated(v) {
 		return p.yield(v, o)
@@ -29,9 +32,10 @@ func (p *Policy) Next(v View, o *Observation, c Clock) Action {
 	return Action{What: Acquire, Lease: p.LeaseAfter(v.Record)}
 }
 
-// LeaseAfter is the length of a lease to be acquired. The last runner may still trust its
-// lease. Ours must not end before that one would: then a lease that is seen
-// expired ends all trust.
+// LeaseAfter returns the length of the lease to acquire. The last runner may still trust a
+// longer lease than ours, after a break or with an older program. Ours must not end before
+// that trust does: then a lease that is seen expired proves that no earlier holder trusts
+// its own.
 func (p *Policy) LeaseAfter(r *store.Record) time.Duration {
 	if r.MayRun() {
 		return max(p.Lease, time.Duration(r.Lease))
@@ -39,8 +43,8 @@ func (p *Policy) LeaseAfter(r *store.Record) time.Duration {
 	return p.Lease
 }
 
-// yield leaves the job to replicas of a younger definition, and asks whether any
-// is up.
+// yield leaves the job to the replicas of a younger definition, and asks from time to time
+// whether any of them is up.
 func (p *Policy) yield(v View, o *Observation) Action {
 	if since, ok := p.inherits(v, o); ok {
 		return Action{What: Inherit, Since: since}
@@ -55,8 +59,8 @@ func (p *Policy) yield(v View, o *Observation) Action {
 	return Action{What: Mark, After: maxSleep, Read: true}
 }
 
-// idle waits for the next tick. A replica with an older definition may leave a
-// mark meanwhile, so the record is read once a minute.
+// idle waits for the next tick. It reads the record once a minute all the same: a replica
+// with an older definition may have left a mark, which must be answered.
 func (p *Policy) idle(v View, o *Observation) Action {
 	if o.Fresh && v.Record.Mark.Spec != "" && !v.State.Live() {
 		return Action{What: Answer}
@@ -72,8 +76,8 @@ func (p *Policy) idle(v View, o *Observation) Action {
 	return Action{After: min(stale, max(next.Sub(v.Now), minIdle))}
 }
 
-// queue waits beside a lease under which no run is recorded. Its holder is about
-// to claim, or died before it could, or is no replica at all.
+// queue waits while a client holds the lease and the record shows no run. The client is
+// about to claim, or died before it could, or is no replica.
 func (p *Policy) queue(v View, o *Observation) Action {
 	if p.Occupied(v.Record, o) {
 		return Action{What: Blocked, After: maxSleep, Read: true}
@@ -82,13 +86,15 @@ func (p *Policy) queue(v View, o *Observation) Action {
 	return Action{What: Queue, After: half, Jitter: half, Read: true}
 }
 
-// follow waits beside a run of another replica: for the moment when its lease
-// could lapse if somebody waits for that, else a minute.
+// follow waits while another replica runs the job. If a tick, an attempt or a singleton
+// waits for the end of that run, the next read comes when the lease could have lapsed;
+// else after a minute, or when the next tick makes it urgent.
 func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 	a := Action{What: Follow, Read: true}
 	switch urgent := p.urgent(v.Record, v.Now); {
 	case urgent && v.Record.Stopping:
-		// After half a minute ever more rarely: some take long to stop.
+		// The run is about to end, so followers read ten times a second. After half a
+		// minute they read ever more rarely: some runs take long to stop.
 		a.After, a.Jitter = p.untilLapse(v.Record, c)
 		a.Most = max(nearEvery, o.At.Sub(o.HandoverAt)/300)
 	case urgent:
@@ -102,9 +108,8 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 	return a
 }
 
-// urgent reports whether the end of the run that r tells of is waited for: by
-// another attempt, a singleton, a tick that is due, or a younger definition that
-// is to be in force.
+// urgent reports whether something waits for the end of the run in r: another attempt, a
+// singleton, a tick that is due, or a younger definition that is to come into force.
 func (p *Policy) urgent(r *store.Record, now time.Time) bool {
 	if p.Ticks == nil || p.Interrupted == Rerun || r.Spec != p.Spec {
 		return true
@@ -112,11 +117,11 @@ func (p *Policy) urgent(r *store.Record, now time.Time) bool {
 	return p.Ticks.Last(now).After(instant.Later(r.Watermark, claimed(r)))
 }
 
-// untilLapse aims just behind the next instant at which the lease of another
-// replica's run could lapse: renewals come at thirds of it after the claim, and
-// so do lapses. The earliest reading of the service's clock has to be behind it
-// too by then, though it lags a little more all the time: else there would be a
-// second look.
+// untilLapse returns when to read next: just after the next instant at which the lease of
+// the run could lapse. Renewals come at thirds of the lease after the claim, so a lapse
+// comes at such an instant too. The service's clock is taken at its earliest, and that
+// reading falls behind by Drift while the replica waits; without allowance for that, the
+// replica would wake up too early and read twice.
 func (p *Policy) untilLapse(r *store.Record, c Clock) (after, jitter time.Duration) {
 	third := time.Duration(r.Lease) / 3
 	if c.Low.IsZero() || third <= 0 {
@@ -127,9 +132,9 @@ func (p *Policy) untilLapse(r *store.Record, c Clock) (after, jitter time.Durati
 	return min(wait, 2*third) + 50*time.Millisecond, 200 * time.Millisecond
 }
 
-// Waits returns about when the run that r tells of, whose job was unlocked, can
-// be followed by another; zero if it was not. Replicas that are up look at the
-// entry once more, and wait for one lease from then on.
+// Waits returns about when the run in r can be followed by another, if its job was unlocked
+// during the run; else zero. Replicas that are up read the entry once more, see that the
+// lease was ended, and hold off for one lease from then on.
 func (p *Policy) Waits(r *store.Record, now time.Time) time.Time {
 	if r.Unlocked.At.IsZero() || !r.MayRun() {
 		return time.Time{}

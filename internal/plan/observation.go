@@ -6,51 +6,53 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// An Observation is what a replica has noticed over its looks at an entry. Its
-// instants are those of the replica's monotonic clock, unless it is said
-// otherwise: they tell how long ago something was.
+// An Observation is what a replica has noticed over several reads of an entry. One read
+// cannot tell how long something has been so. Unless noted otherwise its instants are by
+// the replica's monotonic clock: they are used for how long ago something was.
 type Observation struct {
 	At       time.Time // now
 	LookedAt time.Time // when the entry was last read or written here
 	Fresh    bool      // it was read for this decision
 
-	UnchangedSince time.Time // each look since then has shown the same ETag
-	UnchangedDate  time.Time // by the service's clock: the date of the first of these looks; zero: not told
-	AskedAt        time.Time // when this replica's definition was last seen to ask whether a younger one is up
+	UnchangedSince time.Time // every read since then has shown the same ETag
+	UnchangedDate  time.Time // the service's date in the first of these reads; zero: the store gives none
+	AskedAt        time.Time // when a mark of this replica's definition was last seen in the record
 
-	BrokenAt    time.Time     // when the lease of the last run was first seen to have ended before its time; zero: it did not
-	HandoverAt  time.Time     // when the run was first seen to be handed over; zero: it is not
-	RecreatedAt time.Time     // when the entry was seen made again after a deletion, of which its last holder may not know; zero: it was not
-	LastLease   time.Duration // of the last holder seen
+	BrokenAt    time.Time     // when the lease of the last run was first seen to have ended before its time; zero: it was not
+	HandoverAt  time.Time     // when the record was first seen to announce a hand-over of the run; zero: it does not
+	RecreatedAt time.Time     // when the entry was seen to replace a deleted one, whose holder may not know; zero: it was not
+	LastLease   time.Duration // the longest lease of a holder that this process has seen
 
-	Occupation Occupation // the lease without a run that was seen last
+	Occupation Occupation // the lease without a claim that the last reads have shown
 
-	etag        string // unchanged
-	brokenToken int64
-	handedToken int64
+	etag        string // that UnchangedSince is about
+	brokenToken int64  // of the run that BrokenAt is about
+	handedToken int64  // of the run that HandoverAt is about
 }
 
-// An Occupation is a lease under which no run is recorded, as far as this replica
-// has seen without a break.
+// An Occupation is a lease under which no run is recorded, seen without a break.
 type Occupation struct {
 	Since time.Time // monotonic; zero: there is none
-	Date  time.Time // Since, by the service's clock
+	Date  time.Time // the same instant by the service's clock, for people
 
 	etag string
-	last time.Time
+	last time.Time // when it was last seen
 }
 
-// occupationGap is the time without a look after which a lease counts as another.
+// occupationGap is the time without a read after which a lease counts as another one: two
+// clients may have had it in turn.
 const occupationGap = 2 * maxSleep
 
-// See takes in one look at the entry. now is the service's time, as well as it is
-// known.
+// See adds one read of the entry. The caller has set At; now is the service's time, as well
+// as it is known.
 func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 	o.LookedAt = o.At
 	o.Occupation.see(e, r, o.At, now)
 	if o.etag != e.ETag {
 		o.etag, o.UnchangedSince, o.UnchangedDate = e.ETag, o.At, e.Date
 	}
+	// The lease has ended, and not by expiry, though the run may go on. The token keeps
+	// a later read from moving the instant, which HoldOff counts from.
 	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Token {
 		o.brokenToken, o.BrokenAt = r.Token, o.At
 	}
@@ -62,15 +64,17 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 	}
 }
 
-// LookedAway says that the entry may have been changed and changed again.
+// LookedAway notes that this replica did not watch for a while: the entry may have been
+// changed more than once, so it does not count as unchanged.
 func (o *Observation) LookedAway() { o.etag, o.UnchangedSince = "", o.At }
 
-// SeenFirst is the service's date in the first of the looks that have shown etag,
-// if the last look did too and the date is known.
+// SeenFirst returns the service's date in the first of the reads that have all shown etag.
+// It returns false if the last read has shown another one, or if the store gives no dates.
 func (o *Observation) SeenFirst(etag string) (date time.Time, ok bool) {
 	return o.UnchangedDate, o.etag == etag && !o.UnchangedDate.IsZero()
 }
 
+// see adds one read. A lease with a claim under it is no occupation.
 func (o *Occupation) see(e *store.Entry, r *store.Record, at, now time.Time) {
 	switch {
 	case !e.State.Live() || r.MayRun():
@@ -81,23 +85,27 @@ func (o *Occupation) see(e *store.Entry, r *store.Record, at, now time.Time) {
 	o.last = at
 }
 
-// OccupiedAfter is the time after which a lease without a claim is no replica's:
-// that one holds off for a lease at most, then claims.
+// OccupiedAfter returns after how long a lease without a claim cannot be a replica's: a
+// replica holds off for one lease at most and then claims.
 func (p *Policy) OccupiedAfter(r *store.Record) time.Duration {
 	return 2*max(p.Lease, time.Duration(r.Lease)) + 5*time.Second
 }
 
-// Occupied reports whether there is no use in waiting for the lease that was seen
-// last: its holder claims nothing.
+// Occupied reports whether it is no use to wait for the lease that was seen last, since its
+// holder claims nothing.
 func (p *Policy) Occupied(r *store.Record, o *Observation) bool {
 	return !o.Occupation.Since.IsZero() && o.At.Sub(o.Occupation.Since) > p.OccupiedAfter(r)
 }
 
-// HoldOff is how long the last holder may still believe that it holds the lease:
-// it was not seen to run out, or the entry is not the one it leased. The new
-// holder waits that long before it claims. It may be negative.
+// HoldOff returns how long the last holder may still trust its lease: somebody has broken
+// that lease, or deleted the entry, and the holder may not have noticed. The new holder
+// waits that long before it claims. Zero or less: it need not wait.
+//
+// A lease that was seen expired needs no hold-off: the trust in it ends before it expires.
 func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
 	length := max(o.LastLease, time.Duration(v.Record.Lease))
+	// The wait counts from the first read that showed the end of the lease, so that a
+	// hold-off which was cut short is not begun anew.
 	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.brokenToken == v.Record.Token {
 		return length - o.At.Sub(o.BrokenAt)
 	}

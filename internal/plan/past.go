@@ -7,9 +7,9 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// deaths is how many attempts of r's tick a death has ended, if its runner is
-// gone by now. A program that does not know of deaths keeps the number for
-// another tick: there are no more deaths than attempts that have ended.
+// deaths returns how many attempts of the last tick a death has ended, if its runner is gone
+// by now. A program that does not know the field keeps the number of another tick, so it is
+// limited by the attempts that have ended.
 func deaths(r *store.Record) int {
 	if r.Status == store.Running {
 		return min(r.Deaths, r.Attempt-1) + 1
@@ -17,12 +17,14 @@ func deaths(r *store.Record) int {
 	return min(r.Deaths, r.Attempt)
 }
 
-// open reports whether the tick of the last run waits for another attempt.
+// open reports whether the tick of the last run waits for another attempt. Its outcome is not
+// settled then: the watermark is before it.
 func open(r *store.Record) bool {
 	return (r.Status == store.Abandoned || r.Status == store.Stalled) && claimed(r).After(r.Watermark)
 }
 
-// claimed is the last tick that was claimed, settled or not; zero: none was since.
+// claimed returns the last tick that was claimed. It is zero after a run by hand, which
+// claims no tick.
 func claimed(r *store.Record) time.Time {
 	if r.Request != "" {
 		return time.Time{}
@@ -30,8 +32,8 @@ func claimed(r *store.Record) time.Time {
 	return r.Tick
 }
 
-// Due is the next tick to run under the definition that wrote r: one whose run is
-// to be repeated comes first.
+// Due returns the next tick to run under the definition that wrote r, for a replica that does
+// not know this definition. An open tick comes first.
 func Due(r *store.Record) time.Time {
 	if open(r) && !r.Due.IsZero() {
 		return r.Tick
@@ -39,7 +41,8 @@ func Due(r *store.Record) time.Time {
 	return r.Due
 }
 
-// settle writes down the outcome of a tick or of a range of ticks.
+// settle writes the outcome of a tick or of a range of ticks, and moves the watermark over
+// them. The outcome of a run by hand settles no tick.
 func settle(r *store.Record, f store.Outcome) {
 	if r.Counts == nil {
 		r.Counts = map[store.Status]int64{}
@@ -64,21 +67,21 @@ func settle(r *store.Record, f store.Outcome) {
 	}
 }
 
-// LastOutcome is the outcome of the run that r tells of.
+// LastOutcome returns the outcome of the last run.
 func LastOutcome(r *store.Record, status store.Status, reason string) store.Outcome {
 	return store.Outcome{Tick: r.Tick, Request: r.Request, Status: status, Reason: reason, Attempt: r.Attempt,
 		Token: r.Token, Replica: r.Replica, Start: r.Claimed, End: r.Finished}
 }
 
-// OutcomeOfRequest returns the outcome of a run by hand, as far as the record knows
-// it. While nobody has settled a run whose lease has ended, it has none: its runner
-// may only have been cut off, and write the outcome yet.
+// OutcomeOfRequest returns the outcome of a run by hand, if the record has it. A run whose
+// lease has ended has none before some replica has settled it: its runner may only have been
+// cut off, and write the outcome yet.
 func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Outcome, bool) {
 	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
 	switch {
 	case i >= 0:
 		f := r.History[i]
-		if f.Token == r.Token && r.Error != "" { // the history keeps only the beginning of it
+		if f.Token == r.Token && r.Error != "" { // the history keeps only the beginning of the error
 			f.Reason = r.Error
 		}
 		return f, true
@@ -88,8 +91,8 @@ func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (
 	return LastOutcome(r, r.Status, r.Error), true
 }
 
-// endReason is why a run that has not told its outcome is over. broken reports
-// that its lease was broken when it was last seen.
+// endReason returns why a run is over that has written no outcome. broken says that its lease
+// was broken when the entry was last seen.
 func endReason(r *store.Record, broken bool) string {
 	switch {
 	case !r.Unlocked.At.IsZero():
@@ -100,8 +103,8 @@ func endReason(r *store.Record, broken bool) string {
 	return "its runner died"
 }
 
-// OlderThan reports whether r, which was read later, cannot have followed on
-// before: somebody has put back an old version.
+// OlderThan reports whether r, which was read later than before, cannot have followed it:
+// tokens and watermarks never go back, so somebody has put back an old version.
 func OlderThan(r, before *store.Record) bool {
 	return r.Created.Before(before.Created) ||
 		r.Created.Equal(before.Created) && (r.Token < before.Token || r.Watermark.Before(before.Watermark))

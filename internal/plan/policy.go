@@ -1,12 +1,16 @@
-// Package plan decides what becomes of the ticks of a job. It is pure: it has
-// neither clock nor store nor goroutine, so each decision is a value that
-// follows from a record, the policy of the job and what the replica has seen.
+// Package plan decides what becomes of the ticks of a job. It is pure: it has no clock,
+// store or goroutine. Each decision is a value that follows from a record, the policy of
+// the job, and what the replica has seen. So every decision can be tested in a table, and
+// the runner only carries it out.
 //
 //   - [Policy.Next] says what a replica does now about an entry that it has read.
 //   - [Policy.HoldOff] says how long a new holder waits before it claims.
 //   - [Policy.Claim] says what that holder then writes, and whether it runs a tick.
 //   - [Policy.Finish], [Policy.Stall] and [Policy.TakeBack] say what is written at
 //     the end of a run.
+//
+// Two words recur. A tick is settled when it has its outcome: each tick up to the record's
+// watermark is. A tick is open when its run was ended and it waits for another attempt.
 package plan
 
 import (
@@ -16,20 +20,21 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Ticks are those of a schedule; see internal/schedule.
+// Ticks are the instants of a schedule; internal/schedule implements them. All replicas
+// get the same instants from the same schedule.
 type Ticks interface {
-	Next(after time.Time) time.Time
-	Last(at time.Time) time.Time
-	Count(after, to time.Time, limit int) int
+	Next(after time.Time) time.Time           // the first one after an instant; zero: there is none
+	Last(at time.Time) time.Time              // the last one at or before an instant; zero: there is none
+	Count(after, to time.Time, limit int) int // how many are after one instant and up to another, at most limit
 }
 
-// Missed says what becomes of ticks that came due while nobody ran them.
+// Missed says what becomes of ticks that came due while no replica ran them.
 type Missed string
 
 // Interrupted says what becomes of a tick whose runner died.
 type Interrupted string
 
-// The meaning of each is told in the documentation of a job's fields.
+// The fields of soloist.Job explain them.
 const (
 	RunLatest  Missed = ""
 	RunAll     Missed = "all"
@@ -42,42 +47,41 @@ const (
 // A Policy is what the program says about the ticks of a job.
 type Policy struct {
 	Ticks            Ticks         // nil: a singleton, which has a claim and no ticks
-	StartingDeadline time.Duration // after the tick; zero: none
-	Lease            time.Duration
+	StartingDeadline time.Duration // how late a run may start, from its tick on; zero: no limit but that of Missed
+	Lease            time.Duration // the length that the program asks for
 	Missed           Missed
 	Interrupted      Interrupted
 	Paused           bool
-	Spec             string // hash of the definition
+	Spec             string // hash of the definition: two replicas with the same one agree about every tick
 }
 
 const (
-	maxSleep  = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
-	LookEvery = time.Minute      // at a record that is not expected to change
+	maxSleep  = 30 * time.Second // timers stand still while a machine is suspended, so the clocks are looked at again
+	LookEvery = time.Minute      // how often a record is read that is not expected to change
 )
 
 const (
-	maxBacklog = 100     // ticks that RunAll makes up for
-	maxDeaths  = 5       // runners that one tick may cost under Rerun
-	maxCount   = 100_000 // ticks counted in one range: of more, the outcome says that there are at least as many
+	maxBacklog = 100     // how many ticks RunAll makes up for
+	maxDeaths  = 5       // how many runners one tick may cost under Rerun: a tick that kills its runner would kill every replica in turn
+	maxCount   = 100_000 // how far the ticks of a range are counted; of more ticks the outcome says "at least", since a count must not take long
 )
 
-// A View is an entry as a replica sees it, and what it decides by.
+// A View is the entry as a replica sees it, and what else it decides by.
 type View struct {
 	Record *store.Record
 	State  store.LeaseState
-	Now    time.Time // up to which ticks are due
-	Since  time.Time // from when the definition of this replica counts: its start, or when it took the job back
+	Now    time.Time // ticks up to Now are due
+	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
 
-	// Request is that of a run by hand, which is then all that there is to do.
+	// Request is the name of a run by hand. Then the claim is for that run alone.
 	Request string
 
-	// SettleOnly: there is no time for a run. Ticks that are to be settled
-	// without one are settled.
+	// SettleOnly says that there is no time for a run: only ticks that need no run
+	// are settled.
 	SettleOnly bool
 }
 
-// NextTick returns the next tick to run, zero when there is none: one whose run is to
-// be repeated comes first.
+// NextTick returns the next tick to run, zero if there is none. An open tick comes first.
 func (p *Policy) NextTick(r *store.Record) time.Time {
 	if p.Ticks != nil && open(r) {
 		return r.Tick
@@ -85,8 +89,8 @@ func (p *Policy) NextTick(r *store.Record) time.Time {
 	return p.unclaimed(r)
 }
 
-// unclaimed is the next tick that is neither settled nor claimed, zero when there
-// is none.
+// unclaimed returns the next tick that is neither settled nor claimed, zero if there is
+// none.
 func (p *Policy) unclaimed(r *store.Record) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
@@ -94,7 +98,8 @@ func (p *Policy) unclaimed(r *store.Record) time.Time {
 	return p.Ticks.Next(instant.Later(r.Watermark, claimed(r)))
 }
 
-// due is what Due of a record has to say: the next tick by the definition in force.
+// due returns what a write sets Due of the record to. Under another definition Due stays as
+// it is: this replica cannot know the ticks of that definition.
 func (p *Policy) due(r *store.Record) time.Time {
 	if r.Spec != p.Spec {
 		return r.Due

@@ -9,20 +9,20 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Bounds are what a record has to keep within to be acted upon.
+// Bounds are the limits that a record has to keep, or the replica leaves it alone.
 type Bounds struct {
 	Latest            time.Time     // the latest that the service's clock can show; zero: not known
-	Shortest, Longest time.Duration // lease that the store takes
+	Shortest, Longest time.Duration // leases that the store accepts
 }
 
-// Unusable is what is wrong with a record that can be read: its job would rest
-// for long, or fail where nothing tells why.
+// Unusable returns what is wrong with a record that can be read. A replica that acted upon
+// such a record would let the job rest for long, or fail in a way that names no cause.
 func Unusable(r *store.Record, b Bounds) error {
 	return cmp.Or(ahead(r, b), Exhausted(r), leaseOutOfBounds(r, b))
 }
 
-// ahead is what is wrong with a record that tells of the future: its job would
-// rest until then. The minute is for clocks that differ.
+// ahead returns what is wrong with a record that has an instant in the future: the job would
+// rest until then. A minute is allowed, since clocks differ.
 func ahead(r *store.Record, b Bounds) error {
 	if b.Latest.IsZero() {
 		return nil
@@ -34,9 +34,9 @@ func ahead(r *store.Record, b Bounds) error {
 	return nil
 }
 
-// latest returns the latest of the instants in r that cannot lie in the future,
-// and its name. Due may. The ends of runs may a little: they are the start and
-// the duration by the clock of their replica, which may be fast.
+// latest returns the latest of the instants in r that cannot lie in the future, and its name.
+// Due is one that can. So is the end of a run, by a little: it is the start and a duration by
+// the clock of its replica, which may be fast.
 func latest(r *store.Record) (name string, at time.Time) {
 	look := func(n string, t time.Time) {
 		if t.After(at) {
@@ -56,8 +56,8 @@ func latest(r *store.Record) (name string, at time.Time) {
 	return name, at
 }
 
-// Exhausted is what is wrong with a record whose token is the largest that can
-// be read: no claim can follow.
+// Exhausted returns what is wrong with a record whose token is the largest that can be read:
+// no claim can follow it.
 func Exhausted(r *store.Record) error {
 	if r.Token < store.MaxToken {
 		return nil
@@ -65,11 +65,10 @@ func Exhausted(r *store.Record) error {
 	return fmt.Errorf("the record has the token %d, the largest there is, so nothing can be claimed: correct the record", r.Token)
 }
 
-// leaseOutOfBounds is what is wrong with the lease in a record. Followers acquire
-// the lease of a dead runner for its old length, and hold off that long. So a
-// length that the store refuses would look like an outage, and one that is too
-// short would let a follower start beside a runner that still trusts its lease.
-// A short lease of a run that has ended does neither.
+// leaseOutOfBounds returns what is wrong with the lease in a record. Followers acquire the
+// lease of a dead runner for its old length, and hold off that long. If the store refuses that
+// length, the refusal looks like an outage. If it is too short, a follower starts beside a
+// runner that still trusts its lease. After the end of a run a short lease does neither.
 func leaseOutOfBounds(r *store.Record, b Bounds) error {
 	d := time.Duration(r.Lease)
 	if d > b.Longest || r.MayRun() && (d < b.Shortest || d%time.Second != 0) {
@@ -78,15 +77,14 @@ func leaseOutOfBounds(r *store.Record, b Bounds) error {
 	return nil
 }
 
-// spare is what the end of a run may add to the record of its claim beside the outcome:
-// statuses that are counted for the first time, numbers of more digits, longer
+// spare is by how many bytes the end of a run may lengthen the record of its claim, beside the
+// outcome: statuses that are counted for the first time, numbers with more digits, longer
 // dates, a due tick.
 const spare = 256
 
-// RoomForOutcome returns why the outcome of the run that r claims might not fit
-// into the record, shortened as far as possible. Such a run must not start: an
-// outcome that cannot be written would count as the death of its runner, and
-// under Rerun a tick that has succeeded would run again.
+// RoomForOutcome returns why the outcome of the run that r claims might not fit into the
+// record, even if shortened as far as possible. Such a run must not start: a lost outcome
+// counts as the death of the runner, and under Rerun a tick that has succeeded would run again.
 func RoomForOutcome(r *store.Record) error {
 	f := r.Clone()
 	f.Writer = rand.Text()

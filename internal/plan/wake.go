@@ -6,11 +6,13 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// WakeSpan is how far from the store's time the tick of a wake-up may be.
+// WakeSpan is how far the tick that a wake-up names may be from the store's time. A timer that
+// names a tick in the far future is not believed.
 const WakeSpan = time.Minute
 
-// FirstWatermark is that of a new job, which was made at date: it owes nothing but
-// the tick of the wake-up that it is made in.
+// FirstWatermark returns the watermark of a new job, which was created at date. The job owes no
+// older tick, except the tick of the wake-up in which it was created: the platform has started
+// the program for that one.
 func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
 	if d := date.Sub(wake); d < 0 || d > WakeSpan || !p.Ticks.Last(wake).Equal(wake) {
 		return date
@@ -18,8 +20,8 @@ func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
 	return wake.Add(-time.Nanosecond).UTC()
 }
 
-// Early is how long it takes until the tick of a wake-up is due, zero if it is, or
-// is over, or runs. State is empty where the lease is not known.
+// Early returns how long it takes until the tick of a wake-up is due. It returns zero if that
+// tick is due, is over, or is running. v.State is empty if the lease is not known.
 func (p *Policy) Early(v View, wake time.Time) time.Duration {
 	if v.Record.MayRun() && (v.State == "" || v.State.Live()) {
 		return 0
@@ -31,12 +33,12 @@ func (p *Policy) Early(v View, wake time.Time) time.Duration {
 	return next.Sub(v.Now)
 }
 
-// moment is by how much the timer of a tick may be early to count as being on time.
+// moment is by how much the timer of a tick may be early and still count as on time.
 const moment = 5 * time.Second
 
-// AlmostDue is how long it takes until a wake-up is on time that comes a moment early
-// for a tick, else zero. An older tick that is due waits for that one too: it would be
-// under way when that one comes due, which would then be skipped.
+// AlmostDue returns how long a wake-up that came a moment early for its tick has to wait, else
+// zero. If an older tick is due as well, it waits too: its run would still be under way when the
+// tick of the wake-up comes due, which would then be skipped.
 func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 	if early := wake.Sub(v.Now); early > 0 && early <= moment && p.Ticks.Last(wake).After(v.Now) {
 		return early
@@ -44,8 +46,8 @@ func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 	return 0
 }
 
-// New returns the record of a new job, which owes nothing. Its token is the
-// service's time, which the first claim replaces by a later one.
+// New returns the record of a new job, which owes nothing. Its token is the service's time, so
+// that it is larger than the tokens of an entry of that name which was deleted before.
 func (p *Policy) New(app, job string, date, since, wake time.Time) store.Record {
 	r := store.Record{App: app, Job: job, Created: date, Watermark: p.FirstWatermark(date, wake), Token: date.UnixMicro(),
 		Spec: p.Spec, Since: since, Status: store.Idle, Lease: store.Seconds(p.Lease)}

@@ -8,7 +8,7 @@ import (
 
 // An outage collects the trouble that the jobs of a replica have with the store, so
 // that it is logged once when it begins and once when it is over, however many jobs it
-// hits. It also tells a store that answers no job from one that refuses one job.
+// hits. It also distinguishes a store that answers no job from one that refuses one job.
 type outage struct {
 	mu      sync.Mutex
 	hit     map[*source]trouble // the sources whose last call failed

@@ -65,8 +65,8 @@ func (r *Runner) Status(ctx context.Context) Status {
 }
 
 // occupiedStatus returns that a client which claims nothing holds the lease. This replica
-// may have watched it; a process that has only just started goes by how long a tick has
-// been due.
+// may have watched it; a process that has only just started judges by how long a tick
+// has been due.
 func (r *Runner) occupiedStatus(st *Status) error {
 	if !st.Lease.Live() || st.Record.MayRun() {
 		return nil
