@@ -136,7 +136,7 @@ var mutants = []mutant{
 	{name: "the wall clock tells when a replica started", file: "internal/runner/replica.go", pkg: root, story: "TestStartInOutageIgnoresWallClock",
 		text: "r.Clock.Best().Add(", with: "r.Wall().Add("},
 	{name: "trouble of a hold outlasts it", file: "internal/runner/hold.go", pkg: root, story: "TestTroubleEndsWithItsLease",
-		text: "\tr.reached() // whatever a call of this session has met\n", with: ""},
+		text: "\ts.Stop()\n\tr.reached()", with: "\ts.Stop()\n"},
 	{name: "no look at the lease before a further try", file: "internal/supervise/attempt.go", pkg: root, story: "TestNoTryWithoutLease",
 		text: "\tif a.Under.Lease != nil && a.Under.Lease.Expired() {", with: "\tif false {"},
 	{name: "a look does not allow for the lag of the clock", file: "internal/plan/next.go", pkg: root, story: "TestFollowerLooksOnceInThird",
