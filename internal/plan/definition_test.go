@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"github.com/soloist-go/soloist/store"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestMayMark(t *testing.T) {

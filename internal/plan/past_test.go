@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"github.com/soloist-go/soloist/store"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/store"
 )
 
 // Either of the two that only grow, read smaller than before, tells an old

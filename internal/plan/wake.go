@@ -20,8 +20,9 @@ func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
 	return wake.Add(-time.Nanosecond).UTC()
 }
 
-// Early returns how long it takes until the tick of a wake-up is due. It returns zero if that
-// tick is due, is over, or is running. v.State is empty if the lease is not known.
+// Early returns how long it takes until the tick of a wake-up is due. It returns zero, or less,
+// if that tick or an older one is due, is over, or is running. v.State is empty if the lease is
+// not known.
 func (p *Policy) Early(v View, wake time.Time) time.Duration {
 	if v.Record.MayRun() && (v.State == "" || v.State.Live()) {
 		return 0

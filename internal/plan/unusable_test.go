@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+func TestUnusable(t *testing.T) {
+	latest := clockTime("00:10:00")
+	within, beyond := latest.Add(time.Minute), latest.Add(time.Minute+1)
+	for name, tt := range map[string]struct {
+		also func(*store.Record, *Bounds)
+		want string // in the error; empty: none
+	}{
+		"a running record":                  {func(r *store.Record, _ *Bounds) {}, ""},
+		"a tick within a minute":            {func(r *store.Record, _ *Bounds) { r.Tick = within }, ""},
+		"a tick ahead":                      {func(r *store.Record, _ *Bounds) { r.Tick = beyond }, "the record's tick"},
+		"a watermark ahead":                 {func(r *store.Record, _ *Bounds) { r.Watermark = beyond }, "the record's watermark"},
+		"created ahead":                     {func(r *store.Record, _ *Bounds) { r.Created = beyond }, "the record's date of creation"},
+		"a start ahead":                     {func(r *store.Record, _ *Bounds) { r.Since = beyond }, "(since)"},
+		"a mark ahead":                      {func(r *store.Record, _ *Bounds) { r.Mark.Since = beyond }, "(mark)"},
+		"a claim ahead":                     {func(r *store.Record, _ *Bounds) { r.Claimed = beyond }, "the record's claim"},
+		"a tick in the history ahead":       {func(r *store.Record, _ *Bounds) { r.History = []store.Outcome{{Tick: beyond}} }, "tick in the history"},
+		"a start in the history ahead":      {func(r *store.Record, _ *Bounds) { r.History = []store.Outcome{{Start: beyond}} }, "start of a run in the history"},
+		"the ends of runs ahead":            {func(r *store.Record, _ *Bounds) { r.Finished, r.History = beyond, []store.Outcome{{End: beyond}} }, ""},
+		"the next tick ahead":               {func(r *store.Record, _ *Bounds) { r.Due = beyond }, ""},
+		"ahead of a clock that is unknown":  {func(r *store.Record, b *Bounds) { r.Tick, b.Latest = beyond, time.Time{} }, ""},
+		"the last token but one":            {func(r *store.Record, _ *Bounds) { r.Token = store.MaxToken - 1 }, ""},
+		"the last token":                    {func(r *store.Record, _ *Bounds) { r.Token = store.MaxToken }, "the largest there is"},
+		"the longest lease":                 {func(r *store.Record, _ *Bounds) { r.Lease = store.Seconds(time.Minute) }, ""},
+		"a lease too long":                  {func(r *store.Record, _ *Bounds) { r.Lease = store.Seconds(61 * time.Second) }, "a lease of 1m1s"},
+		"too long, after the end":           {func(r *store.Record, _ *Bounds) { *r = ended(); r.Lease = store.Seconds(61 * time.Second) }, "a lease of 1m1s"},
+		"a lease too short":                 {func(r *store.Record, _ *Bounds) { r.Lease = store.Seconds(14 * time.Second) }, "a lease of 14s"},
+		"too short, after the end":          {func(r *store.Record, _ *Bounds) { *r = ended(); r.Lease = store.Seconds(14 * time.Second) }, ""},
+		"a lease with a fraction":           {func(r *store.Record, _ *Bounds) { r.Lease = store.Seconds(15500 * time.Millisecond) }, "a lease of 15.5s"},
+		"with a fraction, after the end":    {func(r *store.Record, _ *Bounds) { *r = ended(); r.Lease = store.Seconds(15500 * time.Millisecond) }, ""},
+		"too short, stalled and not ended":  {func(r *store.Record, _ *Bounds) { r.Status, r.Lease = store.Stalled, store.Seconds(time.Second) }, "a lease of 1s"},
+		"the future counts before the rest": {func(r *store.Record, _ *Bounds) { r.Tick, r.Token = beyond, store.MaxToken }, "the record's tick"},
+	} {
+		r, b := running(), Bounds{Latest: latest, Shortest: 15 * time.Second, Longest: time.Minute}
+		tt.also(&r, &b)
+		err := Unusable(&r, b)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+		}
+	}
+}

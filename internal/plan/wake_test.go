@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+func TestFirstWatermark(t *testing.T) {
+	for name, tt := range map[string]struct {
+		date, wake string
+		owed       bool // the tick of the wake-up
+	}{
+		"no wake-up":                       {"00:00:15", "", false},
+		"the wake-up of a tick":            {"00:00:15", "00:00:10", true},
+		"of a tick at this very instant":   {"00:00:10", "00:00:10", true},
+		"of a tick a minute ago":           {"00:01:10", "00:00:10", true},
+		"of a tick more than a minute ago": {"00:01:11", "00:00:10", false},
+		"of a tick to come":                {"00:00:15", "00:00:20", false},
+		"of no tick of this job":           {"00:00:15", "00:00:12", false},
+	} {
+		p := Policy{Ticks: every10s(t)}
+		date, wake := clockTime(tt.date), time.Time{}
+		if tt.wake != "" {
+			wake = clockTime(tt.wake)
+		}
+		want := date
+		if tt.owed {
+			want = wake.Add(-1)
+		}
+		got := p.FirstWatermark(date, wake)
+		if !got.Equal(want) {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+		if next := p.Ticks.Next(got); tt.owed && !next.Equal(wake) {
+			t.Errorf("%s: the first tick is %s, want that of the wake-up", name, next)
+		}
+	}
+}
+
+func TestEarly(t *testing.T) {
+	for name, tt := range map[string]struct {
+		record    store.Record
+		state     store.LeaseState
+		now, wake string
+		want      time.Duration
+	}{
+		"the tick comes":                         {ended(), store.Available, "00:00:18", "00:00:20", 2 * time.Second},
+		"a tick before it comes":                 {ended(), store.Available, "00:00:18", "00:00:30", 2 * time.Second},
+		"the tick is due":                        {ended(), store.Available, "00:00:20", "00:00:20", 0},
+		"an older tick is due":                   {func() store.Record { r := ended(); r.Watermark = midnight; r.Tick = midnight; return r }(), store.Available, "00:00:18", "00:00:20", -8 * time.Second},
+		"the tick is settled":                    {ended(), store.Available, "00:00:08", "00:00:10", 0},
+		"a tick more than a minute away":         {ended(), store.Available, "00:00:18", "00:01:20", 0},
+		"a tick a minute away":                   {ended(), store.Available, "00:00:18", "00:01:18", 2 * time.Second},
+		"another replica runs the job":           {running(), store.Leased, "00:00:18", "00:00:20", 0},
+		"running, and the lease is not known":    {running(), "", "00:00:18", "00:00:20", 0},
+		"running, and the lease has expired":     {running(), store.Expired, "00:00:18", "00:00:20", 2 * time.Second},
+		"another client has leased a free entry": {ended(), store.Leased, "00:00:18", "00:00:20", 2 * time.Second},
+	} {
+		p := Policy{Ticks: every10s(t)}
+		got := p.Early(View{Record: &tt.record, State: tt.state, Now: clockTime(tt.now)}, clockTime(tt.wake))
+		if got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+func TestAlmostDue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		now  time.Time
+		wake string
+		want time.Duration
+	}{
+		"a moment early":          {clockTime("00:00:16"), "00:00:20", 4 * time.Second},
+		"just a moment early":     {clockTime("00:00:15"), "00:00:20", 5 * time.Second},
+		"more than a moment":      {clockTime("00:00:15").Add(-1), "00:00:20", 0},
+		"on time":                 {clockTime("00:00:20"), "00:00:20", 0},
+		"late":                    {clockTime("00:00:21"), "00:00:20", 0},
+		"for no tick of this job": {clockTime("00:00:16"), "00:00:18", 0},
+	} {
+		p := Policy{Ticks: every10s(t)}
+		if got := p.AlmostDue(View{Now: tt.now}, clockTime(tt.wake)); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+func TestNewJobOwesNothing(t *testing.T) {
+	p := Policy{Ticks: every10s(t), Spec: "mine", Lease: 15 * time.Second}
+	r := p.New("app", "job", clockTime("00:00:15"), midnight, time.Time{})
+	if _, todo := p.Claim(View{Record: &r, Now: clockTime("00:00:19")}); todo || !r.Due.Equal(clockTime("00:00:20")) {
+		t.Errorf("the new record owes a tick, or names the wrong one: %+v", r)
+	}
+	if next, _ := p.Claim(View{Record: &r, Now: clockTime("00:00:20")}); !next.Run || next.Record.Token <= r.Token {
+		t.Errorf("its first tick is not claimed: %+v", next)
+	}
+}
