@@ -60,15 +60,17 @@ func (s *Session) WriteUntilKnown(ctx context.Context, draft Draft, checkpoint [
 const OutcomePatience = 4
 
 // WriteOutcome is WriteUntilKnown for the outcome of a run that has returned. After
-// OutcomePatience it gives up the renewals, whatever the errors are: as long as the lease
-// lasts no other replica can run the job. It is the last write: a goroutine that the run
-// has left behind gets ErrClosed from Save.
+// OutcomePatience it gives up the renewals, whatever the errors are, and revives the
+// lease only once after it has expired: as long as the lease lasts no other replica can
+// run the job. It is the last write: a goroutine that the run has left behind gets
+// ErrClosed from Save.
 func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
 		s.ledger.closed = true
 		begin := s.client.Clock.Elapsed()
 		return s.untilKnown(ctx, p, func() {
 			if s.client.Clock.Elapsed()-begin >= OutcomePatience*s.Length {
+				s.gaveUp = true
 				s.giveUp()
 			}
 		})
@@ -214,6 +216,10 @@ func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 	// The lease has expired, but the entry is as we left it, so no other replica has
 	// written. A renewal that succeeds proves that none has leased it either.
 	case rerr == nil && errors.Is(err, store.ErrLost):
+		if s.revived {
+			return true, err
+		}
+		s.revived = s.gaveUp
 		if err = s.Renew(ctx); err == nil {
 			err = s.once(ctx, p)
 			return err == nil, err
