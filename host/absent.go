@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/internal/near"
 )
 
@@ -24,7 +27,7 @@ const maxListed = 20
 // absence is why status, history and unlock have nothing to show: no job of the app has
 // a record. The first line is the mistake, the others help to find its cause.
 // It is empty if there is a record, or if a record could not be read.
-func (a *app) absence(ctx context.Context, all []soloist.JobStatus) []string {
+func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string {
 	asked := false
 	for _, st := range all {
 		if st.EveryReplica {
@@ -39,16 +42,16 @@ func (a *app) absence(ctx context.Context, all []soloist.JobStatus) []string {
 		return nil
 	}
 	return []string{
-		fmt.Sprintf("no records of app %q in %s", a.App, a.store),
-		a.presence(ctx),
-		"replicas create the records when they start (" + a.Name + " serve, or tick): if none of this app has started yet, there is nothing wrong",
+		fmt.Sprintf("no records of app %q in %s", a.Settings.App, a.Place),
+		presence(a, ctx),
+		"replicas create the records when they start (" + a.Console.Name + " serve, or tick): if none of this app has started yet, there is nothing wrong",
 	}
 }
 
 // presence says what the store has instead of the records of this app.
-func (a *app) presence(ctx context.Context) string {
+func presence(a *app.App, ctx context.Context) string {
 	check := "check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"
-	store, ok := a.sched.Store.(lister)
+	store, ok := a.Scheduler.Store.(lister)
 	if !ok {
 		return check
 	}
@@ -57,7 +60,7 @@ func (a *app) presence(ctx context.Context) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it does not exist: " + check
 	case err != nil:
-		return "what it has instead cannot be listed (" + line(err.Error()) + "): " + check
+		return "what it has instead cannot be listed (" + format.Line(err.Error()) + "): " + check
 	case len(apps) == 0:
 		return "it has no records of any app: " + check
 	}
@@ -65,8 +68,8 @@ func (a *app) presence(ctx context.Context) string {
 	if len(apps) > 1 {
 		text = "it has records of the apps " + listed(apps)
 	}
-	if app := near.Name(a.App, apps); app != "" {
-		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", line(app))
+	if app := near.Name(a.Settings.App, apps); app != "" {
+		return text + fmt.Sprintf(": did you mean SOLOIST_APP=%s?", format.Line(app))
 	}
 	return text + ": " + check
 }
@@ -75,7 +78,7 @@ func (a *app) presence(ctx context.Context) string {
 func listed(names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	more := len(names) - maxListed
-	text := line(strings.Join(names[:min(len(names), maxListed)], ", "))
+	text := format.Line(strings.Join(names[:min(len(names), maxListed)], ", "))
 	if more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -83,19 +86,19 @@ func listed(names []string) string {
 }
 
 // tellAbsence is the answer of a command that has nothing to show.
-func tellAbsence[J any](a *app, given arguments, lines []string, body *answer[J]) int {
+func tellAbsence[J any](a *app.App, given arguments, lines []string, body *view.Answer[J]) int {
 	if given.json {
 		body.Error = strings.Join(lines, "; ")
-		a.printJSON(body)
+		a.Console.JSON(body)
 		return exitFail
 	}
-	return a.printAbsence(lines)
+	return printAbsence(a, lines)
 }
 
-func (a *app) printAbsence(lines []string) int {
-	fmt.Fprintf(a.Stderr, "%s: %s\n", a.Name, lines[0])
+func printAbsence(a *app.App, lines []string) int {
+	fmt.Fprintf(a.Console.Stderr, "%s: %s\n", a.Console.Name, lines[0])
 	for _, text := range lines[1:] {
-		fmt.Fprintf(a.Stderr, "  %s\n", text)
+		fmt.Fprintf(a.Console.Stderr, "  %s\n", text)
 	}
 	return exitFail
 }

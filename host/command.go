@@ -6,22 +6,23 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/near"
 )
 
 // A command is one thing that the program does.
 type command struct {
 	name, args, doc string
-	run             func(ctx context.Context, a *app, given arguments) int
-	n               int  // what -n is unless given
-	serves          bool // its output is its log
-	runs            bool // it runs jobs, whose logs are wanted
-	bare            bool // it reads the settings itself, if it needs any
-	byOperator      bool // records name the operator in place of the replica
+	run             func(ctx context.Context, a *app.App, given arguments) int
+	bare            func(ctx context.Context, p *Program, given arguments) int // in place of run: it reads the settings itself, if it needs any
+	n               int                                                        // what -n is unless given
+	serves          bool                                                       // its output is its log
+	runs            bool                                                       // it runs jobs, whose logs are wanted
+	byOperator      bool                                                       // records name the operator in place of the replica
 }
 
 // replica is what records name as the author of what the command does.
@@ -29,7 +30,7 @@ func (c *command) replica() string {
 	if c.byOperator {
 		return operator()
 	}
-	return replica()
+	return app.Replica()
 }
 
 // arguments are what follows a command's name.
@@ -51,14 +52,14 @@ func commands() []command {
 		{name: "status", args: "[--json]", doc: "what the records tell: who runs what, last and next tick", run: status},
 		{name: "history", args: "[JOB] [-n 20] [--json]", n: 20, doc: "what became of the last ticks, by the records; 1: one cannot be read", run: history},
 		{name: "next", args: "[JOB] [-n 10] [--at TIME] [--tz ZONE] [--schedule TEXT] [--json]", n: 10,
-			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", run: next, bare: true},
+			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", bare: next},
 		{name: "unlock", args: "JOB [--now] [--yes]", run: unlock, byOperator: true,
 			doc: "free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"},
-		{name: "functions", args: "DIR [--binary FILE] [--tick] [--warmup]", run: writeFunctions, bare: true,
+		{name: "functions", args: "DIR [--binary FILE] [--tick] [--warmup]", bare: writeFunctions,
 			doc: "write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"},
-		{name: "validate", args: "[--json]", doc: "check jobs and settings without asking the storage; 2: mistakes", run: validate, bare: true},
-		{name: "doctor", args: "[--json]", doc: "try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings", run: diagnose, bare: true},
-		{name: "help", doc: "this text", run: help, bare: true},
+		{name: "validate", args: "[--json]", doc: "check jobs and settings without asking the storage; 2: mistakes", bare: validate},
+		{name: "doctor", args: "[--json]", doc: "try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings", bare: diagnose},
+		{name: "help", doc: "this text", bare: help},
 	}
 }
 
@@ -84,15 +85,7 @@ func parse(args []string) (*command, arguments, error) {
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	return nil, arguments{}, fmt.Errorf("unknown command %q%s", name, didYouMean(": ", name, names))
-}
-
-// didYouMean ends the error about an unknown name if one of those known is near.
-func didYouMean(separator, name string, known []string) string {
-	if meant := near.Name(name, known); meant != "" {
-		return separator + "did you mean " + meant + "?"
-	}
-	return ""
+	return nil, arguments{}, fmt.Errorf("unknown command %q%s", name, app.DidYouMean(": ", name, names))
 }
 
 // parse takes flags before and after the job.
@@ -176,15 +169,15 @@ func (g *arguments) count() error {
 	return nil
 }
 
-func help(_ context.Context, a *app, _ arguments) int {
-	fmt.Fprint(a.Stdout, a.usage(), codesHelp, settingsHelp())
+func help(_ context.Context, p *Program, _ arguments) int {
+	fmt.Fprint(p.Stdout, usage(p.Name), codesHelp, app.SettingsHelp())
 	return exitOK
 }
 
 // usage lists the commands.
-func (p *Program) usage() string {
+func usage(program string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "usage: %s [COMMAND]\n\n", p.Name)
+	fmt.Fprintf(&b, "usage: %s [COMMAND]\n\n", program)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %s\t%s\n", c.name, c.doc)
@@ -204,23 +197,6 @@ Exit codes: %d done, %d something went wrong, %d mistakes in arguments or settin
 /healthz answers 503 where a restart would help: "overrun", a run goes on though its context has ended, or "stuck".
 `, exitOK, exitFail, exitUsage, exitOverrun, exitRestart)
 
-// settingsHelp lists the settings, as their tags tell.
-func settingsHelp() string {
-	var b strings.Builder
-	b.WriteString("\nSettings are environment variables; an empty one counts as not set.\n\n")
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for f := range reflect.TypeFor[settings]().Fields() {
-		fmt.Fprintf(w, "  %s\t%s\n", variable("", f), f.Tag.Get("doc"))
-		fmt.Fprintf(w, "  \tnot set: %s\n", f.Tag.Get("unset"))
-	}
-	for f := range reflect.TypeFor[jobSettings]().Fields() {
-		fmt.Fprintf(w, "  %s\t%s\n", variable("SOLOIST_JOB_<NAME>", f), f.Tag.Get("doc"))
-	}
-	w.Flush()
-	b.WriteString("\n<NAME> is a job's name in capitals, with _ for -: NIGHTLY_REPORT for nightly-report.\n")
-	return b.String()
-}
-
 // A verdict is what validate tells in JSON.
 type verdict struct {
 	OK       bool     `json:"ok"`
@@ -232,35 +208,21 @@ type verdict struct {
 
 // validate reads the settings itself, since its answer is what is wrong with
 // them.
-func validate(_ context.Context, bare *app, given arguments) int {
+func validate(_ context.Context, p *Program, given arguments) int {
+	c := &command{name: "validate"}
 	if !given.json {
-		a, code := bare.openOr("validate")
+		a, code := p.openOr(c)
 		if code == exitOK {
-			fmt.Fprintf(a.Stdout, "ok: %s, app %s on %s\n",
-				join(plural(len(a.sched.Jobs), "job"), plural(len(a.sched.Singletons), "singleton")), a.App, a.store)
+			fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n",
+				format.Join(format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")), a.Settings.App, a.Place)
 		}
 		return code
 	}
-	a, err := bare.open(&command{name: "validate"})
-	v := verdict{OK: err == nil, App: a.App, Store: a.store, Mistakes: []string{}, Warnings: append([]string{}, a.strange...)}
+	a, err := p.open(c)
+	v := verdict{OK: err == nil, App: a.Settings.App, Store: a.Place, Mistakes: []string{}, Warnings: append([]string{}, a.Strange...)}
 	code := exitOK
 	if err != nil {
-		v.Mistakes, code = lines(err), exitUsage
+		v.Mistakes, code = format.Lines(err), exitUsage
 	}
-	return max(code, bare.printJSON(v))
-}
-
-// openOr reads the settings for a command that does so itself. Mistakes are
-// told, and are the code.
-func (p *Program) openOr(name string) (*app, int) {
-	a, err := p.open(&command{name: name})
-	if err == nil {
-		a.warn()
-		return a, exitOK
-	}
-	p.complain(err)
-	for _, text := range a.strange { // perhaps the cause
-		fmt.Fprintf(p.Stderr, "  %s\n", text)
-	}
-	return a, exitUsage
+	return max(code, printed(a.Console.JSON(v)))
 }

@@ -2,157 +2,24 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/functions"
 )
 
-// The functions of every program. The others are its jobs: a job's name cannot
-// be one of these.
-const (
-	tickFunction   = "tick"   // looks after all jobs
-	warmupFunction = "warmup" // is called before an instance gets work
-)
-
-// An invocation is the answer to the Functions host, which waits for this
-// object: an empty body with status 200 would hang it until its time-out, and
-// text would be a failure
-// (https://learn.microsoft.com/azure/azure-functions/functions-custom-handlers#response-payload).
-type invocation struct {
-	Outputs     map[string]any
-	Logs        []string
-	ReturnValue any
-}
-
-// functions answers the Functions host. Nothing runs between its calls.
-type functions struct {
-	*app
-
-	mu    sync.Mutex
-	clock clockWatch // looks after each wake-up, whose answers are news of the clock
-}
-
-// functionRoutes puts the functions before all other paths.
-func (a *app) functionRoutes(rest http.Handler) http.Handler {
-	f := &functions{app: a}
-	f.clock = clockWatch{log: a.log, skew: a.skew, ask: func(context.Context) bool { return true }}
-	f.warnOfWork()
-	f.checkDeployed()
-	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", awake(rest))
-	mux.Handle("/{function}", f.route(rest))
-	mux.Handle("/", rest)
-	return mux
-}
-
-// awake answers the host's probe, which comes again and again: the page, which a
-// browser gets, would wait for the storage, and costs a read of each record.
-func awake(page http.Handler) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.Header.Get("Accept"), "text/html") {
-			page.ServeHTTP(w, r)
-			return
-		}
-		reply(w, http.StatusOK, invocation{Outputs: map[string]any{}, Logs: []string{}, ReturnValue: "awake"})
+// writeFunctions writes a directory that can be deployed to Azure Functions.
+func writeFunctions(_ context.Context, p *Program, given arguments) int {
+	a, code := p.openOr(&command{name: "functions"})
+	if code != exitOK {
+		return code
 	}
-}
-
-// warnOfWork names what this platform cannot do.
-func (f *functions) warnOfWork() {
-	for _, g := range f.sched.Singletons {
-		f.log.Warn("a singleton does not run in Functions: nothing runs there between two calls", "singleton", g.Name)
+	b, err := functions.NewBundle(a, functions.BundleOptions{Program: given.binary, OneTimer: given.tick, Warmup: given.warmup})
+	if err == nil {
+		err = b.Write(given.job)
 	}
-	for _, text := range f.tooLong(f.limits) {
-		f.log.Error(text + ": functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT, says how long that is")
-	}
-}
-
-// route finds the function. Only the host can reach a loopback address, and it
-// has no token. Pages that a browser on this machine shows could too, so other
-// sites are refused. On another address a call needs the admin's token.
-func (f *functions) route(rest http.Handler) http.Handler {
-	call := http.NewCrossOriginProtection().Handler(http.HandlerFunc(f.call))
-	if !isLocal(f.Addr) {
-		call = f.admin(f.call)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost || f.isFunction(functionName(r)) {
-			call.ServeHTTP(w, r)
-			return
-		}
-		rest.ServeHTTP(w, r)
-	})
-}
-
-// call invokes the function. Only a caller that may invoke one hears which there
-// are.
-func (f *functions) call(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case !f.isFunction(functionName(r)):
-		f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", join(append([]string{tickFunction, warmupFunction}, f.names()...)...)))
-	case r.Method != http.MethodPost:
-		w.Header().Set("Allow", http.MethodPost)
-		f.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
-	default:
-		f.invoke(w, r)
-	}
-}
-
-// functionName is the name of the function's folder, whose case nobody minds.
-func functionName(r *http.Request) string { return strings.ToLower(r.PathValue("function")) }
-
-func (f *functions) isFunction(name string) bool {
-	return name == tickFunction || name == warmupFunction || slices.Contains(f.names(), name)
-}
-
-// refuse answers a call that nothing is done about. The host drops the body, so
-// the log has it too, as far as the limit of refusals goes.
-func (f *functions) refuse(w http.ResponseWriter, r *http.Request, code int, err error) {
-	f.refused.note(r, "call refused", "method", brief(r.Method), "code", code, "error", err)
-	reply(w, code, invocation{Outputs: map[string]any{}, Logs: []string{line(err.Error())}})
-}
-
-func (f *functions) invoke(w http.ResponseWriter, r *http.Request) {
-	name := functionName(r)
-	call, code, err := readCall(w, r)
 	if err != nil {
-		f.refuse(w, r, code, err)
-		return
+		a.Console.Complain(err)
+		return exitFail
 	}
-	patience := http.NewResponseController(w) // a run takes as long as it takes
-	patience.SetReadDeadline(time.Time{})
-	patience.SetWriteDeadline(time.Time{})
-	ctx, cancel := f.context(r)
-	defer cancel()
-	var o upshot
-	switch {
-	case name == warmupFunction:
-		o = f.warm(ctx)
-	case name == tickFunction:
-		o = f.wake(ctx, soloist.Wake{Tick: call.tick})
-	case call.http:
-		o = f.runNow(ctx, name, call.id)
-	default:
-		o = f.wake(ctx, soloist.Wake{Jobs: []string{name}, Tick: call.tick})
-	}
-	f.answer(w, name, call, o)
-}
-
-// context is that of one invocation. The host does not cancel one, and a
-// connection that breaks is no reason to abandon a run: a stop of this process
-// is, and the instant at which the host would kill it.
-func (f *functions) context(r *http.Request) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	unhook := context.AfterFunc(f.serving(), cancel)
-	release := cancel
-	if f.limits.run > 0 {
-		ctx, release = context.WithTimeout(ctx, f.limits.run)
-	}
-	return ctx, func() { unhook(); release(); cancel() }
+	b.Print()
+	return exitOK
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/host/local"
 )
 
@@ -34,7 +36,7 @@ func TestALogThatBlocksFailsTheLivenessProbe(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); _ = s.Run(ctx) }()
-		a := &app{Program: &Program{Now: time.Now}, sched: s}
+		a := &app.App{Now: time.Now, Scheduler: s}
 		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
 			time.Sleep(150 * time.Second)
 			wantBlocked(t, a, want)
@@ -67,14 +69,14 @@ func TestALogThatBlocksKeepsServeFromNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		dead, ended := make(deadEnd), make(chan int, 1)
-		a.setLog(slog.New(dead))
+		a.SetLog(slog.New(dead))
 		ctx, stop := context.WithCancel(t.Context())
-		go func() { defer a.flush(); ended <- a.serveOn(ctx, make(quiet)) }()
+		go func() { defer a.Flush(); ended <- serveOn(ctx, a, make(quiet)) }()
 		time.Sleep(150 * time.Second)
 		if n := runs.Load(); n != 2 {
 			t.Errorf("the job ran %d times in 150 s, want 2", n)
 		}
-		a.refused.note(httptest.NewRequest("POST", "/nosuch", nil), "refused") // returns
+		web.NewGuard(&a.Settings, a.Log).Refused(httptest.NewRequest("POST", "/nosuch", nil), "refused") // returns
 		wantBlocked(t, a, http.StatusOK)
 		time.Sleep(time.Minute)
 		wantBlocked(t, a, http.StatusServiceUnavailable)
@@ -94,10 +96,10 @@ func TestALogThatBlocksKeepsServeFromNothing(t *testing.T) {
 // Where only the program's own lines wait, the probe and the page tell of it too.
 func TestTheProgramsOwnLinesThatWaitAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &app{Program: &Program{Now: time.Now}, sched: &soloist.Scheduler{Store: &local.Memory{}}, serves: true}
+		a := &app.App{Now: time.Now, Scheduler: &soloist.Scheduler{Store: &local.Memory{}}, Serves: true}
 		dead := make(deadEnd)
-		a.setLog(slog.New(dead))
-		a.log.Info("listening")
+		a.SetLog(slog.New(dead))
+		a.Log.Info("listening")
 		time.Sleep(2 * time.Minute)
 		wantBlocked(t, a, http.StatusOK)
 		time.Sleep(2 * time.Minute)
@@ -109,15 +111,21 @@ func TestTheProgramsOwnLinesThatWaitAreTold(t *testing.T) {
 }
 
 // wantBlocked checks what probe and page say of the log.
-func wantBlocked(t *testing.T, a *app, code int) {
+func wantBlocked(t *testing.T, a *app.App, code int) {
 	t.Helper()
-	got := httptest.NewRecorder()
-	a.healthz(got, httptest.NewRequest("GET", "/healthz", nil))
+	cache := web.NewCache(a.Scheduler.Status)
+	defer cache.Wait()
+	get := func(path string) *httptest.ResponseRecorder {
+		r := httptest.NewRecorder()
+		web.Routes(a, web.NewGuard(&a.Settings, a.Log), cache, nil).ServeHTTP(r, httptest.NewRequest("GET", path, nil))
+		return r
+	}
 	want := code != http.StatusOK
+	got := get("/healthz")
 	if told := strings.Contains(got.Body.String(), "taken no line since"); got.Code != code || told != want {
 		t.Errorf("/healthz says %d %s, want %d", got.Code, got.Body, code)
 	}
-	if told := a.show(news{}).Log; strings.Contains(told, "taken no line since") != want {
-		t.Errorf("the page says %q", told)
+	if page := get("/").Body.String(); strings.Contains(page, "taken no line since") != want {
+		t.Errorf("the page says %s", page)
 	}
 }

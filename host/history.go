@@ -6,14 +6,17 @@ import (
 	"slices"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A past is what history tells of one job or singleton.
-type past struct {
+// A jobHistory is what history tells of one job or singleton.
+type jobHistory struct {
 	Name     string                 `json:"job"`
 	Kind     string                 `json:"kind"`               // job or singleton
-	State    state                  `json:"state"`              // as status tells it
+	State    view.State             `json:"state"`              // as status tells it
 	Failures int64                  `json:"failures,omitempty"` // as status tells it
 	Progress *store.Progress        `json:"progress,omitempty"` // as status tells it
 	History  []store.Outcome        `json:"history"`
@@ -27,27 +30,27 @@ type past struct {
 
 // history shows the outcomes that the records keep, newest first. It fails if a
 // record that was asked for could not be read.
-func history(ctx context.Context, a *app, given arguments) int {
+func history(ctx context.Context, a *app.App, given arguments) int {
 	if err := given.count(); err != nil {
-		fmt.Fprintf(a.Stderr, "%s: history: %v\n", a.Name, err)
+		fmt.Fprintf(a.Console.Stderr, "%s: history: %v\n", a.Console.Name, err)
 		return exitUsage
 	}
 	if given.job != "" {
-		if err := known(given.job, a.all()); err != nil {
-			fmt.Fprintf(a.Stderr, "%s: %v\n", a.Name, err)
+		if err := app.Known(given.job, a.Names()); err != nil {
+			fmt.Fprintf(a.Console.Stderr, "%s: %v\n", a.Console.Name, err)
 			return exitUsage
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	all, err := a.sched.Status(ctx)
+	all, err := a.Scheduler.Status(ctx)
 	if err != nil {
-		a.complain(err)
+		a.Console.Complain(err)
 		return exitFail
 	}
-	pasts, code := a.pasts(all, given), exitOK
-	if absent := a.absence(ctx, all); absent != nil {
-		body := newAnswer(a, pasts)
+	pasts, code := historiesOf(a, all, given), exitOK
+	if absent := absence(a, ctx, all); absent != nil {
+		body := view.New(a, pasts)
 		return tellAbsence(a, given, absent, &body)
 	}
 	for _, p := range pasts {
@@ -56,27 +59,27 @@ func history(ctx context.Context, a *app, given arguments) int {
 		}
 	}
 	if given.json {
-		return max(code, a.printJSON(newAnswer(a, pasts)))
+		return max(code, printed(a.Console.JSON(view.New(a, pasts))))
 	}
-	a.printHistory(pasts)
+	printHistory(a, pasts)
 	return code
 }
 
 // pasts leaves out whom nobody asked for: their trouble is no trouble now.
-func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
+func historiesOf(a *app.App, all []soloist.JobStatus, given arguments) (pasts []jobHistory) {
 	for _, st := range all {
 		if given.job != "" && given.job != st.Name {
 			continue
 		}
-		v := a.view(st)
-		p := past{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
+		v := view.Of(a, st)
+		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
 			EveryReplica: v.EveryReplica, words: v.StateWords(a.Now())}
 		if p.Counts == nil {
 			p.Counts = map[store.Status]int64{}
 		}
 		p.History = []store.Outcome{}
 		if st.Err == nil {
-			p.History = plainOutcomes(st.Record.History[:min(given.n, len(st.Record.History))])
+			p.History = format.PlainOutcomes(st.Record.History[:min(given.n, len(st.Record.History))])
 		}
 		pasts = append(pasts, p)
 	}
@@ -85,38 +88,38 @@ func (a *app) pasts(all []soloist.JobStatus, given arguments) (pasts []past) {
 
 // printHistory has the outcomes, then what was counted since the record was made:
 // the outcomes go when they are old, the counts stay.
-func (a *app) printHistory(pasts []past) {
-	fmt.Fprintf(a.Stdout, "app %s on %s, %s\n\n", a.App, a.store, stamp(a.Now()))
-	a.printOutcomes(pasts)
-	w := table(a.Stdout, "JOB\tSTATE\tCOUNTS")
+func printHistory(a *app.App, pasts []jobHistory) {
+	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
+	printOutcomes(a, pasts)
+	w := format.Table(a.Console.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
 	}
 	w.Flush()
 }
 
-func (a *app) printOutcomes(pasts []past) {
-	if !slices.ContainsFunc(pasts, func(p past) bool { return len(p.History) > 0 }) {
+func printOutcomes(a *app.App, pasts []jobHistory) {
+	if !slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 }) {
 		return
 	}
-	w := table(a.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
+	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
 	for _, p := range pasts {
 		for _, f := range p.History {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, span(&f), f.Status, some(int64(f.Attempt)),
-				join(line(f.Replica)), stamp(f.Start), took(&f), some(f.Token), join(line(f.Reason)))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f), f.Status, format.Number(int64(f.Attempt)),
+				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f), format.Number(f.Token), format.Join(format.Line(f.Reason)))
 		}
 	}
 	w.Flush()
-	fmt.Fprintln(a.Stdout)
+	fmt.Fprintln(a.Console.Stdout)
 }
 
 // countWords are the counts, or why there are none.
-func (p past) countWords() string {
+func (p jobHistory) countWords() string {
 	switch {
 	case p.Error != "":
 		return p.Error
 	case p.EveryReplica:
 		return "each replica runs it: there is no record"
 	}
-	return tally(p.Counts)
+	return format.Tally(p.Counts)
 }

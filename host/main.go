@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -38,6 +39,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -109,28 +112,61 @@ const (
 // graceful stop; Run returns when all that it started has ended.
 func (p *Program) Run(ctx context.Context) int {
 	p = p.filled()
-	c, flags, err := parse(p.Args)
+	c, given, err := parse(p.Args)
 	if err != nil {
-		fmt.Fprintf(p.Stderr, "%s: %v\n\n%s", p.Name, err, p.usage())
+		fmt.Fprintf(p.Stderr, "%s: %v\n\n%s", p.Name, err, usage(p.Name))
 		return exitUsage
 	}
-	if c.bare {
-		return c.run(ctx, &app{Program: p}, flags)
+	if c.bare != nil {
+		return c.bare(ctx, p, given)
 	}
-	a, err := p.open(c)
-	defer a.flush()
-	if err != nil {
-		p.complain(err)
-		for _, text := range a.strange { // perhaps the cause
-			fmt.Fprintf(p.Stderr, "  %s\n", text)
+	a, code := p.openOr(c)
+	defer a.Flush()
+	if code != exitOK {
+		return code
+	}
+	return c.run(ctx, a, given)
+}
+
+// open reads the settings, and returns all that is wrong with them and the jobs.
+func (p *Program) open(c *command) (*app.App, error) {
+	a, err := app.Open(app.Config{Work: p.Work, Store: p.Store, Console: p.console(), Now: p.Now, Replica: c.replica(), Serves: c.serves, Runs: c.runs})
+	if p.process {
+		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
+	}
+	if app.InFunctions() {
+		functions.TellBegins(a.Scheduler.Jobs)
+		if c.serves {
+			limits, _ := functions.LimitsOf(a) // serve tells the error
+			a.Scheduler.Grace = limits.Grace
 		}
-		return exitUsage
 	}
-	if p.process && (c.serves || c.runs) {
-		surviveBrokenPipe()
+	if p.exit != nil {
+		a.Scheduler.Overrun = overrun{log: a.Scheduler.Logger, exit: p.exit}.end
 	}
-	a.warn()
-	return c.run(ctx, a, flags)
+	return a, errors.Join(err, a.Scheduler.Validate())
+}
+
+// openOr is open for a command that has no use for mistakes. They are told, and
+// are the code.
+func (p *Program) openOr(c *command) (*app.App, int) {
+	a, err := p.open(c)
+	if err == nil {
+		if p.process && (c.serves || c.runs) {
+			surviveBrokenPipe()
+		}
+		a.Warn()
+		return a, exitOK
+	}
+	a.Console.Complain(err)
+	for _, text := range a.Strange { // perhaps the cause
+		fmt.Fprintf(p.Stderr, "  %s\n", text)
+	}
+	return a, exitUsage
+}
+
+func (p *Program) console() app.Console {
+	return app.Console{Name: p.Name, Stdout: p.Stdout, Stderr: p.Stderr, Terminal: p.terminal}
 }
 
 // filled returns a copy in which every field has a value.
@@ -163,45 +199,10 @@ func programName(path string) string {
 	return name
 }
 
-// complain lists all mistakes, a line each.
-func (p *Program) complain(err error) {
-	all := lines(err)
-	fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, plural(len(all), "mistake"))
-	for _, line := range all {
-		fmt.Fprintf(p.Stderr, "  %s\n", hanging(line))
+// printed is the exit code of a command that has answered in JSON.
+func printed(ok bool) int {
+	if !ok {
+		return exitFail
 	}
-}
-
-// hanging escapes each line of a text, and sets off the second and later ones.
-func hanging(text string) string {
-	all := strings.Split(text, "\n")
-	for i, part := range all {
-		all[i] = escape(part)
-	}
-	return strings.Join(all, "\n    ")
-}
-
-// lines takes joined errors apart, so that each line tells on its own what it
-// is about.
-func lines(err error) (all []string) {
-	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoin(err, many.Unwrap()) {
-		for _, e := range many.Unwrap() {
-			all = append(all, lines(e)...)
-		}
-		return all
-	}
-	if inner := errors.Unwrap(err); inner != nil {
-		if prefix, ok := strings.CutSuffix(err.Error(), inner.Error()); ok {
-			for _, line := range lines(inner) {
-				all = append(all, prefix+line)
-			}
-			return all
-		}
-	}
-	return []string{err.Error()}
-}
-
-// isJoin tells [errors.Join] from an error with several causes in one sentence.
-func isJoin(err error, parts []error) bool {
-	return err.Error() == errors.Join(parts...).Error()
+	return exitOK
 }

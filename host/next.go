@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/schedule"
 )
@@ -32,15 +35,15 @@ type upcoming struct {
 
 // next tells ticks by the schedules alone: the records know which of them are
 // settled, and status tells that.
-func next(_ context.Context, bare *app, given arguments) int {
-	from, zone, err := given.display(bare.Now)
+func next(_ context.Context, p *Program, given arguments) int {
+	from, zone, err := given.display(p.Now)
 	if err != nil {
-		for _, text := range lines(err) {
-			fmt.Fprintf(bare.Stderr, "%s: next: %s\n", bare.Name, text)
+		for _, text := range format.Lines(err) {
+			p.console().Tell("next: %s", text)
 		}
 		return exitUsage
 	}
-	a, jobs, code := bare.asked(given)
+	a, jobs, code := p.asked(given)
 	if code != exitOK {
 		return code
 	}
@@ -48,7 +51,7 @@ func next(_ context.Context, bare *app, given arguments) int {
 	for _, j := range jobs {
 		s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
 		if err != nil { // it has been checked
-			a.complain(err)
+			a.Console.Complain(err)
 			return exitFail
 		}
 		loc := cmp.Or(zone, s.Location())
@@ -57,34 +60,34 @@ func next(_ context.Context, bare *app, given arguments) int {
 		all = append(all, o)
 	}
 	if given.json {
-		return a.printJSON(newAnswer(a, all))
+		return printed(a.Console.JSON(view.New(a, all)))
 	}
-	a.printNext(all)
+	printNext(a, all)
 	return exitOK
 }
 
 // asked returns the jobs to look at. It needs no settings for a schedule that
 // is given, and no storage ever: one in memory stands in, as if it were given.
-func (a *app) asked(given arguments) (*app, []soloist.Job, int) {
+func (p *Program) asked(given arguments) (*app.App, []soloist.Job, int) {
 	if given.set["schedule"] {
-		return a, []soloist.Job{{Name: given.job, Schedule: given.schedule, TimeZone: given.zone}}, exitOK
+		return &app.App{Console: p.console(), Now: p.Now}, []soloist.Job{{Name: given.job, Schedule: given.schedule, TimeZone: given.zone}}, exitOK
 	}
-	p := *a.Program
-	p.Store = &local.Memory{}
-	b, code := p.openOr("next")
+	stored := *p
+	stored.Store = &local.Memory{}
+	a, code := stored.openOr(&command{name: "next"})
 	if code != exitOK {
-		return b, nil, code
+		return a, nil, code
 	}
-	b.store = ""
+	a.Place = ""
 	if given.job == "" {
-		return b, b.sched.Jobs, exitOK
+		return a, a.Scheduler.Jobs, exitOK
 	}
-	j, err := b.job(given.job)
+	j, err := a.Job(given.job)
 	if err != nil {
-		fmt.Fprintf(b.Stderr, "%s: %v\n", b.Name, err)
-		return b, nil, exitUsage
+		a.Console.Tell("%v", err)
+		return a, nil, exitUsage
 	}
-	return b, []soloist.Job{j}, exitOK
+	return a, []soloist.Job{j}, exitOK
 }
 
 // display reads from when on ticks are shown, which may depend on the zone,
@@ -168,46 +171,46 @@ func clockChange(at time.Time) string {
 	return ""
 }
 
-func (a *app) printNext(all []outlook) {
+func printNext(a *app.App, all []outlook) {
 	for i, o := range all {
 		if i > 0 {
-			fmt.Fprintln(a.Stdout)
+			fmt.Fprintln(a.Console.Stdout)
 		}
 		if o.Job != "" {
-			fmt.Fprintf(a.Stdout, "%s: ", o.Job)
+			fmt.Fprintf(a.Console.Stdout, "%s: ", o.Job)
 		}
-		fmt.Fprintf(a.Stdout, "%s\ntext: %s\n", o.Schedule, o.Text)
+		fmt.Fprintf(a.Console.Stdout, "%s\ntext: %s\n", o.Schedule, o.Text)
 		if o.EveryReplica {
-			fmt.Fprintln(a.Stdout, "each replica runs it")
+			fmt.Fprintln(a.Console.Stdout, "each replica runs it")
 		}
 		if o.Paused {
-			fmt.Fprintln(a.Stdout, "paused: its ticks are skipped")
+			fmt.Fprintln(a.Console.Stdout, "paused: its ticks are skipped")
 		}
 		for _, text := range o.Warnings {
-			fmt.Fprintf(a.Stdout, "warning: %s\n", text)
+			fmt.Fprintf(a.Console.Stdout, "warning: %s\n", text)
 		}
-		fmt.Fprintln(a.Stdout)
-		a.printTicks(o)
+		fmt.Fprintln(a.Console.Stdout)
+		printTicks(a, o)
 	}
 }
 
 // printTicks leaves out local times that are the same.
-func (a *app) printTicks(o outlook) {
+func printTicks(a *app.App, o outlook) {
 	if len(o.Ticks) == 0 {
-		fmt.Fprintln(a.Stdout, "no tick from then on")
+		fmt.Fprintln(a.Console.Stdout, "no tick from then on")
 		return
 	}
 	titles, zoned := "TICK\tFROM NOW", o.Zone != "UTC"
 	if zoned {
 		titles = "TICK\t" + o.Zone + "\tFROM NOW"
 	}
-	w := table(a.Stdout, titles)
+	w := format.Table(a.Console.Stdout, titles)
 	for _, t := range o.Ticks {
-		fmt.Fprint(w, stamp(t.Tick))
+		fmt.Fprint(w, format.Stamp(t.Tick))
 		if zoned {
 			fmt.Fprint(w, "\t", t.Local.Format("Mon 2006-01-02 15:04:05 -07:00"))
 		}
-		fmt.Fprint(w, "\t", relative(t.Tick, a.Now()))
+		fmt.Fprint(w, "\t", format.Relative(t.Tick, a.Now()))
 		if t.Clock != "" {
 			fmt.Fprint(w, "\t", t.Clock)
 		}

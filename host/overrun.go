@@ -1,12 +1,12 @@
 package host
 
 import (
-	"errors"
+	"log/slog"
 	"runtime"
 	"time"
 
-	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/logging"
 )
 
 // What an overrun may still say. By then a hundredth of the lease is left, and
@@ -17,42 +17,32 @@ const (
 	maxDump   = 64 << 10 // bytes of goroutines
 )
 
-// overrun ends the process under a run that goes on without its lease, so that
-// it is gone before another replica has it.
-func (a *app) overrun(job string, cause error) {
+// An overrun ends the process under a run that goes on without its lease, so
+// that it is gone before another replica has it.
+type overrun struct {
+	log  *slog.Logger // without a queue
+	exit func(code int)
+}
+
+func (o overrun) end(job string, cause error) {
 	code := exitOverrun
-	if inFunctions() {
+	if app.InFunctions() {
 		code = exitRestart
 	}
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		a.sched.Logger.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
-			"job", job, "cause", cause, "code", code, "goroutines", dump(goroutines()))
+		o.log.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
+			"job", job, "cause", cause, "code", code, "goroutines", logging.Dump(goroutines()))
 	}()
 	select {
 	case <-said:
 	case <-time.After(lastWords):
 	}
-	a.exit(code)
+	o.exit(code)
 }
 
 func goroutines() string {
 	b := make([]byte, maxDump)
 	return string(b[:runtime.Stack(b, true)])
-}
-
-// goesOn says what an overrun is, wherever it is told.
-func goesOn(cause error) string {
-	return "goes on though its context has ended (" + line(cause.Error()) + "): only a restart helps"
-}
-
-// sentinel tells a cause in the words of this module alone.
-func sentinel(cause error) string {
-	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
-		if errors.Is(cause, err) {
-			return err.Error()
-		}
-	}
-	return "ended"
 }

@@ -4,80 +4,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/host/internal/watch"
+	"github.com/soloist-go/soloist/host/internal/web"
 )
 
 // serve runs the scheduler until ctx ends, and answers HTTP until the last job
 // has returned: a platform that gets no answer takes a replica for dead. Where
 // the Functions host wakes the program up, nothing runs in the background.
-func serve(ctx context.Context, a *app, _ arguments) int {
-	ln, err := a.listen(ctx)
+func serve(ctx context.Context, a *app.App, _ arguments) int {
+	ln, err := web.Listen(ctx, a.Settings.Addr, a.Log)
 	if err != nil {
-		a.log.Error(err.Error())
+		a.Log.Error(err.Error())
 		return exitFail
 	}
-	return a.serveOn(ctx, ln)
+	return serveOn(ctx, a, ln)
 }
 
 // serveOn is serve, once it listens.
-func (a *app) serveOn(ctx context.Context, ln net.Listener) int {
+func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	a.life = ctx
-	b := a.newBoard()
-	var err error
-	done, watched := a.answer(ln, b, stop), func() {}
-	say := sync.OnceFunc(a.sayStopping)
+	cache, watched := web.NewCache(a.Scheduler.Status), func() {}
+	done := serveHTTP(a, ln, routes(ctx, a, cache), stop)
+	say := sync.OnceFunc(func() { sayStopping(a) })
 	defer context.AfterFunc(ctx, say)()
-	if inFunctions() {
+	var err error
+	if app.InFunctions() {
 		<-ctx.Done()
 	} else {
-		clock, storage := a.watchClock(ctx, b), a.watchStorage(ctx, stop)
-		watched = func() { clock(); storage() }
-		err = a.sched.Run(ctx)
+		watched = watchAll(ctx, a, cache, stop)
+		err = a.Scheduler.Run(ctx)
 	}
-	if refused, ok := errors.AsType[*refusedError](context.Cause(ctx)); ok {
+	if refused, ok := errors.AsType[*watch.RefusedError](context.Cause(ctx)); ok {
 		err = errors.Join(err, refused)
 	}
 	if ctx.Err() != nil {
 		say() // or wait until it is said
 	}
 	watched()
-	if err = errors.Join(err, done()); err != nil {
-		a.log.Error("stopped", "error", err)
+	err = errors.Join(err, done())
+	cache.Wait()
+	if err != nil {
+		a.Log.Error("stopped", "error", err)
 		return exitFail
 	}
-	a.log.Info("stopped")
+	a.Log.Info("stopped")
 	return exitOK
 }
 
-// answer serves HTTP in the background. Trouble with that stops the scheduler;
-// done ends it and tells the trouble.
-func (a *app) answer(ln net.Listener, b *board, stop context.CancelCauseFunc) (done func() error) {
-	s := a.server(b)
+// watchAll looks at the clock and the store in the background; done waits for
+// the end of that, which comes with the end of ctx.
+func watchAll(ctx context.Context, a *app.App, cache *web.Cache, stop context.CancelCauseFunc) (done func()) {
+	var all sync.WaitGroup
+	all.Go(func() { watch.NewClock(a.Log, a.Skew, cache.Fresh).Run(ctx) })
+	all.Go(func() { watch.NewStorage(a.Log, a.Scheduler, a.Explain, stop).Run(ctx) })
+	return all.Wait
+}
+
+// routes answer HTTP: the pages, and in Functions its host. Runs for that host
+// end with ctx.
+func routes(ctx context.Context, a *app.App, cache *web.Cache) http.Handler {
+	guard := web.NewGuard(&a.Settings, a.Log)
+	if !app.InFunctions() {
+		return guard.Around(web.Routes(a, guard, cache, nil))
+	}
+	f := functions.NewHandler(ctx, a, guard)
+	return guard.Around(f.Around(web.Routes(a, guard, cache, f.Warn())))
+}
+
+// serveHTTP serves HTTP in the background. Trouble with that stops the
+// scheduler; done ends it and tells the trouble.
+func serveHTTP(a *app.App, ln net.Listener, h http.Handler, stop context.CancelCauseFunc) (done func() error) {
+	s := web.NewServer(h, a.Log)
 	// On a loopback address in Functions all calls come from the host: none is cut off.
-	conns := newConnections(inFunctions() && isLocal(a.Addr))
+	conns := web.NewConnections(app.InFunctions() && web.IsLocal(a.Settings.Addr))
 	ended := make(chan error, 1)
 	go func() {
-		err := conns.serve(s, ln)
+		err := conns.Serve(s, ln)
 		stop(err)
 		ended <- err
 	}()
-	a.log.With(revision()...).Info("listening", "url", url(ln.Addr()), "app", a.App, "replica", a.sched.Replica, "store", a.store)
+	a.Log.With(app.Revision()...).Info("listening", "url", web.URL(ln.Addr()), "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
 	return func() error {
-		defer b.wait()
-		ctx, cancel := context.WithTimeout(context.Background(), a.lastAnswers())
+		ctx, cancel := context.WithTimeout(context.Background(), lastAnswers(a))
 		defer cancel()
 		var cut error
 		if s.Shutdown(ctx) != nil {
-			cut = a.cutOff()
+			cut = cutOff(a)
 			s.Close()
 		}
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
@@ -90,105 +111,32 @@ func (a *app) answer(ln net.Listener, b *board, stop context.CancelCauseFunc) (d
 // cutOff is what the end of the process cuts off when requests do not end in
 // time. In Functions that is a run, whose outcome is then not written. Elsewhere
 // it is a client that reads slowly, which is no reason to fail.
-func (a *app) cutOff() error {
-	if !inFunctions() {
+func cutOff(a *app.App) error {
+	if !app.InFunctions() {
 		return nil
 	}
-	running := strings.Join(a.sched.Health().Running, ", ")
+	running := strings.Join(a.Scheduler.Health().Running, ", ")
 	if running == "" {
 		running = "none, but not all outcomes are written"
 	}
-	return fmt.Errorf("an invocation goes on %s after the stop began; jobs that run: %s: another replica settles them when their leases have expired", a.lastAnswers(), running)
+	return fmt.Errorf("an invocation goes on %s after the stop began; jobs that run: %s: another replica settles them when their leases have expired", lastAnswers(a), running)
 }
 
 // lastAnswers is how long requests under way may take once all is to end. The
 // runs of a function are such requests: they have their grace, and then the
 // longest lease of a job to write their outcomes, as no write is tried longer.
-func (a *app) lastAnswers() time.Duration {
-	if !inFunctions() {
+func lastAnswers(a *app.App) time.Duration {
+	if !app.InFunctions() {
 		return 3 * time.Second
 	}
-	longest := a.Lease // of jobs without a lease of their own
-	for _, j := range a.sched.Jobs {
+	longest := a.Settings.Lease // of jobs without a lease of their own
+	for _, j := range a.Scheduler.Jobs {
 		longest = max(longest, j.Lease)
 	}
-	return a.sched.Grace + longest
+	return a.Scheduler.Grace + longest
 }
 
-// serving ends when serve is to end.
-func (a *app) serving() context.Context {
-	if a.life == nil {
-		return context.Background()
-	}
-	return a.life
-}
-
-// server has limits: a client that is slow, or means ill, must not use it up.
-func (a *app) server(b *board) *http.Server {
-	return &http.Server{
-		Handler:           a.routes(b),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      15 * time.Second,
-		IdleTimeout:       idleTime(),
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
-	}
-}
-
-// idleTime is how long a connection stays open without a request. In Functions
-// that is longer than the host keeps one, so that the host closes it: a request
-// that meets our close is lost. The host keeps one for a minute, which is when
-// the next timer comes
-// (https://learn.microsoft.com/dotnet/api/system.net.http.socketshttphandler.pooledconnectionidletimeout).
-// Elsewhere clients only read, and can ask again.
-func idleTime() time.Duration {
-	if inFunctions() {
-		return 5 * time.Minute
-	}
-	return 30 * time.Second
-}
-
-func (a *app) sayStopping() {
-	a.log.Info("stopping: no new runs, a second signal ends at once",
-		"running", strings.Join(a.sched.Health().Running, " "), "grace", a.Grace)
-}
-
-// Where to listen when nobody has said where and port 8080 is taken, as on a
-// machine with several replicas.
-const firstPort, lastPort = 8081, 8099
-
-func (a *app) listen(ctx context.Context) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", a.Addr)
-	switch {
-	case err == nil:
-		return ln, nil
-	case os.Getenv("SOLOIST_ADDR") != "":
-		return nil, fmt.Errorf("SOLOIST_ADDR is %q: %w", a.Addr, err)
-	case onPlatform() && !inFunctions(): // its probes ask port 8080, and would ask another program
-		return nil, fmt.Errorf("SOLOIST_ADDR is not set, and the default is %s: %w: set SOLOIST_ADDR to a free port, and the ports of probes and ingress with it", a.Addr, err)
-	case inFunctions():
-		return nil, fmt.Errorf("FUNCTIONS_CUSTOMHANDLER_PORT is %q: %w", os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), err)
-	}
-	name, _, _ := net.SplitHostPort(a.Addr)
-	for port := firstPort; port <= lastPort; port++ {
-		if ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(name, strconv.Itoa(port))); err == nil {
-			a.log.Info(fmt.Sprintf("port 8080 is taken, so this is port %d; SOLOIST_ADDR says otherwise", port))
-			return ln, nil
-		}
-	}
-	return nil, fmt.Errorf("SOLOIST_ADDR is not set, and ports 8080 to %d are taken: %w", lastPort, err)
-}
-
-// url is what to type on this machine.
-func url(addr net.Addr) string {
-	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return addr.String()
-	}
-	if ip := net.ParseIP(host); ip.IsUnspecified() {
-		host = "localhost"
-	}
-	return "http://" + net.JoinHostPort(host, port) + "/"
+func sayStopping(a *app.App) {
+	a.Log.Info("stopping: no new runs, a second signal ends at once",
+		"running", strings.Join(a.Scheduler.Health().Running, " "), "grace", a.Settings.Grace)
 }

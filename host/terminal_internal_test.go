@@ -3,14 +3,14 @@ package host
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/local"
 )
 
@@ -51,7 +51,7 @@ func TestOneLineARunOnATerminal(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := ran(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"); strings.Count(got, runStarted) != 2 {
+	if got := ran(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"); strings.Count(got, "run started") != 2 {
 		t.Errorf("at level debug: got\n%s", got)
 	}
 }
@@ -86,41 +86,13 @@ func TestOtherLogsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestDumpsHaveLines(t *testing.T) {
-	t.Setenv("NO_COLOR", "1")
-	const stacks = dump("goroutine 1:\n\tmain\x1b[2J()\n\ngoroutine 2:\n")
-	const lines = " code=3\n    goroutine 1:\n        main\\x1b[2J()\n    \n    goroutine 2:\n"
-	for name, terminal := range map[string]bool{"terminal": true, "text": false} {
-		var b strings.Builder
-		slog.New(handler(&b, "text", slog.LevelInfo, terminal)).With("job", "late").Error("the process exits", "goroutines", stacks, "code", 3)
-		if got := b.String(); !strings.HasSuffix(got, lines) || strings.Contains(got, "goroutines") {
-			t.Errorf("%s: got %q", name, got)
-		}
-	}
-	var b strings.Builder
-	slog.New(handler(&b, "json", slog.LevelInfo, true)).Error("the process exits", "goroutines", stacks)
-	if got := b.String(); !strings.Contains(got, `"goroutines":"goroutine 1:\n\tmain\u001b[2J()\n\ngoroutine 2:\n"`) {
-		t.Errorf("JSON: got %s", got)
-	}
-}
-
-func TestAttributesOnATerminal(t *testing.T) {
-	var b strings.Builder
-	log := slog.New(newTerminal(&b, slog.LevelInfo, false)).With("a", 1).WithGroup("g").With("b", 2)
-	log.Info("hello\nthere", slog.Group("h", "c", "x y"), "d", time.Second, "e", "", "err", errors.New("a=b"))
-	log.Debug("unseen")
-	if _, got, _ := strings.Cut(b.String(), " "); got != `INF hello there a=1 g.b=2 g.h.c="x y" g.d=1s g.e="" g.err="a=b"`+"\n" {
-		t.Errorf("got %s", got)
-	}
-}
-
 // A failing job is red, and its row stays in line with the others.
 func TestStatusInColour(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")
 	var out strings.Builder
-	a := &app{Program: &Program{Stdout: &out, terminal: true, Now: time.Now}, sched: &soloist.Scheduler{}}
-	a.printStatus([]view{{Name: "a", State: idle}, {Name: "b", State: failing, Failures: 3}})
+	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}}
+	printStatus(a, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil)
 	var column []int
 	for row := range strings.Lines(out.String()) {
 		if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[39m", "", "\x1b[0m", "").Replace(row); plain != row {
@@ -129,23 +101,5 @@ func TestStatusInColour(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "\x1b[31mfailing x3\x1b[0m") || len(column) != 3 || column[1] != column[2] {
 		t.Errorf("got %q, columns %v", out.String(), column)
-	}
-}
-
-// A job may log the words of the core. They are shown, since they have none of
-// its attributes.
-func TestAJobsOwnLinesWithTheWordsOfTheCore(t *testing.T) {
-	var b strings.Builder
-	log := slog.New(newTerminal(&b, slog.LevelInfo, false)).With("job", "talk")
-	log.Info(runStarted, "machine", 7)
-	log.Info(runEnded, "machine", 7)
-	var got []string
-	for row := range strings.Lines(b.String()) {
-		_, text, _ := strings.Cut(row, " ")
-		got = append(got, text)
-	}
-	want := []string{"INF talk run started machine=7\n", "INF talk run ended machine=7\n"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

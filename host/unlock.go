@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,46 +22,46 @@ import (
 // wanted, and no failure. Where a run loses its lease by this, its process may
 // end: then it tells so first, and wants --yes. Where the app has no record at
 // all, it has probably looked in the wrong place, which is a failure.
-func unlock(ctx context.Context, a *app, given arguments) int {
-	if err := a.unlockable(given.job); err != nil {
-		fmt.Fprintf(a.Stderr, "%s: %v\n", a.Name, err)
+func unlock(ctx context.Context, a *app.App, given arguments) int {
+	if err := unlockable(a, given.job); err != nil {
+		fmt.Fprintf(a.Console.Stderr, "%s: %v\n", a.Console.Name, err)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	all, err := a.sched.Status(ctx)
+	all, err := a.Scheduler.Status(ctx)
 	if err != nil {
-		return a.notUnlocked(given.job, err)
+		return notUnlocked(a, given.job, err)
 	}
 	st, err := statusOf(all, given.job)
 	if err != nil {
-		return a.notUnlocked(given.job, err)
+		return notUnlocked(a, given.job, err)
 	}
-	if lines := a.absence(ctx, all); lines != nil {
-		return a.printAbsence(lines)
+	if lines := absence(a, ctx, all); lines != nil {
+		return printAbsence(a, lines)
 	}
-	l := a.lock(st)
+	l := lockOf(a, st)
 	if !st.Lease.Live() {
-		return a.unlocked(l)
+		return unlocked(a, l)
 	}
 	if l.runs() && !given.yes {
-		fmt.Fprintf(a.Stderr, "%s: unlock %s: %s\nNothing is done yet. To unlock it: %s unlock %s --yes\n", a.Name, l.Name, l.cost(a.Now()), a.Name, given.unlocking())
+		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\nNothing is done yet. To unlock it: %s unlock %s --yes\n", a.Console.Name, l.job.Name, l.cost(a.Now()), a.Console.Name, given.unlocking())
 		return exitUsage
 	}
 	if given.now {
-		fmt.Fprintf(a.Stderr, "%s: unlock --now: %s\n", a.Name, l.warning())
+		fmt.Fprintf(a.Console.Stderr, "%s: unlock --now: %s\n", a.Console.Name, l.warning())
 	}
-	err = a.sched.Unlock(ctx, given.job, given.now)
+	err = a.Scheduler.Unlock(ctx, given.job, given.now)
 	switch {
 	case errors.Is(err, soloist.ErrUntold):
-		fmt.Fprintf(a.Stderr, "%s: unlock %s: %s\n", a.Name, given.job, line(err.Error()))
+		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, given.job, format.Line(err.Error()))
 	case errors.Is(err, store.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
 		l.state = store.Available
-		return a.unlocked(l)
+		return unlocked(a, l)
 	case err != nil:
-		return a.notUnlocked(given.job, err)
+		return notUnlocked(a, given.job, err)
 	}
-	a.printUnlocked(l, given.now)
+	printUnlocked(a, l, given.now)
 	return exitOK
 }
 
@@ -83,12 +86,12 @@ func (g *arguments) unlocking() string {
 	return g.job
 }
 
-func (a *app) unlockable(job string) error {
-	if err := known(job, a.all()); err != nil {
+func unlockable(a *app.App, job string) error {
+	if err := app.Known(job, a.Names()); err != nil {
 		return err
 	}
-	if a.everywhere(job) {
-		return errors.New(onEach(job))
+	if a.EveryReplica(job) {
+		return errors.New(app.WithoutLease(job))
 	}
 	return nil
 }
@@ -98,7 +101,7 @@ func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
 	for _, st := range all {
 		switch {
 		case st.Name != job:
-		case reached(st):
+		case view.Reached(st):
 			return st, nil
 		default:
 			return st, st.Err
@@ -107,23 +110,23 @@ func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
 	return soloist.JobStatus{}, fs.ErrNotExist
 }
 
-func (a *app) notUnlocked(job string, err error) int {
-	fmt.Fprintf(a.Stderr, "%s: unlock %s: %s\n", a.Name, job, line(err.Error()))
+func notUnlocked(a *app.App, job string, err error) int {
+	fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, job, format.Line(err.Error()))
 	return exitFail
 }
 
 // A lock is a lease as unlock found it.
 type lock struct {
-	view
+	job    view.Job
 	state  store.LeaseState // empty: there is no entry
 	length time.Duration
 	sure   bool // its holder has claimed nothing, so that nothing can still go on
 }
 
-func (a *app) lock(st soloist.JobStatus) lock {
-	return lock{view: a.view(st), state: st.Lease,
-		length: cmp.Or(time.Duration(st.Record.Lease), a.leaseOf(st.Name)),
-		sure:   st.Err == nil && !mayRun(&st.Record)}
+func lockOf(a *app.App, st soloist.JobStatus) lock {
+	return lock{job: view.Of(a, st), state: st.Lease,
+		length: cmp.Or(time.Duration(st.Record.Lease), a.LeaseOf(st.Name)),
+		sure:   st.Err == nil && !view.MayRun(&st.Record)}
 }
 
 // holder is who has the lease.
@@ -131,22 +134,22 @@ func (l lock) holder() string {
 	switch {
 	case l.sure:
 		return "a replica that has claimed nothing"
-	case l.State == waiting:
+	case l.job.State == view.Waiting:
 		return "a replica that waits after an earlier unlock"
-	case l.Error != "":
+	case l.job.Error != "":
 		return "a replica that is not known, since the record cannot be read"
 	}
-	return line(l.Replica)
+	return format.Line(l.job.Replica)
 }
 
 // runs reports whether the holder may be running the job.
-func (l lock) runs() bool { return !l.sure && l.State != waiting }
+func (l lock) runs() bool { return !l.sure && l.job.State != view.Waiting }
 
 // cost is what an unlock of a job that runs may cost.
 func (l lock) cost(now time.Time) string {
 	text := l.holder() + " may run it"
-	if l.Error == "" {
-		text = l.holder() + " runs it since " + roughly(now.Sub(l.Claimed))
+	if l.job.Error == "" {
+		text = l.holder() + " runs it since " + format.Roughly(now.Sub(l.job.Claimed))
 	}
 	return fmt.Sprintf("%s. The run loses its lease: its context ends within %s. If the run does not return within %s after that, its process exits with code %d, %d in Functions, and its other jobs end too",
 		text, l.notice(), (l.length / 6).Round(100*time.Millisecond), exitOverrun, exitRestart)
@@ -164,37 +167,37 @@ func (l lock) warning() string {
 func (l lock) notice() time.Duration { return (l.length / 3).Round(100 * time.Millisecond) }
 
 // unlocked says that there was nothing to do.
-func (a *app) unlocked(l lock) int {
+func unlocked(a *app.App, l lock) int {
 	why := "it is " + string(l.state)
 	if l.state == "" {
 		why = "there is no record yet"
 	}
-	fmt.Fprintf(a.Stdout, "%s: nobody has a lease: %s\n", l.Name, why)
+	fmt.Fprintf(a.Console.Stdout, "%s: nobody has a lease: %s\n", l.job.Name, why)
 	return exitOK
 }
 
 // printUnlocked tells what the lease was, and when it matters no more.
-func (a *app) printUnlocked(l lock, now bool) {
+func printUnlocked(a *app.App, l lock, now bool) {
 	at := a.Now()
-	fmt.Fprintf(a.Stdout, "%s: the lease was %s, held by %s\n", l.Name, l.state, l.holder())
+	fmt.Fprintf(a.Console.Stdout, "%s: the lease was %s, held by %s\n", l.job.Name, l.state, l.holder())
 	if !l.sure {
-		fmt.Fprintf(a.Stdout, "state: %s\n", l.StateWords(at))
+		fmt.Fprintf(a.Console.Stdout, "state: %s\n", l.job.StateWords(at))
 	}
 	end := at
 	if now {
-		fmt.Fprintln(a.Stdout, "lease: ended now")
+		fmt.Fprintln(a.Console.Stdout, "lease: ended now")
 	} else {
 		end = end.Add(l.length)
-		fmt.Fprintf(a.Stdout, "lease: it cannot be renewed any more, which its holder notices within %s; it ends by %s, %s\n",
-			l.notice(), stamp(end), relative(end, at))
+		fmt.Fprintf(a.Console.Stdout, "lease: it cannot be renewed any more, which its holder notices within %s; it ends by %s, %s\n",
+			l.notice(), format.Stamp(end), format.Relative(end, at))
 	}
 	switch {
 	case !l.sure:
 		end = end.Add(l.length)
-		fmt.Fprintf(a.Stdout, "next: another replica can run it from about %s on, %s; one that starts later, %s after its start\n", stamp(end), relative(end, at), l.length)
+		fmt.Fprintf(a.Console.Stdout, "next: another replica can run it from about %s on, %s; one that starts later, %s after its start\n", format.Stamp(end), format.Relative(end, at), l.length)
 	case now:
-		fmt.Fprintln(a.Stdout, "next: another replica can run it now")
+		fmt.Fprintln(a.Console.Stdout, "next: another replica can run it now")
 	default:
-		fmt.Fprintln(a.Stdout, "next: another replica can run it from then on")
+		fmt.Fprintln(a.Console.Stdout, "next: another replica can run it from then on")
 	}
 }

@@ -1,0 +1,37 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/doctor"
+)
+
+// diagnose reads the settings itself, since the doctor looks at them first.
+func diagnose(ctx context.Context, p *Program, given arguments) int {
+	a, wrong := p.open(&command{name: "doctor"})
+	o := doctor.Options{Hurry: p.hurry}
+	if !given.json {
+		o.Tell = func(f doctor.Finding) { printFinding(a.Console, f) }
+	}
+	d := doctor.Examine(ctx, a, wrong, o)
+	code := exitOK
+	switch {
+	case wrong != nil:
+		code = exitUsage
+	case !d.OK:
+		code = exitFail
+	}
+	if !given.json {
+		return code
+	}
+	return max(code, printed(a.Console.JSON(d)))
+}
+
+func printFinding(c app.Console, f doctor.Finding) {
+	if f.Advice != "" {
+		f.Text += ": " + f.Advice
+	}
+	fmt.Fprintf(c.Stdout, "%-4s  %-11s  %s\n", f.Result, f.Check, f.Text)
+}

@@ -1,0 +1,158 @@
+// Package app reads what a program is: its work and, from the environment, its
+// settings, its storage, its log and the platform that it runs on.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/logqueue"
+	"github.com/soloist-go/soloist/store"
+)
+
+// An App is a program whose settings are read and whose work is known.
+type App struct {
+	Console   Console
+	Settings  Settings
+	Scheduler *soloist.Scheduler
+	Log       *slog.Logger
+	Now       func() time.Time
+	Place     string   // the store, for people
+	Notes     []string // what an operator should know, though it is no mistake
+	Strange   []string // variables that look like settings and are none
+	Serves    bool     // it runs jobs by these settings until it is stopped
+
+	lines logqueue.Queue // of Log, where it serves
+}
+
+// A Config is what a program says of itself. The environment says the rest.
+type Config struct {
+	Work    []soloist.Work
+	Store   store.Store // nil: what SOLOIST_STORAGE says
+	Console Console
+	Now     func() time.Time
+	Replica string // what records name as the author of what is done
+	Serves  bool   // it runs jobs until it is stopped, and its output is its log
+	Runs    bool   // it runs jobs, whose logs are wanted
+}
+
+// Open reads everything that can be wrong and tells all of it at once. What
+// the scheduler says of its jobs is for [soloist.Scheduler.Validate].
+func Open(c Config) (*App, error) {
+	a := &App{Console: c.Console, Now: c.Now, Serves: c.Serves, Scheduler: &soloist.Scheduler{Now: c.Now}}
+	errs := a.sort(c.Work)
+	errs = append(errs, a.Settings.read(c.Console.Name)...)
+	errs = append(errs, override(a.Scheduler.Jobs)...)
+	errs = append(errs, a.open(c.Store))
+	errs = append(errs, a.setLease())
+	a.Strange = unknown(a.Jobs())
+	a.SetLog(newLog(c, &a.Settings))
+	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
+	return a, errors.Join(errs...)
+}
+
+// sort tells jobs from singletons. Pointers are taken too: they are Work, and
+// there is only one thing that they can mean.
+func (a *App) sort(work []soloist.Work) (errs []error) {
+	for i, w := range work {
+		switch w := w.(type) {
+		case soloist.Job:
+			a.Scheduler.Jobs = append(a.Scheduler.Jobs, w)
+		case soloist.Singleton:
+			a.Scheduler.Singletons = append(a.Scheduler.Singletons, w)
+		case *soloist.Job:
+			if w != nil {
+				a.Scheduler.Jobs = append(a.Scheduler.Jobs, *w)
+				continue
+			}
+			errs = append(errs, fmt.Errorf("work %d of %d is a nil *soloist.Job", i+1, len(work)))
+		case *soloist.Singleton:
+			if w != nil {
+				a.Scheduler.Singletons = append(a.Scheduler.Singletons, *w)
+				continue
+			}
+			errs = append(errs, fmt.Errorf("work %d of %d is a nil *soloist.Singleton", i+1, len(work)))
+		default:
+			errs = append(errs, fmt.Errorf("work %d of %d is %T: want a soloist.Job or a soloist.Singleton", i+1, len(work), w))
+		}
+	}
+	return errs
+}
+
+// open opens the store, unless one is given. Where that fails, one in memory
+// stands in, so that the rest can be checked.
+func (a *App) open(given store.Store) error {
+	s := storage{Store: given}
+	if given != nil {
+		s.name = describe(given)
+	} else {
+		var err error
+		if s, err = a.Settings.storage(); err != nil {
+			a.Scheduler.Store = &local.Memory{}
+			return err
+		}
+	}
+	a.Scheduler.Store, a.Place = s.Store, format.Line(s.name)
+	if s.note != "" {
+		a.Notes = append(a.Notes, s.note)
+	}
+	return nil
+}
+
+func describe(s store.Store) string {
+	if s, ok := s.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return fmt.Sprintf("%T", s)
+}
+
+// setLease applies SOLOIST_LEASE to whatever names no lease of its own.
+func (a *App) setLease() error {
+	lease := a.Settings.Lease
+	if shortest, longest := a.Scheduler.Store.Limits(); lease < shortest || lease > longest || lease%time.Second != 0 {
+		return mistake("SOLOIST_LEASE", fmt.Sprintf("whole seconds from %s to %s, which this store takes", shortest, longest))
+	}
+	for i := range a.Scheduler.Jobs {
+		if a.Scheduler.Jobs[i].Lease == 0 && !a.Scheduler.Jobs[i].EveryReplica {
+			a.Scheduler.Jobs[i].Lease = lease
+		}
+	}
+	for i := range a.Scheduler.Singletons {
+		if a.Scheduler.Singletons[i].Lease == 0 {
+			a.Scheduler.Singletons[i].Lease = lease
+		}
+	}
+	return nil
+}
+
+// Warn says what was noticed on the way, and nothing twice.
+func (a *App) Warn() {
+	for _, text := range a.Strange {
+		a.Log.Warn(text)
+	}
+	for _, text := range a.Notes {
+		a.Log.Info(text)
+	}
+}
+
+// Skew is how far this machine's clock is ahead of the store's, as far as that
+// is proved.
+func (a *App) Skew() time.Duration { return a.Scheduler.Health().Skew }
+
+// explainer is a store that knows what to do about its errors.
+type explainer interface {
+	Explain(err error) (text, advice string)
+}
+
+// Explain asks the store what its error is about.
+func (a *App) Explain(err error) (text, advice string) {
+	if s, ok := a.Scheduler.Store.(explainer); ok {
+		return s.Explain(err)
+	}
+	return err.Error(), ""
+}

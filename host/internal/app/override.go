@@ -1,0 +1,110 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/near"
+	"github.com/soloist-go/soloist/internal/schedule"
+)
+
+// override applies the settings of single jobs. Wrong ones are left out, so
+// that a mistake is told once, by the variable's name.
+func override(jobs []soloist.Job) (errs []error) {
+	for i := range jobs {
+		j := &jobs[i]
+		prefix := jobPrefix(j.Name)
+		s := JobSettings{Paused: j.Paused}
+		errs = append(errs, readFields(prefix, &s)...)
+		j.Paused = s.Paused
+		errs = append(errs, reschedule(j, prefix, s))
+	}
+	return errs
+}
+
+// reschedule blames the variables for a schedule that is wrong with them.
+func reschedule(j *soloist.Job, prefix string, s JobSettings) error {
+	var set []string
+	text, zone := j.Schedule, j.TimeZone
+	if s.Schedule != "" {
+		set, text = append(set, prefix+"_SCHEDULE"), s.Schedule
+	}
+	if s.TimeZone != "" {
+		set, zone = append(set, prefix+"_TIMEZONE"), s.TimeZone
+		if _, err := schedule.LoadZone(zone); err != nil {
+			return fmt.Errorf("%s is %.80q: it %w", prefix+"_TIMEZONE", zone, err)
+		}
+	}
+	if set == nil {
+		return nil
+	}
+	if _, err := schedule.Parse(text, zone, j.Name); err != nil {
+		for i, name := range set {
+			set[i] = fmt.Sprintf("%s is %.80q", name, os.Getenv(name))
+		}
+		return fmt.Errorf("%s: %w", strings.Join(set, " and "), err)
+	}
+	j.Schedule, j.TimeZone = text, zone
+	return nil
+}
+
+func jobPrefix(job string) string {
+	return "SOLOIST_JOB_" + strings.ToUpper(strings.ReplaceAll(job, "-", "_"))
+}
+
+// unknown returns a warning for each variable that looks like a setting and is
+// none. It tells no values: a mistyped token is a token.
+func unknown(jobs []string) (warnings []string) {
+	known := variables(jobs)
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "SOLOIST_") || slices.Contains(known, name) {
+			continue
+		}
+		text := name + " is not a setting"
+		if strings.HasPrefix(name, "SOLOIST_JOB_") {
+			text += " of any job of this program"
+		}
+		if meant := near.Name(name, known); meant != "" {
+			text += ": did you mean " + meant + "?"
+		}
+		warnings = append(warnings, text)
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// variables are the names of all settings of a program with these jobs.
+func variables(jobs []string) (names []string) {
+	for f := range reflect.TypeFor[Settings]().Fields() {
+		names = append(names, variable("", f))
+	}
+	for _, job := range jobs {
+		for f := range reflect.TypeFor[JobSettings]().Fields() {
+			names = append(names, variable(jobPrefix(job), f))
+		}
+	}
+	return names
+}
+
+// SettingsHelp lists the settings, as their tags tell.
+func SettingsHelp() string {
+	var b strings.Builder
+	b.WriteString("\nSettings are environment variables; an empty one counts as not set.\n\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for f := range reflect.TypeFor[Settings]().Fields() {
+		fmt.Fprintf(w, "  %s\t%s\n", variable("", f), f.Tag.Get("doc"))
+		fmt.Fprintf(w, "  \tnot set: %s\n", f.Tag.Get("unset"))
+	}
+	for f := range reflect.TypeFor[JobSettings]().Fields() {
+		fmt.Fprintf(w, "  %s\t%s\n", variable("SOLOIST_JOB_<NAME>", f), f.Tag.Get("doc"))
+	}
+	w.Flush()
+	b.WriteString("\n<NAME> is a job's name in capitals, with _ for -: NIGHTLY_REPORT for nightly-report.\n")
+	return b.String()
+}

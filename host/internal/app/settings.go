@@ -1,0 +1,173 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+
+	"github.com/soloist-go/soloist/host/internal/logging"
+)
+
+// Settings are those that each program has; a job's own are jobSettings. The
+// tags are the documentation, which help prints: what it is, what unset means,
+// what is wanted of a value.
+type Settings struct {
+	App             string         `envconfig:"SOLOIST_APP" doc:"namespace of the records; programs of one name share their ticks" unset:"CONTAINER_APP_NAME, CONTAINER_APP_JOB_NAME, WEBSITE_SITE_NAME with its slot, else the program's name" want:"up to 63 lower-case letters, digits and hyphens, no hyphen first"`
+	Storage         string         `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
+	Container       string         `envconfig:"SOLOIST_CONTAINER" doc:"blob container" unset:"soloist" want:"3 to 63 lower-case letters, digits and single hyphens between them"`
+	Lease           time.Duration  `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
+	Addr            string         `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:"127.0.0.1:8080, which only this machine reaches, or the next free port; :8080 on Container Apps, App Service and Kubernetes; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
+	Grace           time.Duration  `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
+	ReadToken       string         `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, page, /api/jobs and /metrics ask for it: Authorization: Bearer TOKEN, or as a browser's password; 16 characters at least" unset:"they are open" secret:"true"`
+	AdminToken      string         `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what POST /api/jobs/<JOB>/stepdown asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
+	FunctionTimeout time.Duration  `envconfig:"SOLOIST_FUNCTION_TIMEOUT" doc:"in Functions, how long an invocation may take" unset:"functionTimeout of host.json, else the plan's default" want:"a duration of a second or more, such as 10m"`
+	FunctionFailure Failure        `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error. It is an error anyway that a job could not be looked after" unset:"log" want:"log or error"`
+	LogFormat       logging.Format `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json; on a terminal, text is short and, without NO_COLOR, in colour" unset:"text on a terminal, else json" want:"text or json"`
+	LogLevel        slog.Level     `envconfig:"SOLOIST_LOG_LEVEL" doc:"debug, info, warn or error" unset:"info" want:"debug, info, warn or error"`
+}
+
+// JobSettings change one job without a new build: SOLOIST_JOB_<NAME>_...
+type JobSettings struct {
+	Schedule string `envconfig:"SCHEDULE" doc:"schedule of one job"`
+	TimeZone string `envconfig:"TIMEZONE" doc:"its time zone"`
+	Paused   bool   `envconfig:"PAUSED" doc:"true: its ticks are skipped" want:"true or false"`
+}
+
+// read returns all that is wrong with the variables, each of which then has
+// its default.
+func (s *Settings) read(program string) []error {
+	preset := Settings{
+		App:       defaultApp(program),
+		Container: "soloist",
+		Lease:     30 * time.Second,
+		Addr:      defaultAddr(),
+		Grace:     25 * time.Second,
+	}
+	*s = preset
+	errs := readFields("", s)
+	for _, rule := range []struct {
+		name string
+		ok   bool
+		undo func()
+	}{
+		{"SOLOIST_APP", appRule.MatchString(s.App), func() { s.App = preset.App }},
+		{"SOLOIST_CONTAINER", isContainer(s.Container), func() { s.Container = preset.Container }},
+		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
+		{"SOLOIST_GRACE", s.Grace == 0 || s.Grace >= time.Millisecond, func() { s.Grace = preset.Grace }},
+		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},
+	} {
+		if !rule.ok {
+			errs = append(errs, mistake(rule.name, wanted(rule.name)))
+			rule.undo()
+		}
+	}
+	errs = append(errs, s.checkTokens()...)
+	return append(errs, s.checkAddr())
+}
+
+var (
+	appRule       = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	containerRule = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
+)
+
+func isContainer(name string) bool {
+	return len(name) >= 3 && len(name) <= 63 && containerRule.MatchString(name)
+}
+
+// checkAddr blames the variable that the address comes from.
+func (s *Settings) checkAddr() error {
+	if _, port, err := net.SplitHostPort(s.Addr); err == nil && isPort(port) && (port != "0" || !InFunctions() || os.Getenv("SOLOIST_ADDR") != "") {
+		return nil
+	}
+	if os.Getenv("SOLOIST_ADDR") == "" {
+		return mistake("FUNCTIONS_CUSTOMHANDLER_PORT", "a port")
+	}
+	return mistake("SOLOIST_ADDR", wanted("SOLOIST_ADDR"))
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// readFields fills the struct that spec points to. envconfig stops at the
+// first error, so it gets the fields one by one. An empty variable counts as
+// unset: many a manifest cannot leave one out.
+func readFields(prefix string, spec any) (errs []error) {
+	v := reflect.ValueOf(spec).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name := variable(prefix, f)
+		if os.Getenv(name) == "" {
+			continue
+		}
+		one := reflect.New(reflect.StructOf([]reflect.StructField{f}))
+		if err := envconfig.Process(prefix, one.Interface()); err != nil {
+			errs = append(errs, mistake(name, f.Tag.Get("want")))
+			continue
+		}
+		v.Field(i).Set(one.Elem().Field(0))
+	}
+	return errs
+}
+
+func variable(prefix string, f reflect.StructField) string {
+	return strings.TrimPrefix(prefix+"_"+f.Tag.Get("envconfig"), "_")
+}
+
+// mistake is one wrong variable. It is not for secrets: it tells the value.
+func mistake(name, want string) error {
+	return fmt.Errorf("%s is %.80q: want %s", name, os.Getenv(name), want)
+}
+
+// wanted is what the setting's tag says.
+func wanted(name string) string {
+	for f := range reflect.TypeFor[Settings]().Fields() {
+		if variable("", f) == name {
+			return f.Tag.Get("want")
+		}
+	}
+	return ""
+}
+
+// checkTokens returns what is wrong with the tokens. It does not tell them.
+func (s *Settings) checkTokens() (errs []error) {
+	for _, token := range []struct{ name, value string }{{"SOLOIST_READ_TOKEN", s.ReadToken}, {"SOLOIST_ADMIN_TOKEN", s.AdminToken}} {
+		switch {
+		case strings.ContainsFunc(token.value, func(c rune) bool { return c <= ' ' || c > '~' }):
+			errs = append(errs, errors.New(token.name+" (not shown) has a blank, a line break or another character that no header can carry: want printable ASCII"))
+		case token.value != "" && len(token.value) < shortestToken:
+			errs = append(errs, fmt.Errorf("%s (not shown) has less than %d characters, so it can be guessed: want a random one, such as openssl rand -hex 16 prints", token.name, shortestToken))
+		}
+	}
+	return errs
+}
+
+// shortestToken is the least number of characters of a token. 16 random ones
+// cannot be guessed over HTTP, however fast.
+const shortestToken = 16
+
+// A Failure is what an invocation answers after a run has failed.
+type Failure string
+
+const (
+	FailLog   Failure = "log"
+	FailError Failure = "error"
+)
+
+// UnmarshalText takes log and error.
+func (f *Failure) UnmarshalText(text []byte) error {
+	if *f = Failure(text); *f != FailLog && *f != FailError {
+		return errors.New("neither log nor error")
+	}
+	return nil
+}

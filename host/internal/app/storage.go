@@ -1,0 +1,98 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A storage is a store, what to call it without telling secrets, and what an
+// operator should know about the choice.
+type storage struct {
+	store.Store
+	name, note string
+}
+
+// defaultDir is where records go if nobody says where: on a machine of one's
+// own the program then runs as it is.
+const defaultDir = ".soloist"
+
+// storage opens what SOLOIST_STORAGE says, else the storage of the Functions
+// host. Errors never tell the value, which may be a secret.
+func (s *Settings) storage() (storage, error) {
+	family := hostStorage()
+	family.Container = s.Container
+	path, isDir := strings.CutPrefix(s.Storage, "dir:")
+	switch {
+	case isDir && path == "":
+		return storage{}, errors.New("SOLOIST_STORAGE is dir: without a path: want dir:PATH")
+	case isDir:
+		return directory(path)
+	case s.Storage == "memory:":
+		return storage{&local.Memory{}, "memory of this process",
+			"records are in memory: other replicas do not see them and run the same ticks"}, nil
+	case strings.HasPrefix(s.Storage, "https://"), strings.HasPrefix(s.Storage, "http://"):
+		// The identity stays that of the Functions host, if it has one.
+		family.ConnectionString, family.AccountName, family.ServiceURL = "", "", s.Storage
+		return blobs(family)
+	case strings.Contains(s.Storage, "="):
+		return blobs(azure.Config{ConnectionString: s.Storage, Container: s.Container})
+	case s.Storage != "":
+		return storage{}, errors.New("SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string")
+	case family != azure.Config{Container: s.Container}:
+		return blobs(family)
+	}
+	return nowhere()
+}
+
+// nowhere is for a program without any setting for its storage.
+func nowhere() (storage, error) {
+	if InFunctions() || InContainerApps() {
+		return storage{}, errors.New("SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage: " +
+			"want one of them, since a directory here is not shared with other replicas and goes with this one")
+	}
+	s, err := directory(defaultDir)
+	s.note = "no storage is configured: records are in the directory " + defaultDir + ", for replicas on this machine; SOLOIST_STORAGE says otherwise"
+	return s, err
+}
+
+// directory makes the path absolute at once. A job may change the working
+// directory: a relative path would then name another store.
+func directory(path string) (storage, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return storage{}, fmt.Errorf("the directory %s for the records cannot be found, since the working directory is not known: give SOLOIST_STORAGE an absolute path: %w", path, err)
+	}
+	return storage{Store: local.Dir{Path: full}, name: "directory " + path}, nil
+}
+
+func blobs(c azure.Config) (storage, error) {
+	backend, err := azure.Open(c)
+	if err != nil {
+		return storage{}, err
+	}
+	return storage{Store: backend, name: backend.String()}, nil
+}
+
+// hostStorage is the storage of the Functions host
+// (https://learn.microsoft.com/azure/azure-functions/functions-app-settings#azurewebjobsstorage).
+// envconfig looks for names in capitals only and so cannot see these.
+func hostStorage() azure.Config {
+	get := func(part string) string { return os.Getenv("AzureWebJobsStorage" + part) }
+	return azure.Config{
+		ConnectionString:          get(""),
+		ServiceURL:                get("__blobServiceUri"),
+		AccountName:               get("__accountName"),
+		Credential:                get("__credential"),
+		ClientID:                  get("__clientId"),
+		ManagedIdentityResourceID: get("__managedIdentityResourceId"),
+		TenantID:                  get("__tenantId"),
+		ClientSecret:              get("__clientSecret"),
+	}
+}

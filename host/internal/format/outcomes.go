@@ -1,0 +1,95 @@
+package format
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// Outcome says what became of a tick, or of a range of them.
+func Outcome(f *store.Outcome) string {
+	text := string(f.Status)
+	if !f.From.IsZero() && f.Count > 1 {
+		text = counted(f) + " " + text
+	}
+	if !f.Start.IsZero() && f.End.After(f.Start) {
+		text += " in " + f.End.Sub(f.Start).Round(time.Millisecond).String()
+	}
+	if f.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", f.Attempt)
+	}
+	if f.Reason != "" {
+		text += " (" + Brief(f.Reason) + ")"
+	}
+	return text
+}
+
+// Moment is when an outcome was: its tick, or for a singleton the start of its term.
+func Moment(f *store.Outcome) time.Time {
+	if f.Tick.IsZero() {
+		return f.Start
+	}
+	return f.Tick
+}
+
+// PlainOutcomes are outcomes as JSON tells them, and a list even if there are none.
+func PlainOutcomes(all []store.Outcome) []store.Outcome {
+	plain := make([]store.Outcome, 0, len(all))
+	for _, f := range all {
+		f.Tick, f.From, f.Start, f.End = UTC(f.Tick), UTC(f.From), UTC(f.Start), UTC(f.End)
+		plain = append(plain, f)
+	}
+	return plain
+}
+
+// Span is the tick of an outcome, or what is known of a range of them.
+func Span(f *store.Outcome) string {
+	if f.From.IsZero() {
+		return Stamp(f.Tick)
+	}
+	count := "not counted"
+	if f.Count > 0 {
+		count = counted(f)
+	}
+	return "after " + Stamp(f.From) + " .. " + Stamp(f.Tick) + " (" + count + ")"
+}
+
+// counted is the number of ticks of a range. The count of a long one stops.
+func counted(f *store.Outcome) string {
+	if f.AtLeast {
+		return fmt.Sprintf("at least %d", f.Count)
+	}
+	return strconv.Itoa(f.Count)
+}
+
+// Took is how long a run lasted, if it has ended.
+func Took(f *store.Outcome) string {
+	if f.Start.IsZero() || f.End.Before(f.Start) {
+		return "-"
+	}
+	return f.End.Sub(f.Start).Round(time.Millisecond).String()
+}
+
+// Number is the number of what there can be none of.
+func Number(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// outcomes are those that a tick can have, the wanted one first.
+var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+
+// Tally tells how often each outcome came.
+func Tally(counts map[store.Status]int64) string {
+	var all []string
+	for _, s := range outcomes {
+		if n := counts[s]; n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return Join(all...)
+}

@@ -1,0 +1,51 @@
+package format
+
+import (
+	"fmt"
+	"time"
+)
+
+// Times are shown in UTC, as ticks are named.
+const timeFormat = "2006-01-02 15:04:05Z"
+
+// Stamp is an instant, or a dash.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(timeFormat)
+}
+
+// Relative says how far t is from now.
+func Relative(t, now time.Time) string {
+	if d := t.Sub(now); d > 0 {
+		return "in " + Roughly(d)
+	}
+	return Roughly(now.Sub(t)) + " ago"
+}
+
+// Ahead is relative for what nobody has done yet.
+func Ahead(t, now time.Time) string {
+	if !t.After(now) {
+		return "due"
+	}
+	return Relative(t, now)
+}
+
+// Roughly tells a duration in its largest unit, as people do. A negative one comes
+// from two clocks that differ, and is shown as 0s.
+func Roughly(d time.Duration) string {
+	d = max(0, d)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// Utc is how JSON tells an instant.
+func UTC(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

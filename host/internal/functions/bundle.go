@@ -1,0 +1,209 @@
+package functions
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+)
+
+// consumptionMost is the longest functionTimeout of the Consumption plan, and
+// what host.json has unless a job needs more.
+const consumptionMost = 10 * time.Minute
+
+// A Bundle is a Functions app as files.
+type Bundle struct {
+	app      *app.App
+	timers   []timer
+	files    map[string][]byte // by path, with slashes; the program is apart, since it is large
+	program  string            // where it is
+	target   string            // its path in the site
+	warnings []string
+	kept     []string // what was edited since
+	removed  []string
+	where    string
+}
+
+// A timer is one function with a timer trigger.
+type timer struct {
+	name, schedule, why string
+	again               *retryPolicy // nil: the next call is near
+}
+
+// BundleOptions say how a bundle differs from the usual one.
+type BundleOptions struct {
+	Program  string // the file of the program; empty: this one
+	OneTimer bool   // one timer looks after all jobs
+	Warmup   bool   // there is a function for the warm-up of an instance
+}
+
+// NewBundle makes the files for the jobs of a program.
+func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
+	b := &Bundle{app: a, files: map[string][]byte{}, program: o.Program}
+	if len(a.Scheduler.Jobs) == 0 {
+		return b, errors.New("there is no job, and a singleton does not run in Functions: nothing runs there between two calls")
+	}
+	if b.program == "" {
+		var err error
+		if b.program, err = os.Executable(); err != nil {
+			return b, fmt.Errorf("which program this is cannot be told, so name it with --binary: %w", err)
+		}
+	}
+	b.plan(o.OneTimer)
+	if err := b.checkNames(); err != nil {
+		return b, err
+	}
+	b.inspect()
+	b.files["host.json"] = indented(hostFile(b.target, b.timeout()))
+	for _, t := range b.timers {
+		b.files[t.name+"/function.json"] = indented(timerFile(t))
+	}
+	if o.Warmup {
+		b.files[warmupFunction+"/function.json"] = indented(functionFile{Bindings: []any{binding{"warmupTrigger", "in", "warmupContext"}}})
+	}
+	b.files["local.settings.json"] = indented(localFile())
+	b.files[".funcignore"] = []byte("local.settings.json\n" + manifestFile + "\n")
+	return b, nil
+}
+
+// plan decides which functions there are; all: one timer is to look after all
+// jobs.
+func (b *Bundle) plan(all bool) {
+	var rest []string
+	for _, j := range b.app.Scheduler.Jobs {
+		text, ok := ncrontab(j, b.app.Now())
+		if ok && !all {
+			b.timers = append(b.timers, timer{name: j.Name, schedule: text, again: retryOf(j, b.app.Now())})
+		}
+		switch why := needsTick(j); {
+		case all:
+			rest = append(rest, j.Name)
+		case !ok:
+			rest = append(rest, j.Name+" (its schedule)")
+		case why != "":
+			rest = append(rest, j.Name+" ("+why+")")
+		}
+		b.warnOf(j, ok && !all)
+	}
+	if rest != nil {
+		b.timers = append(b.timers, timer{name: tickFunction, schedule: everyMinute, why: "for " + format.Join(rest...)})
+	}
+	for _, g := range b.app.Scheduler.Singletons {
+		b.warnings = append(b.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
+	}
+}
+
+// warnOf says what a job will not have; own: it has a timer of its own.
+func (b *Bundle) warnOf(j soloist.Job, own bool) {
+	if j.EveryReplica {
+		b.warnings = append(b.warnings, "job "+j.Name+" runs on each replica: here it is the one instance that the timer calls")
+	}
+	if !own && j.Missed != soloist.RunAll && oftener(j, time.Minute, b.app.Now()) {
+		b.warnings = append(b.warnings, "job "+j.Name+" has ticks more often than the function tick comes, once a minute: those between are missed")
+	}
+}
+
+// needsTick is why a job with a timer of its own needs the function tick too, if
+// so: its next timer may be a day away.
+func needsTick(j soloist.Job) string {
+	switch {
+	case j.Interrupted == soloist.Rerun:
+		return "rerun"
+	case j.Missed == soloist.RunAll:
+		return "all missed ticks"
+	}
+	return ""
+}
+
+// functionRule is what the host takes for a function's name, in any case
+// (https://github.com/Azure/azure-functions-host/blob/dev/src/WebJobs.Script/Utility.cs).
+var functionRule = regexp.MustCompile(`(?i)^[a-z][a-z0-9_\-]{0,127}$`)
+
+// checkNames also finds a name for the program that no folder has.
+func (b *Bundle) checkNames() error {
+	b.target = b.app.Console.Name
+	for _, t := range b.timers {
+		if !functionRule.MatchString(t.name) || strings.EqualFold(t.name, "host") {
+			return fmt.Errorf("the name %q is none that Functions takes", t.name)
+		}
+	}
+	if b.target == "" || strings.ContainsAny(b.target, "/\\%") {
+		b.target = "handler"
+	}
+	for slices.Contains([]string{tickFunction, warmupFunction, "host.json", "local.settings.json"}, b.target) || slices.Contains(b.app.Jobs(), b.target) {
+		b.target += ".program"
+	}
+	return nil
+}
+
+// inspect warns of a program that the platform cannot run, or that is not this.
+func (b *Bundle) inspect() {
+	info, err := buildinfo.ReadFile(b.program)
+	if err != nil {
+		b.warnings = append(b.warnings, "whether "+b.program+" runs on linux/amd64 cannot be told: it is no Go program")
+		return
+	}
+	get := func(key string) string {
+		for _, setting := range info.Settings {
+			if setting.Key == key {
+				return setting.Value
+			}
+		}
+		return "unknown"
+	}
+	system, arch := get("GOOS"), get("GOARCH")
+	if system == "windows" {
+		b.target += ".exe"
+	}
+	if system != "linux" || arch != "amd64" {
+		b.warnings = append(b.warnings, fmt.Sprintf("the program is for %s/%s, and Functions runs linux/amd64: build it with GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build, and name it with --binary", system, arch))
+	}
+}
+
+// timeout is long enough for each job.
+func (b *Bundle) timeout() time.Duration {
+	most, around := consumptionMost, b.app.Settings.Grace+maxMargin+b.app.Settings.Lease // a lease, as it may have to be waited for
+	for _, j := range b.app.Scheduler.Jobs {
+		if j.Timeout == 0 {
+			continue
+		}
+		span := (j.Timeout + around + time.Minute - 1).Truncate(time.Minute)
+		if span > consumptionMost {
+			b.warnings = append(b.warnings, fmt.Sprintf("job %s may take %s, which needs a functionTimeout of %s: an app on the Consumption plan, whose most is %s, would not start. "+
+				"Deploy to another plan, or give the job a Timeout of at most %s", j.Name, j.Timeout, hostSpan(span), hostSpan(consumptionMost), max(0, consumptionMost-around)))
+		}
+		most = max(most, span)
+	}
+	return most
+}
+
+// Print tells what was written, and what an operator should know about it.
+func (b *Bundle) Print() {
+	all := b.timers
+	if b.files[warmupFunction+"/function.json"] != nil {
+		all = append(slices.Clone(all), timer{name: warmupFunction, schedule: "-", why: "called before an instance gets work"})
+	}
+	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), b.where)
+	w := format.Table(b.app.Console.Stdout, "FUNCTION\tTIMER (UTC)\t")
+	for _, t := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", t.name, t.schedule, t.why)
+	}
+	w.Flush()
+	for _, path := range b.removed {
+		fmt.Fprintf(b.app.Console.Stdout, "removed %s\n", path)
+	}
+	for _, path := range b.kept {
+		b.warnings = append(b.warnings, path+" was edited since it was written, and is left alone")
+	}
+	for _, text := range b.warnings {
+		fmt.Fprintf(b.app.Console.Stderr, "%s: %s\n", b.app.Console.Name, text)
+	}
+}

@@ -1,0 +1,94 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
+)
+
+// runNow runs one job by hand.
+func (f *Handler) runNow(ctx context.Context, name, request string) result {
+	ctx, done := f.orOutage(ctx, name)
+	defer done()
+	j := soloist.JobReport{Job: name}
+	outcome, err := f.app.Scheduler.RunNow(ctx, name, request)
+	if err == nil {
+		j.Ran = []store.Outcome{outcome}
+	} else {
+		j.Err = err
+		f.app.Log.Warn("not run by hand", "job", name, "request", request, "error", err)
+	}
+	return result{jobs: []view.Ticked{view.NewTicked(j)}, logs: reportLines(j), failed: view.Failed(j), unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
+}
+
+// outagePatience is how long a call of an HTTP trigger waits for a storage, or for
+// one record in it, that is out of reach. Somebody waits for the answer, and the platform's front end
+// does for 230 s only
+// (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
+const outagePatience = 20 * time.Second
+
+// orOutage ends with an outage that keeps the run from beginning. Once the run
+// has begun, no outage ends the context: it would cut short the write of the
+// outcome, and another replica would settle the run as abandoned.
+func (f *Handler) orOutage(ctx context.Context, job string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	begun := make(chan struct{})
+	var first sync.Once // of the beginning and the end by an outage
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if f.outageBefore(ctx, job, begun) {
+			first.Do(func() { cancel(fmt.Errorf("not begun within %s", outagePatience)) })
+		}
+	})
+	begins := func() { first.Do(func() { close(begun) }) }
+	return context.WithValue(ctx, runBegins{}, begins), func() { cancel(nil); watch.Wait() }
+}
+
+// outageBefore reports whether the storage is out of reach when the patience is
+// over, or later, with the run not begun. Where other records can be read, the
+// trouble is that of the job.
+func (f *Handler) outageBefore(ctx context.Context, job string, begun <-chan struct{}) bool {
+	patience := time.NewTimer(outagePatience)
+	defer patience.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-begun:
+			return false
+		case <-patience.C:
+		}
+		if h := f.app.Scheduler.Health(); h.Storage != nil || h.Broken[job] != nil {
+			return true
+		}
+		patience.Reset(time.Second) // the outage may still come
+	}
+}
+
+// runBegins is the key of a func() in the context of a run by hand. The run
+// calls it when it begins.
+type runBegins struct{}
+
+// TellBegins makes each run call the function under runBegins. Health tells only
+// what runs now: a run that has returned and waits for the write of its outcome
+// looks there like one that has not begun.
+func TellBegins(jobs []soloist.Job) {
+	for i := range jobs {
+		do := jobs[i].Do
+		if do == nil {
+			continue // a mistake, which Validate tells
+		}
+		jobs[i].Do = func(ctx context.Context, run *soloist.Run) error {
+			if begins, ok := ctx.Value(runBegins{}).(func()); ok {
+				begins()
+			}
+			return do(ctx, run)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package functions
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxPayload bounds what the host sends: a timer's payload has a few hundred bytes.
+const maxPayload = 1 << 20
+
+// A call is what the host has sent.
+type call struct {
+	id      string    // of the invocation
+	tick    time.Time // that a timer has fired for; zero: not known
+	pastDue bool      // the timer says that it is late
+	http    bool      // somebody has called an HTTP trigger
+}
+
+// readCall reads the body of an invocation. An empty one is a plain ping. What
+// is neither that nor from a trigger that a job can have is refused: a message
+// from a queue would be lost without a word.
+func readCall(w http.ResponseWriter, r *http.Request) (c call, code int, err error) {
+	c.id = r.Header.Get("X-Azure-Functions-InvocationId")
+	if c.id == "" {
+		c.id = newRequest()
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPayload))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return c, http.StatusRequestEntityTooLarge, fmt.Errorf("a payload of up to %d bytes is wanted", maxPayload)
+	}
+	if err != nil {
+		return c, http.StatusBadRequest, fmt.Errorf("the payload ended early: %w", err)
+	}
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return c, http.StatusOK, nil
+	}
+	var payload struct{ Data map[string]json.RawMessage }
+	if err := json.Unmarshal(text, &payload); err != nil || text[0] != '{' {
+		return c, http.StatusBadRequest, errors.New(`the payload is not the JSON object {"Data":{...},"Metadata":{...}}`)
+	}
+	for _, name := range slices.Sorted(maps.Keys(payload.Data)) { // in one order: the last timer counts
+		if !c.read(name, payload.Data[name]) {
+			return c, http.StatusBadRequest, fmt.Errorf("the binding %.80q is neither of a timer nor of HTTP: jobs have no other trigger", name)
+		}
+	}
+	return c, http.StatusOK, nil
+}
+
+// read takes what one binding has brought. The host of other languages writes
+// timers in camel case.
+func (c *call) read(name string, value json.RawMessage) (known bool) {
+	if string(value) == "null" {
+		return true
+	}
+	warm := strings.EqualFold(name, "warmupContext") // whatever it is
+	var has struct{ Schedule, ScheduleStatus, IsPastDue, Method, URL json.RawMessage }
+	if json.Unmarshal(value, &has) != nil {
+		return warm
+	}
+	switch {
+	case has.ScheduleStatus != nil, has.IsPastDue != nil, has.Schedule != nil:
+		json.Unmarshal(has.IsPastDue, &c.pastDue)
+		c.tick = nextOf(has.ScheduleStatus)
+	case has.Method != nil && has.URL != nil, strings.EqualFold(name, "req"):
+		c.http = true
+	default:
+		return warm
+	}
+	return true
+}
+
+// nextOf is the tick that a timer has fired for
+// (https://github.com/Azure/azure-webjobs-sdk-extensions/blob/dev/src/WebJobs.Extensions/Extensions/Timers/Scheduling/ScheduleStatus.cs).
+// There is none where the host does not monitor the schedule.
+func nextOf(status json.RawMessage) time.Time {
+	var s struct{ Next string }
+	if json.Unmarshal(status, &s) != nil {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} { // the dates of .NET have a zone or none
+		if t, err := time.Parse(layout, s.Next); err == nil && t.Year() > 1 {
+			return t.Round(time.Second).UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// newRequest names a run by hand whose caller has not.
+func newRequest() string { return "http-" + strings.ToLower(rand.Text()[:12]) }

@@ -1,0 +1,237 @@
+package functions
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/schedule"
+)
+
+// A Drift is a difference between the functions that are deployed and those
+// that the jobs need. The host reads its timers from files, which a setting of
+// a job, or a program that is replaced alone, does not change.
+type Drift struct {
+	function string // empty: it is about all of them
+	text     string
+	Late     bool   // ticks are missed, or run by a later call
+	Do       string // about it
+}
+
+// Words are the difference, and the function that has it.
+func (d Drift) Words() string {
+	if d.function == "" {
+		return d.text
+	}
+	return "function " + d.function + ": " + d.text
+}
+
+// AppRoot is the directory of the Functions app, empty where there is none to
+// be seen: in the handler's environment, in that of the platform's containers,
+// or, for doctor, where the command functions has written one.
+func AppRoot() string {
+	root := cmp.Or(os.Getenv("FUNCTIONS_APP_ROOT_PATH"), os.Getenv("AzureWebJobsScriptRoot"))
+	if root == "" && (app.InFunctions() || isThere(manifestFile)) {
+		root = "."
+	}
+	if root == "" || !isThere(filepath.Join(root, "host.json")) {
+		return ""
+	}
+	return root
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Drifts compares the functions below root with the jobs.
+func Drifts(a *app.App, root string) (all []Drift) {
+	timers, all := timersIn(root)
+	tick, now := timers[tickFunction], a.Now()
+	ticks := slices.ContainsFunc(tick, func(text string) bool { return firesAt(text, everyMinuteJob, now) })
+	for _, j := range a.Scheduler.Jobs {
+		if text := jobDrift(j, timers[j.Name], ticks, now); text != "" {
+			all = append(all, Drift{function: j.Name, text: text, Late: !ticks})
+		}
+	}
+	if _, deployed := timers[tickFunction]; deployed && !ticks {
+		all = append(all, Drift{function: tickFunction, Late: true,
+			text: fmt.Sprintf("its timer, %s, is not that of each minute, %q", quoted(tick), everyMinute)})
+	}
+	all = append(all, strangers(a, timers)...)
+	all = append(all, timeoutDrift(&a.Settings, root)...)
+	if zone := os.Getenv("WEBSITE_TIME_ZONE"); zone != "" && !strings.EqualFold(zone, "UTC") && zone != "Etc/UTC" {
+		all = append(all, Drift{Late: !ticks, Do: "remove that setting",
+			text: fmt.Sprintf("WEBSITE_TIME_ZONE is %.80q, by which timers count, and they are written for UTC", zone)})
+	}
+	for i := range all {
+		all[i].Do = cmp.Or(all[i].Do, fmt.Sprintf("run %s functions DIR with the same settings of the jobs, and deploy DIR", a.Console.Name))
+	}
+	slices.SortFunc(all, func(a, b Drift) int { return cmp.Compare(a.function, b.function) })
+	return all
+}
+
+// timeoutDrift compares the time that the program plans with to the host's.
+func timeoutDrift(s *app.Settings, root string) []Drift {
+	most, err := hostTimeout(root)
+	if err != nil || most == 0 || s.FunctionTimeout <= most {
+		return nil
+	}
+	return []Drift{{Late: true, Do: "lower or remove that setting, or raise functionTimeout in host.json",
+		text: fmt.Sprintf("SOLOIST_FUNCTION_TIMEOUT is %s, and the host kills the program when an invocation has lasted %s", s.FunctionTimeout, most)}}
+}
+
+// strangers are functions of no job: one that is gone, or a singleton.
+func strangers(a *app.App, timers map[string][]string) (all []Drift) {
+	known := append(a.Jobs(), tickFunction, warmupFunction)
+	for name := range timers {
+		if !slices.Contains(known, name) {
+			all = append(all, Drift{function: name, text: "no job has this name, so its calls are refused"})
+		}
+	}
+	return all
+}
+
+// everyMinuteJob has the ticks of the function tick.
+var everyMinuteJob = soloist.Job{Name: tickFunction, Schedule: "* * * * *"}
+
+// jobDrift is what is wrong with the timers of one job; ticks: there is also one
+// that looks after all jobs.
+func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string {
+	own := slices.ContainsFunc(timers, func(text string) bool { return firesAt(text, j, now) })
+	why := needsTick(j)
+	switch {
+	case len(timers) == 0 && ticks, own && (ticks || why == ""):
+		return ""
+	case len(timers) == 0:
+		return "the job has no timer, and there is no function tick: nothing runs its ticks"
+	case own:
+		return fmt.Sprintf("the job needs the function tick too (%s)", why)
+	}
+	text := fmt.Sprintf("its timer, %s, does not fire at the ticks of the job, %q", quoted(timers), j.Schedule)
+	if j.TimeZone != "" {
+		text += " in " + j.TimeZone
+	}
+	if ticks {
+		return text + ": the function tick runs them, up to a minute late"
+	}
+	return text
+}
+
+// compareSome is for a start, which the host waits for: what is in an hour shows
+// in the first hours.
+const compareSome = 10_000
+
+// firesAt reports whether a timer fires at the ticks of a job, and no others.
+func firesAt(timer string, j soloist.Job, now time.Time) bool {
+	want, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	if err != nil {
+		return false
+	}
+	got, err := schedule.Parse("ncrontab "+setting(timer), "", j.Name)
+	return err == nil && sameTicks(want, got, now, compareSome)
+}
+
+// timersIn reads the timers of all functions below root; a function without one
+// has none. What the host cannot read either is told.
+func timersIn(root string) (timers map[string][]string, all []Drift) {
+	timers = map[string][]string{}
+	dirs, err := os.ReadDir(root)
+	if err != nil {
+		all = append(all, Drift{function: "host.json", text: format.Line(err.Error()), Late: true})
+	}
+	for _, d := range dirs {
+		text, err := os.ReadFile(filepath.Join(root, d.Name(), "function.json"))
+		if errors.Is(err, fs.ErrNotExist) || !d.IsDir() {
+			continue
+		}
+		name := strings.ToLower(d.Name())
+		var f struct {
+			Bindings []struct{ Type, Schedule string }
+			Disabled bool
+		}
+		if err == nil {
+			err = json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &f)
+		}
+		switch {
+		case err != nil:
+			all = append(all, Drift{function: name, text: "its function.json cannot be read: " + format.Line(err.Error()), Late: true})
+			continue
+		case f.Disabled || switchedOff(d.Name()):
+			continue
+		}
+		timers[name] = []string{}
+		for _, b := range f.Bindings {
+			if strings.EqualFold(b.Type, "timerTrigger") {
+				timers[name] = append(timers[name], b.Schedule)
+			}
+		}
+	}
+	return timers, all
+}
+
+// switchedOff reports whether an app setting disables a function. Linux has no
+// dots in the names of variables
+// (https://learn.microsoft.com/azure/azure-functions/disable-function).
+func switchedOff(function string) bool {
+	text := cmp.Or(os.Getenv("AzureWebJobs."+function+".Disabled"), os.Getenv("AzureWebJobs_"+function+"_Disabled"))
+	return text == "1" || strings.EqualFold(text, "true")
+}
+
+// setting resolves a schedule that is %NAME%, the value of an app setting. It is
+// compared and never shown: the name may be that of a secret.
+func setting(text string) string {
+	if name, ok := strings.CutPrefix(text, "%"); ok {
+		if name, ok = strings.CutSuffix(name, "%"); ok {
+			return os.Getenv(name)
+		}
+	}
+	return text
+}
+
+func quoted(texts []string) string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, fmt.Sprintf("%.80q", text))
+	}
+	return cmp.Or(format.Join(all...), "none")
+}
+
+// checkDeployed looks at the functions once, at the start: a host that gets
+// others starts its handler anew.
+func checkDeployed(a *app.App) (deployed []string) {
+	root := AppRoot()
+	if root == "" {
+		return nil
+	}
+	for _, d := range Drifts(a, root) {
+		say := a.Log.Warn
+		if d.Late {
+			say = a.Log.Error
+		}
+		say("a function is not what the jobs need: "+d.text, "function", d.function, "root", root, "do", d.Do)
+	}
+	return DriftWords(a)
+}
+
+// DriftWords are for the commands.
+func DriftWords(a *app.App) (words []string) {
+	if root := AppRoot(); root != "" {
+		for _, d := range Drifts(a, root) {
+			words = append(words, d.Words()+": "+d.Do)
+		}
+	}
+	return words
+}

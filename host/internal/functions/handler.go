@@ -1,0 +1,176 @@
+// Package functions is a program as an app of Azure Functions: it answers the
+// Functions host, and writes and compares the directory that is deployed.
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/watch"
+	"github.com/soloist-go/soloist/host/internal/web"
+)
+
+// The functions of every program. The others are its jobs: a job's name cannot
+// be one of these.
+const (
+	tickFunction   = "tick"   // looks after all jobs
+	warmupFunction = "warmup" // is called before an instance gets work
+)
+
+// An invocation is the answer to the Functions host, which waits for this
+// object: an empty body with status 200 would hang it until its time-out, and
+// text would be a failure
+// (https://learn.microsoft.com/azure/azure-functions/functions-custom-handlers#response-payload).
+type invocation struct {
+	Outputs     map[string]any
+	Logs        []string
+	ReturnValue any
+}
+
+// A Handler answers the Functions host. Nothing runs between its calls.
+type Handler struct {
+	app    *app.App
+	guard  *web.Guard
+	limits Limits
+	guess  error           // why the limits are a guess
+	life   context.Context // of serve: its end ends the runs
+
+	mu    sync.Mutex
+	clock *watch.Clock // looks after each wake-up, whose answers are news of the clock
+}
+
+// NewHandler is for a program that serves until life ends.
+func NewHandler(life context.Context, a *app.App, guard *web.Guard) *Handler {
+	limits, guess := LimitsOf(a)
+	return &Handler{app: a, guard: guard, limits: limits, guess: guess, life: life,
+		clock: watch.NewClock(a.Log, a.Skew, func(context.Context) bool { return true })}
+}
+
+// Around puts the functions before all other paths.
+func (f *Handler) Around(rest http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", awake(rest))
+	mux.Handle("/{function}", f.route(rest))
+	mux.Handle("/", rest)
+	return mux
+}
+
+// awake answers the host's probe, which comes again and again: the page, which a
+// browser gets, would wait for the storage, and costs a read of each record.
+func awake(page http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept"), "text/html") {
+			page.ServeHTTP(w, r)
+			return
+		}
+		web.Reply(w, http.StatusOK, invocation{Outputs: map[string]any{}, Logs: []string{}, ReturnValue: "awake"})
+	}
+}
+
+// Warn tells what this platform cannot do, and what is deployed and is not what
+// the jobs need. It returns the latter.
+func (f *Handler) Warn() (deployed []string) {
+	if f.guess != nil {
+		WarnOfGuess(f.app.Log, f.guess)
+	}
+	for _, g := range f.app.Scheduler.Singletons {
+		f.app.Log.Warn("a singleton does not run in Functions: nothing runs there between two calls", "singleton", g.Name)
+	}
+	for _, text := range TooLong(f.app, f.limits) {
+		f.app.Log.Error(text + ": functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT, says how long that is")
+	}
+	return checkDeployed(f.app)
+}
+
+// route finds the function. Only the host can reach a loopback address, and it
+// has no token. Pages that a browser on this machine shows could too, so other
+// sites are refused. On another address a call needs the admin's token.
+func (f *Handler) route(rest http.Handler) http.Handler {
+	call := http.NewCrossOriginProtection().Handler(http.HandlerFunc(f.call))
+	if !f.guard.Local() {
+		call = f.guard.Admin(f.call)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost || f.isFunction(functionName(r)) {
+			call.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
+// call invokes the function. Only a caller that may invoke one hears which there
+// are.
+func (f *Handler) call(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !f.isFunction(functionName(r)):
+		f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", format.Join(append([]string{tickFunction, warmupFunction}, f.app.Jobs()...)...)))
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		f.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
+	default:
+		f.invoke(w, r)
+	}
+}
+
+// functionName is the name of the function's folder, whose case nobody minds.
+func functionName(r *http.Request) string { return strings.ToLower(r.PathValue("function")) }
+
+func (f *Handler) isFunction(name string) bool {
+	return name == tickFunction || name == warmupFunction || slices.Contains(f.app.Jobs(), name)
+}
+
+// refuse answers a call that nothing is done about. The host drops the body, so
+// the log has it too, as far as the limit of refusals goes.
+func (f *Handler) refuse(w http.ResponseWriter, r *http.Request, code int, err error) {
+	f.guard.Refused(r, "call refused", "method", format.Brief(r.Method), "code", code, "error", err)
+	web.Reply(w, code, invocation{Outputs: map[string]any{}, Logs: []string{format.Line(err.Error())}})
+}
+
+func (f *Handler) invoke(w http.ResponseWriter, r *http.Request) {
+	name := functionName(r)
+	call, code, err := readCall(w, r)
+	if err != nil {
+		f.refuse(w, r, code, err)
+		return
+	}
+	patience := http.NewResponseController(w) // a run takes as long as it takes
+	patience.SetReadDeadline(time.Time{})
+	patience.SetWriteDeadline(time.Time{})
+	ctx, cancel := f.context(r)
+	defer cancel()
+	var o result
+	switch {
+	case name == warmupFunction:
+		o = f.warm(ctx)
+	case name == tickFunction:
+		o = f.wake(ctx, soloist.Wake{Tick: call.tick})
+	case call.http:
+		o = f.runNow(ctx, name, call.id)
+	default:
+		o = f.wake(ctx, soloist.Wake{Jobs: []string{name}, Tick: call.tick})
+	}
+	f.answer(w, name, call, o)
+}
+
+// context is that of one invocation. The host does not cancel one, and a
+// connection that breaks is no reason to abandon a run: a stop of this process
+// is, and the instant at which the host would kill it.
+func (f *Handler) context(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	unhook := context.AfterFunc(f.life, cancel)
+	release := cancel
+	if f.limits.Run > 0 {
+		ctx, release = context.WithTimeout(ctx, f.limits.Run)
+	}
+	return ctx, func() { unhook(); release(); cancel() }
+}

@@ -1,0 +1,48 @@
+package functions
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// temporary returns a new name for p while p is written.
+func temporary(p string) string { return p + "." + rand.Text()[:8] + ".new" }
+
+var temporaryEnd = regexp.MustCompile(`^\.[A-Z2-7]{8}\.new$`)
+
+// isLeft reports whether the name is one that a call had for p while it wrote
+// it. A call that is killed leaves such a file.
+func isLeft(name, p string) bool {
+	end, ok := strings.CutPrefix(name, p)
+	return ok && temporaryEnd.MatchString(end)
+}
+
+// sweep removes what killed calls have left of the manifest and of its files.
+func (m *manifest) sweep(root *os.Root) error {
+	for _, p := range append(slices.Sorted(maps.Keys(m.Files)), manifestFile) {
+		if err := sweep(root, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sweep(root *os.Root, p string) error {
+	all, err := fs.ReadDir(root.FS(), path.Dir(p))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range all {
+		if e.Type().IsRegular() && isLeft(e.Name(), path.Base(p)) {
+			err = errors.Join(err, root.Remove(path.Join(path.Dir(p), e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package functions
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+)
+
+// How long an invocation lasts unless host.json says otherwise
+// (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
+const (
+	consumptionTimeout = 5 * time.Minute
+	otherTimeout       = 30 * time.Minute
+)
+
+// maxMargin is what is left of an invocation for the records after the last run
+// was told to stop, a tenth of short ones.
+const maxMargin = 30 * time.Second
+
+// Limits are what of an invocation's time the runs may have. At its end the
+// host kills this process, without notice and with all that runs in it.
+type Limits struct {
+	Run   time.Duration // up to here runs are started; zero: no limit
+	Grace time.Duration // after it those that run may go on
+}
+
+// LimitsOf reads how long an invocation lasts. With an error that is the default.
+func LimitsOf(a *app.App) (Limits, error) {
+	timeout, err := functionTimeout(&a.Settings)
+	return dividedLimits(timeout, a.Settings.Grace), err
+}
+
+// WarnOfGuess logs why the default counts in place of what is set.
+func WarnOfGuess(log *slog.Logger, why error) {
+	log.Warn("how long an invocation lasts is not known, so the default counts", "error", why, "timeout", defaultTimeout())
+}
+
+// dividedLimits divides a time-out; zero is none.
+func dividedLimits(timeout, grace time.Duration) Limits {
+	if timeout == 0 {
+		return Limits{Grace: grace}
+	}
+	grace = min(grace, timeout/4)
+	return Limits{Run: timeout - margin(timeout) - grace, Grace: grace}
+}
+
+// TooLong names the jobs that no invocation has the time for.
+func TooLong(a *app.App, limits Limits) (all []string) {
+	for _, j := range a.Scheduler.Jobs {
+		if limits.Run > 0 && j.Timeout > limits.Run {
+			all = append(all, fmt.Sprintf("job %s is never started: it may take %s, and of an invocation runs have %s", j.Name, j.Timeout, limits.Run))
+		}
+	}
+	return all
+}
+
+func margin(timeout time.Duration) time.Duration { return min(timeout/10, maxMargin) }
+
+// functionTimeout is how long an invocation lasts, zero if that has no end. With
+// an error it is the default.
+func functionTimeout(s *app.Settings) (time.Duration, error) {
+	if s.FunctionTimeout > 0 {
+		return s.FunctionTimeout, nil
+	}
+	return hostTimeout(AppRoot())
+}
+
+// hostTimeout is how long the host of the app below root lets an invocation last,
+// zero if that has no end. With an error it is the default.
+func hostTimeout(root string) (time.Duration, error) {
+	const variable = "AzureFunctionsJobHost__functionTimeout" // it overrides the file
+	if text := os.Getenv(variable); text != "" {
+		d, err := timeSpan(text)
+		if err != nil {
+			return defaultTimeout(), fmt.Errorf("%s: %w", variable, err)
+		}
+		return d, nil
+	}
+	if root == "" {
+		return defaultTimeout(), nil
+	}
+	return timeoutIn(filepath.Join(root, "host.json"))
+}
+
+func defaultTimeout() time.Duration {
+	if os.Getenv("WEBSITE_SKU") == "Dynamic" {
+		return consumptionTimeout
+	}
+	return otherTimeout
+}
+
+// timeoutIn reads a host.json.
+func timeoutIn(path string) (time.Duration, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return defaultTimeout(), nil
+	}
+	var settings struct{ FunctionTimeout string }
+	if err == nil {
+		err = json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &settings)
+	}
+	if err == nil && settings.FunctionTimeout == "" {
+		return defaultTimeout(), nil
+	}
+	var d time.Duration
+	if err == nil {
+		d, err = timeSpan(settings.FunctionTimeout)
+	}
+	if err != nil {
+		return defaultTimeout(), fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+var timeSpanRule = regexp.MustCompile(`^(?:(\d{1,4})\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.\d{1,7})?)?$`)
+
+// timeSpan reads the host's durations, [d.]hh:mm[:ss]; -1 is without end.
+func timeSpan(text string) (d time.Duration, err error) {
+	if text == "-1" {
+		return 0, nil
+	}
+	m := timeSpanRule.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("functionTimeout is %.40q: want hh:mm:ss or -1", text)
+	}
+	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		n, _ := strconv.Atoi("0" + m[i+1])
+		d += time.Duration(n) * unit
+	}
+	if d < time.Second {
+		return 0, fmt.Errorf("functionTimeout is %.40q: want a second at least", text)
+	}
+	return d, nil
+}
+
+// hostSpan writes a duration as the host reads it, for whom 24:00:00 is 24 days.
+func hostSpan(d time.Duration) string {
+	s := int(d / time.Second)
+	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
+	if days := s / 86400; days > 0 {
+		return fmt.Sprintf("%d.%s", days, text)
+	}
+	return text
+}

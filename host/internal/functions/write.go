@@ -1,0 +1,219 @@
+package functions
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/soloist-go/soloist/host/internal/format"
+)
+
+// manifestFile says which files of a directory are this command's, by their
+// hashes. What has another hash was edited, and is nobody's to overwrite.
+const manifestFile = ".soloist-functions.json"
+
+// A manifest is what it holds. A path has several hashes while it is written.
+type manifest struct {
+	By    string              `json:"by"`
+	Files map[string][]string `json:"files"`
+}
+
+const manifestBy = "the command functions of a soloist program: it overwrites and removes these files, unless they have been edited"
+
+// Write puts the bundle into a directory: a new one, an empty one, or one that it
+// has written before.
+func (b *Bundle) Write(dir string) error {
+	b.where = dir
+	program, err := os.ReadFile(b.program)
+	if err != nil {
+		return fmt.Errorf("the program: %w", err)
+	}
+	b.files[b.target] = program
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir) // no link in it leads elsewhere
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	old, err := b.readManifest(root)
+	if err != nil {
+		return err
+	}
+	if err := b.keepEdited(root, old); err != nil {
+		return err
+	}
+	return b.replace(root, old)
+}
+
+// readManifest returns the manifest of a directory that this command may write to.
+func (b *Bundle) readManifest(root *os.Root) (manifest, error) {
+	old := manifest{Files: map[string][]string{}}
+	text, err := root.ReadFile(manifestFile)
+	if err == nil {
+		if err := json.Unmarshal(text, &old); err != nil || old.Files == nil {
+			return old, fmt.Errorf("%s is damaged: write to another directory", manifestFile)
+		}
+		return old, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return old, err
+	}
+	there, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return old, err
+	}
+	var strange []string
+	for _, e := range there {
+		killed := e.Type().IsRegular() && isLeft(e.Name(), manifestFile) // the first file that a call writes
+		if !killed && !b.isOurs(root, e.Name()) {
+			strange = append(strange, e.Name())
+		}
+	}
+	if len(strange) > 0 {
+		return old, fmt.Errorf("%s was not written by this command, and has %s in it: want an empty directory, or a new one", b.where, format.Join(strange[:min(3, len(strange))]...))
+	}
+	return old, nil
+}
+
+// isOurs reports whether all below this name is what would be written there.
+func (b *Bundle) isOurs(root *os.Root, name string) bool {
+	ours := true
+	err := fs.WalkDir(root.FS(), name, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := root.ReadFile(p)
+		if want, known := b.files[p]; err != nil || !known || !bytes.Equal(text, want) {
+			ours = false
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return ours && err == nil
+}
+
+// keepEdited leaves out what somebody has made their own. A file that was never
+// this command's stands in the way.
+func (b *Bundle) keepEdited(root *os.Root, old manifest) error {
+	for _, p := range slices.Sorted(maps.Keys(b.files)) {
+		text, err := root.ReadFile(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case bytes.Equal(text, b.files[p]), slices.Contains(old.Files[p], hash(text)):
+			continue
+		case old.Files[p] == nil:
+			return fmt.Errorf("%s in %s is not this command's: move it away", p, b.where)
+		}
+		delete(b.files, p)
+		if p != "local.settings.json" { // which is there to be edited
+			b.kept = append(b.kept, p)
+		}
+	}
+	return nil
+}
+
+// replace writes the files and removes those of jobs that are gone. The manifest
+// knows both old and new ones until all is done, so that a second call can
+// finish what a first has begun.
+func (b *Bundle) replace(root *os.Root, old manifest) error {
+	now := manifest{By: manifestBy, Files: map[string][]string{}}
+	for p, text := range b.files {
+		now.Files[p] = []string{hash(text)}
+	}
+	for _, p := range append(b.kept, "local.settings.json") {
+		if now.Files[p] == nil && old.Files[p] != nil {
+			now.Files[p] = old.Files[p]
+		}
+	}
+	both := manifest{By: manifestBy, Files: maps.Clone(old.Files)}
+	for p, hashes := range now.Files {
+		both.Files[p] = append(slices.Clone(old.Files[p]), hashes...)
+	}
+	if err := both.sweep(root); err != nil {
+		return err
+	}
+	if err := put(root, manifestFile, indented(both), 0o644); err != nil {
+		return err
+	}
+	for _, p := range slices.Sorted(maps.Keys(b.files)) {
+		mode := fs.FileMode(0o644)
+		if p == b.target {
+			mode = 0o755
+		}
+		if err := put(root, p, b.files[p], mode); err != nil {
+			return err
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(old.Files)) {
+		if now.Files[p] == nil {
+			if err := b.remove(root, p, old.Files[p]); err != nil {
+				return err
+			}
+		}
+	}
+	return put(root, manifestFile, indented(now), 0o644)
+}
+
+// remove takes away a file of an earlier call unless it was edited.
+func (b *Bundle) remove(root *os.Root, p string, hashes []string) error {
+	text, err := root.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(hashes, hash(text)) {
+		b.warnings = append(b.warnings, p+" is not wanted any more, but was edited since it was written, and is left alone")
+		return nil
+	}
+	if err := root.Remove(p); err != nil {
+		return err
+	}
+	b.removed = append(b.removed, p)
+	if dir := path.Dir(p); dir != "." {
+		root.Remove(dir) // unless somebody else has something there
+	}
+	return nil
+}
+
+// put replaces a file at once: the program may be running.
+func put(root *os.Root, p string, text []byte, mode fs.FileMode) error {
+	if dir := path.Dir(p); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	temp := temporary(p)
+	f, err := root.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, bytes.NewReader(text))
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil { // Chmod, as the umask may have taken bits away
+		err = root.Rename(temp, p)
+	}
+	if err != nil {
+		root.Remove(temp)
+	}
+	return err
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

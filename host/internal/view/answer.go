@@ -1,0 +1,44 @@
+package view
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+)
+
+// An Answer is what commands tell in JSON: J is what they tell of one job.
+type Answer[J any] struct {
+	App   string    `json:"app,omitempty"`   // of next --schedule: there is none
+	Store string    `json:"store,omitempty"` // of next: it asks none
+	Time  time.Time `json:"time"`
+	Jobs  []J       `json:"jobs"`
+	Next  time.Time `json:"next,omitzero"` // of tick: when the next one of any job is due
+
+	// Of status: seconds that this machine's clock is ahead of the store's, as
+	// far as that is proved.
+	Skew float64 `json:"skew,omitzero"`
+	Note string  `json:"note,omitempty"` // of /api/jobs: how old this is, if that is worth a word
+
+	// Of status, in Functions: what is deployed and is not what the jobs need.
+	Functions []string `json:"functions,omitempty"`
+
+	// Of status and history: why there is nothing to show.
+	Error string `json:"error,omitempty"`
+}
+
+// New is an answer about these jobs.
+func New[J any](a *app.App, jobs []J) Answer[J] {
+	if jobs == nil {
+		jobs = []J{} // whoever reads it wants a list
+	}
+	return Answer[J]{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Jobs: jobs}
+}
+
+// Status is what status --json tells, and /api/jobs: functions is what is
+// deployed in Functions and is not what the jobs need.
+func Status(a *app.App, views []Job, functions []string) Answer[Job] {
+	body := New(a, views)
+	body.Skew, body.Functions = format.SkewSeconds(a.Skew()), functions
+	return body
+}

@@ -1,0 +1,252 @@
+// Package view says what is shown of a job, by its record and by what runs on
+// this replica: the same for commands, page, API and log.
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Job is one job or singleton as the page, the table of status and its JSON
+// show it.
+type Job struct {
+	Name     string                 `json:"job"`
+	Kind     string                 `json:"kind"` // job or singleton
+	Schedule string                 `json:"schedule,omitempty"`
+	State    State                  `json:"state"`
+	Replica  string                 `json:"replica,omitempty"`  // who runs it
+	Tick     time.Time              `json:"tick,omitzero"`      // that runs; zero for a singleton
+	Waits    time.Time              `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
+	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
+	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
+	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
+	Next     time.Time              `json:"next,omitzero"`
+	Counts   map[store.Status]int64 `json:"counts,omitempty"`
+	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
+
+	Failures int64    `json:"failures,omitempty"` // runs that failed or stalled since the last success
+	Differs  []string `json:"differs,omitempty"`  // where this program's settings are not those in force
+
+	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
+
+	Foreign bool `json:"-"` // the schedule in force is another one
+}
+
+// A State is what a job is in now; what it was in before is its last outcome.
+type State string
+
+const (
+	Idle        State = "idle"
+	noRecord    State = "no record" // no replica has created it yet
+	Failing     State = "failing"   // it does not run, and has not succeeded since its last failure
+	paused      State = "paused"    // serve: by this replica's settings; other commands: by the record
+	running     State = "running"
+	stopping    State = "stopping"     // it runs, and is about to be handed over
+	stalled     State = "stalled"      // its run was given up, and is not known to have ended
+	Waiting     State = "waiting"      // its job was unlocked at once, and its last runner may not know it yet
+	interrupted State = "interrupted"  // its lease has ended, as when its runner died, and nobody has settled it yet
+	broken      State = "broken"       // its record cannot be read, so it is left alone
+	unknown     State = "unknown"      // the store did not answer
+	onEach      State = "each replica" // runs it, and nobody records that
+)
+
+// Of is what is shown of a job, by its record and what runs here.
+func Of(a *app.App, st soloist.JobStatus) Job {
+	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, Foreign: st.Foreign}
+	if st.Singleton {
+		v.Kind = "singleton"
+	}
+	if st.EveryReplica {
+		v.EveryReplica, v.State = true, stateHere(a, v.Name)
+		if err := a.Scheduler.Health().Broken[v.Name]; err != nil { // of this process
+			v.Error = format.Line(err.Error())
+		}
+		return v
+	}
+	if st.Err != nil {
+		v.State, v.Error = broken, format.Line(st.Err.Error())
+		if !Reached(st) {
+			v.State = unknown
+		}
+		return v
+	}
+	if st.Lease == "" {
+		v.State = noRecord
+		return v
+	}
+	r := &st.Record
+	if len(r.History) > 0 {
+		v.Last = lastRun(r.History)
+	}
+	v.Counts, v.Failures, v.Differs = r.Counts, max(r.Failures, 0), differsOf(a, st)
+	switch {
+	case MayRun(r):
+		if !st.Waits.IsZero() {
+			v.State, v.Tick, v.Waits = Waiting, r.Tick, st.Waits
+			break
+		}
+		v.Tick, v.Claimed, v.Progress = r.Tick, r.Claimed, progress(r)
+		if v.State = runState(r, st.Lease); v.State != interrupted {
+			v.Replica = r.Replica
+		}
+	case pausedNow(a, st):
+		v.State = paused
+	case v.Failures > 0:
+		v.State = Failing
+	}
+	if st.Occupied != nil {
+		v.Error = format.Line(st.Occupied.Error())
+	}
+	return v
+}
+
+// MayRun reports whether a run is not known to have ended.
+func MayRun(r *store.Record) bool {
+	return r.Status == store.Running || r.Status == store.Stalled && r.Finished.IsZero()
+}
+
+func runState(r *store.Record, lease store.LeaseState) State {
+	switch {
+	case r.Status == store.Stalled:
+		return stalled
+	case !lease.Live():
+		return interrupted
+	case r.Stopping:
+		return stopping
+	}
+	return running
+}
+
+// progress is nil where the run has told nothing.
+func progress(r *store.Record) *store.Progress {
+	if r.Progress.At.IsZero() {
+		return nil
+	}
+	return &store.Progress{Note: r.Progress.Note, At: format.UTC(r.Progress.At)}
+}
+
+// stateHere is the state of a job that runs on each replica: of the others
+// nothing is known.
+func stateHere(a *app.App, name string) State {
+	switch {
+	case slices.Contains(a.Scheduler.Health().Running, name):
+		return running
+	case a.Serves && a.Paused(name):
+		return paused
+	}
+	return onEach
+}
+
+// lastRun is the newest outcome of a tick that was run: a failure is news even if
+// a tick was skipped under it. Where none was run it is the newest of all.
+func lastRun(history []store.Outcome) *store.Outcome {
+	for i := range history {
+		if !history[i].Start.IsZero() {
+			return &history[i]
+		}
+	}
+	return &history[0]
+}
+
+// All is [Of] for each of them.
+func All(a *app.App, all []soloist.JobStatus) []Job {
+	views := make([]Job, len(all))
+	for i, st := range all {
+		views[i] = Of(a, st)
+	}
+	return views
+}
+
+// Reached reports whether the store answered. The state of the lease is told
+// with the record, be it as it may. For a job on each replica nobody asks it.
+func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
+
+// StateWords is the state, and who runs what since when.
+func (v Job) StateWords(now time.Time) string {
+	text := string(v.State) + v.WaitWords(now)
+	if v.Replica != "" {
+		text += " on " + format.Line(v.Replica)
+	}
+	if !v.Claimed.IsZero() {
+		text += " since " + format.Roughly(now.Sub(v.Claimed))
+	}
+	if told := v.ProgressWords(now); told != "" {
+		text += " (" + told + ")"
+	}
+	return text + v.FailureWords()
+}
+
+// FailureWords completes the state: how often the job has failed in a row.
+func (v Job) FailureWords() string {
+	switch {
+	case v.Failures == 0:
+		return ""
+	case v.State == Failing:
+		return fmt.Sprintf(" x%d", v.Failures)
+	}
+	return fmt.Sprintf(", failing x%d", v.Failures)
+}
+
+// Tone is the colour of the state in a table.
+func (v Job) Tone() format.Tone {
+	switch {
+	case v.Failures > 0, v.State == broken, v.State == stalled:
+		return format.Red
+	case v.State == interrupted, v.State == Waiting, v.State == unknown, v.State == noRecord:
+		return format.Yellow
+	}
+	return format.Normal
+}
+
+// WaitWords tells until when no replica takes over a job that was unlocked.
+func (v Job) WaitWords(now time.Time) string {
+	switch {
+	case v.Waits.IsZero():
+		return ""
+	case v.Waits.After(now):
+		return " after unlock until about " + format.Stamp(v.Waits) + ", " + format.Relative(v.Waits, now)
+	}
+	return " after unlock: no replica has taken over yet"
+}
+
+// ProgressWords is what the run has told last, and how long ago.
+func (v Job) ProgressWords(now time.Time) string {
+	if v.Progress == nil {
+		return ""
+	}
+	return cmp.Or(format.Line(v.Progress.Note), "heartbeat") + ", " + format.Relative(v.Progress.At, now)
+}
+
+// LastWords is the last tick, what became of it, and how long ago.
+func (v Job) LastWords(now time.Time) string {
+	if v.Last == nil {
+		return "-"
+	}
+	at := format.Moment(v.Last)
+	text := format.Stamp(at) + " " + format.Outcome(v.Last)
+	if v.Last.Replica != "" {
+		text += " on " + format.Line(v.Last.Replica)
+	}
+	return text + ", " + format.Relative(at, now)
+}
+
+// NextWords is the next tick, and how far it is.
+func (v Job) NextWords(now time.Time) string {
+	if v.Next.IsZero() {
+		return "-"
+	}
+	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
+}
+
+// CountWords tells how often each outcome came.
+func (v Job) CountWords() string { return format.Tally(v.Counts) }
+
+// Recorded reports whether the failures of the job are known.
+func (v *Job) Recorded() bool { return !v.EveryReplica && v.State != broken && v.State != unknown }

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
+)
+
+const (
+	readTime = 2 * time.Second // bounds the reads of all records
+	freshFor = 2 * time.Second // so long they are not read again, however many ask
+	waitTime = time.Second     // for them: a page with old news is better than none
+)
+
+// A Cache keeps what the records told last. At most one reading is under way,
+// so that a page under load asks the store no more often than an idle one.
+type Cache struct {
+	read func(context.Context) ([]soloist.JobStatus, error)
+
+	readings sync.WaitGroup
+
+	mu      sync.Mutex
+	last    news
+	met     bool          // the store has answered, once
+	pending chan struct{} // closed when the reading under way is over; nil: none is
+}
+
+// news is one reading. Zero: none yet.
+type news struct {
+	at  time.Time
+	all []soloist.JobStatus
+}
+
+// old says how old the news is, if that is worth a word.
+func (n news) old() string {
+	switch age := time.Since(n.at); {
+	case n.at.IsZero():
+		return "The store has not answered yet."
+	case age > freshFor+waitTime:
+		return "The store does not answer: this is what it told " + format.Roughly(age) + " ago."
+	}
+	return ""
+}
+
+// NewCache returns an empty cache of what read tells.
+func NewCache(read func(context.Context) ([]soloist.JobStatus, error)) *Cache {
+	return &Cache{read: read}
+}
+
+// look returns the last reading, after a wait for a new one if that is due.
+func (c *Cache) look(ctx context.Context) news {
+	if pending := c.refresh(); pending != nil {
+		t := time.NewTimer(waitTime)
+		defer t.Stop()
+		select {
+		case <-pending:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// refresh returns the reading to wait for, or nil if the last one will do.
+func (c *Cache) refresh() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending == nil && (c.last.at.IsZero() || time.Since(c.last.at) >= freshFor) {
+		c.pending = make(chan struct{})
+		c.readings.Go(c.reading)
+	}
+	return c.pending
+}
+
+// reading outlives the request that began it: others wait for it too.
+func (c *Cache) reading() {
+	ctx, cancel := context.WithTimeout(context.Background(), readTime)
+	defer cancel()
+	all, err := c.read(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ok := err == nil && answered(all)
+	if ok || err == nil && c.last.at.IsZero() {
+		c.last = news{at: time.Now(), all: all}
+	}
+	c.met = c.met || ok
+	close(c.pending)
+	c.pending = nil
+}
+
+// answered reports whether the store gave at least one answer, if it was asked.
+func answered(all []soloist.JobStatus) bool {
+	asked := false
+	for _, st := range all {
+		if view.Reached(st) {
+			return true
+		}
+		asked = asked || !st.EveryReplica
+	}
+	return !asked
+}
+
+// Fresh reports whether the store answers now.
+func (c *Cache) Fresh(ctx context.Context) bool {
+	n := c.look(ctx)
+	return n.old() == "" && answered(n.all)
+}
+
+// ready reports whether the store has ever answered; from then on the
+// scheduler knows better. It asks until then.
+func (c *Cache) ready(ctx context.Context) bool {
+	c.mu.Lock()
+	met := c.met
+	c.mu.Unlock()
+	if met {
+		return true
+	}
+	c.look(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.met
+}
+
+// Wait returns when no reading is under way; no new one may be begun.
+func (c *Cache) Wait() { c.readings.Wait() }

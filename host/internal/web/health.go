@@ -1,0 +1,97 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
+)
+
+// health is what /healthz answers.
+type health struct {
+	Status  string            `json:"status"` // ok, degraded, stuck, overrun
+	Running []string          `json:"running,omitempty"`
+	Stuck   []string          `json:"stuck,omitempty"`
+	Overrun map[string]string `json:"overrun,omitempty"` // go on though their context has ended, and why it did
+	Broken  map[string]string `json:"broken,omitempty"`
+	Storage string            `json:"storage,omitempty"` // why it is out of reach
+	Log     string            `json:"log,omitempty"`     // since when it has blocked
+	Skew    float64           `json:"skew"`              // seconds that this machine's clock is ahead, as far as that is proved
+}
+
+// healthz answers whether a restart would help. It would not against a broken
+// record or an outage of the storage: all replicas would restart in a loop.
+func (p *pages) healthz(w http.ResponseWriter, r *http.Request) {
+	now, words := p.app.Scheduler.Health(), p.wordsFor(r)
+	h := health{Status: "ok", Running: now.Running, Stuck: now.Stuck, Skew: format.SkewSeconds(now.Skew),
+		Overrun: each(now.Overrun, words.cause), Broken: each(now.Broken, words.broken)}
+	if now.Storage != nil {
+		h.Storage = words.storage(now.Storage)
+	}
+	if err := p.app.LogBlocked(now); err != nil {
+		h.Log = text(err)
+	}
+	code := http.StatusOK
+	switch {
+	case len(h.Overrun) > 0:
+		h.Status, code = "overrun", http.StatusServiceUnavailable
+	case len(h.Stuck) > 0 || h.Log != "":
+		h.Status, code = "stuck", http.StatusServiceUnavailable
+	case len(h.Broken) > 0 || h.Storage != "":
+		h.Status = "degraded"
+	}
+	Reply(w, code, h)
+}
+
+// readiness is what /readyz answers.
+type readiness struct {
+	Status  string `json:"status"`            // ready, waiting
+	Storage string `json:"storage,omitempty"` // why it is out of reach
+}
+
+// readyz answers whether the replica can do its work.
+func (p *pages) readyz(w http.ResponseWriter, r *http.Request) {
+	now := p.app.Scheduler.Health()
+	switch {
+	case now.Storage != nil:
+		Reply(w, http.StatusServiceUnavailable, readiness{Status: "waiting", Storage: p.wordsFor(r).storage(now.Storage)})
+	case !now.Reached && !p.cache.ready(r.Context()):
+		Reply(w, http.StatusServiceUnavailable, readiness{Status: "waiting", Storage: "it has not answered yet"})
+	default:
+		Reply(w, http.StatusOK, readiness{Status: "ready"})
+	}
+}
+
+// words are how much a probe is told of errors: their texts may name accounts,
+// or hold what a job has put there.
+type words struct{ storage, broken, cause func(error) string }
+
+func (p *pages) wordsFor(r *http.Request) words {
+	if p.guard.mayRead(r) {
+		return words{text, text, text}
+	}
+	always := func(words string) func(error) string { return func(error) string { return words } }
+	return words{always("out of reach"), always("left alone: the log tells why"), sentinel}
+}
+
+func text(err error) string { return format.Line(err.Error()) }
+
+func each(errs map[string]error, words func(error) string) map[string]string {
+	texts := make(map[string]string, len(errs))
+	for job, err := range errs {
+		texts[job] = words(err)
+	}
+	return texts
+}
+
+// sentinel tells a cause in the words of this module alone.
+func sentinel(cause error) string {
+	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
+		if errors.Is(cause, err) {
+			return err.Error()
+		}
+	}
+	return "ended"
+}

@@ -1,0 +1,97 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/host/internal/view"
+)
+
+// statusTime bounds the reads of status: somebody waits for it.
+const statusTime = 10 * time.Second
+
+// status shows what the records tell. It fails if one could not be read.
+func status(ctx context.Context, a *app.App, given arguments) int {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	all, err := a.Scheduler.Status(ctx)
+	if err != nil {
+		a.Console.Complain(err)
+		return exitFail
+	}
+	drift := functions.DriftWords(a)
+	views, code := view.All(a, all), exitOK
+	if absent := absence(a, ctx, all); absent != nil {
+		body := view.Status(a, views, drift)
+		if !given.json {
+			printDrift(a, drift)
+		}
+		return tellAbsence(a, given, absent, &body)
+	}
+	for _, v := range views {
+		if v.Error != "" {
+			code = exitFail
+		}
+	}
+	if given.json {
+		return max(code, printed(a.Console.JSON(view.Status(a, views, drift))))
+	}
+	printStatus(a, views, drift)
+	printAdvice(a, all)
+	return code
+}
+
+// printAdvice says once what to do where the store did not answer.
+func printAdvice(a *app.App, all []soloist.JobStatus) {
+	for _, st := range all {
+		if st.Err == nil || view.Reached(st) {
+			continue
+		}
+		if _, advice := a.Explain(st.Err); advice != "" {
+			a.Console.Tell("%s", format.Line(advice))
+			return
+		}
+	}
+}
+
+func printDrift(a *app.App, drift []string) {
+	for _, text := range drift {
+		fmt.Fprintln(a.Console.Stdout, text)
+	}
+}
+
+func printStatus(a *app.App, views []view.Job, drift []string) {
+	now := a.Now()
+	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n", a.Settings.App, a.Place, format.Stamp(now))
+	if text := format.SkewNote(a.Skew()); text != "" {
+		fmt.Fprintln(a.Console.Stdout, text)
+	}
+	printDrift(a, drift)
+	fmt.Fprintln(a.Console.Stdout)
+	colour := a.Console.OnTerminal(a.Console.Stdout) && format.WantsColour()
+	w := format.Table(a.Console.Stdout, "NAME\tSCHEDULE\t"+format.Paint(colour, format.Normal, "STATE")+"\tLAST\tNEXT\tCOUNTS")
+	for _, v := range views {
+		schedule := v.Schedule
+		switch {
+		case v.Kind == "singleton":
+			schedule = "(singleton)"
+		case v.Foreign:
+			schedule = "(differs)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), v.CountWords())
+	}
+	w.Flush()
+	for _, v := range views {
+		if v.Error != "" {
+			fmt.Fprintf(a.Console.Stdout, "\n%s: %s\n", v.Name, v.Error)
+		}
+		for _, text := range v.Differs {
+			fmt.Fprintf(a.Console.Stdout, "\n%s: %s\n", v.Name, text)
+		}
+	}
+}

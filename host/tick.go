@@ -1,0 +1,61 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/host/internal/watch"
+)
+
+// tick runs what is due and tells what was done.
+func tick(ctx context.Context, a *app.App, given arguments) int {
+	report, err := a.Scheduler.RunDue(ctx, soloist.Wake{})
+	watch.NewClock(a.Log, a.Skew, nil).Look(ctx)
+	code := exitOK
+	if err != nil || slices.ContainsFunc(report.Jobs, view.Failed) {
+		code = exitFail
+	}
+	if given.json {
+		return max(code, printTicked(a, report))
+	}
+	w := format.Table(a.Console.Stdout, "JOB\tTICK\tDONE\tNEXT")
+	for _, j := range report.Jobs {
+		if len(j.Ran) == 0 {
+			fmt.Fprintf(w, "%s\t-\t%s\t%s\n", j.Job, idleWords(j), format.Stamp(j.Next))
+		}
+		for _, f := range j.Ran {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", j.Job, format.Stamp(f.Tick), format.Outcome(&f), format.Stamp(j.Next))
+		}
+	}
+	w.Flush()
+	if !report.Next.IsZero() {
+		fmt.Fprintf(a.Console.Stdout, "\nnext tick %s, %s\n", format.Stamp(report.Next), format.Ahead(report.Next, a.Now()))
+	}
+	return code
+}
+
+func printTicked(a *app.App, report soloist.Report) int {
+	var jobs []view.Ticked
+	for _, j := range report.Jobs {
+		jobs = append(jobs, view.NewTicked(j))
+	}
+	body := view.New(a, jobs)
+	body.Next = format.UTC(report.Next)
+	return printed(a.Console.JSON(body))
+}
+
+// idleWords says why nothing was run.
+func idleWords(j soloist.JobReport) string {
+	switch {
+	case j.Err != nil:
+		return "error: " + format.Brief(j.Err.Error())
+	case j.Replica != "":
+		return "runs on " + format.Line(j.Replica)
+	}
+	return "nothing is due"
+}
