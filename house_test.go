@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -150,4 +151,53 @@ func TestArrowsPointOneWay(t *testing.T) {
 			t.Errorf("the root imports %s: where it runs is the business of host", name)
 		}
 	}
+}
+
+// Decisions are pure: they wait for nothing, share nothing, and reach no store but
+// through the values of its contract.
+func TestPlanIsPure(t *testing.T) {
+	pure := []string{"cmp", "crypto/rand", "fmt", "slices", "strings", "time", module + "/internal/instant", module + "/store"}
+	for name := range imports(t, false)["internal/plan"] {
+		if !slices.Contains(pure, name) {
+			t.Errorf("internal/plan imports %s: want nothing but %q", name, pure)
+		}
+	}
+	for file, calls := range impure(t, "internal/plan") {
+		t.Errorf("%s uses %q: a decision has no clock, goroutine or channel of its own", file, calls)
+	}
+}
+
+// impure returns, for each file of a package, what it uses beyond values: the clock, timers,
+// goroutines and channels.
+func impure(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no Go files: %v", dir, err)
+	}
+	found := map[string][]string{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				found[name] = append(found[name], "go")
+			case *ast.ChanType:
+				found[name] = append(found[name], "chan")
+			case *ast.SelectorExpr:
+				x, ok := n.X.(*ast.Ident)
+				if ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}, n.Sel.Name) {
+					found[name] = append(found[name], "time."+n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	return found
 }

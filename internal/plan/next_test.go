@@ -64,6 +64,7 @@ func TestNext(t *testing.T) {
 		"follows a lease that is being broken":           {running(), store.Breaking, nil, Action{What: Follow, After: 5 * time.Second, Read: true}},
 		"follows until a lapse when a tick is due":       {running(), store.Leased, later("00:00:21"), Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows until a lapse under Rerun":              {running(), store.Leased, func(p *Policy, v *View, _ *Observation) { p.Interrupted = Rerun }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
+		"follows an older definition until a lapse":      {func() store.Record { r := running(); r.Spec = "older"; return r }(), store.Leased, func(_ *Policy, v *View, _ *Observation) { v.Since = clockTime("00:00:01") }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows a singleton until a lapse":              {running(), store.Leased, func(p *Policy, _ *View, _ *Observation) { p.Ticks = nil }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows closely when a run is handed over":      {handed, store.Leased, later("00:00:21"), Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Most: 100 * time.Millisecond, Read: true}},
 		"follows less closely after half a minute": {handed, store.Leased, func(_ *Policy, v *View, o *Observation) {

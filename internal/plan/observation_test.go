@@ -58,7 +58,21 @@ func TestHoldOffIsForOneRun(t *testing.T) {
 	o.See(entry("1", store.Broken), &r, midnight)
 	r.Token++
 	o.At = looked
-	o.See(entry("2", store.Expired), &r, midnight)
+	o.See(entry("2", store.Leased), &r, midnight)
+	p := Policy{Lease: 15 * time.Second}
+	if got := p.HoldOff(View{Record: &r, State: store.Leased}, &o); got != 0 {
+		t.Errorf("holds off for %s", got)
+	}
+}
+
+// A follower that has seen the break, and then the lease of the next holder expire, need
+// not hold off: that lease ended after the trust of the first holder.
+func TestExpiryAfterBreakNeedsNoHoldOff(t *testing.T) {
+	r, o := running(), Observation{At: ago(time.Second)}
+	for _, state := range []store.LeaseState{store.Broken, store.Leased, store.Expired} {
+		o.See(entry("1", state), &r, midnight)
+		o.At = looked
+	}
 	p := Policy{Lease: 15 * time.Second}
 	if got := p.HoldOff(View{Record: &r, State: store.Expired}, &o); got != 0 {
 		t.Errorf("holds off for %s", got)
@@ -73,6 +87,7 @@ func TestOccupied(t *testing.T) {
 		run   bool
 	}
 	held := read{10 * time.Second, "1", store.Leased, false}
+	held2 := read{10 * time.Second, "2", store.Leased, false}
 	for name, tt := range map[string]struct {
 		reads []read
 		want  bool
@@ -81,7 +96,7 @@ func TestOccupied(t *testing.T) {
 		"for longer":                        {[]read{held, held, held, held, held}, true},
 		"free in between":                   {[]read{held, held, {10 * time.Second, "1", store.Available, false}, held, held, held}, false},
 		"a run in between":                  {[]read{held, held, {10 * time.Second, "1", store.Leased, true}, held, held, held}, false},
-		"written in between":                {[]read{held, held, held, {10 * time.Second, "2", store.Leased, false}}, false},
+		"written in between":                {[]read{held, held, held, held2, held2}, false},
 		"not watched in between":            {[]read{held, {time.Minute + 1, "1", store.Leased, false}}, false},
 		"watched just often enough":         {[]read{held, {time.Minute, "1", store.Leased, false}}, true},
 	} {

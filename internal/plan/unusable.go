@@ -87,7 +87,7 @@ const spare = 256
 // counts as the death of the runner, and under Rerun a tick that has succeeded would run again.
 func RoomForOutcome(r *store.Record) error {
 	f := r.Clone()
-	f.Writer = rand.Text()
+	f.Writer = rand.Text() // only its length counts: that of the nonce of a write
 	f.Finished, f.Progress.At, f.Stopping = r.Claimed, r.Claimed, true
 	f.History = []store.Outcome{LastOutcome(&f, store.Succeeded, "")}
 	if _, err := f.EncodeWithin(store.MaxRecord - spare); err != nil {
