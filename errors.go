@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Why a run's context ended: what [context.Cause] tells.
+// Why a run's context ended, as [context.Cause] returns it.
 var (
 	ErrLost    = store.ErrLost
 	ErrStalled = supervise.ErrStalled
@@ -16,22 +16,21 @@ var (
 	ErrStopped = supervise.ErrStopped
 )
 
-// ErrHeld: another replica runs the job.
+// ErrHeld is returned when another replica runs the job.
 var ErrHeld = store.ErrHeld
 
-// ErrUntold is what [Scheduler.Unlock] returns after it has ended the lease, if
-// it could not write so into the record.
+// ErrUntold is what [Scheduler.Unlock] returns if it has ended the lease and could not write
+// that into the record.
 var ErrUntold = runner.ErrUntold
 
-// Permanent is what a job returns when another try would fail as well.
+// Permanent wraps the error of a job for which another try would fail as well.
 // Permanent(nil) is nil.
 func Permanent(err error) error { return supervise.Permanent(err) }
 
-// RetryAfter is what a job returns to have the next try, if one is left, no
-// earlier than d from now: what a service that throttles has asked for.
-// RetryAfter(nil, d) is nil.
+// RetryAfter wraps the error of a job whose next try, if one is left, should come no earlier
+// than d from now, as a service that throttles asks for. RetryAfter(nil, d) is nil.
 func RetryAfter(err error, d time.Duration) error { return supervise.RetryAfter(err, d) }
 
-// Skip is what a job returns that found nothing to do: the tick is skipped,
-// neither succeeded nor failed.
+// Skip returns the error of a job that found nothing to do: the tick is skipped, neither
+// succeeded nor failed.
 func Skip(reason string) error { return supervise.Skip(reason) }

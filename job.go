@@ -33,59 +33,60 @@ type Job struct {
 	// limit.
 	HeartbeatTimeout time.Duration
 
-	// HealthCheck is asked while Do runs whether it still does its work: a leader
-	// whose task hangs goes on renewing its lease, and nobody could replace it.
-	// An error, a panic, or no answer until the next is due, is a failure; so
-	// many in a row end the run as HeartbeatTimeout does. Its context ends with the run,
-	// which is not over before HealthCheck has returned. Nil: nobody is asked.
+	// HealthCheck is called while Do runs, and returns whether Do still does its work.
+	// Without it a leader whose task hangs would go on renewing its lease, and no other
+	// replica could replace it. An error, a panic, or no answer until the next call is due,
+	// is a failure; as many failures in a row as FailureThreshold end the run as
+	// HeartbeatTimeout does. Its context ends with the run, which is not over before
+	// HealthCheck has returned. Nil: it is not called.
 	HealthCheck func(ctx context.Context) error
 
 	// HealthInterval is the time between two calls of HealthCheck. Zero: 10 s.
 	HealthInterval time.Duration
 
-	// FailureThreshold is how many in a row end the run. Zero: 3.
+	// FailureThreshold is how many failures in a row end the run. Zero: 3.
 	FailureThreshold int
 
-	// MaxTries is how often a tick that fails is tried, by the replica that has
-	// claimed it and under the same lease. Zero: once.
+	// MaxTries is how often the replica that has claimed a tick calls Do for it, under the
+	// same lease, until one call succeeds. Zero: once.
 	MaxTries int
 
-	// Backoff is the pause before the second try. It doubles with each further
-	// one, up to five minutes, as which a longer one counts, and is shortened
-	// at random by up to a half. Zero: 10 s.
+	// Backoff is the pause before the second try. It doubles with each further try, up to
+	// five minutes; a longer Backoff counts as five minutes. Each pause is shortened at
+	// random by up to a half. Zero: 10 s.
 	Backoff time.Duration
 
-	// StartingDeadline is how late a run may start, counted from its tick. A tick that is
-	// older is recorded as missed, or as abandoned if its runner died: a further
-	// attempt under Rerun has the same deadline. Zero: until the next tick is
-	// due; further attempts then have no deadline.
+	// StartingDeadline is how late a run may start, counted from its tick. An older tick is
+	// recorded as missed, or as abandoned if its runner died: a further attempt under Rerun
+	// has the same deadline. Zero: until the next tick is due; further attempts then have no
+	// deadline.
 	//
-	// The deadline is checked before the claim is written. Until the run starts
-	// up to four calls to the store, of a sixth of Lease each, may pass, and as
-	// long a wait for a Logger that blocks.
+	// The deadline is checked before the claim is written. Up to four calls to the store,
+	// of a sixth of Lease each, may pass from then until the run starts, and as long a wait
+	// for a Logger that blocks.
 	StartingDeadline time.Duration
 
-	// Missed says what becomes of ticks that nobody ran in time. Zero: RunLatest.
+	// Missed says what becomes of ticks that no replica ran in time. Zero: RunLatest.
 	Missed MissedPolicy
 
 	// Interrupted says what becomes of a tick whose runner died. Zero: Abandon.
 	Interrupted InterruptedPolicy
 
-	// EveryReplica runs the job on each replica instead of one, as for a cache
-	// that each of them keeps. It needs no lease and leaves no record, so its
-	// ticks have no outcome: one that comes due while it runs here, or while the
-	// replica is down, is not made up for. Under [Scheduler.RunDue] it runs in
-	// the process that is woken up: the tick that the wake-up names, else the
-	// newest of the last minute, once in each process.
+	// EveryReplica runs the job on each replica instead of one, as for a cache that each of
+	// them keeps. Such a job needs no lease and leaves no record, so its ticks have no
+	// outcome: a tick that comes due while the job runs here, or while the replica is down,
+	// is not made up for. Under [Scheduler.RunDue] the process that is woken up runs it: the
+	// tick that the wake-up names, else the newest tick of the last minute, once in each
+	// process.
 	EveryReplica bool
 
-	// Paused has this replica skip the ticks that come due: it records each tick
-	// that it is the first to reach as skipped, and no other replica then runs
-	// it. Set it on all replicas, or some ticks are run and others skipped.
+	// Paused makes this replica skip the ticks that come due: it records as skipped each tick
+	// that it is the first to reach, and no other replica then runs that tick. Set it on all
+	// replicas, or some ticks are run and others skipped.
 	Paused bool
 
-	// MaxCheckpoint is the most that [Run.Save] takes, in bytes of JSON, at most
-	// [store.MaxCheckpoint]. Zero: 64 KiB.
+	// MaxCheckpoint is the largest checkpoint that [Run.Save] accepts, in bytes of JSON; at
+	// most [store.MaxCheckpoint]. Zero: 64 KiB.
 	MaxCheckpoint int
 
 	// Lease is how long a dead runner keeps others away. The store says what
@@ -93,13 +94,13 @@ type Job struct {
 	Lease time.Duration
 }
 
-// MissedPolicy is for ticks that came due while nobody ran them.
+// A MissedPolicy says what becomes of ticks that came due while no replica ran them.
 type MissedPolicy string
 
 const (
-	// RunLatest runs the newest tick if it is within StartingDeadline. Older ones are
-	// missed; those that come due under a running job are skipped. Ticks that
-	// came due before a further attempt under Rerun did not come due under it.
+	// RunLatest runs the newest tick if it is within StartingDeadline. Older ticks are
+	// missed; ticks that come due under a running job are skipped. Ticks that came due
+	// before a further attempt under Rerun did not come due under that attempt.
 	RunLatest MissedPolicy = ""
 
 	// RunAll runs each tick within StartingDeadline in order, also those that came due
@@ -107,12 +108,12 @@ const (
 	// zero StartingDeadline is no limit.
 	RunAll MissedPolicy = "all"
 
-	// SkipMissed runs a tick within StartingDeadline too, but its zero StartingDeadline is one
-	// lease: what was not run at its time is not run at all.
+	// SkipMissed runs a tick within StartingDeadline too, but its zero StartingDeadline is
+	// one lease: a tick that is not run at its time is not run at all.
 	SkipMissed MissedPolicy = "skip"
 )
 
-// InterruptedPolicy is for a tick whose runner died while it ran.
+// An InterruptedPolicy says what becomes of a tick whose runner died while it ran.
 type InterruptedPolicy string
 
 const (

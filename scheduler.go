@@ -21,9 +21,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Scheduler does the work of a program on one replica. Every replica has its
-// own, over the same store. Its fields are read by the first call of a method;
-// later changes have no effect.
+// A Scheduler does the work of a program on one replica. Every replica has its own, over the same
+// store. The first call of a method reads the fields; later changes have no effect.
 type Scheduler struct {
 	Jobs       []Job
 	Singletons []Singleton
@@ -38,32 +37,30 @@ type Scheduler struct {
 	// Replica names this process in records and logs. Empty: a random name.
 	Replica string
 
-	// Logger is told what happens. Nil: slog.Default(). It may block: its lines
-	// are written in order by one goroutine, and only the start of a try waits for
-	// them, for a sixth of the lease at most. Up to 500 lines wait; more are
-	// dropped, and counted in the log once it goes on. After three minutes
-	// [Health] tells of it. Run, RunDue and RunNow wait for their lines for up to
-	// five seconds at their end; after that, a goroutine that the Logger blocks
-	// stays until the Logger returns. The Log of a [Run] writes directly: a run that
-	// logs waits for the Logger.
+	// Logger receives what the scheduler logs. Nil: slog.Default(). It may block: one goroutine
+	// writes the lines, in order, and only the start of a try waits for it, for at most a sixth
+	// of the lease. Up to 500 lines wait; further lines are dropped, and the log says how many
+	// once it goes on. After three minutes [Health] reports the log. Run, RunDue and RunNow wait
+	// for their lines for up to five seconds at their end; after that, a goroutine that the
+	// Logger blocks stays until the Logger returns. The Log of a [Run] writes directly: a run
+	// that logs waits for the Logger.
 	Logger *slog.Logger
 
-	// Grace is how long running jobs go on after the context of Run has ended,
-	// before theirs ends. Singletons go on until other replicas had the time to
-	// notice, a third of the lease and a second, but no longer than Grace. Zero:
-	// not at all, and the other replicas are not told: they find a released lease
-	// at their next look, within a third of its length.
+	// Grace is how long running jobs may go on after the context of Run has ended, before their
+	// own contexts end. Singletons go on until the other replicas had the time to notice, a third
+	// of the lease and a second, but no longer than Grace. Zero: the contexts end at once, and
+	// the record does not announce it, so the other replicas find a released lease at their next
+	// read, within a third of its length.
 	Grace time.Duration
 
-	// Overrun is called when a run has not returned a sixth of the lease after
-	// it lost its lease or stalled, also where its context had ended before that:
-	// the process has to be gone before the lease can go to another replica. It
-	// is not called for a job of EveryReplica, which has no lease. Nil: the
-	// overrun is in [Health] alone.
+	// Overrun is called when a run has not returned a sixth of the lease after it lost its lease
+	// or stalled, even if its context had ended before that. By then the process has to end, since
+	// the lease can go to another replica. It is not called for a job of EveryReplica, which has
+	// no lease. Nil: only [Health] shows the overrun.
 	Overrun func(job string, cause error)
 
-	// Now is this replica's wall clock, which says when a tick is due. Nil:
-	// time.Now. How long something takes is never asked of it.
+	// Now is this replica's wall clock, which says when a tick is due. Nil: time.Now. It is never
+	// used for how long something takes.
 	Now func() time.Time
 
 	// Elapsed is the time since some fixed instant, which says how long
@@ -88,9 +85,9 @@ func (s *Scheduler) Validate() error {
 	return s.invalid
 }
 
-// Run does the work until ctx ends, then lets running jobs go on for Grace. It
-// returns when all that it started has ended: what Validate says, else nil.
-// Trouble with the store is logged and tried again.
+// Run does the work until ctx ends, then lets running jobs go on for Grace. It returns when
+// everything that it started has ended. Its error is that of Validate, else nil. Trouble with the
+// store is logged, and the calls are repeated.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if err := s.Validate(); err != nil {
 		return err
@@ -105,7 +102,8 @@ func runAlone(ctx context.Context, g Singleton, backend store.Store) error {
 	return (&Scheduler{Singletons: []Singleton{g}, Store: backend}).Run(ctx)
 }
 
-// prepare checks the fields and makes the runners.
+// prepare fills in defaults, checks the fields and makes the runners. It runs once, in the first
+// call of any method, so that a Scheduler can be a struct literal.
 func (s *Scheduler) prepare() {
 	if s.Elapsed == nil {
 		s.Elapsed = elapsed.Now
@@ -139,8 +137,8 @@ func (s *Scheduler) add(j *runner.Job, err error) error {
 	return err
 }
 
-// wall is the time by the wall clock alone. Times with a monotonic reading are
-// compared by that reading, which may stand still while the wall clock goes on.
+// wall returns the time of the wall clock alone. Go compares two times that both have a monotonic
+// reading by that reading, which may stand still, in suspension, while the wall clock goes on.
 func (s *Scheduler) wall() time.Time {
 	if s.Now != nil {
 		return s.Now().Round(0)
@@ -148,7 +146,7 @@ func (s *Scheduler) wall() time.Time {
 	return time.Now().Round(0)
 }
 
-// runner returns the one of a job or singleton.
+// runner returns the runner of a job or singleton.
 func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -161,7 +159,7 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 	return nil, fmt.Errorf("there is no job or singleton %q", job)
 }
 
-// runnerJob returns the job as the core runs it, or what is wrong with it.
+// runnerJob returns the job in the form that internal/runner takes, or what is wrong with it.
 func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
 	ticks, err := j.check(backend)
 	if err != nil {
@@ -175,7 +173,7 @@ func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
 			Spec: spec("job", ticks.String())}}, nil
 }
 
-// runnerJob returns the singleton as the core runs it, or what is wrong with it.
+// runnerJob returns the singleton in the form that internal/runner takes, or what is wrong with it.
 func (g *Singleton) runnerJob(backend store.Store) (*runner.Job, error) {
 	if err := g.check(backend); err != nil {
 		return nil, fmt.Errorf("singleton %q: %w", g.Name, err)
@@ -185,7 +183,7 @@ func (g *Singleton) runnerJob(backend store.Store) (*runner.Job, error) {
 		Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: spec("singleton")}}, nil
 }
 
-// newTask returns what jobs and singletons have in common.
+// newTask returns the settings that jobs and singletons have in common, with their defaults.
 func newTask(name string, do func(context.Context, *Run) error, silence time.Duration, healthy func(context.Context) error, every time.Duration, failures, checkpoint int) supervise.Task {
 	return supervise.Task{
 		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(name, h)) },
@@ -194,7 +192,8 @@ func newTask(name string, do func(context.Context, *Run) error, silence time.Dur
 		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}
 }
 
-// spec is a hash of what makes the ticks of a job what they are.
+// spec returns a hash of a job's definition. Replicas with another hash have other ticks, so only
+// those of one definition may decide about the job at a time.
 func spec(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])

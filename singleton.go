@@ -58,9 +58,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Singleton is a task that one replica of all does at a time, for as long as
-// it can: the leader election pattern
-// (https://learn.microsoft.com/azure/architecture/patterns/leader-election).
+// A Singleton is a task that one of all replicas does at a time, for as long as it can: the leader
+// election pattern (https://learn.microsoft.com/azure/architecture/patterns/leader-election).
 type Singleton struct {
 	// Name is unique among the jobs and singletons of the program: a
 	// lower-case letter, then up to 62 lower-case letters, digits and hyphens.
@@ -78,24 +77,23 @@ type Singleton struct {
 	FailureThreshold int
 	MaxCheckpoint    int
 
-	// Lease is how long a dead holder keeps others away. The store says what
-	// it takes: 15 to 60 s on Azure. Zero: 30 s.
+	// Lease is how long a dead holder keeps other replicas from the task. The store has its
+	// limits: 15 to 60 s on Azure. Zero: 30 s.
 	Lease time.Duration
 
-	// Backoff is the pause of a replica after its Do has returned, so that a
-	// task that fails at once does not fail all the time. After a stall it is
-	// at least 1.5 s, so that another replica can take over. Zero: 5 s.
+	// Backoff is the pause of a replica after its Do has returned, so that a task that fails at
+	// once does not fail all the time. After a stall the pause is at least 1.5 s, so that another
+	// replica can take over. Zero: 5 s.
 	Backoff time.Duration
 }
 
-// Run campaigns for the lease, does the task while it holds it, and campaigns
-// again, until ctx ends; it returns after Do has returned. The error is what
-// is wrong with s, else nil. The entry is "soloist/<Name>": use a [Scheduler]
-// with an App where programs share a store.
+// Run campaigns for the lease, does the task while it holds the lease, and campaigns again, until
+// ctx ends; it returns after Do has returned. The error says what is wrong with s, else it is nil.
+// The entry is "soloist/<Name>": use a [Scheduler] with an App if several programs share a store.
 //
-// Its Grace is zero: when ctx ends, the context of Do ends at once, and the
-// other replicas are not told before. Once Do has returned, the next one starts
-// within about a third of the lease. A [Scheduler] with a Grace hands over faster.
+// Its Grace is zero: when ctx ends, the context of Do ends at once, and the record does not announce
+// it to the other replicas. Once Do has returned, the next replica starts within about a third of the
+// lease. A [Scheduler] with a Grace hands over faster.
 func (s *Singleton) Run(ctx context.Context, backend store.Store) error {
 	return runAlone(ctx, *s, backend)
 }

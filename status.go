@@ -10,24 +10,24 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A JobStatus is what the store tells of one job or singleton.
+// A JobStatus is what the store says about one job or singleton.
 type JobStatus struct {
 	Name         string
 	Singleton    bool
 	EveryReplica bool             // runs on each replica: there is neither lease nor record
 	Schedule     string           // in words; empty for a singleton
-	Lease        store.LeaseState // empty: there is no entry, or it could not be read
+	Lease        store.LeaseState // empty: the job has no entry, or it could not be read
 	Record       store.Record     // zero: none yet
-	Checkpoint   int64            // its length in bytes; zero: none, or the store does not tell
+	Checkpoint   int64            // its length in bytes; zero: none, or the store does not know it
 	Next         time.Time        // the next tick by the schedule in force; zero: none, or not known
-	Foreign      bool             // the record is of another schedule, the one in force, than this Scheduler's
-	Waits        time.Time        // of a run whose job was unlocked: about when another can follow it; zero: it was not
+	Foreign      bool             // the schedule in force is another one than this Scheduler's, and the record belongs to it
+	Waits        time.Time        // if the job was unlocked during a run: about when the next run can follow; else zero
 	Err          error            // why Record could not be read
-	Occupied     error            // why nothing runs: a client that claims nothing has the lease
+	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
 }
 
-// Status reads every record once. The error is what Validate says; what a
-// single read came to is in its JobStatus.
+// Status reads every record once. The error is that of Validate; the error of a single read is in
+// its JobStatus.
 func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -37,40 +37,40 @@ func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	return all, nil
 }
 
-// Health is how a [Scheduler] fares on this replica.
+// Health is the state of a [Scheduler] on this replica.
 type Health struct {
 	Running []string         // jobs and singletons that run here now
-	Stuck   []string         // those whose loop does not come round: restart the process
-	Broken  map[string]error // those that cannot be looked after, and why
+	Stuck   []string         // those whose loop makes no more steps: restart the process
+	Broken  map[string]error // those that this replica cannot run, and why
 	Overrun map[string]error // those with a lease that go on though their context has ended, and why: restart the process
 	Skew    time.Duration    // how far the wall clock is ahead of the store's, behind if negative, as far as that is proved
-	Storage error            // why the store is out of reach; nil: it is not, as far as known
-	Reached bool             // the store has answered, once
-	Log     error            // why the lines of the log wait: it has taken none for three minutes; nil: they do not
+	Storage error            // why the store does not answer; nil: it does, as far as known
+	Reached bool             // the store has answered at least once
+	Log     error            // why log lines wait: the log has accepted none for three minutes; nil: none waits that long
 }
 
-// Health returns how the scheduler fares. It asks nobody.
+// Health returns the state of the scheduler from memory. It makes no call to the store.
 func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
 	return Health(s.replica.Health())
 }
 
-// A Report tells what one call of [Scheduler.RunDue] did.
+// A Report says what one call of [Scheduler.RunDue] did.
 type Report struct {
 	Jobs []JobReport
-	Next time.Time // when the next tick of any job is due; zero: none ever
+	Next time.Time // when the next tick of any job is due; zero: there is none
 }
 
-// A JobReport tells what was done for one job.
+// A JobReport says what one call did for one job.
 type JobReport struct {
 	Job     string
 	Ran     []store.Outcome // what was run here, in order
-	Replica string          // the replica that runs it now instead; this one, if another call does
-	Next    time.Time       // the next tick that is not settled; zero: none ever
-	Err     error           // why it could not be looked after, or what was claimed has no outcome by this call
+	Replica string          // the replica that runs the job now instead; this one, if another call does
+	Next    time.Time       // the next tick that is not settled; zero: there is none
+	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
 }
 
-// newReport sums up; the error joins those of the jobs.
+// newReport sums up the reports of the jobs and joins their errors.
 func newReport(jobs []JobReport) (Report, error) {
 	r := Report{Jobs: jobs}
 	var errs []error

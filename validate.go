@@ -22,7 +22,7 @@ const (
 	defaultCheckpoint = 64 << 10 // bytes
 )
 
-// maxReplicaLen keeps a name from filling the record.
+// maxReplicaLen limits a name that is part of each record and each outcome in it.
 const maxReplicaLen = 128
 
 var (
@@ -30,11 +30,11 @@ var (
 	appRule  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 )
 
-// reserved are names that a job's own path or function would take from the
-// program or from the Functions host.
+// reserved are names that a job must not have: its path over HTTP, or its function, would collide
+// with one of the program's or of the Functions host's.
 var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "readyz", "metrics"}
 
-// checkSelf checks what is not one job's or singleton's own.
+// checkSelf checks the fields of the scheduler that belong to no single job or singleton.
 func (s *Scheduler) checkSelf() error {
 	var errs []error
 	if s.Store == nil {
@@ -53,6 +53,7 @@ func (s *Scheduler) checkSelf() error {
 	return errors.Join(append(errs, s.checkDuplicates()...)...)
 }
 
+// checkDuplicates reports each name that is used more than once, once.
 func (s *Scheduler) checkDuplicates() (errs []error) {
 	times := map[string]int{}
 	for _, name := range s.names() {
@@ -73,7 +74,7 @@ func (s *Scheduler) names() (names []string) {
 	return names
 }
 
-// check returns all that is wrong with a job, and else its ticks.
+// check returns the ticks of a job, or everything that is wrong with it.
 func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	ticks, err := j.checkTicks()
 	errs := []error{checkName(j.Name), checkLease(j.Lease, backend), err}
@@ -98,8 +99,8 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	return ticks, errors.Join(errs...)
 }
 
-// checkTicks returns the ticks of the schedule. The zone is one mistake, the text
-// another.
+// checkTicks returns the ticks of the schedule. A wrong zone and a wrong schedule are two mistakes,
+// and both are reported.
 func (j *Job) checkTicks() (*schedule.Schedule, error) {
 	var wrongZone error
 	zone := j.TimeZone
@@ -126,7 +127,7 @@ func (g *Singleton) check(backend store.Store) error {
 	return errors.Join(errs...)
 }
 
-// checkLimits checks what jobs and singletons have in common of a run's life.
+// checkLimits checks the settings that jobs and singletons have in common.
 func checkLimits(silence, every time.Duration, failures, checkpoint int) error {
 	errs := []error{checkDuration("HeartbeatTimeout", silence, time.Second), checkDuration("HealthInterval", every, 100*time.Millisecond)}
 	if failures < 0 {
@@ -150,7 +151,7 @@ func checkName(name string) error {
 
 func checkLease(d time.Duration, backend store.Store) error {
 	if backend == nil {
-		return nil // said once, of the scheduler
+		return nil // checkSelf reports it, once
 	}
 	if isBareNumber(d) {
 		return bareNumber("Lease", d)
@@ -173,15 +174,15 @@ func checkDuration(field string, d, least time.Duration) error {
 	return nil
 }
 
-// isBareNumber reports whether d looks like a number without a unit, which Go
-// takes for nanoseconds.
+// isBareNumber reports whether d looks like a number without a unit: Go takes Timeout: 30 for 30
+// nanoseconds.
 func isBareNumber(d time.Duration) bool { return d > 0 && d < time.Microsecond }
 
 func bareNumber(field string, d time.Duration) error {
 	return fmt.Errorf("%s is %s: did you mean %d * time.Second?", field, d, d.Nanoseconds())
 }
 
-// wrong is a mistake in a field: what it is, and what may be.
+// wrong returns the error for a field: its name, its value and what is allowed.
 func wrong(field string, value any, allowed string) error {
 	return fmt.Errorf("%s is %v: allowed is %s", field, value, allowed)
 }

@@ -8,11 +8,12 @@ import (
 	"unicode/utf16"
 )
 
-// Encode writes the record as ASCII, since an accent in a header's value ends
-// in 403, and within MaxRecord.
+// Encode returns the record as JSON of at most MaxRecord bytes, in ASCII: Azure keeps it in a
+// header, and answers 403 to a header with other characters. If the record is too long, it
+// is shortened.
 func (r *Record) Encode() ([]byte, error) { return r.EncodeWithin(MaxRecord) }
 
-// EncodeWithin is Encode for a limit of its own, in bytes.
+// EncodeWithin is Encode with another limit, in bytes.
 func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	r.Schema = schema
 	r.Error = cut(r.Error, maxErrorLen)
@@ -33,9 +34,8 @@ func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	}
 }
 
-// shorten leaves out what can be spared most easily: first the oldest outcomes, then
-// the end of the note, of the error, and of the reason of the newest outcome. It
-// returns false if nothing of that is left.
+// shorten drops what is needed least: first the oldest outcomes, then half of the note, of the
+// error, and of the reason of the newest outcome. It returns false if none of them is left.
 func (r *Record) shorten() bool {
 	switch {
 	case len(r.History) > 1:
@@ -45,7 +45,7 @@ func (r *Record) shorten() bool {
 	case r.Error != "":
 		r.Error = half(r.Error)
 	case len(r.History) == 1 && r.History[0].Reason != "":
-		newest := r.History[0] // a copy: the record before shares the slice
+		newest := r.History[0] // a copy: the record that this one was cloned from shares the slice
 		newest.Reason = half(newest.Reason)
 		r.History = []Outcome{newest}
 	default:
@@ -54,8 +54,8 @@ func (r *Record) shorten() bool {
 	return true
 }
 
-// cutReasons shortens the reasons in the history. It leaves the slice of the
-// record that this one was copied from as it is.
+// cutReasons shortens the reasons in the history. It clones the history before it changes it:
+// the record that this one was cloned from shares the slice.
 func (r *Record) cutReasons() {
 	cloned := false
 	for i := range r.History {
@@ -70,6 +70,8 @@ func (r *Record) cutReasons() {
 	}
 }
 
+// marshal returns the JSON of the record, with the fields of newer writers. A field of the
+// record counts before an unknown one.
 func (r *Record) marshal() ([]byte, error) {
 	type plain Record
 	b, err := json.Marshal((*plain)(r))
@@ -84,8 +86,8 @@ func (r *Record) marshal() ([]byte, error) {
 	return ascii(b), err
 }
 
-// ascii escapes what JSON leaves as it is beyond the printable ASCII, and a
-// second space in a row, which a header's reader may fold into the first.
+// ascii escapes all but printable ASCII. It also escapes a second space in a row, which a
+// reader of the header may fold into the first.
 func ascii(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for _, c := range string(b) {
@@ -104,9 +106,10 @@ func ascii(b []byte) []byte {
 	return out
 }
 
-// half is the first half of s.
+// half returns the first half of s.
 func half(s string) string { return cut(s, len([]rune(s))/2) }
 
+// cut returns at most the first n characters of s.
 func cut(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n])

@@ -14,56 +14,56 @@ import (
 	"time"
 )
 
-// A Record is what a job's entry tells: who ran which tick last, with what
-// outcome, and up to where every tick has its outcome.
+// A Record is what the store knows about one job: which replica ran which tick last, with
+// what outcome, and the watermark, up to which every tick has its outcome.
 type Record struct {
 	Schema int    `json:"schema"`
 	App    string `json:"app"`
 	Job    string `json:"job"`
 
-	Created time.Time `json:"created"` // tells an entry from one made anew after a deletion
+	Created time.Time `json:"created"` // when the entry was created: another value shows that the entry was deleted in between
 
 	Spec  string    `json:"spec"`          // hash of the job's definition
-	Since time.Time `json:"since"`         // start of the youngest replica that wrote under Spec
+	Since time.Time `json:"since"`         // start of the youngest replica that has written under Spec
 	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
 
 	Token  int64  `json:"token"`  // the fencing token: +1 per claim, never reset
-	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
+	Writer string `json:"writer"` // a nonce: a writer whose answer was lost recognizes its own write by it
 
-	Watermark time.Time `json:"watermark"`    // the watermark: each tick up to it has its outcome
+	Watermark time.Time `json:"watermark"`    // each tick up to it has its outcome
 	Due       time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
 
-	Tick     time.Time `json:"tick,omitzero"`    // last claimed; zero for a singleton
-	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
+	Tick     time.Time `json:"tick,omitzero"`    // the last tick that was claimed; zero for a singleton
+	Request  string    `json:"request,omitzero"` // name of the request for a run by hand; Tick is its time then
 	Attempt  int       `json:"attempt,omitzero"`
-	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
+	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as is written
 	Status   Status    `json:"status"`
 	Replica  string    `json:"replica,omitzero"`
 	Lease    Seconds   `json:"lease,omitzero"`
 	Claimed  time.Time `json:"claimed,omitzero"`
-	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
+	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as is known
 	Stopping bool      `json:"stopping,omitzero"` // the run is about to be handed over
 	Progress Progress  `json:"progress,omitzero"`
 	Error    string    `json:"error,omitzero"`    // why the last run failed
 	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of this run
 
-	Failures int64 `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
+	Failures int64 `json:"failures,omitzero"` // outcomes failed or stalled since the last one that succeeded; runs by hand do not count
 
 	Counts  map[Status]int64 `json:"counts,omitzero"`
 	History []Outcome        `json:"history,omitzero"` // newest first
 
-	unknown map[string]json.RawMessage // fields of a newer writer survive a rewrite
+	unknown map[string]json.RawMessage // fields of a newer writer, which a rewrite must keep
 }
 
-// An Outcome is what became of a tick, or of a range of ticks that nobody ran.
+// An Outcome is what became of a tick, or of a range of ticks that no replica ran.
 type Outcome struct {
 	Tick    time.Time `json:"tick,omitzero"`    // the last tick of a range
-	From    time.Time `json:"from,omitzero"`    // of a range: its ticks are after From
-	Count   int       `json:"count,omitzero"`   // of a range: its ticks; zero: not known
-	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, which stopped there
+	From    time.Time `json:"from,omitzero"`    // of a range: its ticks come after From
+	Count   int       `json:"count,omitzero"`   // of a range: how many ticks it has; zero: not known
+	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, where the count stopped
 	Status  Status    `json:"status"`
 	Reason  string    `json:"reason,omitzero"`
-	Request string    `json:"request,omitzero"` // of a run by hand: it is the outcome of no tick
+	Request string    `json:"request,omitzero"` // of a run by hand, which settles no tick
 	Attempt int       `json:"attempt,omitzero"`
 	Token   int64     `json:"token,omitzero"`
 	Replica string    `json:"replica,omitzero"`
@@ -71,11 +71,11 @@ type Outcome struct {
 	End     time.Time `json:"end,omitzero"`
 }
 
-// Progress is what a run has told last. It is written now and then, for others
-// to see.
+// A Progress is a heartbeat of a run: the last one when the record was written. The record is
+// written for it at most once a minute, for people who ask for the status.
 type Progress struct {
 	Note string    `json:"note,omitzero"` // of the last heartbeat
-	At   time.Time `json:"at"`            // when that was
+	At   time.Time `json:"at"`            // when it was sent, by the store's clock
 }
 
 // A Mark asks whether replicas of the definition in force are up.
@@ -84,8 +84,8 @@ type Mark struct {
 	Since time.Time `json:"since"` // start of that replica
 }
 
-// Unlocked tells that the lease of a run was ended at once. The run may go on
-// until its holder notices, so the next holder waits before it claims.
+// An Unlocked says that an operator ended the lease of a run at once. The run may go on until
+// its holder notices, so the next holder waits before it claims.
 type Unlocked struct {
 	By string    `json:"by"` // the replica or operator that unlocked the job
 	At time.Time `json:"at"` // by the store's clock
@@ -95,14 +95,14 @@ type Unlocked struct {
 type Status string
 
 const (
-	Idle      Status = "idle"    // never ran
-	Running   Status = "running" // if its lease is live; else its runner died
+	Idle      Status = "idle"    // has never run
+	Running   Status = "running" // if its lease is live; otherwise its runner has died
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
-	Stalled   Status = "stalled"   // silent for too long, or unhealthy
+	Stalled   Status = "stalled"   // sent no heartbeat for too long, or was unhealthy
 	Abandoned Status = "abandoned" // its runner died, or was stopped before the end
-	Skipped   Status = "skipped"   // on purpose: overlap, or the job said so
-	Missed    Status = "missed"    // came due while nobody could run it
+	Skipped   Status = "skipped"   // on purpose: its job was running or paused, or returned Skip
+	Missed    Status = "missed"    // came due while no replica could run it
 )
 
 // Seconds is a duration that JSON shows as a number of seconds.
@@ -131,21 +131,21 @@ const (
 	maxReasonLen = 100 // likewise
 	maxNameLen   = 100 // of who unlocked the job
 
-	MaxToken = math.MaxInt64 / 2 // so that counting on from it never overflows
+	MaxToken = math.MaxInt64 / 2 // half of the range, so that counting on from it never overflows
 
-	// MaxAttempt is the largest that can be read.
+	// MaxAttempt is the largest attempt that can be read.
 	MaxAttempt = math.MaxInt32
 )
 
-// decodeRecord reads the record of app/job. Whatever it refuses is neither run
-// nor overwritten: its writer knows something that this program does not.
+// DecodeRecord reads the record of app/job. A record that it refuses must be neither run nor
+// overwritten: its writer knows something that this program does not.
 func DecodeRecord(b []byte, app, job string) (Record, error) {
 	var r Record
 	if len(b) == 0 {
 		return r, errors.New("the entry has no record: something else made it")
 	}
 	type plain Record
-	if strict(b, (*plain)(&r)) { // nearly always: there is nothing unknown to keep
+	if strict(b, (*plain)(&r)) { // nearly always: there are no unknown fields to keep
 		return r, r.check(app, job)
 	}
 	r = Record{}
@@ -155,21 +155,22 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 	if err := json.Unmarshal(b, (*plain)(&r)); err != nil {
 		return r, fmt.Errorf("the record cannot be read: %w", err)
 	}
-	// Under any spelling that JSON matches: kept beside its field, it would be
-	// read in its place.
+	// JSON matches names in any spelling. An unknown field that differs from a known one
+	// only in case would be read in its place after a rewrite.
 	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
 		return slices.ContainsFunc(knownFields, func(known string) bool { return strings.EqualFold(known, name) })
 	})
 	return r, r.check(app, job)
 }
 
-// strict decodes b into v and reports whether v has a place for all of it.
+// strict decodes b into v and reports whether v has a field for everything in b.
 func strict(b []byte, v any) bool {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	return d.Decode(v) == nil && d.InputOffset() == int64(len(b))
 }
 
+// check returns why the record must not be used, nil if it may.
 func (r *Record) check(app, job string) error {
 	switch {
 	case r.Schema > schema:
@@ -195,6 +196,8 @@ func (r *Record) check(app, job string) error {
 	return r.checkInstants()
 }
 
+// known reports whether this program knows the status. It cannot act on one that a newer
+// program has added.
 func (s Status) known() bool {
 	switch s {
 	case Idle, Running, Succeeded, Failed, Stalled, Abandoned, Skipped, Missed:
@@ -203,7 +206,7 @@ func (s Status) known() bool {
 	return false
 }
 
-// knownFields are the names in JSON that Record has a place for.
+// knownFields are the names in JSON of the fields of Record.
 var knownFields = func() (names []string) {
 	for f := range reflect.TypeFor[Record]().Fields() {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
@@ -213,14 +216,14 @@ var knownFields = func() (names []string) {
 	return names
 }()
 
-// mayRun reports whether the run that r tells of can still be under way, also
-// in a process that nobody hears from: one that has stalled is, until it is
-// known to have returned.
+// MayRun reports whether the run in r may still be under way, perhaps in a process that cannot
+// reach the store. A stalled run may be, until it is known to have returned.
 func (r *Record) MayRun() bool {
 	return r.Status == Running || r.Status == Stalled && r.Finished.IsZero()
 }
 
-// clone copies the record so far that a change of the copy leaves it alone.
+// Clone returns a copy whose changes leave r as it is. Both share the history, which is
+// therefore never changed in place.
 func (r *Record) Clone() Record {
 	c := *r
 	c.Counts = maps.Clone(r.Counts)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// checkInstants refuses an instant that JSON cannot tell in UTC. It can be read
-// in another zone, and then no answer that has it can be written: one record
-// would silence the status of all jobs.
+// checkInstants refuses an instant whose year in UTC is beyond what JSON can write. It can be
+// read in another zone, but then no answer that contains it can be written: one such record
+// would make the status of all jobs fail.
 func (r *Record) checkInstants() error {
 	for _, at := range r.instants() {
 		if year := at.UTC().Year(); year < 1 || year > 9999 {
@@ -17,7 +17,7 @@ func (r *Record) checkInstants() error {
 	return nil
 }
 
-// instants are all that the record tells.
+// instants returns all instants in the record.
 func (r *Record) instants() []time.Time {
 	all := []time.Time{r.Created, r.Since, r.Mark.Since, r.Watermark, r.Due, r.Tick, r.Claimed, r.Finished, r.Progress.At, r.Unlocked.At}
 	for _, f := range r.History {

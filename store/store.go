@@ -1,5 +1,5 @@
-// Package store is the contract between Soloist and the place of its leases and
-// records. A [Store] of one's own implements it; host/storetest checks that.
+// Package store is the contract between Soloist and the storage that keeps its leases and
+// records. A program can bring a [Store] of its own; host/storetest checks it.
 package store
 
 import (
@@ -13,77 +13,78 @@ import (
 //
 // The name of an entry is "app/job", each of 1 to 63 lower-case letters, digits
 // and hyphens, perhaps after a dot. A record is printable ASCII of at most
-// [MaxRecord] bytes that neither begins nor ends with a space and has no two in
-// a row; the store does not look inside, and gives back the very bytes.
+// [MaxRecord] bytes that neither begins nor ends with a space and has no two spaces
+// in a row. The store does not interpret it, and returns exactly the bytes that were
+// written.
 //
-// Methods may be called by many goroutines at once. They keep none of the bytes
-// that they are given, and what they return is the caller's. They return soon
-// after their context ends; the caller sets it, and the store repeats nothing
-// by itself: whether an unclear call is worth repeating depends on the lease's
-// deadline, which only the caller knows.
+// Methods may be called by many goroutines at once. They keep none of the bytes that
+// they are given, and the caller owns the bytes that they return. They return soon
+// after their context ends. The store does not repeat a call: whether an unclear call
+// is worth repeating depends on the deadline of the lease, which only the caller knows.
 //
-// Errors are, by [errors.Is], one of the sentinels that a method names; where
-// two fit, either of them, so ErrChanged may also say that the entry is gone or
-// leased. Every method may also say fs.ErrPermission (credentials missing, wrong
-// or without the right role). A sentinel says that the call was not applied and
-// will not be later: after such an answer to a claim the lease is released. Any
-// other error is unclear: the call may or may not have been applied.
+// Each method names the errors that it returns, as sentinels for [errors.Is]. Where
+// two fit it may return either, so ErrChanged may also mean that the entry is gone or
+// leased. Every method may return fs.ErrPermission: the credentials are missing, wrong
+// or without the right role. A sentinel means that the call was not applied and will
+// not be applied later: after such an answer to a claim the caller releases the lease.
+// Any other error is unclear: the call may or may not have been applied.
 type Store interface {
-	// Create makes the entry with its first record, unleased.
-	// fs.ErrExist: there is one, whose record is untouched.
+	// Create creates the entry with its first record, not leased.
+	// fs.ErrExist: the entry exists, and its record is unchanged.
 	Create(ctx context.Context, name string, record []byte) (Entry, error)
 
 	// Read returns record, ETag, state of the lease and the service's time as
 	// one consistent view. It needs no lease. fs.ErrNotExist: no such entry;
-	// Date is told all the same, since a new entry starts from it.
+	// the answer has a Date all the same, since a new entry starts from it.
 	Read(ctx context.Context, name string) (Entry, error)
 
-	// Lease returns a handle on the entry's lease under an id of the caller's
-	// choice, a lower-case UUID. It talks to nobody.
+	// Lease returns a handle on the entry's lease under an id that the caller
+	// chooses, a lower-case UUID. It makes no call to the service.
 	Lease(name, id string) Lease
 
-	// Limits returns the shortest and longest lease, inclusive. Jobs ask for
-	// whole seconds, for 30 where they do not say.
+	// Limits returns the shortest and the longest lease that the store accepts,
+	// inclusive. Jobs ask for whole seconds, and for 30 s by default.
 	Limits() (shortest, longest time.Duration)
 }
 
 // A Lease is the right to write one entry, for a limited time, under one id.
-// An id serves one acquisition, ever: it is what tells a late call of an old
-// holder from a call of the new one.
+// An id serves one acquisition, ever: by its id the service distinguishes a late
+// call of an old holder from a call of the new one.
 //
-// The service alone judges expiry, by one clock. A lease does not end before its
-// time, counted from when the call was sent: its holder relies on that, and on
-// no more, so it may end a little late. An expired lease may be renewed by its
-// id while nobody has written or leased the entry since; that success proves
-// that nobody else held it in between.
+// The service alone judges expiry, by its clock. A lease does not end before its
+// time, counted from when the call was sent: its holder relies on that. It may end
+// a little late. An expired lease may be renewed under its id as long as the entry
+// has neither been written nor leased since; the success of the renewal then proves
+// that no other id held the lease in between.
 type Lease interface {
 	// Acquire takes the lease for d if the entry's ETag is still etag. Under
-	// an id that holds it already it succeeds again, with d from now on, so a
-	// call whose answer was lost can be repeated. ErrHeld: it is leased under
-	// another id, or being broken. ErrChanged: another ETag. fs.ErrNotExist.
-	// Some error: d is not within the limits.
+	// an id that holds the lease already it succeeds again, with d from now on, so
+	// that a call whose answer was lost can be repeated. ErrHeld: the entry is leased
+	// under another id, or its lease is being broken. ErrChanged: another ETag.
+	// fs.ErrNotExist. Any error: d is not within the limits.
 	Acquire(ctx context.Context, d time.Duration, etag string) (Revision, error)
 
 	// Renew starts the time of the lease anew, with the length it was acquired
-	// for. ErrLost: it is not ours any more, or was broken. fs.ErrNotExist.
+	// for. ErrLost: the lease is another id's, or was broken. fs.ErrNotExist.
 	Renew(ctx context.Context) (Revision, error)
 
 	// Write replaces the record if the lease is active under this id, or being
-	// broken, and the ETag is still etag. It is no renewal. ErrLost: not the
-	// holder, or expired. ErrChanged: another ETag. fs.ErrNotExist.
+	// broken, and the ETag is still etag. It does not renew the lease. ErrLost: this id
+	// is not the holder, or the lease has expired. ErrChanged: another ETag.
+	// fs.ErrNotExist.
 	Write(ctx context.Context, etag string, record []byte) (Revision, error)
 
-	// Release ends the lease, active, expired or broken. ErrLost: it was not
-	// ours, or is released. fs.ErrNotExist.
+	// Release ends the lease, be it active, expired or broken. ErrLost: it is another
+	// id's, or released already. fs.ErrNotExist.
 	Release(ctx context.Context) error
 }
 
-// A Checkpointer is a [Lease] whose entry can keep a checkpoint beside its record, up
-// to [MaxCheckpoint] bytes of any kind, and no more; a new entry's is empty. It
-// outlasts leases. Without it Save and Load of a run fail.
+// A Checkpointer is a [Lease] whose entry can keep a checkpoint beside its record: up
+// to [MaxCheckpoint] bytes of any kind. That of a new entry is empty. A checkpoint
+// outlasts leases. With a Lease that is no Checkpointer, Save and Load of a run fail.
 type Checkpointer interface {
-	// Save is Write that replaces the checkpoint too: both or neither. Of an
-	// entry that is gone it may say ErrLost.
+	// Save is Write that also replaces the checkpoint: both or neither. Of an
+	// entry that is gone it may return ErrLost.
 	Save(ctx context.Context, etag string, record, checkpoint []byte) (Revision, error)
 
 	// Load returns the checkpoint if the lease is active under this id and the
@@ -93,37 +94,38 @@ type Checkpointer interface {
 	Load(ctx context.Context, etag string) ([]byte, error)
 }
 
-// A LeaseBreaker is a [Store] in which an operator can end the lease of another.
+// A LeaseBreaker is a [Store] that lets an operator end the lease of a holder.
 type LeaseBreaker interface {
-	// Break ends the lease after period, in whole seconds up to a minute, or
-	// when it would have ended if that is sooner or period is negative. At zero
-	// it ends at once, while its holder may still work. An expired lease can
-	// not be renewed after it. ErrLost: there is no lease. fs.ErrNotExist.
+	// Break ends the lease after period, in whole seconds up to a minute. It ends
+	// when it would have expired if that is sooner, or if period is negative. A period
+	// of zero ends it at once, while its holder may still work. After Break an
+	// expired lease can not be renewed. ErrLost: there is no lease. fs.ErrNotExist.
 	Break(ctx context.Context, name string, period time.Duration) error
 }
 
-// A Revision is what every answer of a store carries that is no error.
+// A Revision is part of every successful answer of a store.
 type Revision struct {
-	// ETag changes with each write of the entry, also one of the same record,
-	// never with its lease. An entry has none twice, nor one of an entry of
-	// that name which was deleted. A success without one counts as an error of
-	// unclear outcome, as if something other than the store had answered.
+	// ETag changes with each write of the entry, even with a write of the same
+	// record, and never with its lease. It never returns to an earlier value, not
+	// even when an entry of that name was deleted and created again. The caller takes
+	// a success without an ETag for an error of unclear outcome, as if something other
+	// than the store had answered.
 	ETag string
 
-	// Date is the service's clock at some moment of the call, cut to whole
-	// seconds by some. Zero: not told. Ticks then come by the clock of each
-	// replica, and a run cannot know which ticks came due under it: after its end
-	// they are judged by the Missed of its job, and those that are not run are recorded as
+	// Date is the service's clock at some moment of the call; some services cut it
+	// to whole seconds. Zero: the store gives no date. Then ticks come due by the clock
+	// of each replica, and a run cannot know which ticks came due under it. After its end
+	// the Missed of the job decides about them, and those that are not run are recorded as
 	// missed, not as skipped.
 	Date time.Time
 }
 
-// An Entry is what one read tells.
+// An Entry is the result of one read.
 type Entry struct {
 	Revision
 	Record     []byte
 	State      LeaseState
-	Checkpoint int64 // its length in bytes; zero where the store does not tell
+	Checkpoint int64 // its length in bytes; zero if the store does not know it
 }
 
 // LeaseState is the state of a lease, in the words of the Lease Blob
@@ -131,14 +133,14 @@ type Entry struct {
 type LeaseState string
 
 const (
-	Available LeaseState = "available" // never leased, released, or written since it ended
+	Available LeaseState = "available" // never leased, released, or written since its lease ended
 	Leased    LeaseState = "leased"
-	Expired   LeaseState = "expired"  // ran out; its last id may still renew it
+	Expired   LeaseState = "expired"  // expired; its last id may still renew it
 	Breaking  LeaseState = "breaking" // an operator broke it; its holder has it until its time is up
-	Broken    LeaseState = "broken"   // an operator ended it, perhaps before its time
+	Broken    LeaseState = "broken"   // an operator ended it, perhaps before its time, so its holder may still trust it
 )
 
-// Live reports whether somebody holds the lease.
+// Live reports whether the lease has a holder.
 func (s LeaseState) Live() bool { return s == Leased || s == Breaking }
 
 // MaxRecord is the longest record in bytes. Azure limits all metadata of a
@@ -146,17 +148,17 @@ func (s LeaseState) Live() bool { return s == Leased || s == Breaking }
 // the difference is room for the header's name.
 const MaxRecord = 8<<10 - 64
 
-// MaxCheckpoint is the largest checkpoint in bytes: one that takes long to send
-// would stand in the way of renewals.
+// MaxCheckpoint is the largest checkpoint in bytes: sending a larger one could take so long
+// that the lease is not renewed in time.
 const MaxCheckpoint = 1 << 20
 
-// What a store answers. fs.ErrExist, fs.ErrNotExist and fs.ErrPermission complete
-// the list.
+// These, and fs.ErrExist, fs.ErrNotExist and fs.ErrPermission, are the errors that a store
+// returns as its answer.
 var (
 	ErrHeld    = errors.New("the lease is held by another replica")
 	ErrChanged = errors.New("the record was changed by another replica")
 	ErrLost    = errors.New("the lease is lost")
 
-	// ErrTooLarge is an answer of [Checkpointer.Load] only.
+	// ErrTooLarge is returned by [Checkpointer.Load] only.
 	ErrTooLarge = fmt.Errorf("the checkpoint is larger than %d bytes: something other than this program wrote it", MaxCheckpoint)
 )
