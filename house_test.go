@@ -103,7 +103,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/blobtest":  {},
 		"internal/elapsed":   {},
 		"internal/filelock":  {"internal/safefile"},
-		"internal/functions": {},
+		"internal/functions": {"internal/proctest"},
 		"internal/instant":   {},
 		"internal/lease":     {"store", "internal/instant"},
 		"internal/logqueue":  {},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // What the program of this repository writes, the host can run; and the files
@@ -21,12 +22,7 @@ func TestDeployment(t *testing.T) {
 	}
 	t.Parallel()
 	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "app")
-	program := filepath.Join(t.TempDir(), "jobs")
-	build := exec.Command("go", "build", "-o", program, "./jobs")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	program := proctest.Program(t, "jobs")
 	if out, err := exec.Command(program, "functions", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -37,7 +33,7 @@ func TestDeployment(t *testing.T) {
 			t.Errorf("%s: got %s, want what the command functions writes, %s, %v", ours, got, want, err)
 		}
 	}
-	app, err := functions.Load(dir, storage(t), "SOLOIST_APP=test", "HEARTBEAT_URL=")
+	app, err := functions.Load(dir, append(storage(t).Env(), "SOLOIST_APP=test", "HEARTBEAT_URL=")...)
 	if err != nil || len(app.Skipped) > 0 {
 		t.Fatalf("%v, skipped %q", err, app.Skipped)
 	}

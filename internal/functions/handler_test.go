@@ -2,7 +2,6 @@ package functions_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -11,18 +10,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-// roleEnv says what this test binary is when it is started again.
-const roleEnv = "TEST_HANDLER"
-
+// What this test binary is when it is started again says its order: a program
+// of a user, or a tiny handler.
 func TestMain(m *testing.M) {
-	switch role := os.Getenv(roleEnv); role {
-	case "":
-		flag.Parse()
-		flag.Set("test.parallel", "16") // the programs wait nearly all the time
-		os.Exit(m.Run())
-	case "program":
+	switch role, ok := proctest.Order(); {
+	case !ok:
+		proctest.Main(m, 16)
+	case role == "program":
 		program()
 	default:
 		tiny(role)

@@ -67,7 +67,7 @@ func (h *Host) Stop() {
 	h.worker = nil
 	h.mu.Unlock()
 	if w != nil {
-		w.kill()
+		w.Kill()
 	}
 	h.all.Wait()
 }
@@ -75,14 +75,14 @@ func (h *Host) Stop() {
 // Kill ends the handler as a failing machine does. The host starts it again.
 func (h *Host) Kill() {
 	if w := h.current(); w != nil {
-		w.kill()
+		w.Kill()
 	}
 }
 
 // Pid is the handler's, zero if there is none.
 func (h *Host) Pid() int {
 	if w := h.current(); w != nil {
-		return w.cmd.Process.Pid
+		return w.Pid()
 	}
 	return 0
 }
@@ -103,8 +103,8 @@ func (h *Host) Await(ctx context.Context, not int) (int, error) {
 		if stopped != nil {
 			return 0, stopped
 		}
-		if w != nil && w.isReady() && w.cmd.Process.Pid != not {
-			return w.cmd.Process.Pid, nil
+		if w != nil && w.isReady() && w.Pid() != not {
+			return w.Pid(), nil
 		}
 		if w != nil && w.isOver() {
 			return 0, ErrDown
@@ -133,7 +133,7 @@ func (h *Host) launch() error {
 		close(w.ready)
 	case ctx.Err() != nil:
 		h.disown(w)
-		w.kill()
+		w.Kill()
 		if !h.fault(fmt.Errorf("no answer within %s: %w", h.startup(), err)) {
 			return h.launch()
 		}
@@ -162,16 +162,14 @@ func (h *Host) startup() time.Duration {
 
 // watch waits for the end of a process and decides what follows from it.
 func (h *Host) watch(w *worker) {
-	err := w.cmd.Wait()
-	close(w.exited)
-	code := w.cmd.ProcessState.ExitCode()
+	code := w.Code()
 	h.mu.Lock()
 	again := h.wanted && !w.ours && code != 0
 	if again {
 		h.worker = nil
 	}
 	h.mu.Unlock()
-	if !again || code != exitRestart && h.fault(fmt.Errorf("the handler exited: %w: %s", err, w.said)) {
+	if !again || code != exitRestart && h.fault(fmt.Errorf("the handler exited with code %d: %s", code, w.said)) {
 		return
 	}
 	h.launch()
@@ -197,10 +195,10 @@ func (h *Host) fault(err error) (stopped bool) {
 // invocations with it.
 func (h *Host) restart(w *worker) {
 	if !h.disown(w) {
-		<-w.exited
+		<-w.Gone()
 		return
 	}
-	w.kill()
+	w.Kill()
 	h.launch()
 }
 

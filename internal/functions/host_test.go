@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // console collects what the host shows.
@@ -40,11 +41,12 @@ func (c *console) has(text string) bool {
 // await waits for a line.
 func (c *console) await(t *testing.T, text string) {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); !c.has(text); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("%q did not come: %q", text, c.all())
+	defer func() {
+		if t.Failed() {
+			t.Logf("%q", c.all())
 		}
-	}
+	}()
+	proctest.Poll(t, text, 20*time.Second, func() bool { return c.has(text) })
 }
 
 // newHost is a host with a handler of this role, not started yet.
@@ -53,12 +55,8 @@ func newHost(t *testing.T, role string, env ...string) (*functions.Host, *consol
 	if role == "program" && testing.Short() {
 		t.Skip("starts a real program and waits for its ticks: run it without -short")
 	}
-	me, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &console{}
-	h := &functions.Host{Command: []string{me}, Root: t.TempDir(), Env: append([]string{roleEnv + "=" + role}, env...),
+	h := &functions.Host{Command: []string{proctest.Self()}, Root: t.TempDir(), Env: append([]string{proctest.As(role)}, env...),
 		Timeout: time.Minute, Log: c.log}
 	t.Cleanup(h.Stop)
 	return h, c

@@ -4,15 +4,13 @@ package functions_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 func TestThreeInstances(t *testing.T) {
@@ -23,19 +21,20 @@ func TestThreeInstances(t *testing.T) {
 	})
 	t.Run("azurite", func(t *testing.T) {
 		t.Parallel()
-		threeInstances(t, "SOLOIST_STORAGE="+azurite.Start(t).ConnectionString(), "SOLOIST_LEASE=15s")
+		threeInstances(t, proctest.Azurite(t))
 	})
 }
 
 // Three timers fire at once for one tick, as they do where instances do not
 // share a host id: one runs it, two say who does.
-func threeInstances(t *testing.T, storage string, env ...string) {
-	env = append([]string{scheduleEnv + "=*/20 * * * * *", takesEnv + "=16s"}, env...) // longer than any other answer may take
+func threeInstances(t *testing.T, storage proctest.Storage) {
+	tick, schedule := soon(4 * time.Second)
 	hosts, consoles := make([]*functions.Host, 3), make([]*console, 3)
 	for i := range hosts {
-		hosts[i], consoles[i] = soloistHost(t, storage, append(env, fmt.Sprintf("WEBSITE_INSTANCE_ID=instance%d", i))...)
+		hosts[i], consoles[i] = soloistHost(t, storage, schedule, takesEnv+"=16s", // longer than any other answer may take
+			fmt.Sprintf("WEBSITE_INSTANCE_ID=instance%d", i))
 	}
-	tick := nextTick(20 * time.Second)
+	time.Sleep(time.Until(tick))
 	answers := make(chan told)
 	for _, h := range hosts {
 		go func() {
@@ -81,8 +80,9 @@ func TestKilledMidRun(t *testing.T) {
 		t.Run(test.job, func(t *testing.T) {
 			t.Parallel()
 			store := storage(t)
-			h, c := soloistHost(t, store, scheduleEnv+"=*/30 * * * * *", takesEnv+"=2s")
-			tick := nextTick(30 * time.Second)
+			tick, schedule := soon(2 * time.Second)
+			h, c := soloistHost(t, store, schedule, takesEnv+"=2s")
+			time.Sleep(time.Until(tick))
 			over := make(chan error)
 			go func() { _, err := h.Invoke(t.Context(), test.job, timer(tick)); over <- err }()
 			c.await(t, "begin "+test.job)
@@ -104,25 +104,11 @@ func TestKilledMidRun(t *testing.T) {
 			if len(ran) != 0 || err != "" {
 				t.Errorf("got %+v, %s: it is started at most once", ran, err)
 			}
-			if got := lastOutcome(t, store, test.job); got.Status != "abandoned" || !got.Tick.Equal(tick) {
-				t.Errorf("got the outcome %+v", got)
+			if got := store.Record(t, "test/"+test.job).History; len(got) == 0 || got[0].Status != "abandoned" || !got[0].Tick.Equal(tick) {
+				t.Errorf("got the outcomes %+v", got)
 			}
 		})
 	}
-}
-
-// lastOutcome reads the record in a directory.
-func lastOutcome(t *testing.T, storage, job string) outcome {
-	t.Helper()
-	e, err := local.Dir{Path: strings.TrimPrefix(storage, "SOLOIST_STORAGE=dir:")}.Read(t.Context(), "test/"+job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rec struct{ History []outcome }
-	if err := json.Unmarshal(e.Record, &rec); err != nil || len(rec.History) == 0 {
-		t.Fatalf("got %s, %v", e.Record, err)
-	}
-	return rec.History[0]
 }
 
 // A run that has stalled and goes on ends the process, which the host starts

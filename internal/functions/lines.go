@@ -41,24 +41,6 @@ func stderrLevel(text string) Level {
 
 const systemPrefix = "LanguageWorkerConsoleLog"
 
-// A lineWriter passes on whole lines.
-type lineWriter struct {
-	line func(string)
-	rest []byte
-}
-
-func (w *lineWriter) Write(b []byte) (int, error) {
-	w.rest = append(w.rest, b...)
-	for {
-		line, rest, ok := strings.Cut(string(w.rest), "\n")
-		if !ok {
-			return len(b), nil
-		}
-		w.line(strings.TrimSuffix(line, "\r"))
-		w.rest = []byte(rest)
-	}
-}
-
 // lastLines are the three that an exit is explained with.
 type lastLines struct {
 	mu    sync.Mutex

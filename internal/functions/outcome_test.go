@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // An HTTP trigger runs its job, once for each invocation.
@@ -60,8 +61,9 @@ func TestRunByHTTPBesideARun(t *testing.T) {
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"log", "error"} {
-		h, c := soloistHost(t, storage(t), scheduleEnv+"=*/10 * * * * *", "SOLOIST_FUNCTION_FAILURE="+mode)
-		tick := nextTick(10 * time.Second)
+		tick, schedule := soon(2 * time.Second)
+		h, c := soloistHost(t, storage(t), schedule, "SOLOIST_FUNCTION_FAILURE="+mode)
+		time.Sleep(time.Until(tick))
 		res, err := h.Invoke(t.Context(), "broke", timer(tick))
 		if mode == "error" {
 			if !errors.Is(err, functions.ErrStatus) || !strings.HasSuffix(err.Error(), "500") {
@@ -78,6 +80,12 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// at is a blob storage that is expected at an address.
+func at(address net.Addr) proctest.Storage {
+	return proctest.Storage{Lease: 15 * time.Second,
+		Setting: "DefaultEndpointsProtocol=http;AccountName=shopstore;AccountKey=YQ==;BlobEndpoint=http://" + address.String() + "/shopstore"}
+}
+
 // An outage is a failure for the platform, whatever the setting says of runs,
 // and costs no restart. Whoever called an HTTP trigger gets an answer in time.
 func TestOutage(t *testing.T) {
@@ -87,7 +95,7 @@ func TestOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close() // nobody listens any more
-	h, c := soloistHost(t, "SOLOIST_STORAGE=DefaultEndpointsProtocol=http;AccountName=shopstore;AccountKey=YQ==;BlobEndpoint=http://"+ln.Addr().String()+"/shopstore", "SOLOIST_LEASE=15s")
+	h, c := soloistHost(t, at(ln.Addr()))
 	pid := h.Pid()
 	for _, function := range []string{"tick", "work"} {
 		if _, err := h.Invoke(t.Context(), function, timer(time.Now())); !errors.Is(err, functions.ErrStatus) || !strings.HasSuffix(err.Error(), "500") {

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // What no trigger of a job sends changes nothing, and costs no restart.
@@ -109,7 +109,7 @@ func TestProbeDoesNotWaitForStorage(t *testing.T) {
 			asked <- conn
 		}
 	}()
-	h, c := soloistHost(t, "SOLOIST_STORAGE=DefaultEndpointsProtocol=http;AccountName=a;AccountKey=YQ==;BlobEndpoint=http://"+ln.Addr().String()+"/a;", "SOLOIST_LEASE=15s")
+	h, c := soloistHost(t, at(ln.Addr()))
 	url := port(t, c)
 	for range 3 {
 		resp, err := http.Get(url)
@@ -146,10 +146,9 @@ func TestProgramCannotStart(t *testing.T) {
 		"time":    {"SOLOIST_FUNCTION_TIMEOUT=-1s", "SOLOIST_FUNCTION_TIMEOUT is"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			me, _ := os.Executable()
 			// env(1) is the handler, so that the test's variable is the last one.
-			h, c := newHost(t, "program", storage(t), scheduleEnv+"="+yearly)
-			h.Command = []string{"/usr/bin/env", test.env, me}
+			h, c := newHost(t, "program", append(storage(t).Env(), scheduleEnv+"="+yearly)...)
+			h.Command = []string{"/usr/bin/env", test.env, proctest.Self()}
 			h.Startup = 10 * time.Second
 			if err := h.Start(t.Context()); !errors.Is(err, functions.ErrDown) || h.Errors() != 3 {
 				t.Errorf("got %v, %d errors", err, h.Errors())
@@ -165,9 +164,8 @@ func TestProgramCannotStart(t *testing.T) {
 func TestProgramOnAnotherAddress(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"", "secret-of-the-admin"} {
-		me, _ := os.Executable()
-		h, c := newHost(t, "program", storage(t), scheduleEnv+"="+yearly, "SOLOIST_ADMIN_TOKEN="+token, "SOLOIST_APP=test")
-		h.Command = []string{"/bin/sh", "-c", `SOLOIST_ADDR=0.0.0.0:$FUNCTIONS_CUSTOMHANDLER_PORT exec "$0"`, me}
+		h, c := newHost(t, "program", append(storage(t).Env(), scheduleEnv+"="+yearly, "SOLOIST_ADMIN_TOKEN="+token, "SOLOIST_APP=test")...)
+		h.Command = []string{"/bin/sh", "-c", `SOLOIST_ADDR=0.0.0.0:$FUNCTIONS_CUSTOMHANDLER_PORT exec "$0"`, proctest.Self()}
 		if err := h.Start(t.Context()); err != nil {
 			t.Fatalf("%v: %q", err, c.all())
 		}

@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
+	"slices"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // A worker is one handler process.
 type worker struct {
-	cmd    *exec.Cmd
-	url    string
-	ready  chan struct{} // closed when it has answered
-	exited chan struct{} // closed when it is gone
-	said   *lastLines    // on stderr
-	ours   bool          // the host has killed it: how it ended tells nothing
+	*proctest.Process
+	url   string
+	ready chan struct{} // closed when it has answered
+	said  *lastLines    // on stderr
+	ours  bool          // the host has killed it: how it ended tells nothing
 }
 
 func (w *worker) isReady() bool {
 	select {
-	case <-w.exited:
+	case <-w.Gone():
 		return false
 	case <-w.ready:
 		return true
@@ -35,16 +35,11 @@ func (w *worker) isReady() bool {
 // isOver reports whether the process has ended as one that is not started again.
 func (w *worker) isOver() bool {
 	select {
-	case <-w.exited:
-		return w.cmd.ProcessState.ExitCode() == 0
+	case <-w.Gone():
+		return w.Code() == 0
 	default:
 		return false
 	}
-}
-
-func (w *worker) kill() {
-	w.cmd.Process.Kill()
-	<-w.exited
 }
 
 func (h *Host) spawn() (*worker, error) {
@@ -52,27 +47,27 @@ func (h *Host) spawn() (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(h.Command[0], h.Command[1:]...)
-	cmd.Dir = h.Root
-	id := guid()
-	cmd.Env = append(append(os.Environ(), h.Env...),
-		"FUNCTIONS_WORKER_RUNTIME=Custom",
-		"FUNCTIONS_CUSTOMHANDLER_PORT="+port, "FUNCTIONS_HTTPWORKER_PORT="+port,
-		"FUNCTIONS_CUSTOMHANDLER_WORKER_ID="+id, "FUNCTIONS_HTTPWORKER_ID="+id,
-		"FUNCTIONS_APP_ROOT_PATH="+h.Root)
-	said := &lastLines{}
-	cmd.Stdout = &lineWriter{func(text string) { h.tell(stdoutLevel(text), Line{"stdout", text}) }, nil}
-	cmd.Stderr = &lineWriter{func(text string) { said.add(text); h.tell(stderrLevel(text), Line{"stderr", text}) }, nil}
-	cmd.WaitDelay = time.Second // as long as the host waits
+	id, said := guid(), &lastLines{}
+	command := proctest.Command{
+		Program: h.Command[0], Args: h.Command[1:], Dir: h.Root,
+		Env: slices.Concat(h.Env, []string{
+			"FUNCTIONS_WORKER_RUNTIME=Custom",
+			"FUNCTIONS_CUSTOMHANDLER_PORT=" + port, "FUNCTIONS_HTTPWORKER_PORT=" + port,
+			"FUNCTIONS_CUSTOMHANDLER_WORKER_ID=" + id, "FUNCTIONS_HTTPWORKER_ID=" + id,
+			"FUNCTIONS_APP_ROOT_PATH=" + h.Root}),
+		Stdout: func(text string) { h.tell(stdoutLevel(text), Line{"stdout", text}) },
+		Stderr: func(text string) { said.add(text); h.tell(stderrLevel(text), Line{"stderr", text}) },
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.wanted {
 		return nil, ErrDown
 	}
-	if err := cmd.Start(); err != nil {
+	p, err := command.Start()
+	if err != nil {
 		return nil, fmt.Errorf("the handler cannot be started: %w", err)
 	}
-	w := &worker{cmd: cmd, url: "http://127.0.0.1:" + port + "/", ready: make(chan struct{}), exited: make(chan struct{}), said: said}
+	w := &worker{Process: p, url: "http://127.0.0.1:" + port + "/", ready: make(chan struct{}), said: said}
 	h.worker = w
 	h.all.Go(func() { h.watch(w) })
 	return w, nil
@@ -105,7 +100,7 @@ func (w *worker) poll(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(pollEvery):
-		case <-w.exited:
+		case <-w.Gone():
 			return err
 		case <-ctx.Done():
 			return err

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -27,14 +28,14 @@ func Edited(edits ...Edit) (map[string][]byte, error) {
 	root, err := root()
 	all := map[string][]byte{}
 	for _, e := range edits {
-		path := filepath.Join(root, filepath.FromSlash(e.File))
-		if all[path] == nil && err == nil {
-			all[path], err = os.ReadFile(path)
+		file := filepath.Join(root, filepath.FromSlash(e.File))
+		if all[file] == nil && err == nil {
+			all[file], err = os.ReadFile(file)
 		}
-		if n := bytes.Count(all[path], []byte(e.Old)); n != 1 && err == nil {
+		if n := bytes.Count(all[file], []byte(e.Old)); n != 1 && err == nil {
 			err = fmt.Errorf("%s has %q %d times: adapt the edit", e.File, e.Old, n)
 		}
-		all[path] = bytes.Replace(all[path], []byte(e.Old), []byte(e.New), 1)
+		all[file] = bytes.Replace(all[file], []byte(e.Old), []byte(e.New), 1)
 	}
 	return all, err
 }
@@ -54,7 +55,7 @@ func Build(dir, pkg string, test bool, edits ...Edit) (program string, err error
 	if test {
 		args = []string{"test", "-c", "-vet=off"}
 	}
-	program = filepath.Join(dir, "program")
+	program = filepath.Join(dir, path.Base(pkg))
 	cmd := exec.Command("go", append(args, "-ldflags=-s -w", "-overlay", overlay, "-o", program, ".")...)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(pkg)) // it may be of another module
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -68,9 +69,9 @@ func Build(dir, pkg string, test bool, edits ...Edit) (program string, err error
 func overlay(dir string, edits []Edit) (string, error) {
 	replace := map[string]string{}
 	all, err := Edited(edits...)
-	for i, path := range slices.Sorted(maps.Keys(all)) {
-		replace[path] = filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(path)))
-		err = errors.Join(err, os.WriteFile(replace[path], all[path], 0o600))
+	for i, file := range slices.Sorted(maps.Keys(all)) {
+		replace[file] = filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(file)))
+		err = errors.Join(err, os.WriteFile(replace[file], all[file], 0o600))
 	}
 	text, _ := json.Marshal(map[string]any{"Replace": replace}) // of texts
 	name := filepath.Join(dir, "overlay.json")

@@ -1,6 +1,7 @@
 package proctest
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -9,8 +10,9 @@ import (
 
 // A Fleet is the replicas of one program, each a process, and what they print.
 type Fleet struct {
-	Program string   // of those that are started from now on; empty: this one
-	Env     []string // of all
+	Program string      // of those that are started from now on; empty: this one
+	Env     []string    // of all
+	Each    func(Event) // gets each event, from several goroutines; nil: none
 
 	mu      sync.Mutex
 	procs   map[string]*Process
@@ -23,7 +25,7 @@ type Fleet struct {
 func (f *Fleet) Start(name string, env ...string) error {
 	f.note(Event{Replica: name, What: Begins, At: time.Now()})
 	p, err := Command{
-		Program: f.Program, Env: slices.Concat(f.Env, env),
+		Program: cmp.Or(f.Program, Self()), Env: slices.Concat(f.Env, env),
 		Stdout: func(line string) { f.note(parse(name, line)) },
 	}.Start()
 	if err != nil {

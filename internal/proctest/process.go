@@ -6,8 +6,8 @@
 package proctest
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,13 +18,13 @@ import (
 
 // A Command says what a process runs.
 type Command struct {
-	Program string // its path; empty: the program that runs now, once more
+	Program string // its path
 	Args    []string
 	Dir     string
 	Env     []string // on top of [Environ]
 
-	// Stdout and Stderr get each whole line, from one goroutine each, until the
-	// process is gone. nil: standard error of this process.
+	// Stdout and Stderr get each line, from one goroutine each, until the process
+	// is gone. nil: the line goes to standard error of this process.
 	Stdout, Stderr func(line string)
 }
 
@@ -37,19 +37,13 @@ type Process struct {
 // Start starts a process. A replica ends with this process, however that ends:
 // see [Order].
 func (c Command) Start() (*Process, error) {
-	program := c.Program
-	if program == "" {
-		var err error
-		if program, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	cmd := exec.Command(program, c.Args...)
+	cmd := exec.Command(c.Program, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, append(Environ(), c.Env...)
-	cmd.Stdout, cmd.Stderr = lines(c.Stdout), lines(c.Stderr)
+	stdout, stderr := &lineWriter{each: c.Stdout}, &lineWriter{each: c.Stderr}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = time.Second // a child of the process may keep its output open
 	if _, err := cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("standard input of %s: %w", program, err)
+		return nil, fmt.Errorf("standard input of %s: %w", c.Program, err)
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -58,8 +52,20 @@ func (c Command) Start() (*Process, error) {
 	go func() {
 		defer close(p.gone)
 		cmd.Wait() // the code says it all
+		stdout.end()
+		stderr.end()
 	}()
 	return p, nil
+}
+
+// Self is the program that runs now, for a replica that is the same program once
+// more.
+func Self() string {
+	program, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return program
 }
 
 // Environ is the environment of this process without what a program of Soloist
@@ -120,14 +126,7 @@ func (p *Process) GoneWithin(patience time.Duration) bool {
 	}
 }
 
-// lines returns a writer that passes on whole lines.
-func lines(each func(string)) io.Writer {
-	if each == nil {
-		return os.Stderr
-	}
-	return &lineWriter{each: each}
-}
-
+// A lineWriter passes on whole lines.
 type lineWriter struct {
 	each func(string)
 	rest []byte
@@ -136,11 +135,27 @@ type lineWriter struct {
 func (w *lineWriter) Write(b []byte) (int, error) {
 	w.rest = append(w.rest, b...)
 	for {
-		line, rest, ok := strings.Cut(string(w.rest), "\n")
+		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
 		if !ok {
 			return len(b), nil
 		}
-		w.each(strings.TrimSuffix(line, "\r"))
-		w.rest = []byte(rest)
+		w.pass(line)
+		w.rest = rest
+	}
+}
+
+func (w *lineWriter) pass(line []byte) {
+	text := strings.TrimSuffix(string(line), "\r")
+	if w.each == nil {
+		fmt.Fprintln(os.Stderr, text)
+		return
+	}
+	w.each(text)
+}
+
+// end passes on what a process has not got to the end of.
+func (w *lineWriter) end() {
+	if len(w.rest) > 0 {
+		w.pass(w.rest)
 	}
 }

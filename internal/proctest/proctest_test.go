@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // replica prints and does what its order says.
 func replica(order string) {
 	if order == "starter" { // of a replica that outlives nobody
-		p, err := proctest.Command{Env: []string{proctest.As("waits")}, Stdout: func(line string) { fmt.Println(line) }}.Start()
+		p, err := proctest.Command{Program: proctest.Self(), Env: []string{proctest.As("waits")}, Stdout: func(line string) { fmt.Println(line) }}.Start()
 		fmt.Println(err)
 		<-p.Gone()
 	}
@@ -33,6 +33,7 @@ func replica(order string) {
 	fmt.Println(`{"msg":"hello","job":"work","token":7,"replica":"unknown"}`)
 	fmt.Println("not JSON", os.Getenv("SOLOIST_APP"), os.Getenv("EXTRA"))
 	if order == "ends" {
+		fmt.Print("no end of a line")
 		os.Exit(5)
 	}
 	select {}
@@ -53,7 +54,7 @@ func TestFleetTellsWhatItsReplicasPrint(t *testing.T) {
 		t.Errorf("got code %d, want 5", code)
 	}
 	events := f.Events()
-	if len(events) != 4 || events[0].What != proctest.Begins || events[1].What != "start" || events[1].At.IsZero() {
+	if len(events) != 5 || events[4].Text != "no end of a line" || events[0].What != proctest.Begins || events[1].What != "start" || events[1].At.IsZero() {
 		t.Fatalf("got %+v", events)
 	}
 	if e := events[2]; e.Replica != "a" || e.What != proctest.Log || e.Msg != "hello" || e.Job != "work" || e.Token != 7 {
