@@ -6,11 +6,8 @@ package chaos_test
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +17,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // D is the lease of all work here, the shortest that the service takes.
@@ -37,14 +35,7 @@ const (
 	takes = 200 * time.Millisecond
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	flag.Set("test.parallel", "20") // the replicas sleep nearly all the time
-	os.Exit(m.Run())
-}
-
-// emulator is the Azurite of all worlds. It ends with this process.
-var emulator = sync.OnceValues(func() (*azurite.Server, error) { return azurite.Launch(context.Background()) })
+func TestMain(m *testing.M) { proctest.Main(m, 20) }
 
 // worlds numbers the containers.
 var worlds atomic.Int64
@@ -77,13 +68,7 @@ type run struct {
 // what they did is checked.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	server, err := emulator()
-	if errors.Is(err, azurite.ErrNoNode) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := azurite.Shared(t)
 	w := &world{t: t}
 	container := fmt.Sprintf("world-%d", worlds.Add(1))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -148,29 +133,30 @@ func (w *world) all(name string) (out []run) {
 }
 
 // await waits for a run that began since then.
-func (w *world) await(name string, since time.Time, patience time.Duration) run {
+func (w *world) await(name string, since time.Time, patience time.Duration) (found run) {
 	w.t.Helper()
-	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
-		for _, r := range w.all(name) {
-			if r.start.After(since) {
-				return r
-			}
+	proctest.Poll(w.t, fmt.Sprintf("a run of %s since %s", name, since.Format(time.TimeOnly)), patience, func() bool {
+		all := w.all(name)
+		i := slices.IndexFunc(all, func(r run) bool { return r.start.After(since) })
+		if i >= 0 {
+			found = all[i]
 		}
-	}
-	w.t.Fatalf("no run of %s began within %s since %s", name, patience, since.Format(time.TimeOnly))
-	return run{}
+		return i >= 0
+	})
+	return found
 }
 
 // leader waits for a singleton's run that goes on.
-func (w *world) leader(patience time.Duration) run {
+func (w *world) leader(patience time.Duration) (last run) {
 	w.t.Helper()
-	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
-		if runs := w.all(lead); len(runs) > 0 && runs[len(runs)-1].end.IsZero() {
-			return runs[len(runs)-1]
+	proctest.Poll(w.t, "a leader", patience, func() bool {
+		runs := w.all(lead)
+		if len(runs) > 0 {
+			last = runs[len(runs)-1]
 		}
-	}
-	w.t.Fatalf("nobody leads within %s", patience)
-	return run{}
+		return len(runs) > 0 && last.end.IsZero()
+	})
+	return last
 }
 
 // now returns what has become of a run.

@@ -72,7 +72,7 @@ func (k kind) settled(f *fleet, phase float64) (time.Duration, error) {
 
 func failover(f *fleet) (time.Duration, error) {
 	killed := time.Now()
-	if err := f.end(f.leader.Replica, syscall.SIGKILL); err != nil {
+	if err := f.Replica(f.leader.Replica).Signal(syscall.SIGKILL); err != nil {
 		return 0, err
 	}
 	next, err := f.await("the next leader")
@@ -85,10 +85,10 @@ func failover(f *fleet) (time.Duration, error) {
 
 func handover(f *fleet) (time.Duration, error) {
 	leader := f.leader
-	if err := f.end(leader.Replica, syscall.SIGTERM); err != nil {
+	if err := f.Replica(leader.Replica).Signal(syscall.SIGTERM); err != nil {
 		return 0, err
 	}
-	// Two pipes: the later event may be read first.
+	// Two processes: the later event may be read first.
 	one, err := f.await("the hand-over")
 	if err != nil {
 		return 0, err

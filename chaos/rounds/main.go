@@ -17,11 +17,12 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 func main() {
-	if name, ok := os.LookupEnv(replicaEnv); ok {
-		replica(name)
+	if _, ok := proctest.Order(); ok {
+		replica()
 	}
 	rounds := flag.Int("rounds", 20, "rounds of each kind")
 	lease := flag.Duration("lease", 15*time.Second, "lease, whole seconds from 15s to 60s")
@@ -53,12 +54,16 @@ func measure(kinds []kind, rounds int, lease time.Duration, verbose bool) (ok bo
 	ok = true
 	for _, k := range kinds {
 		// A fleet of its own: an error in one kind spoils no other.
-		f, err := newFleet(server.ConnectionString(), k.name, lease, verbose)
+		storage, err := proctest.In(server)
+		if err != nil {
+			return false, err
+		}
+		f, err := newFleet(storage, k.name, lease, verbose)
 		if err != nil {
 			return false, err
 		}
 		values, err := k.run(f, rounds)
-		f.close()
+		f.Close()
 		ok = report(os.Stdout, k, values, lease) && ok
 		if err != nil {
 			return false, fmt.Errorf("%s, round %d: %w", k.name, len(values)+1, err)

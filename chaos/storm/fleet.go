@@ -3,22 +3,18 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist/chaos/again"
 	"github.com/soloist-go/soloist/chaos/line"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 const app = "storm"
@@ -50,8 +46,8 @@ type node struct {
 	log  *os.File
 
 	mu      sync.Mutex
-	down    bool      // not to be started again yet
-	cmd     *exec.Cmd // nil: there is no process
+	down    bool              // not to be started again yet
+	process *proctest.Process // nil: there is none
 	version string
 	url     string // of its HTTP, once it listens
 	exit    Exit   // what is known of it so far
@@ -113,49 +109,46 @@ func (n *node) live(ctx context.Context) error {
 	n.fleet.mu.Lock()
 	version := n.fleet.version
 	n.fleet.mu.Unlock()
-	cmd, err := again.Command(slices.Concat(n.env, []string{replicaEnv + "=" + n.name, versionEnv + "=" + version,
-		"CONTAINER_APP_REPLICA_NAME=" + n.name, "SOLOIST_STORAGE=" + n.ConnectionString()})...)
-	if err != nil {
-		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	cmd.Stderr = n.log
-	if err := cmd.Start(); err != nil {
-		return err
-	}
 	n.mu.Lock()
-	n.cmd, n.version, n.url, n.exit = cmd, version, "", Exit{Replica: n.name, Start: time.Now()}
+	n.version, n.url, n.exit = version, "", Exit{Replica: n.name, Start: time.Now()}
 	n.mu.Unlock()
-	kill := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
-	n.read(out)
-	cmd.Wait() // the code says it all
+	p, err := proctest.Command{
+		Program: proctest.Self(),
+		Env: slices.Concat(n.env, []string{proctest.As(n.name), versionEnv + "=" + version,
+			"CONTAINER_APP_REPLICA_NAME=" + n.name, "SOLOIST_STORAGE=" + n.ConnectionString()}),
+		Stdout: n.read, Stderr: n.read,
+	}.Start()
+	if err != nil {
+		return err
+	}
+	n.set(p)
+	kill := context.AfterFunc(ctx, p.Kill)
+	<-p.Gone()
 	if !kill() {
 		return nil // the storm is over
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.cmd, n.exit.At, n.exit.Code, n.exit.Listened = nil, time.Now(), cmd.ProcessState.ExitCode(), n.url != ""
+	n.process, n.exit.At, n.exit.Code, n.exit.Listened = nil, time.Now(), p.Code(), n.url != ""
 	n.scribe.exit(n.exit)
 	return nil
 }
 
+func (n *node) set(p *proctest.Process) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.process = p
+}
+
 // read keeps the log, and finds out where the replica listens.
-func (n *node) read(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20) // of a run that stalls, all goroutines are told
-	for lines.Scan() {
-		fmt.Fprintf(n.log, "%s\n", lines.Bytes())
-		var line struct{ Msg, URL string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
-			n.mu.Lock()
-			n.url = line.URL
-			n.mu.Unlock()
-		}
+func (n *node) read(line string) {
+	fmt.Fprintln(n.log, line)
+	var log struct{ Msg, URL string }
+	if json.Unmarshal([]byte(line), &log) == nil && log.Msg == "listening" {
+		n.mu.Lock()
+		n.url = log.URL
+		n.mu.Unlock()
 	}
-	io.Copy(n.log, out)
 }
 
 // signal sends a signal to the process, if there is one. Asked, when set, is
@@ -163,7 +156,7 @@ func (n *node) read(out io.Reader) {
 func (n *node) signal(s syscall.Signal, asked string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.cmd == nil {
+	if n.process == nil {
 		return false
 	}
 	if asked != "" {
@@ -172,31 +165,23 @@ func (n *node) signal(s syscall.Signal, asked string) bool {
 	if s == syscall.SIGCONT {
 		n.exit.Thawed = time.Now()
 	}
-	return n.cmd.Process.Signal(s) == nil
+	return n.process.Signal(s) == nil
 }
 
 // stop ends the process as a platform does that has patience, and returns when
 // it is gone. It returns false if there was none.
 func (n *node) stop() bool {
 	n.mu.Lock()
-	cmd := n.cmd
+	p := n.process
 	n.mu.Unlock()
-	if cmd == nil || !n.signal(syscall.SIGTERM, sigterm) {
+	if p == nil || !n.signal(syscall.SIGTERM, sigterm) {
 		return false
 	}
-	for late := time.Now().Add(stops); n.runs(cmd); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(late) {
-			n.signal(syscall.SIGKILL, tooLong)
-			late = late.Add(time.Hour)
-		}
+	if !p.GoneWithin(stops) {
+		n.signal(syscall.SIGKILL, tooLong)
+		<-p.Gone()
 	}
 	return true
-}
-
-func (n *node) runs(cmd *exec.Cmd) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.cmd == cmd
 }
 
 func (n *node) isDown() bool {
@@ -224,24 +209,13 @@ func (n *node) owns(what string) []string { return []string{n.name + " " + what}
 // unwell is what the replica's own probes say, nil if all is well.
 func (n *node) unwell() error {
 	n.mu.Lock()
-	url, up := n.url, n.cmd != nil
+	url, up := n.url, n.process != nil
 	n.mu.Unlock()
 	if !up || url == "" {
 		return fmt.Errorf("%s is not up", n.name)
 	}
-	client := &http.Client{Timeout: 5 * time.Second}
-	defer client.CloseIdleConnections()
-	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready"} {
-		resp, err := client.Get(url + path)
-		if err != nil {
-			return fmt.Errorf("%s: %w", n.name, err)
-		}
-		var body struct{ Status string }
-		b, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil || json.Unmarshal(b, &body) != nil || body.Status != want {
-			return fmt.Errorf("%s: %s answers %s: %s", n.name, path, resp.Status, b)
-		}
+	if err := proctest.Well(url); err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
 	}
 	return nil
 }

@@ -24,10 +24,11 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 func main() {
-	if name, ok := os.LookupEnv(replicaEnv); ok {
+	if name, ok := proctest.Order(); ok {
 		replica(name)
 	}
 	var o options

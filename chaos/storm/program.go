@@ -3,25 +3,20 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/chaos/again"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-// What a process that is to be a replica gets in its environment.
+// What a replica gets in its environment, beside its name as its order.
 const (
-	replicaEnv = "STORM_REPLICA" // its name
 	versionEnv = "STORM_VERSION" // of the program, "1" or "2"
 	sinkEnv    = "STORM_SINK"    // URL
 )
@@ -29,17 +24,13 @@ const (
 // replica is the whole life of a process that was started as one: the program
 // that a user would write. It does not return.
 func replica(name string) {
-	again.EndWithStarter()
-	p := &program{replica: name, sink: os.Getenv(sinkEnv), client: &http.Client{Timeout: 5 * time.Second}}
+	p := &program{replica: name, sink: os.Getenv(sinkEnv)}
 	host.Main(p.works(os.Getenv(versionEnv))...)
 }
 
 // A program is the work of a replica. All that it does for others to see goes
 // to the sink.
-type program struct {
-	replica, sink string
-	client        *http.Client
-}
+type program struct{ replica, sink string }
 
 const (
 	leader  = "leader"
@@ -70,9 +61,6 @@ func (p *program) works(version string) []soloist.Work {
 	return all
 }
 
-// errStale is what the sink says to a run that is not the newest.
-var errStale = errors.New("the sink has seen a larger token")
-
 // effect tells the sink, if the run may still believe in its lease.
 func (p *program) effect(run *soloist.Run, what What, position int) error {
 	asked := time.Now() // the belief that counts is later than this
@@ -82,31 +70,16 @@ func (p *program) effect(run *soloist.Run, what What, position int) error {
 	return p.send(run, Effect{What: what, Asked: asked, Position: position})
 }
 
-// send tells the sink. Nobody takes back what is on its way: no context.
+// send tells the sink.
 func (p *program) send(run *soloist.Run, e Effect) error {
 	e.Replica, e.Job, e.Tick, e.Attempt, e.Try, e.Token = p.replica, run.Job, run.Tick, run.Attempt, run.Try, run.Token
-	b, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	resp, err := p.client.Post(p.sink, "application/json", bytes.NewReader(b))
-	if err != nil {
-		return err
-	}
-	resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusOK:
-		return nil
-	case http.StatusPreconditionFailed:
-		return errStale
-	}
-	return fmt.Errorf("the sink answers %s", resp.Status)
+	return proctest.Send(p.sink, e)
 }
 
 // start tells of every start, also of one that comes too late to believe.
 func (p *program) start(run *soloist.Run) error {
 	err := p.effect(run, Started, 0)
-	if err != nil && !errors.Is(err, errStale) {
+	if err != nil && !errors.Is(err, proctest.ErrStale) {
 		p.send(run, Effect{What: Late, Cause: err.Error()})
 	}
 	return err
@@ -149,7 +122,7 @@ func (p *program) takes(least, most time.Duration) func(context.Context, *solois
 func (p *program) rest(ctx context.Context, run *soloist.Run, d time.Duration) error {
 	time.Sleep(d)
 	err := p.send(run, Effect{What: Blind})
-	if errors.Is(err, errStale) {
+	if errors.Is(err, proctest.ErrStale) {
 		p.effect(run, Beat, 0) // what it believes is judged all the same
 	}
 	return cmp.Or(err, context.Cause(ctx))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // Options say how a storm is to be.
@@ -52,11 +53,11 @@ func run(ctx context.Context, o options) (story Story, err error) {
 		return story, err
 	}
 	defer s.service.close()
-	sink, err := newSink(s.scribe)
+	sink, err := proctest.NewSink(s.effect)
 	if err != nil {
 		return story, err
 	}
-	defer sink.close()
+	defer sink.Close()
 	if s.fleet, err = newFleet(o.replicas, o.dir, s.scribe, s.service, sink.URL); err != nil {
 		return story, err
 	}

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 func TestMain(m *testing.M) {
-	if name, ok := os.LookupEnv(replicaEnv); ok {
+	if name, ok := proctest.Order(); ok {
 		replica(name)
 	}
 	os.Exit(m.Run())

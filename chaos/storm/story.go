@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -94,20 +95,20 @@ type scribe struct {
 	lines *json.Encoder
 	last  map[string]*store.Record // by job
 	told  map[string]Effect        // the last that was accepted, by job
+	fence proctest.Fence
 }
 
 func newScribe(w io.Writer) *scribe {
-	return &scribe{lines: json.NewEncoder(w), last: map[string]*store.Record{}, told: map[string]Effect{}}
+	return &scribe{lines: json.NewEncoder(w), last: map[string]*store.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
 }
 
 // effect notes what came to the sink, which accepts it unless it is stale.
-func (s *scribe) effect(e Effect, newest map[string]int64) (accepted bool) {
+func (s *scribe) effect(e Effect) (accepted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.Got = time.Now()
 	if !e.What.note() {
-		e.Stale = e.Token < newest[e.Job]
-		newest[e.Job] = max(newest[e.Job], e.Token)
+		e.Stale = !s.fence.Pass(e.Job, e.Token)
 	}
 	if !e.Stale && !e.What.note() {
 		s.told[e.Job] = e
