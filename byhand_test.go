@@ -229,24 +229,6 @@ func TestRunNowLeavesDueTick(t *testing.T) {
 	})
 }
 
-// The request is not running any more.
-func TestRunNowOfDeadRunnerIsNotRunning(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@hourly", time.Minute))
-		ctx, cancel := context.WithCancel(c.t.Context())
-		go a.RunNow(ctx, "work", "x")
-		defer func() { cancel(); time.Sleep(time.Hour) }()
-		time.Sleep(10 * time.Second)
-		a.kill()
-		time.Sleep(30 * time.Minute)
-		b := c.replica("b", work("@hourly", time.Minute))
-		f, err := b.RunNow(c.t.Context(), "work", "x")
-		if f.Status == store.Running && err == nil {
-			t.Errorf("half an hour after its runner died the request has the outcome %s: %+v", f.Status, f)
-		}
-	})
-}
-
 // The second call of a request that is under way does not call it abandoned.
 func TestRunNowTellsRequestUnderWay(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -421,12 +403,7 @@ func TestRunNowTellsFailedClaims(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		full := errors.New("no space left on device")
 		a := c.replica("a", work("@hourly", 0))
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "write" {
-				return full
-			}
-			return apply()
-		})
+		a.tap.meet(fail(full, "write"))
 		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
 		defer cancel()
 		_, err := a.RunNow(ctx, "work", "x")
@@ -461,14 +438,9 @@ func TestRequestHasOneOutcome(t *testing.T) {
 			}
 		}()
 		time.Sleep(2 * time.Second)
-		a.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
+		a.tap.meet(fail(errNetwork))
 		time.Sleep(23 * time.Second) // the lease has ended, and nobody has taken it
-		b.tap.meet(func(op string, apply func() error) error {
-			if op == "acquire" {
-				return errors.New("connection reset")
-			}
-			return apply()
-		})
+		b.tap.meet(fail(errNetwork, "acquire"))
 		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
 		defer cancel()
 		if f, err := b.RunNow(ctx, "work", "x"); err == nil {
@@ -487,29 +459,37 @@ func TestRequestHasOneOutcome(t *testing.T) {
 // The runner of a request is gone: a call with the same request writes the outcome,
 // and does not run it again.
 func TestRequestOfDeadRunnerIsNotRunAgain(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("@hourly", 0)
-		job.Lease = D
-		job.Do = func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
-		a := c.replica("a", job)
-		done := make(chan struct{})
-		go func() { defer close(done); a.RunNow(c.t.Context(), "work", "x") }()
-		time.Sleep(2 * time.Second)
-		a.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
-		time.Sleep(time.Minute)
-		job.Do = nil
-		b := c.replica("b", job)
-		for range 2 {
-			f, err := b.RunNow(c.t.Context(), "work", "x")
-			if err != nil || f.Status != store.Abandoned || f.Reason != "its runner died" {
-				t.Errorf("got %s %q, %v", f.Status, f.Reason, err)
-			}
-		}
-		<-done
-		if r := c.record("work"); len(r.History) != 1 || r.History[0].Request != "x" || len(c.all()) != 1 {
-			t.Errorf("recorded %+v, %d runs", r.History, len(c.all()))
-		}
-	})
+	for name, gone := range map[string]func(*replica){
+		"calls fail": func(a *replica) { a.tap.meet(fail(errNetwork)) },
+		"calls hang": func(a *replica) { a.kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("@hourly", 0)
+				job.Do = func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+				a := c.replica("a", job)
+				ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
+				defer cancel()
+				done := make(chan struct{})
+				go func() { defer close(done); a.RunNow(ctx, "work", "x") }()
+				time.Sleep(2 * time.Second)
+				gone(a)
+				time.Sleep(time.Minute)
+				job.Do = nil
+				b := c.replica("b", job)
+				for range 2 {
+					f, err := b.RunNow(c.t.Context(), "work", "x")
+					if err != nil || f.Status != store.Abandoned || f.Reason != "its runner died" {
+						t.Errorf("got %s %q, %v", f.Status, f.Reason, err)
+					}
+				}
+				<-done
+				if r := c.record("work"); len(r.History) != 1 || r.History[0].Request != "x" || len(c.all()) != 1 {
+					t.Errorf("recorded %+v, %d runs", r.History, len(c.all()))
+				}
+			})
+		})
+	}
 }
 
 // A run by hand that goes back is unknown: it can be asked for again.
@@ -552,7 +532,7 @@ func TestRunNowThatWasUnlocked(t *testing.T) {
 func TestCallsWithoutWriteAccessAreRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("@every 1m", time.Second))
-		r.tap.meet(readOnly)
+		r.tap.meet(failWrites(fs.ErrPermission))
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
 		defer cancel()
 		begin := time.Now()

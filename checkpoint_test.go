@@ -24,10 +24,8 @@ func counting(applied *[]string) soloist.Job {
 				return err
 			}
 			for n < 100 {
-				select {
-				case <-time.After(time.Second):
-				case <-ctx.Done():
-					return ctx.Err()
+				if err := pause(ctx, time.Second); err != nil {
+					return err
 				}
 				if err := run.Save(ctx, n+1); err != nil {
 					return err
@@ -362,12 +360,7 @@ func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 			return nil
 		}}
 		a := c.start("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "save" {
-				return errors.New("413 too large for the proxy")
-			}
-			return apply()
-		})
+		a.tap.meet(fail(errors.New("413 too large for the proxy"), "save"))
 		time.Sleep(time.Hour)
 		if n := len(c.all()); n < 50 {
 			t.Errorf("%d runs in an hour; the record says %s", n, c.record("work").Status)
@@ -388,12 +381,7 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 			return err
 		}}
 		a := c.start("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "load" {
-				return fmt.Errorf("load: %w", store.ErrTooLarge)
-			}
-			return apply()
-		})
+		a.tap.meet(fail(fmt.Errorf("load: %w", store.ErrTooLarge), "load"))
 		time.Sleep(10*time.Minute + 30*time.Second)
 		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
 			t.Errorf("health is %+v", h)

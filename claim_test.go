@@ -148,12 +148,7 @@ func TestUnclearClaimIsReadBack(t *testing.T) {
 			}
 		}, 0},
 		"dropped twice": {func(*tap) func(string, func() error) error {
-			return func(op string, apply func() error) error {
-				if op == "write" {
-					return errNetwork
-				}
-				return apply()
-			}
+			return fail(errNetwork, "write")
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +180,7 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 					if r := c.record("work"); r.Token != run.Token || r.Status != store.Running {
 						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Status, r.Token)
 					}
-					soon(ctx, 100*time.Second)
+					_ = pause(ctx, 100*time.Second)
 					running--
 					return nil
 				}}
@@ -305,12 +300,7 @@ func TestUnclearClaimKeepsLease(t *testing.T) {
 func TestRefusedAcquisitionsAreRare(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", time.Second))
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "acquire" {
-				return store.ErrHeld // AZURE.md 4.3: "may need to wait up to one minute"
-			}
-			return apply()
-		})
+		a.tap.meet(fail(store.ErrHeld, "acquire"))
 		c.launch(a)
 		time.Sleep(time.Hour - time.Second)
 		a.tap.counts()
@@ -330,12 +320,7 @@ func TestLoserJoinsNextRace(t *testing.T) {
 		job.Do = nil
 		c.start("a", job)
 		b := c.replica("b", job)
-		b.tap.meet(func(op string, apply func() error) error {
-			if op == "acquire" {
-				time.Sleep(50 * time.Millisecond)
-			}
-			return apply()
-		})
+		b.tap.meet(slow(50*time.Millisecond, "acquire"))
 		c.launch(b)
 		time.Sleep(time.Minute + 2*time.Second)
 		b.tap.counts()
@@ -379,12 +364,7 @@ func TestStopDuringClaimTakesItBack(t *testing.T) {
 		stops := c.stopDuringAClaim(job)
 		time.Sleep(time.Hour - time.Second)
 		other := c.replica("other", job)
-		other.tap.meet(func(op string, apply func() error) error { // it loses the race
-			if op == "acquire" {
-				time.Sleep(20 * time.Millisecond)
-			}
-			return apply()
-		})
+		other.tap.meet(slow(20*time.Millisecond, "acquire"))
 		c.launch(other)
 		time.Sleep(time.Minute)
 		runs := c.all()
@@ -433,12 +413,7 @@ func TestStepDownDuringClaimTakesItBack(t *testing.T) {
 		c.launch(a)
 		time.Sleep(time.Hour - time.Second)
 		b := c.replica("b", job)
-		b.tap.meet(func(op string, apply func() error) error {
-			if op == "acquire" {
-				time.Sleep(20 * time.Millisecond)
-			}
-			return apply()
-		})
+		b.tap.meet(slow(20*time.Millisecond, "acquire"))
 		c.launch(b)
 		time.Sleep(time.Minute)
 		runs := c.all()
@@ -534,7 +509,7 @@ func TestTokensGrowOverDeletions(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		for _, name := range []string{"a", "b", "c"} {
 			r := c.replica(name, work("0 * * * *", 0))
-			r.tap.Store = wholeSeconds{c.store}
+			r.tap.Store = datedStore{c.store, wholeSeconds}
 			for _, request := range []string{"one", "two"} {
 				if _, err := r.RunNow(c.t.Context(), "work", request); err != nil {
 					t.Fatal(err)
@@ -562,7 +537,7 @@ func TestTokensGrowOverDeletions(t *testing.T) {
 func TestFirstTickOfSeenEntryIsInTime(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("0 * * * *", 0))
-		r.tap.Store = wholeSeconds{c.store}
+		r.tap.Store = datedStore{c.store, wholeSeconds}
 		c.launch(r)
 		time.Sleep(time.Hour + time.Minute)
 		if runs := c.all(); len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 100*time.Millisecond {

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -58,7 +55,7 @@ func TestSlowWallClockMissesNoTick(t *testing.T) {
 func TestStoreWithoutDates(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 10s", time.Second))
-		a.tap.Store = dateless{c.store}
+		a.tap.Store = datedStore{c.store, noDate}
 		c.launch(a)
 		time.Sleep(65 * time.Second)
 		if got := len(c.all()); got != 6 {
@@ -266,12 +263,7 @@ func TestRecordedEndIgnoresSkew(t *testing.T) {
 func TestRecordedEndCountsSlowClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", 4*time.Second))
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "write" {
-				time.Sleep(2 * time.Second)
-			}
-			return apply()
-		})
+		a.tap.meet(slow(2*time.Second, "write"))
 		c.launch(a)
 		time.Sleep(time.Hour + 30*time.Second)
 		r, runs := c.record("work"), c.all()
@@ -281,77 +273,36 @@ func TestRecordedEndCountsSlowClaim(t *testing.T) {
 	})
 }
 
-// A mortal store cuts off whoever has it.
-type mortal struct {
-	store.Store
-	dead    atomic.Bool
-	renewed atomic.Pointer[time.Time]
-}
-
-func (m *mortal) Lease(name, id string) store.Lease { return mortalLease{m.Store.Lease(name, id), m} }
-
-type mortalLease struct {
-	store.Lease
-	*mortal
-}
-
-var errCut = errors.New("cut off")
-
-func (l mortalLease) Renew(ctx context.Context) (store.Revision, error) {
-	if l.dead.Load() {
-		return store.Revision{}, errCut
-	}
-	now := time.Now()
-	l.renewed.Store(&now)
-	return l.Lease.Renew(ctx)
-}
-
-func (l mortalLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if l.dead.Load() {
-		return store.Revision{}, errCut
-	}
-	return l.Lease.Write(ctx, etag, record)
-}
-
-func (l mortalLease) Release(ctx context.Context) error {
-	if l.dead.Load() {
-		return errCut
-	}
-	return l.Lease.Release(ctx)
-}
-
 // A leader's clock may be slower than the service's: its renewals must not
 // drift behind the looks of the others.
 func TestSlowLeaderIsReplacedInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		memory := &local.Memory{}
-		starts := make(chan string, 9)
-		leader := &mortal{Store: memory}
+	inCluster(t, func(c *cluster) {
 		begin := time.Now()
-		ctx, cancel := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		run := func(name string, backend store.Store, slow time.Duration) {
-			s := &soloist.Scheduler{Store: backend, Replica: name, Elapsed: func() time.Duration {
-				gone := time.Since(begin)
-				return gone - gone/slow
-			}, Singletons: []soloist.Singleton{{Name: "work", Lease: 15 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
-				starts <- name
-				<-ctx.Done()
-				return nil
-			}}}}
-			all.Go(func() { s.Run(ctx) })
+		slow := c.replica("slow", lead("work"))
+		slow.Elapsed = func() time.Duration {
+			gone := time.Since(begin)
+			return gone - gone/5000 // 200 ppm
 		}
-		run("slow", leader, 5000) // 200 ppm
-		<-starts
-		run("other", memory, 1<<40)
-		time.Sleep(2 * time.Hour) // 1.44 s less by its clock
-		leader.dead.Store(true)
-		<-starts
-		if took := time.Since(*leader.renewed.Load()); took > 17*time.Second {
+		var renewed time.Time
+		slow.tap.meet(func(op string, apply func() error) error {
+			if op == "renew" {
+				renewed = time.Now()
+			}
+			return apply()
+		})
+		c.launch(slow)
+		time.Sleep(10 * time.Second)
+		c.start("other", lead("work"))
+		time.Sleep(2 * time.Hour) // 1.44 s less by the leader's clock
+		slow.tap.meet(fail(errNetwork, "renew", "write", "release"))
+		time.Sleep(time.Minute)
+		slow.tap.meet(nil)
+		runs := ranBy(c, "other", begin)
+		if len(runs) != 1 {
+			t.Fatalf("the other one has %d terms", len(runs))
+		}
+		if took := runs[0].start.Sub(renewed); took > 17*time.Second {
 			t.Errorf("replaced %s after the last renewal, want at most 17s", took)
 		}
-		leader.dead.Store(false)
-		cancel()
-		all.Wait()
 	})
 }

@@ -325,12 +325,7 @@ next:
 // work returns a job that takes d, or ends with its context.
 func work(schedule string, d time.Duration) soloist.Job {
 	return soloist.Job{Name: "work", Schedule: schedule, Lease: D, Do: func(ctx context.Context, _ *soloist.Run) error {
-		select {
-		case <-time.After(d):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return pause(ctx, d)
 	}}
 }
 
@@ -357,10 +352,8 @@ func beating(every, well time.Duration, obeys bool) soloist.Singleton {
 			if err := run.Heartbeat("all well"); err != nil {
 				return err
 			}
-			select {
-			case <-time.After(every):
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := pause(ctx, every); err != nil {
+				return err
 			}
 		}
 		if obeys {
@@ -380,14 +373,14 @@ func deaf(d time.Duration) soloist.Job {
 		Do: func(context.Context, *soloist.Run) error { time.Sleep(d); return nil }}
 }
 
-// task is a singleton that runs until it is told to stop.
-func task(name string) soloist.Singleton {
-	return soloist.Singleton{Name: name, Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
-		<-ctx.Done()
-		return nil
-	}}
+// lead is a leader with a name.
+func lead(name string) soloist.Singleton {
+	s := leader()
+	s.Name = name
+	return s
 }
 
+// ranBy returns the runs of a replica that started after a time.
 func ranBy(c *cluster, replica string, after time.Time) (runs []ran) {
 	for _, r := range c.all() {
 		if r.replica == replica && r.start.After(after) {
@@ -458,24 +451,32 @@ func drop(op string, n int) func(string, func() error) error {
 
 var errNetwork = errors.New("connection reset")
 
-// readOnly refuses writes, as a role does that allows to read and to lease.
-func readOnly(op string, apply func() error) error {
-	if op == "write" || op == "save" {
-		return fs.ErrPermission
+// fail fails the calls of ops, or all calls if none is named, before they are applied.
+func fail(err error, ops ...string) func(string, func() error) error {
+	return func(op string, apply func() error) error {
+		if len(ops) == 0 || slices.Contains(ops, op) {
+			return err
+		}
+		return apply()
 	}
-	return apply()
 }
+
+// failWrites fails writes alone, as for a role that allows to read and to lease.
+func failWrites(err error) func(string, func() error) error { return fail(err, "write", "save") }
 
 var errWrite = errors.New("502 from a proxy: header too large")
 
-// noWrites fails writes alone: reads and leases go on.
-func noWrites(op string, apply func() error) error {
-	if op == "write" || op == "save" {
-		return errWrite
+// slow delays the calls of op.
+func slow(d time.Duration, op string) func(string, func() error) error {
+	return func(got string, apply func() error) error {
+		if got == op {
+			time.Sleep(d)
+		}
+		return apply()
 	}
-	return apply()
 }
 
+// skewed is a wall clock that is off by d.
 func skewed(d time.Duration) func() time.Time {
 	return func() time.Time { return time.Now().Add(d) }
 }
@@ -492,106 +493,64 @@ type suspended struct{ slept atomic.Int64 }
 
 func (s *suspended) elapsed() time.Duration { return elapsed.Now() + time.Duration(s.slept.Load()) }
 
-// soon waits for d, or for the end of ctx.
-func soon(ctx context.Context, d time.Duration) {
+// pause waits for d; the end of ctx cuts it short and is its error.
+func pause(ctx context.Context, d time.Duration) error {
 	select {
-	case <-ctx.Done():
 	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-type dateless struct{ store.Store }
+// A datedStore tells other dates than the store below it.
+type datedStore struct {
+	store.Store
+	date func(time.Time) time.Time
+}
 
-func (s dateless) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+// wholeSeconds leaves out fractions of a second, as HTTP does.
+func wholeSeconds(t time.Time) time.Time { return t.Truncate(time.Second) }
+
+// noDate is the date of a store that tells none.
+func noDate(time.Time) time.Time { return time.Time{} }
+
+func (s datedStore) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	e, err := s.Store.Create(ctx, name, record)
-	e.Date = time.Time{}
+	e.Date = s.date(e.Date)
 	return e, err
 }
 
-func (s dateless) Read(ctx context.Context, name string) (store.Entry, error) {
+func (s datedStore) Read(ctx context.Context, name string) (store.Entry, error) {
 	e, err := s.Store.Read(ctx, name)
-	e.Date = time.Time{}
+	e.Date = s.date(e.Date)
 	return e, err
 }
 
-func (s dateless) Lease(name, id string) store.Lease { return datelessLease{s.Store.Lease(name, id)} }
-
-type datelessLease struct{ store.Lease }
-
-func (l datelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	s, err := l.Lease.Acquire(ctx, d, etag)
-	s.Date = time.Time{}
-	return s, err
+func (s datedStore) Lease(name, id string) store.Lease {
+	return datedLease{s.Store.Lease(name, id), s.date}
 }
 
-func (l datelessLease) Renew(ctx context.Context) (store.Revision, error) {
-	s, err := l.Lease.Renew(ctx)
-	s.Date = time.Time{}
-	return s, err
+type datedLease struct {
+	store.Lease
+	date func(time.Time) time.Time
 }
 
-func (l datelessLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	s, err := l.Lease.Write(ctx, etag, record)
-	s.Date = time.Time{}
-	return s, err
+func (l datedLease) dated(r store.Revision, err error) (store.Revision, error) {
+	r.Date = l.date(r.Date)
+	return r, err
 }
-
-// wholeSeconds is a store whose dates leave out fractions of a second.
-type wholeSeconds struct{ store.Store }
-
-func (s wholeSeconds) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	e, err := s.Store.Create(ctx, name, record)
-	e.Date = e.Date.Truncate(time.Second)
-	return e, err
-}
-
-func (s wholeSeconds) Read(ctx context.Context, name string) (store.Entry, error) {
-	e, err := s.Store.Read(ctx, name)
-	e.Date = e.Date.Truncate(time.Second)
-	return e, err
-}
-
-func (s wholeSeconds) Lease(name, id string) store.Lease {
-	return wholeSecondsLease{s.Store.Lease(name, id)}
-}
-
-type wholeSecondsLease struct{ store.Lease }
-
-func (l wholeSecondsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	s, err := l.Lease.Acquire(ctx, d, etag)
-	s.Date = s.Date.Truncate(time.Second)
-	return s, err
-}
-
-// A dated store tells the time as HTTP does: in whole seconds.
-type dated struct{ store.Store }
-
-func (d dated) Read(ctx context.Context, name string) (store.Entry, error) {
-	e, err := d.Store.Read(ctx, name)
-	e.Date = e.Date.Truncate(time.Second)
-	return e, err
-}
-
-func (d dated) Lease(name, id string) store.Lease { return datedLease{d.Store.Lease(name, id)} }
-
-type datedLease struct{ store.Lease }
 
 func (l datedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	s, err := l.Lease.Acquire(ctx, d, etag)
-	s.Date = s.Date.Truncate(time.Second)
-	return s, err
+	return l.dated(l.Lease.Acquire(ctx, d, etag))
 }
 
 func (l datedLease) Renew(ctx context.Context) (store.Revision, error) {
-	s, err := l.Lease.Renew(ctx)
-	s.Date = s.Date.Truncate(time.Second)
-	return s, err
+	return l.dated(l.Lease.Renew(ctx))
 }
 
 func (l datedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	s, err := l.Lease.Write(ctx, etag, record)
-	s.Date = s.Date.Truncate(time.Second)
-	return s, err
+	return l.dated(l.Lease.Write(ctx, etag, record))
 }
 
 // A nameless store answers calls of one operation with a success without an ETag,

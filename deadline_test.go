@@ -24,12 +24,7 @@ func hourly(window, further time.Duration) soloist.Job {
 			if run.Tick.Hour() == 1 && run.Tick.Day() == 1 && run.Attempt == 1 {
 				takes = 3 * time.Hour
 			}
-			select {
-			case <-time.After(takes):
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+			return pause(ctx, takes)
 		}}
 }
 
@@ -336,7 +331,7 @@ func TestRerunRepeatsLostRun(t *testing.T) {
 				c.start("b", job)
 			}
 			time.Sleep(5 * time.Second)
-			a.tap.meet(func(string, func() error) error { return errNetwork })
+			a.tap.meet(fail(errNetwork))
 			time.Sleep(20 * time.Second)
 			a.tap.meet(nil)
 			time.Sleep(3 * time.Minute)
@@ -549,12 +544,7 @@ func TestEachTickHasOneOutcome(t *testing.T) {
 							if run.Tick.Unix()/300%13 == 0 {
 								d = 9 * time.Minute
 							}
-							select {
-							case <-time.After(d):
-								return nil
-							case <-ctx.Done():
-								return ctx.Err()
-							}
+							return pause(ctx, d)
 						}}
 					trouble(c, rnd, days, func(name string) *replica {
 						r := c.replica(name, job)

@@ -204,8 +204,8 @@ func TestAbortedDeployIsTakenBack(t *testing.T) {
 	for name, test := range map[string]struct{ old, young soloist.Work }{
 		"another schedule":     {work("@every 10s", 0), work("@every 7s", 0)},
 		"a yearly schedule":    {work("@every 10s", 0), work("0 0 1 1 *", 0)},
-		"job turned singleton": {work("@every 10s", 0), task("work")},
-		"singleton turned job": {task("work"), work("@every 10s", 0)},
+		"job turned singleton": {work("@every 10s", 0), lead("work")},
+		"singleton turned job": {lead("work"), work("@every 10s", 0)},
 		"yearly, then hourly":  {work("0 * * * *", 0), work("0 0 1 7 *", 0)},
 	} {
 		for _, end := range []string{"stopped", "killed"} {
@@ -542,7 +542,7 @@ func TestRefusedMarkIsNoOutage(t *testing.T) {
 		young := c.start("young", work("0 0 1 7 *", 0))
 		time.Sleep(20 * time.Second)
 		young.stop()
-		old.tap.meet(readOnly)
+		old.tap.meet(failWrites(fs.ErrPermission))
 		time.Sleep(20 * time.Minute)
 		if h := old.Health(); h.Storage != nil || !errors.Is(h.Broken["work"], fs.ErrPermission) {
 			t.Errorf("health is %+v", h)
@@ -565,12 +565,7 @@ func TestMarkWithoutLeaseIsNotTold(t *testing.T) {
 		old := c.start("old", work("@every 10s", 0))
 		time.Sleep(offTick)
 		c.start("young", work("0 0 1 7 *", 0))
-		old.tap.meet(func(op string, apply func() error) error {
-			if op == "acquire" {
-				return fs.ErrPermission
-			}
-			return apply()
-		})
+		old.tap.meet(fail(fs.ErrPermission, "acquire"))
 		old.tap.counts()
 		time.Sleep(20 * time.Minute)
 		if n := old.tap.counts()["acquire"]; n < 3 {
@@ -589,7 +584,7 @@ func TestYieldingReplicaTellsEndOfOutage(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		c.start("young", work("@every 2m", 0))
 		time.Sleep(5 * time.Minute)
-		old.tap.meet(func(string, func() error) error { return errors.New("connection reset") })
+		old.tap.meet(fail(errNetwork))
 		time.Sleep(2 * time.Minute)
 		if old.Health().Storage == nil {
 			t.Error("health tells nothing of the outage")
@@ -633,7 +628,7 @@ func TestYoungestIsInForceDespiteSlowStart(t *testing.T) {
 func startedInAnOutage(c *cluster) *replica {
 	r := c.replica("old", work("@every 10s", 0))
 	r.Now = skewed(2 * time.Hour)
-	r.tap.meet(func(string, func() error) error { return context.DeadlineExceeded })
+	r.tap.meet(fail(context.DeadlineExceeded))
 	c.launch(r)
 	time.Sleep(time.Minute)
 	r.tap.meet(nil)

@@ -455,12 +455,7 @@ func TestUnlockWithoutNoteIsToldToCaller(t *testing.T) {
 			c.start("a", work("@hourly", 50*time.Minute))
 			time.Sleep(time.Hour + 2*time.Second) // between two renewals
 			operator := c.replica("ann", work("@hourly", 0))
-			operator.tap.meet(func(got string, apply func() error) error {
-				if got == op {
-					return errNetwork
-				}
-				return apply()
-			})
+			operator.tap.meet(fail(errNetwork, op))
 			err := operator.Unlock(c.t.Context(), "work", true)
 			if !errors.Is(err, soloist.ErrUntold) || !strings.Contains(err.Error(), errNetwork.Error()) {
 				t.Errorf("%s: got %v", op, err)

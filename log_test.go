@@ -138,12 +138,7 @@ func TestBlockedLogHidesNoStall(t *testing.T) {
 				a.Logger = slog.New(debugging{a.Logger.Handler()})
 				c.launch(a)
 				time.Sleep(2 * time.Second)
-				a.tap.meet(func(op string, apply func() error) error {
-					if op == "write" {
-						return errNetwork
-					}
-					return apply()
-				})
+				a.tap.meet(fail(errNetwork, "write"))
 				time.Sleep(time.Minute)
 				if first := c.all()[0]; !errors.Is(first.cause, soloist.ErrStalled) {
 					t.Errorf("the sick run goes on: %v", first.cause)

@@ -102,7 +102,7 @@ var causes = map[string]causeTest{
 	},
 	"errors that pass": {
 		meet: func(_ *cluster, r *replica) {
-			r.tap.meet(func(string, func() error) error { return errNetwork })
+			r.tap.meet(fail(errNetwork))
 		},
 		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
 	},

@@ -78,12 +78,7 @@ func TestRunDueTellsFailedClaim(t *testing.T) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "write" {
-				return errNetwork
-			}
-			return apply()
-		})
+		a.tap.meet(fail(errNetwork, "write"))
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if len(got.Jobs[0].Ran) == 0 && err == nil {
 			t.Errorf("the tick did not run and nothing is said: %+v", got)
@@ -131,7 +126,7 @@ func TestRunDueTellsUnconfirmedOutcome(t *testing.T) {
 		var a *replica
 		job := work("@hourly", 0)
 		job.Do = func(context.Context, *soloist.Run) error {
-			a.tap.meet(func(string, func() error) error { return errors.New("no answer") })
+			a.tap.meet(fail(errors.New("no answer")))
 			time.AfterFunc(time.Second, cancel)
 			return nil
 		}
@@ -209,7 +204,7 @@ func TestRunDueBesideItselfInAnOutage(t *testing.T) {
 		time.Sleep(time.Minute)
 		go a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Second)
-		a.tap.meet(func(string, func() error) error { return errNetwork })
+		a.tap.meet(fail(errNetwork))
 		time.Sleep(8 * time.Second) // two renewals fail
 		if a.Health().Storage == nil {
 			t.Fatal("the outage is not told")

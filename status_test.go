@@ -204,7 +204,7 @@ func TestFollowerLooksOnceInThird(t *testing.T) {
 							<-ctx.Done()
 							return nil
 						}})
-						r.tap.Store = dated{c.store}
+						r.tap.Store = datedStore{c.store, wholeSeconds}
 						r.tap.meet(faraway(uint64(i)))
 						begin := time.Now()
 						if name == "other" {

@@ -178,12 +178,7 @@ func TestRefusedSaveDoesNotDelayStop(t *testing.T) {
 			return run.Save(context.WithoutCancel(ctx), "where I was")
 		}}
 		a := c.start("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "save" {
-				return errors.New("403 this request is not authorized to perform this operation using this permission")
-			}
-			return apply()
-		})
+		a.tap.meet(fail(errors.New("403 this request is not authorized to perform this operation using this permission"), "save"))
 		time.Sleep(2 * time.Minute)
 		go a.stop()
 		time.Sleep(6 * time.Hour)
@@ -407,51 +402,42 @@ func (l *overrunLog) all() []overrunCall {
 	return l.calls
 }
 
-// A run that ignores its time-out keeps its lease, so there is time. Once the
-// lease is lost, the process has to end before another replica has it.
-func TestOverrunAfterTimeoutAndLoss(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var overran overrunLog
-		job := deaf(20 * time.Minute)
-		job.Timeout = 10 * time.Second
-		a := c.replica("a", job)
-		a.Overrun = overran.add
-		c.launch(a)
-		time.Sleep(10 * time.Minute)
-		if calls := overran.all(); len(calls) > 0 || !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
-			t.Fatalf("the lease is kept: Overrun was called %d times, health says %v", len(calls), a.Health().Overrun)
-		}
-		wantOverrunAfterLoss(c, a, &overran)
-	})
-}
-
-// A stop ends the context and not the lease.
-func TestOverrunAfterStopAndLoss(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var overran overrunLog
-		a := c.replica("a", deaf(20*time.Minute))
-		a.Overrun = overran.add
-		c.launch(a)
-		time.Sleep(2 * time.Minute)
-		go a.stop()
-		time.Sleep(time.Second)
-		wantOverrunAfterLoss(c, a, &overran)
-	})
-}
-
-// A lease may be lost at any time after the end of the context, also before
-// Health tells of the overrun.
-func TestOverrunAfterTimeoutAndQuickLoss(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var overran overrunLog
-		job := deaf(20 * time.Minute)
-		job.Timeout = 10 * time.Second
-		a := c.replica("a", job)
-		a.Overrun = overran.add
-		c.launch(a)
-		time.Sleep(time.Minute + 12*time.Second)
-		wantOverrunAfterLoss(c, a, &overran)
-	})
+// What has ended the context of a run leaves it its lease, so there is time. Once the
+// lease is lost, also before Health tells of the overrun, the process has to end
+// before another replica has the lease.
+func TestOverrunAfterEndAndLoss(t *testing.T) {
+	for name, test := range map[string]struct {
+		timeout time.Duration
+		stop    bool
+		lost    time.Duration // when the lease is, a minute after the start of the replica
+	}{
+		"time-out":            {timeout: 10 * time.Second, lost: 9 * time.Minute},
+		"time-out, soon lost": {timeout: 10 * time.Second, lost: 12 * time.Second},
+		"stop":                {stop: true, lost: time.Minute + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				var overran overrunLog
+				job := deaf(20 * time.Minute)
+				job.Timeout = test.timeout
+				a := c.replica("a", job)
+				a.Overrun = overran.add
+				c.launch(a)
+				time.Sleep(time.Minute + test.lost - time.Second)
+				if test.stop {
+					go a.stop()
+				}
+				time.Sleep(time.Second)
+				if calls := overran.all(); len(calls) > 0 {
+					t.Fatalf("the lease is kept: Overrun was called %d times", len(calls))
+				}
+				if name == "time-out" && !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
+					t.Fatalf("health says %v", a.Health().Overrun)
+				}
+				wantOverrunAfterLoss(c, a, &overran)
+			})
+		})
+	}
 }
 
 // wantOverrunAfterLoss breaks the lease of a's job: Overrun is called once, a
