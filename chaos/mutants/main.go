@@ -7,7 +7,7 @@
 // bound, a condition that always or never holds, a statement left out. Each
 // mutant that compiles is tested by the short tests of its package. In the core,
 // which is the root, store and the packages below internal that run ticks, a
-// survivor is then tested by the tests of the root, the interleavings and the
+// survivor is then tested by the tests of the root, the scenarios and the
 // simulation too. The same seed plants the same mistakes in the same source. Each line begins with
 // the mutant's number in the draw; after an interruption, -skip leaves out the
 // numbers that are done.
@@ -31,7 +31,7 @@ import (
 
 // core are the tests of what runs ticks, as arguments of go test, the quickest
 // first.
-var core = [][]string{{"."}, {"./internal/interleavings"}, {"./internal/sim", "-run", "TestSeeds$", "-seeds", "10", "-length", "20m"}}
+var core = [][]string{{"."}, {"./internal/scenarios"}, {"./internal/sim", "-run", "TestSeeds$", "-seeds", "10", "-length", "20m"}}
 
 // targets are the packages in which mistakes are planted, relative to the
 // module's root.

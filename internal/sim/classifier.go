@@ -21,6 +21,8 @@ type classifier struct {
 func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
 	e := check.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
 	switch r.Op {
+	case "": // not for the service: a fetch of a token
+		e.Op, e.Job = "token", ""
 	case "create container", "delete container":
 		e.Op, e.Job = "container", ""
 	case "break":

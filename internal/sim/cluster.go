@@ -130,14 +130,18 @@ func (c *Cluster) store(m *machine) store.Store {
 	if c.Store != nil {
 		return &client{l, c.Store}
 	}
-	backend, err := azure.Open(azure.Config{
-		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
-		Transport:        l})
+	config := m.azure
+	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {
+		config.ConnectionString = bySignature
+	}
+	backend, err := azure.Open(config)
 	if err != nil {
 		panic(err)
 	}
 	return backend
 }
+
+const bySignature = "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none"
 
 // calm reports whether nothing goes wrong any more.
 func (c *Cluster) calm() bool { return !time.Now().Before(c.end) }

@@ -3,7 +3,9 @@ package sim
 import (
 	"context"
 	"errors"
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +24,8 @@ type machine struct {
 	dead  chan struct{}  // closed: it is gone
 	halt  func()         // lets what is left of it unwind
 	quit  func()         // asks it to stop; nil: nobody can
+	azure azure.Config   // how it opens the service, but for the transport
+	logs  slog.Handler   // gets each line that it logs, too; nil: nothing does
 	acts  map[string]Act // by job: what a run does instead of what its definition says
 }
 

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ var (
 )
 
 // A mutant is a program with one mistake, made by a replacement of text. It is
-// caught by a story of internal/interleavings where that needs a coincidence,
+// caught by a story of internal/scenarios where that needs a coincidence,
 // else by the first seeds.
 type mutant struct {
 	name  string
@@ -24,14 +25,13 @@ type mutant struct {
 	with  string
 	also  [2]string // another replacement in it
 	story string    // that catches it; empty: the first seeds do
-	pkg   string    // of the story; empty: internal/interleavings
+	pkg   string    // of the story; empty: internal/scenarios
 }
 
 // The packages of the tests of the program itself, and of what runs a task.
 const (
 	root      = "../.."
 	supervise = "../supervise"
-	faults    = "../faults"
 )
 
 var mutants = []mutant{
@@ -54,9 +54,9 @@ var mutants = []mutant{
 		text: "\t\tModifiedAccessConditions: match,\n\t}, nil", with: "\t\tModifiedAccessConditions: nil,\n\t}, func() error { _ = match; return nil }()"},
 	{name: "a web page counts as an answer of the service", file: "host/azure/genuine.go",
 		text: "\treturn resp.Header.Get(\"x-ms-request-id\") != \"\" && ", with: "\treturn true || "},
-	{name: "a code in the body of a refusal counts as the service's", file: "host/azure/genuine.go", pkg: faults, story: "TestACodeOfAGateway",
+	{name: "a code in the body of a refusal counts as the service's", file: "host/azure/genuine.go", story: "TestACodeOfAGateway",
 		text: "\tif resp.Header.Get(\"x-ms-error-code\") == \"\" {", with: "\tif false {"},
-	{name: "the challenge of a stranger is answered", file: "host/azure/genuine.go", pkg: faults, story: "TestAChallengeOfAStranger",
+	{name: "the challenge of a stranger is answered", file: "host/azure/genuine.go", story: "TestAChallengeOfAStranger",
 		text: "\tif !fromService(resp) {", with: "\tif false {"},
 	{name: "an answer without an ETag is a success", file: "internal/lease/client.go", pkg: root, story: "TestAnswerWithoutETagIsNoSuccess",
 		text: "\tif err == nil && s.ETag == \"\" {", with: "\tif false {"},
@@ -168,7 +168,7 @@ func TestMutants(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := compile(t, dir, tales)
-	if out, err := tell(program, tales, "."); err != nil {
+	if out, err := tell(program, tales, "^("+strings.Join(stories(), "|")+")$"); err != nil {
 		t.Fatalf("the stories fail without a mistake: %s", out)
 	}
 	if out, err := seedsOf(os.Args[0]); err != nil {
@@ -187,6 +187,16 @@ func TestMutants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stories are those of [tales] that catch mutants.
+func stories() (all []string) {
+	for _, m := range mutants {
+		if m.story != "" && cmp.Or(m.pkg, tales) == tales {
+			all = append(all, m.story)
+		}
+	}
+	return all
 }
 
 // source is the mutant's file: where it belongs, and what it says.

@@ -14,7 +14,7 @@ import (
 )
 
 // tales is the package of the stories that catch what seeds would take long for.
-const tales = "../interleavings"
+const tales = "../scenarios"
 
 var (
 	complaint = regexp.MustCompile(`(I[0-9]+[a-d']? [a-z ]+) at \d\d:`)

@@ -113,6 +113,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, failed(r, err)
 	}
+	defer func() { l.log.Edit(func() { c.Done = time.Now() }) }()
 	if l.machine.at(c.Op + " before"); !l.machine.sleep(context.Background(), 0, c.roll) {
 		return nil, failed(r, l.machine.awake(ctx))
 	}

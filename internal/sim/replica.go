@@ -65,7 +65,11 @@ func drawGrace(r *roll) time.Duration { return pick(r, 0, 5*time.Second+odd, 25*
 // newReplica makes a replica that does not run yet.
 func (c *Cluster) newReplica(m *machine, defs []check.Definition, grace time.Duration) *replica {
 	one := &replica{machine: m, c: c, done: make(chan struct{})}
-	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(&logCapture{machine: m, seed: c.Seed, calm: func() bool { return c.NoFaultPlan || c.calm() }, up: time.Now(), end: c.end}),
+	var handler slog.Handler = &logCapture{machine: m, seed: c.Seed, calm: func() bool { return c.NoFaultPlan || c.calm() }, up: time.Now(), end: c.end}
+	if m.logs != nil {
+		handler = slog.NewMultiHandler(handler, m.logs)
+	}
+	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(handler),
 		Grace: grace, Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran}
 	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	for i := range defs {

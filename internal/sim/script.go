@@ -3,11 +3,15 @@ package sim
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/check"
 )
@@ -19,6 +23,8 @@ import (
 type Script struct {
 	// Direct takes a request to the service and its answer back. Nil: [RPC.Go].
 	Direct func(ctx context.Context, p *RPC) (*http.Response, error)
+
+	There, Back time.Duration // how long a request needs to the service, and its answer back
 
 	c *Cluster
 }
@@ -38,6 +44,8 @@ type Part struct {
 	Work  []Work
 	Skew  time.Duration // of its wall clock
 	Grace time.Duration
+	Azure azure.Config // how it opens the service, but for the Transport; zero: by a signature
+	Logs  slog.Handler // gets each line that it logs; nil: the log of the script alone has the lines
 }
 
 // A Replica is a replica of a script.
@@ -45,15 +53,15 @@ type Replica struct{ r *replica }
 
 // NewScript makes a script without a replica.
 func NewScript() *Script {
-	s := &Script{}
+	s := &Script{There: Leg, Back: Leg}
 	c := &Cluster{log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}},
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
 	c.net = &Network{blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
 	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
 		if s.Direct == nil {
-			return (&RPC{one}).Go(ctx)
+			return (&RPC{one, s}).Go(ctx)
 		}
-		return s.Direct(ctx, &RPC{one})
+		return s.Direct(ctx, &RPC{one, s})
 	}
 	s.c = c
 	return s
@@ -62,7 +70,7 @@ func NewScript() *Script {
 // Start has a replica begin.
 func (s *Script) Start(p Part) *Replica {
 	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, 0), s.c.log, &traps{end: s.c.end})
-	m.acts = map[string]Act{}
+	m.acts, m.azure, m.logs = map[string]Act{}, p.Azure, p.Logs
 	var defs []check.Definition
 	for _, w := range p.Work {
 		defs, m.acts[w.Name] = append(defs, w.Definition), w.Act
@@ -169,17 +177,27 @@ func (s *RunContext) Sleep(ctx context.Context, d time.Duration) error {
 // Effect writes to a resource that fences.
 func (s *RunContext) Effect() { s.w.effect() }
 
-// Leg is how long a request needs to the service, and its answer back.
+// Leg is how long a request needs to the service, and its answer back, unless the
+// script says otherwise.
 const Leg = 10 * time.Millisecond
 
 // An RPC is one request under way, and then its answer.
-type RPC struct{ c *call }
+type RPC struct {
+	c *call
+	s *Script
+}
 
 // Replica is who sent it.
 func (p *RPC) Replica() string { return p.c.Replica }
 
 // Op is its part in a tick: "claim".
 func (p *RPC) Op() string { return p.c.Op }
+
+// HTTP is the request itself.
+func (p *RPC) HTTP() *http.Request { return p.c.request.HTTP }
+
+// Meets notes the fault that the request meets.
+func (p *RPC) Meets(fault string) { p.c.log.Edit(func() { p.c.Cause = fault }) }
 
 // Go is the way there and back, undisturbed.
 func (p *RPC) Go(ctx context.Context) (*http.Response, error) {
@@ -192,18 +210,46 @@ func (p *RPC) Go(ctx context.Context) (*http.Response, error) {
 
 // There brings the request to the service, also if its caller gives up
 // meanwhile.
-func (p *RPC) There(ctx context.Context) (*http.Response, error) { return p.c.reach(ctx, Leg) }
+func (p *RPC) There(ctx context.Context) (*http.Response, error) { return p.c.reach(ctx, p.s.There) }
 
 // Back brings the answer back.
 func (p *RPC) Back(ctx context.Context, resp *http.Response) (*http.Response, error) {
-	return resp, p.c.wait(ctx, Leg)
+	return resp, p.c.wait(ctx, p.s.Back)
 }
 
 // Apply has the service do what the request asks for at this instant, whether
 // anybody waits or not.
 func (p *RPC) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.request) }
 
+// ApplyAfter is Apply after d.
+func (p *RPC) ApplyAfter(d time.Duration) { p.c.deliver(d) }
+
+// Garble gives the answer another body. The request goes on while that is read.
+func (p *RPC) Garble(resp *http.Response, length int64, body io.Reader) *http.Response {
+	p.Meets(string(check.CutOff))
+	resp.Body.Close()
+	resp.Body, resp.ContentLength = &garbled{body, p.c}, length
+	resp.Header.Set("Content-Length", strconv.FormatInt(length, 10))
+	return resp
+}
+
+type garbled struct {
+	io.Reader
+	c *call
+}
+
+func (g *garbled) Read(p []byte) (int, error) {
+	n, err := g.Reader.Read(p)
+	g.c.log.Edit(func() { g.c.Done = time.Now() })
+	return n, err
+}
+
+func (g *garbled) Close() error { return nil }
+
 // Refuse answers in the service's stead.
 func (p *RPC) Refuse(ctx context.Context, status int, code string) (*http.Response, error) {
+	if err := pause(ctx, p.s.There); err != nil {
+		return nil, err
+	}
 	return p.Back(ctx, blobtest.Refusal(p.c.request.HTTP, time.Now(), status, code))
 }

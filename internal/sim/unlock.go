@@ -97,7 +97,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	}
 	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
 	backend, err := azure.Open(azure.Config{
-		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
+		ConnectionString: bySignature,
 		Transport:        &hands{Cluster: c, roll: r}})
 	if err != nil {
 		panic(err)

@@ -46,6 +46,8 @@ var Invariants = []Invariant{
 	{"I5 failover", failover},
 	{"I6 stall", stalls},
 	{"I6 healthy", pulses},
+	{"I7a bounded", bounded},
+	{"I7a patience", patience},
 	{"I7b recovery", recovery},
 	{"I7c no storm", storms},
 	{"I7c chatter", chatter},

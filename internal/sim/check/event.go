@@ -54,7 +54,7 @@ type Event struct {
 	What    What
 
 	// Of a request. One that never reached the service has no Status.
-	Op     string        // read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete
+	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete
 	Lease  string        // its id
 	Span   time.Duration // of an acquisition; of a break: zero at once, negative when its time is up
 	Match  bool          // it has an If-Match
@@ -63,6 +63,7 @@ type Event struct {
 	Record *store.Record // what a write writes; nil: nothing, or no record
 	Sent   time.Time
 	Heard  time.Time // zero: the answer did not come
+	Done   time.Time // when its caller waited no longer; zero: not known
 	order  int       // in which the service applied requests
 
 	// Of a run, and what it did.

@@ -80,10 +80,13 @@ func dead(l *Log, bad report) {
 }
 
 // tokens: each claim has a larger token than all claims before, also of entries
-// that were deleted since, and no other write changes the token of the entry.
+// that were deleted since, and no other write changes the token of the entry, nor
+// what was claimed with it: unless it is taken back, a run that has ended does not
+// begin again, and stays that of its tick.
 func tokens(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		var entry, most int64 // the token in the entry, and the largest that was claimed
+		var last *store.Record
 		for _, e := range l.writes(job) {
 			r := e.Record
 			if r == nil {
@@ -98,8 +101,24 @@ func tokens(l *Log, bad report) {
 			default:
 				most = r.Token
 			}
-			entry = r.Token
+			if last != nil && r.Token == last.Token && e.Replica != Operator && e.Op != "create" && e.Op != "take back" {
+				keepsClaim(e, last, bad)
+			}
+			if entry, last = r.Token, r; e.Op == "take back" || e.Replica == Operator {
+				last = nil
+			}
 		}
+	}
+}
+
+// keepsClaim checks that a write under the token of the record before is about the
+// same run.
+func keepsClaim(e *Event, last *store.Record, bad report) {
+	switch r := e.Record; {
+	case !r.Tick.Equal(last.Tick) || r.Attempt != last.Attempt:
+		bad(e.Time, "%s writes tick %s of %s, attempt %d, under the token of tick %s", e.Replica, TimeOfDay(r.Tick), e.Job, r.Attempt, TimeOfDay(last.Tick))
+	case r.Status == store.Running && last.Status != store.Running:
+		bad(e.Time, "%s writes that the run of %s with token %d has begun again", e.Replica, e.Job, r.Token)
 	}
 }
 

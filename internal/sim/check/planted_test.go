@@ -173,6 +173,17 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 		"I2a claim": {
 			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 10) },
 			func(s *story) { s.run("a", 11, 12) },
+			func(s *story) { // before its claim
+				s.acquire("a", "1", 10)
+				s.claim("a", "1", 10.5, 10)
+				s.run("a", 10.3, 12)
+			},
+			func(s *story) { // with the same try twice
+				s.acquire("a", "1", 10)
+				s.claim("a", "1", 10.5, 10)
+				s.run("a", 11, 12)
+				s.run("a", 13, 14)
+			},
 			func(s *story) { // under a claim that was taken back
 				s.acquire("a", "1", 10)
 				s.claim("a", "1", 10.5, 10)
@@ -196,6 +207,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			s.claim("b", "2", 12.5, 10)
 		}},
 		"I2b holder": {
+			func(s *story) { s.tick("a", "1", 10); s.acquire("b", "2", 20); s.claim("b", "1", 20.5, 20) },
 			func(s *story) { s.claim("a", "1", 10.5, 10) },
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 25.5, 10) },
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "", 10.5, 10) },
@@ -203,6 +215,16 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { s.write("b", "create", "", 5, func(*store.Record) {}) },
 		},
 		"I2c token": {
+			func(s *story) { // another tick under the token
+				s.tick("a", "1", 10)
+				s.acquire("b", "2", 20)
+				s.write("b", "settle", "2", 20.5, func(r *store.Record) { r.Tick = at(20) })
+			},
+			func(s *story) { // a run that has ended begins again
+				s.tick("a", "1", 10)
+				s.acquire("b", "2", 20)
+				s.write("b", "settle", "2", 20.5, func(r *store.Record) { r.Status, r.Finished = store.Running, time.Time{} })
+			},
 			func(s *story) { s.tick("a", "1", 10); s.last.Token -= 5; s.tick("b", "2", 20) },
 			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Record.Status = store.Failed },
 		},
@@ -243,6 +265,18 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			for i := range 20 {
 				s.request("a", "read", "", 30+0.04*float64(i), 200)
 			}
+		}},
+		"I7a bounded": {
+			func(s *story) { s.request("a", "read", "", 10, 0).Done = at(12.6) },
+			func(s *story) { s.request("a", "token", "", 10, 0).Done = at(71) },
+			func(s *story) { e := s.request("a", "container", "", 10, 201); e.Job, e.Done = "", at(15.1) },
+		},
+		"I7a patience": {func(s *story) {
+			s.acquire("a", "1", 10)
+			s.claim("a", "1", 10.5, 10)
+			e := s.request("a", "renew", "1", 15, 0)
+			e.Heard, e.Done = time.Time{}, at(15.5)
+			s.run("a", 11, 18)
 		}},
 		"I8 shutdown": {
 			func(s *story) { s.say("a", 9, check.Stop); s.say("a", 15, check.Gone); s.tick("a", "1", 10) },

@@ -126,6 +126,8 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	}
 	lost, stopped, stalled := store.ErrLost.Error(), soloist.ErrStopped.Error(), soloist.ErrStalled.Error()
 	switch f := n.outcome; {
+	case f.Status == store.Succeeded && (r.End.IsZero() || r.End.After(n.write.Time)):
+		return "it had not returned"
 	case f.Status == store.Succeeded:
 		return unless(r.Note == "", "its last try ended so: "+r.Note)
 	case f.Status == store.Failed, f.Status == store.Skipped:

@@ -1,13 +1,16 @@
-// Package interleavings_test tells each interleaving of replicas, service and
-// operator that is known by name, as a story: who does what when. The stories
-// are played in virtual time in a script of the simulation, with the real store
-// and client library, and its checker judges each. The index says which test
-// tells which.
-package interleavings_test
+// Package scenarios_test tells what may happen to replicas, one thing at a time, in
+// virtual time on the cluster of the simulation, with the real store and client
+// library; its checker judges each.
+//
+// A [story] is an interleaving of replicas, service and operator that is known by
+// name: who does what when. The index says which test tells which. A [world] is a
+// story of replicas that meet the faults of a network and of a service.
+package scenarios_test
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +19,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
@@ -35,7 +39,9 @@ type story struct {
 	script   *sim.Script
 	midnight time.Time
 	replicas map[string]*sim.Replica
-	late     sync.WaitGroup // requests in flight
+	late     sync.WaitGroup      // requests in flight
+	azure    func() azure.Config // of each replica; nil: that of the script
+	logs     map[string]*book    // by replica
 
 	mu       sync.Mutex
 	inflight []*inflight
@@ -46,7 +52,7 @@ type story struct {
 func runScenario(t *testing.T, f func(s *story)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &story{T: t, script: sim.NewScript(), midnight: time.Now(), replicas: map[string]*sim.Replica{}, networks: map[string]network{}}
+		s := &story{T: t, script: sim.NewScript(), midnight: time.Now(), replicas: map[string]*sim.Replica{}, logs: map[string]*book{}, networks: map[string]network{}}
 		s.script.Direct = s.carry
 		defer s.end()
 		f(s)
@@ -68,13 +74,21 @@ func (s *story) end() {
 	s.mu.Unlock()
 	log := s.script.End()
 	s.late.Wait()
-	for _, v := range check.Judge(log) {
+	time.Sleep(time.Minute) // a fetch of a token may outlive its replica
+	for i, v := range check.Judge(log) {
+		if i == 10 {
+			s.Error("...")
+			break
+		}
 		s.Error(v)
+	}
+	for _, b := range s.logs {
+		s.tells(b.String())
 	}
 	if s.Failed() {
 		var b strings.Builder
 		log.Write(&b)
-		s.Logf("the log:\n%s", b.String())
+		s.Logf("the end of the log:\n%s", b.String()[max(0, b.Len()-20_000):])
 	}
 }
 
@@ -118,6 +132,10 @@ func (s *story) start(job sim.Work, names ...string) *sim.Replica {
 }
 
 func (s *story) play(p sim.Part) *sim.Replica {
+	s.logs[p.Name] = &book{}
+	if p.Logs = slog.NewTextHandler(s.logs[p.Name], &slog.HandlerOptions{Level: slog.LevelDebug}); s.azure != nil {
+		p.Azure = s.azure()
+	}
 	s.replicas[p.Name] = s.script.Start(p)
 	return s.replicas[p.Name]
 }
@@ -242,4 +260,22 @@ func (s *story) same(what string, got, want []string) {
 	if !slices.Equal(got, want) {
 		s.Errorf("%s: got %q, want %q", what, got, want)
 	}
+}
+
+// A book keeps what a replica logs.
+type book struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *book) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *book) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

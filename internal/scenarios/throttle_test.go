@@ -1,4 +1,4 @@
-package faults_test
+package scenarios_test
 
 import (
 	"fmt"

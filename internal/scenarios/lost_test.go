@@ -1,4 +1,4 @@
-package faults_test
+package scenarios_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -15,7 +16,7 @@ import (
 // reply lost, or applied when the caller has long given up.
 func TestLostReplies(t *testing.T) {
 	for _, op := range []string{"container", "create", "read", "acquire", "claim", "renew", "finish", "release"} {
-		for how, f := range map[string]fault{
+		for how, f := range map[string]network{
 			"lost at once":          dropped,
 			"never told":            mute,
 			"of a request 3 s late": late(3 * time.Second),
@@ -27,14 +28,13 @@ func TestLostReplies(t *testing.T) {
 					t.Run(fmt.Sprintf("%s, %s, %d times, among %d", op, how, n, len(names)), func(t *testing.T) {
 						t.Parallel()
 						in(t, job{30 * time.Second, 8 * time.Second, soloist.Abandon}, func(w *world) {
-							w.make(names...)
 							w.meet(first(n, op, f))
-							w.launch()
+							w.start(names...)
 							time.Sleep(4*time.Minute + 12*time.Second)
 							// A step is done twice before a lease is left to run out.
 							if n == 1 || n == 2 && !strings.HasSuffix(how, "late") {
 								w.succeeded(8, D/2)
-							} else if n := len(w.all()); n < 6 {
+							} else if n := len(w.runs()); n < 6 {
 								t.Errorf("%d of 8 ticks ran", n)
 							}
 							if !w.struck(op) {
@@ -50,21 +50,18 @@ func TestLostReplies(t *testing.T) {
 
 // succeeded checks that all ticks did, none of them later than late.
 func (w *world) succeeded(ticks int, late time.Duration) {
-	w.t.Helper()
-	for _, r := range w.all() {
-		if got := r.start.Sub(r.Tick); got > late {
-			w.t.Errorf("%s began %s late", r.ID(), got)
+	w.Helper()
+	for _, r := range w.runs() {
+		if got := r.Time.Sub(r.Tick); got > late {
+			w.Errorf("tick %s began %s late", r.Tick.Format(time.TimeOnly), got)
 		}
 	}
-	all := writes(w.service.log())
-	if last := all[len(all)-1].record; last.Counts[store.Succeeded] != int64(ticks) {
-		w.t.Errorf("want %d ticks that succeeded, got %v", ticks, last.Counts)
+	if got := w.record().Counts; got[store.Succeeded] != int64(ticks) {
+		w.Errorf("want %d ticks that succeeded, got %v", ticks, got)
 	}
 }
 
 // struck reports whether a request of that kind had no answer.
 func (w *world) struck(op string) bool {
-	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
-		return slices.ContainsFunc(r.line.sent(), func(c call) bool { return c.op == op && c.unanswered })
-	})
+	return slices.ContainsFunc(w.events(check.Request, ""), func(e check.Event) bool { return e.Op == op && !e.Done.IsZero() && e.Heard.IsZero() })
 }

@@ -1,6 +1,7 @@
-package faults_test
+package scenarios_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
 )
 
 const (
@@ -30,7 +32,7 @@ var challenges = map[string]string{
 // A stranger answers in the place of the service, and of the source of tokens it
 // keeps what was asked for.
 type stranger struct {
-	answer fault
+	answer network
 	there  atomic.Bool
 
 	mu    sync.Mutex
@@ -38,20 +40,20 @@ type stranger struct {
 	met   int            // requests that the stranger answered
 }
 
-func (s *stranger) strike(c *call) (*http.Response, error) {
-	resource := c.URL.Query().Get("resource")
+func (s *stranger) strike(ctx context.Context, p *sim.RPC) (*http.Response, error) {
+	resource := p.HTTP().URL.Query().Get("resource")
 	switch {
-	case c.op == "token" && resource != storage:
+	case p.Op() == "token" && resource != storage:
 		s.note(func() { s.asked[resource]++ })
-		return refuse(400, "")(c) // the identity has no right to it
-	case c.op == "token":
+		return refuse(400, "")(ctx, p) // the identity has no right to it
+	case p.Op() == "token":
 		s.note(func() { s.asked[resource]++ })
-		return tokens(24*time.Hour, new(atomic.Bool), nil)(c)
+		return tokens(24*time.Hour, new(atomic.Bool), nil)(ctx, p)
 	case !s.there.Load():
-		return c.deliver()
+		return p.Go(ctx)
 	}
 	s.note(func() { s.met++ })
-	return s.answer(c)
+	return s.answer(ctx, p)
 }
 
 func (s *stranger) note(f func()) {
@@ -69,10 +71,9 @@ func TestAChallengeOfAStranger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in(t, long, func(w *world) {
 				s := &stranger{answer: refuse(401, "", "WWW-Authenticate: "+challenge), asked: map[string]int{}}
-				w.config = byIdentity
-				w.make("a", "b")
+				w.azure = byIdentity
 				w.meet(s.strike)
-				w.launch()
+				w.start("a", "b")
 				time.Sleep(5*time.Minute + 10*time.Second)
 				s.there.Store(true)
 				time.Sleep(20 * time.Second)
@@ -90,9 +91,9 @@ func TestAChallengeOfAStranger(t *testing.T) {
 
 // gateway answers as an API gateway or a server like S3 does that has no such
 // route: with a code in the body, and no header of the service.
-func gateway(status int, kind, body string) fault {
-	return func(c *call) (*http.Response, error) {
-		resp, err := refuse(status, "", "Content-Type: "+kind)(c)
+func gateway(status int, kind, body string) network {
+	return func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
+		resp, err := refuse(status, "", "Content-Type: "+kind)(ctx, p)
 		if err == nil {
 			resp.Body = io.NopCloser(strings.NewReader(body))
 		}
@@ -118,7 +119,7 @@ func TestACodeOfAGateway(t *testing.T) {
 							w.meet(first(1, op, gateway(status, kind, body)))
 							time.Sleep(5*time.Minute + 30*time.Second)
 							w.succeeded(8, D/2)
-							if n := len(w.all()); n != 8 {
+							if n := len(w.runs()); n != 8 {
 								t.Errorf("%d runs of 8 ticks", n)
 							}
 						})

@@ -1,4 +1,4 @@
-package interleavings_test
+package scenarios_test
 
 import (
 	"fmt"

@@ -1,12 +1,14 @@
-package faults_test
+package scenarios_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +16,8 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // refusals of a request for who sent it, and what the error has to say.
@@ -33,17 +36,16 @@ var refusals = []struct {
 var ways = map[string]string{"key": byKey, "signature": bySignature}
 
 // denied checks that health says what is wrong, and what to do about it.
-func (w *world) denied(r *replica, code, hint string) {
-	w.t.Helper()
-	h := r.Health()
+func (w *world) denied(name, code, hint string) {
+	w.Helper()
+	h := w.replicas[name].Health()
 	if !errors.Is(h.Storage, fs.ErrPermission) {
-		w.t.Errorf("%s: health tells %v", r.Replica, h.Storage)
+		w.Errorf("%s: health tells %v", name, h.Storage)
 		return
 	}
-	var bad complaints
-	bad.secrets(h.Storage.Error())
-	if text := h.Storage.Error(); len(bad) > 0 || !strings.Contains(text, code) || !strings.Contains(text, hint) {
-		w.t.Errorf("%s: health tells %q", r.Replica, text)
+	w.tells(h.Storage.Error())
+	if text := h.Storage.Error(); !strings.Contains(text, code) || !strings.Contains(text, hint) {
+		w.Errorf("%s: health tells %q", name, text)
 	}
 }
 
@@ -53,7 +55,7 @@ func TestCredentialsThatGoBad(t *testing.T) {
 	for how, way := range ways {
 		for _, tt := range refusals {
 			o := outage{fault: refuse(tt.status, tt.code), share: 1, way: way,
-				tell: func(w *world, r *replica) { w.denied(r, tt.code, tt.hint) }}
+				tell: func(w *world, name string) { w.denied(name, tt.code, tt.hint) }}
 			each(t, fmt.Sprintf("%s, %d %s", how, tt.status, tt.code), o, 6*time.Second, 3*time.Minute)
 		}
 	}
@@ -65,20 +67,20 @@ func TestCredentialsThatWereNeverGood(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d %s", how, tt.status, tt.code), func(t *testing.T) {
 				t.Parallel()
 				in(t, long, func(w *world) {
-					w.config = by(way)
-					w.make("a", "b")
+					w.azure = by(way)
 					begin := time.Now()
 					w.meet(refuse(tt.status, tt.code))
-					w.launch()
+					w.start("a", "b")
 					time.Sleep(10 * time.Minute)
-					for _, r := range w.replicas {
-						w.denied(r, tt.code, tt.hint)
+					for name, r := range w.replicas {
+						w.denied(name, tt.code, tt.hint)
 						if r.Health().Reached {
-							t.Errorf("%s: reached what refuses", r.Replica)
+							t.Errorf("%s: reached what refuses", name)
 						}
 					}
-					if runs, log := w.all(), w.service.log(); len(runs) > 0 || len(log) > 0 {
-						t.Errorf("%d runs, %d requests applied", len(runs), len(log))
+					applied := func(e check.Event) bool { return e.Status != 0 }
+					if runs := w.runs(); len(runs) > 0 || slices.ContainsFunc(w.events(check.Request, ""), applied) {
+						t.Errorf("%d runs, or a request was applied", len(runs))
 					}
 					over := time.Now()
 					w.meet(nil)
@@ -90,14 +92,6 @@ func TestCredentialsThatWereNeverGood(t *testing.T) {
 	}
 }
 
-// readOnly is an identity with the role of a reader.
-func readOnly(c *call) (*http.Response, error) {
-	if c.op == "read" {
-		return c.deliver()
-	}
-	return refuse(403, "AuthorizationPermissionMismatch")(c)
-}
-
 // A read that succeeds must neither start the pauses between acquisitions anew
 // nor end the outage: nothing can be written.
 func TestARoleThatMayOnlyRead(t *testing.T) {
@@ -105,14 +99,14 @@ func TestARoleThatMayOnlyRead(t *testing.T) {
 		w.start("a", "b")
 		time.Sleep(long.every + long.takes + 5*time.Second)
 		begin := time.Now()
-		w.meet(readOnly)
+		w.meet(only(refuse(403, "AuthorizationPermissionMismatch"), "container", "create", "acquire", "claim", "settle", "progress", "renew", "finish", "release"))
 		time.Sleep(10 * time.Minute)
-		for _, r := range w.replicas {
-			if n := r.line.number(begin, begin.Add(10*time.Minute)); n > 10*60 {
-				t.Errorf("%s sent %d requests in ten minutes", r.Replica, n)
+		for name, r := range w.replicas {
+			if n := len(w.sent(name, begin, begin.Add(10*time.Minute))); n > 10*60 {
+				t.Errorf("%s sent %d requests in ten minutes", name, n)
 			}
-			if n := strings.Count(r.log.String(), "the store is out of reach"); n > 1 {
-				t.Errorf("%s told the outage %d times", r.Replica, n)
+			if n := strings.Count(w.logs[name].String(), "the store is out of reach"); n > 1 {
+				t.Errorf("%s told the outage %d times", name, n)
 			}
 			told := 0
 			for range 60 {
@@ -122,7 +116,7 @@ func TestARoleThatMayOnlyRead(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			if told < 60 {
-				t.Errorf("%s: health told it %d times of 60", r.Replica, told)
+				t.Errorf("%s: health told it %d times of 60", name, told)
 			}
 		}
 		over := time.Now()
@@ -137,17 +131,17 @@ func TestARoleThatMayOnlyRead(t *testing.T) {
 const tokenHost = "platform.test"
 
 // tokens answers for tokens that are good for life, while the source is not broken.
-func tokens(life time.Duration, broken *atomic.Bool, f fault) fault {
-	return func(c *call) (*http.Response, error) {
+func tokens(life time.Duration, broken *atomic.Bool, f network) network {
+	return func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
 		switch {
-		case c.URL.Host != tokenHost:
-			return c.deliver()
+		case p.HTTP().URL.Host != tokenHost:
+			return p.Go(ctx)
 		case broken.Load():
-			return f(c)
+			return f(ctx, p)
 		}
 		body := fmt.Sprintf(`{"access_token":%q,"expires_on":"%d","token_type":"Bearer","resource":"https://storage.azure.com"}`,
 			accountKey, time.Now().Add(life).Unix())
-		return &http.Response{StatusCode: 200, Request: c.Request, Header: http.Header{"Content-Type": {"application/json"}},
+		return &http.Response{StatusCode: 200, Request: p.HTTP(), Header: http.Header{"Content-Type": {"application/json"}},
 			Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}, nil
 	}
 }
@@ -166,30 +160,30 @@ func byIdentity() azure.Config {
 func TestASourceOfTokensThatBreaks(t *testing.T) {
 	t.Setenv("IDENTITY_ENDPOINT", "http://"+tokenHost+"/token")
 	t.Setenv("IDENTITY_HEADER", signature)
-	for name, f := range map[string]fault{"refuses": refuse(400, ""), "fails": refuse(500, ""), "hangs": hang, "closes": refused} {
+	for name, f := range map[string]network{"refuses": refuse(400, ""), "fails": refuse(500, ""), "hangs": hang, "closes": refused} {
 		for mended, lost := range map[time.Duration]bool{43 * time.Minute: false, 50 * time.Minute: true} {
 			t.Run(fmt.Sprintf("%s until %s", name, mended), func(t *testing.T) {
 				in(t, job{20 * time.Minute, 15 * time.Minute, soloist.Rerun}, func(w *world) {
 					var broken atomic.Bool
-					w.config = byIdentity
-					w.make("a", "b")
+					w.azure = byIdentity
 					w.meet(tokens(45*time.Minute, &broken, f))
-					w.launch()
+					w.start("a", "b")
 					time.Sleep(30 * time.Minute)
 					broken.Store(true)
 					time.Sleep(12 * time.Minute)
-					_, r := w.running()
+					run := w.running()
 					time.Sleep(mended - 42*time.Minute)
-					for _, hit := range w.replicas {
+					for name, hit := range w.replicas {
 						if text := fmt.Sprint(hit.Health().Storage); lost && !strings.Contains(text, "token") {
-							t.Errorf("%s: health tells %q", hit.Replica, text)
+							t.Errorf("%s: health tells %q", name, text)
 						}
 					}
 					broken.Store(false)
 					w.wellAfter(time.Now())
-					if got := errors.Is(w.outcome(r).cause, store.ErrLost); got != lost {
-						t.Errorf("the run ended with %v", w.outcome(r).cause)
+					if got := w.lost(run); got != lost {
+						t.Errorf("the run lost its lease: %t", got)
 					}
+					time.Sleep(time.Until(w.running().Time.Add(w.job.takes + time.Second))) // a run longer than the cluster has to settle
 				})
 			})
 		}

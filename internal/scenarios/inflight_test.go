@@ -1,4 +1,4 @@
-package interleavings_test
+package scenarios_test
 
 import (
 	"context"
@@ -106,6 +106,9 @@ func (s *story) expected(p *sim.RPC) *inflight {
 func (s *story) carry(ctx context.Context, p *sim.RPC) (*http.Response, error) {
 	s.mu.Lock()
 	direct := s.networks[p.Replica()]
+	if direct == nil {
+		direct = s.networks[""]
+	}
 	s.mu.Unlock()
 	if direct != nil {
 		return direct(ctx, p)
@@ -146,36 +149,4 @@ func (l *inflight) comes(ctx context.Context) bool {
 		<-ctx.Done()
 	}
 	return l.arrives
-}
-
-// A network is what all requests of a replica meet.
-type network func(context.Context, *sim.RPC) (*http.Response, error)
-
-// cut has nothing of these replicas get through, until mend.
-func (s *story) cut(names ...string) {
-	s.meet(func(ctx context.Context, _ *sim.RPC) (*http.Response, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}, names...)
-}
-
-// refuse has something in front of the service refuse a replica's requests of
-// some kinds, or all if none is named, until mend.
-func (s *story) refuse(name string, status int, code string, ops ...string) {
-	s.meet(func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
-		if len(ops) > 0 && !slices.Contains(ops, p.Op()) {
-			return p.Go(ctx)
-		}
-		return p.Refuse(ctx, status, code)
-	}, name)
-}
-
-func (s *story) mend(names ...string) { s.meet(nil, names...) }
-
-func (s *story) meet(n network, names ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range names {
-		s.networks[name] = n
-	}
 }

@@ -1,0 +1,82 @@
+package check
+
+import (
+	"slices"
+	"time"
+)
+
+// bounded: no request goes on for longer than a replica can wait for it: a sixth of
+// the lease. What makes an entry may take three requests, and a fetch of a token
+// serves all jobs.
+func bounded(l *Log, bad report) {
+	for job := range l.index.events {
+		for _, e := range l.of(job, Request) {
+			limit := l.patienceOf(e)
+			if took := e.Done.Sub(e.Sent); !e.Done.IsZero() && limit > 0 && took > limit+slack && l.crashed(e.Replica).IsZero() && l.frozen(e.Replica, e.Sent, e.Done) == nil {
+				bad(e.Done, "a %s of %s by %s takes %s, at most %s", e.Op, job, e.Replica, took, limit)
+			}
+		}
+	}
+}
+
+// patienceOf is how long a request may take, zero if it is not known.
+func (l *Log) patienceOf(e *Event) time.Duration {
+	switch d := l.definition(e.Replica, e.Job); {
+	case e.Op == "token":
+		return time.Minute
+	case e.Op == "container":
+		return l.longestLease(e.Replica) / 3
+	case d == nil:
+		return 0
+	case e.Op == "create":
+		return d.Lease / 3
+	default:
+		return d.Lease / 6
+	}
+}
+
+func (l *Log) longestLease(replica string) (longest time.Duration) {
+	for _, d := range l.Fleet[replica] {
+		longest = max(longest, d.Lease)
+	}
+	return longest
+}
+
+// patience: a renewal that is due during a run and fails is sent again within a tenth
+// of the lease, as long as the run goes on. One is due when a third of the lease has
+// gone since the last that was answered; a run may ask for one before, which nothing
+// repeats.
+func patience(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		renewals := map[string][]*Event{}
+		for _, e := range l.of(job, Request) {
+			if e.Op == "renew" || e.Op == "acquire" {
+				renewals[e.Lease] = append(renewals[e.Lease], e)
+			}
+		}
+		for _, r := range l.runs(job) {
+			d, claim := l.definition(r.Replica, job), l.claimOf(job, r.Token)
+			if d == nil || claim == nil {
+				continue
+			}
+			soon, due := d.Lease/10+slack, time.Time{}
+			for _, e := range renewals[claim.Lease] {
+				by := e.Done.Add(soon)
+				if e.answered() {
+					due = e.Sent.Add(d.Lease * 3 / 10)
+				}
+				if e.answered() || e.Sent.Before(due) || e.Done.IsZero() || e.Sent.Before(r.Time) || !l.believed(&r).After(by) || l.frozen(r.Replica, e.Sent, by) != nil || l.blocked(r.Replica, by) {
+					continue
+				}
+				if !slices.ContainsFunc(renewals[claim.Lease], func(next *Event) bool { return next.Sent.After(e.Sent) && !next.Sent.After(by) }) {
+					bad(e.Done, "a renewal of %s fails at %s, there is none until %s, and %s goes on", job, TimeOfDay(e.Done), TimeOfDay(by), r.name())
+				}
+			}
+		}
+	}
+}
+
+// answered reports whether a replica has learnt from a request what it asked for.
+func (e *Event) answered() bool {
+	return !e.Heard.IsZero() && (e.OK() || refused(e)) && e.Cause != string(CutOff) && e.Cause != string(Applied500)
+}
