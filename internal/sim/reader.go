@@ -32,6 +32,9 @@ func (r *reader) record(text string) *store.Record {
 func (r *reader) history(rec *store.Record, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.outcomes) > 100_000 {
+		clear(r.outcomes) // a year has more
+	}
 	if r.outcomes == nil {
 		r.outcomes = map[string]store.Outcome{}
 	}

@@ -43,6 +43,7 @@ type Part struct {
 	Name  string
 	Work  []Work
 	Skew  time.Duration // of its wall clock
+	Drift int64         // of both its clocks, in millionths
 	Grace time.Duration
 	Azure azure.Config // how it opens the service, but for the Transport; zero: by a signature
 	Logs  slog.Handler // gets each line that it logs; nil: the log of the script alone has the lines
@@ -69,7 +70,7 @@ func NewScript() *Script {
 
 // Start has a replica begin.
 func (s *Script) Start(p Part) *Replica {
-	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, 0), s.c.log, &traps{end: s.c.end})
+	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, p.Drift), s.c.log, &traps{end: s.c.end})
 	m.acts, m.azure, m.logs = map[string]Act{}, p.Azure, p.Logs
 	var defs []check.Definition
 	for _, w := range p.Work {
@@ -86,6 +87,10 @@ func (s *Script) Start(p Part) *Replica {
 	})
 	return &Replica{r}
 }
+
+// Watch has w get each request as [check.Log] says, before any replica starts. There
+// is nothing to judge then.
+func (s *Script) Watch(w func(*check.Event)) { s.c.log.Watch = w }
 
 // Operate has an operator do "break", "break now" or "delete" to a job's entry.
 func (s *Script) Operate(what, job string) { s.c.operate(plannedFault{what: what, job: job}) }

@@ -5,23 +5,26 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
 )
 
 // A cluster is some places for replicas of one program around one service.
 type cluster struct {
-	service  *service
-	ledger   *ledger
-	bad      func(format string, args ...any)
-	zone     *time.Location
-	written  map[string]calendar // by schedule
-	slots    []*slot
-	lines    sync.WaitGroup // of slots
-	replicas sync.WaitGroup
+	script  *sim.Script
+	ledger  *ledger
+	bad     func(format string, args ...any)
+	zone    *time.Location
+	written map[string]calendar // by schedule
+	slots   []*slot
+	lines   sync.WaitGroup // of slots
 
 	mu       sync.Mutex
+	networks map[string]network             // by replica; of "", all others'
+	programs map[string]map[string]calendar // by replica and job: what its program says
+	asked    map[string]map[string]int      // what the service was asked for, by job and operation
 	program  []task
 	led      bool // the program has the singleton
-	outage   fault
 	troubles map[string]int
 	said     map[string]int // what replicas have warned of
 	seats    map[string]*seat
@@ -35,9 +38,12 @@ type cluster struct {
 
 func newCluster(over stretch, zone *time.Location, replicas int, bad func(format string, args ...any)) *cluster {
 	l := &ledger{over: over, accounts: map[string]*account{}, bad: bad}
-	c := &cluster{service: newService(l), ledger: l, bad: bad, zone: zone,
+	c := &cluster{script: sim.NewScript(), ledger: l, bad: bad, zone: zone,
+		networks: map[string]network{}, programs: map[string]map[string]calendar{}, asked: map[string]map[string]int{},
 		written: map[string]calendar{}, troubles: map[string]int{}, said: map[string]int{}, seats: map[string]*seat{},
 		saved: map[string]progress{}}
+	c.script.Direct = c.carry
+	c.script.Watch(c.watch)
 	const room = 48 * time.Hour // ticks before and after the time that counts have outcomes too
 	for _, r := range rules {
 		c.written[r.text] = r.write(stretch{over.from.Add(-room), over.to.Add(room)}, zone)
@@ -57,7 +63,7 @@ func (c *cluster) end() {
 		close(s.orders)
 	}
 	c.lines.Wait()
-	c.replicas.Wait()
+	c.script.End()
 }
 
 // A slot is the place of one replica after the other. What it is ordered to do,
@@ -85,7 +91,7 @@ func (s *slot) order(f func()) { s.orders <- f }
 func (s *slot) current() *replica {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.now == nil || s.now.gone() {
+	if s.now == nil || s.now.crashed {
 		return nil
 	}
 	return s.now
@@ -115,7 +121,7 @@ func (s *slot) down() {
 
 func (s *slot) stop() {
 	if r := s.current(); r != nil {
-		r.stop()
+		r.Stop()
 		s.set(nil)
 	}
 }
@@ -147,8 +153,8 @@ func (c *cluster) deploy(next *change) {
 		time.Sleep(40 * time.Second)
 	}
 	if next != nil && next.name == removal { // the last replica that has it is gone by now
-		c.service.mu.Lock()
-		defer c.service.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.ledger.accounts["legacy"].gone = time.Now()
 	}
 }
@@ -185,24 +191,11 @@ func (c *cluster) count(trouble string) {
 	c.troubles[trouble]++
 }
 
-// meet sets what becomes of all requests.
-func (c *cluster) meet(f fault) {
-	c.mu.Lock()
-	c.outage = f
-	c.mu.Unlock()
-	for _, s := range c.slots {
-		if r := s.current(); r != nil {
-			r.line.meet(f)
-		}
-	}
-	c.look()
-}
-
 // look finds out whether somebody could work.
 func (c *cluster) look() {
 	well := slices.ContainsFunc(c.slots, func(s *slot) bool {
 		r := s.current()
-		return r != nil && r.line.clear()
+		return r != nil && c.reaches(r.name)
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

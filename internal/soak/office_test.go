@@ -32,7 +32,7 @@ func (r *replica) sit(run *soloist.Run) (leave func()) {
 		return func() {}
 	}
 	if s := c.seats[run.Job]; s != nil {
-		c.bad("%s: %s begins with token %d while %s runs with token %d", run.Job, r.Replica, run.Token, s.Replica, s.token)
+		c.bad("%s: %s begins with token %d while %s runs with token %d", run.Job, r.name, run.Token, s.name, s.token)
 	}
 	s := &seat{r, run.Token, time.Now()}
 	c.seats[run.Job] = s

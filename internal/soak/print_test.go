@@ -82,25 +82,28 @@ func printReasons(b *strings.Builder, sums []sum) {
 
 // printCalls has what the service was asked for.
 func (c *cluster) printCalls(b *strings.Builder) {
-	ops := []string{"acquire", "renew", "release", "metadata", "head", "get", "put"}
+	ops := []string{"acquire", "renew", "release", "claim", "take back", "settle", "progress", "finish", "read", "load", "save", "create"}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "\ncalls\t%s\tall\t$ a month\t\n", strings.Join(ops, "\t"))
 	month := float64(30*24*time.Hour) / float64(c.ledger.over.to.Add(calm).Sub(c.ledger.over.from))
 	var total float64
+	all := 0
 	for _, job := range slices.Sorted(maps.Keys(c.ledger.accounts)) {
-		asked := c.service.asked[job]
+		asked := c.asked[job]
 		fmt.Fprintf(w, "%s\t", job)
 		n := 0
 		for _, op := range ops {
 			fmt.Fprintf(w, "%d\t", asked[op])
 			n += asked[op]
 		}
-		cost := month * (float64(asked["put"])*priceOfWrites + float64(n-asked["put"])*priceOfOthers) / 10_000
+		puts := asked["save"] + asked["create"]
+		cost := month * (float64(puts)*priceOfWrites + float64(n-puts)*priceOfOthers) / 10_000
+		all += n
 		total += cost
 		fmt.Fprintf(w, "%d\t%.4f\t\n", n, cost)
 	}
 	w.Flush()
-	fmt.Fprintf(b, "%d calls in all, $%.2f a month\n", c.service.answered, total)
+	fmt.Fprintf(b, "%d calls in all, $%.2f a month\n", all, total)
 }
 
 func list(counts map[string]int) string {

@@ -5,110 +5,86 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
-// A replica is a scheduler on a machine with a clock of its own.
+// A replica is one of the simulation, in a slot.
 type replica struct {
-	*soloist.Scheduler
+	*sim.Replica
 	*slot
-	line   *line
-	clock  *sim.Clock
-	away   time.Duration // after a crash, until the next one comes
-	cancel context.CancelFunc
-	dead   chan struct{} // closed: it has crashed
-	done   chan struct{} // closed: Run has returned
-	die    sync.Once
+	name    string
+	away    time.Duration // after a crash, until the next one comes
+	crashed bool          // guarded by the slot's mu
 }
 
 // start brings a replica up with the program of now.
 func (s *slot) start(name string) *replica {
-	seed := rand.NewPCG(uint64(s.n), uint64(s.name[0]))
-	dice := rand.New(seed)
+	dice := rand.New(rand.NewPCG(uint64(s.n), uint64(s.name[0])))
 	skew := time.Duration(dice.Int64N(int64(4*time.Second))) - 2*time.Second
 	if dice.IntN(5) == 0 {
 		skew *= 3600
 	}
-	r := &replica{slot: s, clock: sim.NewClock(skew, dice.Int64N(400)-200),
-		away: 5*time.Second + time.Duration(dice.Int64N(int64(3*time.Minute))), dead: make(chan struct{}), done: make(chan struct{})}
-	r.line = &line{service: s.service, dead: r.dead, dice: dice, calendars: map[string]calendar{}}
-	store, err := azure.Open(azure.Config{
-		ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none",
-		Transport:        r.line})
-	if err != nil {
-		panic(err)
-	}
-	r.Scheduler = &soloist.Scheduler{Store: store, Replica: name, Logger: slog.New(&ear{r}), Grace: 25 * time.Second,
-		Now: r.clock.Now, Elapsed: r.clock.Elapsed}
+	r := &replica{slot: s, name: name}
+	part := sim.Part{Name: name, Skew: skew, Drift: dice.Int64N(400) - 200, Grace: 25 * time.Second, Logs: &warnings{s.cluster}}
+	r.away = 5*time.Second + time.Duration(dice.Int64N(int64(3*time.Minute)))
+	calendars := map[string]calendar{}
 	s.cluster.mu.Lock()
-	r.line.fault = s.outage
 	for _, t := range s.program {
-		r.line.calendars[t.Name] = s.written[t.rule.text]
-		r.Jobs = append(r.Jobs, r.job(t))
+		calendars[t.Name] = s.written[t.rule.text]
+		part.Work = append(part.Work, r.work(t))
 	}
 	if s.led {
-		r.Singletons = []soloist.Singleton{{Name: leader, Lease: leaderLease, Do: r.lead}}
+		part.Work = append(part.Work, sim.Work{Definition: check.Definition{Name: leader, Lease: leaderLease}, Act: r.lead})
 	}
+	s.programs[name] = calendars
 	s.cluster.mu.Unlock()
-	ctx, cancel := context.WithCancel(context.Background())
-	r.cancel = cancel
-	s.replicas.Go(func() {
-		defer close(r.done)
-		if err := r.Run(ctx); err != nil {
-			panic(err)
-		}
-	})
+	r.Replica = s.script.Start(part)
 	return r
-}
-
-func (r *replica) gone() bool { return r.line.crashed() }
-
-// stop waits until the replica has stopped, or has crashed meanwhile.
-func (r *replica) stop() {
-	r.cancel()
-	select {
-	case <-r.done:
-	case <-r.dead:
-	}
 }
 
 // crash ends the replica as kill -9 does, seen from outside: nothing of it is
 // heard again.
 func (r *replica) crash(why string) {
-	r.die.Do(func() {
-		r.count(why)
-		close(r.dead)
-		r.cancel()
-		r.leaveAll()
-		r.look()
-		r.order(r.revive)
-	})
+	r.slot.mu.Lock()
+	again := r.crashed
+	r.crashed = true
+	r.slot.mu.Unlock()
+	if again {
+		return
+	}
+	r.count(why)
+	r.Kill()
+	r.leaveAll()
+	r.look()
+	r.order(r.revive)
 }
 
-// An ear counts what a replica warns of.
-type ear struct{ *replica }
+func (r *replica) gone() bool {
+	r.slot.mu.Lock()
+	defer r.slot.mu.Unlock()
+	return r.crashed
+}
+
+// A warnings counts what replicas warn of.
+type warnings struct{ *cluster }
 
 // Enabled implements [slog.Handler].
-func (e *ear) Enabled(_ context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && !e.gone()
-}
+func (w *warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
 // Handle implements [slog.Handler].
-func (e *ear) Handle(_ context.Context, rec slog.Record) error {
+func (w *warnings) Handle(_ context.Context, rec slog.Record) error {
 	text, _, _ := strings.Cut(rec.Message, ":")
-	e.cluster.mu.Lock()
-	defer e.cluster.mu.Unlock()
-	e.said[text]++
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said[text]++
 	return nil
 }
 
 // WithAttrs implements [slog.Handler].
-func (e *ear) WithAttrs([]slog.Attr) slog.Handler { return e }
+func (w *warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
 
 // WithGroup implements [slog.Handler].
-func (e *ear) WithGroup(string) slog.Handler { return e }
+func (w *warnings) WithGroup(string) slog.Handler { return w }

@@ -52,13 +52,13 @@ func (p *plan) step(at time.Time, slot int, d time.Duration) {
 	p.add(at, func(c *cluster) {
 		if r := c.slots[slot].current(); r != nil {
 			c.count("step of a clock")
-			r.clock.Step(d)
+			r.Step(d)
 		}
 	})
 }
 
 // outage has the service out of reach of all.
-func (p *plan) outage(at time.Time, d time.Duration, f fault) {
+func (p *plan) outage(at time.Time, d time.Duration, f network) {
 	name := "outage"
 	switch {
 	case d >= 24*time.Hour:
@@ -71,19 +71,17 @@ func (p *plan) outage(at time.Time, d time.Duration, f fault) {
 }
 
 // partition cuts one replica off.
-func (p *plan) partition(at time.Time, d time.Duration, slot int, f fault) {
+func (p *plan) partition(at time.Time, d time.Duration, slot int, f network) {
 	var r *replica
 	p.add(at, func(c *cluster) {
 		if r = c.slots[slot].current(); r != nil {
 			c.count("partition of a replica")
-			r.line.meet(f)
-			c.look()
+			c.cut(r.name, f)
 		}
 	})
 	p.add(at.Add(d), func(c *cluster) {
 		if r != nil {
-			r.line.meet(c.outage)
-			c.look()
+			c.cut(r.name, nil)
 		}
 	})
 }

@@ -7,42 +7,31 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim"
 )
 
 // work is one try of one job on one replica. What it does follows from the tick.
 type work struct {
 	*replica
-	*soloist.Run
+	*sim.RunContext
 	ctx context.Context
 }
 
-func (r *replica) job(t task) soloist.Job {
-	j := t.Job
-	j.Schedule, j.TimeZone = t.rule.text, r.zone.String()
-	j.Do = func(ctx context.Context, run *soloist.Run) error {
+func (r *replica) work(t task) sim.Work {
+	d := t.Definition
+	d.Schedule, d.Zone = t.rule.text, r.zone.String()
+	return sim.Work{Definition: d, Act: func(ctx context.Context, run *sim.RunContext) error {
 		if !t.EveryReplica {
-			defer r.sit(run)()
+			defer r.sit(run.Run)()
 		}
 		return t.do(&work{r, run, ctx})
-	}
-	return j
+	}}
 }
 
 var errCrashed = errors.New("crashed")
 
 // busy takes its time and obeys its context.
-func (w *work) busy(d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
-	case <-w.dead:
-		return errCrashed
-	}
-}
+func (w *work) busy(d time.Duration) error { return w.Sleep(w.ctx, d) }
 
 // one reports whether this tick is one of every n, as what says.
 func (w *work) one(n uint64, what string) bool { return w.number(what)%n == 0 }
@@ -181,11 +170,7 @@ func (w *work) refresh() error {
 }
 
 // lead is the task of the singleton: it has no end.
-func (r *replica) lead(ctx context.Context, run *soloist.Run) error {
-	defer r.sit(run)()
-	select {
-	case <-ctx.Done():
-	case <-r.dead:
-	}
-	return ctx.Err()
+func (r *replica) lead(ctx context.Context, run *sim.RunContext) error {
+	defer r.sit(run.Run)()
+	return run.Sleep(ctx, 1e6*time.Hour)
 }

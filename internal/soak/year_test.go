@@ -1,6 +1,5 @@
-// Package soak_test has a cluster live through a year of virtual time: replicas
-// over the real store and client library to one simulated Blob service, with the
-// jobs, the deploys and the troubles that a year brings. At its end each tick
+// Package soak_test has a cluster live through a year of virtual time: the
+// cluster of the simulation, with the jobs, the deploys and the troubles that a year brings. At its end each tick
 // that a calendar of its own names has one outcome, and the ledger says which.
 //
 //	go test ./internal/soak -run TestYear -year -v -timeout 0
@@ -111,7 +110,7 @@ func (c *cluster) healthy() {
 		}
 		h := r.Health()
 		if h.Storage != nil || len(h.Broken)+len(h.Overrun)+len(h.Stuck) > 0 {
-			c.bad("%s: %+v", r.Replica, h)
+			c.bad("%s: %+v", r.name, h)
 		}
 	}
 }

@@ -101,6 +101,10 @@ type Log struct {
 	Fleet  map[string][]Definition // by replica: what it does
 	Drift  map[string]int64        // by replica: what its clocks gain, in millionths
 
+	// Watch gets each request once the service has applied it, in the order of the
+	// service. The log then keeps no events. Nil: it keeps them all.
+	Watch func(*Event)
+
 	mu    sync.Mutex
 	order int
 	index *index
@@ -113,7 +117,9 @@ func (l *Log) Add(e Event) *Event {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	l.Events = append(l.Events, &e)
+	if l.Watch == nil {
+		l.Events = append(l.Events, &e)
+	}
 	return &e
 }
 
@@ -130,7 +136,9 @@ func (l *Log) Apply(e *Event, f func() (status int, code string)) {
 	defer l.mu.Unlock()
 	e.Status, e.Code = f()
 	l.order++
-	e.Time, e.order = time.Now(), l.order
+	if e.Time, e.order = time.Now(), l.order; l.Watch != nil {
+		l.Watch(e)
+	}
 }
 
 // AddWith is add for what a request has brought about: at its time, in its order.
