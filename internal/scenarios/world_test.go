@@ -172,9 +172,22 @@ func (w *world) bounded(bound int, begin, over time.Time) {
 // tells looks for what must not be told.
 func (s *story) tells(text string) {
 	s.Helper()
+	if found := secretIn(text); found != "" {
+		s.Errorf("a secret is told: %s", found)
+	}
+}
+
+func secretIn(text string) string {
 	for _, secret := range []string{accountKey, "do-not-tell", signature, "SharedKey", "sig="} {
 		if i := strings.Index(text, secret); i >= 0 {
-			s.Errorf("a secret is told: %s", text[max(0, i-200):min(len(text), i+50)])
+			return text[max(0, i-200):min(len(text), i+50)]
 		}
+	}
+	return ""
+}
+
+func TestSecretsAreFound(t *testing.T) {
+	if secretIn("GET /?sv=1&sig=x") == "" || secretIn("the key "+accountKey) == "" || secretIn("the store is out of reach") != "" {
+		t.Error("a secret is not found, or one where none is")
 	}
 }
