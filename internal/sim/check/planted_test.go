@@ -158,30 +158,20 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			},
 		},
 		"I1 belief": {func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 40)
-			s.acquire("b", "2", 30)
-			s.claim("b", "2", 30.5, 30)
-			s.run("b", 31, 33)
+			s.begin("a", "1", 10, 11, 40)
+			s.begin("b", "2", 30, 31, 33)
 		}},
 		"I1 trust": {func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 22.6)
+			s.begin("a", "1", 10, 11, 22.6)
 		}},
 		"I2a claim": {
 			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 10) },
 			func(s *story) { s.run("a", 11, 12) },
 			func(s *story) { // before its claim
-				s.acquire("a", "1", 10)
-				s.claim("a", "1", 10.5, 10)
-				s.run("a", 10.3, 12)
+				s.begin("a", "1", 10, 10.3, 12)
 			},
 			func(s *story) { // with the same try twice
-				s.acquire("a", "1", 10)
-				s.claim("a", "1", 10.5, 10)
-				s.run("a", 11, 12)
+				s.begin("a", "1", 10, 11, 12)
 				s.run("a", 13, 14)
 			},
 			func(s *story) { // under a claim that was taken back
@@ -199,9 +189,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			},
 		},
 		"I2a dead": {func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 13)
+			s.begin("a", "1", 10, 11, 13)
 			s.request("operator", "break", "", 11.5, 202)
 			s.acquire("b", "2", 12)
 			s.claim("b", "2", 12.5, 10)
@@ -246,9 +234,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { s.acquire("a", "1", 10); s.request("a", "save", "1", 10.5, 201) },
 		},
 		"I3 outcome": {func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 13)
+			s.begin("a", "1", 10, 11, 13)
 			s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(14), Note: "the outcome was refused: another replica settles this run"})
 		}},
 		"I4 fence": {
@@ -310,23 +296,17 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 		}},
 		"I11 release": {
 			func(s *story) {
-				s.acquire("a", "1", 10)
-				s.claim("a", "1", 10.5, 10)
-				s.run("a", 11, 14)
+				s.begin("a", "1", 10, 11, 14)
 				s.finish("a", "1", 12, store.Succeeded)
 				s.request("a", "release", "1", 13, 200)
 			},
 			func(s *story) {
-				s.acquire("a", "1", 10)
-				s.claim("a", "1", 10.5, 10)
-				s.run("a", 11, 12)
+				s.begin("a", "1", 10, 11, 12)
 				s.request("a", "release", "1", 13, 200)
 			},
 		},
 		"I11 let go": {func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 12)
+			s.begin("a", "1", 10, 11, 12)
 			s.finish("a", "1", 12.5, store.Succeeded)
 			s.request("a", "renew", "1", 16, 200)
 			s.request("a", "release", "1", 17, 200)

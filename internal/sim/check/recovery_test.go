@@ -25,9 +25,7 @@ var moreStories = map[string][]func(s *story){
 		},
 		// It was deleted after the last look, and nothing is due since then.
 		func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 12)
+			s.begin("a", "1", 10, 11, 12)
 			s.write("operator", "write", "", 13, func(*store.Record) {})
 			s.request("operator", "delete", "", 34, 202)
 			s.add(check.Event{What: check.Deleted, Job: "job", Time: at(34)})
@@ -51,9 +49,7 @@ var moreStories = map[string][]func(s *story){
 		},
 		// It is suspended again before it could notice that it was.
 		func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 41.1)
+			s.begin("a", "1", 10, 11, 41.1)
 			s.freeze(12, 30)
 			s.freeze(30.01, 41)
 			s.again("b", "2", 26)
@@ -65,9 +61,7 @@ var moreStories = map[string][]func(s *story){
 		// It notices the end of its trust late since it was suspended before that,
 		// during its run or its claim.
 		func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 22.6)
+			s.begin("a", "1", 10, 11, 22.6)
 			s.freeze(12, 22)
 			s.finish("a", "1", 23, store.Succeeded)
 		},
@@ -81,9 +75,7 @@ var moreStories = map[string][]func(s *story){
 		// A run by hand on the same replica has the lease, so the outcome of the one
 		// before is given up.
 		func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 12)
+			s.begin("a", "1", 10, 11, 12)
 			s.finish("a", "1", 12.5, store.Succeeded)
 			s.Events[len(s.Events)-3].Note, s.Events[len(s.Events)-3].Time = "the outcome was refused", at(28)
 			s.acquire("a", "2", 26)
@@ -147,9 +139,7 @@ var moreStories = map[string][]func(s *story){
 			e.Job, e.Cause = check.Foreign, string(check.Applied500)
 		},
 		func(s *story) { // it was suspended between the look at its deadline and a further try
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 12)
+			s.begin("a", "1", 10, 11, 12)
 			s.freeze(12.5, 40)
 			late := check.Event{What: check.Ran, Replica: "a", Job: "job", Token: s.last.Token, Tick: s.last.Tick, Attempt: 1, Try: 2}
 			s.again("b", "2", 26)
@@ -183,9 +173,7 @@ var moreStories = map[string][]func(s *story){
 	"I5 failover": {func(s *story) { s.crash(); s.again("b", "2", 130) }},
 	"I6 stall": {func(s *story) {
 		s.Fleet["a"][0].HeartbeatTimeout = 5 * time.Second
-		s.acquire("a", "1", 10)
-		s.claim("a", "1", 10.5, 10)
-		s.run("a", 11, 22.2)
+		s.begin("a", "1", 10, 11, 22.2)
 	}},
 	"I7b recovery": {
 		func(s *story) { s.say("", 35, check.Healed).Replica = ""; s.tick("a", "1", 40) }, // and b does nothing
@@ -208,9 +196,7 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) { s.suspended(1, 140.001) },
 		// It was suspended, and the one that had succeeded was itself.
 		func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 12)
+			s.begin("a", "1", 10, 11, 12)
 			s.freeze(12.5, 15)
 			s.finish("a", "1", 12.51, store.Succeeded)
 			s.run("a", 15.001, 15.2).Try = 2
@@ -247,9 +233,7 @@ var moreStories = map[string][]func(s *story){
 // anew is a run of an entry that was made while another goes on of the one
 // before, which was deleted.
 func (s *story) anew(request string) {
-	s.acquire("a", "1", 10)
-	s.claim("a", "1", 10.5, 10)
-	s.run("a", 11, 14)
+	s.begin("a", "1", 10, 11, 14)
 	s.request("operator", "delete", "", 12, 202)
 	s.add(check.Event{What: check.Deleted, Job: "job", Time: at(12)})
 	s.write("b", "create", "", 12.5, func(r *store.Record) { r.Token = 300 })
@@ -314,9 +298,7 @@ func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
 		"tick 00:00:10.000000000 is claimed 2.5s late": func(s *story) { s.tick("a", "1", 12.5); s.last.Tick = at(10) },
 		"is claimed only without the fault":            func(s *story) {},
 		"the outcomes are": func(s *story) {
-			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10)
-			s.run("a", 11, 13)
+			s.begin("a", "1", 10, 11, 13)
 			s.finish("a", "1", 13.5, store.Failed)
 		},
 		"": func(s *story) { s.tick("b", "2", 10); s.tick("ill", "3", 20) },
