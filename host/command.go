@@ -18,42 +18,22 @@ import (
 type command struct {
 	name, args, doc string
 	run             func(ctx context.Context, a *app.App, given arguments) int
-	bare            func(ctx context.Context, p *Program, given arguments) int // in place of run: it reads the settings itself, if it needs any
-	n               int                                                        // what -n is unless given
-	serves          bool                                                       // its output is its log
-	runs            bool                                                       // it runs jobs, whose logs are wanted
-	byOperator      bool                                                       // records name the operator in place of the replica
-}
-
-// replica is what records name as the author of what the command does.
-func (c *command) replica() string {
-	if c.byOperator {
-		return operator()
-	}
-	return app.Replica()
-}
-
-// arguments are what follows a command's name.
-type arguments struct {
-	job                string // or the directory
-	n                  int
-	json, now, yes     bool
-	at, zone, schedule string
-	binary             string
-	warmup, tick       bool
-	set                map[string]bool // the flags that are given, with an empty value too
+	// bare is in place of run: it reads the settings itself, if it needs any.
+	bare func(ctx context.Context, p *Program, given arguments) int
+	n    int  // what -n is unless given
+	mode mode // how it uses the program
 }
 
 // commands is a function, since help is one of them and lists them all.
 func commands() []command {
 	return []command{
-		{name: "serve", doc: "run all jobs and singletons, and answer HTTP, until told to stop (the default)", run: serve, serves: true},
-		{name: "tick", args: "[--json]", doc: "run once what is due now, singletons left out; 1: a run failed", run: tick, runs: true},
+		{name: "serve", doc: "run all jobs and singletons, and answer HTTP, until told to stop (the default)", run: serve, mode: mode{serves: true}},
+		{name: "tick", args: "[--json]", doc: "run once what is due now, singletons left out; 1: a run failed", run: tick, mode: mode{runs: true}},
 		{name: "status", args: "[--json]", doc: "what the records tell: who runs what, last and next tick", run: status},
 		{name: "history", args: "[JOB] [-n 20] [--json]", n: 20, doc: "what became of the last ticks, by the records; 1: one cannot be read", run: history},
 		{name: "next", args: "[JOB] [-n 10] [--at TIME] [--tz ZONE] [--schedule TEXT] [--json]", n: 10,
 			doc: "explain schedules, or the one given: in words, and by the next ticks; it asks no storage", bare: next},
-		{name: "unlock", args: "JOB [--now] [--yes]", run: unlock, byOperator: true,
+		{name: "unlock", args: "JOB [--now] [--yes]", run: unlock, mode: mode{byOperator: true},
 			doc: "free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"},
 		{name: "functions", args: "DIR [--binary FILE] [--tick] [--warmup]", bare: writeFunctions,
 			doc: "write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"},
@@ -161,14 +141,6 @@ func (c *command) flags(given *arguments) *flag.FlagSet {
 	return flags
 }
 
-// count is what is wrong with -n.
-func (g *arguments) count() error {
-	if g.n < 1 || g.n > 1000 {
-		return fmt.Errorf("-n is %d: want 1 to 1000", g.n)
-	}
-	return nil
-}
-
 func help(_ context.Context, p *Program, _ arguments) int {
 	fmt.Fprint(p.Stdout, usage(p.Name), codesHelp, app.SettingsHelp())
 	return exitOK
@@ -209,16 +181,16 @@ type verdict struct {
 // validate reads the settings itself, since its answer is what is wrong with
 // them.
 func validate(_ context.Context, p *Program, given arguments) int {
-	c := &command{name: "validate"}
+
 	if !given.json {
-		a, code := p.openOr(c)
+		a, code := p.openOr(mode{})
 		if code == exitOK {
 			fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n",
 				format.Join(format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")), a.Settings.App, a.Place)
 		}
 		return code
 	}
-	a, err := p.open(c)
+	a, err := p.open(mode{})
 	v := verdict{OK: err == nil, App: a.Settings.App, Store: a.Place, Mistakes: []string{}, Warnings: append([]string{}, a.Strange...)}
 	code := exitOK
 	if err != nil {

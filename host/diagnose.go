@@ -10,7 +10,7 @@ import (
 
 // diagnose reads the settings itself, since the doctor looks at them first.
 func diagnose(ctx context.Context, p *Program, given arguments) int {
-	a, wrong := p.open(&command{name: "doctor"})
+	a, wrong := p.open(mode{})
 	o := doctor.Options{Hurry: p.hurry}
 	if !given.json {
 		o.Tell = func(f doctor.Finding) { printFinding(a.Console, f) }

@@ -13,11 +13,7 @@ import (
 
 // opened is the program as serve opens it.
 func opened(p Program) (*app.App, error) {
-	c, _, err := parse([]string{"serve"})
-	if err != nil {
-		return nil, err
-	}
-	return p.filled().open(c)
+	return p.filled().open(mode{serves: true})
 }
 
 // Handler is what serve answers HTTP with, and the scheduler behind it. It has

@@ -8,7 +8,7 @@ import (
 
 // writeFunctions writes a directory that can be deployed to Azure Functions.
 func writeFunctions(_ context.Context, p *Program, given arguments) int {
-	a, code := p.openOr(&command{name: "functions"})
+	a, code := p.openOr(mode{})
 	if code != exitOK {
 		return code
 	}

@@ -64,7 +64,7 @@ func TestALogThatBlocksKeepsServeFromNothing(t *testing.T) {
 		var runs atomic.Int64
 		p := Program{Name: "demo", Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "work", Schedule: "@every 1m",
 			Do: func(context.Context, *soloist.Run) error { runs.Add(1); return nil }}}}
-		a, err := p.filled().open(&command{name: "serve", serves: true})
+		a, err := p.filled().open(mode{serves: true})
 		if err != nil {
 			t.Fatal(err)
 		}

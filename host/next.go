@@ -74,7 +74,7 @@ func (p *Program) asked(given arguments) (*app.App, []soloist.Job, int) {
 	}
 	stored := *p
 	stored.Store = &local.Memory{}
-	a, code := stored.openOr(&command{name: "next"})
+	a, code := stored.openOr(mode{})
 	if code != exitOK {
 		return a, nil, code
 	}
@@ -88,50 +88,6 @@ func (p *Program) asked(given arguments) (*app.App, []soloist.Job, int) {
 		return a, nil, exitUsage
 	}
 	return a, []soloist.Job{j}, exitOK
-}
-
-// display reads from when on ticks are shown, which may depend on the zone,
-// and the zone to show them in; nil: the schedule's own. The error joins all
-// that is wrong with the flags.
-func (g *arguments) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
-	errs := []error{g.count()}
-	if g.set["tz"] {
-		if zone, err = schedule.LoadZone(g.zone); err != nil {
-			errs = append(errs, fmt.Errorf("--tz %.70q %w", g.zone, err))
-			g.zone = "" // and is no fault of the schedule's
-		}
-	}
-	from = func(*time.Location) time.Time { return now() }
-	if g.set["at"] {
-		if from, err = moments(g.at); err != nil {
-			errs = append(errs, fmt.Errorf("--at is %.70q: %w", g.at, err))
-		}
-	}
-	if g.set["schedule"] {
-		if _, err := schedule.Parse(g.schedule, g.zone, g.job); err != nil {
-			errs = append(errs, fmt.Errorf("--schedule %.80q: %w", g.schedule, err))
-		}
-	}
-	return from, zone, errors.Join(errs...)
-}
-
-// moments reads an instant, or a date: its first instant in a zone. A tick at
-// the instant itself is one to show, so what it returns is just before.
-func moments(text string) (func(*time.Location) time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return func(*time.Location) time.Time { return at.Add(-1) }, nil
-	}
-	date, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		return nil, errors.New("want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
-	}
-	return func(loc *time.Location) time.Time {
-		at := time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, loc)
-		if at.Format(time.DateOnly) < text { // midnight is in a gap, and at is before it
-			_, at = at.ZoneBounds()
-		}
-		return at.Add(-1)
-	}, nil
 }
 
 // look asks the schedule for its next ticks.
@@ -217,4 +173,48 @@ func printTicks(a *app.App, o outlook) {
 		fmt.Fprintln(w)
 	}
 	w.Flush()
+}
+
+// display reads from when on ticks are shown, which may depend on the zone,
+// and the zone to show them in; nil: the schedule's own. The error joins all
+// that is wrong with the flags.
+func (g *arguments) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
+	errs := []error{g.count()}
+	if g.set["tz"] {
+		if zone, err = schedule.LoadZone(g.zone); err != nil {
+			errs = append(errs, fmt.Errorf("--tz %.70q %w", g.zone, err))
+			g.zone = "" // and is no fault of the schedule's
+		}
+	}
+	from = func(*time.Location) time.Time { return now() }
+	if g.set["at"] {
+		if from, err = moments(g.at); err != nil {
+			errs = append(errs, fmt.Errorf("--at is %.70q: %w", g.at, err))
+		}
+	}
+	if g.set["schedule"] {
+		if _, err := schedule.Parse(g.schedule, g.zone, g.job); err != nil {
+			errs = append(errs, fmt.Errorf("--schedule %.80q: %w", g.schedule, err))
+		}
+	}
+	return from, zone, errors.Join(errs...)
+}
+
+// moments reads an instant, or a date: its first instant in a zone. A tick at
+// the instant itself is one to show, so what it returns is just before.
+func moments(text string) (func(*time.Location) time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return func(*time.Location) time.Time { return at.Add(-1) }, nil
+	}
+	date, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return nil, errors.New("want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
+	}
+	return func(loc *time.Location) time.Time {
+		at := time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, loc)
+		if at.Format(time.DateOnly) < text { // midnight is in a gap, and at is before it
+			_, at = at.ZoneBounds()
+		}
+		return at.Add(-1)
+	}, nil
 }

@@ -88,7 +88,7 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, stop context.CancelC
 	conns := web.NewConnections(app.InFunctions() && web.IsLocal(a.Settings.Addr))
 	ended := make(chan error, 1)
 	go func() {
-		err := conns.Serve(s, ln)
+		err := web.Serve(s, ln, conns)
 		stop(err)
 		ended <- err
 	}()

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/user"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -63,27 +61,6 @@ func unlock(ctx context.Context, a *app.App, given arguments) int {
 	}
 	printUnlocked(a, l, given.now)
 	return exitOK
-}
-
-// operator is who calls this program.
-func operator() string {
-	name := cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	machine, err := os.Hostname()
-	if err != nil {
-		machine = "unknown"
-	}
-	return name + "@" + machine
-}
-
-// unlocking is what was asked for, as arguments.
-func (g *arguments) unlocking() string {
-	if g.now {
-		return g.job + " --now"
-	}
-	return g.job
 }
 
 func unlockable(a *app.App, job string) error {
@@ -200,4 +177,12 @@ func printUnlocked(a *app.App, l lock, now bool) {
 	default:
 		fmt.Fprintln(a.Console.Stdout, "next: another replica can run it from then on")
 	}
+}
+
+// unlocking is what was asked for, as arguments.
+func (g *arguments) unlocking() string {
+	if g.now {
+		return g.job + " --now"
+	}
+	return g.job
 }

@@ -90,7 +90,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 		d.skip("storage", "nothing is known of it")
 	} else if wrong := misplaced(&a.Settings); wrong != nil {
 		d.skip("storage", strings.Join(wrong, " and ")+" has to be right first: a check would test another place than the one that was meant")
-	} else if d.checkStorage(); d.checkService() && d.checkScratch() {
+	} else if d.checkStorage(); d.checkService() && checkScratch(d) {
 		d.checkRecords(settings)
 	}
 	return Diagnosis{OK: !d.failed(), App: a.Settings.App, Replica: a.Scheduler.Replica,

@@ -40,7 +40,7 @@ const mostDoctors = 9
 // can remove an entry, each doctor makes one of its own. Otherwise the same few
 // serve again and again, lest each call leave something behind: a doctor that
 // finds another one at work takes the next.
-func (d *doctor) checkScratch() bool {
+func checkScratch(d *doctor) bool {
 	s := &scratch{doctor: d, name: d.app.Settings.App + "/.doctor"}
 	if _, s.once = d.app.Scheduler.Store.(deleter); s.once {
 		s.name += "-" + strings.ToLower(rand.Text()[:12])

@@ -32,12 +32,6 @@ type Bundle struct {
 	where    string
 }
 
-// A timer is one function with a timer trigger.
-type timer struct {
-	name, schedule, why string
-	again               *retryPolicy // nil: the next call is near
-}
-
 // BundleOptions say how a bundle differs from the usual one.
 type BundleOptions struct {
 	Program  string // the file of the program; empty: this one

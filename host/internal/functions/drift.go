@@ -37,25 +37,6 @@ func (d Drift) Words() string {
 	return "function " + d.function + ": " + d.text
 }
 
-// AppRoot is the directory of the Functions app, empty where there is none to
-// be seen: in the handler's environment, in that of the platform's containers,
-// or, for doctor, where the command functions has written one.
-func AppRoot() string {
-	root := cmp.Or(os.Getenv("FUNCTIONS_APP_ROOT_PATH"), os.Getenv("AzureWebJobsScriptRoot"))
-	if root == "" && (app.InFunctions() || isThere(manifestFile)) {
-		root = "."
-	}
-	if root == "" || !isThere(filepath.Join(root, "host.json")) {
-		return ""
-	}
-	return root
-}
-
-func isThere(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // Drifts compares the functions below root with the jobs.
 func Drifts(a *app.App, root string) (all []Drift) {
 	timers, all := timersIn(root)

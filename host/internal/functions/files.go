@@ -78,3 +78,9 @@ func indented(v any) []byte {
 	b, _ := json.MarshalIndent(v, "", "  ")
 	return append(b, '\n')
 }
+
+// A timer is one function with a timer trigger.
+type timer struct {
+	name, schedule, why string
+	again               *retryPolicy // nil: the next call is near
+}

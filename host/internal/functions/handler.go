@@ -19,13 +19,6 @@ import (
 	"github.com/soloist-go/soloist/host/internal/web"
 )
 
-// The functions of every program. The others are its jobs: a job's name cannot
-// be one of these.
-const (
-	tickFunction   = "tick"   // looks after all jobs
-	warmupFunction = "warmup" // is called before an instance gets work
-)
-
 // An invocation is the answer to the Functions host, which waits for this
 // object: an empty body with status 200 would hang it until its time-out, and
 // text would be a failure

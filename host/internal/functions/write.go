@@ -17,18 +17,6 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// manifestFile says which files of a directory are this command's, by their
-// hashes. What has another hash was edited, and is nobody's to overwrite.
-const manifestFile = ".soloist-functions.json"
-
-// A manifest is what it holds. A path has several hashes while it is written.
-type manifest struct {
-	By    string              `json:"by"`
-	Files map[string][]string `json:"files"`
-}
-
-const manifestBy = "the command functions of a soloist program: it overwrites and removes these files, unless they have been edited"
-
 // Write puts the bundle into a directory: a new one, an empty one, or one that it
 // has written before.
 func (b *Bundle) Write(dir string) error {

@@ -40,7 +40,7 @@ func NewConnections(keepActive bool) *Connections {
 }
 
 // Serve serves HTTP on ln under the cap.
-func (c *Connections) Serve(s *http.Server, ln net.Listener) error {
+func Serve(s *http.Server, ln net.Listener, c *Connections) error {
 	s.ConnState = c.observe
 	return s.Serve(cappedListener{ln, c})
 }

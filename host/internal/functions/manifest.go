@@ -12,6 +12,18 @@ import (
 	"strings"
 )
 
+// manifestFile says which files of a directory are this command's, by their
+// hashes. What has another hash was edited, and is nobody's to overwrite.
+const manifestFile = ".soloist-functions.json"
+
+// A manifest is what it holds. A path has several hashes while it is written.
+type manifest struct {
+	By    string              `json:"by"`
+	Files map[string][]string `json:"files"`
+}
+
+const manifestBy = "the command functions of a soloist program: it overwrites and removes these files, unless they have been edited"
+
 // temporary returns a new name for p while p is written.
 func temporary(p string) string { return p + "." + rand.Text()[:8] + ".new" }
 

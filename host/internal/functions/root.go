@@ -1,0 +1,35 @@
+package functions
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+)
+
+// The functions of every program. The others are its jobs: a job's name cannot
+// be one of these.
+const (
+	tickFunction   = "tick"   // looks after all jobs
+	warmupFunction = "warmup" // is called before an instance gets work
+)
+
+// AppRoot is the directory of the Functions app, empty where there is none to
+// be seen: in the handler's environment, in that of the platform's containers,
+// or, for doctor, where the command functions has written one.
+func AppRoot() string {
+	root := cmp.Or(os.Getenv("FUNCTIONS_APP_ROOT_PATH"), os.Getenv("AzureWebJobsScriptRoot"))
+	if root == "" && (app.InFunctions() || isThere(manifestFile)) {
+		root = "."
+	}
+	if root == "" || !isThere(filepath.Join(root, "host.json")) {
+		return ""
+	}
+	return root
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,153 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Program is what [Main] runs. Its settings are the environment's.
+type Program struct {
+	// Work is the program's jobs and singletons.
+	Work []soloist.Work
+
+	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
+	Store store.Store
+
+	// Name is what help calls the program, and the app of a program that runs
+	// nowhere in particular. Empty: the name of its file.
+	Name string
+
+	// Args are the arguments without the name. Nil: the process's.
+	Args []string
+
+	// Stdout is for answers and the logs of serve, Stderr for mistakes and the
+	// logs of other commands. Nil: the process's.
+	Stdout, Stderr io.Writer
+
+	// Now is the wall clock. Nil: time.Now.
+	Now func() time.Time
+
+	terminal bool           // Stdout and Stderr are one, whatever they are; for tests
+	process  bool           // it is all there is in this process
+	exit     func(code int) // ends the process; nil: that is not ours to do
+	hurry    time.Duration  // the most that a check of doctor has; zero: stepTime, or tokenTime
+}
+
+// A mode is how a command uses the program.
+type mode struct {
+	serves     bool // it runs jobs until it is stopped, and its output is its log
+	runs       bool // it runs jobs, whose logs are wanted
+	byOperator bool // records name the operator in place of the replica
+}
+
+// replica is what records name as the author of what a command does.
+func (m mode) replica() string {
+	if m.byOperator {
+		return operator()
+	}
+	return app.Replica()
+}
+
+// open reads the settings, and returns all that is wrong with them and the jobs.
+func (p *Program) open(m mode) (*app.App, error) {
+	a, err := app.Open(app.Config{Work: p.Work, Store: p.Store, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs})
+	if p.process {
+		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
+	}
+	if app.InFunctions() {
+		functions.TellBegins(a.Scheduler.Jobs)
+		if m.serves {
+			limits, _ := functions.LimitsOf(a) // serve tells the error
+			a.Scheduler.Grace = limits.Grace
+		}
+	}
+	if p.exit != nil {
+		a.Scheduler.Overrun = overrun{log: a.Scheduler.Logger, exit: p.exit}.end
+	}
+	return a, errors.Join(err, a.Scheduler.Validate())
+}
+
+// openOr is open for a command that has no use for mistakes. They are told, and
+// are the code.
+func (p *Program) openOr(m mode) (*app.App, int) {
+	a, err := p.open(m)
+	if err == nil {
+		if p.process && (m.serves || m.runs) {
+			surviveBrokenPipe()
+		}
+		a.Warn()
+		return a, exitOK
+	}
+	a.Console.Complain(err)
+	for _, text := range a.Strange { // perhaps the cause
+		fmt.Fprintf(p.Stderr, "  %s\n", text)
+	}
+	return a, exitUsage
+}
+
+func (p *Program) console() app.Console {
+	return app.Console{Name: p.Name, Stdout: p.Stdout, Stderr: p.Stderr, Terminal: p.terminal}
+}
+
+// filled returns a copy in which every field has a value.
+func (p *Program) filled() *Program {
+	q := *p
+	if q.Name == "" {
+		q.Name = programName(os.Args[0])
+	}
+	if q.Args == nil {
+		q.Args = os.Args[1:]
+	}
+	if q.Stdout == nil {
+		q.Stdout = os.Stdout
+	}
+	if q.Stderr == nil {
+		q.Stderr = os.Stderr
+	}
+	if q.Now == nil {
+		q.Now = time.Now
+	}
+	return &q
+}
+
+// programName is the name of the program's file; only Windows adds to it.
+func programName(path string) string {
+	name := filepath.Base(path)
+	if ext := filepath.Ext(name); strings.EqualFold(ext, ".exe") {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
+}
+
+// operator is who calls this program.
+func operator() string {
+	name := cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "unknown"
+	}
+	return name + "@" + machine
+}
+
+// surviveBrokenPipe keeps the process alive when the reader of its log has gone:
+// its jobs go on, without a log. The signal is caught and not ignored, since the
+// commands that a job starts would ignore it too.
+func surviveBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
