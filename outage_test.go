@@ -466,3 +466,29 @@ func TestGivenUpLeaseIsRevivedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A replica that leases and whose claims get no answer costs the others no tick.
+func TestUnansweredClaimsCostNoTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 0)
+		job.Lease = time.Minute
+		c.start("b", job)
+		a := c.replica("a", job)
+		a.tap.meet(func(op string, apply func() error) error {
+			if op == "write" {
+				return errNetwork
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(time.Hour + time.Second)
+		for _, r := range c.all() {
+			if late := r.start.Sub(r.Tick); late > 5*time.Second {
+				t.Errorf("tick %s started %s late", r.Tick.Format(time.TimeOnly), late)
+			}
+		}
+		if n := c.record("work").Counts[store.Succeeded]; n != 60 {
+			t.Errorf("%d of 60 ticks succeeded", n)
+		}
+	})
+}

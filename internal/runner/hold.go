@@ -199,10 +199,13 @@ func tickArgs(tick time.Time) []any {
 }
 
 // unclaimed ends the time under a lease whose claim was not confirmed. It releases the
-// lease only if the store can no longer apply the claim. A claim that is applied late,
-// under a lease that is free by then, would name a run that no replica has started.
+// lease if an answer has shown that the claim was not applied. A sending that is still
+// under way is refused after that, since its lease id is no longer active. If no answer
+// has shown it, the claim may name a run that no replica has started: then the lease has
+// to expire. A replica that left each lease to expire would keep a job from replicas
+// that can claim it.
 func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
-	if errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded) {
+	if !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {
 		r.release(s)
 	}
 	switch {

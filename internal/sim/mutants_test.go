@@ -104,7 +104,7 @@ var mutants = []mutant{
 	{name: "nobody takes a job back after an aborted deploy", file: "internal/plan/definition.go", pkg: root, story: "TestAbortedDeployIsTakenBack",
 		text: "o.At.Sub(o.UnchangedSince) < patience {", with: "o.At.Sub(o.UnchangedSince) < 1000*patience {"},
 	{name: "who may not write keeps the lease", file: "internal/runner/hold.go", pkg: root, story: "TestReaderCostsNoTick",
-		text: "\tif errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded) {\n\t\tr.release(s)", with: "\tif false {\n\t\tr.release(s)"},
+		text: "\tif !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {\n\t\tr.release(s)", with: "\tif false {\n\t\tr.release(s)"},
 	{name: "who may not write its outcome renews for ever", file: "internal/lease/write.go", pkg: root, story: "TestHolderThatCannotWriteLetsLeaseExpire",
 		text: "\t\t\t\ts.giveUp()", with: ""},
 	{name: "a claim is run after a stop", file: "internal/runner/run.go",
