@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -42,12 +41,8 @@ func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, order{Schedule: "@every 1s", Takes: 50 * time.Millisecond})
 	const before = "func (s *Session) once(ctx context.Context, p *page) error {\n"
-	var err error
-	f.Program, err = proctest.Build(t.TempDir(), "internal/e2e", true, proctest.Edit{
-		File: "internal/lease/write.go", Old: before, New: before + "\tif p != nil {\n\t\treturn nil\n\t}\n"}) // it has the lease and nothing else
-	if err != nil {
-		t.Fatal(err)
-	}
+	f.Program = proctest.Build(t, "internal/e2e", true, proctest.Edit{ // it has the lease and nothing else
+		File: "internal/lease/write.go", Old: before, New: before + "\tif p != nil {\n\t\treturn nil\n\t}\n"})
 	for i, name := range []string{"a", "b", "c"} {
 		f.start(name, time.Duration(2*i)*time.Second)
 	}
@@ -123,32 +118,4 @@ func TestASIGTERMOfAnIdleReplicaLosesNoTick(t *testing.T) {
 	last := first.Tick.Add(20 * time.Second)
 	f.await("the last run", time.Minute, func(e event) bool { return started("")(e) && e.Tick.Equal(last) })
 	f.checkOnce("work", 2*time.Second, first.Tick, last)
-}
-
-func TestAFrozenRunnerIsCancelledAndCannotFinish(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, order{Schedule: "@every 1s", Takes: time.Hour})
-	f.start("a", 0)
-	f.await("the first run", time.Minute, started("a"))
-	f.start("b", 0)
-	f.await("the second replica", time.Minute, func(e event) bool { return e.Replica == "b" && e.What == "ready" })
-	f.signal("a", syscall.SIGSTOP)
-	frozen := time.Now()
-	next := f.await("a run elsewhere", time.Minute, started("b"))
-	if took := next.At.Sub(frozen); took > lease+2*time.Second {
-		t.Errorf("replaced after %s, want at most %s", took, lease+2*time.Second)
-	}
-	f.signal("a", syscall.SIGCONT)
-	thawed := time.Now()
-	end := f.await("the end of the old run", time.Minute, func(e event) bool { return e.Replica == "a" && e.What == "end" })
-	if took := end.At.Sub(thawed); took > time.Second {
-		t.Errorf("cancelled %s after it went on", took)
-	}
-	if !strings.HasPrefix(end.Cause, store.ErrLost.Error()) {
-		t.Errorf("cancelled for %q", end.Cause)
-	}
-	f.have("the refusal", 10*time.Second, logged("a", "the outcome was refused"))
-	if r := f.record(); r.Replica != "b" || r.Token != next.Token || r.Status != store.Running {
-		t.Errorf("the record tells of %s, token %d, %s", r.Replica, r.Token, r.Status)
-	}
 }

@@ -60,21 +60,45 @@ func (s *sink) await(t *testing.T, token int64, since time.Time) {
 	})
 }
 
-func TestAFrozenRunnerHasNoEffectAfterwards(t *testing.T) {
+func TestAFrozenRunnerIsCancelledAndHasNoEffect(t *testing.T) {
 	t.Parallel()
+	for name, rerun := range map[string]bool{"a singleton": false, "a job, to rerun": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			freeze(t, rerun)
+		})
+	}
+}
+
+func freeze(t *testing.T, rerun bool) {
 	s := newSink(t)
-	f := newFleet(t, order{Program: fenced, Sink: s.URL})
+	f := newFleet(t, order{Program: fenced, Rerun: rerun, Sink: s.URL})
 	f.start("a", 0)
 	old := f.await("the first run", time.Minute, started("a"))
 	s.await(t, old.Token, old.At)
 	f.startReady("b")
 	f.signal("a", syscall.SIGSTOP)
+	frozen := time.Now()
 	next := f.await("a run elsewhere", time.Minute, started("b"))
+	if took := next.At.Sub(frozen); took > lease+2*time.Second {
+		t.Errorf("replaced after %s, want at most %s", took, lease+2*time.Second)
+	}
 	s.await(t, next.Token, next.At)
 	thawed := time.Now()
 	f.signal("a", syscall.SIGCONT)
-	if end := f.await("the end of the old run", time.Minute, ended("a")); !strings.HasPrefix(end.Cause, store.ErrLost.Error()) {
-		t.Errorf("the first heartbeat that failed said %q, want %q", end.Cause, store.ErrLost)
+	refused := f.await("the refusal of a heartbeat", time.Minute, func(e event) bool { return e.Replica == "a" && e.What == "refused" })
+	end := f.await("the end of the old run", time.Minute, ended("a"))
+	if took := end.At.Sub(thawed); took > time.Second {
+		t.Errorf("cancelled %s after it went on", took)
+	}
+	for what, cause := range map[string]string{"the first heartbeat that failed": refused.Cause, "the context": end.Cause} {
+		if !strings.HasPrefix(cause, store.ErrLost.Error()) {
+			t.Errorf("%s said %q, want %q", what, cause, store.ErrLost)
+		}
+	}
+	f.have("the refusal of the outcome", 10*time.Second, logged("a", "the outcome was refused"))
+	if r := f.record(); r.Replica != "b" || r.Token != next.Token || r.Status != store.Running {
+		t.Errorf("the record tells of %s, token %d, %s", r.Replica, r.Token, r.Status)
 	}
 	s.await(t, next.Token, time.Now())
 	s.check(t, old.Token, next.Token, thawed)

@@ -43,7 +43,7 @@ func (f *fleet) handOver(old event, to string) (next event, took time.Duration) 
 	f.signal(old.Replica, syscall.SIGTERM)
 	f.awaitStopping(old)
 	next = f.await("a run elsewhere", 30*time.Second, started(to))
-	end := f.have("the end of the old run", time.Second, ended(old.Replica))
+	end := f.have("the end of the old run", 10*time.Second, ended(old.Replica))
 	if end.Cause != soloist.ErrStopped.Error() {
 		f.t.Errorf("it ended for %q", end.Cause)
 	}

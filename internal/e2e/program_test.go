@@ -152,12 +152,16 @@ func ignore(_ context.Context, run *soloist.Run) error {
 
 // fenced has an effect after each heartbeat. It does not look at its context: the
 // heartbeats alone keep it from going on.
-func (o order) fenced(_ context.Context, run *soloist.Run) error {
+func (o order) fenced(ctx context.Context, run *soloist.Run) error {
 	proctest.Tell(proctest.Of("start", run))
 	for {
 		called := time.Now()
 		if err := run.Heartbeat("working"); err != nil {
-			proctest.TellEnd(run, err)
+			e := proctest.Of("refused", run)
+			e.Cause = err.Error()
+			proctest.Tell(e)
+			<-ctx.Done()
+			proctest.TellEnd(run, context.Cause(ctx))
 			return err
 		}
 		proctest.Send(o.Sink, effect{Token: run.Token, Beat: called}) // whatever the sink says

@@ -19,7 +19,7 @@ func TestARunThatStallsAndObeysIsReplaced(t *testing.T) {
 			t.Parallel()
 			f, last := stalls(t, o)
 			next := f.await("a run after it", time.Minute, func(e event) bool { return e.What == "start" && e.Token > last.Token })
-			end := f.have("the end of the one that stalled", time.Second, ended("a"))
+			end := f.have("the end of the one that stalled", 10*time.Second, ended("a"))
 			if !strings.HasPrefix(end.Cause, soloist.ErrStalled.Error()) {
 				t.Errorf("it ended for %q", end.Cause)
 			}
@@ -29,7 +29,7 @@ func TestARunThatStallsAndObeysIsReplaced(t *testing.T) {
 			if next.At.Before(end.At) {
 				t.Errorf("two runs at once for %s", end.At.Sub(next.At))
 			}
-			f.checkReplaced(last, next, o.HeartbeatTimeout+2*time.Second)
+			f.checkReplaced(last, next, o.HeartbeatTimeout+windUp+3*time.Second) // less than a follower's slowest look, a third of the lease
 			if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != store.Stalled) {
 				t.Errorf("the record tells %+v", h)
 			}

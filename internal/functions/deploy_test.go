@@ -22,7 +22,7 @@ func TestDeployment(t *testing.T) {
 	}
 	t.Parallel()
 	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "app")
-	program := proctest.Program(t, "jobs")
+	program := proctest.Build(t, "jobs", false)
 	if out, err := exec.Command(program, "functions", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -68,7 +68,7 @@ func killAtRandom(t *testing.T, storage proctest.Storage, kills int, world uint6
 	random := rand.New(rand.NewPCG(world, 0))
 	lease := storage.Lease
 	l := newLedger(t, world, lease, sink{}, nil)
-	f := newFleet(t, 2, l, storage)
+	f := newFleet(t, proctest.Build(t, "jobs", false), 2, l, storage)
 	begin := time.Now()
 	stop := l.publishing(world)
 	defer stop()
@@ -156,7 +156,12 @@ func TestKilledAtAMoment(t *testing.T) {
 		{"neither", nil, sink{forgets: true, unfenced: true}, beforeCommit, late,
 			"page 5 is applied by a stale run\npage 5 is applied 2 times"},
 	}
+	programs := map[string]func() string{}
 	for _, test := range tests {
+		key := fmt.Sprint(test.job)
+		if programs[key] == nil {
+			programs[key] = sync.OnceValue(func() string { return proctest.Build(t, "jobs", false, test.job...) })
+		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			reached, goOn := make(chan struct{}), make(chan struct{})
@@ -172,7 +177,7 @@ func TestKilledAtAMoment(t *testing.T) {
 				return test.outcome == never
 			})
 			l.publish(10)
-			f := newFleet(t, 1, l, proctest.Directory(t.TempDir()), test.job...)
+			f := newFleet(t, programs[key](), 1, l, proctest.Directory(t.TempDir()))
 			select {
 			case <-reached:
 			case <-time.After(time.Minute):

@@ -43,10 +43,10 @@ type fleet struct {
 }
 
 // newFleet starts n replicas of the program of jobs, whose ingest runs each second.
-func newFleet(t *testing.T, n int, l *ledger, storage proctest.Storage, mistakes ...proctest.Edit) *fleet {
+func newFleet(t *testing.T, program string, n int, l *ledger, storage proctest.Storage) *fleet {
 	t.Helper()
 	f := &fleet{t: t}
-	f.Program = proctest.Program(t, "jobs", mistakes...)
+	f.Program = program
 	f.Env = append(storage.Env(), "SOLOIST_APP=proof", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LOG_FORMAT=json",
 		"SOLOIST_JOB_INGEST_SCHEDULE=@every 1s", "HEARTBEAT_URL=",
 		"INGEST_SOURCE="+l.source.URL, "INGEST_SINK="+l.target.URL)

@@ -51,17 +51,13 @@ func (f *Fleet) note(e Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events = append(f.events, e)
-	if f.more != nil {
-		close(f.more)
-		f.more = nil
-	}
 }
 
 // Events returns what was read so far.
 func (f *Fleet) Events() []Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.events)
+	return slices.Clip(f.events) // it only grows
 }
 
 // Await returns the first event that ok accepts of those that no call of Await
@@ -77,47 +73,33 @@ func (f *Fleet) Have(what string, patience time.Duration, ok func(Event) bool) (
 }
 
 // search goes through the events after the first n, and moves n on.
-func (f *Fleet) search(n *int, what string, patience time.Duration, ok func(Event) bool) (Event, error) {
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for {
-		e, found, more := f.next(n, ok)
-		if found {
-			return e, nil
+func (f *Fleet) search(n *int, what string, patience time.Duration, ok func(Event) bool) (e Event, err error) {
+	err = poll(what, patience, func() bool {
+		for all := f.Events(); *n < len(all); {
+			e = all[*n]
+			if *n++; ok(e) {
+				return true
+			}
 		}
-		select {
-		case <-more:
-		case <-late.C:
-			return Event{}, fmt.Errorf("%s did not come within %s", what, patience)
-		}
-	}
-}
-
-// next does not hold the lock when it calls ok, which may call Events.
-func (f *Fleet) next(n *int, ok func(Event) bool) (e Event, found bool, more <-chan struct{}) {
-	f.mu.Lock()
-	if f.more == nil {
-		f.more = make(chan struct{})
-	}
-	from, all, more := *n, f.events, f.more
-	f.mu.Unlock()
-	to := len(all)
-	if i := slices.IndexFunc(all[from:], ok); i >= 0 {
-		e, found, to = all[from+i], true, from+i+1
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	*n = max(*n, to)
-	return e, found, more
+		return false
+	})
+	return e, err
 }
 
 // Poll waits until ok reports true, and fails the test when patience ends first.
-// It is for what no event tells: what is waited for is in another process.
 func Poll(t testing.TB, what string, patience time.Duration, ok func() bool) {
 	t.Helper()
+	if err := poll(what, patience, ok); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// poll asks again and again: what is waited for happens in other processes.
+func poll(what string, patience time.Duration, ok func() bool) error {
 	for late := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(late) {
-			t.Fatalf("%s did not come within %s", what, patience)
+			return fmt.Errorf("%s did not come within %s", what, patience)
 		}
 	}
+	return nil
 }

@@ -17,8 +17,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	procs   map[string]*Process
 	events  []Event
-	awaited int           // so many of the events
-	more    chan struct{} // closed at the next event
+	awaited int // so many of the events
 }
 
 // Start starts a replica, in the place of one of that name that is gone.

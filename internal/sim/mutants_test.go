@@ -1,13 +1,13 @@
 package sim_test
 
 import (
-	"bytes"
 	"cmp"
 	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 var (
@@ -156,7 +156,9 @@ var mutants = []mutant{
 // Each mistake can still be made: its text stands in the source, once.
 func TestMutantsFit(t *testing.T) {
 	for _, m := range mutants {
-		m.source(t)
+		if _, err := proctest.Edited(m.edits()...); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
 	}
 }
 
@@ -166,8 +168,7 @@ func TestMutants(t *testing.T) {
 	if !*mutantsFlag {
 		t.Skip("takes minutes: go test ./internal/sim -run TestMutants -mutants -v")
 	}
-	dir := t.TempDir()
-	program := compile(t, dir, tales)
+	program := mutant{}.build(t, tales)
 	if out, err := tell(program, tales, "^("+strings.Join(stories(), "|")+")$"); err != nil {
 		t.Fatalf("the stories fail without a mistake: %s", out)
 	}
@@ -199,24 +200,12 @@ func stories() (all []string) {
 	return all
 }
 
-// source is the mutant's file: where it belongs, and what it says.
-func (m mutant) source(t *testing.T) (path string, source []byte) {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "..", m.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if source, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
+// edits make the mistake; a mutant without a file has none.
+func (m mutant) edits() (all []proctest.Edit) {
 	for _, r := range [][2]string{{m.text, m.with}, m.also} {
-		if r[0] == "" {
-			continue
+		if r[0] != "" {
+			all = append(all, proctest.Edit{File: m.file, Old: r[0], New: r[1]})
 		}
-		if n := bytes.Count(source, []byte(r[0])); n != 1 {
-			t.Errorf("%s: %s has %q %d times: adapt the mutant", m.name, m.file, r[0], n)
-		}
-		source = bytes.Replace(source, []byte(r[0]), []byte(r[1]), 1)
 	}
-	return path, source
+	return all
 }

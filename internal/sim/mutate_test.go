@@ -2,15 +2,15 @@ package sim_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // tales is the package of the stories that catch what seeds would take long for.
@@ -80,35 +80,8 @@ func complaints(out []byte) map[string]int {
 	return what
 }
 
-// build makes the test program of a package from the mutant's source.
+// build makes the test program of a package with the mistake.
 func (m mutant) build(t *testing.T, pkg string) string {
 	t.Helper()
-	path, source := m.source(t)
-	dir := t.TempDir()
-	mutated := filepath.Join(dir, filepath.Base(m.file))
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, b := range map[string][]byte{
-		mutated:                            source,
-		filepath.Join(dir, "overlay.json"): overlay,
-	} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return compile(t, dir, pkg, "-overlay", filepath.Join(dir, "overlay.json"))
-}
-
-// compile makes the test program of a package, without what a debugger needs.
-func compile(t *testing.T, dir, pkg string, args ...string) string {
-	t.Helper()
-	program := filepath.Join(dir, "program")
-	args = append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program}, args...)
-	build := exec.Command("go", append(args, pkg)...)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", build, err, out)
-	}
-	return program
+	return proctest.Build(t, path.Join("internal/sim", pkg), true, m.edits()...)
 }
