@@ -74,33 +74,25 @@ func TestFleetTellsWhatItsReplicasPrint(t *testing.T) {
 	}
 }
 
-func TestProcessIsStoppedAndKilled(t *testing.T) {
+func TestFrozenProcessIsKilledWhenItDoesNotStop(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*proctest.Process) error{
-		"stopped": func(p *proctest.Process) error { return p.Stop(time.Minute) },
-		"killed":  func(p *proctest.Process) error { p.Kill(); return nil },
-		"frozen, then killed": func(p *proctest.Process) error {
-			err := p.Signal(syscall.SIGSTOP)
-			if err := p.Stop(10 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "did not stop within 10ms") {
-				return fmt.Errorf("a frozen process stopped: %v", err)
-			}
-			return err
-		},
-	} {
-		f := proctest.Fleet{}
-		t.Cleanup(f.Close)
-		if err := f.Start(name, proctest.As("waits")); err != nil {
+	f := proctest.Fleet{}
+	t.Cleanup(f.Close)
+	for _, frozen := range []bool{false, true} {
+		if err := f.Start("a", proctest.As("waits")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.Await("its start", time.Minute, told("start")); err != nil {
 			t.Fatal(err)
 		}
-		err := end(f.Replica(name))
-		if name == "stopped" && err != nil && strings.Contains(err.Error(), "code -1") {
-			err = nil // it does not handle the signal
+		patience, want := time.Minute, "stopped with code -1" // it does not handle SIGTERM
+		if frozen {
+			patience, want = 10*time.Millisecond, "did not stop within 10ms"
+			f.Replica("a").Signal(syscall.SIGSTOP)
 		}
-		if code := f.Replica(name).Code(); err != nil || code != -1 {
-			t.Errorf("%s: got code %d, %v", name, code, err)
+		err := f.Stop(patience)
+		if code := f.Replica("a").Code(); err == nil || !strings.Contains(err.Error(), want) || code != -1 {
+			t.Errorf("got code %d, %v; want %q", code, err, want)
 		}
 	}
 }
