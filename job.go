@@ -89,8 +89,8 @@ type Job struct {
 	// most [store.MaxCheckpoint]. Zero: 64 KiB.
 	MaxCheckpoint int
 
-	// Lease is how long a dead runner keeps others away. The store says what
-	// it takes: 15 to 60 s on Azure. Zero: 30 s.
+	// Lease is how long a dead runner keeps other replicas from the job. The store has
+	// its limits: 15 to 60 s on Azure. Zero: 30 s.
 	Lease time.Duration
 }
 
@@ -124,10 +124,10 @@ const (
 	// Rerun gives the same tick to another replica as soon as the lease of the
 	// dead one has lapsed, as the next attempt. After five attempts that ended
 	// by the death of their runner, by a stall or by the loss of the lease, the
-	// tick is given up: one that kills its runner would kill every replica in
+	// tick is given up: a tick that kills its runner would kill every replica in
 	// turn. Stops and step-downs do not count, so a long run survives any
-	// number of deploys; the end of the time that a call of RunDue has does
-	// count, since the next call has no more. Past StartingDeadline
-	// the tick is abandoned. Without a StartingDeadline further attempts have no deadline.
+	// number of deploys. If a call of RunDue runs out of time, that does count,
+	// since the next call has no more time. Past StartingDeadline the tick is
+	// abandoned. Without a StartingDeadline further attempts have no deadline.
 	Rerun InterruptedPolicy = "rerun"
 )

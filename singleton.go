@@ -6,31 +6,32 @@
 //
 // # What is promised
 //
-//   - A tick is claimed, durably, before it is run, and one claim alone can
-//     succeed. A lease only says who may run now; a replica whose clock is late
-//     could take it after the run and run the tick again. The claim tells it not to.
+//   - A tick is claimed, durably, before it is run, and only one claim can succeed.
+//     A lease alone would not be enough: it says who may run now, so a replica whose
+//     clock is slow could acquire it after the run and run the tick again. The claim in
+//     the record prevents that.
 //
-//   - Each tick of a job ends with one recorded outcome, whoever dies when.
+//   - Each tick of a job ends with one recorded outcome, even if replicas die.
 //
 //   - A runner that dies, hangs or is cut off is replaced as soon as its lease
-//     has lapsed, Lease plus two seconds, if something waits for that: a tick
-//     that is due, another attempt, a singleton. Else within a minute more.
+//     has lapsed, within Lease plus two seconds, if something waits for that: a tick
+//     that is due, another attempt, a singleton. Otherwise it takes up to a minute more.
 //
 //   - While its context lives, a run is the only one of its name. The context
 //     ends before the service can give the lease to another:
 //
 //     trusted until = last successful renewal was sent + Lease - Lease/100 - Lease/6
 //
-//     The hundredth is how much the rates of two clocks may differ, the sixth is
-//     the time to stop. The time of day on any machine takes no part in it. The
-//     time for which a machine is suspended counts on Linux; see
-//     [Scheduler.Elapsed] for other systems.
+//     The hundredth is by how much the rates of two clocks may differ. The sixth is
+//     the time to stop. The time of day on any machine does not matter. The time for
+//     which a machine is suspended counts on Linux; see [Scheduler.Elapsed] for other
+//     systems.
 //
 //   - A run that makes no progress loses its lease: see [Job.HeartbeatTimeout] and
 //     [Job.HealthCheck]. When a replica stops, it hands its runs over: within
-//     [Scheduler.Grace] the other replicas look ten times a second, so one of
-//     them starts a moment after the run has returned. With a Grace of zero they
-//     look at each third of the lease as before. A checkpoint, [Run.Save],
+//     [Scheduler.Grace] the other replicas read the record ten times a second, so one
+//     of them starts a moment after the run has returned. With a Grace of zero they
+//     read it at each third of the lease, as before. A checkpoint, [Run.Save],
 //     survives a stall and a stop.
 //
 // # What is not promised

@@ -29,7 +29,6 @@ type Action struct {
 
 	Lease time.Duration // Acquire: for how long
 	Since time.Time     // Inherit: from when the definition counts
-	Short bool          // Wait: a run is due for which there is no time
 }
 
 // A Clock is what is known of the service's clock when a decision is made.

@@ -32,8 +32,6 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	// expired, or this replica has held off, so it is over. Left open, it would make each
 	// later process hold off again.
 	if r.Status == store.Stalled && r.MayRun() {
-		// The writer has seen the lease expire, or has held off: the run is over.
-		// Still open, it would have each later process hold off again.
 		next.Record.Finished = v.Now.UTC()
 	}
 	defer func() { next.Record.Due = p.due(&next.Record) }()

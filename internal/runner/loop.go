@@ -28,7 +28,7 @@ func (r *Runner) Loop(ctx context.Context) {
 		return
 	}
 	if r.job.EveryReplica {
-		r.here.settled = r.replica.Wall() // a replica that starts owes nothing, also for the second time
+		r.here.settled = r.replica.Wall() // a replica that starts owes no older tick, even if it has run before
 	}
 	r.source.setLooping(true)
 	defer r.source.setLooping(false)

@@ -97,7 +97,7 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	case plan.Follow:
 		c.holder = r.view.rec.Replica
 	case plan.Wait:
-		c.again = c.again || a.Read // a call of RunDue looks too: there may be no other for long
+		c.again = c.again || a.Read // a call of RunDue reads the entry now: the next call may come much later
 	}
 	r.note(nil)
 	r.losses.Reset()
