@@ -54,6 +54,7 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	switch settled := &r.here.settled; {
 	case settled.After(now):
 		*settled = now
+	// A call runs the tick of the last minute, if this process has not run it.
 	case c.bounded:
 		*settled = instant.Later(*settled, now.Add(-plan.WakeSpan-1))
 	case settled.IsZero():

@@ -38,8 +38,8 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 //
 // Each return decides whether the lease is released or left to expire. It is released
 // only if the record cannot say, now or by a late write of ours, that a run of this
-// lease is under way. A follower that sees a lease expired knows that its holder does
-// not trust it any more; a released lease tells that only together with the record.
+// lease is under way. An expired lease proves to followers that its holder does not trust
+// it any more; of a released lease only the record can say so.
 func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
 	v := r.decideBy(c)
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)

@@ -140,6 +140,7 @@ func (r *Runner) unusable(stopped bool, err error) time.Duration {
 		r.note(err)
 		return r.readAgain(maxSleep)
 	}
+	// While the store does not answer, the entry is not watched.
 	r.lookedAway()
 	r.failed(err)
 	return r.readAgain(r.pause.Next())

@@ -21,6 +21,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	rec := &r.view.rec
 	a := r.attempt(stop, rec.Tick, rec.Attempt, rec.Token, rec.Request)
 	a.Under.Lease, a.Under.Record = s, &notices{s, &r.job.Policy, r.client.Clock}
+	// The stop came while the claim was written. Nothing may start after a stop.
 	if stop.Err() != nil {
 		return r.takeBack(ctx, c, s, before, a)
 	}
@@ -28,15 +29,24 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	r.source.setRunning(true)
 	status, reason := a.Run()
 	r.source.setRunning(false)
-	tick := rec.Tick.Format(time.RFC3339)
 	// Nothing has run, but the record cannot be corrected without a lease.
 	if status == "" {
-		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, lease.ErrNotRenewed)
+		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
 		return false
 	}
+	// The call has run out of time, and the next call has no more. So the reason must
+	// not begin with plan.Stopped: this end counts as a death, or a job that is too long
+	// for its calls would be tried for ever.
 	if status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
+	return r.finish(ctx, c, s, a, start, status, reason)
+}
+
+// finish writes the outcome of a run that has returned, and that began at start. It returns
+// false if the outcome is not known to be in the record.
+func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *supervise.Attempt, start time.Duration, status store.Status, reason string) bool {
+	rec := &r.view.rec
 	now := r.client.Clock.Elapsed()
 	took := (now - start).Round(time.Millisecond)
 	earliest, _, _ := r.client.Clock.Now()
@@ -49,7 +59,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 		*last = r.job.Policy.Finish(last, status, reason, end, earliest)
 	})
 	if err != nil {
-		c.undone = fmt.Errorf("its tick %s has run, and %w", tick, r.untold(a, status, err))
+		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Tick.Format(time.RFC3339), r.untold(a, status, err))
 		return false
 	}
 	r.written(s)
@@ -96,6 +106,8 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 // settle the run from then on. And a call of RunDue or RunNow has to end some time: one
 // length of the lease after WriteOutcome has given up the renewals.
 func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome lease.Draft) error {
+	// The outcome may be written after the trust has ended: the store refuses it if another
+	// replica has the lease, and accepts it otherwise.
 	writing, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	defer cancel()
 	if c.bounded {

@@ -148,6 +148,7 @@ func (s *source) setOverrun(cause error) {
 		cause = fmt.Errorf("its run goes on though its context has ended (%w): no tick of this job runs on this replica until it returns", cause)
 	}
 	s.state.set(func(n *snapshot) {
+		// A copy, since snapshots that were taken before share the slice.
 		n.overrun = slices.DeleteFunc(slices.Clone(n.overrun), func(o overrun) bool { return o.of == s.origin })
 		if cause != nil {
 			n.overrun = append(n.overrun, overrun{s.origin, cause})

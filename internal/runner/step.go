@@ -20,6 +20,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	r.source.beat()
 	if err := r.replica.degraded(); err != nil {
+		// It does not read either until it takes up the job again.
 		r.lookedAway()
 		r.note(err)
 		return restDegraded
@@ -71,7 +72,7 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 			return maxSleep
 		}
 		// A successful read does not end the trouble with the store: the
-		// credentials may be read-only. The acquisition and the claim tell.
+		// credentials may be read-only. The acquisition and the claim will show it.
 		return r.acquire(ctx, c)
 	}
 	wait := r.waitFor(c, a)

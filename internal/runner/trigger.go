@@ -37,6 +37,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 	for ctx.Err() == nil {
 		var wait time.Duration
 		if err = r.read(ctx, c.wake); err != nil {
+			// Such a record stays as it is until a person corrects it: do not wait.
 			if _, bad := errors.AsType[*recordError](err); bad {
 				return store.Outcome{}, err
 			}
