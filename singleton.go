@@ -8,8 +8,8 @@
 //
 //   - A tick is claimed, durably, before it is run, and only one claim can succeed.
 //     A lease alone would not be enough: it says who may run now, so a replica whose
-//     clock is slow could acquire it after the run and run the tick again. The claim in
-//     the record prevents that.
+//     clock is behind could acquire it after the run and run the tick again. The claim
+//     in the record prevents that.
 //
 //   - Each tick of a job ends with one recorded outcome, even if replicas die.
 //

@@ -97,7 +97,7 @@ func (p *Policy) Occupied(r *store.Record, o *Observation) bool {
 	return !o.Occupation.Since.IsZero() && o.At.Sub(o.Occupation.Since) > p.OccupiedAfter(r)
 }
 
-// HoldOff returns how long the last holder may still trust its lease: somebody has broken
+// HoldOff returns how long the last holder may still trust its lease: an operator has broken
 // that lease, or deleted the entry, and the holder may not have noticed. The new holder
 // waits that long before it claims. Zero or less: it need not wait.
 //

@@ -104,7 +104,7 @@ func endReason(r *store.Record, broken bool) string {
 }
 
 // OlderThan reports whether r, which was read later than before, cannot have followed it:
-// tokens and watermarks never go back, so somebody has put back an old version.
+// tokens and watermarks never go back, so a person has put back an old version.
 func OlderThan(r, before *store.Record) bool {
 	return r.Created.Before(before.Created) ||
 		r.Created.Equal(before.Created) && (r.Token < before.Token || r.Watermark.Before(before.Watermark))

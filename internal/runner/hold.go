@@ -79,8 +79,8 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 }
 
 // holdOff waits for d while the lease is renewed, so that the previous holder can no
-// longer trust its own lease: somebody broke that one, or deleted the entry, and the
-// holder may not have noticed. It returns false if a stop or the loss of our lease comes
+// longer trust its own lease: an operator broke that one, or deleted the entry, and
+// the holder may not have noticed. It returns false if a stop or the loss of our lease comes
 // first.
 func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration) bool {
 	r.log.Warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", d)
