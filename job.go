@@ -47,8 +47,8 @@ type Job struct {
 	// FailureThreshold is how many failures in a row end the run. Zero: 3.
 	FailureThreshold int
 
-	// MaxTries is how often the replica that has claimed a tick calls Do for it, under the
-	// same lease, until one call succeeds. Zero: once.
+	// MaxTries is how often at most the replica that has claimed a tick calls Do for it,
+	// under the same lease, until a call succeeds. Zero: once.
 	MaxTries int
 
 	// Backoff is the pause before the second try. It doubles with each further try, up to

@@ -61,7 +61,7 @@ type Lease interface {
 	// an id that holds the lease already it succeeds again, with d from now on, so
 	// that a call whose answer was lost can be repeated. ErrHeld: the entry is leased
 	// under another id, or its lease is being broken. ErrChanged: another ETag.
-	// fs.ErrNotExist. Any error: d is not within the limits.
+	// fs.ErrNotExist. If d is not within the limits, it returns some error.
 	Acquire(ctx context.Context, d time.Duration, etag string) (Revision, error)
 
 	// Renew starts the time of the lease anew, with the length it was acquired

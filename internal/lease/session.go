@@ -21,8 +21,8 @@ import (
 // moment. All three are elapsed time: a step of the wall clock ends no session, and a
 // suspension of the machine does end it, where the replica's clock counts suspensions.
 //
-// The order of use is Acquire, Keep, writes, Stop, Release. Every goroutine that Keep
-// starts has ended when Stop returns.
+// The order of use is Acquire, Keep, writes, Stop, Release; a single write needs neither
+// Keep nor Stop. Every goroutine that Keep starts has ended when Stop returns.
 type Session struct {
 	Length time.Duration
 	Dated  time.Time // the service's date in the answer to the acquisition; zero: the store gives none

@@ -21,7 +21,7 @@ type Observation struct {
 	BrokenAt    time.Time     // when the lease of the last run was first seen to have ended before its time; zero: it was not
 	HandoverAt  time.Time     // when the record was first seen to announce a hand-over of the run; zero: it does not
 	RecreatedAt time.Time     // when the entry was seen to replace a deleted one, whose holder may not know; zero: it was not
-	LastLease   time.Duration // the longest lease of a holder that this process has seen
+	LastLease   time.Duration // the longest lease of a holder that this process has seen since its own last claim
 
 	Occupation Occupation // the lease without a claim that the last reads have shown
 
