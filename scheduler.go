@@ -130,6 +130,7 @@ func (s *Scheduler) prepare() {
 	s.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
 }
 
+// add makes the runner of a job whose settings are valid.
 func (s *Scheduler) add(j *runner.Job, err error) error {
 	if err == nil {
 		s.runners = append(s.runners, runner.New(s.replica, j))
@@ -199,6 +200,7 @@ func spec(parts ...string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// orDefault returns v, or def if v is zero: the zero value of a field means its default.
 func orDefault[T ~int | ~int64](v, def T) T {
 	if v == 0 {
 		return def

@@ -117,6 +117,7 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 	return ticks, errors.Join(wrongZone, err)
 }
 
+// check returns everything that is wrong with a singleton.
 func (g *Singleton) check(backend store.Store) error {
 	errs := []error{checkName(g.Name), checkLease(g.Lease, backend)}
 	if g.Do == nil {
@@ -149,6 +150,7 @@ func checkName(name string) error {
 	return nil
 }
 
+// checkLease checks a lease against the limits of the store.
 func checkLease(d time.Duration, backend store.Store) error {
 	if backend == nil {
 		return nil // checkSelf reports it, once
@@ -178,6 +180,7 @@ func checkDuration(field string, d, least time.Duration) error {
 // nanoseconds.
 func isBareNumber(d time.Duration) bool { return d > 0 && d < time.Microsecond }
 
+// bareNumber returns the error for a number without a unit.
 func bareNumber(field string, d time.Duration) error {
 	return fmt.Errorf("%s is %s: did you mean %d * time.Second?", field, d, d.Nanoseconds())
 }
@@ -187,4 +190,5 @@ func wrong(field string, value any, allowed string) error {
 	return fmt.Errorf("%s is %v: allowed is %s", field, value, allowed)
 }
 
+// quote quotes a value for an error, cut so that a wrong setting cannot fill the log.
 func quote(s string) string { return fmt.Sprintf("%.80q", s) }

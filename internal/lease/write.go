@@ -112,6 +112,7 @@ func (s *Session) takeTurn(ctx context.Context) error {
 	return err
 }
 
+// endTurn lets the next write begin.
 func (s *Session) endTurn() { <-s.ledger.turn }
 
 // once sends a page. If the answer is lost, the next call of readBack finds out.

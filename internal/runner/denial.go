@@ -22,6 +22,7 @@ type deniedError struct{ err error }
 
 func (e *deniedError) Unwrap() error { return e.err }
 
+// Error says what the operator can do, which depends on the cause.
 func (e *deniedError) Error() string {
 	advice := "see why the store fails writes"
 	switch {

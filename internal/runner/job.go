@@ -114,6 +114,7 @@ func (r *Runner) beside(request string) *Runner {
 	return newRunner(r.replica, r.job, r.client, &source{&origin{request}, r.source.state})
 }
 
+// newRunner returns a runner of its own view and pauses. Clock, jitter and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	log := r.Logger.With("job", j.Name, "replica", r.Name)
 	return &Runner{job: j, replica: r, client: c, source: s, log: r.Lines.Logger(log), runLog: log,

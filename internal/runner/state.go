@@ -31,6 +31,7 @@ func (s *state) get() snapshot {
 	return s.now
 }
 
+// set changes the state. f runs under the lock, so it must be short and call nothing.
 func (s *state) set(f func(*snapshot)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,6 +107,7 @@ func (s *snapshot) overruns() error {
 // beat notes that the loop begins a step; see stuckAfter.
 func (s *source) beat() { s.state.set(func(n *snapshot) { n.beat = time.Now() }) }
 
+// setLooping notes that Loop begins or ends: a job that no loop drives cannot be stuck.
 func (s *source) setLooping(b bool) {
 	s.state.set(func(n *snapshot) { n.looping, n.beat = b, time.Now() })
 }

@@ -36,6 +36,7 @@ func Permanent(err error) error {
 	return &permanentError{err}
 }
 
+// A permanentError marks the user's error; its text stays as it is, since it is recorded.
 type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
@@ -55,6 +56,7 @@ func RetryAfter(err error, d time.Duration) error {
 	return &retryError{err, d}
 }
 
+// A retryError marks the user's error with the pause that it asks for.
 type retryError struct {
 	error
 	after time.Duration
@@ -62,6 +64,8 @@ type retryError struct {
 
 func (e *retryError) Unwrap() error { return e.error }
 
+// retryAfter returns the pause that an error asks for. It also finds one that the user has
+// wrapped once more.
 func retryAfter(err error) (time.Duration, bool) {
 	if after, ok := errors.AsType[*retryError](err); ok {
 		return after.after, true
