@@ -266,7 +266,7 @@ func TestProgressContinuesAfterLostAnswer(t *testing.T) {
 		a.tap.meet(lose("write", 1))
 		time.Sleep(time.Hour)
 		if p := c.record("lead").Progress; time.Since(p.At) > 3*time.Minute {
-			t.Errorf("progress is of %s, an hour after one lost answer: %d failures", p.At, len(a.log.lines("not brought up to date")))
+			t.Errorf("progress is of %s, an hour after one lost answer: %d failures", p.At, len(a.log.lines("the record was not updated")))
 		}
 	})
 }

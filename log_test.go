@@ -127,7 +127,7 @@ func TestBlockedLogDelaysStartLittle(t *testing.T) {
 // A log that blocks when a run is not healthy, or when a write of the watchdog
 // fails, keeps neither HealthCheck nor HeartbeatTimeout from ending it.
 func TestBlockedLogHidesNoStall(t *testing.T) {
-	for _, line := range []string{"is not healthy", "was not brought up to date"} {
+	for _, line := range []string{"is not healthy", "the record was not updated"} {
 		t.Run(line, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
 				g := soloist.Singleton{Name: "work", Lease: D, HeartbeatTimeout: 20 * time.Second,

@@ -122,10 +122,10 @@ func wantBlocked(t *testing.T, a *app.App, code int) {
 	}
 	want := code != http.StatusOK
 	got := get("/healthz")
-	if told := strings.Contains(got.Body.String(), "taken no line since"); got.Code != code || told != want {
+	if told := strings.Contains(got.Body.String(), "accepted no line since"); got.Code != code || told != want {
 		t.Errorf("/healthz says %d %s, want %d", got.Code, got.Body, code)
 	}
-	if page := get("/").Body.String(); strings.Contains(page, "taken no line since") != want {
+	if page := get("/").Body.String(); strings.Contains(page, "accepted no line since") != want {
 		t.Errorf("the page says %s", page)
 	}
 }

@@ -176,7 +176,7 @@ func (r *Record) check(app, job string) error {
 	case r.Schema > schema:
 		return fmt.Errorf("the record has schema %d and this program reads up to %d: update the program", r.Schema, schema)
 	case r.Schema < 1:
-		return fmt.Errorf("the record has schema %d: it is none of this program's", r.Schema)
+		return fmt.Errorf("the record has schema %d: another program wrote it", r.Schema)
 	case r.App != app || r.Job != job:
 		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
 	case r.Token < 1 || r.Token > MaxToken:

@@ -89,7 +89,7 @@ func (q *Queue) tellDropped() {
 	if q.dropped == 0 {
 		return
 	}
-	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were dropped: the log took none, or too few", 0)
+	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were dropped: the log blocks or is too slow", 0)
 	r.Add("lines", q.dropped)
 	q.lines, q.dropped = append(q.lines, logLine{q.Root, r}), 0
 }
@@ -119,7 +119,7 @@ func (q *Queue) Blocked() error {
 	if q.since.IsZero() || time.Since(q.since) < logBlocked {
 		return nil
 	}
-	return fmt.Errorf("the log has taken no line since %s: see what reads it, or restart the process", q.since.UTC().Format(time.RFC3339))
+	return fmt.Errorf("the log has accepted no line since %s: see what reads it, or restart the process", q.since.UTC().Format(time.RFC3339))
 }
 
 // A queued is a handler whose lines go through a queue. What slog asks of it before a line,

@@ -88,7 +88,7 @@ func TestDroppedLinesAreCountedAtTheirPlace(t *testing.T) {
 					want = append(want, fmt.Sprintf("level=INFO msg=%s n=%d", part, i))
 				}
 			}
-			want = append(want, fmt.Sprintf(`level=WARN msg="lines were dropped: the log took none, or too few" lines=%d`, lost))
+			want = append(want, fmt.Sprintf(`level=WARN msg="lines were dropped: the log blocks or is too slow" lines=%d`, lost))
 		}
 		log.Info("first")
 		want = append(want, "level=INFO msg=first")

@@ -83,7 +83,7 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 	}
 	v, rec := r.decideBy(c), &r.view.rec
 	if r.job.Policy.Outdated(v) {
-		return errors.New("a replica that started later has another schedule for this job: ask that one")
+		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
 	if rec.MayRun() && v.State.Live() {
 		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Replica)

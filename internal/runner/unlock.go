@@ -12,7 +12,7 @@ import (
 // ErrUntold is what Unlock returns if it has ended the lease and could not write that
 // into the record. Then the next holder still waits, but the history cannot say who
 // unlocked the job.
-var ErrUntold = errors.New("the lease is ended, but the record does not tell of it")
+var ErrUntold = errors.New("the lease is ended, but the record does not say so")
 
 // unlockTries allows for a last write of the old holder in between.
 const unlockTries = 3
@@ -26,7 +26,7 @@ func (r *Runner) Unlock(ctx context.Context, now bool) error {
 	case r.job.EveryReplica:
 		return fmt.Errorf("%s runs on each replica: it has no lease", r.job.Name)
 	case !ok:
-		return errors.New("the store cannot end a lease: it is none of this module's, and no LeaseBreaker")
+		return errors.New("the store cannot end a lease: it does not implement store.LeaseBreaker")
 	case !now:
 		return breaker.Break(ctx, r.client.Name, -1)
 	}

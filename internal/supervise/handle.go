@@ -47,7 +47,7 @@ var (
 
 	// errNoCheckpoints is for a Store of the user's own without the optional
 	// interface.
-	errNoCheckpoints = errors.New("the store keeps no checkpoints: it is none of this module's, and its Lease is no Checkpointer")
+	errNoCheckpoints = errors.New("the store keeps no checkpoints: its Lease does not implement store.Checkpointer")
 )
 
 // valid returns why the run has to end, or that it is over, or nil. Each method asks

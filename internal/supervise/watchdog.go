@@ -179,7 +179,7 @@ func (w *watchdog) announce(stopping bool) {
 // little later, from the next write or from the lease.
 func (w *watchdog) tell(err error) {
 	if err != nil {
-		w.log.Debug("the record was not brought up to date", "error", err)
+		w.log.Debug("the record was not updated", "error", err)
 	}
 }
 
