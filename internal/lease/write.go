@@ -17,7 +17,7 @@ type Draft func(*store.Record)
 // Why a write was not applied, or is not known to have been applied.
 var (
 	// ErrNotWritten: the store has refused the write each time that it was sent. So it
-	// will not be applied late either, and the lease may be released.
+	// will not be applied late either.
 	ErrNotWritten = errors.New("nothing was written")
 
 	// ErrNotEncoded: the record is too large, so nothing was sent.
@@ -148,8 +148,9 @@ func (s *Session) bestEffort(ctx context.Context, p *page) error {
 	return s.once(ctx, p)
 }
 
-// confirmed sends a page at most twice. Each case says what the caller may do with the
-// lease: a claim of ErrNotWritten cannot be applied any more, any other claim may be.
+// confirmed sends a page at most twice. Its error says what is known of the write:
+// ErrNotWritten, that the store has refused each sending; ErrNotReadBack, nothing; any
+// other error, that it was not applied when the entry was read.
 func (s *Session) confirmed(ctx context.Context, p *page) error {
 	for last := false; ; last = true {
 		err := s.once(ctx, p)

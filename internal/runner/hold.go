@@ -36,10 +36,10 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 // underLease holds off if need be, settles and claims in one write, runs, writes the
 // outcome and releases the lease.
 //
-// Each return decides whether the lease is released or left to expire. It is released
-// only if the record cannot say, now or by a late write of ours, that a run of this
-// lease is under way. An expired lease proves to followers that its holder does not trust
-// it any more; of a released lease only the record can say so.
+// Each return decides whether the lease is released or left to expire. It is left to
+// expire if the record may say that a run of this lease is under way. An expired lease
+// proves to followers that its holder does not trust it any more; of a released lease
+// only the record can say so.
 func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
 	v := r.decideBy(c)
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)
