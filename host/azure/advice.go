@@ -157,13 +157,13 @@ func (s *Store) account() string { return cmp.Or(s.way.account, "ACCOUNT") }
 
 // signatureAdvice is how to get a signature that is enough: on the container,
 // which is less than one of the account. It lacks the right to create that.
-func (e *entrance) signatureAdvice() string {
+func (e *credentials) signatureAdvice() string {
 	return fmt.Sprintf("make a new one: az storage container generate-sas --account-name %s --name %s --permissions rcwd --expiry DATE --https-only",
 		cmp.Or(e.account, "ACCOUNT"), strings.Trim(e.box.Path[strings.LastIndex(e.box.Path, "/")+1:], "/"))
 }
 
 // tokenAdvice is for an identity that gets no token.
-func (e *entrance) tokenAdvice() string {
+func (e *credentials) tokenAdvice() string {
 	switch e.kind {
 	case byPlatform:
 		if os.Getenv("IDENTITY_ENDPOINT") == "" {

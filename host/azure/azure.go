@@ -46,7 +46,7 @@ type Store struct {
 	container *container.Client
 	name      string // of the container
 	url       string // without the query, which may be a signature
-	way       entrance
+	way       credentials
 	versions  atomic.Bool // the answer to a write named a version
 }
 
@@ -139,12 +139,7 @@ func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 }
 
 // Lease implements [store.Store].
-func (s *Store) Lease(name, id string) store.Lease {
-	b := s.container.NewBlockBlobClient(name)
-	// It fails only where it has to invent an id.
-	l, _ := lease.NewBlobClient(b, &lease.BlobClientOptions{LeaseID: &id})
-	return &hold{store: s, name: name, id: id, blob: b, lease: l}
-}
+func (s *Store) Lease(name, id string) store.Lease { return newHold(s, name, id) }
 
 // Versioned reports whether the account keeps previous versions of blobs, as far
 // as this store has written any: then each write costs the storage of one more

@@ -36,8 +36,10 @@ type Finding struct {
 // entry of the given name, of which it is not expected that it exists, and
 // creates the container if it is missing, as Create would. now is this machine's
 // clock.
-func (s *Store) Examine(name string, now func() time.Time) []Check {
-	e := &examination{Store: s, now: now}
+func (s *Store) Examine(name string, now func() time.Time) []Check { return examine(s, name, now) }
+
+func examine(s *Store, name string, now func() time.Time) []Check {
+	e := &examination{store: s, now: now}
 	checks := []Check{{"service", e.service}, {"clock", e.clock}, {"credentials", e.credentials}, {"container", func(ctx context.Context) Finding { return e.found(ctx, name) }}}
 	if !s.way.direct {
 		return checks
@@ -47,10 +49,10 @@ func (s *Store) Examine(name string, now func() time.Time) []Check {
 
 // An examination is what its checks have learnt so far.
 type examination struct {
-	*Store
-	now  func() time.Time
-	skew time.Duration // of our clock, ahead, as far as it is proved
-	date time.Time     // the service's time
+	store *Store
+	now   func() time.Time
+	skew  time.Duration // of our clock, ahead, as far as it is proved
+	date  time.Time     // the service's time
 }
 
 func fine(format string, args ...any) Finding { return Finding{Text: fmt.Sprintf(format, args...)} }
@@ -61,7 +63,7 @@ func failure(advice, format string, args ...any) Finding {
 
 // lookUp asks for the address of the service, or of the proxy before it.
 func (e *examination) lookUp(ctx context.Context) Finding {
-	address, proxied := e.way.address()
+	address, proxied := e.store.way.address()
 	host, _, _ := net.SplitHostPort(address)
 	what := host
 	if proxied {
@@ -87,7 +89,7 @@ func (e *examination) lookUp(ctx context.Context) Finding {
 
 // connect opens a connection of its own. Watermark a proxy it goes as far as that.
 func (e *examination) connect(ctx context.Context) Finding {
-	address, proxied := e.way.address()
+	address, proxied := e.store.way.address()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return failure("check the port, and that firewalls, the subnet's rules and those of a private endpoint let this machine through",
@@ -97,10 +99,10 @@ func (e *examination) connect(ctx context.Context) Finding {
 	if proxied {
 		return fine("TCP to the proxy %s", address)
 	}
-	if e.way.box.Scheme != "https" {
+	if e.store.way.box.Scheme != "https" {
 		return fine("TCP to %s, not encrypted", address)
 	}
-	secure := tls.Client(conn, &tls.Config{ServerName: e.way.box.Hostname()})
+	secure := tls.Client(conn, &tls.Config{ServerName: e.store.way.box.Hostname()})
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return failure(tlsAdvice(err), "no TLS with %s: %s", address, err)
 	}
@@ -134,15 +136,15 @@ func tlsAdvice(err error) string {
 // service sends a request without credentials: whatever the Blob service thinks
 // of it, it says who it is and what time it is.
 func (e *examination) service(ctx context.Context) Finding {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.way.box.String()+"?restype=container", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.store.way.box.String()+"?restype=container", nil)
 	if err != nil {
 		return failure("", "no request can be made")
 	}
 	sent := e.now()
-	resp, err := e.way.send.Do(r)
+	resp, err := e.store.way.send.Do(r)
 	if err != nil {
 		advice := "check what lies between: a proxy, a firewall"
-		if !e.way.direct || isTLS(err) {
+		if !e.store.way.direct || isTLS(err) {
 			advice = tlsAdvice(err)
 		}
 		return failure(advice, "no answer: %s", unanswered(err))
@@ -202,7 +204,7 @@ func (e *examination) clock(context.Context) Finding {
 	if e.skew < 0 {
 		way = "behind"
 	}
-	switch signed := e.way.kind == byKey || e.way.kind == bySignature; {
+	switch signed := e.store.way.kind == byKey || e.store.way.kind == bySignature; {
 	case e.date.IsZero():
 		return Finding{Text: "the service has not told its time", Advice: "check what is on the way to it"}
 	case off > skewTaken && signed:
@@ -217,19 +219,19 @@ func (e *examination) clock(context.Context) Finding {
 
 // credentials says who we are, and gets the token of an identity.
 func (e *examination) credentials(ctx context.Context) Finding {
-	switch e.way.kind {
+	switch e.store.way.kind {
 	case byKey:
-		return fine("%s", &e.way)
+		return fine("%s", &e.store.way)
 	case bySignature:
 		return e.signature()
 	}
-	token, err := e.way.id.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{storageScope}, EnableCAE: true})
+	token, err := e.store.way.id.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{storageScope}, EnableCAE: true})
 	if err != nil {
-		text, advice := e.Explain(unanswered(err))
-		return failure(advice, "%s: %s", &e.way, text)
+		text, advice := e.store.Explain(unanswered(err))
+		return failure(advice, "%s: %s", &e.store.way, text)
 	}
 	who := claims(token.Token)
-	text := fmt.Sprintf("%s: a token until %s", &e.way, token.ExpiresOn.UTC().Format(time.RFC3339))
+	text := fmt.Sprintf("%s: a token until %s", &e.store.way, token.ExpiresOn.UTC().Format(time.RFC3339))
 	if who.Object != "" {
 		text += fmt.Sprintf(" for principal %.40s of tenant %.40s", who.Object, who.Tenant)
 	}
@@ -269,7 +271,7 @@ const signatureSoon = 7 * 24 * time.Hour
 // (https://learn.microsoft.com/rest/api/storageservices/create-account-sas,
 // https://learn.microsoft.com/rest/api/storageservices/create-service-sas).
 func (e *examination) signature() Finding {
-	v := e.way.signed
+	v := e.store.way.signed
 	now := e.date
 	if now.IsZero() {
 		now = e.now()
@@ -278,17 +280,17 @@ func (e *examination) signature() Finding {
 	begin, begins := sasTime(v.Get("st"))
 	permissions := v.Get("sp")
 	lacks := func(letters string) bool { return permissions != "" && !strings.ContainsAny(permissions, letters) }
-	text := e.way.String()
+	text := e.store.way.String()
 	if ends {
 		text += " until " + end.UTC().Format(time.RFC3339)
 	}
-	advice := e.way.signatureAdvice()
+	advice := e.store.way.signatureAdvice()
 	switch {
 	case ends && now.After(end):
 		return failure(advice, "%s has expired", text)
 	case begins && now.Before(begin):
 		return failure("wait, or "+advice, "%s begins at %s only", text, begin.UTC().Format(time.RFC3339))
-	case v.Get("spr") == "https" && e.way.box.Scheme != "https":
+	case v.Get("spr") == "https" && e.store.way.box.Scheme != "https":
 		return failure("use https in the URL", "%s is for https only", text)
 	case v.Has("ss") && !strings.Contains(v.Get("ss"), "b"):
 		return failure(advice, "%s is not for the Blob service (ss=%.10s)", text, v.Get("ss"))
@@ -315,17 +317,17 @@ func sasTime(text string) (time.Time, bool) {
 
 // found asks for an entry, which takes the container and the right to read.
 func (e *examination) found(ctx context.Context, name string) Finding {
-	_, err := e.container.NewBlobClient(name).GetProperties(ctx, nil)
+	_, err := e.store.container.NewBlobClient(name).GetProperties(ctx, nil)
 	switch {
 	case err == nil, bloberror.HasCode(err, bloberror.BlobNotFound):
-		return fine("%s is there", e.name)
+		return fine("%s is there", e.store.name)
 	case !bloberror.HasCode(err, bloberror.ContainerNotFound):
-		text, advice := e.Explain(translate(read, name, err))
-		return failure(advice, "%s: %s", e.name, text)
+		text, advice := e.store.Explain(translate(read, name, err))
+		return failure(advice, "%s: %s", e.store.name, text)
 	}
-	if err := e.createContainer(ctx); err != nil {
-		text, advice := e.Explain(err)
-		return failure(advice, "%s is missing, and it cannot be created: %s", e.name, text)
+	if err := e.store.createContainer(ctx); err != nil {
+		text, advice := e.store.Explain(err)
+		return failure(advice, "%s is missing, and it cannot be created: %s", e.store.name, text)
 	}
-	return fine("%s was missing and has been created", e.name)
+	return fine("%s was missing and has been created", e.store.name)
 }

@@ -23,6 +23,13 @@ type hold struct {
 	lease    *lease.BlobClient
 }
 
+func newHold(s *Store, name, id string) *hold {
+	b := s.container.NewBlockBlobClient(name)
+	// It fails only where it has to invent an id.
+	l, _ := lease.NewBlobClient(b, &lease.BlobClientOptions{LeaseID: &id})
+	return &hold{store: s, name: name, id: id, blob: b, lease: l}
+}
+
 var (
 	_ store.Lease        = (*hold)(nil)
 	_ store.Checkpointer = (*hold)(nil)

@@ -80,7 +80,7 @@ var mutants = []mutant{
 		text: "\tif claim.Run && !r.runClaimed(ctx, stop, c, s, &before) {\n", with: "\tif claim.Run && !r.runClaimed(ctx, stop, c, s, &before) {\n\t\tr.release(s)\n"},
 	{name: "the watermark does not move at the finish", file: "internal/plan/past.go",
 		text: "\tif f.Tick.After(r.Watermark) {", with: "\tif f.Tick.After(r.Watermark) && f.Token == 0 {"},
-	{name: "Save without the record", file: "host/azure/keep.go",
+	{name: "Save without the record", file: "host/azure/checkpoint.go",
 		text: "\t\tMetadata:         metadata(record),\n", with: ""},
 	{name: "the token starts anew with the entry", file: "internal/runner/hold.go", story: "TestDeleteAndReCreate",
 		text: "max(next.Record.Token, now.Truncate(time.Second).UnixMicro())", with: "1 + 0*now.UnixMicro()"},

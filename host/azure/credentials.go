@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// An entrance is how the container is reached and who we are there: what is
+// Credentials are how the container is reached and who we are there: what is
 // needed to say why it does not let us in.
-type entrance struct {
+type credentials struct {
 	kind    kind
 	client  string     // the client id that the settings name, if they do
 	signed  url.Values // of a signature all but the signature itself
@@ -35,12 +35,12 @@ const (
 	byDefault   kind = "default identity"
 )
 
-func (c Config) entrance(container string, id *identity) entrance {
+func credentialsOf(c Config, container string, id *identity) credentials {
 	u, err := url.Parse(container)
 	if err != nil { // it was put together by us
 		u = &url.URL{}
 	}
-	e := entrance{kind: c.kind(u, id), client: c.ClientID, id: id, box: u, send: c.Transport}
+	e := credentials{kind: c.kind(u, id), client: c.ClientID, id: id, box: u, send: c.Transport}
 	if e.kind == bySignature {
 		e.signed = u.Query()
 		e.signed.Del("sig")
@@ -78,7 +78,7 @@ func accountOf(u *url.URL) string {
 }
 
 // String says who we are, without secrets.
-func (e *entrance) String() string {
+func (e *credentials) String() string {
 	text := string(e.kind)
 	switch e.kind {
 	case byKey, bySignature:
@@ -104,7 +104,7 @@ func (e *entrance) String() string {
 }
 
 // address is where connections go: to the service, or to the proxy before it.
-func (e *entrance) address() (host string, proxied bool) {
+func (e *credentials) address() (host string, proxied bool) {
 	u, proxy := e.box, (*url.URL)(nil)
 	if r, err := http.NewRequest(http.MethodGet, u.String(), nil); err == nil {
 		proxy, _ = http.ProxyFromEnvironment(r)
