@@ -168,6 +168,22 @@ func wokenHere(c *cluster, schedule string, offset time.Duration) *replica {
 	return a
 }
 
+// A tick that a wake-up names too early is not believed, also not once a run of the call
+// has taken so long that it is near.
+func TestEveryReplicaWakeIsBelievedOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", here("* * * * *", func(ctx context.Context, _ *soloist.Run) error {
+			time.Sleep(50 * time.Second)
+			return nil
+		}))
+		time.Sleep(10 * time.Second)
+		got, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
+		if err != nil || len(got.Jobs[0].Ran) != 1 {
+			t.Errorf("got %+v, %v, want one run", got, err)
+		}
+	})
+}
+
 // A process that a wake-up starts runs the tick that the wake-up is for.
 func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 	hour := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)

@@ -35,6 +35,9 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 	if r.frozen() {
 		r.lookedAway()
 	}
+	if r.job.EveryReplica {
+		wake.Tick, _ = r.namedHere(wake, r.replica.Wall())
+	}
 	begin, more := time.Now(), true
 	c := &call{wake: wake, bounded: true}
 	r.view.readAt = time.Time{}

@@ -70,13 +70,17 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	return tick
 }
 
-// namedHere returns the tick that the wake-up names. It is not believed if the job has
-// no such tick, or if this replica's clock is more than a minute away from it.
+// namedHere returns the tick that the wake-up names, zero if it is not believed: if the
+// job has no such tick, or if this replica's clock is more than a minute away from it. A
+// call of RunDue asks once, at its begin: after a run the clock may have come near a
+// tick that was not believed.
 func (r *Runner) namedHere(wake Wake, now time.Time) (tick time.Time, ok bool) {
 	p := &r.job.Policy
 	tick = wake.Tick.UTC()
-	ok = !p.Paused && now.Sub(tick).Abs() <= plan.WakeSpan && p.Ticks.Last(tick).Equal(tick)
-	return tick, ok
+	if p.Paused || now.Sub(tick).Abs() > plan.WakeSpan || !p.Ticks.Last(tick).Equal(tick) {
+		return time.Time{}, false
+	}
+	return tick, true
 }
 
 // earlyHere returns how long it takes until the tick that the wake-up names is due.
