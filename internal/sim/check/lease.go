@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
@@ -223,11 +225,20 @@ func releases(l *Log, bad report) {
 					bad(e.Sent, "the lease of %s is released, and it runs until %s", r.name(), TimeOfDay(r.End))
 				}
 			}
-			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Finished.IsZero() {
+			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Finished.IsZero() && !l.unconfirmed(job, claim) {
 				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Token, now.Status)
 			}
 		}
 	}
+}
+
+// unconfirmed reports whether the claimer did not know that its claim was applied, says
+// so, and ran nothing.
+func (l *Log) unconfirmed(job string, claim *Event) bool {
+	t := l.termOf(job, claim.Record.Token)
+	return t != nil && len(t.tries) == 0 && slices.ContainsFunc(l.of(job, Said), func(e *Event) bool {
+		return e.Replica == claim.Replica && !e.Time.Before(claim.Sent) && strings.HasPrefix(e.Note, "the claim was not confirmed")
+	})
 }
 
 // letGo: a lease is not renewed once its holder knows that the outcome is written,

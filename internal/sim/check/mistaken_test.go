@@ -15,6 +15,8 @@ func init() {
 		func(s *story) { s.unwritten(138, 120) },
 		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
 		func(s *story) { s.freeze(18.2, 23.8); s.slowClaim() })
+	moreStories[""] = append(moreStories[""], func(s *story) { s.unclaimed("the claim was not confirmed, so nothing runs") })
+	moreStories["I11 release"] = append(moreStories["I11 release"], func(s *story) { s.unclaimed("something else") })
 	moreStories["I19 overlap"] = append(moreStories["I19 overlap"], (*story).slowClaim)
 	moreStories["I15 attempts"] = append(moreStories["I15 attempts"],
 		func(s *story) { s.spent(4) })
@@ -102,4 +104,20 @@ func (s *story) slowClaim() {
 			{Tick: r.Tick, Status: store.Succeeded, Token: r.Token, Attempt: 1, Start: r.Claimed, End: at(26)}}, r.History...)
 	})
 	s.request("a", "release", "1", 27, 200)
+}
+
+// unclaimed is the tick at 10, whose claim is applied late. Its claimer has given it up
+// by then and has sent a release, which comes later still. Another replica settles it.
+func (s *story) unclaimed(says string) {
+	s.acquire("a", "1", 10)
+	claim := s.claim("a", "1", 14, 10)
+	claim.Sent, claim.Heard, claim.Cause = at(10.5), time.Time{}, "delivered late"
+	s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(13), Note: says})
+	s.request("a", "release", "1", 15, 200).Sent = at(13.1)
+	s.acquire("b", "2", 16)
+	s.write("b", "settle", "2", 30.5, func(r *store.Record) {
+		r.Status, r.Watermark = store.Abandoned, at(10)
+		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: 1}}, r.History...)
+	})
+	s.request("b", "release", "2", 30.8, 200)
 }
