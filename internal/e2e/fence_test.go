@@ -62,17 +62,17 @@ func (s *sink) await(t *testing.T, token int64, since time.Time) {
 
 func TestAFrozenRunnerIsCancelledAndHasNoEffect(t *testing.T) {
 	t.Parallel()
-	for name, rerun := range map[string]bool{"a singleton": false, "a job, to rerun": true} {
+	for name, job := range map[string]bool{"a singleton": false, "a job": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			freeze(t, rerun)
+			freeze(t, job)
 		})
 	}
 }
 
-func freeze(t *testing.T, rerun bool) {
+func freeze(t *testing.T, job bool) {
 	s := newSink(t)
-	f := newFleet(t, order{Program: fenced, Rerun: rerun, Sink: s.URL})
+	f := newFleet(t, order{Program: fenced, Job: job, Sink: s.URL})
 	f.start("a", 0)
 	old := f.await("the first run", time.Minute, started("a"))
 	s.await(t, old.Token, old.At)

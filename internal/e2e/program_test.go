@@ -40,13 +40,14 @@ type order struct {
 	// Program, when set, is what the replica does instead, as a program of a
 	// user: under host.Main. The rest is for those.
 	Program          string
-	Rerun            bool // it is a job
+	Job              bool // it is a job, not a singleton
+	Rerun            bool // likewise
 	HeartbeatTimeout time.Duration
 	Grace            time.Duration
 	Sink             string // where effects go
 }
 
-// What the work of a program does. It is a singleton, or a job under Rerun, and
+// What the work of a program does. It is a singleton, or a job, and
 // called "work".
 const (
 	leads   = "leads"   // goes on until it has to end
@@ -106,8 +107,12 @@ func (o order) main() {
 	do := map[string]func(context.Context, *soloist.Run) error{
 		leads: proctest.Lead(windUp), obeys: obey, ignores: ignore, fenced: o.fenced,
 	}[o.Program]
+	job := soloist.Job{Name: "work", Schedule: "@every 1s", HeartbeatTimeout: o.HeartbeatTimeout, Do: do}
 	if o.Rerun {
-		host.Main(soloist.Job{Name: "work", Schedule: "@every 1s", Interrupted: soloist.Rerun, HeartbeatTimeout: o.HeartbeatTimeout, Do: do})
+		job.Interrupted = soloist.Rerun
+	}
+	if o.Rerun || o.Job {
+		host.Main(job)
 	}
 	host.Main(soloist.Singleton{Name: "work", HeartbeatTimeout: o.HeartbeatTimeout, Do: do})
 }
