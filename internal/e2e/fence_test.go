@@ -53,7 +53,7 @@ func (s *sink) take(e effect) bool {
 // await waits for an effect that is accepted, after a heartbeat since then.
 func (s *sink) await(t *testing.T, token int64, since time.Time) {
 	t.Helper()
-	proctest.Poll(t, fmt.Sprintf("an effect of token %d", token), 10*time.Second, func() bool {
+	proctest.Poll(t, fmt.Sprintf("an effect of token %d", token), time.Minute, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.all, func(e effect) bool { return e.Token == token && e.accepted && e.Beat.After(since) })
@@ -75,8 +75,8 @@ func freeze(t *testing.T, job bool) {
 	f := newFleet(t, order{Program: fenced, Job: job, Sink: s.URL})
 	f.start("a", 0)
 	old := f.await("the first run", time.Minute, started("a"))
-	s.await(t, old.Token, old.At)
 	f.startReady("b")
+	s.await(t, old.Token, old.At.Add(lease/3)) // by then the lease was renewed
 	f.signal("a", syscall.SIGSTOP)
 	frozen := time.Now()
 	next := f.await("a run elsewhere", time.Minute, started("b"))
