@@ -62,3 +62,11 @@ func checkCheckpoint(n int) error {
 	}
 	return nil
 }
+
+// Shortest and Longest limit a lease, both inclusive. The shortest is short
+// because a lost holder of the same machine is not worth a longer wait; the
+// longest is that of Azure.
+const (
+	Shortest = time.Second
+	Longest  = time.Minute
+)

@@ -136,3 +136,5 @@ func (d Dir) file(name string) (string, error) {
 	}
 	return filepath.Join(d.Path, rel), nil
 }
+
+var errNoPath = errors.New("local.Dir has no Path: name a directory for it")

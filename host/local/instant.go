@@ -74,12 +74,6 @@ func (l *lease) note(now instant) {
 	}
 }
 
-// sightings are the ends of a lease by the clocks of machines other than its
-// holder's, the latest last: "START=END;START=END", in nanoseconds. Each machine
-// has its own, so that a look by one does not prolong the lease for another. It
-// is text, so that an entry can be compared.
-type sightings string
-
 // maxSightings keeps a machine that restarts again and again from filling the
 // file. More machines than that push out each other's sightings, and none of them
 // ever sees the end of a dead machine's lease.

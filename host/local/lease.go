@@ -91,3 +91,9 @@ func (l *lease) end(period time.Duration, now time.Time) error {
 	l.Broken = true
 	return nil
 }
+
+// sightings are the ends of a lease by the clocks of machines other than its
+// holder's, the latest last: "START=END;START=END", in nanoseconds. Each machine
+// has its own, so that a look by one does not prolong the lease for another. It
+// is text, so that an entry can be compared.
+type sightings string

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,5 +40,3 @@ func (d Dir) Apps(context.Context) (apps []string, err error) {
 	}
 	return apps, nil
 }
-
-var errNoPath = errors.New("local.Dir has no Path: name a directory for it")

@@ -37,14 +37,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Shortest and Longest limit a lease, both inclusive. The shortest is short
-// because a lost holder of the same machine is not worth a longer wait; the
-// longest is that of Azure.
-const (
-	Shortest = time.Second
-	Longest  = time.Minute
-)
-
 // entry is all that a store keeps under one name. The zero value says that
 // there is no entry. It is comparable, to see whether a call changed it.
 type entry struct {

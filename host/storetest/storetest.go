@@ -97,24 +97,6 @@ func Test(t *testing.T, h Harness) {
 	}
 }
 
-// A property is one test.
-type property struct {
-	name  string
-	needs need
-	body  func(c *check)
-}
-
-// need is a set of powers.
-type need int
-
-const (
-	nothing need = 0
-	breaker need = 1 << (iota - 1)
-	deleter
-	keeper
-	twins // of the harness
-)
-
 // plan sorts the suite into what can be run with these powers and what cannot.
 func plan(has need) (covered []property, missing []string) {
 	for _, p := range slices.Concat(outcomes(), lives, etags, expiries, lates, races, records, keeps, calls, pairs) {

@@ -1,0 +1,19 @@
+package storetest
+
+// A property is one test.
+type property struct {
+	name  string
+	needs need
+	body  func(c *check)
+}
+
+// need is a set of powers.
+type need int
+
+const (
+	nothing need = 0
+	breaker need = 1 << (iota - 1)
+	deleter
+	keeper
+	twins // of the harness
+)
