@@ -64,6 +64,60 @@ func TestStoreWithoutDates(t *testing.T) {
 	})
 }
 
+// A misdated store has a gateway in front that refuses all while it is closed, and
+// dates its refusals by a clock of its own.
+type misdated struct {
+	store.Store
+	closed atomic.Bool
+	off    time.Duration
+}
+
+var errGateway = errors.New("503 of a gateway")
+
+func (s *misdated) Read(ctx context.Context, name string) (store.Entry, error) {
+	if s.closed.Load() {
+		return store.Entry{Revision: store.Revision{Date: time.Now().Add(s.off)}}, errGateway
+	}
+	return s.Store.Read(ctx, name)
+}
+
+// While a gateway refuses all, the wrong date that it tells moves no tick: those that
+// were not due yet come due at their time.
+func TestDateOfErrorIsNotUsed(t *testing.T) {
+	for _, off := range []time.Duration{-24 * time.Hour, -time.Hour, time.Hour, 10 * 365 * 24 * time.Hour} {
+		t.Run(off.String(), func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				gateway := &misdated{Store: c.store, off: off}
+				other := soloist.Job{Name: "other", Schedule: "@every 5s", Lease: D, Do: func(context.Context, *soloist.Run) error { return nil }}
+				for _, name := range []string{"a", "b"} {
+					r := c.replica(name, work("@every 1m", 40*time.Second), other)
+					r.tap.Store = gateway
+					r.tap.meet(func(op string, apply func() error) error {
+						if gateway.closed.Load() && op != "read" {
+							return errGateway
+						}
+						return apply()
+					})
+					c.launch(r)
+				}
+				time.Sleep(5*time.Minute + 34*time.Second)
+				gateway.closed.Store(true)
+				time.Sleep(10 * time.Second) // over the end of a run
+				gateway.closed.Store(false)
+				time.Sleep(14*time.Minute + 46*time.Second)
+				for _, o := range c.outcomes("work") {
+					if !strings.HasPrefix(o, "succeeded") {
+						t.Errorf("got %s", o)
+					}
+				}
+				if got := c.record("work").Watermark; time.Since(got) > 2*time.Minute || got.After(time.Now()) {
+					t.Errorf("at %s the ticks are settled up to %s", time.Now(), got)
+				}
+			})
+		})
+	}
+}
+
 // A renewal that hangs must not move the end of the trust: it lies before the
 // end of the lease, counted from when the last good one was sent.
 func TestTrustEndsBeforeLease(t *testing.T) {

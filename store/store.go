@@ -35,7 +35,8 @@ type Store interface {
 
 	// Read returns record, ETag, state of the lease and the service's time as
 	// one consistent view. It needs no lease. fs.ErrNotExist: no such entry;
-	// the answer has a Date all the same, since a new entry starts from it.
+	// the answer has a Date all the same, since a new entry starts from it. The
+	// Date of any other error is not used.
 	Read(ctx context.Context, name string) (Entry, error)
 
 	// Lease returns a handle on the entry's lease under an id that the caller

@@ -65,11 +65,12 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// refusedAt is the service's time in an answer that is an error, zero if there
-// was no answer.
+// refusedAt is the service's time in an answer that is an error, zero if the
+// service gave none. The date of an answer without a code, see [meaning], is the
+// clock of something else.
 func refusedAt(err error) time.Time {
 	var resp *azcore.ResponseError
-	if !errors.As(err, &resp) || resp.RawResponse == nil {
+	if !errors.As(err, &resp) || resp.RawResponse == nil || resp.ErrorCode == "" {
 		return time.Time{}
 	}
 	date, _ := http.ParseTime(resp.RawResponse.Header.Get("Date"))

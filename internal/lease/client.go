@@ -30,15 +30,18 @@ type Client struct {
 // length, so a renewal that hangs leaves time for another one before the trust ends.
 func (c *Client) CallTimeout() time.Duration { return c.Length / 6 }
 
-// Read returns the entry; see [store.Store]. Each answer also bounds the service's time,
-// even that of an entry which does not exist.
+// Read returns the entry; see [store.Store]. The answer also bounds the service's time,
+// even if it is that the entry does not exist. Any other error may come from something
+// between here and the store, such as a gateway, and its date from that one's clock.
 func (c *Client) Read(ctx context.Context) (store.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.CallTimeout())
 	defer cancel()
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Read(ctx, c.Name)
 	entry.Revision, err = stamped(entry.Revision, err)
-	c.Clock.Observe(sent, entry.Date)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		c.Clock.Observe(sent, entry.Date)
+	}
 	return entry, err
 }
 
@@ -49,7 +52,9 @@ func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error)
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Create(ctx, c.Name, record)
 	entry.Revision, err = stamped(entry.Revision, err)
-	c.Clock.Observe(sent, entry.Date)
+	if err == nil {
+		c.Clock.Observe(sent, entry.Date)
+	}
 	return entry, err
 }
 
