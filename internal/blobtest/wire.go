@@ -124,12 +124,12 @@ var strangers = []struct {
 // Strangers is how many answers [ByStranger] has.
 var Strangers = len(strangers)
 
-// ByStranger answers as what stands in the place of the service. Each n below
-// [Strangers] is another answer.
-func ByStranger(r *http.Request, n int) *http.Response {
+// ByStranger answers as what stands in the place of the service, whose clock shows
+// now. Each n below [Strangers] is another answer.
+func ByStranger(r *http.Request, now time.Time, n int) *http.Response {
 	s := strangers[n]
 	h := http.Header{"Content-Type": {s.kind}, "Server": {"nginx"},
-		"Date": {time.Now().UTC().Format(http.TimeFormat)}, "Content-Length": {strconv.Itoa(len(s.body))}}
+		"Date": {now.UTC().Format(http.TimeFormat)}, "Content-Length": {strconv.Itoa(len(s.body))}}
 	if s.etag != "" {
 		h.Set("ETag", s.etag)
 	}

@@ -65,12 +65,14 @@ func in(t *testing.T, j job, f func(w *world)) {
 	})
 }
 
-// start has replicas begin.
-func (w *world) start(names ...string) {
+// start has replicas begin, with other work beside the job, if any.
+func (w *world) start(names ...string) { w.startWith(nil, names...) }
+
+func (w *world) startWith(other []sim.Work, names ...string) {
 	work := sim.Work{Definition: check.Definition{Name: "work", Every: w.job.every, Schedule: "@every " + w.job.every.String(), Lease: D, Interrupted: w.job.interrupted},
 		Act: func(ctx context.Context, run *sim.RunContext) error { return run.Sleep(ctx, w.job.takes) }}
 	for _, name := range names {
-		w.play(sim.Part{Name: name, Work: []sim.Work{work}})
+		w.play(sim.Part{Name: name, Work: append([]sim.Work{work}, other...)})
 	}
 }
 

@@ -68,7 +68,8 @@ func (c *client) send(ctx context.Context, x errand) result {
 	}
 	got, err := t.travel(ctx)
 	if err != nil {
-		return result{err: errors.Join(err, m.awake(ctx))}
+		got.err = errors.Join(err, m.awake(ctx))
+		return got
 	}
 	if !t.goesOn() {
 		return result{err: m.awake(ctx)}
@@ -78,6 +79,12 @@ func (c *client) send(ctx context.Context, x errand) result {
 		return result{err: m.awake(ctx)}
 	}
 	return got
+}
+
+// dated is an answer that has nothing but a date.
+func dated(now time.Time) (r result) {
+	r.Date = now
+	return r
 }
 
 // goesOn waits while the machine is suspended; false: it is gone.
@@ -113,8 +120,11 @@ func (t *trip) travel(ctx context.Context) (result, error) {
 	case check.Late:
 		t.deliver(t.roll.between(0, 3*longest))
 		return result{}, hang(ctx)
-	case check.Throttle, check.Internal, check.Busy, check.Denied, check.ReadOnly, check.Page:
+	case check.Throttle, check.Internal, check.Busy, check.Denied, check.ReadOnly:
 		return result{}, errors.Join(pause(ctx, there+back), broken)
+	case check.Page:
+		_, now := t.roll.stranger()
+		return dated(now), errors.Join(pause(ctx, there+back), broken)
 	case check.Slow:
 		there += t.roll.between(0, longest)
 		back += t.roll.between(0, longest)

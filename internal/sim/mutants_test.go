@@ -23,7 +23,8 @@ type mutant struct {
 	file  string
 	text  string // in file, once
 	with  string
-	also  [2]string // another replacement in it
+	also  [2]string // another replacement
+	other string    // the file of also; empty: file
 	story string    // that catches it; empty: the first seeds do
 	pkg   string    // of the story; empty: internal/scenarios
 }
@@ -58,6 +59,9 @@ var mutants = []mutant{
 		text: "\tif resp.Header.Get(\"x-ms-error-code\") == \"\" {", with: "\tif false {"},
 	{name: "the challenge of a stranger is answered", file: "host/azure/genuine.go", story: "TestAChallengeOfAStranger",
 		text: "\tif !fromService(resp) {", with: "\tif false {"},
+	{name: "the date of a gateway's refusal is the service's time", file: "internal/lease/client.go", story: "TestTheDateOfAGateway",
+		text: "\tif err == nil || errors.Is(err, fs.ErrNotExist) {", with: "\tif _ = errors.Is(err, fs.ErrNotExist); true {",
+		other: "host/azure/errors.go", also: [2]string{" || resp.ErrorCode == \"\" {", " {"}},
 	{name: "an answer without an ETag is a success", file: "internal/lease/client.go", pkg: root, story: "TestAnswerWithoutETagIsNoSuccess",
 		text: "\tif err == nil && s.ETag == \"\" {", with: "\tif false {"},
 	{name: "run before the claim", file: "internal/runner/hold.go",
@@ -202,10 +206,11 @@ func stories() (all []string) {
 
 // edits make the mistake; a mutant without a file has none.
 func (m mutant) edits() (all []proctest.Edit) {
-	for _, r := range [][2]string{{m.text, m.with}, m.also} {
-		if r[0] != "" {
-			all = append(all, proctest.Edit{File: m.file, Old: r[0], New: r[1]})
-		}
+	if m.text != "" {
+		all = append(all, proctest.Edit{File: m.file, Old: m.text, New: m.with})
+	}
+	if m.also[0] != "" {
+		all = append(all, proctest.Edit{File: cmp.Or(m.other, m.file), Old: m.also[0], New: m.also[1]})
 	}
 	return all
 }

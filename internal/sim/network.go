@@ -192,7 +192,8 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	case check.Throttle, check.Internal, check.Busy, check.Denied, check.ReadOnly:
 		return c.refuse(ctx, fault, there+back)
 	case check.Page:
-		return blobtest.ByStranger(c.request.HTTP, c.roll.below(blobtest.Strangers)), pause(ctx, there+back)
+		which, now := c.roll.stranger()
+		return blobtest.ByStranger(c.request.HTTP, now, which), pause(ctx, there+back)
 	case check.Slow:
 		there += c.roll.between(0, longest)
 		back += c.roll.between(0, longest)
@@ -214,6 +215,16 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 		}
 	}
 	return resp, c.wait(ctx, back)
+}
+
+// wrongBy is by how much the clock of another server may be wrong.
+var wrongBy = []time.Duration{0, time.Second, -time.Minute, 10 * time.Minute, -time.Hour, time.Hour, -10 * 365 * 24 * time.Hour, 10 * 365 * 24 * time.Hour}
+
+// stranger is which answer of another server a request gets, and what the clock of
+// that server shows.
+func (r *roll) stranger() (which int, now time.Time) {
+	n := r.below(blobtest.Strangers * len(wrongBy))
+	return n % blobtest.Strangers, time.Now().Add(wrongBy[n/blobtest.Strangers])
 }
 
 // wait is pause on a machine that may be suspended meanwhile: it then finds the

@@ -133,7 +133,8 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	case f.Status == store.Failed, f.Status == store.Skipped:
 		return unless(r.Note != "", "its last try ended well")
 	case f.Status == store.Stalled:
-		quiet := d.HeartbeatTimeout > 0 && l.believed(r).Sub(r.beat()) >= d.HeartbeatTimeout*9/10 // another reason came while others were told
+		// Another reason may come while the write that says so is under way, and a heartbeat too.
+		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(r.beat()) >= d.HeartbeatTimeout*9/10 || n.write.Sent.Before(r.Cancelled))
 		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
 	case f.Status == store.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
 		return unless(r.Cause == stopped || l.askedToYield(t), "its replica was not to stop")
