@@ -17,7 +17,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -66,7 +65,7 @@ type replica struct {
 // replica makes a replica that is not started.
 func (c *cluster) replica(name string, work ...soloist.Work) *replica {
 	r := &replica{tap: &tap{Store: c.store, t: c.t}, log: &logBook{}, done: make(chan struct{})}
-	r.Scheduler = &soloist.Scheduler{Store: r.tap, Replica: name,
+	r.Scheduler = &soloist.Scheduler{Store: r.tap, Replica: name, Elapsed: sinceMidnight,
 		Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, w := range work {
 		switch w := w.(type) {
@@ -483,15 +482,21 @@ func skewed(d time.Duration) func() time.Time {
 
 // until sleeps until d after the beginning of the bubble.
 func until(d time.Duration) {
-	midnight := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	time.Sleep(time.Until(midnight.Add(d)))
+	time.Sleep(d - sinceMidnight())
+}
+
+// sinceMidnight is the time since the beginning of the bubble. The default of
+// Scheduler.Elapsed also reads clocks of the machine, a few microseconds of which
+// may decide which of two things at one virtual instant comes first.
+func sinceMidnight() time.Duration {
+	return time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
 // suspended is a machine that sleeps at times: its timers stand still while
 // elapsed time goes on.
 type suspended struct{ slept atomic.Int64 }
 
-func (s *suspended) elapsed() time.Duration { return elapsed.Now() + time.Duration(s.slept.Load()) }
+func (s *suspended) elapsed() time.Duration { return sinceMidnight() + time.Duration(s.slept.Load()) }
 
 // pause waits for d; the end of ctx cuts it short and is its error.
 func pause(ctx context.Context, d time.Duration) error {

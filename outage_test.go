@@ -112,19 +112,22 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 		a := c.start("a", work("0 * * * *", time.Minute))
 		time.Sleep(time.Hour + time.Second)
 		failures := 0
-		var told error
+		told := make(chan error, 1)
 		a.tap.meet(func(op string, apply func() error) error {
 			if op != "renew" || failures == 1 {
 				return apply()
 			}
 			failures++
-			time.AfterFunc(D/100, func() { told = a.Health().Storage })
+			time.AfterFunc(D/100, func() { told <- a.Health().Storage })
 			return errNetwork
 		})
 		time.Sleep(10 * time.Minute)
 		c.stopAll()
-		if failures != 1 || told != nil {
-			t.Errorf("%d failures, Health told %v", failures, told)
+		if failures != 1 {
+			t.Fatalf("%d failures", failures)
+		}
+		if err := <-told; err != nil {
+			t.Errorf("Health told %v", err)
 		}
 		if got := a.log.lines("out of reach"); len(got) > 0 {
 			t.Errorf("the log says %q", got)
