@@ -55,17 +55,21 @@ func patience(l *Log, bad report) {
 			}
 		}
 		for _, r := range l.runs(job) {
-			d, claim := l.definition(r.Replica, job), l.claimOf(job, r.Token)
-			if d == nil || claim == nil {
+			claim := l.claimOf(job, r.Token)
+			if claim == nil {
 				continue
 			}
-			soon, due := d.Lease/10+slack, time.Time{}
+			var span time.Duration // of the lease, which may be longer than its definition says
+			var due time.Time
 			for _, e := range renewals[claim.Lease] {
-				by := e.Done.Add(soon)
-				if e.answered() {
-					due = e.Sent.Add(d.Lease * 3 / 10)
+				if e.Op == "acquire" {
+					span = e.Span
 				}
-				if e.answered() || e.Sent.Before(due) || e.Done.IsZero() || e.Sent.Before(r.Time) || !l.believed(&r).After(by) || l.frozen(r.Replica, e.Sent, by) != nil || l.blocked(r.Replica, by) {
+				by := e.Done.Add(span/10 + slack)
+				if e.answered() {
+					due = e.Sent.Add(span * 3 / 10)
+				}
+				if e.answered() || e.Op != "renew" || e.Sent.Before(due) || e.Done.IsZero() || e.Sent.Before(r.Time) || !l.believed(&r).After(by) || l.frozen(r.Replica, e.Sent, by) != nil || l.blocked(r.Replica, by) {
 					continue
 				}
 				if !slices.ContainsFunc(renewals[claim.Lease], func(next *Event) bool { return next.Sent.After(e.Sent) && !next.Sent.After(by) }) {

@@ -146,6 +146,15 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 		"": {
 			func(s *story) { s.rerun(9, func(n int) bool { return n%2 == 0 }) },
 			func(s *story) { s.tick("a", "1", 10); s.tick("b", "2", 20) },
+			func(s *story) { // a lease longer than the definition says: its renewals are repeated later
+				s.acquire("a", "1", 10).Span = time.Minute
+				s.claim("a", "1", 10.5, 10)
+				e := s.request("a", "renew", "1", 30, 0)
+				e.Heard, e.Done = time.Time{}, at(30.5)
+				s.request("a", "renew", "1", 32.6, 200)
+				s.run("a", 11, 40)
+				s.finish("a", "1", 41, store.Succeeded)
+			},
 			func(s *story) {
 				s.acquire("a", "1", 10)
 				s.claim("a", "1", 10.5, 10)
