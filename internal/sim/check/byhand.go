@@ -20,7 +20,10 @@ func byHandTold(l *Log, bad report) {
 			if d := l.definition(e.Replica, job); !ok || d == nil || d.EveryReplica || text == "refused" || status == store.Running {
 				continue
 			}
-			if !slices.ContainsFunc(l.writes(job), func(w *Event) bool { return !w.Time.After(e.Time) && tells(w.Record, e.Request, status) }) {
+			// Also a record that is older than one that an operator has put back.
+			if !slices.ContainsFunc(l.Events, func(w *Event) bool {
+				return w.Job == job && w.Writes() && w.OK() && !w.Time.After(e.Time) && tells(w.Record, e.Request, status)
+			}) {
 				bad(e.Time, "%s is told that %s of %s is %s, which no record has said", e.Replica, e.Request, job, status)
 			}
 		}

@@ -21,8 +21,12 @@ func belief(l *Log, bad report) {
 		var last *Event
 		var until time.Time
 		for _, r := range l.runs(job) {
-			from, to := r.Time, l.believed(&r)
-			if f := l.asleep(&r, to); f != nil && !to.After(f.End.Add(noticed)) && (f.Time.After(from) || r.Try > 1) {
+			begun, from, to := l.begun(&r), r.Time, l.believed(&r)
+			f := l.asleep(&r, to)
+			if f == nil && begun.Before(from) { // behind a log that blocked
+				f = l.frozen(r.Replica, begun, from)
+			}
+			if f != nil && !to.After(f.End.Add(noticed)) && (f.Time.After(begun) || r.Try > 1) {
 				to = f.Time
 			}
 			if !from.Before(to) {

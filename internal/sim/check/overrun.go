@@ -58,8 +58,11 @@ func (l *Log) lostAt(t *term) time.Time {
 	return until
 }
 
-// refused reports whether an answer says that the lease is lost.
-func refused(e *Event) bool { return e.Status == 404 || e.Status == 409 || e.Status == 412 }
+// refused reports whether an answer says that the lease is lost. One that is cut off
+// says nothing.
+func refused(e *Event) bool {
+	return (e.Status == 404 || e.Status == 409 || e.Status == 412) && e.Cause != string(CutOff)
+}
 
 // lapse is when the trust in a claim's lease ended, by what was heard until t.
 func (l *Log) lapse(claim *Event, t time.Time) time.Time {
