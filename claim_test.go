@@ -563,3 +563,38 @@ func TestStopEndsWaitForFirstToken(t *testing.T) {
 		}
 	})
 }
+
+// A store that refuses each acquisition at the ETag that its reads show is trouble that
+// the replica tells once, and that ends with an acquisition.
+func TestRefusedETagIsTold(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.start("a", work("@every 1m", time.Second))
+		time.Sleep(90 * time.Second)
+		r.tap.meet(func(op string, apply func() error) error {
+			if op == "acquire" {
+				return store.ErrChanged
+			}
+			return apply()
+		})
+		broken := func() string {
+			err := r.Health().Broken["work"]
+			return fmt.Sprint(err)
+		}
+		time.Sleep(30*time.Second + 2*D) // less than a follower waits for a lease without a claim
+		if got := broken(); got != "<nil>" {
+			t.Errorf("broken too soon: %s", got)
+		}
+		time.Sleep(30 * time.Minute)
+		if got := broken(); !strings.Contains(got, "ETag") || !strings.Contains(got, "a proxy") {
+			t.Errorf("got %s", got)
+		}
+		if got := r.log.lines("level=WARN", "a proxy"); len(got) != 1 {
+			t.Errorf("told %d times: %q", len(got), got)
+		}
+		r.tap.meet(nil)
+		time.Sleep(time.Minute)
+		if got := broken(); got != "<nil>" || time.Since(c.record("work").Watermark) > 2*time.Minute {
+			t.Errorf("not over: %s", got)
+		}
+	})
+}

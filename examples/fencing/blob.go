@@ -3,6 +3,7 @@ package fencing
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,6 +60,10 @@ func readToken(ctx context.Context, client *blockblob.Client) (int64, *blob.Modi
 	}
 	if err != nil {
 		return 0, nil, err
+	}
+	if props.ETag == nil || *props.ETag == "" {
+		// The write would be unconditional, and replace what a newer run has written.
+		return 0, nil, errors.New("the answer has no ETag: it is not from the Blob service")
 	}
 	unchanged := &blob.ModifiedAccessConditions{IfMatch: props.ETag}
 	for key, value := range props.Metadata {

@@ -188,3 +188,27 @@ func testBlobForeign(t *testing.T, r *blobResource) {
 		t.Errorf("token seven: got %v", err)
 	}
 }
+
+// transport answers requests in the service's place.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A sign-in page answers any request with 200 and no ETag: nothing is written then.
+func TestBlobIsNotWrittenWithoutETag(t *testing.T) {
+	puts := 0
+	client, err := blockblob.NewClientWithNoCredential("https://account.blob.core.windows.net/box/sales", &blockblob.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPut {
+				puts++
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}}, Body: http.NoBody, Request: r}, nil
+		})},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fencing.WriteBlob(t.Context(), client, 5, []byte("stale")); err == nil || errors.Is(err, fencing.ErrStale) || puts > 0 {
+		t.Errorf("got %v and %d writes, want another error and none", err, puts)
+	}
+}

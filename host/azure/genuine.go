@@ -20,6 +20,10 @@ import (
 type genuine struct{}
 
 func (genuine) Do(r *policy.Request) (*http.Response, error) {
+	if r.Raw().Method == http.MethodHead {
+		// A cache on the way would tell an ETag that the service refuses.
+		r.Raw().Header.Set("Cache-Control", "no-cache")
+	}
 	resp, err := r.Next()
 	switch {
 	case err != nil:
@@ -80,6 +84,9 @@ func stamped(o op, name string, etag *azcore.ETag, date *time.Time) (store.Revis
 	if etag == nil || *etag == "" {
 		return store.Revision{}, translate(o, name, errNoRevision)
 	}
+	if strings.HasPrefix(string(*etag), "W/") {
+		return store.Revision{}, translate(o, name, errWeak)
+	}
 	s := store.Revision{ETag: string(*etag)}
 	if date != nil {
 		s.Date = *date
@@ -87,4 +94,9 @@ func stamped(o op, name string, etag *azcore.ETag, date *time.Time) (store.Revis
 	return s, nil
 }
 
-var errNoRevision = errors.New("the answer has no ETag: it is not from the Blob service")
+var (
+	errNoRevision = errors.New("the answer has no ETag: it is not from the Blob service")
+	// The service has strong ETags only, and no If-Match fits a weak one
+	// (https://www.rfc-editor.org/rfc/rfc9110#name-if-match).
+	errWeak = errors.New("the answer has a weak ETag (W/), which the Blob service never sends: a proxy on the way changes answers, for example to compress them; let the requests pass it unchanged (NO_PROXY)")
+)

@@ -82,6 +82,33 @@ func TestASuccessWithoutETagIsUnclear(t *testing.T) {
 	}
 }
 
+// No If-Match fits a weak ETag, which a proxy makes that changes the content.
+func TestWeakETagIsUnclear(t *testing.T) {
+	for _, op := range []string{"create", "read", "acquire", "renew", "write", "save", "load"} {
+		t.Run(op, func(t *testing.T) {
+			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+				resp := blobtest.Refusal(r, time.Now(), success(r), "")
+				resp.Header.Set("X-Ms-Lease-State", "leased")
+				resp.Header.Set("ETag", `W/"0x8D"`)
+				return resp, nil
+			}))
+			unclear(t, calls[op](t.Context(), s), "ETag")
+		})
+	}
+}
+
+// A cache on the way may answer a read only after it has asked the service.
+func TestReadTakesNoAnswerOfACache(t *testing.T) {
+	var got string
+	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+		got = header(r, "cache-control")
+		return refusal(r, http.StatusNotFound, "BlobNotFound"), nil
+	}))
+	if _, err := s.Read(t.Context(), name); err == nil || got != "no-cache" {
+		t.Errorf("Cache-Control: got %q, want no-cache; %v", got, err)
+	}
+}
+
 // success is the status of a success of a request.
 func success(r *http.Request) int {
 	lease := r.URL.Query().Get("comp") == "lease" && header(r, "x-ms-lease-action") == "acquire"

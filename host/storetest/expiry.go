@@ -45,13 +45,13 @@ var expiries = []property{
 		s.stays(store.Leased, sent.Add(d))
 		s.await(store.Expired)
 	}},
-	{"Expiry/longer", nothing, func(c *check) { // acquired again, with a new length
+	{"Expiry/longer", lengths, func(c *check) { // acquired again, with a new length
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
 		s.acquire(s.own, s.longest())
 		s.stays(store.Leased, sent.Add(s.shortest()+s.shortest()/5))
 	}},
-	{"Expiry/shorter", nothing, func(c *check) {
+	{"Expiry/shorter", lengths, func(c *check) {
 		s := c.subject()
 		sent := s.acquire(s.own, s.longest())
 		s.acquire(s.own, s.shortest())
@@ -104,7 +104,7 @@ var expiries = []property{
 		s.oldIsLost("when its time was up")
 		s.acquire(s.rest, s.longest())
 	}},
-	{"Expiry/broken-sooner", breaker, func(c *check) {
+	{"Expiry/broken-sooner", breaker | lengths, func(c *check) {
 		s := c.subject()
 		sent := s.acquire(s.own, s.longest())
 		s.must("break", s.breakLease(-1))
@@ -115,7 +115,7 @@ var expiries = []property{
 			c.errorf("broken after %v, want about %v", took, s.shortest())
 		}
 	}},
-	{"Expiry/broken-later", breaker, func(c *check) { // a break gives nobody more time
+	{"Expiry/broken-later", breaker | lengths, func(c *check) { // a break gives nobody more time
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
 		s.must("break", s.breakLease(s.longest()))

@@ -15,5 +15,6 @@ const (
 	breaker need = 1 << (iota - 1)
 	deleter
 	keeper
-	twins // of the harness
+	twins   // of the harness
+	lengths // of leases: two that can be told apart
 )

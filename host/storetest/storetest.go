@@ -74,7 +74,7 @@ func Test(t *testing.T, h Harness) {
 	t.Helper()
 	covered, missing := plan(h.powers(t))
 	if len(missing) > 0 {
-		t.Logf("not covered, because the store has no Break, no Delete or no Save and Load, or the harness no Two: %s", strings.Join(missing, ", "))
+		t.Logf("not covered, because the store has no Break, no Delete, no Save and Load or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
 	}
 	for name := range h.Differences {
 		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
@@ -113,6 +113,9 @@ func (h Harness) powers(t *testing.T) need {
 	has, backend := nothing, h.New(t)
 	if h.Two != nil {
 		has |= twins
+	}
+	if shortest, longest := backend.Limits(); longest >= shortest*3/2 {
+		has |= lengths
 	}
 	if _, ok := backend.(store.LeaseBreaker); ok {
 		has |= breaker

@@ -37,9 +37,10 @@ type Runner struct {
 	runLog  *slog.Logger  // what the user's function logs with; not through the queue
 	turn    chan struct{} // has room for one driver: Loop or RunDue
 
-	pause  *lease.Backoff // between calls to a store that does not answer
-	losses *lease.Backoff // between acquisitions that another replica won
-	denial denial
+	pause         *lease.Backoff // between calls to a store that does not answer
+	losses        *lease.Backoff // between acquisitions that another replica won
+	contradiction contradiction  // between reads and acquisitions
+	denial        denial
 
 	view    view
 	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated

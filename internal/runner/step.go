@@ -113,8 +113,9 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 	if err := plan.Exhausted(&r.view.rec); err != nil {
 		return r.unusable(ctx.Err() != nil, &recordError{err})
 	}
-	r.note(nil)
-	s, err := lease.Acquire(ctx, r.client, r.view.entry.ETag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
+	etag := r.view.entry.ETag
+	r.notice(slog.LevelWarn, r.contradiction.of(etag))
+	s, err := lease.Acquire(ctx, r.client, etag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
 	// It is not known whether the lease is ours. Acquire has tried to release it;
 	// else it expires.
 	if err != nil && !lease.Definite(err) {
@@ -126,10 +127,14 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.log.Debug("another replica was first", "error", err)
+		r.contradiction.refuse(etag, err, r.job.Policy.OccupiedAfter(&r.view.rec))
+		r.notice(slog.LevelWarn, r.contradiction.of(etag))
 		c.again = true
 		return r.readAgain(firstLook + r.losses.Next())
 	}
 	r.losses.Reset()
+	r.contradiction = contradiction{}
+	r.note(nil)
 	return r.runWithLease(ctx, c, s)
 }
 

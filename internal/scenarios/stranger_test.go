@@ -154,3 +154,63 @@ func TestTheDateOfAGateway(t *testing.T) {
 		}
 	}
 }
+
+// weakened is a proxy that makes each ETag a weak one, as one does that compresses
+// (https://www.rfc-editor.org/rfc/rfc9110#name-etag).
+func weakened(ctx context.Context, p *sim.RPC) (*http.Response, error) {
+	resp, err := p.Go(ctx)
+	if err == nil && resp.Header.Get("ETag") != "" {
+		resp.Header.Set("ETag", "W/"+resp.Header.Get("ETag"))
+	}
+	return resp, err
+}
+
+// cached is a proxy that answers reads by the first answer that showed the entry free.
+func cached() network {
+	var mu sync.Mutex
+	kept := http.Header{}
+	return func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
+		resp, err := p.Go(ctx)
+		if err != nil || p.Op() != "read" || p.HTTP().Method != http.MethodHead {
+			return resp, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(kept) == 0 && resp.Header.Get("x-ms-lease-state") != "available" {
+			return resp, nil
+		}
+		date := resp.Header.Get("Date")
+		if len(kept) == 0 {
+			kept = resp.Header.Clone()
+		}
+		resp.Header = kept.Clone()
+		resp.Header.Set("Date", date)
+		return resp, nil
+	}
+}
+
+// A proxy that changes ETags or keeps answers is told by each replica that does not get
+// on with it, and all goes on when it is gone.
+func TestAProxyThatSpoilsETags(t *testing.T) {
+	for name, proxy := range map[string]func() network{"weakened": func() network { return weakened }, "cached": cached} {
+		t.Run(name, func(t *testing.T) {
+			in(t, long, func(w *world) {
+				w.start("a", "b")
+				time.Sleep(5*time.Minute + 50*time.Second) // no run is under way
+				w.meet(noted("a proxy", proxy()))
+				time.Sleep(10 * time.Minute)
+				told := 0
+				for _, r := range w.replicas {
+					if h := r.Health(); h.Storage != nil || len(h.Broken) > 0 {
+						told++
+					}
+				}
+				if told == 0 {
+					t.Error("each replica says that all is well")
+				}
+				w.mend()
+				w.wellAfter(time.Now())
+			})
+		})
+	}
+}
