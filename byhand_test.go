@@ -561,7 +561,7 @@ func TestRunNowLeavesDefinitionInForce(t *testing.T) {
 					t.Fatal(f, err)
 				}
 				after := c.record("work")
-				if after.Spec != before.Spec || !after.Since.Equal(before.Since) || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
+				if after.Definition.Spec != before.Definition.Spec || !after.Definition.Since.Equal(before.Definition.Since) || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
 					t.Errorf("the record was %+v and is %+v", before, after)
 				}
 				time.Sleep(22 * time.Hour)
@@ -601,7 +601,7 @@ func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
 				}
 				c.start("b", job)
 				time.Sleep(20 * time.Minute)
-				if r := c.record("work"); r.Attempt != 2 || r.Status != store.Succeeded {
+				if r := c.record("work"); r.Run.Attempt != 2 || r.Run.Status != store.Succeeded {
 					t.Errorf("the tick is not run again: %+v", r)
 				}
 			})
@@ -615,18 +615,18 @@ func TestNewDefinitionWaitsForTickAfterRunNow(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 2 * * *", time.Second))
 		time.Sleep(25 * time.Hour)
-		old := c.record("work").Spec
+		old := c.record("work").Definition.Spec
 		a.stop()
 		b := c.replica("b", work("*/30 * * * *", time.Second))
 		if _, err := b.RunNow(c.t.Context(), "work", "x"); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.record("work").Spec; got != old {
+		if got := c.record("work").Definition.Spec; got != old {
 			t.Errorf("the definition in force is %s, was %s", got, old)
 		}
 		c.launch(b)
 		time.Sleep(time.Hour)
-		if got := c.record("work"); got.Spec == old || got.Tick.Minute()%30 != 0 {
+		if got := c.record("work"); got.Definition.Spec == old || got.Run.Tick.Minute()%30 != 0 {
 			t.Errorf("the record is %+v", got)
 		}
 	})

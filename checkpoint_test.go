@@ -164,7 +164,7 @@ func TestLateProgressWriteKeepsOutcome(t *testing.T) {
 		})
 		time.Sleep(92 * time.Second)
 		a.stop()
-		if r := c.record("lead"); r.Status != store.Succeeded {
+		if r := c.record("lead"); r.Run.Status != store.Succeeded {
 			t.Errorf("got %+v: %q", r, a.log.lines("level=ERROR"))
 		}
 	})
@@ -265,7 +265,7 @@ func TestProgressContinuesAfterLostAnswer(t *testing.T) {
 		time.Sleep(time.Second)
 		a.tap.meet(lose("write", 1))
 		time.Sleep(time.Hour)
-		if p := c.record("lead").Progress; time.Since(p.At) > 3*time.Minute {
+		if p := c.record("lead").Run.Progress; time.Since(p.At) > 3*time.Minute {
 			t.Errorf("progress is of %s, an hour after one lost answer: %d failures", p.At, len(a.log.lines("the record was not updated")))
 		}
 	})
@@ -320,7 +320,7 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 		})
 		c.launch(a)
 		time.Sleep(time.Hour + 150*time.Second)
-		if got := c.record("work").Progress.Note; got != "page 7" {
+		if got := c.record("work").Run.Progress.Note; got != "page 7" {
 			t.Errorf("the note is %q", got)
 		}
 	})
@@ -363,7 +363,7 @@ func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 		a.tap.meet(fail(errors.New("413 too large for the proxy"), "save"))
 		time.Sleep(time.Hour)
 		if n := len(c.all()); n < 50 {
-			t.Errorf("%d runs in an hour; the record says %s", n, c.record("work").Status)
+			t.Errorf("%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
 		}
 	})
 }
@@ -389,8 +389,8 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 		if loads, runs := a.tap.counts()["load"], len(c.all()); runs < 10 || loads != runs {
 			t.Errorf("%d loads in %d runs", loads, runs)
 		}
-		if r := c.record("work"); r.Status != store.Failed || !strings.Contains(r.Error, store.ErrTooLarge.Error()) {
-			t.Errorf("the record says %s: %s", r.Status, r.Error)
+		if r := c.record("work"); r.Run.Status != store.Failed || !strings.Contains(r.Run.Error, store.ErrTooLarge.Error()) {
+			t.Errorf("the record says %s: %s", r.Run.Status, r.Run.Error)
 		}
 	})
 }

@@ -177,8 +177,8 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 					if running++; running > 1 {
 						t.Errorf("two run at %s", time.Now())
 					}
-					if r := c.record("work"); r.Token != run.Token || r.Status != store.Running {
-						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Status, r.Token)
+					if r := c.record("work"); r.Token != run.Token || r.Run.Status != store.Running {
+						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Run.Status, r.Token)
 					}
 					_ = pause(ctx, 100*time.Second)
 					running--
@@ -398,8 +398,8 @@ func TestClaimTakenBackSpendsToken(t *testing.T) {
 		if after.Token != before.Token+1 {
 			t.Errorf("token %d after %d", after.Token, before.Token)
 		}
-		if after.Status != store.Succeeded || !after.Tick.Equal(before.Tick) || !after.Finished.Equal(before.Finished) ||
-			after.Replica != "a" || !after.Due.Equal(before.Due) || !after.Watermark.Equal(before.Watermark) || len(after.History) != 1 {
+		if after.Run.Status != store.Succeeded || !after.Run.Tick.Equal(before.Run.Tick) || !after.Run.Finished.Equal(before.Run.Finished) ||
+			after.Run.Replica != "a" || !after.Due.Equal(before.Due) || !after.Watermark.Equal(before.Watermark) || len(after.History) != 1 {
 			t.Errorf("got %+v, want %+v", after, before)
 		}
 	})
@@ -442,7 +442,7 @@ func TestFurtherAttemptIsTakenBack(t *testing.T) {
 			c.stopDuringAClaim(job)
 			time.Sleep(30 * time.Second)
 			if interrupted == soloist.Rerun {
-				if r := c.record("work"); r.Status != store.Abandoned || r.Attempt != 1 || r.Replica != "a" {
+				if r := c.record("work"); r.Run.Status != store.Abandoned || r.Run.Attempt != 1 || r.Run.Replica != "a" {
 					t.Errorf("after it went back: %+v", r)
 				}
 			}
@@ -464,7 +464,7 @@ func TestSingletonClaimIsTakenBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.stopDuringAClaim(leader())
 		time.Sleep(time.Minute)
-		if r := c.record("lead"); r.Status != store.Idle {
+		if r := c.record("lead"); r.Run.Status != store.Idle {
 			t.Errorf("got %+v", r)
 		}
 		c.start("b", leader())

@@ -303,10 +303,10 @@ func TestRecordedEndIgnoresSkew(t *testing.T) {
 			c.launch(a)
 			time.Sleep(5*time.Minute + 30*time.Second)
 			r := c.record("work")
-			if took := r.Finished.Sub(r.Claimed); took < 4*time.Second || took > 5*time.Second {
-				t.Errorf("off by %s: claimed at %s, finished at %s", off, r.Claimed, r.Finished)
+			if took := r.Run.Finished.Sub(r.Run.Claimed); took < 4*time.Second || took > 5*time.Second {
+				t.Errorf("off by %s: claimed at %s, finished at %s", off, r.Run.Claimed, r.Run.Finished)
 			}
-			if f := r.History[0]; !f.End.Equal(r.Finished) || !f.Start.Equal(r.Claimed) {
+			if f := r.History[0]; !f.End.Equal(r.Run.Finished) || !f.Start.Equal(r.Run.Claimed) {
 				t.Errorf("off by %s: the outcome is from %s to %s", off, f.Start, f.End)
 			}
 		})
@@ -321,8 +321,8 @@ func TestRecordedEndCountsSlowClaim(t *testing.T) {
 		c.launch(a)
 		time.Sleep(time.Hour + 30*time.Second)
 		r, runs := c.record("work"), c.all()
-		if late := r.Finished.Sub(runs[0].end); len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond {
-			t.Errorf("the record says that %+v ended at %s", runs, r.Finished)
+		if late := r.Run.Finished.Sub(runs[0].end); len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond {
+			t.Errorf("the record says that %+v ended at %s", runs, r.Run.Finished)
 		}
 	})
 }

@@ -386,8 +386,8 @@ func TestDeploysAreNoDeaths(t *testing.T) {
 				t.Errorf("run %d is attempt %d", i+1, r.Attempt)
 			}
 		}
-		if r := c.record("work"); r.Attempt != 9 || r.Deaths != 0 {
-			t.Errorf("attempt %d, %d deaths", r.Attempt, r.Deaths)
+		if r := c.record("work"); r.Run.Attempt != 9 || r.Run.Deaths != 0 {
+			t.Errorf("attempt %d, %d deaths", r.Run.Attempt, r.Run.Deaths)
 		}
 	})
 }
@@ -411,8 +411,8 @@ func TestFiveDeathsEndTick(t *testing.T) {
 			t.Errorf("got %q after %d runs", got, len(c.all()))
 		}
 		time.Sleep(25 * time.Hour)
-		if r := c.record("work"); r.Deaths != 0 || r.Attempt != 1 || r.Status != store.Succeeded {
-			t.Errorf("the next tick: %s, attempt %d, %d deaths", r.Status, r.Attempt, r.Deaths)
+		if r := c.record("work"); r.Run.Deaths != 0 || r.Run.Attempt != 1 || r.Run.Status != store.Succeeded {
+			t.Errorf("the next tick: %s, attempt %d, %d deaths", r.Run.Status, r.Run.Attempt, r.Run.Deaths)
 		}
 	})
 }

@@ -316,7 +316,7 @@ func TestYoungerDefinitionIsInForceSoon(t *testing.T) {
 		c.start("young", work("0 0 1 7 *", 0))
 		started := time.Now()
 		time.Sleep(2 * time.Minute)
-		if c.record("work").Since.Before(started.Add(-time.Second)) {
+		if c.record("work").Definition.Since.Before(started.Add(-time.Second)) {
 			t.Errorf("after two minutes the old definition is in force")
 		}
 	})
@@ -513,7 +513,7 @@ func TestMarkUnderLeaseIsAnsweredLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := c.record("work")
-		r.Mark = store.Mark{Spec: "older", Since: r.Since.Add(-time.Hour)}
+		r.Definition.Mark = store.Mark{Spec: "older", Since: r.Definition.Since.Add(-time.Hour)}
 		b, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
@@ -527,7 +527,7 @@ func TestMarkUnderLeaseIsAnsweredLater(t *testing.T) {
 		}
 		c.start("b", work("@every 10s", time.Second))
 		time.Sleep(3 * D)
-		if r := c.record("work"); r.Mark.Spec != "" || r.Replica != "b" {
+		if r := c.record("work"); r.Definition.Mark.Spec != "" || r.Run.Replica != "b" {
 			t.Errorf("b does not go on: %+v", r)
 		}
 	})
@@ -641,7 +641,7 @@ func startedInAnOutage(c *cluster) *replica {
 func TestStartInOutageIgnoresWallClock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		startedInAnOutage(c)
-		if since := c.record("work").Since; since.After(time.Now()) {
+		if since := c.record("work").Definition.Since; since.After(time.Now()) {
 			t.Errorf("the record says that a replica started at %s, and it is %s", since, time.Now().UTC())
 		}
 		c.start("young", work("@every 7s", 0))

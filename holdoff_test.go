@@ -379,10 +379,10 @@ func TestUnlockIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := c.record("work")
-		if r.Unlocked.By != "ann@desk" || r.Unlocked.At.Sub(unlocked).Abs() > time.Second {
-			t.Errorf("the record tells %+v", r.Unlocked)
+		if r.Run.Unlocked.By != "ann@desk" || r.Run.Unlocked.At.Sub(unlocked).Abs() > time.Second {
+			t.Errorf("the record tells %+v", r.Run.Unlocked)
 		}
-		if r.Status != store.Running || r.Token != before.Token || r.Replica != before.Replica {
+		if r.Run.Status != store.Running || r.Token != before.Token || r.Run.Replica != before.Run.Replica {
 			t.Errorf("the annotation changed the run: %+v", r)
 		}
 		if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || e.State != store.Available {
@@ -393,7 +393,7 @@ func TestUnlockIsTold(t *testing.T) {
 			t.Fatalf("status is %+v, %v", st, err)
 		}
 		time.Sleep(time.Until(st[0].Waits))
-		if r := c.record("work"); !r.Unlocked.At.IsZero() || r.Status == store.Running {
+		if r := c.record("work"); !r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running {
 			t.Errorf("at the time that status told no replica has followed: %+v", r)
 		}
 		want := []string{"abandoned 01:00:00 unlocked by ann@desk"}
@@ -441,7 +441,7 @@ func TestAttemptClearsUnlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
-		if r := c.record("work"); r.Attempt != 2 || r.Status != store.Running || !r.Unlocked.At.IsZero() {
+		if r := c.record("work"); r.Run.Attempt != 2 || r.Run.Status != store.Running || !r.Run.Unlocked.At.IsZero() {
 			t.Errorf("got %+v", r)
 		}
 	})

@@ -174,7 +174,7 @@ func TestTroubleEndsWithItsLease(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		a.tap.meet(nil)
 		time.Sleep(20 * time.Second) // no look, which would tell too, comes before
-		if s := c.record("work").Status; s != store.Abandoned {
+		if s := c.record("work").Run.Status; s != store.Abandoned {
 			t.Fatalf("the run is %s", s)
 		}
 		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,26 +19,26 @@ import (
 
 func TestUnusableRecordIsLeftAlone(t *testing.T) {
 	const past = `"created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z"`
-	const created = `"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","token":7,"status":"idle"`
+	const created = `"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","token":7,"run":{"status":"idle"}`
 	for name, tt := range map[string]struct{ record, want string }{
 		"garbage":   {`%PDF-1.7`, "not JSON"},
 		"array":     {`[1,2]`, "not JSON"},
 		"types":     {`{"schema":"one"}`, "cannot be read"},
 		"newer":     {`{"schema":9,"app":"soloist","job":"work",` + created + `}`, "schema 9"},
 		"foreign":   {`{"schema":1,"app":"other","job":"work",` + created + `}`, `"other/work"`},
-		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":7,"status":"dancing"}`, "dancing"},
-		"no token":  {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":0,"status":"idle"}`, "token 0"},
+		"status":    {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":7,"run":{"status":"dancing"}}`, "dancing"},
+		"no token":  {`{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":0,"run":{"status":"idle"}}`, "token 0"},
 		"future":    {`{"schema":1,"app":"soloist","job":"work",` + created + `}`, "watermark 2026-01-01T00:00:00Z is in the future"},
-		"tick":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"running","tick":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "tick 2000-01-01T01:00:00Z is in the future"},
-		"claim":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"running","claimed":"2000-01-01T01:00:00Z","attempt":1,"lease":15}`, "claim 2000-01-01T01:00:00Z is in the future"},
-		"since":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","since":"9999-12-31T23:59:59Z"}`, "(since) 9999-12-31T23:59:59Z is in the future"},
-		"mark":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","mark":{"spec":"x","since":"9999-12-31T23:59:59Z"}}`, "(mark) 9999-12-31T23:59:59Z is in the future"},
-		"history":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","history":[{"tick":"2000-01-01T01:00:00Z","status":"succeeded"}]}`, "history 2000-01-01T01:00:00Z is in the future"},
-		"created":   {`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T01:00:00Z","watermark":"1999-01-01T00:00:00Z","token":7,"status":"idle"}`, "creation 2000-01-01T01:00:00Z is in the future"},
-		"token":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":4611686018427387903,"status":"idle"}`, "the token 4611686018427387903, the largest there is"},
-		"overflow":  {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":4611686018427387904,"status":"idle"}`, "a token is from 1 to 4611686018427387903"},
-		"attempt":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"status":"idle","attempt":-1}`, "attempt -1"},
-		"watermark": {`{"schema":1,"app":"soloist","job":"work","token":7,"status":"idle"}`, "no watermark"},
+		"tick":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"run":{"status":"running","tick":"2000-01-01T01:00:00Z","attempt":1,"lease":15}}`, "tick 2000-01-01T01:00:00Z is in the future"},
+		"claim":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"run":{"status":"running","claimed":"2000-01-01T01:00:00Z","attempt":1,"lease":15}}`, "claim 2000-01-01T01:00:00Z is in the future"},
+		"since":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"definition":{"since":"9999-12-31T23:59:59Z"},"run":{"status":"idle"}}`, "(since) 9999-12-31T23:59:59Z is in the future"},
+		"mark":      {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"definition":{"mark":{"spec":"x","since":"9999-12-31T23:59:59Z"}},"run":{"status":"idle"}}`, "(mark) 9999-12-31T23:59:59Z is in the future"},
+		"history":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"run":{"status":"idle"},"history":[{"tick":"2000-01-01T01:00:00Z","status":"succeeded"}]}`, "history 2000-01-01T01:00:00Z is in the future"},
+		"created":   {`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T01:00:00Z","watermark":"1999-01-01T00:00:00Z","token":7,"run":{"status":"idle"}}`, "creation 2000-01-01T01:00:00Z is in the future"},
+		"token":     {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":4611686018427387903,"run":{"status":"idle"}}`, "the token 4611686018427387903, the largest there is"},
+		"overflow":  {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":4611686018427387904,"run":{"status":"idle"}}`, "a token is from 1 to 4611686018427387903"},
+		"attempt":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"run":{"status":"idle","attempt":-1}}`, "attempt -1"},
+		"watermark": {`{"schema":1,"app":"soloist","job":"work","token":7,"run":{"status":"idle"}}`, "no watermark"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
@@ -78,7 +77,7 @@ func TestUnusableRecordIsLeftAlone(t *testing.T) {
 // due later is no fault.
 func TestRecordLittleAheadIsUsed(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		const record = `{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:30Z","since":"2000-01-01T00:00:55Z","watermark":"2000-01-01T00:00:30Z","due":"2001-01-01T00:00:00Z","token":7,"status":"idle"}`
+		const record = `{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:30Z","watermark":"2000-01-01T00:00:30Z","due":"2001-01-01T00:00:00Z","token":7,"definition":{"since":"2000-01-01T00:00:55Z"},"run":{"status":"idle"}}`
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
 			c.t.Fatal(err)
 		}
@@ -94,7 +93,7 @@ func TestRecordLittleAheadIsUsed(t *testing.T) {
 // and says so.
 func TestLargestTokenIsTheLast(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		const record = `{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":4611686018427387902,"status":"idle"}`
+		const record = `{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":4611686018427387902,"run":{"status":"idle"}}`
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
 			c.t.Fatal(err)
 		}
@@ -110,8 +109,8 @@ func TestLargestTokenIsTheLast(t *testing.T) {
 				t.Errorf("health of %s says %v", r.Replica, err)
 			}
 		}
-		if r := c.record("work"); r.Token != 4611686018427387903 || r.Status != store.Succeeded {
-			t.Errorf("got %s with token %d", r.Status, r.Token)
+		if r := c.record("work"); r.Token != 4611686018427387903 || r.Run.Status != store.Succeeded {
+			t.Errorf("got %s with token %d", r.Run.Status, r.Token)
 		}
 	})
 }
@@ -177,9 +176,20 @@ func TestSettledTickIsNotRunAgain(t *testing.T) {
 func (c *cluster) byOthers(fields map[string]any) {
 	c.t.Helper()
 	now := time.Now().UTC()
-	record := map[string]any{"schema": 1, "app": "soloist", "job": "work", "created": now.Add(-time.Hour), "spec": "", "since": now.Add(-time.Hour),
-		"token": 7, "writer": "w", "watermark": now.Add(-time.Minute), "status": "idle", "lease": 15}
-	maps.Copy(record, fields)
+	definition := map[string]any{"spec": "", "since": now.Add(-time.Hour)}
+	run := map[string]any{"status": "idle", "lease": 15}
+	record := map[string]any{"schema": 1, "app": "soloist", "job": "work", "created": now.Add(-time.Hour), "definition": definition,
+		"token": 7, "writer": "w", "watermark": now.Add(-time.Minute), "run": run}
+	for name, value := range fields {
+		switch name {
+		case "x":
+			record[name] = value
+		case "spec":
+			definition[name] = value
+		default:
+			run[name] = value
+		}
+	}
 	b, err := json.Marshal(record)
 	if err != nil {
 		c.t.Fatal(err)
@@ -195,7 +205,7 @@ func specOf(t *testing.T, job soloist.Job) (spec string) {
 	inCluster(t, func(c *cluster) {
 		c.start("a", job)
 		time.Sleep(time.Second)
-		spec = c.record("work").Spec
+		spec = c.record("work").Definition.Spec
 	})
 	return spec
 }
@@ -236,7 +246,7 @@ func TestHandwrittenRecordIsNotOurs(t *testing.T) {
 		changed := false
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
-			if op != "write" || changed || c.record("work").Status != store.Succeeded {
+			if op != "write" || changed || c.record("work").Run.Status != store.Succeeded {
 				return err
 			}
 			changed = true
@@ -324,7 +334,7 @@ func TestRecordWithShortEndedLeaseIsUsed(t *testing.T) {
 func (c *cluster) foreign(lease string, status store.Status) string {
 	c.t.Helper()
 	now := time.Now().UTC().Add(-time.Minute) // before any replica started
-	record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"spec":"x","since":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"tick":%[1]q,"attempt":1,"status":%[2]q,"replica":"b","lease":%[3]s,"claimed":%[1]q}`,
+	record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"definition":{"spec":"x","since":%[1]q},"run":{"tick":%[1]q,"attempt":1,"status":%[2]q,"replica":"b","lease":%[3]s,"claimed":%[1]q}}`,
 		now.Format(time.RFC3339), status, lease)
 	if !json.Valid([]byte(record)) {
 		c.t.Fatal(record)
@@ -339,7 +349,7 @@ func (c *cluster) foreign(lease string, status store.Status) string {
 func TestRecordWithoutRoomForClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		now := time.Now().UTC().Format(time.RFC3339)
-		record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"since":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"status":"idle","lease":15,"x":%[2]q}`, now, strings.Repeat("x", 7850))
+		record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"definition":{"since":%[1]q},"run":{"status":"idle","lease":15},"x":%[2]q}`, now, strings.Repeat("x", 7850))
 		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
 			t.Fatal(err)
 		}
@@ -397,8 +407,8 @@ func TestLongOutcomeIsShortened(t *testing.T) {
 			a := c.start("a", job)
 			time.Sleep(10*time.Minute + 30*time.Second)
 			r := c.record("work")
-			if n := int64(len(c.all())); n < 10 || r.Counts[store.Failed] != n || r.Failures != n || r.Status != store.Failed {
-				t.Errorf("%d: %d runs failed; the record says %s, and counts %v, %d failures in a row", size, n, r.Status, r.Counts, r.Failures)
+			if n := int64(len(c.all())); n < 10 || r.Counts[store.Failed] != n || r.Failures != n || r.Run.Status != store.Failed {
+				t.Errorf("%d: %d runs failed; the record says %s, and counts %v, %d failures in a row", size, n, r.Run.Status, r.Counts, r.Failures)
 			}
 			if why := a.Health().Broken["work"]; why != nil {
 				t.Errorf("%d: health is %v", size, why)
@@ -410,14 +420,14 @@ func TestLongOutcomeIsShortened(t *testing.T) {
 // records are what may stand in an entry; in each of them JSON is what a program
 // of another version, a person or chance has made of a record.
 var records = []string{
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","spec":"x","since":"2000-01-01T00:00:00Z","token":7,"writer":"w","watermark":"2000-01-01T00:00:00Z","status":"succeeded"}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","spec":"x","since":"2000-01-01T00:00:00Z","token":7,"writer":"w","watermark":"2000-01-01T00:00:00Z","tick":"2000-01-01T00:01:00Z","attempt":2,"status":"running","replica":"b","lease":15,"claimed":"2000-01-01T00:01:00Z","counts":{"failed":3},"history":[{"tick":"2000-01-01T00:00:00Z","status":"failed","token":6}],"later":{"a":[1,2.50]}}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":9223372036854775807,"watermark":"2000-01-01T00:00:00Z","status":"idle"}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"watermark":"9999-12-31T23:59:59.999999999Z","tick":"0001-01-01T00:00:00Z","status":"stalled","lease":1000000}`,
-	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"watermark":"0001-01-01T00:00:01Z","due":"2000-01-01T00:00:30Z","status":"abandoned","tick":"2000-01-01T00:01:00Z","request":"by hand"}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"writer":"w","watermark":"2000-01-01T00:00:00Z","definition":{"spec":"x","since":"2000-01-01T00:00:00Z"},"run":{"status":"succeeded"}}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"writer":"w","watermark":"2000-01-01T00:00:00Z","definition":{"spec":"x","since":"2000-01-01T00:00:00Z"},"run":{"tick":"2000-01-01T00:01:00Z","attempt":2,"status":"running","replica":"b","lease":15,"claimed":"2000-01-01T00:01:00Z"},"counts":{"failed":3},"history":[{"tick":"2000-01-01T00:00:00Z","status":"failed","token":6}],"later":{"a":[1,2.50]}}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":9223372036854775807,"watermark":"2000-01-01T00:00:00Z","run":{"status":"idle"}}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"watermark":"9999-12-31T23:59:59.999999999Z","run":{"tick":"0001-01-01T00:00:00Z","status":"stalled","lease":1000000}}`,
+	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00Z","token":7,"watermark":"0001-01-01T00:00:01Z","due":"2000-01-01T00:00:30Z","run":{"status":"abandoned","tick":"2000-01-01T00:01:00Z","request":"by hand"}}`,
 	`{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:00+14:00","token":7,"watermark":"2000-01-01T00:00:00-12:00","\u017ftatus":"failed","status":"idle","EPOCH":3,"Token":8}`,
-	`{"schema":2,"app":"soloist","job":"work","token":7,"watermark":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
-	`{"schema":1,"app":"other","job":"work","token":7,"watermark":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","status":"idle"}`,
+	`{"schema":2,"app":"soloist","job":"work","token":7,"watermark":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","run":{"status":"idle"}}`,
+	`{"schema":1,"app":"other","job":"work","token":7,"watermark":"2000-01-01T00:00:00Z","created":"2000-01-01T00:00:00Z","run":{"status":"idle"}}`,
 	`null`, `{}`, `[]`, `7`, `"`, `<html>`, `{"schema":1}`, strings.Repeat(`[`, 8000),
 }
 
@@ -464,18 +474,18 @@ func FuzzOddRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
 		synctest.Test(t, func(t *testing.T) {
 			at := func(sec int64) time.Time { return time.Now().Add(time.Duration(sec%1e9) * time.Second) }
-			r := store.Record{Schema: 1, App: "soloist", Job: "work", Created: at(-60), Since: at(-60), Token: token, Writer: "w", Watermark: at(through),
-				Tick: at(tick), Attempt: attempt, Status: states[int(status)%len(states)], Replica: "b", Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}
+			r := store.Record{Schema: 1, App: "soloist", Job: "work", Created: at(-60), Definition: store.Definition{Since: at(-60)}, Token: token, Writer: "w", Watermark: at(through),
+				Run: store.Run{Tick: at(tick), Attempt: attempt, Status: states[int(status)%len(states)], Replica: "b", Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}}
 			if flags&1 != 0 {
-				r.Claimed = at(tick)
+				r.Run.Claimed = at(tick)
 			}
 			if flags&2 != 0 {
-				r.Finished = at(tick + 1)
+				r.Run.Finished = at(tick + 1)
 			}
 			if flags&4 != 0 {
 				r.Due = at(due)
 			}
-			r.Stopping = flags&8 != 0
+			r.Run.Stopping = flags&8 != 0
 			b, err := json.Marshal(r)
 			if err != nil {
 				return // there are no such dates
@@ -522,8 +532,7 @@ func (c *cluster) checkUnknown(before, after []byte) {
 	var old, now, known map[string]json.RawMessage
 	json.Unmarshal(before, &old)
 	json.Unmarshal(after, &now)
-	sample, _ := json.Marshal(store.Record{Due: time.Now(), Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Failures: 1, Mark: store.Mark{Spec: "x"}, Replica: "x", Lease: 1, Claimed: time.Now(),
-		Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x", Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
+	sample, _ := json.Marshal(store.Record{Due: time.Now(), Run: store.Run{Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Replica: "x", Lease: 1, Claimed: time.Now(), Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x"}, Failures: 1, Definition: store.Definition{Mark: store.Mark{Spec: "x"}}, Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
 	json.Unmarshal(sample, &known)
 	for name, value := range old {
 		isKnown := false

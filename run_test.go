@@ -215,8 +215,8 @@ func TestErrorThatPanicsFailsRun(t *testing.T) {
 		here.Name, here.EveryReplica, here.Lease, here.Do = "here", true, 0, job.Do
 		a := c.start("a", job, here)
 		time.Sleep(90 * time.Second)
-		if r := c.record("work"); r.Status != store.Failed || !strings.Contains(r.Error, "panic") {
-			t.Errorf("the record says %s %q", r.Status, r.Error)
+		if r := c.record("work"); r.Run.Status != store.Failed || !strings.Contains(r.Run.Error, "panic") {
+			t.Errorf("the record says %s %q", r.Run.Status, r.Run.Error)
 		}
 		if len(a.log.lines("run ended", "job=here", "outcome=failed")) == 0 {
 			t.Error("the job that runs everywhere has not failed")
@@ -552,7 +552,7 @@ func TestSingletonThatEndsRunsAgain(t *testing.T) {
 			t.Errorf("%d terms in 65 s with a pause of 10 s, want 7", len(runs))
 		}
 		disjoint(t, runs)
-		if got := c.record("lead"); got.Status != store.Failed || got.Error != "no connection" || got.Counts[store.Failed] != 7 {
+		if got := c.record("lead"); got.Run.Status != store.Failed || got.Run.Error != "no connection" || got.Counts[store.Failed] != 7 {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -374,7 +374,7 @@ func TestRunDueTellsNextOfOpenTick(t *testing.T) {
 		time.Sleep(time.Minute)
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if got.Next.After(time.Now().Add(time.Hour)) {
-			t.Errorf("%s %v: tick 00:01:00 is open, and the next look is to be at %s (%v)", c.record("work").Status, c.outcomes("work"), got.Next, err)
+			t.Errorf("%s %v: tick 00:01:00 is open, and the next look is to be at %s (%v)", c.record("work").Run.Status, c.outcomes("work"), got.Next, err)
 		}
 	})
 }

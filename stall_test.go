@@ -21,7 +21,7 @@ func TestHeartbeatKeepsLeader(t *testing.T) {
 		if got := c.all(); len(got) != 1 {
 			t.Errorf("got %d terms", len(got))
 		}
-		p := c.record("lead").Progress
+		p := c.record("lead").Run.Progress
 		if p.Note != "all well" || time.Since(p.At) > 2*time.Minute || p.At.After(time.Now().Add(time.Second)) {
 			t.Errorf("progress is %+v at %s", p, time.Now())
 		}
@@ -141,7 +141,7 @@ func TestStalledLeaderThatIgnoresItsContext(t *testing.T) {
 				t.Error("it had no time to return")
 			}
 			time.Sleep(D / 6)
-			if r := c.record("lead"); r.Status != store.Stalled || !r.Finished.IsZero() || r.Replica != "a" {
+			if r := c.record("lead"); r.Run.Status != store.Stalled || !r.Run.Finished.IsZero() || r.Run.Replica != "a" {
 				t.Errorf("got %+v", r)
 			}
 			if now := time.Now(); overran.Load() == nil || now.Sub(*overran.Load()) > 2*time.Second {
@@ -393,7 +393,7 @@ func TestShortTimeoutsAreNotAnnounced(t *testing.T) {
 				if n := a.tap.counts()["write"]; n < test.least || n > test.most {
 					t.Errorf("%d writes in 10 minutes, want %d to %d", n, test.least, test.most)
 				}
-				if test.most <= 12 && c.record("lead").Stopping { // followers would look ten times a second
+				if test.most <= 12 && c.record("lead").Run.Stopping { // followers would look ten times a second
 					t.Error("it is announced")
 				}
 				if n := len(c.all()); n != 1 {
@@ -421,7 +421,7 @@ func TestStoppingEndsWithTry(t *testing.T) {
 			}}
 		c.start("a", job)
 		time.Sleep(30 * time.Minute)
-		if r := c.record("work"); r.Stopping {
+		if r := c.record("work"); r.Run.Stopping {
 			t.Errorf("stopping, half an hour into the second try: %+v", r)
 		}
 	})
@@ -447,7 +447,7 @@ func TestStoppingIsTakenBackAfterLostAnswer(t *testing.T) {
 		time.Sleep(time.Second)
 		a.tap.meet(lose("write", 1))
 		time.Sleep(time.Hour)
-		if r := c.record("lead"); r.Stopping {
+		if r := c.record("lead"); r.Run.Stopping {
 			t.Errorf("the record says that it is stopping, an hour later")
 		}
 	})
@@ -470,20 +470,20 @@ func TestRunEndsWhileStallIsWritten(t *testing.T) {
 				a := c.start("a", job)
 				a.tap.meet(func(op string, apply func() error) error {
 					err := apply()
-					if op == "write" && err == nil && c.record("work").Status == store.Stalled && c.record("work").Finished.IsZero() {
+					if op == "write" && err == nil && c.record("work").Run.Status == store.Stalled && c.record("work").Run.Finished.IsZero() {
 						time.Sleep(2 * time.Second) // the answer takes long
 					}
 					return err
 				})
 				time.Sleep(time.Minute + silence + 10*time.Second)
 				r := c.record("work")
-				t.Logf("%+v %v", r.Status, c.outcomes("work"))
+				t.Logf("%+v %v", r.Run.Status, c.outcomes("work"))
 				for _, run := range c.all() {
 					t.Logf("attempt %d try %d %s-%s", run.Attempt, run.Try, run.start.Format("05.000"), run.end.Format("05.000"))
 				}
 				t.Logf("%q", a.log.lines("run ended"))
 				if len(a.log.lines("run ended", "outcome=succeeded")) > 0 {
-					t.Errorf("the log says succeeded, the record %s, and it ran %d times", r.Status, len(c.all()))
+					t.Errorf("the log says succeeded, the record %s, and it ran %d times", r.Run.Status, len(c.all()))
 				}
 				for _, run := range c.all() {
 					if run.Try == 2 {
@@ -536,7 +536,7 @@ func TestSaveKeepsStall(t *testing.T) {
 		var through time.Time
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
-			if op == "write" && c.record("work").Status == store.Stalled {
+			if op == "write" && c.record("work").Run.Status == store.Stalled {
 				through = c.record("work").Watermark
 				a.tap.meet(nil)
 				return errNetwork
@@ -599,7 +599,7 @@ func TestEarlyWakeAfterStall(t *testing.T) {
 			b := c.replica("b", job)
 			got, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: next})
 			if len(got.Jobs[0].Ran) != 1 {
-				t.Errorf("stalls %t: got %+v, %v; record %s %s", stalls, got, err, c.record("work").Status, c.record("work").Finished)
+				t.Errorf("stalls %t: got %+v, %v; record %s %s", stalls, got, err, c.record("work").Run.Status, c.record("work").Run.Finished)
 			}
 			time.Sleep(3 * time.Hour)
 		})
@@ -639,8 +639,8 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 		wake(false)
 		at(3*time.Hour + time.Second)
 		wake(false)
-		if r := c.record("work"); r.Status != store.Succeeded || !r.Tick.Equal(midnight.Add(3*time.Hour)) {
-			t.Errorf("the record says %s, tick %s: %+v", r.Status, r.Tick, r.History)
+		if r := c.record("work"); r.Run.Status != store.Succeeded || !r.Run.Tick.Equal(midnight.Add(3*time.Hour)) {
+			t.Errorf("the record says %s, tick %s: %+v", r.Run.Status, r.Run.Tick, r.History)
 		}
 	})
 }

@@ -89,8 +89,8 @@ func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 			ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Hour)
 			_ = r.Run(ctx)
 			cancel()
-			if got := c.record("work"); got.Deaths != 0 || got.Attempt != n+1 {
-				t.Fatalf("after stop %d: attempt %d, %d deaths, outcomes %q", n+1, got.Attempt, got.Deaths, c.outcomes("work"))
+			if got := c.record("work"); got.Run.Deaths != 0 || got.Run.Attempt != n+1 {
+				t.Fatalf("after stop %d: attempt %d, %d deaths, outcomes %q", n+1, got.Run.Attempt, got.Run.Deaths, c.outcomes("work"))
 			}
 		}
 	})
@@ -240,14 +240,14 @@ func TestHandoverIsNotTakenBack(t *testing.T) {
 		go a.stop()
 		for range int(D/3/time.Second) + 1 {
 			time.Sleep(990 * time.Millisecond)
-			if r := c.record("lead"); !r.Stopping {
+			if r := c.record("lead"); !r.Run.Stopping {
 				t.Errorf("after %s the record says that it goes on", time.Since(c.all()[0].start))
 			}
 		}
 		time.Sleep(time.Second)
 		c.start("b", leader())
 		time.Sleep(time.Second)
-		if r := c.record("lead"); r.Replica != "b" || r.Stopping || r.Progress != (store.Progress{}) {
+		if r := c.record("lead"); r.Run.Replica != "b" || r.Run.Stopping || r.Run.Progress != (store.Progress{}) {
 			t.Errorf("got %+v", r)
 		}
 	})
@@ -283,7 +283,7 @@ func TestJobIsHandedOver(t *testing.T) {
 				time.Sleep(time.Minute + 2*time.Second)
 				go all[c.all()[0].replica].stop()
 				time.Sleep(time.Second)
-				if r := c.record("work"); !r.Stopping || r.Status != store.Running {
+				if r := c.record("work"); !r.Run.Stopping || r.Run.Status != store.Running {
 					t.Errorf("got %+v", r)
 				}
 				time.Sleep(2 * time.Minute)
@@ -298,7 +298,7 @@ func TestJobIsHandedOver(t *testing.T) {
 				if test.start > 0 && (len(runs) != 2 || runs[1].start.Sub(runs[0].end) > test.start) {
 					t.Errorf("got %+v", runs)
 				}
-				if r := c.record("work"); r.Stopping {
+				if r := c.record("work"); r.Run.Stopping {
 					t.Error("it is over, and the record says that it is stopping")
 				}
 			})

@@ -211,25 +211,25 @@ var setups = []setup{
 		return []string{"SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"}
 	},
 		0, "", []string{"warn  settings", "did you mean SOLOIST_LEASE?"}},
-	{"another app's record", withRecord(`{"schema":1,"app":"other","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","status":"idle"}`),
+	{"another app's record", withRecord(`{"schema":1,"app":"other","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`),
 		1, "record", []string{`beat: the record belongs to "other/beat"`, "choose another SOLOIST_APP"}},
-	{"a record whose run begins in the future", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","status":"running","tick":"2126-01-01T00:00:00Z","attempt":1,"lease":30}`),
+	{"a record whose run begins in the future", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","run":{"status":"running","tick":"2126-01-01T00:00:00Z","attempt":1,"lease":30}}`),
 		1, "record", []string{"beat: the record's tick 2126-01-01T00:00:00Z is in the future"}},
-	{"a record of a replica that starts in the future", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","status":"idle","since":"9999-12-31T23:59:59Z"}`),
+	{"a record of a replica that starts in the future", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","definition":{"since":"9999-12-31T23:59:59Z"},"run":{"status":"idle"}}`),
 		1, "record", []string{"(since) 9999-12-31T23:59:59Z is in the future"}},
-	{"a record with the largest token", withRecord(`{"schema":1,"app":"demo","job":"beat","token":4611686018427387903,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","status":"idle"}`),
+	{"a record with the largest token", withRecord(`{"schema":1,"app":"demo","job":"beat","token":4611686018427387903,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","run":{"status":"idle"}}`),
 		1, "record", []string{"the largest there is", "correct the record"}},
 	{"a record of a newer program", withRecord(`{"schema":9,"app":"demo","job":"beat"}`),
 		1, "record", []string{"schema 9", "update the program"}},
 	{"a record that is none", withRecord(`hello`), 1, "record", []string{"not JSON", "the job not run"}},
-	{"a lease that no store takes", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","status":"running","lease":86400}`),
+	{"a lease that no store takes", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"running","lease":86400}}`),
 		1, "record", []string{"a lease of 24h0m0s", "1s to 1m0s", "correct it in the record"}},
 	{"a checkpoint of another tool", func(t *testing.T, p *host.Program) []string {
 		s := &ruled{}
 		containerOf(t, s)
 		r, _ := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist/demo/beat", bytes.NewReader(make([]byte, 1<<20+1)))
 		r.Header.Set("x-ms-blob-type", "BlockBlob")
-		r.Header.Set("x-ms-meta-record", `{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","status":"idle"}`)
+		r.Header.Set("x-ms-meta-record", `{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`)
 		s.Do(r)
 		return []string{byKey(served(t, s))}
 	}, 1, "record", []string{"checkpoint has 1048577 bytes", "have the job save a new one"}},

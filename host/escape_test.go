@@ -26,10 +26,10 @@ const escaped = `a\x1b]0;title\ab\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x7f
 
 // poisoned is a record whose texts are all hostile.
 func poisoned(r *store.Record) {
-	r.Replica, r.Error, r.Request = hostile, hostile, hostile
+	r.Run.Replica, r.Run.Error, r.Run.Request = hostile, hostile, hostile
 	told(hostile)(r)
-	r.History = []store.Outcome{{Tick: r.Tick.Add(-time.Minute), Status: store.Failed, Reason: hostile, Request: hostile, Replica: hostile,
-		Token: 6, Attempt: 1, Start: r.Claimed.Add(-time.Minute), End: r.Claimed.Add(-time.Minute)}}
+	r.History = []store.Outcome{{Tick: r.Run.Tick.Add(-time.Minute), Status: store.Failed, Reason: hostile, Request: hostile, Replica: hostile,
+		Token: 6, Attempt: 1, Start: r.Run.Claimed.Add(-time.Minute), End: r.Run.Claimed.Add(-time.Minute)}}
 	r.Counts = map[store.Status]int64{store.Failed: 1}
 }
 
@@ -121,7 +121,7 @@ func (refusing) Read(context.Context, string) (store.Entry, error) {
 func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
 	environment(t)
 	backend := claimed(t, false, func(r *store.Record) {
-		r.History = []store.Outcome{{Tick: r.Tick, Status: hostile, Token: 6}}
+		r.History = []store.Outcome{{Tick: r.Run.Tick, Status: hostile, Token: 6}}
 	})
 	got := run(t.Context(), host.Program{Work: work()[:1], Store: backend, Now: spring}, "history")
 	wantPlain(t, "history", got.out)

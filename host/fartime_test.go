@@ -17,7 +17,8 @@ func TestOneFarInstantHidesNoOtherJob(t *testing.T) {
 	environment(t)
 	store := new(local.Memory)
 	now := time.Now().UTC().Format(time.RFC3339)
-	record := fmt.Sprintf(`{"schema":1,"app":"demo","job":"beat","created":%q,"spec":"","since":%q,"token":5,"writer":"w","watermark":%q,"status":"running","lease":30,"progress":{"note":"x","at":"9999-12-31T23:59:59-01:00"},
+	record := fmt.Sprintf(`{"schema":1,"app":"demo","job":"beat","created":%q,"definition":{"spec":"","since":%q},"token":5,"writer":"w","watermark":%q,
+		"run":{"status":"running","lease":30,"progress":{"note":"x","at":"9999-12-31T23:59:59-01:00"}},
 		"history":[{"tick":"9999-12-31T23:59:59-01:00","status":"succeeded"}]}`, now, now, now)
 	if _, err := store.Create(t.Context(), "demo/beat", []byte(strings.Join(strings.Fields(record), ""))); err != nil {
 		t.Fatal(err)

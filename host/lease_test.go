@@ -19,8 +19,8 @@ func claimed(t *testing.T, leased bool, f func(*store.Record)) *local.Memory {
 	t.Helper()
 	backend, now := &local.Memory{Now: spring}, spring()
 	r := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now.Add(-time.Hour), Watermark: now.Add(-3 * time.Minute), Token: 7,
-		Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: store.Running, Replica: "replica-b", Lease: store.Seconds(20 * time.Second),
-		Claimed: now.Add(-2 * time.Minute)}
+		Run: store.Run{Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: store.Running, Replica: "replica-b", Lease: store.Seconds(20 * time.Second),
+			Claimed: now.Add(-2 * time.Minute)}}
 	f(&r)
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -56,16 +56,16 @@ func put(t *testing.T, backend store.Store, name, record string, leased bool) {
 
 func told(note string) func(*store.Record) {
 	return func(r *store.Record) {
-		r.Progress = store.Progress{Note: note, At: spring().Add(-20 * time.Second)}
+		r.Run.Progress = store.Progress{Note: note, At: spring().Add(-20 * time.Second)}
 	}
 }
 
 func stall(r *store.Record) {
 	told("page 3 of 9")(r)
-	r.Status, r.Stopping, r.Error = store.Stalled, true, "stalled: no heartbeat for 1m0s"
+	r.Run.Status, r.Run.Stopping, r.Run.Error = store.Stalled, true, "stalled: no heartbeat for 1m0s"
 	r.Counts = map[store.Status]int64{store.Stalled: 1}
-	r.History = []store.Outcome{{Tick: r.Tick, Status: store.Stalled, Reason: r.Error, Attempt: 1, Token: 7, Replica: r.Replica,
-		Start: r.Claimed, End: r.Claimed.Add(time.Minute)}}
+	r.History = []store.Outcome{{Tick: r.Run.Tick, Status: store.Stalled, Reason: r.Run.Error, Attempt: 1, Token: 7, Replica: r.Run.Replica,
+		Start: r.Run.Claimed, End: r.Run.Claimed.Add(time.Minute)}}
 }
 
 // What a run is in is told in the same words everywhere.
@@ -81,11 +81,11 @@ func TestTheStatesOfARun(t *testing.T) {
 		{"running", true, func(*store.Record) {}, "running", since},
 		{"told", true, told("page 3 of\n9"), "running", since + " (page 3 of 9, 20s ago)"},
 		{"told no note", true, told(""), "running", since + " (heartbeat, 20s ago)"},
-		{"stopping", true, func(r *store.Record) { r.Stopping = true }, "stopping", since},
-		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Stopping = true }, "interrupted", " since 2m (page 3, 20s ago)"},
+		{"stopping", true, func(r *store.Record) { r.Run.Stopping = true }, "stopping", since},
+		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Run.Stopping = true }, "interrupted", " since 2m (page 3, 20s ago)"},
 		{"stalled", true, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		{"stalled, lease lapsed", false, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
-		{"stalled, then returned", false, func(r *store.Record) { stall(r); r.Stopping, r.Finished = false, spring() }, "idle", ""},
+		{"stalled, then returned", false, func(r *store.Record) { stall(r); r.Run.Stopping, r.Run.Finished = false, spring() }, "idle", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t)
@@ -145,7 +145,7 @@ func TestTheFateOfAStalledRun(t *testing.T) {
 
 func TestUnlock(t *testing.T) {
 	nothing := func(*store.Record) {}
-	idle := func(r *store.Record) { r.Status, r.Finished = store.Succeeded, spring() }
+	idle := func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, spring() }
 	for _, test := range []struct {
 		name   string
 		leased bool

@@ -102,7 +102,7 @@ type lock struct {
 
 func lockOf(a *app.App, st soloist.JobStatus) lock {
 	return lock{job: view.Of(a, st), state: st.Lease,
-		length: cmp.Or(time.Duration(st.Record.Lease), a.LeaseOf(st.Name)),
+		length: cmp.Or(time.Duration(st.Record.Run.Lease), a.LeaseOf(st.Name)),
 		sure:   st.Err == nil && !view.MayRun(&st.Record)}
 }
 

@@ -39,8 +39,8 @@ func TestStatusAfterAnUnlock(t *testing.T) {
 	}
 	e, err := p.Store.Read(t.Context(), "demo/beat")
 	var r store.Record
-	if err := json.Unmarshal(e.Record, &r); err != nil || !strings.Contains(r.Unlocked.By, "@") || !r.Unlocked.At.Equal(spring()) {
-		t.Errorf("the record tells %+v, %v", r.Unlocked, err)
+	if err := json.Unmarshal(e.Record, &r); err != nil || !strings.Contains(r.Run.Unlocked.By, "@") || !r.Run.Unlocked.At.Equal(spring()) {
+		t.Errorf("the record tells %+v, %v", r.Run.Unlocked, err)
 	}
 	for name, at := range map[string]time.Duration{
 		"waiting after unlock until about 2026-03-28 12:00:37Z, in 7s": 30 * time.Second,
@@ -68,7 +68,7 @@ func TestStatusAfterAnUnlock(t *testing.T) {
 // A second unlock meets the next holder, which waits: no run can end by that.
 func TestUnlockOfAWaitingHolder(t *testing.T) {
 	environment(t)
-	backend := claimed(t, true, func(r *store.Record) { r.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} })
+	backend := claimed(t, true, func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} })
 	got := run(t.Context(), host.Program{Work: work(), Store: backend, Now: spring}, "unlock", "beat", "--now")
 	if got.code != 0 || !strings.Contains(got.out, "held by a replica that waits after an earlier unlock") {
 		t.Errorf("got %+v", got)
@@ -82,7 +82,7 @@ func TestUnlockBesideAFastStoreClock(t *testing.T) {
 		"beat --yes": "state: running on replica-b since 0s\n",
 	} {
 		environment(t)
-		backend := claimed(t, true, func(r *store.Record) { r.Claimed = spring().Add(1500 * time.Millisecond) })
+		backend := claimed(t, true, func(r *store.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) })
 		p := host.Program{Work: work(), Store: backend, Now: spring}
 		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
 		if !strings.Contains(got.out+got.err, want) {

@@ -16,9 +16,9 @@ func (r *Record) Encode() ([]byte, error) { return r.EncodeWithin(MaxRecord) }
 // EncodeWithin is Encode with another limit, in bytes.
 func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	r.Schema = schema
-	r.Error = cut(r.Error, maxErrorLen)
-	r.Progress.Note = cut(r.Progress.Note, maxNoteLen)
-	r.Unlocked.By = cut(r.Unlocked.By, maxNameLen)
+	r.Run.Error = cut(r.Run.Error, maxErrorLen)
+	r.Run.Progress.Note = cut(r.Run.Progress.Note, maxNoteLen)
+	r.Run.Unlocked.By = cut(r.Run.Unlocked.By, maxNameLen)
 	r.History = r.History[:min(len(r.History), maxHistory)]
 	r.cutReasons()
 	for {
@@ -40,10 +40,10 @@ func (r *Record) shorten() bool {
 	switch {
 	case len(r.History) > 1:
 		r.History = r.History[:len(r.History)-1]
-	case r.Progress.Note != "":
-		r.Progress.Note = half(r.Progress.Note)
-	case r.Error != "":
-		r.Error = half(r.Error)
+	case r.Run.Progress.Note != "":
+		r.Run.Progress.Note = half(r.Run.Progress.Note)
+	case r.Run.Error != "":
+		r.Run.Error = half(r.Run.Error)
 	case len(r.History) == 1 && r.History[0].Reason != "":
 		newest := r.History[0] // a copy: the record that this one was cloned from shares the slice
 		newest.Reason = half(newest.Reason)

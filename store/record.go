@@ -21,38 +21,46 @@ type Record struct {
 	App    string `json:"app"`
 	Job    string `json:"job"`
 
-	Created time.Time `json:"created"` // when the entry was created: another value shows that the entry was deleted in between
+	Created time.Time `json:"created"` // tells an entry from one made anew after a deletion
 
-	Spec  string    `json:"spec"`          // hash of the job's definition
-	Since time.Time `json:"since"`         // start of the youngest replica that has written under Spec
-	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
+	Definition Definition `json:"definition"`
 
 	Token  int64  `json:"token"`  // the fencing token: +1 per claim, never reset
-	Writer string `json:"writer"` // a nonce: a writer whose answer was lost recognizes its own write by it
+	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
 
 	Watermark time.Time `json:"watermark"`    // each tick up to it has its outcome
-	Due       time.Time `json:"due,omitzero"` // the next tick under Spec that is neither settled nor claimed
+	Due       time.Time `json:"due,omitzero"` // the next tick under Definition that is neither settled nor claimed
 
-	Tick     time.Time `json:"tick,omitzero"`    // the last tick that was claimed; zero for a singleton
-	Request  string    `json:"request,omitzero"` // name of the request for a run by hand; Tick is its time then
+	Run      Run              `json:"run"`               // the last one
+	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
+	Counts   map[Status]int64 `json:"counts,omitzero"`
+	History  []Outcome        `json:"history,omitzero"` // newest first
+
+	unknown map[string]json.RawMessage // fields of a newer writer survive a rewrite
+}
+
+// A Definition is the one of the job that is in force.
+type Definition struct {
+	Spec  string    `json:"spec"`          // hash of what makes the ticks of the job what they are
+	Since time.Time `json:"since"`         // start of the youngest replica that wrote under Spec
+	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
+}
+
+// A Run is what a record tells of the last run that was claimed.
+type Run struct {
+	Tick     time.Time `json:"tick,omitzero"`    // zero for a singleton
+	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
 	Attempt  int       `json:"attempt,omitzero"`
-	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as is written
+	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
 	Status   Status    `json:"status"`
 	Replica  string    `json:"replica,omitzero"`
 	Lease    Seconds   `json:"lease,omitzero"`
 	Claimed  time.Time `json:"claimed,omitzero"`
-	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as is known
+	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
 	Stopping bool      `json:"stopping,omitzero"` // the run is about to be handed over
 	Progress Progress  `json:"progress,omitzero"`
-	Error    string    `json:"error,omitzero"`    // why the last run failed
-	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of this run
-
-	Failures int64 `json:"failures,omitzero"` // outcomes failed or stalled since the last one that succeeded; runs by hand do not count
-
-	Counts  map[Status]int64 `json:"counts,omitzero"`
-	History []Outcome        `json:"history,omitzero"` // newest first
-
-	unknown map[string]json.RawMessage // fields of a newer writer, which a rewrite must keep
+	Error    string    `json:"error,omitzero"`    // why the run failed
+	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of the run
 }
 
 // An Outcome is what became of a tick, or of a range of ticks that no replica ran.
@@ -181,12 +189,12 @@ func (r *Record) check(app, job string) error {
 		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
 	case r.Token < 1 || r.Token > MaxToken:
 		return fmt.Errorf("the record has token %d: a token is from 1 to %d", r.Token, int64(MaxToken))
-	case r.Attempt < 0 || r.Attempt > MaxAttempt || r.Deaths < 0:
-		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Attempt, r.Deaths, MaxAttempt)
+	case r.Run.Attempt < 0 || r.Run.Attempt > MaxAttempt || r.Run.Deaths < 0:
+		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Run.Attempt, r.Run.Deaths, MaxAttempt)
 	case r.Watermark.IsZero() || r.Created.IsZero():
 		return errors.New("the record has no watermark or no date of creation")
-	case !r.Status.known():
-		return fmt.Errorf("the record has the unknown status %.40q", r.Status)
+	case !r.Run.Status.known():
+		return fmt.Errorf("the record has the unknown status %.40q", r.Run.Status)
 	}
 	for _, f := range r.History {
 		if !f.Status.known() {
@@ -219,7 +227,7 @@ var knownFields = func() (names []string) {
 // MayRun reports whether the run in r may still be under way, perhaps in a process that cannot
 // reach the store. A stalled run may be, until it is known to have returned.
 func (r *Record) MayRun() bool {
-	return r.Status == Running || r.Status == Stalled && r.Finished.IsZero()
+	return r.Run.Status == Running || r.Run.Status == Stalled && r.Run.Finished.IsZero()
 }
 
 // Clone returns a copy whose changes leave r as it is. Both share the history, which is

@@ -13,9 +13,9 @@ import (
 
 func sample() Record {
 	at := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
-	return Record{Schema: 1, App: "app", Job: "job", Created: at, Spec: "abc", Since: at, Token: 7, Writer: "w",
-		Watermark: at, Tick: at, Attempt: 2, Status: Failed, Replica: "replica-1", Lease: Seconds(15 * time.Second),
-		Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh", Counts: map[Status]int64{Failed: 3},
+	return Record{Schema: 1, App: "app", Job: "job", Created: at, Definition: Definition{Spec: "abc", Since: at}, Token: 7, Writer: "w",
+		Watermark: at, Run: Run{Tick: at, Attempt: 2, Status: Failed, Replica: "replica-1", Lease: Seconds(15 * time.Second),
+			Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh"}, Counts: map[Status]int64{Failed: 3},
 		History: []Outcome{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
 }
 
@@ -49,9 +49,9 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		"broken": strings.Repeat("\xff", 9000), "spaces": strings.Repeat(" ", 9000), "quotes": strings.Repeat(`"\<&>`, 9000), "empty": "",
 	} {
 		r := sample()
-		r.Error, r.Progress.Note, r.Replica = text, text, cut(text, 60)
+		r.Run.Error, r.Run.Progress.Note, r.Run.Replica = text, text, cut(text, 60)
 		for i := range 500 {
-			tick := r.Tick.Add(time.Duration(i) * time.Second)
+			tick := r.Run.Tick.Add(time.Duration(i) * time.Second)
 			f := Outcome{Tick: tick, Status: Failed, Reason: text, Replica: cut(text, 60)}
 			r.History, r.Watermark = slices.Insert(r.History, 0, f), tick
 		}
@@ -100,7 +100,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	r := sample()
 	b, _ := r.Encode()
 	f.Add(b)
-	f.Add([]byte(`{"schema":1,"lease":-1}`))
+	f.Add([]byte(`{"schema":1,"run":{"lease":-1}}`))
 	f.Add([]byte(`null`))
 	f.Add(bytes.Replace(b, []byte(`{`), []byte(`{"\u017ftatus":"idle","EPOCH":3,"\u212aind":1,`), 1)) // names are matched as JSON does
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -116,7 +116,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s\nbecame %s: %v", b, out, err)
 		}
-		if fmt.Sprint(again.Tick.UTC(), again.Token, again.Status) != fmt.Sprint(r.Tick.UTC(), r.Token, r.Status) {
+		if fmt.Sprint(again.Run.Tick.UTC(), again.Token, again.Run.Status) != fmt.Sprint(r.Run.Tick.UTC(), r.Token, r.Run.Status) {
 			t.Errorf("%s\nbecame %s", b, out)
 		}
 		if twice, err := again.Encode(); err != nil || !bytes.Equal(twice, out) {
@@ -127,7 +127,7 @@ func FuzzDecodeRecord(f *testing.F) {
 
 func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
 	r := sample()
-	r.History = append(r.History, Outcome{Tick: r.Tick, Status: "\x1b[2J"})
+	r.History = append(r.History, Outcome{Tick: r.Run.Tick, Status: "\x1b[2J"})
 	b, err := r.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -80,14 +80,14 @@ func (j *judge) starts(job string) {
 	succeeded := map[int64]time.Time{}
 	stopped := map[int64]bool{}
 	for _, w := range j.writes[job] {
-		if r := w.Record; r.Status == store.Running && claims[r.Token] == nil {
+		if r := w.Record; r.Run.Status == store.Running && claims[r.Token] == nil {
 			claims[r.Token] = w
 		}
-		if r := w.Record; r.Status == store.Abandoned && r.Replica == w.Replica {
+		if r := w.Record; r.Run.Status == store.Abandoned && r.Run.Replica == w.Replica {
 			stopped[r.Token] = true
 		}
-		if r := w.Record; r.Status == store.Succeeded && succeeded[r.Tick.UnixNano()].IsZero() {
-			succeeded[r.Tick.UnixNano()] = w.At
+		if r := w.Record; r.Run.Status == store.Succeeded && succeeded[r.Run.Tick.UnixNano()].IsZero() {
+			succeeded[r.Run.Tick.UnixNano()] = w.At
 		}
 	}
 	seen, attempts := map[start]bool{}, map[int64]map[int64]bool{}
@@ -96,7 +96,7 @@ func (j *judge) starts(job string) {
 			continue
 		}
 		claim, tick := claims[e.Token], e.Tick.UnixNano()
-		if claim == nil || claim.At.After(e.Got) || !claim.Record.Tick.Equal(e.Tick) || claim.Record.Attempt != e.Attempt || claim.Replica != e.Replica {
+		if claim == nil || claim.At.After(e.Got) || !claim.Record.Run.Tick.Equal(e.Tick) || claim.Record.Run.Attempt != e.Attempt || claim.Replica != e.Replica {
 			j.bad("%s started, and has not claimed that", e)
 		}
 		if e.Tick.IsZero() {
@@ -163,7 +163,7 @@ func (j *judge) fence(job string) {
 func (j *judge) beliefs(job string) {
 	var claims []*Write
 	for _, w := range j.writes[job] {
-		if w.Record.Status == store.Running && (len(claims) == 0 || w.Record.Token > claims[len(claims)-1].Record.Token) {
+		if w.Record.Run.Status == store.Running && (len(claims) == 0 || w.Record.Token > claims[len(claims)-1].Record.Token) {
 			claims = append(claims, w)
 		}
 	}

@@ -37,7 +37,8 @@ func (t *teller) tell(seconds float64, what What, replica, job string, tick time
 }
 
 func record(job, spec string, token int64, through, tick time.Time, attempt int, status store.Status) store.Record {
-	return store.Record{Job: job, Spec: spec, Token: token, Watermark: through, Tick: tick, Attempt: attempt, Status: status}
+	return store.Record{Job: job, Definition: store.Definition{Spec: spec}, Token: token, Watermark: through,
+		Run: store.Run{Tick: tick, Attempt: attempt, Status: status}}
 }
 
 // good is a story in which all is as it has to be: a runs five at 5; b dies at
@@ -158,7 +159,7 @@ func TestViolations(t *testing.T) {
 		"token 9 on c started, and has not claimed that":                                 func(t *teller) { t.tell(41, Started, "c", "five", at(45), 1, 9) },
 		five + " started, and has not claimed that":                                      func(t *teller) { t.writeOf("five", 1).At = at(5.2) },
 		"claimed by a at 12:00:20.000 and by b":                                          func(t *teller) { t.Writes = append(t.Writes, claimAgain) },
-		"attempt 2: claimed by c at 12:00:36.000, and attempt 1 is not the claim before": func(t *teller) { t.writeOf("rerun", 1).Record.Attempt = 3 },
+		"attempt 2: claimed by c at 12:00:36.000, and attempt 1 is not the claim before": func(t *teller) { t.writeOf("rerun", 1).Record.Run.Attempt = 3 },
 
 		// Ticks without an outcome, or with two.
 		"1 ticks between 12:00:05.000 and 12:00:15.000 have no fate": func(t *teller) {
@@ -173,7 +174,7 @@ func TestViolations(t *testing.T) {
 		"the watermark is at 12:00:05.000, and the outcomes end at 12:00:00.000": func(t *teller) { t.writeOf("five", 2).News = nil },
 		"moves the watermark back from 12:00:25.000 to 12:00:20.000":             func(t *teller) { t.writeOf("five", 5).Record.Watermark = at(20) },
 		"nobody has made the entry":                                              func(t *teller) { t.writeOf("rerun", 0).Lease = "A" },
-		"a spec that no version has":                                             func(t *teller) { t.writeOf("five", 6).Record.Spec = "s7" },
+		"a spec that no version has":                                             func(t *teller) { t.writeOf("five", 6).Record.Definition.Spec = "s7" },
 		"five: the tick 12:01:00.000 has no fate":                                func(t *teller) { t.Unwell = []string{"five: the tick 12:01:00.000 has no fate"} },
 
 		// Stale writes.

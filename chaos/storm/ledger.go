@@ -21,7 +21,7 @@ func (j *judge) tokens(job string) {
 			j.bad("%s: a write of %s with token %d was accepted at %s after %d", job, w.Replica, r.Token, clock(w.At), last.Record.Token)
 		case r.Token > last.Record.Token:
 			claim = w
-		case claim != nil && w.Lease != claim.Lease && (r.Status == store.Running || last.Record.Status == store.Running && ended(r.Status)):
+		case claim != nil && w.Lease != claim.Lease && (r.Run.Status == store.Running || last.Record.Run.Status == store.Running && ended(r.Run.Status)):
 			j.bad("%s: a write of %s for token %d was accepted at %s, under another lease than the claim of %s", job, w.Replica, r.Token, clock(w.At), claim.Replica)
 		}
 		last = w
@@ -39,15 +39,15 @@ func (j *judge) claims(job string) {
 	var last *Write
 	for _, w := range j.writes[job] {
 		r := w.Record
-		if r.Status != store.Running || r.Tick.IsZero() || last != nil && r.Token <= last.Record.Token {
+		if r.Run.Status != store.Running || r.Run.Tick.IsZero() || last != nil && r.Token <= last.Record.Token {
 			continue
 		}
-		this := start{tick: r.Tick.UnixNano(), attempt: r.Attempt}
+		this := start{tick: r.Run.Tick.UnixNano(), attempt: r.Run.Attempt}
 		if old := seen[this]; old != nil {
-			j.bad("%s@%s attempt %d: claimed by %s at %s and by %s at %s", job, clock(r.Tick), r.Attempt, old.Replica, clock(old.At), w.Replica, clock(w.At))
+			j.bad("%s@%s attempt %d: claimed by %s at %s and by %s at %s", job, clock(r.Run.Tick), r.Run.Attempt, old.Replica, clock(old.At), w.Replica, clock(w.At))
 		}
-		if r.Attempt > 1 && (last == nil || last.Record.Attempt != r.Attempt-1 || !last.Record.Tick.Equal(r.Tick)) {
-			j.bad("%s@%s attempt %d: claimed by %s at %s, and attempt %d is not the claim before", job, clock(r.Tick), r.Attempt, w.Replica, clock(w.At), r.Attempt-1)
+		if r.Run.Attempt > 1 && (last == nil || last.Record.Run.Attempt != r.Run.Attempt-1 || !last.Record.Run.Tick.Equal(r.Run.Tick)) {
+			j.bad("%s@%s attempt %d: claimed by %s at %s, and attempt %d is not the claim before", job, clock(r.Run.Tick), r.Run.Attempt, w.Replica, clock(w.At), r.Run.Attempt-1)
 		}
 		seen[this], last = w, w
 	}
@@ -77,8 +77,8 @@ func ofTick(f store.Outcome) bool { return !f.Tick.IsZero() }
 
 // outcomes checks what one write says of the ticks between two watermarks.
 func (j *judge) outcomes(job string, w *Write, last *store.Record) {
-	mark, every := last.Watermark, j.every[last.Spec]
-	if every == 0 || j.every[w.Record.Spec] == 0 {
+	mark, every := last.Watermark, j.every[last.Definition.Spec]
+	if every == 0 || j.every[w.Record.Definition.Spec] == 0 {
 		j.bad("%s: %s writes a spec that no version has", job, w.Replica)
 		return
 	}
@@ -94,7 +94,7 @@ func (j *judge) outcomes(job string, w *Write, last *store.Record) {
 			j.bad("%s: the range from %s to %s counts %d ticks of %d", job, clock(f.From), clock(f.Tick), f.Count, n)
 		}
 		if adopted(f) {
-			every = j.every[w.Record.Spec]
+			every = j.every[w.Record.Definition.Spec]
 		}
 		if f.Tick.After(mark) {
 			mark = f.Tick

@@ -60,7 +60,7 @@ func specs() (map[string]time.Duration, error) {
 			return nil, err
 		}
 		for _, st := range records {
-			out[st.Record.Spec] = schedules(version)[st.Name]
+			out[st.Record.Definition.Spec] = schedules(version)[st.Name]
 		}
 	}
 	return out, nil

@@ -97,8 +97,8 @@ func freeze(t *testing.T, job bool) {
 		}
 	}
 	f.have("the refusal of the outcome", 10*time.Second, logged("a", "the outcome was refused"))
-	if r := f.record(); r.Replica != "b" || r.Token != next.Token || r.Status != store.Running {
-		t.Errorf("the record tells of %s, token %d, %s", r.Replica, r.Token, r.Status)
+	if r := f.record(); r.Run.Replica != "b" || r.Token != next.Token || r.Run.Status != store.Running {
+		t.Errorf("the record tells of %s, token %d, %s", r.Run.Replica, r.Token, r.Run.Status)
 	}
 	s.await(t, next.Token, time.Now())
 	s.check(t, old.Token, next.Token, thawed)

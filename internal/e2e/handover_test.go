@@ -68,10 +68,10 @@ func (f *fleet) awaitStopping(run event) {
 		if slices.ContainsFunc(f.Events(), ended(run.Replica)) {
 			f.t.Fatal("the run ended before the record said that it is stopping")
 		}
-		return r.Stopping
+		return r.Run.Stopping
 	})
-	if r.Status != store.Running || r.Token != run.Token {
-		f.t.Errorf("what is stopping is token %d, %s", r.Token, r.Status)
+	if r.Run.Status != store.Running || r.Token != run.Token {
+		f.t.Errorf("what is stopping is token %d, %s", r.Token, r.Run.Status)
 	}
 }
 

@@ -47,8 +47,8 @@ func TestARunThatStallsAndGoesOnEndsItsProcess(t *testing.T) {
 			if code != 3 {
 				t.Errorf("it exited with code %d", code)
 			}
-			if r := f.record(); r.Status != store.Stalled || r.Replica != "a" || r.Token != last.Token {
-				t.Errorf("once it is gone, the record tells of %s, token %d, %s", r.Replica, r.Token, r.Status)
+			if r := f.record(); r.Run.Status != store.Stalled || r.Run.Replica != "a" || r.Token != last.Token {
+				t.Errorf("once it is gone, the record tells of %s, token %d, %s", r.Run.Replica, r.Token, r.Run.Status)
 			}
 			next := f.have("a run after it", time.Minute, started("b"))
 			if next.At.Before(gone) {

@@ -73,7 +73,7 @@ func TestConfirmedWritesAreForgotten(t *testing.T) {
 		return nil
 	}
 	for i := range 1000 {
-		if err := h.WriteConfirmed(t.Context(), func(r *store.Record) { r.Attempt = i }); err != nil {
+		if err := h.WriteConfirmed(t.Context(), func(r *store.Record) { r.Run.Attempt = i }); err != nil {
 			t.Fatal(err)
 		}
 		if len(h.ledger.ours) != 1 {
@@ -148,12 +148,12 @@ func TestUnclearWritesAreLimited(t *testing.T) {
 func TestNothingFollowsTheOutcome(t *testing.T) {
 	s := (&sheet{}).session()
 	ctx := t.Context()
-	if err := s.WriteOutcome(ctx, func(r *store.Record) { r.Error = "the outcome" }); err != nil {
+	if err := s.WriteOutcome(ctx, func(r *store.Record) { r.Run.Error = "the outcome" }); err != nil {
 		t.Fatal(err)
 	}
-	err := s.WriteUntilKnown(ctx, func(r *store.Record) { r.Error = "later" }, []byte("1"))
-	if !errors.Is(err, ErrClosed) || s.Record().Error != "the outcome" {
-		t.Errorf("got %v, and the record says %q", err, s.Record().Error)
+	err := s.WriteUntilKnown(ctx, func(r *store.Record) { r.Run.Error = "later" }, []byte("1"))
+	if !errors.Is(err, ErrClosed) || s.Record().Run.Error != "the outcome" {
+		t.Errorf("got %v, and the record says %q", err, s.Record().Run.Error)
 	}
 	if _, err := s.Load(ctx); !errors.Is(err, ErrClosed) {
 		t.Errorf("Load: got %v", err)

@@ -26,13 +26,13 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	}
 	r := v.Record
 	next = Claim{Record: r.Clone()}
-	next.Record.Unlocked = store.Unlocked{}
-	next.Record.Mark = store.Mark{} // a replica that writes has the definition in force, which answers the mark
+	next.Record.Run.Unlocked = store.Unlocked{}
+	next.Record.Definition.Mark = store.Mark{} // a replica that writes has the definition in force, which answers the mark
 	// The run has stalled and was not known to have returned. By now its lease was seen
 	// expired, or this replica has held off, so it is over. Left open, it would make each
 	// later process hold off again.
-	if r.Status == store.Stalled && r.MayRun() {
-		next.Record.Finished = v.Now.UTC()
+	if r.Run.Status == store.Stalled && r.MayRun() {
+		next.Record.Run.Finished = v.Now.UTC()
 	}
 	defer func() { next.Record.Due = p.due(&next.Record) }()
 	if v.Request != "" {
@@ -59,24 +59,24 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 func (p *Policy) settleDead(next *Claim, v View) bool {
 	r := v.Record
 	open := open(r)
-	if r.Status != store.Running && !open {
+	if r.Run.Status != store.Running && !open {
 		return false
 	}
-	next.Record.Deaths = deaths(r)
+	next.Record.Run.Deaths = deaths(r)
 	again := p.mayRepeat(r)
-	late := p.StartingDeadline > 0 && v.Now.Sub(r.Tick) > p.StartingDeadline
+	late := p.StartingDeadline > 0 && v.Now.Sub(r.Run.Tick) > p.StartingDeadline
 	if again && !late {
-		p.claim(next, v, r.Tick, r.Attempt+1)
+		p.claim(next, v, r.Run.Tick, r.Run.Attempt+1)
 		return true
 	}
 	status, reason, why := store.Abandoned, endReason(r, v.State == store.Broken), ", and the starting deadline has passed"
 	if open {
-		status, reason, why = r.Status, "not run again", ": the starting deadline has passed"
+		status, reason, why = r.Run.Status, "not run again", ": the starting deadline has passed"
 	}
 	if again {
 		reason += why
 	}
-	next.Record.Status = status
+	next.Record.Run.Status = status
 	settle(&next.Record, LastOutcome(r, status, reason))
 	return true
 }
@@ -85,19 +85,19 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 // gone. A tick up to the watermark has its outcome, and is not repeated whatever another
 // program has written since. An attempt beyond MaxAttempt would make the record unreadable.
 func (p *Policy) mayRepeat(r *store.Record) bool {
-	ours := r.Spec == p.Spec && p.Ticks != nil && r.Request == "" && !p.Paused
-	owed := r.Tick.After(r.Watermark) && r.Attempt < store.MaxAttempt
+	ours := r.Definition.Spec == p.Spec && p.Ticks != nil && r.Run.Request == "" && !p.Paused
+	owed := r.Run.Tick.After(r.Watermark) && r.Run.Attempt < store.MaxAttempt
 	return ours && owed && p.Interrupted == Rerun && deaths(r) < maxDeaths
 }
 
 // adopt puts a changed definition into force. Ticks of the old one that were due before are
 // settled as missed, and none of the new one is made up for.
 func (p *Policy) adopt(r *store.Record, v View) bool {
-	if r.Spec == p.Spec {
-		r.Since = instant.Later(r.Since, v.Since)
+	if r.Definition.Spec == p.Spec {
+		r.Definition.Since = instant.Later(r.Definition.Since, v.Since)
 		return false
 	}
-	r.Spec, r.Since = p.Spec, v.Since
+	r.Definition.Spec, r.Definition.Since = p.Spec, v.Since
 	if from := p.countsFrom(r, v.Now); from.After(r.Watermark) {
 		settle(r, store.Outcome{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"})
 	}
@@ -188,13 +188,13 @@ func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reas
 func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	r := &next.Record
 	r.Token++
-	r.Tick, r.Request, r.Attempt = tick, "", attempt
+	r.Run.Tick, r.Run.Request, r.Run.Attempt = tick, "", attempt
 	if attempt == 1 {
-		r.Deaths = 0
+		r.Run.Deaths = 0
 	}
-	r.Status, r.Error = store.Running, ""
-	r.Finished, r.Stopping, r.Progress = time.Time{}, false, store.Progress{}
-	r.Spec, r.Since = p.Spec, instant.Later(r.Since, v.Since)
+	r.Run.Status, r.Run.Error = store.Running, ""
+	r.Run.Finished, r.Run.Stopping, r.Run.Progress = time.Time{}, false, store.Progress{}
+	r.Definition.Spec, r.Definition.Since = p.Spec, instant.Later(r.Definition.Since, v.Since)
 	next.Run = true
 }
 
@@ -211,14 +211,14 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 		next.Run = false
 		return false
 	}
-	if r.Request == v.Request { // its runner died: there is only its outcome to write
-		return r.Status == store.Running
+	if r.Run.Request == v.Request { // its runner died: there is only its outcome to write
+		return r.Run.Status == store.Running
 	}
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
-	next.Record.Request = v.Request
+	next.Record.Run.Request = v.Request
 	// A run by hand puts no definition into force.
-	if r.Spec != p.Spec {
-		next.Record.Spec, next.Record.Since, next.Record.Mark = r.Spec, r.Since, r.Mark
+	if r.Definition.Spec != p.Spec {
+		next.Record.Definition.Spec, next.Record.Definition.Since, next.Record.Definition.Mark = r.Definition.Spec, r.Definition.Since, r.Definition.Mark
 	}
 	return true
 }
@@ -227,5 +227,5 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 // force, which is another one than this replica's. Then only a replica with that definition
 // can settle it.
 func (p *Policy) Undecided(r *store.Record) bool {
-	return r.Spec != p.Spec && r.Request == "" && (r.Status == store.Running || open(r))
+	return r.Definition.Spec != p.Spec && r.Run.Request == "" && (r.Run.Status == store.Running || open(r))
 }

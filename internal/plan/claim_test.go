@@ -89,9 +89,9 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.p.Ticks = every10s(t)
-			r := &store.Record{Watermark: clockTime(tt.through), Token: 5, Status: store.Succeeded}
+			r := &store.Record{Watermark: clockTime(tt.through), Token: 5, Run: store.Run{Status: store.Succeeded}}
 			if tt.tick != "" {
-				r.Tick, r.Attempt, r.Deaths, r.Status = clockTime(tt.tick), tt.attempt, tt.deaths, store.Running
+				r.Run.Tick, r.Run.Attempt, r.Run.Deaths, r.Run.Status = clockTime(tt.tick), tt.attempt, tt.deaths, store.Running
 			}
 			next, todo := tt.p.Claim(View{Record: r, Now: clockTime(tt.now)})
 			if todo == tt.nothing {
@@ -110,11 +110,11 @@ func TestPlan(t *testing.T) {
 				return
 			}
 			got := next.Record
-			if !got.Tick.Equal(clockTime(tt.claims)) || got.Attempt != tt.asAttempt || got.Token != 6 || got.Status != store.Running {
-				t.Errorf("claims %s as attempt %d with token %d", got.Tick, got.Attempt, got.Token)
+			if !got.Run.Tick.Equal(clockTime(tt.claims)) || got.Run.Attempt != tt.asAttempt || got.Token != 6 || got.Run.Status != store.Running {
+				t.Errorf("claims %s as attempt %d with token %d", got.Run.Tick, got.Run.Attempt, got.Token)
 			}
-			if !got.Watermark.Before(got.Tick) {
-				t.Errorf("the claimed tick %s is settled already", got.Tick)
+			if !got.Watermark.Before(got.Run.Tick) {
+				t.Errorf("the claimed tick %s is settled already", got.Run.Tick)
 			}
 		})
 	}
@@ -125,7 +125,7 @@ func TestPlan(t *testing.T) {
 func TestTheCountOfALongRange(t *testing.T) {
 	for n, want := range map[int]store.Outcome{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
 		p := Policy{Ticks: every10s(t)}
-		r := &store.Record{Watermark: midnight, Status: store.Succeeded}
+		r := &store.Record{Watermark: midnight, Run: store.Run{Status: store.Succeeded}}
 		next, _ := p.Claim(View{Record: r, Now: midnight.Add(time.Duration(n+1) * 10 * time.Second)})
 		if got := next.Record.History[0]; got.Count != want.Count || got.AtLeast != want.AtLeast {
 			t.Errorf("%d ticks are told as %d, at least: %t", n, got.Count, got.AtLeast)
@@ -135,16 +135,16 @@ func TestTheCountOfALongRange(t *testing.T) {
 
 func TestTheYoungerDefinitionCounts(t *testing.T) {
 	p := Policy{Ticks: every10s(t), Spec: "mine"}
-	r := &store.Record{Watermark: clockTime("00:00:10"), Spec: "theirs", Status: store.Succeeded}
+	r := &store.Record{Watermark: clockTime("00:00:10"), Definition: store.Definition{Spec: "theirs"}, Run: store.Run{Status: store.Succeeded}}
 	now := clockTime("00:05:03")
 	for since, yields := range map[string]bool{"00:04:00": false, "00:06:00": true, "00:05:00": true} {
-		r.Since = clockTime(since)
+		r.Definition.Since = clockTime(since)
 		v := View{Record: r, Now: now, Since: clockTime("00:05:00")}
 		next, todo := p.Claim(v)
 		if p.Outdated(v) != yields || todo == yields {
 			t.Errorf("since %s: yields %t, has to do %t", since, p.Outdated(v), todo)
 		}
-		if !yields && (next.Run || !next.Record.Watermark.Equal(now) || next.Record.Spec != "mine") {
+		if !yields && (next.Run || !next.Record.Watermark.Equal(now) || next.Record.Definition.Spec != "mine") {
 			t.Errorf("since %s: got %+v", since, next)
 		}
 	}
@@ -159,17 +159,17 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 		r       store.Record
 		request string
 	}{
-		"a tick is due":    {Policy{Ticks: every10s(t)}, store.Record{Status: store.Succeeded}, ""},
-		"a run by hand":    {Policy{Ticks: every10s(t)}, store.Record{Status: store.Succeeded}, "by hand"},
-		"a further run":    {Policy{Ticks: every10s(t), Interrupted: Rerun}, store.Record{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}, ""},
-		"a singleton":      {Policy{}, store.Record{Status: store.Succeeded}, ""},
-		"a dead singleton": {Policy{}, store.Record{Status: store.Running, Attempt: 1}, ""},
+		"a tick is due":    {Policy{Ticks: every10s(t)}, store.Record{Run: store.Run{Status: store.Succeeded}}, ""},
+		"a run by hand":    {Policy{Ticks: every10s(t)}, store.Record{Run: store.Run{Status: store.Succeeded}}, "by hand"},
+		"a further run":    {Policy{Ticks: every10s(t), Interrupted: Rerun}, store.Record{Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}}, ""},
+		"a singleton":      {Policy{}, store.Record{Run: store.Run{Status: store.Succeeded}}, ""},
+		"a dead singleton": {Policy{}, store.Record{Run: store.Run{Status: store.Running, Attempt: 1}}, ""},
 	} {
 		for written, want := range map[time.Time]time.Time{younger: younger, mine: mine, midnight: mine} {
 			tt.p.Spec = "spec"
-			tt.r.Spec, tt.r.Since, tt.r.Watermark, tt.r.Token = "spec", written, clockTime("00:00:10"), 5
+			tt.r.Definition.Spec, tt.r.Definition.Since, tt.r.Watermark, tt.r.Token = "spec", written, clockTime("00:00:10"), 5
 			next, _ := tt.p.Claim(View{Record: &tt.r, Now: clockTime("00:00:31"), Since: mine, Request: tt.request})
-			if got := next.Record.Since; !next.Run || !got.Equal(want) {
+			if got := next.Record.Definition.Since; !next.Run || !got.Equal(want) {
 				t.Errorf("%s, since %s: claims %t, since %s, want %s", name, written.Format("15:04"), next.Run, got.Format("15:04"), want.Format("15:04"))
 			}
 		}
@@ -185,7 +185,7 @@ func TestEachTickHasOneFate(t *testing.T) {
 			Missed:           []Missed{RunLatest, RunAll, SkipMissed}[rnd.IntN(3)],
 			Interrupted:      []Interrupted{Abandon, Rerun}[rnd.IntN(2)],
 			StartingDeadline: []time.Duration{0, 0, 25 * time.Second}[rnd.IntN(3)]}
-		r := store.Record{Created: midnight, Watermark: midnight, Status: store.Idle}
+		r := store.Record{Created: midnight, Watermark: midnight, Run: store.Run{Status: store.Idle}}
 		now := midnight
 		for step := range 200 {
 			now = now.Add(time.Duration(rnd.ExpFloat64() * float64(20*time.Second)))

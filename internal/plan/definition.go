@@ -40,7 +40,7 @@ func (p *Policy) definition(v View) store.Mark { return store.Mark{Spec: p.Spec,
 // Outdated reports whether another definition is in force, that of a replica which started
 // later. Then this replica decides nothing about the job.
 func (p *Policy) Outdated(v View) bool {
-	return younger(store.Mark{Spec: v.Record.Spec, Since: v.Record.Since}, p.definition(v))
+	return younger(store.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, p.definition(v))
 }
 
 // younger reports whether the definition a comes after b: it is another one, and its replica
@@ -56,21 +56,21 @@ func younger(a, b store.Mark) bool {
 func (p *Policy) mayMark(v View) bool {
 	r := v.Record
 	switch {
-	case r.Mark.Spec == p.Spec:
+	case r.Definition.Mark.Spec == p.Spec:
 		return false
-	case r.Mark.Spec == "" && !p.overdue(r, v.Now):
+	case r.Definition.Mark.Spec == "" && !p.overdue(r, v.Now):
 		return false
-	case r.Mark.Spec != "" && !younger(p.definition(v), r.Mark):
+	case r.Definition.Mark.Spec != "" && !younger(p.definition(v), r.Definition.Mark):
 		return false
 	}
 	due := Due(r)
-	return due.IsZero() || v.Now.Sub(due).Abs() > max(p.Lease, time.Duration(r.Lease))+markMargin
+	return due.IsZero() || v.Now.Sub(due).Abs() > max(p.Lease, time.Duration(r.Run.Lease))+markMargin
 }
 
 // patience returns how long the mark of the record must have stood before this replica takes
 // the job back. It returns false if there is no such mark.
 func (p *Policy) patience(v View) (wait time.Duration, ok bool) {
-	mark := v.Record.Mark
+	mark := v.Record.Definition.Mark
 	switch {
 	case mark.Spec == "":
 		return 0, false
@@ -87,9 +87,9 @@ func (p *Policy) patience(v View) (wait time.Duration, ok bool) {
 // from since on: since must be later than the start in the record.
 func (p *Policy) inherits(v View, o *Observation) (since time.Time, ok bool) {
 	patience, ok := p.patience(v)
-	wanted := v.Record.Mark.Spec == p.Spec || p.overdue(v.Record, v.Now)
+	wanted := v.Record.Definition.Mark.Spec == p.Spec || p.overdue(v.Record, v.Now)
 	if !ok || v.State.Live() || !wanted || o.At.Sub(o.UnchangedSince) < patience {
 		return time.Time{}, false
 	}
-	return instant.Later(v.Since, instant.Later(v.Now, v.Record.Since.Add(1))), true
+	return instant.Later(v.Since, instant.Later(v.Now, v.Record.Definition.Since.Add(1))), true
 }

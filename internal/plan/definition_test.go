@@ -15,16 +15,16 @@ func TestMayMark(t *testing.T) {
 	}{
 		"overdue":                                 {store.Record{Watermark: clockTime("00:09:30")}, true},
 		"nothing is overdue":                      {store.Record{Watermark: now}, false},
-		"our mark stands":                         {store.Record{Mark: store.Mark{Spec: "mine", Since: clockTime("00:01:00")}}, false},
-		"a mark of an older definition":           {store.Record{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}}, true},
-		"likewise, and nothing is overdue":        {store.Record{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}, Watermark: now}, true},
-		"one of a younger one, nothing overdue":   {store.Record{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}, Watermark: now}, false},
-		"a mark of a younger definition":          {store.Record{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}}, false},
+		"our mark stands":                         {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "mine", Since: clockTime("00:01:00")}}}, false},
+		"a mark of an older definition":           {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}}}, true},
+		"likewise, and nothing is overdue":        {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}}, Watermark: now}, true},
+		"one of a younger one, nothing overdue":   {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}}, Watermark: now}, false},
+		"a mark of a younger definition":          {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}}}, false},
 		"the tick in force is near":               {store.Record{Due: clockTime("00:10:19")}, false},
 		"the tick in force was just due":          {store.Record{Due: clockTime("00:09:41")}, false},
 		"the tick in force is far":                {store.Record{Due: clockTime("00:10:21")}, true},
 		"the tick in force is long overdue":       {store.Record{Due: clockTime("00:09:39")}, true},
-		"near, by the longer lease of the record": {store.Record{Due: clockTime("00:10:21"), Lease: store.Seconds(30 * time.Second)}, false},
+		"near, by the longer lease of the record": {store.Record{Due: clockTime("00:10:21"), Run: store.Run{Lease: store.Seconds(30 * time.Second)}}, false},
 	} {
 		p := Policy{Ticks: every10s(t), Spec: "mine", Lease: 15 * time.Second}
 		if got := p.mayMark(View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}); got != tt.want {
@@ -44,7 +44,7 @@ func TestPatience(t *testing.T) {
 		{Spec: "another", Since: clockTime("00:05:00")}: 0, // started at once: the definitions decide
 		{Spec: "yet", Since: clockTime("00:05:00")}:     2 * InheritAfter,
 	} {
-		if got, ok := p.patience(View{Record: &store.Record{Mark: mark}, Since: clockTime("00:05:00")}); got != want || ok != (want > 0) {
+		if got, ok := p.patience(View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}); got != want || ok != (want > 0) {
 			t.Errorf("%+v: got %s, %t", mark, got, ok)
 		}
 	}
@@ -52,8 +52,8 @@ func TestPatience(t *testing.T) {
 
 func TestWriterInForceClearsMark(t *testing.T) {
 	p := Policy{Ticks: every10s(t), Spec: "mine"}
-	r := &store.Record{Watermark: clockTime("00:04:50"), Spec: "mine", Since: clockTime("00:05:00"), Status: store.Idle, Mark: store.Mark{Spec: "older", Since: midnight}}
-	if next, todo := p.Claim(View{Record: r, Now: clockTime("00:05:03"), Since: clockTime("00:05:00")}); !todo || next.Record.Mark != (store.Mark{}) {
-		t.Errorf("got %+v", next.Record.Mark)
+	r := &store.Record{Watermark: clockTime("00:04:50"), Definition: store.Definition{Spec: "mine", Since: clockTime("00:05:00"), Mark: store.Mark{Spec: "older", Since: midnight}}, Run: store.Run{Status: store.Idle}}
+	if next, todo := p.Claim(View{Record: r, Now: clockTime("00:05:03"), Since: clockTime("00:05:00")}); !todo || next.Record.Definition.Mark != (store.Mark{}) {
+		t.Errorf("got %+v", next.Record.Definition.Mark)
 	}
 }

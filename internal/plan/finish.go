@@ -20,8 +20,8 @@ const Stopped = "stopped"
 // certain.
 func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time) store.Record {
 	f := r.Clone()
-	f.Finished, f.Stopping = end, false
-	if f.Status == store.Stalled {
+	f.Run.Finished, f.Run.Stopping = end, false
+	if f.Run.Status == store.Stalled {
 		endStalled(&f, end)
 	} else {
 		p.conclude(&f, status, reason)
@@ -45,7 +45,7 @@ func endStalled(r *store.Record, end time.Time) {
 // the record has no end of it yet: Finish adds that when the run has returned.
 func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Record {
 	f := r.Clone()
-	f.Stopping = true
+	f.Run.Stopping = true
 	p.conclude(&f, store.Stalled, reason)
 	p.skipUnder(&f, lo)
 	return f
@@ -56,15 +56,15 @@ func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Recor
 // its token stays spent: the claim may have been read.
 func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
-	r.Tick, r.Request, r.Attempt, r.Deaths = before.Tick, before.Request, before.Attempt, deaths(before)
-	r.Status, r.Error, r.Progress = before.Status, before.Error, before.Progress
-	r.Replica, r.Lease = before.Replica, before.Lease
-	r.Claimed, r.Finished, r.Stopping = before.Claimed, before.Finished, false
+	r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Deaths = before.Run.Tick, before.Run.Request, before.Run.Attempt, deaths(before)
+	r.Run.Status, r.Run.Error, r.Run.Progress = before.Run.Status, before.Run.Error, before.Run.Progress
+	r.Run.Replica, r.Run.Lease = before.Run.Replica, before.Run.Lease
+	r.Run.Claimed, r.Run.Finished, r.Run.Stopping = before.Run.Claimed, before.Run.Finished, false
 	switch { // a run that was under way has ended, since its lease could be acquired
-	case before.Status == store.Running:
-		r.Status = store.Abandoned
+	case before.Run.Status == store.Running:
+		r.Run.Status = store.Abandoned
 	case before.MayRun():
-		r.Finished = claim.Claimed
+		r.Run.Finished = claim.Run.Claimed
 	}
 	r.Due = p.due(&r)
 	return r
@@ -73,11 +73,11 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 // conclude gives the tick of the record its outcome, unless the tick stays open.
 func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
 	if status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped) {
-		r.Deaths = deaths(r)
+		r.Run.Deaths = deaths(r)
 	}
-	r.Status = status
+	r.Run.Status = status
 	if status == store.Failed || status == store.Stalled {
-		r.Error = reason
+		r.Run.Error = reason
 	}
 	if !p.offeredAgain(r) {
 		settle(r, LastOutcome(r, status, reason))
@@ -88,14 +88,14 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
 // skipUnder settles the ticks up to lo as skipped: they came due under the run. It must not
 // settle a tick that came due before the run, which is missed or still owed.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
-	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Spec != p.Spec {
+	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
 	}
-	if r.Request != "" && p.Ticks.Last(r.Tick).After(r.Watermark) {
+	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
 		return // a tick was due before this run by hand, and still is
 	}
 	last := p.Ticks.Last(lo)
-	if r.Attempt > 1 && !p.missBefore(r, last) {
+	if r.Run.Attempt > 1 && !p.missBefore(r, last) {
 		return
 	}
 	if last.After(r.Watermark) {
@@ -108,10 +108,10 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 // due under no run. It returns false if the newest tick, last, did too: then all of them stay
 // due. Otherwise last is skipped, the watermark passes all of them, and they need an outcome.
 func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
-	if !last.After(r.Claimed) {
+	if !last.After(r.Run.Claimed) {
 		return false
 	}
-	if before := p.Ticks.Last(r.Claimed); before.After(r.Watermark) {
+	if before := p.Ticks.Last(r.Run.Claimed); before.After(r.Watermark) {
 		p.pass(r, before, store.Missed, "a newer one was due")
 	}
 	return true
@@ -120,6 +120,6 @@ func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
 // offeredAgain reports whether the tick stays open: its run was ended before its time, and
 // another replica may run it again.
 func (p *Policy) offeredAgain(r *store.Record) bool {
-	early := r.Status == store.Abandoned || r.Status == store.Stalled
-	return early && p.Interrupted == Rerun && r.Request == "" && deaths(r) < maxDeaths && p.Ticks != nil
+	early := r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled
+	return early && p.Interrupted == Rerun && r.Run.Request == "" && deaths(r) < maxDeaths && p.Ticks != nil
 }

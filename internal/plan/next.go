@@ -38,7 +38,7 @@ func (p *Policy) Next(v View, o *Observation, c Clock) Action {
 // its own.
 func (p *Policy) LeaseAfter(r *store.Record) time.Duration {
 	if r.MayRun() {
-		return max(p.Lease, time.Duration(r.Lease))
+		return max(p.Lease, time.Duration(r.Run.Lease))
 	}
 	return p.Lease
 }
@@ -50,7 +50,7 @@ func (p *Policy) yield(v View, o *Observation) Action {
 		return Action{What: Inherit, Since: since}
 	}
 	asked := o.AskedAt
-	if v.Record.Mark.Spec == p.Spec {
+	if v.Record.Definition.Mark.Spec == p.Spec {
 		asked = o.At
 	}
 	if v.State.Live() || o.At.Sub(asked) < markAgain || !p.mayMark(v) {
@@ -62,7 +62,7 @@ func (p *Policy) yield(v View, o *Observation) Action {
 // idle waits for the next tick. It reads the record once a minute all the same: a replica
 // with an older definition may have left a mark, which must be answered.
 func (p *Policy) idle(v View, o *Observation) Action {
-	if o.Fresh && v.Record.Mark.Spec != "" && !v.State.Live() {
+	if o.Fresh && v.Record.Definition.Mark.Spec != "" && !v.State.Live() {
 		return Action{What: Answer}
 	}
 	stale := LookEvery - o.At.Sub(o.LookedAt)
@@ -92,7 +92,7 @@ func (p *Policy) queue(v View, o *Observation) Action {
 func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 	a := Action{What: Follow, Read: true}
 	switch urgent := p.urgent(v.Record, v.Now); {
-	case urgent && v.Record.Stopping:
+	case urgent && v.Record.Run.Stopping:
 		// The run is about to end, so followers read ten times a second. After half a
 		// minute they read ever more rarely: some runs take long to stop.
 		a.After, a.Jitter = p.untilLapse(v.Record, c)
@@ -101,7 +101,7 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 		a.After, a.Jitter = p.untilLapse(v.Record, c)
 	default:
 		a.After = LookEvery
-		if next := p.Ticks.Next(instant.Later(v.Now, v.Record.Tick)); !next.IsZero() {
+		if next := p.Ticks.Next(instant.Later(v.Now, v.Record.Run.Tick)); !next.IsZero() {
 			a.After = min(a.After, next.Sub(v.Now))
 		}
 	}
@@ -111,7 +111,7 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 // urgent reports whether something waits for the end of the run in r: another attempt, a
 // singleton, a tick that is due, or a younger definition that is to come into force.
 func (p *Policy) urgent(r *store.Record, now time.Time) bool {
-	if p.Ticks == nil || p.Interrupted == Rerun || r.Spec != p.Spec {
+	if p.Ticks == nil || p.Interrupted == Rerun || r.Definition.Spec != p.Spec {
 		return true
 	}
 	return p.Ticks.Last(now).After(instant.Later(r.Watermark, claimed(r)))
@@ -123,11 +123,11 @@ func (p *Policy) urgent(r *store.Record, now time.Time) bool {
 // reading falls behind by Drift while the replica waits; without allowance for that, the
 // replica would wake up too early and read twice.
 func (p *Policy) untilLapse(r *store.Record, c Clock) (after, jitter time.Duration) {
-	third := time.Duration(r.Lease) / 3
+	third := time.Duration(r.Run.Lease) / 3
 	if c.Low.IsZero() || third <= 0 {
 		return p.Lease / 3, 0
 	}
-	wait := third - c.Low.Sub(r.Claimed)%third
+	wait := third - c.Low.Sub(r.Run.Claimed)%third
 	wait += wait / time.Duration(c.Drift-1)
 	return min(wait, 2*third) + 50*time.Millisecond, 200 * time.Millisecond
 }
@@ -136,12 +136,12 @@ func (p *Policy) untilLapse(r *store.Record, c Clock) (after, jitter time.Durati
 // during the run; else zero. Replicas that are up read the entry once more, see that the
 // lease was ended, and hold off for one lease from then on.
 func (p *Policy) Waits(r *store.Record, now time.Time) time.Time {
-	if r.Unlocked.At.IsZero() || !r.MayRun() {
+	if r.Run.Unlocked.At.IsZero() || !r.MayRun() {
 		return time.Time{}
 	}
-	look, lease := LookEvery, max(p.Lease, time.Duration(r.Lease))
+	look, lease := LookEvery, max(p.Lease, time.Duration(r.Run.Lease))
 	if p.urgent(r, now) {
-		look = time.Duration(r.Lease)/3 + time.Second
+		look = time.Duration(r.Run.Lease)/3 + time.Second
 	}
-	return r.Unlocked.At.Add(look + lease)
+	return r.Run.Unlocked.At.Add(look + lease)
 }

@@ -14,21 +14,22 @@ func ago(d time.Duration) time.Time { return looked.Add(-d) }
 
 // ended is a record whose last tick, 00:00:10, has its outcome.
 func ended() store.Record {
-	return store.Record{Spec: "mine", Since: midnight, Watermark: clockTime("00:00:10"), Tick: clockTime("00:00:10"), Token: 5, Attempt: 1,
-		Status: store.Succeeded, Claimed: clockTime("00:00:10"), Finished: clockTime("00:00:11"), Lease: store.Seconds(15 * time.Second)}
+	return store.Record{Definition: store.Definition{Spec: "mine", Since: midnight}, Watermark: clockTime("00:00:10"), Token: 5,
+		Run: store.Run{Tick: clockTime("00:00:10"), Attempt: 1, Status: store.Succeeded, Claimed: clockTime("00:00:10"),
+			Finished: clockTime("00:00:11"), Lease: store.Seconds(15 * time.Second)}}
 }
 
 // running is a record whose tick 00:00:10 runs.
 func running() store.Record {
 	r := ended()
-	r.Watermark, r.Status, r.Finished = midnight, store.Running, time.Time{}
+	r.Watermark, r.Run.Status, r.Run.Finished = midnight, store.Running, time.Time{}
 	return r
 }
 
 // foreign is a record of a replica that started at 00:00:05 with another definition.
 func foreign(mark store.Mark) store.Record {
 	r := ended()
-	r.Spec, r.Since, r.Mark = "younger", clockTime("00:00:05"), mark
+	r.Definition.Spec, r.Definition.Since, r.Definition.Mark = "younger", clockTime("00:00:05"), mark
 	return r
 }
 
@@ -39,11 +40,11 @@ func TestNext(t *testing.T) {
 	mine := store.Mark{Spec: "mine", Since: midnight}
 	older := store.Mark{Spec: "older", Since: midnight}
 	handed := running()
-	handed.Stopping = true
+	handed.Run.Stopping = true
 	long := running()
-	long.Lease = store.Seconds(30 * time.Second)
+	long.Run.Lease = store.Seconds(30 * time.Second)
 	marked := ended()
-	marked.Mark = older
+	marked.Definition.Mark = older
 	toLapse := 4*time.Second + 4*time.Second/99 + 50*time.Millisecond // from 00:00:21 to a third of the lease after the claim
 
 	for name, tt := range map[string]struct {
@@ -58,13 +59,13 @@ func TestNext(t *testing.T) {
 		"acquires when a tick is due":                    {ended(), store.Available, later("00:00:20"), Action{What: Acquire, Lease: lease}},
 		"acquires for a dead runner":                     {running(), store.Expired, nil, Action{What: Acquire, Lease: lease}},
 		"acquires for the longer lease of a dead runner": {long, store.Expired, nil, Action{What: Acquire, Lease: 30 * time.Second}},
-		"acquires for its own lease after the end":       {func() store.Record { r := ended(); r.Lease = long.Lease; return r }(), store.Available, later("00:00:20"), Action{What: Acquire, Lease: lease}},
+		"acquires for its own lease after the end":       {func() store.Record { r := ended(); r.Run.Lease = long.Run.Lease; return r }(), store.Available, later("00:00:20"), Action{What: Acquire, Lease: lease}},
 		"a singleton acquires at once":                   {ended(), store.Available, func(p *Policy, _ *View, _ *Observation) { p.Ticks = nil }, Action{What: Acquire, Lease: lease}},
 		"follows until the next tick":                    {running(), store.Leased, nil, Action{What: Follow, After: 5 * time.Second, Read: true}},
 		"follows a lease that is being broken":           {running(), store.Breaking, nil, Action{What: Follow, After: 5 * time.Second, Read: true}},
 		"follows until a lapse when a tick is due":       {running(), store.Leased, later("00:00:21"), Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows until a lapse under Rerun":              {running(), store.Leased, func(p *Policy, v *View, _ *Observation) { p.Interrupted = Rerun }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
-		"follows an older definition until a lapse":      {func() store.Record { r := running(); r.Spec = "older"; return r }(), store.Leased, func(_ *Policy, v *View, _ *Observation) { v.Since = clockTime("00:00:01") }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
+		"follows an older definition until a lapse":      {func() store.Record { r := running(); r.Definition.Spec = "older"; return r }(), store.Leased, func(_ *Policy, v *View, _ *Observation) { v.Since = clockTime("00:00:01") }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows a singleton until a lapse":              {running(), store.Leased, func(p *Policy, _ *View, _ *Observation) { p.Ticks = nil }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows closely when a run is handed over":      {handed, store.Leased, later("00:00:21"), Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Most: 100 * time.Millisecond, Read: true}},
 		"follows less closely after half a minute": {handed, store.Leased, func(_ *Policy, v *View, o *Observation) {
@@ -128,7 +129,7 @@ func TestWaits(t *testing.T) {
 		want   string // empty: the job was not unlocked, or the run is over
 	}{
 		"not unlocked":                    {record: running(), now: "00:00:35"},
-		"the run is over":                 {record: func() store.Record { r := ended(); r.Unlocked = unlocked; return r }(), now: "00:00:35"},
+		"the run is over":                 {record: func() store.Record { r := ended(); r.Run.Unlocked = unlocked; return r }(), now: "00:00:35"},
 		"nothing is due":                  {record: running(), now: "00:00:19", want: "00:01:45"},
 		"a tick is due":                   {record: running(), now: "00:00:35", want: "00:00:51"},
 		"Rerun":                           {record: running(), p: Policy{Interrupted: Rerun}, now: "00:00:19", want: "00:00:51"},
@@ -137,7 +138,7 @@ func TestWaits(t *testing.T) {
 		tt.p.Ticks, tt.p.Spec = every10s(t), "mine"
 		want := time.Time{}
 		if tt.want != "" {
-			want, tt.record.Unlocked = clockTime(tt.want), unlocked
+			want, tt.record.Run.Unlocked = clockTime(tt.want), unlocked
 		}
 		if got := tt.p.Waits(&tt.record, clockTime(tt.now)); !got.Equal(want) {
 			t.Errorf("%s: got %s, want %s", name, got, want)

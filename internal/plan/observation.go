@@ -57,7 +57,7 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 		o.brokenToken, o.BrokenAt = r.Token, o.At
 	}
 	switch {
-	case !r.Stopping:
+	case !r.Run.Stopping:
 		o.handedToken, o.HandoverAt = 0, time.Time{}
 	case o.handedToken != r.Token:
 		o.handedToken, o.HandoverAt = r.Token, o.At
@@ -88,7 +88,7 @@ func (o *Occupation) see(e *store.Entry, r *store.Record, at, now time.Time) {
 // OccupiedAfter returns after how long a lease without a claim cannot be a replica's: a
 // replica holds off for one lease at most and then claims.
 func (p *Policy) OccupiedAfter(r *store.Record) time.Duration {
-	return 2*max(p.Lease, time.Duration(r.Lease)) + 5*time.Second
+	return 2*max(p.Lease, time.Duration(r.Run.Lease)) + 5*time.Second
 }
 
 // Occupied reports whether it is no use to wait for the lease that was seen last, since its
@@ -103,7 +103,7 @@ func (p *Policy) Occupied(r *store.Record, o *Observation) bool {
 //
 // A lease that was seen expired needs no hold-off: the trust in it ends before it expires.
 func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
-	length := max(o.LastLease, time.Duration(v.Record.Lease))
+	length := max(o.LastLease, time.Duration(v.Record.Run.Lease))
 	// The wait counts from the first read that showed the end of the lease, so that a
 	// hold-off which was cut short is not begun anew.
 	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.brokenToken == v.Record.Token {

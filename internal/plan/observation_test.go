@@ -15,9 +15,9 @@ func entry(etag string, state store.LeaseState) *store.Entry {
 func TestHoldOff(t *testing.T) {
 	const lease = 15 * time.Second
 	stalled := running()
-	stalled.Status = store.Stalled
+	stalled.Run.Status = store.Stalled
 	returned := stalled
-	returned.Finished = clockTime("00:00:12")
+	returned.Run.Finished = clockTime("00:00:12")
 	for name, tt := range map[string]struct {
 		record store.Record
 		state  store.LeaseState

@@ -11,32 +11,32 @@ import (
 // by now. A program that does not know the field keeps the number of another tick, so it is
 // limited by the attempts that have ended.
 func deaths(r *store.Record) int {
-	if r.Status == store.Running {
-		return min(r.Deaths, r.Attempt-1) + 1
+	if r.Run.Status == store.Running {
+		return min(r.Run.Deaths, r.Run.Attempt-1) + 1
 	}
-	return min(r.Deaths, r.Attempt)
+	return min(r.Run.Deaths, r.Run.Attempt)
 }
 
 // open reports whether the tick of the last run waits for another attempt. Its outcome is not
 // settled then: the watermark is before it.
 func open(r *store.Record) bool {
-	return (r.Status == store.Abandoned || r.Status == store.Stalled) && claimed(r).After(r.Watermark)
+	return (r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled) && claimed(r).After(r.Watermark)
 }
 
 // claimed returns the last tick that was claimed. It is zero after a run by hand, which
 // claims no tick.
 func claimed(r *store.Record) time.Time {
-	if r.Request != "" {
+	if r.Run.Request != "" {
 		return time.Time{}
 	}
-	return r.Tick
+	return r.Run.Tick
 }
 
 // Due returns the next tick to run under the definition that wrote r, for a replica that does
 // not know this definition. An open tick comes first.
 func Due(r *store.Record) time.Time {
 	if open(r) && !r.Due.IsZero() {
-		return r.Tick
+		return r.Run.Tick
 	}
 	return r.Due
 }
@@ -69,8 +69,8 @@ func settle(r *store.Record, f store.Outcome) {
 
 // LastOutcome returns the outcome of the last run.
 func LastOutcome(r *store.Record, status store.Status, reason string) store.Outcome {
-	return store.Outcome{Tick: r.Tick, Request: r.Request, Status: status, Reason: reason, Attempt: r.Attempt,
-		Token: r.Token, Replica: r.Replica, Start: r.Claimed, End: r.Finished}
+	return store.Outcome{Tick: r.Run.Tick, Request: r.Run.Request, Status: status, Reason: reason, Attempt: r.Run.Attempt,
+		Token: r.Token, Replica: r.Run.Replica, Start: r.Run.Claimed, End: r.Run.Finished}
 }
 
 // OutcomeOfRequest returns the outcome of a run by hand, if the record has it. A run whose
@@ -81,22 +81,22 @@ func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (
 	switch {
 	case i >= 0:
 		f := r.History[i]
-		if f.Token == r.Token && r.Error != "" { // the history keeps only the beginning of the error
-			f.Reason = r.Error
+		if f.Token == r.Token && r.Run.Error != "" { // the history keeps only the beginning of the error
+			f.Reason = r.Run.Error
 		}
 		return f, true
-	case r.Request != request, r.Status == store.Running && !lease.Live():
+	case r.Run.Request != request, r.Run.Status == store.Running && !lease.Live():
 		return store.Outcome{}, false
 	}
-	return LastOutcome(r, r.Status, r.Error), true
+	return LastOutcome(r, r.Run.Status, r.Run.Error), true
 }
 
 // endReason returns why a run is over that has written no outcome. broken says that its lease
 // was broken when the entry was last seen.
 func endReason(r *store.Record, broken bool) string {
 	switch {
-	case !r.Unlocked.At.IsZero():
-		return "unlocked by " + r.Unlocked.By
+	case !r.Run.Unlocked.At.IsZero():
+		return "unlocked by " + r.Run.Unlocked.By
 	case broken:
 		return "unlocked"
 	}

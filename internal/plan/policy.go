@@ -84,7 +84,7 @@ type View struct {
 // NextTick returns the next tick to run, zero if there is none. An open tick comes first.
 func (p *Policy) NextTick(r *store.Record) time.Time {
 	if p.Ticks != nil && open(r) {
-		return r.Tick
+		return r.Run.Tick
 	}
 	return p.unclaimed(r)
 }
@@ -101,7 +101,7 @@ func (p *Policy) unclaimed(r *store.Record) time.Time {
 // due returns what a write sets Due of the record to. Under another definition Due stays as
 // it is: this replica cannot know the ticks of that definition.
 func (p *Policy) due(r *store.Record) time.Time {
-	if r.Spec != p.Spec {
+	if r.Definition.Spec != p.Spec {
 		return r.Due
 	}
 	return p.unclaimed(r)

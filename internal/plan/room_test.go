@@ -32,7 +32,7 @@ func TestAClaimWithRoomHasRoomForEachOutcome(t *testing.T) {
 func claimBeside(t *testing.T, size, attempt int, holder string) *store.Record {
 	t.Helper()
 	tick := midnight.Add(10 * time.Second)
-	json := fmt.Sprintf(`{"schema":1,"app":"app","job":"job","created":%[1]q,"watermark":%[1]q,"spec":"s","since":%[1]q,"token":7,"writer":"w","status":"idle","x":%[2]q}`,
+	json := fmt.Sprintf(`{"schema":1,"app":"app","job":"job","created":%[1]q,"watermark":%[1]q,"token":7,"writer":"w","definition":{"spec":"s","since":%[1]q},"run":{"status":"idle"},"x":%[2]q}`,
 		midnight.Format(time.RFC3339), strings.Repeat("x", size))
 	r, err := store.DecodeRecord([]byte(json), "app", "job")
 	if err != nil {
@@ -41,7 +41,7 @@ func claimBeside(t *testing.T, size, attempt int, holder string) *store.Record {
 	next := Claim{Record: r}
 	p := Policy{Ticks: every10s(t), Spec: "s"}
 	p.claim(&next, View{}, tick, attempt)
-	next.Record.Claimed, next.Record.Replica, next.Record.Lease = tick, holder, store.Seconds(15*time.Second)
+	next.Record.Run.Claimed, next.Record.Run.Replica, next.Record.Run.Lease = tick, holder, store.Seconds(15*time.Second)
 	return &next.Record
 }
 
@@ -52,15 +52,15 @@ func writeAll(t *testing.T, claim *store.Record, reason string) {
 		for _, interrupted := range []Interrupted{Abandon, Rerun} {
 			for _, under := range []time.Duration{0, 15 * time.Minute} { // without and with ticks that are skipped
 				p := Policy{Ticks: every10s(t), Spec: "s", Interrupted: interrupted}
-				end := claim.Claimed.Add(123 * time.Millisecond)
+				end := claim.Run.Claimed.Add(123 * time.Millisecond)
 				r := claim.Clone()
-				r.Writer, r.Stopping, r.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}
+				r.Writer, r.Run.Stopping, r.Run.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}
 				writeOne(t, &r, "progress", status)
 				if status == store.Stalled {
-					r = p.Stall(&r, reason, claim.Claimed.Add(under))
+					r = p.Stall(&r, reason, claim.Run.Claimed.Add(under))
 					writeOne(t, &r, "stall", status)
 				}
-				r = p.Finish(&r, status, reason, end, claim.Claimed.Add(under))
+				r = p.Finish(&r, status, reason, end, claim.Run.Claimed.Add(under))
 				writeOne(t, &r, "outcome", status)
 			}
 		}
@@ -70,6 +70,6 @@ func writeAll(t *testing.T, claim *store.Record, reason string) {
 func writeOne(t *testing.T, r *store.Record, what string, status store.Status) {
 	t.Helper()
 	if _, err := r.Encode(); err != nil {
-		t.Fatalf("%s, %s, attempt %d: %v", what, status, r.Attempt, err)
+		t.Fatalf("%s, %s, attempt %d: %v", what, status, r.Run.Attempt, err)
 	}
 }

@@ -21,33 +21,33 @@ func TestWhatATakenBackRecordSays(t *testing.T) {
 		status store.Status
 		open   bool
 	}{
-		"after a success":               {store.Record{Status: store.Succeeded, Tick: at, Watermark: at, Attempt: 1, Finished: at.Add(time.Second)}, store.Succeeded, false},
-		"after a death":                 {store.Record{Status: store.Running, Tick: at, Watermark: at.Add(-time.Hour), Attempt: 2, Stopping: true}, store.Abandoned, true},
-		"after a stop":                  {store.Record{Status: store.Abandoned, Tick: at, Watermark: at.Add(-time.Hour), Attempt: 2, Finished: at.Add(time.Second)}, store.Abandoned, true},
-		"after a stall, not returned":   {store.Record{Status: store.Stalled, Tick: at, Watermark: at.Add(-time.Hour), Attempt: 2}, store.Stalled, true},
-		"after a settled stall":         {store.Record{Status: store.Stalled, Tick: at, Watermark: at, Attempt: 1}, store.Stalled, false},
-		"of a new job":                  {store.Record{Status: store.Idle, Watermark: at}, store.Idle, false},
-		"after a run by hand that died": {store.Record{Status: store.Running, Tick: at, Request: "please", Watermark: at, Attempt: 1}, store.Abandoned, false},
+		"after a success":               {store.Record{Run: store.Run{Status: store.Succeeded, Tick: at, Attempt: 1, Finished: at.Add(time.Second)}, Watermark: at}, store.Succeeded, false},
+		"after a death":                 {store.Record{Run: store.Run{Status: store.Running, Tick: at, Attempt: 2, Stopping: true}, Watermark: at.Add(-time.Hour)}, store.Abandoned, true},
+		"after a stop":                  {store.Record{Run: store.Run{Status: store.Abandoned, Tick: at, Attempt: 2, Finished: at.Add(time.Second)}, Watermark: at.Add(-time.Hour)}, store.Abandoned, true},
+		"after a stall, not returned":   {store.Record{Run: store.Run{Status: store.Stalled, Tick: at, Attempt: 2}, Watermark: at.Add(-time.Hour)}, store.Stalled, true},
+		"after a settled stall":         {store.Record{Run: store.Run{Status: store.Stalled, Tick: at, Attempt: 1}, Watermark: at}, store.Stalled, false},
+		"of a new job":                  {store.Record{Run: store.Run{Status: store.Idle}, Watermark: at}, store.Idle, false},
+		"after a run by hand that died": {store.Record{Run: store.Run{Status: store.Running, Tick: at, Request: "please", Attempt: 1}, Watermark: at}, store.Abandoned, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &Policy{Ticks: hourly, Interrupted: Rerun, Lease: time.Minute}
 			before := tt.before
-			before.Token, before.Replica, before.Claimed = 7, "a", at
+			before.Token, before.Run.Replica, before.Run.Claimed = 7, "a", at
 			next, todo := p.Claim(View{Record: &before, Now: at.Add(time.Hour + time.Minute)})
 			if !todo || !next.Run {
 				t.Fatal("there is nothing to claim")
 			}
 			claim := next.Record
-			claim.Replica, claim.Claimed = "b", at.Add(time.Hour+time.Minute)
+			claim.Run.Replica, claim.Run.Claimed = "b", at.Add(time.Hour+time.Minute)
 			r := p.TakeBack(&before, &claim)
-			if r.Status != tt.status || open(&r) != tt.open || r.MayRun() || r.Stopping {
-				t.Errorf("got %s, open %t, may run %t, stopping %t", r.Status, open(&r), r.MayRun(), r.Stopping)
+			if r.Run.Status != tt.status || open(&r) != tt.open || r.MayRun() || r.Run.Stopping {
+				t.Errorf("got %s, open %t, may run %t, stopping %t", r.Run.Status, open(&r), r.MayRun(), r.Run.Stopping)
 			}
-			if !r.Tick.Equal(before.Tick) || r.Request != before.Request || r.Attempt != before.Attempt || r.Replica != "a" || !r.Claimed.Equal(at) {
+			if !r.Run.Tick.Equal(before.Run.Tick) || r.Run.Request != before.Run.Request || r.Run.Attempt != before.Run.Attempt || r.Run.Replica != "a" || !r.Run.Claimed.Equal(at) {
 				t.Errorf("got %+v, want %+v", r, before)
 			}
 			again, todo := p.Claim(View{Record: &r, Now: at.Add(time.Hour + time.Minute)})
-			if a := again.Record; !todo || a.Token != 9 || !a.Tick.Equal(claim.Tick) || a.Attempt != claim.Attempt || len(a.History) != len(claim.History) {
+			if a := again.Record; !todo || a.Token != 9 || !a.Run.Tick.Equal(claim.Run.Tick) || a.Run.Attempt != claim.Run.Attempt || len(a.History) != len(claim.History) {
 				t.Errorf("the next claim is %+v, and was %+v", a, claim)
 			}
 		})

@@ -45,10 +45,10 @@ func latest(r *store.Record) (name string, at time.Time) {
 	}
 	look("watermark", r.Watermark)
 	look("date of creation", r.Created)
-	look("start of a replica (since)", r.Since)
-	look("start of a replica that asks (mark)", r.Mark.Since)
-	look("tick", r.Tick)
-	look("claim", r.Claimed)
+	look("start of a replica (since)", r.Definition.Since)
+	look("start of a replica that asks (mark)", r.Definition.Mark.Since)
+	look("tick", r.Run.Tick)
+	look("claim", r.Run.Claimed)
 	for _, f := range r.History {
 		look("tick in the history", f.Tick)
 		look("start of a run in the history", f.Start)
@@ -70,7 +70,7 @@ func Exhausted(r *store.Record) error {
 // length, the refusal looks like an outage. If it is too short, a follower starts beside a
 // runner that still trusts its lease. After the end of a run a short lease does neither.
 func leaseOutOfBounds(r *store.Record, b Bounds) error {
-	d := time.Duration(r.Lease)
+	d := time.Duration(r.Run.Lease)
 	if d > b.Longest || r.MayRun() && (d < b.Shortest || d%time.Second != 0) {
 		return fmt.Errorf("the record has a lease of %s and the store takes whole seconds from %s to %s: another program wrote it, or the limits of the store have changed: correct it in the record", d, b.Shortest, b.Longest)
 	}
@@ -88,7 +88,7 @@ const spare = 256
 func RoomForOutcome(r *store.Record) error {
 	f := r.Clone()
 	f.Writer = rand.Text() // only its length counts: that of the nonce of a write
-	f.Finished, f.Progress.At, f.Stopping = r.Claimed, r.Claimed, true
+	f.Run.Finished, f.Run.Progress.At, f.Run.Stopping = r.Run.Claimed, r.Run.Claimed, true
 	f.History = []store.Outcome{LastOutcome(&f, store.Succeeded, "")}
 	if _, err := f.EncodeWithin(store.MaxRecord - spare); err != nil {
 		return fmt.Errorf("it has no room for the outcome of a run: %w", err)

@@ -51,7 +51,7 @@ func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 // that it is larger than the tokens of an entry of that name which was deleted before.
 func (p *Policy) New(app, job string, date, since, wake time.Time) store.Record {
 	r := store.Record{App: app, Job: job, Created: date, Watermark: p.FirstWatermark(date, wake), Token: date.UnixMicro(),
-		Spec: p.Spec, Since: since, Status: store.Idle, Lease: store.Seconds(p.Lease)}
+		Definition: store.Definition{Spec: p.Spec, Since: since}, Run: store.Run{Status: store.Idle, Lease: store.Seconds(p.Lease)}}
 	r.Due = p.due(&r)
 	return r
 }

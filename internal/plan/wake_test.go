@@ -49,7 +49,7 @@ func TestEarly(t *testing.T) {
 		"the tick comes":                         {ended(), store.Available, "00:00:18", "00:00:20", 2 * time.Second},
 		"a tick before it comes":                 {ended(), store.Available, "00:00:18", "00:00:30", 2 * time.Second},
 		"the tick is due":                        {ended(), store.Available, "00:00:20", "00:00:20", 0},
-		"an older tick is due":                   {func() store.Record { r := ended(); r.Watermark = midnight; r.Tick = midnight; return r }(), store.Available, "00:00:18", "00:00:20", -8 * time.Second},
+		"an older tick is due":                   {func() store.Record { r := ended(); r.Watermark = midnight; r.Run.Tick = midnight; return r }(), store.Available, "00:00:18", "00:00:20", -8 * time.Second},
 		"the tick is settled":                    {ended(), store.Available, "00:00:08", "00:00:10", 0},
 		"a tick more than a minute away":         {ended(), store.Available, "00:00:18", "00:01:20", 0},
 		"a tick a minute away":                   {ended(), store.Available, "00:00:18", "00:01:18", 2 * time.Second},

@@ -57,16 +57,16 @@ func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
 func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 	rec := &r.view.rec
 	why := fmt.Errorf("a replica that started at %s has another schedule for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
-		rec.Since.Format(time.RFC3339), plan.InheritAfter)
+		rec.Definition.Since.Format(time.RFC3339), plan.InheritAfter)
 	r.note(cmp.Or(r.denial.err, why))
 	spec := r.job.Policy.Spec
-	if rec.Mark.Spec == spec {
+	if rec.Definition.Mark.Spec == spec {
 		r.view.seen.AskedAt = time.Now()
 	}
 	if a.What != plan.Mark {
 		return r.wait(a)
 	}
-	if err := r.annotate(ctx, func(rec *store.Record) { rec.Mark = store.Mark{Spec: spec, Since: r.since} }); err != nil {
+	if err := r.annotate(ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: r.since} }); err != nil {
 		return r.notAnnotated(ctx, err)
 	}
 	r.view.seen.AskedAt = time.Now()
@@ -78,7 +78,7 @@ func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 // the younger definition has answered the mark. The claim that follows writes it.
 func (r *Runner) inherit(since time.Time) {
 	r.log.Warn("no replica with the definition in force has answered: this one takes the job back",
-		"since", r.view.rec.Since, "waited", time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute))
+		"since", r.view.rec.Definition.Since, "waited", time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute))
 	r.since = since
 }
 
@@ -86,7 +86,7 @@ func (r *Runner) inherit(since time.Time) {
 // The new ETag is what the other replica waits for.
 func (r *Runner) answer(ctx context.Context) time.Duration {
 	err := r.annotate(ctx, func(rec *store.Record) {
-		rec.Mark, rec.Since = store.Mark{}, instant.Later(rec.Since, r.since)
+		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, r.since)
 	})
 	if err != nil {
 		return r.notAnnotated(ctx, err)

@@ -67,7 +67,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	}
 	before := r.view.rec // takeBack restores it
 	if err := r.claim(c, s, &claim); err != nil {
-		r.log.Warn("the claim was not confirmed, so nothing runs", append(tickArgs(claim.Record.Tick), "error", err)...)
+		r.log.Warn("the claim was not confirmed, so nothing runs", append(tickArgs(claim.Record.Run.Tick), "error", err)...)
 		return r.unclaimed(ctx, c, s, err)
 	}
 	r.reached()
@@ -97,7 +97,7 @@ func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration
 func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.View) (next plan.Claim, todo bool) {
 	v.Now = r.now()
 	next, todo = r.job.Policy.Claim(v)
-	if !next.Run || !r.view.rec.Claimed.IsZero() || s.Dated.IsZero() {
+	if !next.Run || !r.view.rec.Run.Claimed.IsZero() || s.Dated.IsZero() {
 		return next, todo
 	}
 	now, ok := s.WaitPast(stop, r.existed(s).Add(time.Second))
@@ -136,8 +136,8 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 		// Claimed is the latest that the service's clock can show. So a tick after it came
 		// due under this run for certain, and followers, which count thirds of the lease
 		// from it, do not look too early.
-		rec.Claimed, c.claimedAt = claimed.Truncate(time.Millisecond), r.client.Clock.Elapsed()
-		rec.Replica, rec.Lease = r.replica.Name, store.Seconds(s.Length)
+		rec.Run.Claimed, c.claimedAt = claimed.Truncate(time.Millisecond), r.client.Clock.Elapsed()
+		rec.Run.Replica, rec.Run.Lease = r.replica.Name, store.Seconds(s.Length)
 		// A run must not start if its outcome cannot be written: it would count as the
 		// death of its runner.
 		if err := plan.RoomForOutcome(rec); err != nil {
@@ -150,7 +150,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 		return err
 	}
 	written := s.Record()
-	s.Claimed(written.Claimed)
+	s.Claimed(written.Run.Claimed)
 	r.mayWrite()
 	r.tell(&written, news)
 	r.written(s)
@@ -163,7 +163,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 // tell logs the outcomes that this claim wrote for ticks that did not run to their
 // end: each is logged once, by the replica that wrote it.
 func (r *Runner) tell(rec *store.Record, news []store.Outcome) {
-	if rec.Spec != r.view.rec.Spec {
+	if rec.Definition.Spec != r.view.rec.Definition.Spec {
 		r.log.Info("the schedule has changed")
 	}
 	for _, f := range slices.Backward(news) {
@@ -250,7 +250,7 @@ func (r *Runner) restAfter(ctx, stop context.Context) time.Duration {
 		return 0
 	case stop.Err() != nil:
 		pause = max(r.rest(), r.approach())
-	case r.view.rec.Status == store.Stalled:
+	case r.view.rec.Run.Status == store.Stalled:
 		pause = max(r.rest(), headStart)
 	case !r.view.rec.MayRun():
 		pause = r.rest()

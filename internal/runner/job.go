@@ -139,5 +139,5 @@ func (r *Runner) now() time.Time { return r.client.Clock.Best() }
 // be handed over. They read at each third of the lease, which may be the longer lease
 // of an older program.
 func (r *Runner) approach() time.Duration {
-	return max(r.client.Length, time.Duration(r.view.rec.Lease))/3 + time.Second
+	return max(r.client.Length, time.Duration(r.view.rec.Run.Lease))/3 + time.Second
 }

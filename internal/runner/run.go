@@ -19,7 +19,7 @@ import (
 // it has to expire, so that the next holder knows that our trust has ended too.
 func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
 	rec := &r.view.rec
-	a := r.attempt(stop, rec.Tick, rec.Attempt, rec.Token, rec.Request)
+	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request)
 	a.Under.Lease, a.Under.Record = s, &notices{s, &r.job.Policy, r.client.Clock}
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if stop.Err() != nil {
@@ -31,7 +31,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	r.source.setRunning(false)
 	// Nothing has run, but the record cannot be corrected without a lease.
 	if status == "" {
-		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
+		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Run.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
 		return false
 	}
 	// The call has run out of time, and the next call has no more. So the reason must
@@ -52,14 +52,14 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	earliest, _, _ := r.client.Clock.Now()
 	// The end is the service's time of the claim and the time that passed since,
 	// which does not depend on the wall clock.
-	end := rec.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
+	end := rec.Run.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	err := r.confirm(ctx, c, s, func(last *store.Record) {
 		*last = r.job.Policy.Finish(last, status, reason, end, earliest)
 	})
 	if err != nil {
-		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Tick.Format(time.RFC3339), r.untold(a, status, err))
+		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, status, err))
 		return false
 	}
 	r.written(s)
@@ -183,7 +183,7 @@ type notices struct {
 
 // Stopping implements [supervise.Record].
 func (n *notices) Stopping(yes bool) error {
-	return n.once(func(r *store.Record) { r.Stopping = yes })
+	return n.once(func(r *store.Record) { r.Run.Stopping = yes })
 }
 
 // Progress implements [supervise.Record].
@@ -216,7 +216,7 @@ func (n *notices) once(draft lease.Draft) error {
 func (n *notices) progress(beat time.Time, note string) lease.Draft {
 	at := n.clock.Best().Add(-time.Since(beat))
 	return func(r *store.Record) {
-		r.Progress = store.Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()}
+		r.Run.Progress = store.Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()}
 	}
 }
 

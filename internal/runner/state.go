@@ -67,7 +67,7 @@ func (h *entryHistory) recall(r *store.Record) {
 	if !h.created.IsZero() && !r.Created.Equal(h.created) {
 		h.recreated = time.Now()
 	}
-	h.created, h.lease = r.Created, max(h.lease, time.Duration(r.Lease))
+	h.created, h.lease = r.Created, max(h.lease, time.Duration(r.Run.Lease))
 }
 
 // A handover lets StepDown end what runs here under a lease, and wait for that.

@@ -55,7 +55,7 @@ func (r *Runner) Status(ctx context.Context) Status {
 		st.Err = plan.Unusable(&st.Record, r.bounds())
 		st.Next, st.Waits = p.NextTick(&st.Record), p.Waits(&st.Record, r.now())
 	}
-	if rec := &st.Record; st.Err == nil && rec.Spec != "" && rec.Spec != p.Spec {
+	if rec := &st.Record; st.Err == nil && rec.Definition.Spec != "" && rec.Definition.Spec != p.Spec {
 		st.Foreign, st.Next = true, plan.Due(rec)
 	}
 	if st.Err == nil {

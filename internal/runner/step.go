@@ -96,7 +96,7 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		c.again = true
 		return r.wait(a)
 	case plan.Follow:
-		c.holder = r.view.rec.Replica
+		c.holder = r.view.rec.Run.Replica
 	case plan.Wait:
 		c.again = c.again || a.Read // a call of RunDue reads the entry now: the next call may come much later
 	}

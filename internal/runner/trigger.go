@@ -86,13 +86,13 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
 	if rec.MayRun() && v.State.Live() {
-		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Replica)
+		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Run.Replica)
 	}
 	if r.job.Policy.Undecided(rec) {
 		return fmt.Errorf("%w: the schedule in force is another one, and decides whether its last run is repeated: ask again once a replica with that schedule, or a tick of this one, has settled it", store.ErrHeld)
 	}
 	if _, todo := r.job.Policy.Claim(v); !todo {
-		return fmt.Errorf("%w: its tick %s has to be run again first", store.ErrHeld, rec.Tick.Format(time.RFC3339))
+		return fmt.Errorf("%w: its tick %s has to be run again first", store.ErrHeld, rec.Run.Tick.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (r *Runner) tellUnlocked(ctx context.Context) error {
 			return fmt.Errorf("%w: the next holder was first", store.ErrHeld)
 		}
 		by := store.Unlocked{By: r.replica.Name, At: r.now().Truncate(time.Millisecond).UTC()}
-		if err = r.annotate(ctx, func(rec *store.Record) { rec.Unlocked = by }); !errors.Is(err, store.ErrChanged) {
+		if err = r.annotate(ctx, func(rec *store.Record) { rec.Run.Unlocked = by }); !errors.Is(err, store.ErrChanged) {
 			return err
 		}
 	}

@@ -131,7 +131,7 @@ func TestMixedLeaseLengths(t *testing.T) {
 				s.ran("a 01:00:00")
 				time.Sleep(2 * time.Second)
 				s.ran("a 01:00:00", "b 01:00:00/2")
-				if got := time.Duration(s.record().Lease); got != time.Minute {
+				if got := time.Duration(s.record().Run.Lease); got != time.Minute {
 					s.Errorf("the record tells a lease of %s, and the longer one speaks for both", got)
 				}
 			})

@@ -65,14 +65,14 @@ func (t *classifier) part(e *check.Event) string {
 	switch rec := e.Record; {
 	case rec == nil:
 		return "write"
-	case rec.Status == store.Running && (claim == nil || claim.Writer == rec.Writer):
+	case rec.Run.Status == store.Running && (claim == nil || claim.Writer == rec.Writer):
 		t.claims[e.Lease] = rec
 		return "claim"
 	case claim == nil:
 		return "settle"
-	case !rec.Claimed.Equal(claim.Claimed): // it tells of the run before again
+	case !rec.Run.Claimed.Equal(claim.Run.Claimed): // it tells of the run before again
 		return "take back"
-	case rec.Finished.IsZero():
+	case rec.Run.Finished.IsZero():
 		return "progress"
 	}
 	return "finish"

@@ -121,17 +121,17 @@ func corrupted(kind, now, before string) string {
 	case "ahead":
 		r.Watermark = r.Watermark.Add(48 * time.Hour)
 	case tickAhead:
-		r.Status, r.Tick, r.Request, r.Attempt, r.Finished = store.Running, ahead, "", 1, time.Time{}
+		r.Run.Status, r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Finished = store.Running, ahead, "", 1, time.Time{}
 	case claimAhead:
-		r.Status, r.Claimed, r.Finished = store.Running, ahead, time.Time{}
+		r.Run.Status, r.Run.Claimed, r.Run.Finished = store.Running, ahead, time.Time{}
 	case sinceAhead:
-		r.Since = farAhead
+		r.Definition.Since = farAhead
 	case markAhead:
-		r.Mark = store.Mark{Spec: "younger", Since: farAhead}
+		r.Definition.Mark = store.Mark{Spec: "younger", Since: farAhead}
 	case lastToken:
 		r.Token = math.MaxInt64 / 2
 	case endless:
-		r.Lease = store.Seconds(24 * time.Hour)
+		r.Run.Lease = store.Seconds(24 * time.Hour)
 	case check.Older:
 		if now == before {
 			return ""

@@ -81,4 +81,4 @@ func (c *Cluster) plantForeign() {
 	c.request("PUT", check.Foreign, "", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: "+foreignRecord)
 }
 
-const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","status":"idle"}`
+const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","run":{"status":"idle"}}`

@@ -10,7 +10,7 @@ import (
 
 // A reader decodes what encoding/json does, whatever stands in a record.
 func TestReader(t *testing.T) {
-	const head = `{"schema":1,"job":"j","token":7,"status":"failed","counts":{"failed":3},"history":`
+	const head = `{"schema":1,"job":"j","token":7,"run":{"status":"failed"},"counts":{"failed":3},"history":`
 	var r reader
 	for _, text := range []string{
 		head + `[{"status":"failed","token":6},{"status":"missed","reason":"late"}]}`,

@@ -60,7 +60,7 @@ func tellStatus(e *check.Event, st *soloist.JobStatus) {
 	r := &st.Record
 	switch {
 	case st.Err != nil || st.Lease == "":
-	case r.Status != store.Running && !(r.Status == store.Stalled && r.Finished.IsZero()):
+	case r.Run.Status != store.Running && !(r.Run.Status == store.Stalled && r.Run.Finished.IsZero()):
 		e.Note = check.IsOver
 	case !st.Waits.IsZero():
 		e.Note, e.Token, e.End = check.IsWaiting, r.Token, st.Waits
@@ -75,7 +75,7 @@ func (c *Cluster) untilItRuns(job string, r *roll) bool {
 	for range 40 {
 		var rec store.Record
 		text, _ := c.entry(job)
-		if json.Unmarshal([]byte(text), &rec) == nil && rec.Status == store.Running {
+		if json.Unmarshal([]byte(text), &rec) == nil && rec.Run.Status == store.Running {
 			return c.idle(r.between(0, 3*time.Second))
 		}
 		if !c.idle(r.between(time.Second, 4*time.Second)) {

@@ -84,12 +84,12 @@ func TestChapters(t *testing.T) {
 		told = append(told, fmt.Sprintf(format, args...))
 	}}
 	at := func(hour, minute int) time.Time { return from.Add(time.Duration(hour*60+minute) * time.Minute) }
-	r := store.Record{Job: "sync", Spec: "old", Watermark: at(0, -10), Counts: map[store.Status]int64{}}
+	r := store.Record{Job: "sync", Definition: store.Definition{Spec: "old"}, Watermark: at(0, -10), Counts: map[store.Status]int64{}}
 	l.write(&r, old)
 	enter := func(spec string, c calendar, outcomes ...store.Outcome) {
 		for _, f := range outcomes {
 			r.History = append([]store.Outcome{f}, r.History...)
-			r.Spec, r.Watermark = spec, f.Tick
+			r.Definition.Spec, r.Watermark = spec, f.Tick
 			if f.Reason != changed {
 				r.Counts[f.Status]++
 			}

@@ -67,10 +67,10 @@ func (l *ledger) write(r *store.Record, c calendar) {
 func (a *account) follow(r *store.Record, c calendar) {
 	if r.Token > a.last.Token {
 		a.claims++
-		if a.last.Status == store.Running && a.last.Replica != r.Replica {
+		if a.last.Run.Status == store.Running && a.last.Run.Replica != r.Run.Replica {
 			a.takeovers++
 		}
-		if r.Attempt > 1 {
+		if r.Run.Attempt > 1 {
 			a.attempts++
 		}
 	}
@@ -87,7 +87,7 @@ func (a *account) follow(r *store.Record, c calendar) {
 			a.chapters = append(a.chapters, chapter{f.Tick, c})
 		}
 	}
-	if r.Spec != a.last.Spec && n == len(a.chapters) { // nothing was open under the old one
+	if r.Definition.Spec != a.last.Definition.Spec && n == len(a.chapters) { // nothing was open under the old one
 		a.chapters = append(a.chapters, chapter{r.Watermark, c})
 	}
 }

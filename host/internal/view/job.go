@@ -89,12 +89,12 @@ func Of(a *app.App, st soloist.JobStatus) Job {
 	switch {
 	case MayRun(r):
 		if !st.Waits.IsZero() {
-			v.State, v.Tick, v.Waits = Waiting, r.Tick, st.Waits
+			v.State, v.Tick, v.Waits = Waiting, r.Run.Tick, st.Waits
 			break
 		}
-		v.Tick, v.Claimed, v.Progress = r.Tick, r.Claimed, progress(r)
+		v.Tick, v.Claimed, v.Progress = r.Run.Tick, r.Run.Claimed, progress(r)
 		if v.State = runState(r, st.Lease); v.State != interrupted {
-			v.Replica = r.Replica
+			v.Replica = r.Run.Replica
 		}
 	case pausedNow(a, st):
 		v.State = paused
@@ -109,16 +109,16 @@ func Of(a *app.App, st soloist.JobStatus) Job {
 
 // MayRun reports whether a run is not known to have ended.
 func MayRun(r *store.Record) bool {
-	return r.Status == store.Running || r.Status == store.Stalled && r.Finished.IsZero()
+	return r.Run.Status == store.Running || r.Run.Status == store.Stalled && r.Run.Finished.IsZero()
 }
 
 func runState(r *store.Record, lease store.LeaseState) State {
 	switch {
-	case r.Status == store.Stalled:
+	case r.Run.Status == store.Stalled:
 		return stalled
 	case !lease.Live():
 		return interrupted
-	case r.Stopping:
+	case r.Run.Stopping:
 		return stopping
 	}
 	return running
@@ -126,10 +126,10 @@ func runState(r *store.Record, lease store.LeaseState) State {
 
 // progress is nil where the run has told nothing.
 func progress(r *store.Record) *store.Progress {
-	if r.Progress.At.IsZero() {
+	if r.Run.Progress.At.IsZero() {
 		return nil
 	}
-	return &store.Progress{Note: r.Progress.Note, At: format.UTC(r.Progress.At)}
+	return &store.Progress{Note: r.Run.Progress.Note, At: format.UTC(r.Run.Progress.At)}
 }
 
 // stateHere is the state of a job that runs on each replica: of the others

@@ -49,7 +49,7 @@ var blindSpots = map[string][]func(s *story){
 	"I7c chatter": {func(s *story) {
 		s.begin("a", "1", 10, 11, 21)
 		for i := range 12 {
-			s.write("a", "progress", "1", 11.2+0.8*float64(i), func(r *store.Record) { r.Stopping = i%2 == 0 })
+			s.write("a", "progress", "1", 11.2+0.8*float64(i), func(r *store.Record) { r.Run.Stopping = i%2 == 0 })
 		}
 	}},
 	"I8 fresh": {func(s *story) {
@@ -144,7 +144,7 @@ var blindSpots = map[string][]func(s *story){
 		s.Fleet["v"] = []check.Definition{{Name: "job", Lease: lease}}
 		s.say("v", 20, check.Up).Cause = "an aborted deploy"
 		s.acquire("v", "1", 30)
-		s.claim("v", "1", 30.5, 30).Record.Spec = "younger"
+		s.claim("v", "1", 30.5, 30).Record.Definition.Spec = "younger"
 		s.say("v", 40, check.Crash)
 		s.request("a", "read", "", 900, 200)
 	}},

@@ -23,7 +23,7 @@ func budget(l *Log, bad report) {
 		}
 		for _, claim := range l.claimed(job) {
 			r := claim.Record
-			if from := r.Tick.Add(-time.Second); from.After(l.settled().Add(-Settling/2)) && r.Request == "" && l.attempts(job, r.Tick) == 1 {
+			if from := r.Run.Tick.Add(-time.Second); from.After(l.settled().Add(-Settling/2)) && r.Run.Request == "" && l.attempts(job, r.Run.Tick) == 1 {
 				l.spend(claim, from, from.Add(min(d.Every, time.Minute)), bad)
 			}
 		}
@@ -33,7 +33,7 @@ func budget(l *Log, bad report) {
 // attempts is how often a tick was claimed.
 func (l *Log) attempts(job string, tick time.Time) (n int) {
 	for _, e := range l.claimed(job) {
-		if e.Record.Tick.Equal(tick) {
+		if e.Record.Run.Tick.Equal(tick) {
 			n++
 		}
 	}
@@ -54,7 +54,7 @@ func (l *Log) runBefore(claim *Event, a time.Time) time.Time {
 
 // spend counts what a tick takes from a to b.
 func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
-	job, third := claim.Job, time.Duration(claim.Record.Lease)/3
+	job, third := claim.Job, time.Duration(claim.Record.Run.Lease)/3
 	var took time.Duration
 	for _, r := range l.runs(job) {
 		if r.Token == claim.Record.Token && r.Cause != "" {
@@ -84,7 +84,7 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
 			most = 7
 		}
 		if n > most {
-			bad(claim.Time, "tick %s of %s took %d requests of %s, of %d", TimeOfDay(claim.Record.Tick), job, n, replica, most)
+			bad(claim.Time, "tick %s of %s took %d requests of %s, of %d", TimeOfDay(claim.Record.Run.Tick), job, n, replica, most)
 		}
 	}
 }

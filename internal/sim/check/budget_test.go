@@ -51,6 +51,6 @@ func (s *story) late(replica string, tick, from, to float64) {
 		s.request(replica, "renew", id, t, 200)
 	}
 	s.run(replica, from+0.3, to)
-	s.finish(replica, id, to+0.2, store.Succeeded).Record.Finished = at(to)
+	s.finish(replica, id, to+0.2, store.Succeeded).Record.Run.Finished = at(to)
 	s.request(replica, "release", id, to+0.4, 200)
 }

@@ -32,6 +32,6 @@ func byHandTold(l *Log, bad report) {
 
 // tells reports whether a record has that outcome of a run by hand.
 func tells(r *store.Record, request string, status store.Status) bool {
-	return r != nil && (r.Request == request && r.Status == status ||
+	return r != nil && (r.Run.Request == request && r.Run.Status == status ||
 		slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request && f.Status == status }))
 }

@@ -41,10 +41,10 @@ func (l *Log) definitionBefore(job string, write *Event) (old *Definition) {
 	all := l.writes(job)
 	for i, spec := slices.Index(all, write)-1, ""; i >= 0; i-- {
 		e := all[i]
-		if e.Record == nil || e.Replica == Operator || spec != "" && e.Record.Spec != spec {
+		if e.Record == nil || e.Replica == Operator || spec != "" && e.Record.Definition.Spec != spec {
 			break
 		}
-		spec, old = e.Record.Spec, l.definition(e.Replica, job)
+		spec, old = e.Record.Definition.Spec, l.definition(e.Replica, job)
 	}
 	return old
 }

@@ -29,7 +29,7 @@ func (s *story) changes(every time.Duration, t, from, tick float64) {
 	s.tick("a", "1", 10)
 	s.acquire("b", "2", t)
 	s.write("b", "settle", "2", t+0.3, func(r *store.Record) {
-		r.Spec, r.Watermark = "younger", at(from)
+		r.Definition.Spec, r.Watermark = "younger", at(from)
 		r.History = append([]store.Outcome{{From: at(10), Tick: at(from), Status: store.Missed, Reason: "the schedule changed"}}, r.History...)
 	})
 	s.request("b", "release", "2", t+0.5, 200)

@@ -132,7 +132,7 @@ func laws(l *Log, s *Event, bad report) {
 // claimsTick reports whether an event is a claim that was not made by hand:
 // each of those starts without knowing anything.
 func claimsTick(e *Event) bool {
-	return e.Op == "claim" && e.OK() && e.Record != nil && e.Record.Request == ""
+	return e.Op == "claim" && e.OK() && e.Record != nil && e.Record.Run.Request == ""
 }
 
 // A lawless is what replicas do for a job whose entry is an older version that

@@ -32,16 +32,16 @@ func deadlines(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, e := range l.claimed(job) {
 			d, t := l.definition(e.Replica, job), l.termOf(job, e.Record.Token)
-			if d == nil || d.Every == 0 || e.Record.Request != "" || t == nil {
+			if d == nil || d.Every == 0 || e.Record.Run.Request != "" || t == nil {
 				continue
 			}
-			window, limited := d.window(e.Record.Attempt)
+			window, limited := d.window(e.Record.Run.Attempt)
 			if !limited || l.frozen(e.Replica, t.sent.Add(-noticed), e.Time) != nil {
 				continue
 			}
-			by := e.Record.Tick.Add(window + t.doubt())
+			by := e.Record.Run.Tick.Add(window + t.doubt())
 			if t.sent.After(by) {
-				bad(t.sent, "%s claims tick %s of %s, attempt %d, and its window ended at %s", e.Replica, TimeOfDay(e.Record.Tick), job, e.Record.Attempt, TimeOfDay(by))
+				bad(t.sent, "%s claims tick %s of %s, attempt %d, and its window ended at %s", e.Replica, TimeOfDay(e.Record.Run.Tick), job, e.Record.Run.Attempt, TimeOfDay(by))
 			} else if first := t.first(); first != nil && first.Time.After(t.sent.Add(5*d.Lease/6+moment)) && l.frozen(e.Replica, t.sent, first.Time) == nil {
 				bad(first.Time, "%s begins, and was claimed at %s", first.name(), TimeOfDay(t.sent))
 			}
@@ -150,6 +150,6 @@ func (l *Log) toldOutcome(job string, token int64) bool {
 		return e.Replica == t.claim.Replica && e.Token == token && strings.HasPrefix(e.Note, "the outcome was refused")
 	})
 	return t != nil && !refused && slices.ContainsFunc(l.writes(job), func(e *Event) bool {
-		return e.Op == "finish" && e.Lease == t.claim.Lease && e.Record != nil && !e.Record.Finished.IsZero()
+		return e.Op == "finish" && e.Lease == t.claim.Lease && e.Record != nil && !e.Record.Run.Finished.IsZero()
 	})
 }

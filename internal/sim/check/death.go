@@ -83,7 +83,7 @@ func attempts(l *Log, bad report) {
 func (l *Log) deaths(job string, tick, at time.Time) (n int) {
 	for _, t := range l.index.terms[job] {
 		r := t.claim.Record
-		if r.Tick.Equal(tick) && r.Request == "" && !(l.stopped(t.claim) && l.askedToYield(t)) && !t.claim.Time.After(at) {
+		if r.Run.Tick.Equal(tick) && r.Run.Request == "" && !(l.stopped(t.claim) && l.askedToYield(t)) && !t.claim.Time.After(at) {
 			n++
 		}
 	}

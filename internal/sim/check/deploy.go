@@ -30,7 +30,7 @@ func takenBack(l *Log, bad report) {
 				continue
 			}
 			if !slices.ContainsFunc(l.writes(job), func(e *Event) bool {
-				return e.Record != nil && e.Record.Spec != last.Record.Spec && e.Time.After(end) && !e.Time.After(by)
+				return e.Record != nil && e.Record.Definition.Spec != last.Record.Definition.Spec && e.Time.After(end) && !e.Time.After(by)
 			}) {
 				bad(by, "%s is gone since %s, and nobody takes %s back", u.Replica, TimeOfDay(end), job)
 			}
@@ -145,5 +145,5 @@ const occupiedFor = 5 * time.Minute
 func (l *Log) alone(job string, from, to time.Time) bool {
 	last := l.lastWrite(job, from)
 	written := slices.ContainsFunc(l.of(job, Request), func(e *Event) bool { return e.Writes() && e.Time.After(from) && e.Time.Before(to) })
-	return last != nil && !written && !last.Record.Finished.IsZero() && len(l.of(job, Corrupted)) == 0
+	return last != nil && !written && !last.Record.Run.Finished.IsZero() && len(l.of(job, Corrupted)) == 0
 }

@@ -189,8 +189,8 @@ func (e *Event) line(lease int) string {
 			fmt.Fprintf(&b, " heard %s", TimeOfDay(e.Heard))
 		}
 		if r := e.Record; r != nil {
-			fmt.Fprintf(&b, " {%d %s %s/%d %s through %s", r.Token, r.Status, TimeOfDay(r.Tick), r.Attempt, r.Request, TimeOfDay(r.Watermark))
-			if r.Stopping {
+			fmt.Fprintf(&b, " {%d %s %s/%d %s through %s", r.Token, r.Run.Status, TimeOfDay(r.Run.Tick), r.Run.Attempt, r.Run.Request, TimeOfDay(r.Watermark))
+			if r.Run.Stopping {
 				b.WriteString(" stopping")
 			}
 			b.WriteByte('}')

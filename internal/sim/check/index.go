@@ -69,7 +69,7 @@ func (x *index) addClaims(job string) {
 		if r == nil {
 			continue
 		}
-		if r.Status == store.Running && r.Token != last && e.Op != "create" && e.Replica != Operator {
+		if r.Run.Status == store.Running && r.Token != last && e.Op != "create" && e.Replica != Operator {
 			x.claims[job] = append(x.claims[job], e)
 			if x.tokens[job][r.Token] == nil {
 				x.tokens[job][r.Token] = e

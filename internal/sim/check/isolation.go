@@ -31,18 +31,18 @@ func Isolated(calm, faulty *Log, job string) (all []Violation) {
 		}
 		late := map[int64]*Event{}
 		for _, e := range faulty.claimed(other) {
-			late[e.Record.Tick.UnixNano()] = e
+			late[e.Record.Run.Tick.UnixNano()] = e
 		}
 		for _, e := range calm.claimed(other) {
 			most := time.Second
 			if e == calm.claimed(other)[0] {
 				most += firstToken
 			}
-			switch o := late[e.Record.Tick.UnixNano()]; {
+			switch o := late[e.Record.Run.Tick.UnixNano()]; {
 			case o == nil:
-				bad(e.Time, "tick %s is claimed only without the fault", TimeOfDay(e.Record.Tick))
+				bad(e.Time, "tick %s is claimed only without the fault", TimeOfDay(e.Record.Run.Tick))
 			case o.Time.Sub(e.Time) > most:
-				bad(o.Time, "tick %s is claimed %s late for the fault", TimeOfDay(e.Record.Tick), o.Time.Sub(e.Time))
+				bad(o.Time, "tick %s is claimed %s late for the fault", TimeOfDay(e.Record.Run.Tick), o.Time.Sub(e.Time))
 			}
 		}
 	}

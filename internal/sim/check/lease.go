@@ -52,7 +52,7 @@ const slack = 15 * time.Millisecond
 // run a, since the entry was deleted and it had not seen it before. What is run
 // by hand knows of nothing before.
 func (l *Log) strange(job string, a, b *Event) bool {
-	byHand := b.Request != "" || b.Record != nil && b.Record.Request != ""
+	byHand := b.Request != "" || b.Record != nil && b.Record.Run.Request != ""
 	for _, d := range l.of(job, Deleted) {
 		if d.Time.Before(a.Time) || d.Time.After(b.Time) {
 			continue
@@ -229,8 +229,8 @@ func releases(l *Log, bad report) {
 					bad(e.Sent, "the lease of %s is released, and it runs until %s", r.name(), TimeOfDay(r.End))
 				}
 			}
-			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Finished.IsZero() && !l.unconfirmed(job, claim) {
-				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Token, now.Status)
+			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Run.Finished.IsZero() && !l.unconfirmed(job, claim) {
+				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Token, now.Run.Status)
 			}
 		}
 	}
@@ -253,11 +253,11 @@ func letGo(l *Log, bad report) {
 		for _, e := range l.of(job, Request) {
 			w := written[e.Lease]
 			switch {
-			case e.Op == "settle" || e.Op == "take back" || e.Op == "finish" && e.Record != nil && !e.Record.Finished.IsZero():
+			case e.Op == "settle" || e.Op == "take back" || e.Op == "finish" && e.Record != nil && !e.Record.Run.Finished.IsZero():
 				if e.OK() && !e.Heard.IsZero() && e.Cause == "" && w == nil {
 					written[e.Lease] = e
 				}
-			case e.Op == "renew" && w != nil && e.Sent.After(w.Heard.Add(time.Duration(w.Record.Lease)/6)) && l.frozen(e.Replica, w.Sent, e.Sent) == nil:
+			case e.Op == "renew" && w != nil && e.Sent.After(w.Heard.Add(time.Duration(w.Record.Run.Lease)/6)) && l.frozen(e.Replica, w.Sent, e.Sent) == nil:
 				bad(e.Sent, "%s renews the lease of %s, and wrote the %s at %s", e.Replica, job, w.Op, TimeOfDay(w.Time))
 			}
 		}

@@ -28,12 +28,12 @@ func claims(l *Log, bad report) {
 		for _, e := range l.claimed(job) {
 			r := e.Record
 			byToken[r.Token] = e
-			s := start{r.Tick.UnixNano(), r.Request, r.Attempt}
-			if old := seen[s]; old != nil && !r.Tick.IsZero() && !l.forgot(job, old.Time, e.Time) {
-				bad(e.Time, "%s claims tick %s of %s, attempt %d, that %s had claimed", e.Replica, TimeOfDay(r.Tick), job, r.Attempt, old.Replica)
+			s := start{r.Run.Tick.UnixNano(), r.Run.Request, r.Run.Attempt}
+			if old := seen[s]; old != nil && !r.Run.Tick.IsZero() && !l.forgot(job, old.Time, e.Time) {
+				bad(e.Time, "%s claims tick %s of %s, attempt %d, that %s had claimed", e.Replica, TimeOfDay(r.Run.Tick), job, r.Run.Attempt, old.Replica)
 			}
-			if r.Attempt > 1 && (last == nil || last.Record.Attempt != r.Attempt-1 || !last.Record.Tick.Equal(r.Tick) || last.Lease == e.Lease) {
-				bad(e.Time, "%s claims tick %s of %s, attempt %d, and the claim before is another", e.Replica, TimeOfDay(r.Tick), job, r.Attempt)
+			if r.Run.Attempt > 1 && (last == nil || last.Record.Run.Attempt != r.Run.Attempt-1 || !last.Record.Run.Tick.Equal(r.Run.Tick) || last.Lease == e.Lease) {
+				bad(e.Time, "%s claims tick %s of %s, attempt %d, and the claim before is another", e.Replica, TimeOfDay(r.Run.Tick), job, r.Run.Attempt)
 			}
 			seen[s], last = e, e
 		}
@@ -43,8 +43,8 @@ func claims(l *Log, bad report) {
 			switch {
 			case e == nil || e.Time.After(r.Time):
 				bad(r.Time, "%s begins, and was not claimed", r.name())
-			case e.Replica != r.Replica || !e.Record.Tick.Equal(r.Tick) || e.Record.Attempt != r.Attempt:
-				bad(r.Time, "%s begins, and the claim of that token is of %s by %s", r.name(), TimeOfDay(e.Record.Tick), e.Replica)
+			case e.Replica != r.Replica || !e.Record.Run.Tick.Equal(r.Tick) || e.Record.Run.Attempt != r.Attempt:
+				bad(r.Time, "%s begins, and the claim of that token is of %s by %s", r.name(), TimeOfDay(e.Record.Run.Tick), e.Replica)
 			case tried[try]:
 				bad(r.Time, "%s begins again with try %d", r.name(), r.Try)
 			}
@@ -94,7 +94,7 @@ func tokens(l *Log, bad report) {
 			}
 			switch {
 			case e.Replica == Operator || e.Op == "create" || r.Token == entry:
-			case r.Status != store.Running:
+			case r.Run.Status != store.Running:
 				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Token)
 			case r.Token <= most:
 				bad(e.Time, "%s claims %s with token %d after %d", e.Replica, job, r.Token, most)
@@ -115,9 +115,9 @@ func tokens(l *Log, bad report) {
 // same run.
 func keepsClaim(e *Event, last *store.Record, bad report) {
 	switch r := e.Record; {
-	case !r.Tick.Equal(last.Tick) || r.Attempt != last.Attempt:
-		bad(e.Time, "%s writes tick %s of %s, attempt %d, under the token of tick %s", e.Replica, TimeOfDay(r.Tick), e.Job, r.Attempt, TimeOfDay(last.Tick))
-	case r.Status == store.Running && last.Status != store.Running:
+	case !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt:
+		bad(e.Time, "%s writes tick %s of %s, attempt %d, under the token of tick %s", e.Replica, TimeOfDay(r.Run.Tick), e.Job, r.Run.Attempt, TimeOfDay(last.Run.Tick))
+	case r.Run.Status == store.Running && last.Run.Status != store.Running:
 		bad(e.Time, "%s writes that the run of %s with token %d has begun again", e.Replica, e.Job, r.Token)
 	}
 }
@@ -163,7 +163,7 @@ func settled(d *Definition, old, now *store.Record, bad func(string, ...any)) {
 			bad("the range from %s to %s counts %d ticks of %d, at least: %t", TimeOfDay(f.From), TimeOfDay(f.Tick), f.Count, n, f.AtLeast)
 		case f.From.IsZero() && !f.Tick.After(mark):
 			bad("%s had its outcome when it got %s", TimeOfDay(f.Tick), f.Status)
-		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && old.Spec == now.Spec:
+		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && old.Definition.Spec == now.Definition.Spec:
 			bad("ticks between %s and %s have no fate", TimeOfDay(mark), TimeOfDay(f.Tick))
 		}
 		if f.Tick.After(mark) {
@@ -208,7 +208,7 @@ func outcomes(l *Log, bad report) {
 			claim := l.claimOf(job, e.Token)
 			hurried := slices.ContainsFunc(l.of("", Stop), func(s *Event) bool { return s.Replica == e.Replica && s.Time.Before(e.Time) }) ||
 				slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == e.Replica && u.Cause != "" })
-			if claim == nil || hurried || claim.Record.Request != "" {
+			if claim == nil || hurried || claim.Record.Run.Request != "" {
 				continue
 			}
 			if !slices.ContainsFunc(l.of(job, Request), func(o *Event) bool {
@@ -237,11 +237,11 @@ func order(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		var last *Event
 		for _, e := range l.claimed(job) {
-			if e.Record.Request != "" || e.Record.Tick.IsZero() {
+			if e.Record.Run.Request != "" || e.Record.Run.Tick.IsZero() {
 				continue
 			}
-			if last != nil && e.Record.Tick.Before(last.Record.Tick) && !l.forgot(job, last.Time, e.Time) {
-				bad(e.Time, "%s claims tick %s of %s after %s", e.Replica, TimeOfDay(e.Record.Tick), job, TimeOfDay(last.Record.Tick))
+			if last != nil && e.Record.Run.Tick.Before(last.Record.Run.Tick) && !l.forgot(job, last.Time, e.Time) {
+				bad(e.Time, "%s claims tick %s of %s after %s", e.Replica, TimeOfDay(e.Record.Run.Tick), job, TimeOfDay(last.Record.Run.Tick))
 			}
 			last = e
 		}
@@ -255,8 +255,8 @@ func once(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		done := map[start]*Event{}
 		for _, e := range l.writes(job) {
-			if r := e.Record; r != nil && r.Status == store.Succeeded && !r.Tick.IsZero() {
-				s := start{r.Tick.UnixNano(), r.Request, 0}
+			if r := e.Record; r != nil && r.Run.Status == store.Succeeded && !r.Run.Tick.IsZero() {
+				s := start{r.Run.Tick.UnixNano(), r.Run.Request, 0}
 				if done[s] == nil {
 					done[s] = e
 				}
@@ -289,18 +289,18 @@ func policies(l *Log, bad report) {
 		starts := map[start][]*Event{}
 		for _, e := range l.claimed(job) {
 			r, d := e.Record, l.definition(e.Replica, job)
-			if r.Tick.IsZero() || d == nil {
+			if r.Run.Tick.IsZero() || d == nil {
 				continue
 			}
-			s := start{r.Tick.UnixNano(), r.Request, 0}
+			s := start{r.Run.Tick.UnixNano(), r.Run.Request, 0}
 			before := starts[s]
 			starts[s] = append(starts[s], e)
 			if len(before) == 0 || l.forgot(job, before[0].Time, e.Time) {
 				continue
 			}
 			deaths := len(slices.DeleteFunc(slices.Clone(before), l.stopped))
-			if d.Interrupted != soloist.Rerun || r.Request != "" || deaths >= 5 {
-				bad(e.Time, "%s starts tick %s of %s for the %dth time, after %d deaths", e.Replica, TimeOfDay(r.Tick), job, len(before)+1, deaths)
+			if d.Interrupted != soloist.Rerun || r.Run.Request != "" || deaths >= 5 {
+				bad(e.Time, "%s starts tick %s of %s for the %dth time, after %d deaths", e.Replica, TimeOfDay(r.Run.Tick), job, len(before)+1, deaths)
 			}
 		}
 	}
@@ -315,6 +315,6 @@ func (l *Log) stopped(claim *Event) bool {
 	})
 	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {
 		r := e.Record
-		return e.Lease == claim.Lease && r != nil && r.Token == claim.Record.Token && r.Status == store.Abandoned
+		return e.Lease == claim.Lease && r != nil && r.Token == claim.Record.Token && r.Run.Status == store.Abandoned
 	})
 }

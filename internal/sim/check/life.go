@@ -273,7 +273,7 @@ func describe(r *store.Record) string {
 	if r == nil {
 		return "there is no record"
 	}
-	return string(r.Status) + " " + TimeOfDay(r.Tick) + "/" + strconv.Itoa(r.Attempt) + ", settled through " + TimeOfDay(r.Watermark)
+	return string(r.Run.Status) + " " + TimeOfDay(r.Run.Tick) + "/" + strconv.Itoa(r.Run.Attempt) + ", settled through " + TimeOfDay(r.Watermark)
 }
 
 func (l *Log) healed() time.Time {

@@ -36,7 +36,7 @@ func (s *story) spent(attempts int) {
 		t, id := 40*float64(n)-30, fmt.Sprint(n)
 		s.acquire("a", id, t)
 		claim := s.claim("a", id, t+0.5, 10)
-		claim.Record.Attempt, s.last.Attempt = n, n
+		claim.Record.Run.Attempt, s.last.Run.Attempt = n, n
 		if n < attempts {
 			s.run("a", t+1, t+2).Cause = store.ErrLost.Error()
 			continue
@@ -47,8 +47,8 @@ func (s *story) spent(attempts int) {
 	t := 40*float64(attempts) + 10
 	s.acquire("a", "0", t)
 	s.write("a", "settle", "0", t+0.5, func(r *store.Record) {
-		r.Status, r.Watermark = store.Abandoned, at(10)
-		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: r.Attempt}}, r.History...)
+		r.Run.Status, r.Watermark = store.Abandoned, at(10)
+		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: r.Run.Attempt}}, r.History...)
 	})
 	s.request("a", "release", "0", t+1, 200)
 	s.say("a", t+5, check.Stop)
@@ -67,7 +67,7 @@ func (s *story) unwritten(to, last float64) {
 	}
 	s.acquire("b", "2", last+80)
 	s.write("b", "settle", "2", last+80.5, func(r *store.Record) {
-		r.Status, r.Watermark = store.Abandoned, at(last)
+		r.Run.Status, r.Watermark = store.Abandoned, at(last)
 		r.History = append([]store.Outcome{
 			{Tick: at(last), Status: store.Missed, Reason: "a newer one was due"},
 			{Tick: at(60), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: 1}}, r.History...)
@@ -99,9 +99,9 @@ func (s *story) slowClaim() {
 	s.claim("a", "1", 24, 10)
 	s.run("a", 25, 26)
 	s.write("a", "finish", "1", 26.5, func(r *store.Record) {
-		r.Status, r.Finished, r.Watermark = store.Succeeded, at(26), at(20)
+		r.Run.Status, r.Run.Finished, r.Watermark = store.Succeeded, at(26), at(20)
 		r.History = append([]store.Outcome{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
-			{Tick: r.Tick, Status: store.Succeeded, Token: r.Token, Attempt: 1, Start: r.Claimed, End: at(26)}}, r.History...)
+			{Tick: r.Run.Tick, Status: store.Succeeded, Token: r.Token, Attempt: 1, Start: r.Run.Claimed, End: at(26)}}, r.History...)
 	})
 	s.request("a", "release", "1", 27, 200)
 }
@@ -116,7 +116,7 @@ func (s *story) unclaimed(says string) {
 	s.request("a", "release", "1", 15, 200).Sent = at(13.1)
 	s.acquire("b", "2", 16)
 	s.write("b", "settle", "2", 30.5, func(r *store.Record) {
-		r.Status, r.Watermark = store.Abandoned, at(10)
+		r.Run.Status, r.Watermark = store.Abandoned, at(10)
 		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: 1}}, r.History...)
 	})
 	s.request("b", "release", "2", 30.8, 200)

@@ -18,7 +18,7 @@ func overruns(l *Log, bad report) {
 			if r == nil || r.End.IsZero() {
 				continue
 			}
-			length := time.Duration(t.claim.Record.Lease)
+			length := time.Duration(t.claim.Record.Run.Lease)
 			if d := l.definition(r.Replica, job); d != nil && d.Lease > 0 {
 				length = d.Lease
 			}

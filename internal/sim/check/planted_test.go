@@ -30,7 +30,7 @@ func at(seconds float64) time.Time {
 func newStory() *story {
 	d := []check.Definition{{Name: "job", Every: 10 * time.Second, Lease: lease, MaxTries: 2}, {Name: check.Foreign, Every: time.Minute}}
 	s := &story{Log: check.Log{Fleet: map[string][]check.Definition{"a": d, "b": d}, Drift: map[string]int64{}},
-		last: store.Record{Token: 100, Status: store.Idle, Watermark: at(0), Created: at(0), Lease: store.Seconds(lease)}}
+		last: store.Record{Token: 100, Run: store.Run{Status: store.Idle, Lease: store.Seconds(lease)}, Watermark: at(0), Created: at(0)}}
 	s.say("a", 0, check.Up)
 	s.say("b", 0, check.Up)
 	s.request("a", "read", "", 0.1, 200)
@@ -59,7 +59,7 @@ func (s *story) write(replica, op, lease string, t float64, f func(*store.Record
 	r := s.last
 	r.History = slices.Clone(r.History)
 	if f(&r); op == "claim" {
-		r.Claimed = at(t)
+		r.Run.Claimed = at(t)
 	}
 	s.last = r
 	e := s.request(replica, op, lease, t, 200)
@@ -75,14 +75,14 @@ func (s *story) acquire(replica, id string, t float64) *check.Event {
 
 func (s *story) claim(replica, id string, t float64, tick float64) *check.Event {
 	return s.write(replica, "claim", id, t, func(r *store.Record) {
-		r.Token, r.Tick, r.Attempt, r.Status, r.Finished = r.Token+1, at(tick), 1, store.Running, time.Time{}
+		r.Token, r.Run.Tick, r.Run.Attempt, r.Run.Status, r.Run.Finished = r.Token+1, at(tick), 1, store.Running, time.Time{}
 	})
 }
 
 func (s *story) finish(replica, id string, t float64, status store.Status) *check.Event {
 	return s.write(replica, "finish", id, t, func(r *store.Record) {
-		r.Status, r.Finished, r.Watermark = status, at(t), r.Tick
-		r.History = append([]store.Outcome{{Tick: r.Tick, Status: status, Token: r.Token, Attempt: r.Attempt, Start: r.Claimed, End: r.Finished}}, r.History...)
+		r.Run.Status, r.Run.Finished, r.Watermark = status, at(t), r.Run.Tick
+		r.History = append([]store.Outcome{{Tick: r.Run.Tick, Status: status, Token: r.Token, Attempt: r.Run.Attempt, Start: r.Run.Claimed, End: r.Run.Finished}}, r.History...)
 	})
 }
 
@@ -95,15 +95,15 @@ func (s *story) rerun(attempts int, stopped func(n int) bool) {
 	for n := 1; n <= attempts; n++ {
 		t, id, who := 40*float64(n)-30, fmt.Sprint(n), []string{"a", "b"}[n%2]
 		s.acquire(who, id, t)
-		s.claim(who, id, t+0.5, 10).Record.Attempt = n
-		s.last.Attempt = n
+		s.claim(who, id, t+0.5, 10).Record.Run.Attempt = n
+		s.last.Run.Attempt = n
 		run := s.run(who, t+1, t+2)
 		switch {
 		case n == attempts:
 			s.finish(who, id, t+3, store.Succeeded)
 		case stopped(n):
 			run.Cause = soloist.ErrStopped.Error()
-			s.write(who, "finish", id, t+3, func(r *store.Record) { r.Status, r.Finished = store.Abandoned, at(t+3) })
+			s.write(who, "finish", id, t+3, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Abandoned, at(t+3) })
 		default:
 			run.Cause = store.ErrLost.Error()
 		}
@@ -115,7 +115,7 @@ func (s *story) rerun(attempts int, stopped func(n int) bool) {
 
 // takeBack is what a replica does that was stopped before it ran what it claimed.
 func (s *story) takeBack(replica, id string, t float64) {
-	s.write(replica, "take back", id, t, func(r *store.Record) { r.Tick, r.Attempt, r.Status = time.Time{}, 0, store.Idle })
+	s.write(replica, "take back", id, t, func(r *store.Record) { r.Run.Tick, r.Run.Attempt, r.Run.Status = time.Time{}, 0, store.Idle })
 }
 
 // run is a call of Do under the last claim.
@@ -123,8 +123,8 @@ func (s *story) run(replica string, from, to float64) *check.Event {
 	for _, note := range []string{"run started", "run ended"} {
 		s.add(check.Event{What: check.Said, Replica: replica, Job: "job", Token: s.last.Token, Time: at(from), Note: note})
 	}
-	return s.add(check.Event{What: check.Ran, Replica: replica, Job: "job", Token: s.last.Token, Tick: s.last.Tick,
-		Attempt: s.last.Attempt, Try: 1, Time: at(from), End: at(to)})
+	return s.add(check.Event{What: check.Ran, Replica: replica, Job: "job", Token: s.last.Token, Tick: s.last.Run.Tick,
+		Attempt: s.last.Run.Attempt, Try: 1, Time: at(from), End: at(to)})
 }
 
 // tick is all of a tick that goes well, in four seconds.
@@ -192,9 +192,9 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) {
 				s.acquire("a", "1", 10)
 				s.claim("a", "1", 10.5, 10)
-				s.last.Attempt = 3
+				s.last.Run.Attempt = 3
 				s.acquire("b", "2", 30)
-				s.claim("b", "2", 31, 10).Record.Attempt = 3
+				s.claim("b", "2", 31, 10).Record.Run.Attempt = 3
 			},
 		},
 		"I2a dead": {func(s *story) {
@@ -215,15 +215,15 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 			func(s *story) { // another tick under the token
 				s.tick("a", "1", 10)
 				s.acquire("b", "2", 20)
-				s.write("b", "settle", "2", 20.5, func(r *store.Record) { r.Tick = at(20) })
+				s.write("b", "settle", "2", 20.5, func(r *store.Record) { r.Run.Tick = at(20) })
 			},
 			func(s *story) { // a run that has ended begins again
 				s.tick("a", "1", 10)
 				s.acquire("b", "2", 20)
-				s.write("b", "settle", "2", 20.5, func(r *store.Record) { r.Status, r.Finished = store.Running, time.Time{} })
+				s.write("b", "settle", "2", 20.5, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Running, time.Time{} })
 			},
 			func(s *story) { s.tick("a", "1", 10); s.last.Token -= 5; s.tick("b", "2", 20) },
-			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Record.Status = store.Failed },
+			func(s *story) { s.acquire("a", "1", 10); s.claim("a", "1", 10.5, 10).Record.Run.Status = store.Failed },
 		},
 		"I2d identity": {
 			func(s *story) { s.tick("a", "1", 10); s.tick("a", "1", 20) },
@@ -292,12 +292,12 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 		"I10 once": {func(s *story) {
 			s.tick("a", "1", 10)
 			s.acquire("b", "2", 20)
-			s.claim("b", "2", 20.5, 10).Record.Attempt = 2
+			s.claim("b", "2", 20.5, 10).Record.Run.Attempt = 2
 			s.run("b", 21, 22)
 		}},
 		"I10 told": {func(s *story) {
 			s.acquire("a", "1", 10)
-			s.claim("a", "1", 10.5, 10).Record.Request = "wish"
+			s.claim("a", "1", 10.5, 10).Record.Run.Request = "wish"
 			s.run("a", 11, 14)
 			s.say("b", 13, check.Said).Note = "run by hand: abandoned"
 			s.Events[len(s.Events)-1].Job, s.Events[len(s.Events)-1].Request = "job", "wish"

@@ -72,7 +72,7 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 	case f.Token != 0:
 		return l.contradictsRun(job, d, n)
 	case f.Reason == "the schedule changed":
-		return unless(n.before.Spec != n.write.Record.Spec, "the definition is the same")
+		return unless(n.before.Definition.Spec != n.write.Record.Definition.Spec, "the definition is the same")
 	case f.Reason == "paused":
 		return unless(d.Paused, "it is not paused")
 	case f.Reason == "a newer one was due":
@@ -150,5 +150,5 @@ func (l *Log) askedToYield(t *term) bool {
 	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == t.claim.Replica }) ||
 		slices.ContainsFunc(l.of(t.claim.Job, Yield), func(e *Event) bool { return e.Time.After(t.claim.Sent) && e.Time.Before(t.over) }) ||
 		slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == t.claim.Replica && u.Cause != "" }) ||
-		t.claim.Record.Request != ""
+		t.claim.Record.Run.Request != ""
 }

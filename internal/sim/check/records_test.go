@@ -22,14 +22,14 @@ var recordStories = map[string][]func(s *story){
 		func(s *story) { s.stalls(at(45)) },
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 13)
-			s.last.Claimed = at(20)
+			s.last.Run.Claimed = at(20)
 			s.finish("a", "1", 13.5, store.Succeeded)
 		},
 		func(s *story) {
 			s.tick("a", "1", 10)
 			s.acquire("b", "2", 20)
 			s.write("b", "claim", "2", 20.5, func(r *store.Record) {
-				r.Token, r.Tick, r.Status, r.Claimed, r.Finished = r.Token+1, at(20), store.Running, at(20.5), time.Time{}
+				r.Token, r.Run.Tick, r.Run.Status, r.Run.Claimed, r.Run.Finished = r.Token+1, at(20), store.Running, at(20.5), time.Time{}
 				r.History[0].End = time.Time{}
 			})
 		},
@@ -52,15 +52,15 @@ func init() {
 func (s *story) stalls(end time.Time) {
 	s.begin("a", "1", 10, 11, 31).cancelled(22, soloist.ErrStalled)
 	s.write("a", "progress", "1", 22.5, func(r *store.Record) {
-		r.Status, r.Stopping, r.Watermark = store.Stalled, true, at(20)
+		r.Run.Status, r.Run.Stopping, r.Watermark = store.Stalled, true, at(20)
 		r.History = append([]store.Outcome{{Tick: at(20), Status: store.Skipped, Reason: "overlap"},
-			{Tick: at(10), Status: store.Stalled, Token: r.Token, Attempt: 1, Start: r.Claimed}}, r.History...)
+			{Tick: at(10), Status: store.Stalled, Token: r.Token, Attempt: 1, Start: r.Run.Claimed}}, r.History...)
 	})
 	s.request("a", "renew", "1", 16, 200)
 	s.request("a", "renew", "1", 22, 200)
 	s.request("a", "renew", "1", 28, 200)
 	s.write("a", "finish", "1", 31.5, func(r *store.Record) {
-		r.Stopping, r.Finished = false, at(31.5)
+		r.Run.Stopping, r.Run.Finished = false, at(31.5)
 		r.History[1].End = end
 	})
 	s.add(check.Event{What: check.Overran, Replica: "a", Job: "job", Time: at(24.5)})

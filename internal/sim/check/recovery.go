@@ -88,7 +88,7 @@ func failover(l *Log, bad report) {
 		if claim == nil {
 			continue
 		}
-		length := time.Duration(claim.Record.Lease)
+		length := time.Duration(claim.Record.Run.Lease)
 		by := g.from.Add(length + length/3 + 300*time.Millisecond + 3*roundTrip)
 		if g.to.After(by) && l.calm(claim, g.from, by) {
 			bad(g.to, "%s crashed at %s, and the next run begins %s later", g.run.Replica, TimeOfDay(g.from), g.to.Sub(g.from))

@@ -80,7 +80,7 @@ var moreStories = map[string][]func(s *story){
 			s.Events[len(s.Events)-3].Note, s.Events[len(s.Events)-3].Time = "the outcome was refused", at(28)
 			s.acquire("a", "2", 26)
 			s.write("a", "claim", "2", 27, func(r *store.Record) {
-				r.Token, r.Tick, r.Request, r.Status, r.Finished = r.Token+1, at(26.5), "wish", store.Running, time.Time{}
+				r.Token, r.Run.Tick, r.Run.Request, r.Run.Status, r.Run.Finished = r.Token+1, at(26.5), "wish", store.Running, time.Time{}
 			})
 			s.run("a", 27.2, 27.5).Request = "wish"
 		},
@@ -141,7 +141,7 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) { // it was suspended between the look at its deadline and a further try
 			s.begin("a", "1", 10, 11, 12)
 			s.freeze(12.5, 40)
-			late := check.Event{What: check.Ran, Replica: "a", Job: "job", Token: s.last.Token, Tick: s.last.Tick, Attempt: 1, Try: 2}
+			late := check.Event{What: check.Ran, Replica: "a", Job: "job", Token: s.last.Token, Tick: s.last.Run.Tick, Attempt: 1, Try: 2}
 			s.again("b", "2", 26)
 			late.Time, late.End = at(40.0002), at(40.6)
 			s.add(late)
@@ -157,7 +157,7 @@ var moreStories = map[string][]func(s *story){
 			s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(130.1),
 				Note: "the last runner's lease did not run out by itself: waiting until it must have given up"})
 			s.write("a", "claim", "1", 138, func(r *store.Record) {
-				r.Token, r.Tick, r.Attempt, r.Status = r.Token+1, at(130), 1, store.Running
+				r.Token, r.Run.Tick, r.Run.Attempt, r.Run.Status = r.Token+1, at(130), 1, store.Running
 				r.Watermark, r.History = at(120), []store.Outcome{{From: at(0), Tick: at(120), Count: 12, Status: store.Missed, Reason: "a newer one was due"}}
 			})
 			s.run("a", 138.2, 138.4)
@@ -239,10 +239,10 @@ func (s *story) anew(request string) {
 	s.write("b", "create", "", 12.5, func(r *store.Record) { r.Token = 300 })
 	s.acquire("b", "2", 13)
 	s.write("b", "claim", "2", 13.5, func(r *store.Record) {
-		r.Token, r.Tick, r.Request, r.Attempt, r.Status = 301, at(13.4), request, 1, store.Running
+		r.Token, r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Status = 301, at(13.4), request, 1, store.Running
 	})
 	s.run("b", 13.6, 13.8).Request = request
-	s.write("b", "finish", "2", 14, func(r *store.Record) { r.Status, r.Finished = store.Succeeded, at(13.8) })
+	s.write("b", "finish", "2", 14, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, at(13.8) })
 }
 
 // suspended is a replica whose machine stands still from the end of its first
@@ -264,7 +264,7 @@ func (s *story) crash() {
 	}
 	s.acquire("a", "1", 96)
 	s.write("a", "claim", "1", 96.5, func(r *store.Record) {
-		r.Token, r.Tick, r.Attempt, r.Status = r.Token+1, at(90), 1, store.Running
+		r.Token, r.Run.Tick, r.Run.Attempt, r.Run.Status = r.Token+1, at(90), 1, store.Running
 		r.Watermark, r.History = at(80), []store.Outcome{{From: at(0), Tick: at(80), Count: 8, Status: store.Missed, Reason: "a newer one was due"}}
 	})
 	s.run("a", 97, 0).End = time.Time{}
@@ -277,9 +277,9 @@ func (s *story) again(replica, id string, t float64) {
 	rerun := s.Fleet["a"][0].Interrupted == soloist.Rerun
 	s.acquire(replica, id, t)
 	s.write(replica, "claim", id, t+0.5, func(r *store.Record) {
-		if r.Token, r.Attempt = r.Token+1, r.Attempt+1; !rerun {
-			r.History = []store.Outcome{{Tick: r.Tick, Status: store.Abandoned, Token: r.Token - 1, Attempt: 1}}
-			r.Watermark, r.Tick, r.Attempt = r.Tick, r.Tick.Add(10*time.Second), 1
+		if r.Token, r.Run.Attempt = r.Token+1, r.Run.Attempt+1; !rerun {
+			r.History = []store.Outcome{{Tick: r.Run.Tick, Status: store.Abandoned, Token: r.Token - 1, Attempt: 1}}
+			r.Watermark, r.Run.Tick, r.Run.Attempt = r.Run.Tick, r.Run.Tick.Add(10*time.Second), 1
 		}
 	})
 	s.run(replica, t+1, t+2)
@@ -295,7 +295,7 @@ func (s *story) corrupted(kind string, from, to float64, r *store.Record) {
 // What a fault in one job does to others is seen in the difference that it makes.
 func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
 	for name, late := range map[string]func(s *story){
-		"tick 00:00:10.000000000 is claimed 2.5s late": func(s *story) { s.tick("a", "1", 12.5); s.last.Tick = at(10) },
+		"tick 00:00:10.000000000 is claimed 2.5s late": func(s *story) { s.tick("a", "1", 12.5); s.last.Run.Tick = at(10) },
 		"is claimed only without the fault":            func(s *story) {},
 		"the outcomes are": func(s *story) {
 			s.begin("a", "1", 10, 11, 13)
@@ -308,7 +308,7 @@ func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
 		late(faulty)
 		for _, e := range faulty.Events {
 			if e.Op == "claim" {
-				e.Record.Tick = at(10)
+				e.Record.Run.Tick = at(10)
 			}
 			if e.Replica == "ill" {
 				e.Job = "ill"

@@ -113,7 +113,7 @@ const outcomePatience = 5
 // gone is when nothing of a term is left: a replica keeps the lease while it tries
 // to write the outcome of its run.
 func (t *term) gone() time.Time {
-	if most := t.over.Add(outcomePatience * time.Duration(t.claim.Record.Lease)); t.asked.After(most) {
+	if most := t.over.Add(outcomePatience * time.Duration(t.claim.Record.Run.Lease)); t.asked.After(most) {
 		return most
 	}
 	return later(t.over, t.asked)

@@ -27,12 +27,12 @@ func unlocked(l *Log, bad report) {
 			if u.Cause != "" || l.wroteBetween(job, b.Time, u.Heard) {
 				continue
 			}
-			soonest, latest := b.Time.Add(time.Duration(run.Lease)-2*time.Second), b.Time.Add(time.Duration(run.Lease)+longestWait)
+			soonest, latest := b.Time.Add(time.Duration(run.Run.Lease)-2*time.Second), b.Time.Add(time.Duration(run.Run.Lease)+longestWait)
 			switch {
 			case u.Note != IsWaiting:
 				bad(u.Heard, "a status says that %s is %s, and the lease of its run, token %d, was ended at %s", job, u.Note, run.Token, TimeOfDay(b.Time))
 			case u.End.Before(soonest) || u.End.After(latest):
-				bad(u.Heard, "a status says that others wait for %s until %s, and the lease of %s was ended at %s", job, TimeOfDay(u.End), time.Duration(run.Lease), TimeOfDay(b.Time))
+				bad(u.Heard, "a status says that others wait for %s until %s, and the lease of %s was ended at %s", job, TimeOfDay(u.End), time.Duration(run.Run.Lease), TimeOfDay(b.Time))
 			}
 		}
 		for _, n := range l.index.told[job] {
@@ -69,7 +69,7 @@ func (l *Log) endedBy(u *Event) (b *Event, run *store.Record) {
 			run = e.Record
 		}
 	}
-	if l.forgot(u.Job, u.Time.Add(-time.Minute), u.Heard) || run == nil || run.Status != store.Running {
+	if l.forgot(u.Job, u.Time.Add(-time.Minute), u.Heard) || run == nil || run.Run.Status != store.Running {
 		return b, nil
 	}
 	return b, run
@@ -120,13 +120,13 @@ func announced(l *Log, bad report) {
 			if e.Record == nil {
 				continue
 			}
-			begins := e.Record.Stopping && !before
-			before = e.Record.Stopping
+			begins := e.Record.Run.Stopping && !before
+			before = e.Record.Run.Stopping
 			t, d := l.termOf(job, e.Record.Token), l.definition(e.Replica, job)
-			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || e.Record.Status != store.Running || l.askedToYield(t) {
+			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || e.Record.Run.Status != store.Running || l.askedToYield(t) {
 				continue
 			}
-			if near := max(d.Lease, time.Duration(e.Record.Lease))/3 + time.Second; d.HeartbeatTimeout < near {
+			if near := max(d.Lease, time.Duration(e.Record.Run.Lease))/3 + time.Second; d.HeartbeatTimeout < near {
 				bad(e.Time, "%s writes that it hands %s over, and a HeartbeatTimeout of %s is too short for others to come near", e.Replica, job, d.HeartbeatTimeout)
 			}
 		}

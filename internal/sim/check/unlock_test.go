@@ -66,7 +66,7 @@ func (s *story) unlock(status string, until float64) {
 	s.begin("a", "1", 10, 11, 14).cancelled(13.9, soloist.ErrLost)
 	s.request("operator", "break", "", 13, 202)
 	s.request("operator", "acquire", "9", 13.2, 201).Span = lease
-	s.write("operator", "write", "9", 13.4, func(r *store.Record) { r.Unlocked = store.Unlocked{By: "ann@desk", At: at(13.2)} })
+	s.write("operator", "write", "9", 13.4, func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: at(13.2)} })
 	s.request("operator", "release", "9", 13.6, 200)
 	s.request("operator", "read", "", 14, 200)
 	s.add(check.Event{What: check.Unlocked, Replica: "ann@desk", Job: "job", Token: s.last.Token, Time: at(12.9), Sent: at(13.8), Heard: at(14.2), Note: status, End: at(until)})
@@ -91,6 +91,6 @@ func (s *story) fared(says string) {
 // hands is a run that says that it is about to be handed over.
 func (s *story) hands() {
 	s.begin("a", "1", 10, 11, 14)
-	s.write("a", "progress", "1", 13, func(r *store.Record) { r.Stopping = true })
+	s.write("a", "progress", "1", 13, func(r *store.Record) { r.Run.Stopping = true })
 	s.finish("a", "1", 15, store.Succeeded)
 }
