@@ -17,6 +17,8 @@ func init() {
 		func(s *story) { s.freeze(18.2, 23.8); s.slowClaim() })
 	moreStories[""] = append(moreStories[""], func(s *story) { s.unclaimed("the claim was not confirmed, so nothing runs") })
 	moreStories["I11 release"] = append(moreStories["I11 release"], func(s *story) { s.unclaimed("something else") })
+	moreStories[""] = append(moreStories[""], func(s *story) { s.freeze(10.1, 14.95); s.longRun() })
+	moreStories["I3 span"] = append(moreStories["I3 span"], (*story).longRun)
 	moreStories["I19 overlap"] = append(moreStories["I19 overlap"], (*story).slowClaim)
 	moreStories["I15 attempts"] = append(moreStories["I15 attempts"],
 		func(s *story) { s.spent(4) })
@@ -120,4 +122,16 @@ func (s *story) unclaimed(says string) {
 		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: 1}}, r.History...)
 	})
 	s.request("b", "release", "2", 30.8, 200)
+}
+
+// longRun is the tick at 10, acquired at 15. Its end is told as four seconds late.
+func (s *story) longRun() {
+	s.acquire("a", "1", 15)
+	s.claim("a", "1", 15.5, 10).Record.Run.Claimed = at(19)
+	s.run("a", 16, 18)
+	s.write("a", "finish", "1", 18.2, func(r *store.Record) {
+		r.Run.Status, r.Run.Finished, r.Watermark = store.Succeeded, at(22), at(10)
+		r.History = append([]store.Outcome{{Tick: r.Run.Tick, Status: store.Succeeded, Token: r.Token, Attempt: 1, Start: at(19), End: at(22)}}, r.History...)
+	})
+	s.request("a", "release", "1", 18.5, 200)
 }

@@ -104,7 +104,7 @@ func (l *Log) doubt(write *Event) time.Duration {
 	}
 	for _, e := range l.of(write.Job, Request) {
 		if e.Op == "acquire" && e.Lease == write.Lease && e.OK() && !e.Heard.IsZero() {
-			t := term{acquire: e, sent: write.Sent}
+			t := term{acquire: e, asking: l.index.begins(e), sent: write.Sent}
 			return t.doubt()
 		}
 	}

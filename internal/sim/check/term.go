@@ -12,6 +12,7 @@ import (
 type term struct {
 	claim   *Event
 	acquire *Event    // of its lease, as it was answered last before the claim; nil: unknown
+	asking  time.Time // when its claimer began to acquire it
 	sent    time.Time // the first request that claims
 	tries   []*Event
 	over    time.Time // the last write of its lease, or the end of its last try
@@ -41,7 +42,7 @@ func (x *index) addTerms(job string) {
 		switch {
 		case t == nil || e.Replica != t.claim.Replica:
 		case e.Op == "acquire" && e.OK() && !e.Heard.IsZero() && !e.Heard.After(t.claim.Sent):
-			t.acquire = e
+			t.acquire, t.asking = e, x.begins(e)
 		case e.Op == "claim" && e.Sent.Before(t.sent):
 			t.sent = e.Sent
 		case e.Writes() && e.OK() && e.Time.After(t.over):
@@ -57,6 +58,17 @@ func (x *index) addTerms(job string) {
 			}
 		}
 	}
+}
+
+// begins is when a replica looked at its clock for a request: its machine may have been
+// suspended between that and the request.
+func (x *index) begins(e *Event) time.Time {
+	for _, f := range x.freezes[e.Replica] {
+		if !f.End.After(e.Sent) && !f.End.Add(moment).Before(e.Sent) {
+			return f.Time
+		}
+	}
+	return e.Sent
 }
 
 // addTold finds the outcomes that writes tell. What an operator writes tells none.
@@ -93,8 +105,8 @@ func (t *term) doubt() time.Duration {
 	if t.acquire == nil {
 		return time.Minute
 	}
-	since := t.sent.Sub(t.acquire.Sent)
-	return time.Second + t.acquire.Heard.Sub(t.acquire.Sent) + since/50 + slack
+	since := t.sent.Sub(t.asking)
+	return time.Second + t.acquire.Heard.Sub(t.asking) + since/50 + slack
 }
 
 // decided is when the claimer of a term looked at the clock for it at the earliest:
