@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -492,6 +493,82 @@ func TestUnansweredClaimsCostNoTick(t *testing.T) {
 		}
 		if n := c.record("work").Counts[store.Succeeded]; n != 60 {
 			t.Errorf("%d of 60 ticks succeeded", n)
+		}
+	})
+}
+
+// picky takes no write of a record that contains a word, as a proxy does that inspects
+// what passes.
+func picky(c *cluster, r *replica, word string) {
+	r.tap.Store = pickyStore{c.store, word}
+}
+
+type pickyStore struct {
+	*local.Memory
+	word string
+}
+
+func (s pickyStore) Lease(name, id string) store.Lease {
+	return pickyLease{s.Memory.Lease(name, id), s.word}
+}
+
+type pickyLease struct {
+	store.Lease
+	word string
+}
+
+func (l pickyLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	if strings.Contains(string(record), l.word) {
+		return store.Revision{}, errWrite
+	}
+	return l.Lease.Write(ctx, etag, record)
+}
+
+// One outcome that the store does not take stops no job, though its replica is alone:
+// the replica gives up and settles the run as any other would.
+func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
+	for _, lease := range []time.Duration{D, time.Minute} {
+		inCluster(t, func(c *cluster) {
+			n := 0
+			job := soloist.Job{Name: "work", Schedule: "@every 10m", Lease: lease, Do: func(context.Context, *soloist.Run) error {
+				if n++; n == 3 {
+					return errors.New("SELECT 1 UNION")
+				}
+				return nil
+			}}
+			a := c.replica("a", job)
+			picky(c, a, "UNION")
+			c.launch(a)
+			time.Sleep(time.Hour + 30*time.Second)
+			got := c.record("work").Counts
+			if got[store.Succeeded] != 5 || got[store.Abandoned] != 1 {
+				t.Errorf("lease %s: got %v", lease, got)
+			}
+			if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
+				t.Errorf("health: %+v", h)
+			}
+			lines := a.log.lines("level=ERROR", "the outcome was not confirmed: a replica settles this run unless it was written")
+			if len(lines) != 1 || !strings.Contains(lines[0], errWrite.Error()) {
+				t.Errorf("the log says %q", lines)
+			}
+		})
+	}
+}
+
+// An outage of the whole store, however long, loses no outcome, though the first writes
+// after it fail: only a store that answers and does not take the outcome ends the patience.
+func TestOutcomeAfterLongOutageIsTriedAgain(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 1h", 10*time.Second))
+		time.Sleep(time.Hour + 5*time.Second)
+		a.tap.meet(fail(errNetwork))
+		time.Sleep(30 * time.Minute)
+		a.tap.meet(failWrites(errWrite))
+		time.Sleep(D)
+		a.tap.meet(nil)
+		time.Sleep(time.Minute)
+		if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
+			t.Errorf("got %q", got)
 		}
 	})
 }

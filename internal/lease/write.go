@@ -31,6 +31,9 @@ var (
 
 	// ErrNotReadBack: neither the write nor the read after it has been answered.
 	ErrNotReadBack = errors.New("reading it back")
+
+	// errNotTaken: the store answers reads and fails each write of the outcome.
+	errNotTaken = errors.New("the store is read and does not take the outcome")
 )
 
 // WriteConfirmed is for a claim, which must be in the store before its run starts, and for
@@ -51,7 +54,7 @@ func (s *Session) WriteBestEffort(ctx context.Context, draft Draft) error {
 // ErrLost or ErrChanged: another replica has the entry.
 func (s *Session) WriteUntilKnown(ctx context.Context, draft Draft, checkpoint []byte) error {
 	return s.write(ctx, draft, checkpoint, func(ctx context.Context, p *page) error {
-		return s.untilKnown(ctx, p, func() {})
+		return s.untilKnown(ctx, p, func(error) {})
 	})
 }
 
@@ -62,16 +65,30 @@ const OutcomePatience = 4
 // WriteOutcome is WriteUntilKnown for the outcome of a run that has returned. After
 // OutcomePatience it gives up the renewals, whatever the errors are, and revives the
 // lease only once after it has expired: as long as the lease lasts no other replica can
-// run the job. It is the last write: a goroutine that the run has left behind gets
+// run the job. It gives up the write too, with errNotTaken, once the store has answered
+// each read of the next two lengths of the lease: a replica that is alone must go on, as
+// another one would. A missing permission is no reason to give up. It is the last write: a goroutine that the run has left behind gets
 // ErrClosed from Save.
 func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
 		s.ledger.closed = true
-		begin := s.client.Clock.Elapsed()
-		return s.untilKnown(ctx, p, func() {
-			if s.client.Clock.Elapsed()-begin >= OutcomePatience*s.Length {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		renewed := s.client.Clock.Elapsed() + OutcomePatience*s.Length
+		answered := renewed // since then all reads are, and no write lacked the permission
+		return s.untilKnown(ctx, p, func(err error) {
+			now := s.client.Clock.Elapsed()
+			if now >= renewed {
 				s.gaveUp = true
 				s.giveUp()
+			}
+			// Either the read after the write was not answered, or this replica may not
+			// write at all, so it could not go on with a claim either.
+			if s.ledger.unclear || errors.Is(err, fs.ErrPermission) {
+				answered = max(answered, now)
+			}
+			if now-answered >= 2*s.Length {
+				cancel(errNotTaken)
 			}
 		})
 	})
@@ -178,7 +195,7 @@ func (s *Session) confirmed(ctx context.Context, p *page) error {
 
 // untilKnown sends until the outcome is known, and calls failed after each try that leaves
 // it unknown.
-func (s *Session) untilKnown(ctx context.Context, p *page, failed func()) error {
+func (s *Session) untilKnown(ctx context.Context, p *page, failed func(error)) error {
 	pause := s.client.Backoff(s.Length / 30)
 	for try := 1; ; try++ {
 		known, err := s.settle(ctx, p)
@@ -186,7 +203,7 @@ func (s *Session) untilKnown(ctx context.Context, p *page, failed func()) error 
 		if known {
 			return err
 		}
-		failed()
+		failed(err)
 		if Sleep(ctx, pause.Next()); ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx), ErrNotConfirmed)
 		}

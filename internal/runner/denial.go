@@ -24,14 +24,16 @@ func (e *deniedError) Unwrap() error { return e.err }
 
 // Error says what the operator can do, which depends on the cause.
 func (e *deniedError) Error() string {
-	advice := "see why the store fails writes"
+	what, advice := "not write it", "see why the store fails writes"
 	switch {
+	case errors.Is(e.err, errAcquisition):
+		what, advice = "gets no answer", "see what loses answers between it and the store"
 	case errors.Is(e.err, lease.ErrNotEncoded):
 		advice = "shorten the record"
 	case errors.Is(e.err, fs.ErrPermission):
 		advice = "grant it write access"
 	}
-	return fmt.Sprintf("this replica can lease the entry and not write it: it leaves the job to other replicas and tries again within a minute of each failure: %s: %v", advice, e.err)
+	return fmt.Sprintf("this replica can lease the entry and %s: it leaves the job to other replicas and tries again within a minute of each failure: %s: %v", what, advice, e.err)
 }
 
 // standBack leaves the job to other replicas for a while, after a write that failed.

@@ -201,9 +201,9 @@ func tickArgs(tick time.Time) []any {
 // unclaimed ends the time under a lease whose claim was not confirmed. It releases the
 // lease if an answer has shown that the claim was not applied. A sending that is still
 // under way is refused after that, since its lease id is no longer active. If no answer
-// has shown it, the claim may name a run that no replica has started: then the lease has
-// to expire. A replica that left each lease to expire would keep a job from replicas
-// that can claim it.
+// has shown it, the claim may name a run that no replica has started: then the next read
+// that is answered decides; see freeUnanswered. A replica that left each lease to expire
+// would keep a job from replicas that can claim it.
 func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
 	if !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {
 		r.release(s)
@@ -216,6 +216,7 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 		return r.readAgain(firstLook)
 	// Neither the claim nor the read after it was answered: an outage.
 	case errors.Is(err, lease.ErrNotReadBack):
+		r.unanswered = unanswered{s, err}
 		return r.unusable(ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
 	r.reached() // the store answered the read after the claim

@@ -41,6 +41,7 @@ type Runner struct {
 	losses        *lease.Backoff // between acquisitions that another replica won
 	contradiction contradiction  // between reads and acquisitions
 	denial        denial
+	unanswered    unanswered
 
 	view    view
 	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated

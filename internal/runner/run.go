@@ -69,16 +69,16 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 }
 
 // untold logs and returns that the outcome of a run is not known to be in the record,
-// and says what happens then: another replica settles the run as one whose runner died,
+// and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
 func (r *Runner) untold(a *supervise.Attempt, status store.Status, err error) error {
-	what, next := "was not confirmed", "another replica settles this run unless it was written"
+	what, next := "was not confirmed", "a replica settles this run unless it was written"
 	switch {
 	case errors.Is(err, lease.ErrNotEncoded):
-		what, next = "does not fit into the record", "shorten the record; another replica settles this run as one whose runner died"
+		what, next = "does not fit into the record", "shorten the record; a replica settles this run as one whose runner died"
 		r.standBack(err)
 	case lease.Definite(err) && !errors.Is(err, lease.ErrNotConfirmed):
-		what, next = "was refused", "another replica settles this run"
+		what, next = "was refused", "a replica settles this run"
 	}
 	a.Log.Error("the outcome "+what+": "+next, "outcome", status, "error", err)
 	return fmt.Errorf("the outcome, %s, %s: %w", status, what, err)
@@ -101,8 +101,8 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 	return true
 }
 
-// confirm writes the outcome and tries until it is known to be written. Two things end
-// its patience. After a stop it tries no longer than the lease lasts: other replicas
+// confirm writes the outcome and tries until it is known to be written, or WriteOutcome
+// gives up. Two more things end its patience. After a stop it tries no longer than the lease lasts: other replicas
 // settle the run from then on. And a call of RunDue or RunNow has to end some time: one
 // length of the lease after WriteOutcome has given up the renewals.
 func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome lease.Draft) error {

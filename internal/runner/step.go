@@ -33,6 +33,11 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		if err := r.read(ctx, c.wake); err != nil {
 			return r.unusable(ctx.Err() != nil, err)
 		}
+		// A call has to do what is due, and the lease is free now: it goes on.
+		if err := r.freeUnanswered(ctx); err != nil && !c.bounded {
+			r.reached()
+			return r.standBack(err)
+		}
 	}
 	c.short = nil
 	r.forgive()
@@ -117,8 +122,9 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 	r.notice(slog.LevelWarn, r.contradiction.of(etag))
 	s, err := lease.Acquire(ctx, r.client, etag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
 	// It is not known whether the lease is ours. Acquire has tried to release it;
-	// else it expires.
+	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
+		r.unanswered = unanswered{s, fmt.Errorf("%w: %w", errAcquisition, err)}
 		return r.unusable(ctx.Err() != nil, err)
 	}
 	if err != nil {

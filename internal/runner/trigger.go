@@ -43,6 +43,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			}
 			wait = r.unusable(ctx.Err() != nil, err)
 		} else {
+			_ = r.freeUnanswered(ctx) // a call by hand does not stand back
 			if outcome, known := plan.OutcomeOfRequest(&r.view.rec, c.request, r.view.entry.State); known {
 				return outcome, nil
 			}

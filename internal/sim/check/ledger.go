@@ -198,7 +198,8 @@ func news(old, now []store.Outcome) []store.Outcome {
 
 // outcomes: a run's outcome is given up only when somebody else, perhaps a run
 // by hand on the same replica, has touched the lease or the entry since the
-// claim. A replica that stops, or is on a call that ends, need not try that long.
+// claim, or when the store answers and does not take it. A replica that stops, or is on a
+// call that ends, need not try that long.
 func outcomes(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, e := range l.of(job, Said) {
@@ -208,7 +209,7 @@ func outcomes(l *Log, bad report) {
 			claim := l.claimOf(job, e.Token)
 			hurried := slices.ContainsFunc(l.of("", Stop), func(s *Event) bool { return s.Replica == e.Replica && s.Time.Before(e.Time) }) ||
 				slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == e.Replica && u.Cause != "" })
-			if claim == nil || hurried || claim.Record.Run.Request != "" {
+			if claim == nil || hurried || claim.Record.Run.Request != "" || l.notTaken(job, claim, e) {
 				continue
 			}
 			if !slices.ContainsFunc(l.of(job, Request), func(o *Event) bool {
@@ -218,6 +219,31 @@ func outcomes(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// notTaken reports whether the store has taken no outcome under the claim for six lengths
+// of its lease when the replica says that it gives it up, has answered each read of the
+// last two, and has not refused it the right to write then. The clocks of replicas may be
+// fast.
+func (l *Log) notTaken(job string, claim, gaveUp *Event) bool {
+	length := time.Duration(claim.Record.Run.Lease) * 97 / 100
+	var first *Event
+	for _, o := range l.of(job, Request) {
+		if o.Replica != gaveUp.Replica || o.Sent.Before(claim.Sent) || o.Time.After(gaveUp.Time) {
+			continue
+		}
+		late := gaveUp.Time.Sub(o.Sent) < 2*length
+		switch {
+		case o.Op == "read" && late && (!o.OK() || o.Heard.IsZero()):
+			return false
+		case o.Op != "finish" || o.Lease != claim.Lease:
+		case o.OK() || late && o.Cause == string(ReadOnly):
+			return false
+		case first == nil:
+			first = o
+		}
+	}
+	return first != nil && gaveUp.Time.Sub(first.Sent) >= 6*length
 }
 
 // early: no run starts more than a second before its tick, by the service's

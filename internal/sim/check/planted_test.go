@@ -244,7 +244,7 @@ func TestTheCheckerFindsWhatIsPlanted(t *testing.T) {
 		},
 		"I3 outcome": {func(s *story) {
 			s.begin("a", "1", 10, 11, 13)
-			s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(14), Note: "the outcome was refused: another replica settles this run"})
+			s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(14), Note: "the outcome was refused: a replica settles this run"})
 		}},
 		"I4 fence": {
 			func(s *story) { s.effect(7, 1, "accepted"); s.effect(6, 2, "accepted") },

@@ -26,7 +26,7 @@ var unlockedRuns = map[string][]func(s *story){
 			s.request("operator", "break", "", 13, 202)
 			for _, e := range s.Events {
 				if e.Note == "run ended" {
-					e.Note, e.Time = "the outcome was refused: another replica settles this run", at(14)
+					e.Note, e.Time = "the outcome was refused: a replica settles this run", at(14)
 				}
 			}
 			s.begin("a", "2", 20, 21, 22)

@@ -1,0 +1,139 @@
+package soloist_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// cutOffAfter fails each call of op, applied or not, and for so long afterwards all
+// other calls, as a gateway does that blocks the sender of what it dislikes.
+func cutOffAfter(op string, applied bool, block time.Duration) func(string, func() error) error {
+	var mu sync.Mutex // renewals and writes come from several goroutines
+	var until time.Time
+	return func(got string, apply func() error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case time.Now().Before(until):
+			return errNetwork
+		case got != op:
+			return apply()
+		case applied:
+			_ = apply()
+		}
+		until = time.Now().Add(block)
+		return errNetwork
+	}
+}
+
+// A replica that is cut off after each claim, or after each acquisition, cannot release
+// its lease then. It releases it once it is answered, and leaves the job to the others.
+func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
+	for _, op := range []string{"write", "acquire"} {
+		for _, lease := range []time.Duration{D, time.Minute} {
+			for _, block := range []time.Duration{time.Second, 5 * time.Second} {
+				t.Run(fmt.Sprint(op, " ", lease, " ", block), func(t *testing.T) {
+					inCluster(t, func(c *cluster) {
+						job := work("@every 1m", 0)
+						job.Lease = lease
+						c.start("b", job)
+						a := c.replica("a", job)
+						a.tap.meet(cutOffAfter(op, op == "acquire", block))
+						c.launch(a)
+						time.Sleep(4*time.Hour + 30*time.Second)
+						if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
+							t.Errorf("240 ticks: %v", n)
+						}
+						for _, r := range c.all() {
+							if late := r.start.Sub(r.Tick); late > 30*time.Second {
+								t.Errorf("tick %s started %s late", r.Tick.Format(time.TimeOnly), late)
+							}
+						}
+						if a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
+							t.Errorf("the log says %q", a.log.lines("level=ERROR"))
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A call after one that was cut off runs what is due: it need not wait for the lease of
+// the call before to expire, and leaves nothing to others.
+func TestCallAfterCutOffClaimRunsTick(t *testing.T) {
+	for _, op := range []string{"write", "acquire"} {
+		inCluster(t, func(c *cluster) {
+			job := work("0 * * * *", 0)
+			job.Lease = time.Minute
+			a := c.replica("a", job)
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			a.tap.meet(cutOffAfter(op, op == "acquire", 5*time.Second))
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
+				t.Errorf("%s: a call that is cut off reports no error", op)
+			}
+			a.tap.meet(nil)
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
+				t.Error(err)
+			}
+			runs := c.all()
+			if len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 2*time.Second {
+				t.Errorf("%s: got %+v", op, runs)
+			}
+		})
+	}
+}
+
+// A replica that is cut off after a claim that was applied does not release its lease
+// once it is answered: the record says that the tick may be running.
+func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10m", 0)
+		job.Lease = time.Minute
+		a := c.replica("a", job)
+		a.tap.meet(cutOffAfter("write", true, 5*time.Second))
+		c.launch(a)
+		time.Sleep(10*time.Minute + 40*time.Second)
+		e, err := c.store.Read(c.t.Context(), "soloist/work")
+		if err != nil || e.State != store.Leased || c.record("work").Run.Status != store.Running {
+			t.Errorf("got %s, %s, %v", e.State, c.record("work").Run.Status, err)
+		}
+		if n := a.tap.counts()["release"]; n != 0 || len(c.all()) != 0 {
+			t.Errorf("%d releases, %d runs", n, len(c.all()))
+		}
+	})
+}
+
+// A lease that was acquired after that of a replica that was cut off is left alone.
+func TestCutOffReplicaReleasesNoOtherLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10m", 0)
+		a := c.replica("a", job)
+		a.tap.meet(cutOffAfter("write", false, 20*time.Second)) // longer than the lease
+		c.launch(a)
+		time.Sleep(10*time.Minute + D + time.Second)
+		e, err := c.store.Read(c.t.Context(), "soloist/work")
+		other := c.store.Lease("soloist/work", "00000000-0000-4000-8000-000000000000")
+		if err == nil {
+			_, err = other.Acquire(c.t.Context(), time.Minute, e.ETag)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		if _, err := other.Renew(c.t.Context()); err != nil {
+			t.Error(err)
+		}
+		if why := a.Health().Broken["work"]; why != nil {
+			t.Errorf("it stands back: %v", why)
+		}
+	})
+}

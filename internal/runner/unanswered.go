@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/store"
+)
+
+// An unanswered is a session whose acquisition or claim got no answer, and neither did the
+// call after it that would have shown or ended the lease. Nothing runs under it, but its
+// lease may last and keep the job from replicas that are answered.
+type unanswered struct {
+	session *lease.Session // nil: there is none
+	err     error          // of the acquisition or the claim
+}
+
+// errAcquisition wraps why the outcome of an acquisition is not known.
+var errAcquisition = errors.New("the acquisition was not confirmed")
+
+// freeUnanswered follows a read. If the entry still has the ETag that the session acquired,
+// and a lease, the claim was not applied: the lease is released, as it would have been if
+// the store had answered in time. The release names the id of the session, so it ends no
+// other lease, and the store refuses a claim that is still under way from then on. It
+// returns why this replica should stand back: nil if the lease was not the session's.
+//
+// With another ETag the claim may have been applied. Its lease then has to expire.
+func (r *Runner) freeUnanswered(ctx context.Context) error {
+	u := r.unanswered
+	r.unanswered = unanswered{}
+	if u.session == nil || r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
+		return nil
+	}
+	err := u.session.Release(ctx)
+	switch {
+	case lease.Definite(err):
+		return nil
+	case err != nil:
+		r.log.Debug("the lease was not released and will run out", "error", err)
+	default:
+		r.view.entry.State = store.Available
+		r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
+	}
+	return u.err
+}
