@@ -92,6 +92,33 @@ func TestCallAfterCutOffClaimRunsTick(t *testing.T) {
 	}
 }
 
+// A run by hand that is cut off after its claim or its acquisition starts once it is
+// answered: it need not wait for its own lease to expire.
+func TestRunByHandFreesItsOwnLease(t *testing.T) {
+	for _, op := range []string{"write", "acquire"} {
+		inCluster(t, func(c *cluster) {
+			job := work("0 * * * *", 0)
+			job.Lease = time.Minute
+			a := c.replica("a", job)
+			bad := cutOffAfter(op, op == "acquire", 5*time.Second)
+			begin := time.Now()
+			a.tap.meet(func(got string, apply func() error) error {
+				if time.Since(begin) > 10*time.Second {
+					return apply()
+				}
+				return bad(got, apply)
+			})
+			if _, err := a.RunNow(c.t.Context(), "work", "r1"); err != nil {
+				t.Fatal(err)
+			}
+			runs := c.all()
+			if len(runs) != 1 || runs[0].start.Sub(begin) > 30*time.Second {
+				t.Errorf("%s: %d runs, after %s", op, len(runs), time.Since(begin))
+			}
+		})
+	}
+}
+
 // A replica that is cut off after a claim that was applied does not release its lease
 // once it is answered: the record says that the tick may be running.
 func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
