@@ -54,7 +54,8 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 								t.Errorf("tick %s started %s late", r.Tick.Format(time.TimeOnly), late)
 							}
 						}
-						if a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
+						// After an acquisition the others may have been first by the time that it is answered.
+						if op == "write" && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
 							t.Errorf("the log says %q", a.log.lines("level=ERROR"))
 						}
 					})

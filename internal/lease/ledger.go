@@ -17,6 +17,8 @@ type ledger struct {
 	rec     store.Record  // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
 	etag    string        // of the entry, by the last answer that is known
 	unclear bool          // the entry may have another ETag: a write has failed since, perhaps after it was applied
+	gaveUp  bool          // WriteOutcome has ended the renewals
+	revived bool          // and has revived the lease once since then
 	closed  bool          // the outcome is written or being written: nothing may follow it
 	doubt   bool          // a write on etag was sent and not refused: the store may still apply it
 	ours    []signature   // of our writes that the entry may hold now, oldest first

@@ -40,9 +40,6 @@ type Session struct {
 	stop    func()                  // ends the renewals and the watch of the deadline, and waits for both
 	giveUp  context.CancelFunc      // ends the renewals alone: the lease expires, and the trust before it
 
-	gaveUp  bool // WriteOutcome has ended the renewals
-	revived bool // and has revived the lease once since then
-
 	renewing chan struct{} // has room for one renewal in flight
 
 	mu      sync.Mutex

@@ -79,7 +79,7 @@ func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 		return s.untilKnown(ctx, p, func(err error) {
 			now := s.client.Clock.Elapsed()
 			if now >= renewed {
-				s.gaveUp = true
+				s.ledger.gaveUp = true
 				s.giveUp()
 			}
 			// Either the read after the write was not answered, or this replica may not
@@ -235,10 +235,10 @@ func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 	// The lease has expired, but the entry is as we left it, so no other replica has
 	// written. A renewal that succeeds proves that none has leased it either.
 	case rerr == nil && errors.Is(err, store.ErrLost):
-		if s.revived {
+		if s.ledger.revived {
 			return true, err
 		}
-		s.revived = s.gaveUp
+		s.ledger.revived = s.ledger.gaveUp
 		if err = s.Renew(ctx); err == nil {
 			err = s.once(ctx, p)
 			return err == nil, err

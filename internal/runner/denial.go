@@ -57,6 +57,16 @@ func (r *Runner) forgive() {
 
 // mayWrite notes that a write of this replica has succeeded.
 func (r *Runner) mayWrite() {
-	r.denial.err = nil
+	r.denial.err, r.denial.unproved = nil, false
 	r.denial.pause.Reset()
+}
+
+// giveWay reports whether the others get a head start for what is due, once. After a
+// claim or an acquisition without a clear answer this replica may be one whose writes
+// never arrive: it would win half of the races for a tick, and hold the lease in vain
+// each time. Its own writes alone prove that they arrive.
+func (r *Runner) giveWay() bool {
+	d := &r.denial
+	d.gaveWay = d.unproved && !d.gaveWay
+	return d.gaveWay
 }

@@ -208,6 +208,7 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 	if !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {
 		r.release(s)
 	}
+	r.denial.unproved = r.denial.unproved || !lease.Definite(err)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return r.standBack(err)
@@ -216,7 +217,7 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 		return r.readAgain(firstLook)
 	// Neither the claim nor the read after it was answered: an outage.
 	case errors.Is(err, lease.ErrNotReadBack):
-		r.unanswered = unanswered{s, err}
+		r.denial.left = unanswered{s, err}
 		return r.unusable(ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
 	r.reached() // the store answered the read after the claim
@@ -236,8 +237,9 @@ func (r *Runner) release(s *lease.Session) {
 	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
 }
 
-// headStart is how long a replica waits after a stall before it acquires again, so
-// that another one, where the task may not hang, gets the lease first. The others
+// headStart is how long a replica waits before it acquires again after a stall, so that
+// another one, where the task may not hang, gets the lease first; and before it acquires
+// while it does not know whether its own writes arrive; see giveWay. The others
 // poll every 100 ms by then, since the record said Stopping.
 const headStart = 1500 * time.Millisecond
 

@@ -41,7 +41,6 @@ type Runner struct {
 	losses        *lease.Backoff // between acquisitions that another replica won
 	contradiction contradiction  // between reads and acquisitions
 	denial        denial
-	unanswered    unanswered
 
 	view    view
 	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
@@ -68,6 +67,10 @@ type denial struct {
 	err   error          // nil: the last write succeeded, or none was tried
 	etag  string         // of the record when the write failed; another one shows that some replica can write
 	pause *lease.Backoff // until this replica tries again
+	left  unanswered     // what this replica may have left at the entry
+
+	unproved bool // a claim or acquisition here got no clear answer, and no write has succeeded since
+	gaveWay  bool // the others have had their head start for what is due
 }
 
 // A here is the state of an EveryReplica job, which has no record to keep it in.

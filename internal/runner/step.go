@@ -76,10 +76,15 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 		if !r.hasTime(ctx, c, &v) {
 			return maxSleep
 		}
+		if r.giveWay() {
+			c.again = true
+			return r.readAgain(headStart)
+		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
 		return r.acquire(ctx, c)
 	}
+	r.denial.gaveWay = false
 	wait := r.waitFor(c, a)
 	if fresh {
 		r.reached()
@@ -124,7 +129,8 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 	// It is not known whether the lease is ours. Acquire has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
-		r.unanswered = unanswered{s, fmt.Errorf("%w: %w", errAcquisition, err)}
+		r.denial.unproved = true
+		r.denial.left = unanswered{s, fmt.Errorf("%w: %w", errAcquisition, err)}
 		return r.unusable(ctx.Err() != nil, err)
 	}
 	if err != nil {

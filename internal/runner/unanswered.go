@@ -28,8 +28,8 @@ var errAcquisition = errors.New("the acquisition was not confirmed")
 //
 // With another ETag the claim may have been applied. Its lease then has to expire.
 func (r *Runner) freeUnanswered(ctx context.Context) error {
-	u := r.unanswered
-	r.unanswered = unanswered{}
+	u := r.denial.left
+	r.denial.left = unanswered{}
 	if u.session == nil || r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
 		return nil
 	}
