@@ -134,7 +134,7 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return unless(r.Note != "", "its last try ended well")
 	case f.Status == store.Stalled:
 		// Another reason may come while the write that says so is under way, and a heartbeat too.
-		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(r.beat()) >= d.HeartbeatTimeout*9/10 || n.write.Sent.Before(r.Cancelled))
+		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(r.beat()) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
 		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
 	case f.Status == store.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
 		return unless(r.Cause == stopped || l.askedToYield(t), "its replica was not to stop")
@@ -142,6 +142,14 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return unless(strings.HasPrefix(f.Reason, lost), "there is no such reason")
 	}
 	return "there is no such status"
+}
+
+// toldStalled reports whether the replica of a term sent, before then, that its run has
+// stalled, whatever became of that request.
+func (l *Log) toldStalled(t *term, then time.Time) bool {
+	return slices.ContainsFunc(l.of(t.claim.Job, Request), func(e *Event) bool {
+		return e.Lease == t.claim.Lease && e.Record != nil && e.Record.Run.Status == store.Stalled && e.Sent.Before(then)
+	})
 }
 
 // askedToYield reports whether the replica of a term was to hand over since its
