@@ -439,7 +439,7 @@ func TestRequestHasOneOutcome(t *testing.T) {
 		}()
 		time.Sleep(2 * time.Second)
 		a.tap.meet(fail(errNetwork))
-		time.Sleep(23 * time.Second) // the lease has ended, and nobody has taken it
+		time.Sleep(23 * time.Second) // the lease has expired, and no replica has acquired it
 		b.tap.meet(fail(errNetwork, "acquire"))
 		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
 		defer cancel()

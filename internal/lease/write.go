@@ -67,8 +67,8 @@ const OutcomePatience = 4
 // lease only once after it has expired: as long as the lease lasts no other replica can
 // run the job. It gives up the write too, with errNotTaken, once the store has answered
 // each read of the next two lengths of the lease: a replica that is alone must go on, as
-// another one would. A missing permission is no reason to give up. It is the last write: a goroutine that the run has left behind gets
-// ErrClosed from Save.
+// another one would. A missing permission is no reason to give up. It is the last write:
+// a goroutine that the run has left behind gets ErrClosed from Save.
 func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
 		s.ledger.closed = true

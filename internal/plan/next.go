@@ -14,8 +14,8 @@ const (
 
 // Next says what to do about an entry as it was last seen. The order of the cases matters.
 // A definition that is not in force decides nothing. While another replica runs the job,
-// nothing else counts. And Queue needs a fresh read, since the lease that an older read
-// has shown may be free by now: an acquisition then finds out.
+// nothing else counts. Queue needs a fresh read: a lease that only an older read has shown
+// may be free by now, so acquiring takes the place of another read.
 func (p *Policy) Next(v View, o *Observation, c Clock) Action {
 	if p.Outdated(v) {
 		return p.yield(v, o)

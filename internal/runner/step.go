@@ -65,7 +65,7 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 	switch a.What {
 	case plan.Yield, plan.Mark:
 		if fresh {
-			r.reached()
+			r.reached() // nothing else here would end the trouble
 		}
 		return r.yield(ctx, a)
 	case plan.Acquire:
