@@ -84,7 +84,7 @@ func routes(ctx context.Context, a *app.App, cache *web.Cache) http.Handler {
 // scheduler; done ends it and tells the trouble.
 func serveHTTP(a *app.App, ln net.Listener, h http.Handler, stop context.CancelCauseFunc) (done func() error) {
 	s := web.NewServer(h, a.Log)
-	// On a loopback address in Functions all calls come from the host: none is cut off.
+	// On a loopback address in Functions all calls come from the host: none may be cut off.
 	conns := web.NewConnections(app.InFunctions() && web.IsLocal(a.Settings.Addr))
 	ended := make(chan error, 1)
 	go func() {

@@ -14,9 +14,14 @@ const mostConnections = 100
 // and an old one closed to make room, so that clients which hold connections
 // keep out neither probes nor what the store needs: each connection takes one of
 // the process's descriptors.
+//
+// A connection on which the Functions host calls is never closed to make room,
+// not even a new or an idle one: the next call may be on its way, and would be
+// lost. Only [NewServer]'s limits close it. Above the cap each answer tells the
+// host to close the connection, so the cap holds again after a crowd of calls.
 type Connections struct {
-	most       int
-	keepActive bool // a connection whose request is being answered is never closed
+	most int
+	keep bool // the Functions host calls on them
 
 	mu    sync.Mutex
 	clock uint64 // counts changes of state
@@ -31,8 +36,8 @@ type connection struct {
 }
 
 // NewConnections leaves most of the descriptors to the store.
-func NewConnections(keepActive bool) *Connections {
-	c := &Connections{most: mostConnections, keepActive: keepActive, open: map[net.Conn]connection{}}
+func NewConnections(keep bool) *Connections {
+	c := &Connections{most: mostConnections, keep: keep, open: map[net.Conn]connection{}}
 	if limit := descriptors(); limit > 0 {
 		c.most = max(min(c.most, limit/4), 4)
 	}
@@ -42,7 +47,27 @@ func NewConnections(keepActive bool) *Connections {
 // Serve serves HTTP on ln under the cap.
 func Serve(s *http.Server, ln net.Listener, c *Connections) error {
 	s.ConnState = c.observe
+	if c.keep {
+		s.Handler = c.around(s.Handler)
+	}
 	return s.Serve(cappedListener{ln, c})
+}
+
+// around makes each answer above the cap the last one of its connection. The
+// client reads that in the answer, so it sends no call that would meet the close.
+func (c *Connections) around(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.crowded() {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (c *Connections) crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open) > c.most
 }
 
 type cappedListener struct {
@@ -61,7 +86,7 @@ func (l cappedListener) Accept() (net.Conn, error) {
 func (c *Connections) add(conn net.Conn) {
 	c.mu.Lock()
 	var old net.Conn
-	if len(c.open) >= c.most {
+	if !c.keep && len(c.open) >= c.most {
 		old = c.oldest()
 		delete(c.open, old)
 	}
@@ -74,14 +99,10 @@ func (c *Connections) add(conn net.Conn) {
 }
 
 // oldest returns the connection that has waited longest, else the one that has
-// been active longest: clients that read slowly could keep all active. It
-// returns nil if none may be closed.
+// been active longest: clients that read slowly could keep all active.
 func (c *Connections) oldest() (old net.Conn) {
 	var found connection
 	for conn, now := range c.open {
-		if c.keepActive && !now.waiting {
-			continue
-		}
 		if old == nil || now.waiting && !found.waiting || now.waiting == found.waiting && now.since < found.since {
 			old, found = conn, now
 		}
