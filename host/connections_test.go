@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 // A client is one connection to a program.
@@ -89,7 +92,7 @@ func TestIdleConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
 		t.Skip("there is no limit to set on Windows")
 	}
 	t.Parallel()
-	p := startLimited(t, 64, "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	p := startLimited(t, 64, "beat", "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
 	url := await(t, p.log, "listening").URL
 	for i := range 500 {
 		c := dial(t, url)
@@ -109,13 +112,46 @@ func TestIdleConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
 	}
 }
 
-// startLimited starts the program beat with so many descriptors.
-func startLimited(t *testing.T, descriptors int, env ...string) process {
+// More jobs are due at the same second than the process may have connections.
+func TestACrowdOfJobsHasEnoughDescriptors(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no limit to set on Windows")
+	}
+	t.Parallel()
+	var blob blobtest.Blob
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Host = r.Host
+		resp, err := blob.Do(r)
+		if err != nil {
+			panic(err)
+		}
+		maps.Copy(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+		io.Copy(w, resp.Body)
+	}))
+	t.Cleanup(server.Close)
+	p := startLimited(t, 64, "crowd", "SOLOIST_STORAGE="+server.URL+"/account?sig=x", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	for ran := map[string]bool{}; len(ran) < len(crowd()); {
+		m := await(t, p.log, "")
+		if strings.Contains(m.Error, "too many open files") {
+			t.Fatalf("%s: %s: %s", m.Job, m.Msg, m.Error)
+		}
+		if m.Msg == "run ended" {
+			ran[m.Job] = true
+		}
+	}
+	if got := p.end(t); got != 0 {
+		t.Errorf("got code %d, want 0", got)
+	}
+}
+
+// startLimited starts a program with so many descriptors.
+func startLimited(t *testing.T, descriptors int, program string, env ...string) process {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0"`, descriptors), exe)
-	return startCommand(t, cmd, append([]string{"TEST_PROGRAM=beat"}, env...))
+	return startCommand(t, cmd, append([]string{"TEST_PROGRAM=" + program}, env...))
 }

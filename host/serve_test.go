@@ -34,11 +34,21 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "beat":
 		host.Main(soloist.Job{Name: "beat", Schedule: "@every 1s", Do: do}, soloist.Singleton{Name: "leader", Do: untilStopped})
+	case "crowd":
+		host.Main(crowd()...)
 	case "deaf":
 		host.Main(soloist.Job{Name: "deaf", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error { select {} }})
 	case "stray":
 		host.Main(soloist.Job{Name: "stray", Schedule: "@every 1s", Do: stray})
 	}
+}
+
+// crowd is many jobs that are due at the same second.
+func crowd() (all []soloist.Work) {
+	for i := range 200 {
+		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 10s", Do: do})
+	}
+	return all
 }
 
 func untilStopped(ctx context.Context, _ *soloist.Run) error {

@@ -8,6 +8,10 @@ import (
 
 const StorageScope = storageScope
 
+// Network is the transport of a Config that names none, with so many connections
+// at most.
+func Network(most int) Config { return Config{Transport: network(most)} }
+
 // Token asks the identity for a token.
 func (s *Store) Token(ctx context.Context, scopes ...string) error {
 	_, err := s.way.id.GetToken(ctx, policy.TokenRequestOptions{Scopes: scopes})

@@ -4,24 +4,43 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/descriptors"
 )
 
-// client sends requests over the network.
-type client struct{ http *http.Client }
+// client sends requests over the network. Renewals have connections of their own:
+// where many other calls wait for one, a renewal must not use up its seconds
+// behind them.
+type client struct{ calls, renewals *http.Client }
 
-// network returns a client for calls that have seconds. The limits lie above
-// those of any caller's context; they are for what a context does not reach,
-// such as idle connections, and for calls without a deadline.
+// mostConnections is how many connections there are to the store, renewals left
+// out: half of what the process may have open, zero if that is not known. HTTP
+// takes at most a quarter. The rest is for renewals, and for what the jobs open.
+//
+// Calls above it wait for those before them, which take milliseconds. Without it
+// they would fail, and with them the claims of jobs that are due at the same
+// second.
+func mostConnections() int { return descriptors.Limit() / 2 }
+
+// network returns a client for calls that have seconds, with so many connections
+// at most; zero: no limit. Renewals are not limited: there is at most one at a
+// time for each job that runs here, and a limit could make one wait behind others
+// that hang.
+func network(most int) *client { return &client{calls: overNetwork(most), renewals: overNetwork(0)} }
+
+// overNetwork returns an HTTP client. Its limits of time lie above those of any
+// caller's context; they are for what a context does not reach, such as idle
+// connections, and for calls without a deadline.
 //
 // HTTP/2 is off: the service does not offer it, and with one connection for
 // each request in flight a dead connection harms one call.
-func network() *client {
+func overNetwork(most int) *http.Client {
 	dialer := &net.Dialer{
 		Timeout: 5 * time.Second,
 		// An idle connection whose peer is gone is dropped after 30 s.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 	}
-	return &client{&http.Client{
+	return &http.Client{
 		// A redirect would be a second request, with our credentials.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -31,16 +50,29 @@ func network() *client {
 			ResponseHeaderTimeout: 30 * time.Second,
 			IdleConnTimeout:       time.Minute,
 			MaxIdleConnsPerHost:   32,
+			MaxConnsPerHost:       most,
 		},
-	}}
+	}
 }
 
 // Do sends one request. After a failure the idle connections are as suspect as
 // the one that failed, and a renewal may have only one more try.
 func (c *client) Do(r *http.Request) (*http.Response, error) {
-	resp, err := c.http.Do(r)
+	by := c.calls
+	if isRenewal(r) {
+		by = c.renewals
+	}
+	resp, err := by.Do(r)
 	if err != nil {
-		c.http.CloseIdleConnections()
+		c.calls.CloseIdleConnections()
+		c.renewals.CloseIdleConnections()
 	}
 	return resp, err
+}
+
+// isRenewal looks for the header as the client library writes it: in lower case,
+// which Header.Get does not find.
+func isRenewal(r *http.Request) bool {
+	action := r.Header["x-ms-lease-action"]
+	return len(action) == 1 && action[0] == "renew"
 }

@@ -22,6 +22,12 @@ import (
 // served opens a store over a real connection to a handler.
 func served(t *testing.T, h http.HandlerFunc) (*azure.Store, *atomic.Int32) {
 	t.Helper()
+	return servedOver(t, azure.Config{}, h)
+}
+
+// servedOver opens the store with the transport of c.
+func servedOver(t *testing.T, c azure.Config, h http.HandlerFunc) (*azure.Store, *atomic.Int32) {
+	t.Helper()
 	var connections atomic.Int32
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -31,16 +37,17 @@ func served(t *testing.T, h http.HandlerFunc) (*azure.Store, *atomic.Int32) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	s, err := azure.Open(azure.Config{ServiceURL: server.URL + "/account?sig=" + secret})
+	c.ServiceURL = server.URL + "/account?sig=" + secret
+	s, err := azure.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s, &connections
 }
 
-func TestOverRealConnections(t *testing.T) {
-	var blob blobtest.Blob
-	s, connections := served(t, func(w http.ResponseWriter, r *http.Request) {
+// answers is a handler that answers as the blob service does.
+func answers(blob *blobtest.Blob) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Host = r.Host
 		resp, err := blob.Do(r)
 		if err != nil {
@@ -49,7 +56,11 @@ func TestOverRealConnections(t *testing.T) {
 		maps.Copy(w.Header(), resp.Header)
 		w.WriteHeader(resp.StatusCode)
 		io.Copy(w, resp.Body)
-	})
+	}
+}
+
+func TestOverRealConnections(t *testing.T) {
+	s, connections := served(t, answers(new(blobtest.Blob)))
 	e := created(t, s)
 	l := s.Lease(name, idA)
 	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
@@ -162,4 +173,64 @@ func TestAFailureDropsIdleConnections(t *testing.T) {
 	if n := connections.Load(); n != 3 {
 		t.Errorf("%d connections, want 2 and a new one", n)
 	}
+}
+
+// Many jobs are due at the same second. All but a few of their calls wait for a
+// connection, and all are answered.
+func TestACrowdOfCallsSharesConnections(t *testing.T) {
+	const most = 4
+	s, connections := servedOver(t, azure.Network(most), answers(new(blobtest.Blob)))
+	created(t, s)
+	var calls sync.WaitGroup
+	for range 200 {
+		calls.Go(func() {
+			if _, err := s.Read(t.Context(), name); err != nil {
+				t.Errorf("got %v, want an answer", err)
+			}
+		})
+	}
+	calls.Wait()
+	if n := connections.Load(); n > most {
+		t.Errorf("%d connections, want %d at most", n, most)
+	}
+}
+
+// A renewal has seconds. Calls that hang, and those that wait for them, must not
+// use these up.
+func TestARenewalWaitsForNoOtherCall(t *testing.T) {
+	const most = 2
+	var hang atomic.Bool
+	hung, release := make(chan struct{}), make(chan struct{})
+	blob := answers(new(blobtest.Blob))
+	s, _ := servedOver(t, azure.Network(most), func(w http.ResponseWriter, r *http.Request) {
+		if hang.Load() && r.Method == http.MethodHead {
+			hung <- struct{}{}
+			<-release
+		}
+		blob(w, r)
+	})
+	l := s.Lease(name, idA)
+	if _, err := l.Acquire(t.Context(), time.Minute, created(t, s).ETag); err != nil {
+		t.Fatal(err)
+	}
+	hang.Store(true)
+	var calls sync.WaitGroup
+	for range 10 * most {
+		calls.Go(func() { s.Read(t.Context(), name) })
+	}
+	for range most {
+		<-hung
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := l.Renew(ctx); err != nil {
+		t.Errorf("got %v, want a renewal beside the calls that hang", err)
+	}
+	close(release)
+	go func() {
+		for range hung { // the calls that waited
+		}
+	}()
+	calls.Wait()
+	close(hung)
 }

@@ -14,7 +14,7 @@ import (
 func Open(c Config) (*Store, error) {
 	direct := c.Transport == nil
 	if direct {
-		c.Transport = network()
+		c.Transport = network(mostConnections())
 	}
 	c.Transport = cutter{c.Transport}
 	if c.Container == "" {

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/soloist-go/soloist/internal/descriptors"
 )
 
 // mostConnections is how many connections HTTP keeps open: people, probes and
@@ -38,7 +40,7 @@ type connection struct {
 // NewConnections leaves most of the descriptors to the store.
 func NewConnections(keep bool) *Connections {
 	c := &Connections{most: mostConnections, keep: keep, open: map[net.Conn]connection{}}
-	if limit := descriptors(); limit > 0 {
+	if limit := descriptors.Limit(); limit > 0 {
 		c.most = max(min(c.most, limit/4), 4)
 	}
 	return c
