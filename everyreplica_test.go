@@ -14,7 +14,7 @@ import (
 
 func TestEveryReplicaRunsEachTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, MaxTries: 2, Backoff: time.Second,
+		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
 			Do: func(_ context.Context, run *soloist.Run) error {
 				if run.Token != 0 || run.Attempt != 1 {
 					t.Errorf("got %+v", run)

@@ -33,28 +33,11 @@ type Job struct {
 	// limit.
 	HeartbeatTimeout time.Duration
 
-	// HealthCheck is called while Do runs, and returns whether Do still does its work.
-	// Without it a leader whose task hangs would go on renewing its lease, and no other
-	// replica could replace it. An error, a panic, or no answer until the next call is due,
-	// is a failure; as many failures in a row as FailureThreshold end the run as
-	// HeartbeatTimeout does. Its context ends with the run, which is not over before
-	// HealthCheck has returned. Nil: it is not called.
-	HealthCheck func(ctx context.Context) error
+	// HealthCheck asks a run whether it still does its work. Zero: it is not asked.
+	HealthCheck HealthCheck
 
-	// HealthInterval is the time between two calls of HealthCheck. Zero: 10 s.
-	HealthInterval time.Duration
-
-	// FailureThreshold is how many failures in a row end the run. Zero: 3.
-	FailureThreshold int
-
-	// MaxTries is how often at most the replica that has claimed a tick calls Do for it,
-	// under the same lease, until a call succeeds. Zero: once.
-	MaxTries int
-
-	// Backoff is the pause before the second try. It doubles with each further try, up to
-	// five minutes; a longer Backoff counts as five minutes. Each pause is shortened at
-	// random by up to a half. Zero: 10 s.
-	Backoff time.Duration
+	// Retry says how often this replica calls Do for one tick. Zero: once.
+	Retry Retry
 
 	// StartingDeadline is how late a run may start, counted from its tick. An older tick is
 	// recorded as missed, or as abandoned if its runner died: a further attempt under Rerun
@@ -92,6 +75,34 @@ type Job struct {
 	// Lease is how long a dead runner keeps other replicas from the job. The store has
 	// its limits: 15 to 60 s on Azure. Zero: 30 s.
 	Lease time.Duration
+}
+
+// A HealthCheck ends a run that has ceased to do its work. Without one, a leader whose task hangs
+// would go on renewing its lease, and no other replica could replace it.
+type HealthCheck struct {
+	// Check is called while Do runs, and returns whether Do still does its work. An error, a
+	// panic, or no answer until the next call is due, is a failure. Its context ends with the
+	// run, which is not over before Check has returned. Nil: it is not called.
+	Check func(ctx context.Context) error
+
+	// Interval is the time between two calls of Check. Zero: 10 s.
+	Interval time.Duration
+
+	// FailureThreshold is how many failures in a row end the run as [Job.HeartbeatTimeout]
+	// does. Zero: 3.
+	FailureThreshold int
+}
+
+// Retry says how often at most the replica that has claimed a tick calls Do for it, all under
+// the same lease, until a call succeeds.
+type Retry struct {
+	// MaxTries is the largest number of calls. Zero: one.
+	MaxTries int
+
+	// Backoff is the pause before the second try. It doubles with each further try, up to
+	// five minutes; a longer Backoff counts as five minutes. Each pause is shortened at
+	// random by up to a half. Zero: 10 s.
+	Backoff time.Duration
 }
 
 // A MissedPolicy says what becomes of ticks that came due while no replica ran them.

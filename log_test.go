@@ -65,7 +65,7 @@ func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, releas
 
 // Whatever line of a replica blocks, the job's ticks go on: here or elsewhere.
 func TestBlockedLogCostsNoTicks(t *testing.T) {
-	ill := soloist.Job{Name: "work", Schedule: "*/10 * * * *", Lease: D, MaxTries: 2, Backoff: time.Second,
+	ill := soloist.Job{Name: "work", Schedule: "*/10 * * * *", Lease: D, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
 		Do: func(context.Context, *soloist.Run) error { return errors.New("boom") }}
 	panics := ill
 	panics.Do = func(context.Context, *soloist.Run) error { panic("boom") }
@@ -131,7 +131,7 @@ func TestBlockedLogHidesNoStall(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
 				g := soloist.Singleton{Name: "work", Lease: D, HeartbeatTimeout: 20 * time.Second,
-					HealthCheck: func(context.Context) error { return errors.New("sick") },
+					HealthCheck: soloist.HealthCheck{Check: func(context.Context) error { return errors.New("sick") }},
 					Do:          func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
 				a, release := c.blocked(line, g)
 				defer release()
@@ -230,7 +230,7 @@ func TestBlockedLogComesBeforeDeadlineCheck(t *testing.T) {
 	} {
 		inCluster(t, func(c *cluster) {
 			job := work("0 * * * *", 0)
-			job.Interrupted, job.MaxTries, job.Backoff = soloist.Rerun, 2, time.Millisecond
+			job.Interrupted, job.Retry.MaxTries, job.Retry.Backoff = soloist.Rerun, 2, time.Millisecond
 			var a *replica
 			job.Do = func(ctx context.Context, run *soloist.Run) error {
 				switch {

@@ -78,8 +78,8 @@ var causes = map[string]causeTest{
 	},
 	"unhealthy": {
 		job: func(j *soloist.Job) {
-			j.HealthInterval, j.FailureThreshold = 4*time.Second, 2
-			j.HealthCheck = func(context.Context) error { return errors.New("no data") }
+			j.HealthCheck.Interval, j.HealthCheck.FailureThreshold = 4*time.Second, 2
+			j.HealthCheck.Check = func(context.Context) error { return errors.New("no data") }
 		},
 		cause: soloist.ErrStalled, text: "stalled: unhealthy 2 times in a row: no data", outcome: "stalled 00:01:00 unhealthy 2 times in a row: no data", after: 7 * time.Second,
 	},
@@ -210,7 +210,7 @@ func TestPageTellsEachCause(t *testing.T) {
 func TestErrorThatPanicsFailsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job, here := work("@every 1m", 0), work("@every 1m", 0)
-		job.MaxTries, job.Backoff = 2, time.Second
+		job.Retry.MaxTries, job.Retry.Backoff = 2, time.Second
 		job.Do = func(context.Context, *soloist.Run) error { var f *faulty; return f }
 		here.Name, here.EveryReplica, here.Lease, here.Do = "here", true, 0, job.Do
 		a := c.start("a", job, here)
@@ -230,7 +230,7 @@ func (f *faulty) Error() string { return f.text }
 
 // failing returns a job that fails n times, with err, and then does not.
 func failing(n int, err error) soloist.Job {
-	return soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, MaxTries: 4, Backoff: 10 * time.Second,
+	return soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Retry: soloist.Retry{MaxTries: 4, Backoff: 10 * time.Second},
 		Do: func(_ context.Context, run *soloist.Run) error {
 			if run.Try <= n {
 				return err
@@ -282,7 +282,7 @@ func TestTries(t *testing.T) {
 
 func TestEachTryHasItsTimeout(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		c.start("a", soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, MaxTries: 2, Timeout: time.Minute,
+		c.start("a", soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Retry: soloist.Retry{MaxTries: 2}, Timeout: time.Minute,
 			Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }})
 		time.Sleep(time.Hour + 5*time.Minute)
 		runs := c.all()
@@ -336,7 +336,7 @@ func TestLostLeaseEndsTries(t *testing.T) {
 func TestLongBackoffIsLimited(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@hourly", 0)
-		job.MaxTries, job.Backoff = 4, math.MaxInt64
+		job.Retry.MaxTries, job.Retry.Backoff = 4, math.MaxInt64
 		job.Do = func(context.Context, *soloist.Run) error { return errors.New("no") }
 		c.start("a", job)
 		time.Sleep(90 * time.Minute)
@@ -353,7 +353,7 @@ func TestNoTryWithoutLease(t *testing.T) {
 		var asleep atomic.Int64
 		begin := time.Now()
 		job := work("@every 1m", 0)
-		job.Lease, job.MaxTries, job.Backoff = D, 2, 300*time.Millisecond
+		job.Lease, job.Retry.MaxTries, job.Retry.Backoff = D, 2, 300*time.Millisecond
 		job.Do = func(_ context.Context, run *soloist.Run) error {
 			time.Sleep(10 * time.Millisecond) // until all that keeps the lease is at rest
 			asleep.Add(int64(2 * D))

@@ -166,8 +166,8 @@ func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
-	task := newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.HealthInterval, j.FailureThreshold, j.MaxCheckpoint)
-	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.MaxTries, orDefault(j.Backoff, defaultBackoff)
+	task := newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
+	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
 		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
 			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), Paused: j.Paused,
@@ -180,16 +180,16 @@ func (g *Singleton) runnerJob(backend store.Store) (*runner.Job, error) {
 		return nil, fmt.Errorf("singleton %q: %w", g.Name, err)
 	}
 	return &runner.Job{Name: g.Name, Rest: orDefault(g.Backoff, defaultRest),
-		Task:   newTask(g.Name, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.HealthInterval, g.FailureThreshold, g.MaxCheckpoint),
+		Task:   newTask(g.Name, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint),
 		Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: spec("singleton")}}, nil
 }
 
 // newTask returns the settings that jobs and singletons have in common, with their defaults.
-func newTask(name string, do func(context.Context, *Run) error, silence time.Duration, healthy func(context.Context) error, every time.Duration, failures, checkpoint int) supervise.Task {
+func newTask(name string, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
 	return supervise.Task{
 		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(name, h)) },
-		HeartbeatTimeout: silence, HealthCheck: healthy,
-		HealthInterval: orDefault(every, defaultHealthy), FailureThreshold: orDefault(failures, defaultFailures),
+		HeartbeatTimeout: silence, HealthCheck: health.Check,
+		HealthInterval: orDefault(health.Interval, defaultHealthy), FailureThreshold: orDefault(health.FailureThreshold, defaultFailures),
 		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}
 }
 

@@ -73,9 +73,7 @@ type Singleton struct {
 
 	// These are as for a [Job].
 	HeartbeatTimeout time.Duration
-	HealthCheck      func(ctx context.Context) error
-	HealthInterval   time.Duration
-	FailureThreshold int
+	HealthCheck      HealthCheck
 	MaxCheckpoint    int
 
 	// Lease is how long a dead holder keeps other replicas from the task. The store has its

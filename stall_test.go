@@ -294,7 +294,7 @@ func TestHealthCheck(t *testing.T) {
 			inCluster(t, func(c *cluster) {
 				var calls atomic.Int32
 				lead := leader()
-				lead.HealthCheck = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
+				lead.HealthCheck.Check = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
 				c.start("a", lead)
 				time.Sleep(2*time.Minute - time.Second)
 				first := c.all()[0]
@@ -326,7 +326,7 @@ func sick(really bool, err error) error {
 func TestUnhealthyLeaderIsReplaced(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		unwell := leader()
-		unwell.HealthCheck = func(context.Context) error { return fmt.Errorf("no data") }
+		unwell.HealthCheck.Check = func(context.Context) error { return fmt.Errorf("no data") }
 		c.start("a", unwell)
 		time.Sleep(time.Second)
 		c.start("b", leader())
@@ -368,7 +368,7 @@ func TestLateHeartbeatAlarmsBriefly(t *testing.T) {
 func TestShortTimeoutsAreNotAnnounced(t *testing.T) {
 	lead := func(silence, every time.Duration, healthy func(context.Context) error) soloist.Singleton {
 		s := beating(800*time.Millisecond, 24*time.Hour, true)
-		s.HeartbeatTimeout, s.HealthInterval, s.HealthCheck = silence, every, healthy
+		s.HeartbeatTimeout, s.HealthCheck.Interval, s.HealthCheck.Check = silence, every, healthy
 		return s
 	}
 	var calls atomic.Int32
@@ -407,7 +407,7 @@ func TestShortTimeoutsAreNotAnnounced(t *testing.T) {
 // What a try has announced is not true of the next one.
 func TestStoppingEndsWithTry(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, MaxTries: 2, Backoff: time.Second,
+		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
 			Do: func(ctx context.Context, run *soloist.Run) error {
 				if run.Try == 1 {
 					time.Sleep(16 * time.Second)
@@ -458,7 +458,7 @@ func TestRunEndsWhileStallIsWritten(t *testing.T) {
 	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, func(c *cluster) {
-				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, MaxTries: 2, Backoff: time.Second,
+				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
 					Do: func(ctx context.Context, run *soloist.Run) error {
 						if run.Attempt == 1 && run.Try == 1 {
 							time.Sleep(silence + time.Second)

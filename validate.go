@@ -81,12 +81,12 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
-	if j.MaxTries < 0 {
-		errs = append(errs, wrong("MaxTries", j.MaxTries, "zero or more"))
+	if j.Retry.MaxTries < 0 {
+		errs = append(errs, wrong("Retry.MaxTries", j.Retry.MaxTries, "zero or more"))
 	}
 	errs = append(errs, checkDuration("Timeout", j.Timeout, time.Millisecond),
-		checkDuration("Backoff", j.Backoff, time.Millisecond), checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond))
-	errs = append(errs, checkLimits(j.HeartbeatTimeout, j.HealthInterval, j.FailureThreshold, j.MaxCheckpoint))
+		checkDuration("Retry.Backoff", j.Retry.Backoff, time.Millisecond), checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond))
+	errs = append(errs, checkLimits(j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint))
 	if !slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed) {
 		errs = append(errs, wrong("Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed"))
 	}
@@ -124,15 +124,15 @@ func (g *Singleton) check(backend store.Store) error {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
 	errs = append(errs, checkDuration("Backoff", g.Backoff, time.Millisecond))
-	errs = append(errs, checkLimits(g.HeartbeatTimeout, g.HealthInterval, g.FailureThreshold, g.MaxCheckpoint))
+	errs = append(errs, checkLimits(g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint))
 	return errors.Join(errs...)
 }
 
 // checkLimits checks the settings that jobs and singletons have in common.
-func checkLimits(silence, every time.Duration, failures, checkpoint int) error {
-	errs := []error{checkDuration("HeartbeatTimeout", silence, time.Second), checkDuration("HealthInterval", every, 100*time.Millisecond)}
-	if failures < 0 {
-		errs = append(errs, wrong("FailureThreshold", failures, "zero or more"))
+func checkLimits(silence time.Duration, health HealthCheck, checkpoint int) error {
+	errs := []error{checkDuration("HeartbeatTimeout", silence, time.Second), checkDuration("HealthCheck.Interval", health.Interval, 100*time.Millisecond)}
+	if health.FailureThreshold < 0 {
+		errs = append(errs, wrong("HealthCheck.FailureThreshold", health.FailureThreshold, "zero or more"))
 	}
 	if checkpoint < 0 || checkpoint > store.MaxCheckpoint {
 		errs = append(errs, wrong("MaxCheckpoint", checkpoint, fmt.Sprintf("0 to %d bytes", store.MaxCheckpoint)))

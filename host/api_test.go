@@ -272,7 +272,7 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 		put(t, backend, "demo/broken", `{"schema":99}`, false)
 		release := make(chan struct{})
 		j := still(release)
-		j.HealthInterval, j.HealthCheck = 100*time.Millisecond, func(context.Context) error { return errDown }
+		j.HealthCheck.Interval, j.HealthCheck.Check = 100*time.Millisecond, func(context.Context) error { return errDown }
 		s := open(t, host.Program{Work: []soloist.Work{j, soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}}, Store: backend})
 		s.tick()
 		time.Sleep(time.Minute)

@@ -189,7 +189,7 @@ func TestWhoDoesNotExit(t *testing.T) {
 		// All replicas run it at once, so a 503 would restart them all at once.
 		"a job on each replica": {func(p *host.Program, j *soloist.Job) {
 			*p, j.EveryReplica = host.WithExit(*p, os.Exit), true
-			j.HeartbeatTimeout, j.HealthInterval, j.HealthCheck = 0, time.Second, func(context.Context) error { return errDown }
+			j.HeartbeatTimeout, j.HealthCheck.Interval, j.HealthCheck.Check = 0, time.Second, func(context.Context) error { return errDown }
 		}, 200, []string{`"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,8 +57,7 @@ func ingest() soloist.Job {
 		// A backlog may take hours. What is bounded is how long it takes to get
 		// on: a page needs three calls, each with its limit.
 		HeartbeatTimeout: 6 * ingestLimit,
-		MaxTries:         3,
-		Backoff:          5 * time.Second,
+		Retry:            soloist.Retry{MaxTries: 3, Backoff: 5 * time.Second},
 		// A second start does no harm, since it goes on where the first has
 		// died, and it need not wait for the next tick.
 		Interrupted: soloist.Rerun,

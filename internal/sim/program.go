@@ -65,12 +65,12 @@ func next(old []check.Definition, r *roll) []check.Definition {
 }
 
 func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
-	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout, MaxTries: d.MaxTries,
-		Backoff: d.Backoff, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
-		HealthCheck: c.healthy(m, d), HealthInterval: d.HealthInterval, FailureThreshold: d.FailureThreshold, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
+		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff}, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
+		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }
 
 func (c *Cluster) singleton(m *machine, d *check.Definition) soloist.Singleton {
-	return soloist.Singleton{Name: d.Name, Lease: d.Lease, HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff, HealthCheck: c.healthy(m, d),
-		HealthInterval: d.HealthInterval, FailureThreshold: d.FailureThreshold, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+	return soloist.Singleton{Name: d.Name, Lease: d.Lease, HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
+		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }
