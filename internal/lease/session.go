@@ -21,15 +21,11 @@ import (
 // moment. All three are elapsed time: a step of the wall clock ends no session, and a
 // suspension of the machine does end it, where the replica's clock counts suspensions.
 //
-// The order of use is Acquire, Keep, writes, Stop, Release; a single write needs neither
-// Keep nor Stop. Every goroutine that Keep starts has ended when Stop returns.
+// The order of use is Hold, writes, Stop, Release; for a single write, Acquire, the write,
+// Release. Every goroutine that Hold starts has ended when Stop returns.
 type Session struct {
 	Length time.Duration
 	Dated  time.Time // the service's date in the answer to the acquisition; zero: the store gives none
-
-	// Trouble receives why a call has failed again, and nil once it succeeds. Several
-	// goroutines call it.
-	Trouble func(error)
 
 	client  *Client
 	lease   store.Lease
@@ -41,10 +37,25 @@ type Session struct {
 	giveUp  context.CancelFunc      // ends the renewals alone: the lease expires, and the trust before it
 
 	renewing chan struct{} // has room for one renewal in flight
+	trouble  func(error)   // see Hold
 
 	mu      sync.Mutex
 	until   time.Duration // elapsed time at which the trust ends
 	claimed time.Time     // as the record says: renewals come at thirds of the lease after it
+}
+
+// Hold acquires the lease as Acquire does, and renews it at each third of its length until
+// Stop or GiveUp. The end of ctx does not end the lease: its holder may have a run to end and
+// an outcome to write. Trouble receives why a call has failed again, and nil once it
+// succeeds; several goroutines call it.
+func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration, trouble func(error)) (*Session, error) {
+	s, err := Acquire(ctx, c, etag, rec, length)
+	if err != nil {
+		return s, err
+	}
+	s.trouble = trouble
+	s.keep(context.WithoutCancel(ctx))
+	return s, nil
 }
 
 // Acquire takes the lease if the entry still has etag, whose record is rec. So the store
@@ -53,7 +64,7 @@ type Session struct {
 // releases what it may have got.
 func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration) (*Session, error) {
 	s := &Session{client: c, lease: c.Store.Lease(c.Name, uuid.NewString()), Length: length,
-		ledger: newLedger(etag, rec), renewing: make(chan struct{}, 1), Trouble: func(error) {}}
+		ledger: newLedger(etag, rec), renewing: make(chan struct{}, 1), trouble: func(error) {}}
 	err := s.acquire(ctx)
 	if err != nil && !Definite(err) {
 		err = s.acquire(ctx)
@@ -85,9 +96,9 @@ func (s *Session) CallTimeout() time.Duration { return s.client.CallTimeout() }
 // its request on.
 func (s *Session) trust() time.Duration { return s.Length - s.Length/Drift - s.Length/6 }
 
-// Keep renews the lease at each third of its length until Stop or GiveUp. ctx must outlive
-// a stop of the replica: the session ends when its caller says so.
-func (s *Session) Keep(ctx context.Context) {
+// keep starts the renewals and the watch of the deadline. ctx must outlive a stop of the
+// replica: the session ends when its caller says so.
+func (s *Session) keep(ctx context.Context) {
 	s.trusted, s.lose = context.WithCancelCause(ctx)
 	watch, cancel := context.WithCancel(s.trusted)
 	renewals, giveUp := context.WithCancel(watch)
@@ -205,10 +216,10 @@ func (s *Session) release(ctx context.Context) error {
 	return s.lease.Release(ctx)
 }
 
-// tell reports the outcome of the nth try of a call to Trouble. One failure is no trouble
+// tell reports the outcome of the nth try of a call to trouble. One failure is no trouble
 // yet, and a definite answer is none: the store works.
 func (s *Session) tell(try int, err error) {
 	if try > 1 && !Definite(err) {
-		s.Trouble(err)
+		s.trouble(err)
 	}
 }

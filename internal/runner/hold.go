@@ -16,7 +16,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// runWithLease keeps the lease renewed while underLease does what is due. It returns
+// runWithLease does what is due under a lease that is being renewed. It returns
 // how long this replica then leaves the job alone. The deferred calls come in this
 // order: the renewals end, then the context of the session, then StepDown returns.
 func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) time.Duration {
@@ -24,10 +24,6 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 	defer r.source.setBusy(false)
 	stop, done := r.stoppable(ctx)
 	defer done()
-	s.Trouble = r.tellTrouble
-	// A stop must not end the lease: a run has its Grace, and the outcome has to be
-	// written under the lease.
-	s.Keep(context.WithoutCancel(ctx))
 	defer s.Lose(nil)
 	defer s.Stop()
 	return r.underLease(ctx, stop, c, s)

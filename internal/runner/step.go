@@ -125,8 +125,8 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 	}
 	etag := r.view.entry.ETag
 	r.notice(slog.LevelWarn, r.contradiction.of(etag))
-	s, err := lease.Acquire(ctx, r.client, etag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
-	// It is not known whether the lease is ours. Acquire has tried to release it;
+	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec), r.tellTrouble)
+	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
 		r.denial.unproved = true
