@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -118,6 +119,61 @@ func TestRunByHandFreesItsOwnLease(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run by hand whose claim was applied, and that was cut off then, does not run: its caller
+// gets an error, and not that the run goes on. So does the caller of RunDue.
+func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 0)
+		job.Lease = time.Minute
+		a := c.replica("a", job)
+		a.tap.meet(cutOffAfter("write", true, 5*time.Second))
+		outcome, err := a.RunNow(c.t.Context(), "work", "r1")
+		if err == nil || !strings.Contains(err.Error(), "was claimed and not run") {
+			t.Errorf("RunNow: got %+v, %v", outcome, err)
+		}
+		time.Sleep(time.Hour)
+		if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
+			t.Error("RunDue: no error")
+		}
+		time.Sleep(30 * time.Second)
+		if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil || !strings.Contains(err.Error(), "was claimed and not run") {
+			t.Errorf("RunDue: %v", err)
+		}
+		if n := len(c.all()); n != 0 {
+			t.Errorf("%d runs", n)
+		}
+	})
+}
+
+// A claim that is written ends what the claim before it has left in Health. A singleton
+// may lead for months after that.
+func TestWrittenClaimEndsTrouble(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", leader())
+		var mu sync.Mutex
+		writes := 0
+		a.tap.meet(func(op string, apply func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if op == "write" {
+				if writes++; writes <= 2 {
+					return errNetwork
+				}
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(5 * time.Second)
+		if len(a.Health().Broken) != 1 {
+			t.Errorf("after a claim that failed: %+v", a.Health())
+		}
+		time.Sleep(time.Minute)
+		if h := a.Health(); len(h.Running) != 1 || len(h.Broken) != 0 {
+			t.Errorf("after one that was written: %+v", h)
+		}
+	})
 }
 
 // A replica that is cut off after a claim that was applied does not release its lease

@@ -279,6 +279,10 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	return last == nonce, nil
 }
 
+// Wrote reports whether the record is one that this session has sent. No other goroutine
+// may use the session.
+func (s *Session) Wrote(record []byte) bool { return s.ledger.wrote(record) }
+
 // Record returns the record that was last written, or perhaps written. Only the goroutine
 // that writes claim and outcome may call it, and ETag, and only while no run is under way.
 func (s *Session) Record() store.Record { return s.ledger.rec }

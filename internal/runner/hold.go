@@ -148,6 +148,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	written := s.Record()
 	s.Claimed(written.Run.Claimed)
 	r.mayWrite()
+	r.note(nil)
 	r.tell(&written, news)
 	r.written(s)
 	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })

@@ -34,7 +34,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 			return r.unusable(ctx.Err() != nil, err)
 		}
 		// A call has to do what is due, and the lease is free now: it goes on.
-		if err := r.freeUnanswered(ctx); err != nil && !c.bounded {
+		if err := r.freeUnanswered(ctx, c); err != nil && !c.bounded {
 			r.reached()
 			return r.standBack(err)
 		}

@@ -43,7 +43,10 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			}
 			wait = r.unusable(ctx.Err() != nil, err)
 		} else {
-			_ = r.freeUnanswered(ctx) // a call by hand does not stand back
+			_ = r.freeUnanswered(ctx, c) // a call by hand does not stand back
+			if c.undone != nil {         // the record shows a run of this call, which does not run
+				return store.Outcome{}, c.undone
+			}
 			if outcome, known := plan.OutcomeOfRequest(&r.view.rec, c.request, r.view.entry.State); known {
 				return outcome, nil
 			}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -26,11 +27,18 @@ var errAcquisition = errors.New("the acquisition was not confirmed")
 // other lease, and the store refuses a claim that is still under way from then on. It
 // returns why this replica should stand back: nil if the lease was not the session's.
 //
-// With another ETag the claim may have been applied. Its lease then has to expire.
-func (r *Runner) freeUnanswered(ctx context.Context) error {
+// With another ETag the claim may have been applied. Its lease then has to expire. If the
+// record is the claim itself, c learns that it names a run which will not be started.
+func (r *Runner) freeUnanswered(ctx context.Context, c *call) error {
 	u := r.denial.left
 	r.denial.left = unanswered{}
-	if u.session == nil || r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
+	if u.session == nil {
+		return nil
+	}
+	if run := &r.view.rec.Run; run.Status == store.Running && u.session.Wrote(r.view.entry.Record) {
+		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
+	}
+	if r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
 		return nil
 	}
 	err := u.session.Release(ctx)
