@@ -419,3 +419,35 @@ func TestTooLargeCheckpointEndsOutage(t *testing.T) {
 		}
 	})
 }
+
+// A machine that is suspended while the answer to Load is under way gets no checkpoint:
+// another replica may have saved a newer one by then.
+func TestLoadAfterSuspension(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var errs []error
+		task := leader()
+		task.Do = func(ctx context.Context, run *soloist.Run) error {
+			var n int
+			errs = append(errs, run.Load(ctx, &n))
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		a := c.replica("a", task)
+		var thaw time.Time
+		a.tap.meet(func(op string, apply func() error) error {
+			time.Sleep(time.Until(thaw))
+			if op != "load" || !thaw.IsZero() {
+				return apply()
+			}
+			err := apply()
+			thaw = time.Now().Add(time.Minute)
+			time.Sleep(time.Minute)
+			return err
+		})
+		c.launch(a)
+		time.Sleep(90 * time.Second)
+		if len(errs) == 0 || !errors.Is(errs[0], soloist.ErrLost) {
+			t.Errorf("got %v, want that the lease is lost", errs)
+		}
+	})
+}

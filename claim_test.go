@@ -570,12 +570,13 @@ func TestRefusedETagIsTold(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.start("a", work("@every 1m", time.Second))
 		time.Sleep(90 * time.Second)
-		r.tap.meet(func(op string, apply func() error) error {
+		refuse := func(op string, apply func() error) error {
 			if op == "acquire" {
 				return store.ErrChanged
 			}
 			return apply()
-		})
+		}
+		r.tap.meet(refuse)
 		broken := func() string {
 			err := r.Health().Broken["work"]
 			return fmt.Sprint(err)
@@ -590,6 +591,14 @@ func TestRefusedETagIsTold(t *testing.T) {
 		}
 		if got := r.log.lines("level=WARN", "a proxy"); len(got) != 1 {
 			t.Errorf("told %d times: %q", len(got), got)
+		}
+		// A call of RunDue has no end of its own: a command without a deadline would not return.
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
+		defer cancel()
+		other := c.replica("b", work("@every 1m", time.Second))
+		other.tap.meet(refuse)
+		if _, err := other.RunDue(ctx, soloist.Wake{}); ctx.Err() != nil || err == nil || !strings.Contains(err.Error(), "a proxy") {
+			t.Errorf("RunDue: %v", err)
 		}
 		r.tap.meet(nil)
 		time.Sleep(time.Minute)

@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +65,37 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A replica whose claims get no answer and whose next read is refused remembers its lease
+// too, and releases it at the first read that is answered.
+func TestRefusedReadAfterClaimCostsNoTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 0)
+		job.Lease = time.Minute
+		c.start("b", job)
+		a := c.replica("a", job)
+		var mu sync.Mutex
+		refuse := false
+		a.tap.meet(func(op string, apply func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case op == "write":
+				refuse = true
+				return errNetwork
+			case op == "read" && refuse:
+				refuse = false
+				return fs.ErrPermission
+			}
+			return apply()
+		})
+		c.launch(a)
+		time.Sleep(4*time.Hour + 30*time.Second)
+		if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
+			t.Errorf("240 ticks: %v", n)
+		}
+	})
 }
 
 // A call after one that was cut off runs what is due: it need not wait for the lease of

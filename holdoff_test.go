@@ -516,3 +516,29 @@ func TestUnlockerThatDiesFreesJob(t *testing.T) {
 		})
 	}
 }
+
+// After an expired lease the next one has the length that this replica is set to, also if
+// the last runner's was longer: else a length that was once set would last for as long as
+// each holder dies.
+func TestShorterLeaseComesIntoForceAfterDeath(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		long := leader()
+		long.Lease = time.Minute
+		a := c.start("a", long)
+		time.Sleep(time.Minute)
+		first, second := c.start("b", leader()), c.start("c", leader())
+		a.kill()
+		time.Sleep(2 * time.Minute)
+		if len(first.Health().Running) == 0 {
+			first, second = second, first
+		}
+		killed := time.Now()
+		first.kill()
+		time.Sleep(time.Minute)
+		runs := c.all()
+		last := runs[len(runs)-1]
+		if took := last.start.Sub(killed); last.replica != second.Replica || took > D+2*time.Second {
+			t.Errorf("%s follows after %s, want %s within %s and two seconds", last.replica, took, second.Replica, D)
+		}
+	})
+}

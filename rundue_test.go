@@ -706,3 +706,32 @@ func TestRunDueSoonAfterAnotherReadsNothing(t *testing.T) {
 		}
 	})
 }
+
+// A try that cannot have its Timeout before the call ends is not begun. It would be cut
+// off, which counts as the death of its runner and hides why the try before has failed.
+func TestRunDueBeginsNoTryWithoutTime(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("* * * * *", 0)
+		job.Timeout, job.Retry = 4*time.Minute, soloist.Retry{MaxTries: 5, Backoff: time.Second}
+		tries := 0
+		job.Do = func(context.Context, *soloist.Run) error {
+			tries++
+			time.Sleep(time.Duration(tries) * 20 * time.Second)
+			return errors.New("no route")
+		}
+		a := c.replica("a", job)
+		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
+		defer cancel()
+		report, err := a.RunDue(ctx, soloist.Wake{})
+		if ran := report.Jobs[0].Ran; len(ran) == 0 || ran[0].Status != store.Failed || ran[0].Reason != "no route" {
+			t.Errorf("got %+v, %v", report, err)
+		}
+		if tries != 2 {
+			t.Errorf("%d tries, want the two that have four minutes", tries)
+		}
+	})
+}

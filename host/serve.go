@@ -138,5 +138,5 @@ func lastAnswers(a *app.App) time.Duration {
 
 func sayStopping(a *app.App) {
 	a.Log.Info("stopping: no new runs, a second signal ends at once",
-		"running", strings.Join(a.Scheduler.Health().Running, " "), "grace", a.Settings.Grace)
+		"running", strings.Join(a.Scheduler.Health().Running, " "), "grace", a.Scheduler.Grace)
 }

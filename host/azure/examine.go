@@ -87,7 +87,7 @@ func (e *examination) lookUp(ctx context.Context) Finding {
 	return failure(advice, "%s cannot be looked up: %s", what, unanswered(err))
 }
 
-// connect opens a connection of its own. Watermark a proxy it goes as far as that.
+// connect opens a connection of its own. Through a proxy it goes as far as that.
 func (e *examination) connect(ctx context.Context) Finding {
 	address, proxied := e.store.way.address()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)

@@ -29,15 +29,14 @@ func (p *Policy) Next(v View, o *Observation, c Clock) Action {
 	case o.Fresh && live:
 		return p.queue(v, o)
 	}
-	return Action{What: Acquire, Lease: p.LeaseAfter(v.Record)}
+	return Action{What: Acquire, Lease: p.LeaseAfter(v.Record, v.State)}
 }
 
-// LeaseAfter returns the length of the lease to acquire. The last runner may still trust a
-// longer lease than ours, after a break or with an older program. Ours must not end before
-// that trust does: then a lease that is seen expired proves that no earlier holder trusts
-// its own.
-func (p *Policy) LeaseAfter(r *store.Record) time.Duration {
-	if r.MayRun() {
+// LeaseAfter returns the length of the lease to acquire. After a break the last runner may
+// still trust its lease, which may be longer than ours. Ours must not end before that trust
+// does: then a lease that is seen expired proves that no earlier holder trusts its own.
+func (p *Policy) LeaseAfter(r *store.Record, seen store.LeaseState) time.Duration {
+	if r.MayRun() && seen != store.Expired {
 		return max(p.Lease, time.Duration(r.Run.Lease))
 	}
 	return p.Lease

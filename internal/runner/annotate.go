@@ -19,7 +19,7 @@ import (
 // Unlike a claim, a write of unclear outcome may be followed by the release: the store
 // refuses it once the lease is gone, and it claims nothing.
 func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
-	s, err := lease.Acquire(ctx, r.client, r.view.entry.ETag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec))
+	s, err := lease.Acquire(ctx, r.client, r.view.entry.ETag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State))
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,15 @@ func (r *Runner) mayWrite() {
 	r.denial.pause.Reset()
 }
 
+// headStart returns how long this replica gives way. A tick must not miss its
+// StartingDeadline for that, since there may be no other replica.
+func (r *Runner) headStart() time.Duration {
+	if d := r.job.Policy.StartingDeadline; d > 0 {
+		return min(headStart, d/2)
+	}
+	return headStart
+}
+
 // giveWay reports whether the others get a head start for what is due, once. After a
 // claim or an acquisition without a clear answer this replica may be one whose writes
 // never arrive: it would win half of the races for a tick, and hold the lease in vain

@@ -206,6 +206,9 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 		r.release(s)
 	}
 	r.denial.unproved = r.denial.unproved || !lease.Definite(err)
+	if errors.Is(err, lease.ErrNotReadBack) {
+		r.denial.left = unanswered{s, err}
+	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return r.standBack(err)
@@ -214,7 +217,6 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 		return r.readAgain(firstLook)
 	// Neither the claim nor the read after it was answered: an outage.
 	case errors.Is(err, lease.ErrNotReadBack):
-		r.denial.left = unanswered{s, err}
 		return r.unusable(ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
 	r.reached() // the store answered the read after the claim

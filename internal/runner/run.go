@@ -21,6 +21,9 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	rec := &r.view.rec
 	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request)
 	a.Under.Lease, a.Under.Record = s, &notices{s, &r.job.Policy, r.client.Clock}
+	if c.bounded {
+		a.Under.Until, _ = stop.Deadline()
+	}
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if stop.Err() != nil {
 		return r.takeBack(ctx, c, s, before, a)

@@ -78,7 +78,7 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 		}
 		if r.giveWay() {
 			c.again = true
-			return r.readAgain(headStart)
+			return r.readAgain(r.headStart())
 		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
@@ -125,7 +125,7 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 	}
 	etag := r.view.entry.ETag
 	r.notice(slog.LevelWarn, r.contradiction.of(etag))
-	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec), r.tellTrouble)
+	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State), r.tellTrouble)
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
@@ -140,8 +140,9 @@ func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
 		// store does not free an expired lease at once, the reads become rarer.
 		r.log.Debug("another replica was first", "error", err)
 		r.contradiction.refuse(etag, err, r.job.Policy.OccupiedAfter(&r.view.rec))
-		r.notice(slog.LevelWarn, r.contradiction.of(etag))
-		c.again = true
+		trouble := r.contradiction.of(etag)
+		r.notice(slog.LevelWarn, trouble)
+		c.again = trouble == nil // a call must end, and this trouble does not end by itself
 		return r.readAgain(firstLook + r.losses.Next())
 	}
 	r.losses.Reset()

@@ -41,11 +41,22 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 		if after, ok := retryAfter(err); ok {
 			wait = max(wait, after)
 		}
+		if !a.hasTime(wait) {
+			a.Log.Warn("try failed, and this call has no time for another one", "try", try, "of", a.Task.MaxTries, "error", reason)
+			return status, reason
+		}
 		a.Log.Warn("try failed", "try", try, "of", a.Task.MaxTries, "error", reason, "next", wait.Round(time.Millisecond))
 		if !lease.WaitFor(a.Under.Stop, a.Under.held(), wait) {
 			return a.unfinished(try, reason)
 		}
 	}
+}
+
+// hasTime reports whether a try that begins after wait has its Timeout before the call
+// ends. Else the end of the call would count as the death of the runner, and hide why the
+// try before failed.
+func (a *Attempt) hasTime(wait time.Duration) bool {
+	return a.Under.Until.IsZero() || a.Task.Timeout == 0 || time.Until(a.Under.Until) >= wait+a.Task.Timeout
 }
 
 // unfinished returns the outcome of an attempt that had tries left when a stop or

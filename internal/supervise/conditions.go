@@ -51,6 +51,7 @@ type Record interface {
 // the attempt share it.
 type Conditions struct {
 	Stop   context.Context // ends when the replica stops or steps down; the run may then go on for Grace
+	Until  time.Time       // when the call ends that runs it; zero: it has no end
 	Grace  time.Duration
 	Lease  Lease  // nil for a job that runs on each replica
 	Record Record // nil if Lease is nil

@@ -246,7 +246,15 @@ func (h *Handle) Load(ctx context.Context) ([]byte, error) {
 	}
 	defer cancel()
 	b, err := h.under.Lease.Load(ctx)
-	return b, h.refused(err)
+	if err != nil {
+		return nil, h.refused(err)
+	}
+	// The machine may have been suspended while the answer was under way, and another
+	// replica may have saved since.
+	if err := h.leased(); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // checkpoint prepares a call of Save or Load. It returns a context that ends with

@@ -236,13 +236,20 @@ func releases(l *Log, bad report) {
 	}
 }
 
-// unconfirmed reports whether the claimer did not know that its claim was applied, says
-// so, and ran nothing.
+// unconfirmed reports whether the claimer ran nothing and did not know that its claim was
+// applied: it says so, or it has read the entry before the claim arrived.
 func (l *Log) unconfirmed(job string, claim *Event) bool {
 	t := l.termOf(job, claim.Record.Token)
-	return t != nil && len(t.tries) == 0 && slices.ContainsFunc(l.of(job, Said), func(e *Event) bool {
+	if t == nil || len(t.tries) > 0 {
+		return false
+	}
+	says := func(e *Event) bool {
 		return e.Replica == claim.Replica && !e.Time.Before(claim.Sent) && strings.HasPrefix(e.Note, "the claim was not confirmed")
-	})
+	}
+	reads := func(e *Event) bool {
+		return e.Replica == claim.Replica && e.Op == "read" && e.OK() && !e.Heard.IsZero() && e.Sent.After(claim.Sent) && e.Time.Before(claim.Time)
+	}
+	return slices.ContainsFunc(l.of(job, Said), says) || slices.ContainsFunc(l.of(job, Request), reads)
 }
 
 // letGo: a lease is not renewed once its holder knows that the outcome is written,

@@ -16,7 +16,10 @@ func init() {
 		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
 		func(s *story) { s.freeze(18.2, 23.8); s.slowClaim() })
 	moreStories[""] = append(moreStories[""], func(s *story) { s.unclaimed("the claim was not confirmed, so nothing runs") })
-	moreStories["I11 release"] = append(moreStories["I11 release"], func(s *story) { s.unclaimed("something else") })
+	moreStories[""] = append(moreStories[""], func(s *story) { s.unclaimed(""); s.dropped(); s.request("a", "read", "", 13, 200) })
+	moreStories["I11 release"] = append(moreStories["I11 release"], func(s *story) { s.unclaimed("something else") },
+		func(s *story) { s.unclaimed(""); s.dropped(); s.request("a", "read", "", 14.5, 200) },
+		func(s *story) { s.unclaimed(""); s.dropped(); s.request("b", "read", "", 13, 200) })
 	moreStories[""] = append(moreStories[""], func(s *story) { s.freeze(10.1, 14.95); s.longRun() })
 	moreStories["I3 span"] = append(moreStories["I3 span"], (*story).longRun)
 	moreStories["I19 overlap"] = append(moreStories["I19 overlap"], (*story).slowClaim)
@@ -122,6 +125,11 @@ func (s *story) unclaimed(says string) {
 		r.History = append([]store.Outcome{{Tick: at(10), Status: store.Abandoned, Reason: "its runner died", Token: r.Token, Attempt: 1}}, r.History...)
 	})
 	s.request("b", "release", "2", 30.8, 200)
+}
+
+// dropped says that lines of a's log were lost.
+func (s *story) dropped() {
+	s.add(check.Event{What: check.Said, Replica: "a", Time: at(13), Note: "lines were dropped"})
 }
 
 // longRun is the tick at 10, acquired at 15. Its end is told as four seconds late.
