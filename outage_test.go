@@ -555,22 +555,30 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 	}
 }
 
-// An outage of the whole store, however long, loses no outcome, though the first writes
-// after it fail: only a store that answers and does not take the outcome ends the patience.
+// An outage of the whole store, however long, loses no outcome, though the first writes or
+// renewals after it fail: only a store that answers and does not take the outcome ends the
+// patience.
 func TestOutcomeAfterLongOutageIsTriedAgain(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@every 1h", 10*time.Second))
-		time.Sleep(time.Hour + 5*time.Second)
-		a.tap.meet(fail(errNetwork))
-		time.Sleep(30 * time.Minute)
-		a.tap.meet(failWrites(errWrite))
-		time.Sleep(D)
-		a.tap.meet(nil)
-		time.Sleep(time.Minute)
-		if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
-			t.Errorf("got %q", got)
-		}
-	})
+	for _, op := range []string{"write", "renew"} {
+		inCluster(t, func(c *cluster) {
+			a := c.start("a", work("@every 1h", 10*time.Second))
+			time.Sleep(time.Hour + 5*time.Second)
+			a.tap.meet(fail(errNetwork))
+			time.Sleep(30 * time.Minute)
+			a.tap.meet(func(got string, apply func() error) error {
+				if got == op {
+					return errWrite
+				}
+				return apply()
+			})
+			time.Sleep(D)
+			a.tap.meet(nil)
+			time.Sleep(time.Minute)
+			if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
+				t.Errorf("%s: got %q", op, got)
+			}
+		})
+	}
 }
 
 // A replica whose writes hang costs the others no tick: they come first until one of its

@@ -238,8 +238,8 @@ func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 		if s.ledger.revived {
 			return true, err
 		}
-		s.ledger.revived = s.ledger.gaveUp
 		if err = s.Renew(ctx); err == nil {
+			s.ledger.revived = s.ledger.gaveUp
 			err = s.once(ctx, p)
 			return err == nil, err
 		}
