@@ -279,7 +279,7 @@ func TestBlockedLogInOutageCostsNoRun(t *testing.T) {
 		long, other := work("@every 1h", 10*time.Minute), work("@every 1m", 0)
 		other.Name = "other"
 		a := c.replica("a", long, other)
-		a.Logger = slog.New(slowLog{a.Logger.Handler(), "the store is out of reach: trying again until it answers", func() {
+		a.Logger = slog.New(slowLog{a.Logger.Handler(), "a call to the store failed: trying again", func() {
 			time.Sleep(5 * time.Minute)
 		}})
 		c.launch(a)

@@ -71,10 +71,10 @@ var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
 // RunNow runs a job once by hand, beside its ticks, on this replica. It returns when the run is
 // over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
-// only one replica runs the job at a time. Ticks that come due under the run are skipped; the run
-// settles no other tick. If another tick was due before the run, they are not skipped either,
-// and Missed says what becomes of all of them. If another schedule is in force, it stays in
-// force, and its replicas decide about all its ticks.
+// only one replica runs the job at a time. Ticks that come due under the run are skipped, unless
+// a tick was due before the run began: then Missed says what becomes of that tick and of those
+// that came due under the run. If another schedule is in force, it stays in force, and its
+// replicas decide about all its ticks.
 //
 // The request is the name of this run: up to 64 letters, digits, dots, colons, hyphens and
 // underscores. A name that reads as a tick in [Run.ID] is refused. A request that the record

@@ -44,7 +44,7 @@ func TestOutageIsToldAndPasses(t *testing.T) {
 		if last := runs[len(runs)-1]; last.start.Before(over) {
 			t.Error("nothing ran after the outage")
 		}
-		if got := a.log.lines("level=WARN", "out of reach"); len(got) != 1 {
+		if got := a.log.lines("level=WARN", "call to the store failed"); len(got) != 1 {
 			t.Errorf("the outage was told %d times: %q", len(got), got)
 		}
 		if got := a.log.lines("answers again"); len(got) != 1 {
@@ -86,7 +86,7 @@ func TestOutageAtStart(t *testing.T) {
 		if got := len(c.all()); got < 1 {
 			t.Error("nothing runs after the outage")
 		}
-		if got := a.log.lines("level=WARN", "out of reach"); len(got) != 1 {
+		if got := a.log.lines("level=WARN", "call to the store failed"); len(got) != 1 {
 			t.Errorf("the outage was told %d times: %q", len(got), got)
 		}
 	})
@@ -130,7 +130,7 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 		if err := <-told; err != nil {
 			t.Errorf("Health told %v", err)
 		}
-		if got := a.log.lines("out of reach"); len(got) > 0 {
+		if got := a.log.lines("call to the store failed"); len(got) > 0 {
 			t.Errorf("the log says %q", got)
 		}
 		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
@@ -157,7 +157,7 @@ func TestRunNowHidesNoOutage(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		if n := len(a.log.lines("the store is out of reach")); n != 1 {
+		if n := len(a.log.lines("a call to the store failed: trying again")); n != 1 {
 			t.Errorf("the outage was logged %d times", n)
 		}
 	})

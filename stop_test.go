@@ -125,7 +125,7 @@ func TestStopIsNoOutage(t *testing.T) {
 			return context.Canceled
 		})
 		_ = a.Run(ctx)
-		if got := a.log.lines("out of reach"); len(got) != 0 {
+		if got := a.log.lines("call to the store failed"); len(got) != 0 {
 			t.Errorf("got %q", got)
 		}
 	})

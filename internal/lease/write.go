@@ -245,8 +245,9 @@ func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 		}
 		return Definite(err), err
 	}
-	// A refusal is final only if it was made against the ETag that the entry has now. If
-	// readBack found another write of ours, the page has to be sent again on its ETag.
+	// A refusal is final if the page was sent with the ETag that the entry has now. If
+	// readBack has found a newer ETag, left by an earlier write of this session, the page
+	// is sent again with that one.
 	return rerr == nil && Definite(err) && s.ledger.etag == etag, err
 }
 

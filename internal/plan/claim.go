@@ -105,10 +105,10 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 }
 
 // countsFrom returns the instant after which the ticks of a changed definition count. That is
-// now, except in one case: the tick that is due under the old definition is also the newest
-// tick of the new one. That tick came due while the change was deployed, and must not be
-// lost. If the new definition has a newer tick, the change took longer, and RunAll would make
-// up ticks of the new definition from before the change.
+// now, with one exception: a tick that is due under the old definition and is also the newest
+// tick of the new one. It came due while the change was deployed, and must not be lost. There
+// is no exception if the new definition has a newer tick: from the due tick on, RunAll would
+// also run ticks that the new definition had before it was in force.
 func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
 	if r.Due.After(r.Watermark) && p.Ticks.Last(now).Equal(r.Due) {
 		return r.Due.Add(-1)

@@ -104,9 +104,10 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 	r.Due = p.unclaimed(r)
 }
 
-// missBefore settles the ticks that came due before the claim of a further attempt: they came
-// due under no run. It returns false if the newest tick, last, did too: then all of them stay
-// due. Otherwise last is skipped, the watermark passes all of them, and they need an outcome.
+// missBefore settles the ticks that came due before the claim of a further attempt, under no
+// run. It returns false if no tick has come due since that claim: then nothing is settled. Else
+// the caller skips the newest tick, last, and the watermark passes all ticks before it. Those
+// from before the claim then need an outcome of their own: missed.
 func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
 	if !last.After(r.Run.Claimed) {
 		return false

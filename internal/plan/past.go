@@ -7,9 +7,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// deaths returns how many attempts of the last tick a death has ended, if its runner is gone
-// by now. A program that does not know the field keeps the number of another tick, so it is
-// limited by the attempts that have ended.
+// deaths returns how many attempts of the last tick have ended by a death, where a run that
+// is still recorded as running counts as one. The number in the record may be that of another
+// tick, since a program that does not know the field leaves it as it is. So it is at most the
+// number of attempts that have ended.
 func deaths(r *store.Record) int {
 	if r.Run.Status == store.Running {
 		return min(r.Run.Deaths, r.Run.Attempt-1) + 1

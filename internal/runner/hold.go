@@ -33,16 +33,17 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 // outcome and releases the lease.
 //
 // Each return decides whether the lease is released or left to expire. It is left to
-// expire if the record may say that a run of this lease is under way. An expired lease
-// proves to followers that its holder does not trust it any more; of a released lease
-// only the record can say so.
+// expire if the record may say that a run of this lease is under way. A follower that
+// sees the lease expired knows that the trust in it has ended. A follower that sees it
+// free has to believe the record, and would hold off.
 func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
 	v := r.decideBy(c)
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)
 	if wait > 0 && !r.holdOff(stop, s, wait) {
-		// If our lease expires by itself, the previous holder's has expired too, so
-		// no later replica needs to hold off: leave it. But a process that is woken up
-		// remembers when it saw the break, and a free lease lets its next call in.
+		// The lease is left to expire. By then the previous holder's trust has ended
+		// too, so the next replica need not hold off. A call of RunDue releases it:
+		// the process remembers when it saw the break, and its next call goes on
+		// with the rest of the hold-off.
 		if c.bounded {
 			r.release(s)
 		}

@@ -23,14 +23,14 @@ type trouble struct {
 	err     error
 }
 
-// begin notes a call of s that failed. The store is out of reach for all only if it has
+// begin notes a call of s that failed. The store is out of reach only if it has
 // answered no source since: a blob that is refused is the trouble of one job.
 func (o *outage) begin(s *source, err error, log *slog.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.hit) == 0 {
 		o.hit, o.since = map[*source]trouble{}, time.Now()
-		log.Warn("the store is out of reach: trying again until it answers", "first", s.state.job, "error", err)
+		log.Warn("a call to the store failed: trying again", "first", s.state.job, "error", err)
 	}
 	t, again := o.hit[s]
 	if !again {

@@ -105,7 +105,7 @@ func TestARoleThatMayOnlyRead(t *testing.T) {
 			if n := len(w.sent(name, begin, begin.Add(10*time.Minute))); n > 10*60 {
 				t.Errorf("%s sent %d requests in ten minutes", name, n)
 			}
-			if n := strings.Count(w.logs[name].String(), "the store is out of reach"); n > 1 {
+			if n := strings.Count(w.logs[name].String(), "a call to the store failed: trying again"); n > 1 {
 				t.Errorf("%s told the outage %d times", name, n)
 			}
 			told := 0

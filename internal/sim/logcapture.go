@@ -51,7 +51,7 @@ func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
 			}
 		case "reason", "outcome", "error":
-			if rec.Message != "the store is out of reach: trying again until it answers" {
+			if rec.Message != "a call to the store failed: trying again" {
 				e.Cause += fmt.Sprint(a.Key, "=", unsure.Replace(a.Value.String()), " ")
 			}
 		}

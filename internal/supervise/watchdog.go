@@ -101,11 +101,11 @@ func (w *watchdog) judgeWaiting() bool {
 	}
 }
 
-// lead is how long before the end of HeartbeatTimeout the record announces the stall,
-// so that followers already poll often when the run is given up. Without it they
-// would find out at the next third of the lease. A timeout shorter than the time in
-// which followers can see the announcement is not announced: it would not help, and
-// each late heartbeat would cost two writes.
+// lead is how long before the end of HeartbeatTimeout the record announces that the run is
+// about to stall, so that followers poll often by the time it is given up. Without the
+// announcement they would find out at the next third of the lease. A stall is not announced
+// if HeartbeatTimeout is shorter than followers need to read the announcement. It would not
+// help them, and a heartbeat that is late would cost two writes: the announcement, and its end.
 func (w *watchdog) lead() time.Duration {
 	timeout := w.task.HeartbeatTimeout
 	if timeout < w.under.Approach {
