@@ -43,9 +43,7 @@ func TestRunNowRunsOnceForRequest(t *testing.T) {
 		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if n := len(c.all()); n != 3 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(3)
 	})
 }
 
@@ -136,8 +134,7 @@ func TestRunNowRefusesBadRequest(t *testing.T) {
 			}
 		}
 		a.kill()
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		defer cancel()
+		ctx := c.within(time.Minute)
 		if _, err := a.RunNow(ctx, "work", "x"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with the store out of reach: %v", err)
 		}
@@ -156,12 +153,11 @@ func TestRunNowOfPausedOpenAndEveryReplica(t *testing.T) {
 				t.Errorf("%s: got %+v, %v", name, outcome, err)
 			}
 		}
-		rerun := work("0 * * * *", time.Minute)
-		rerun.Interrupted = soloist.Rerun
-		b := c.start("b", rerun)
+		open := rerun(work("0 * * * *", time.Minute))
+		b := c.start("b", open)
 		time.Sleep(time.Hour + time.Second)
 		b.stop() // the tick is open
-		r := c.replica("r", rerun)
+		r := c.replica("r", open)
 		if _, err := r.RunNow(c.t.Context(), "work", "x"); !errors.Is(err, store.ErrHeld) {
 			t.Errorf("got %v", err)
 		}
@@ -175,16 +171,13 @@ func TestRunNowThatDoesNotFitIsNotStarted(t *testing.T) {
 		long.Timeout, here.Timeout = time.Hour, time.Hour
 		here.Name, here.EveryReplica, here.Lease = "here", true, 0
 		a := c.start("a", long, here)
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		defer cancel()
+		ctx := c.within(time.Minute)
 		for _, name := range []string{"work", "here"} {
 			if _, err := a.RunNow(ctx, name, "x"); err == nil || !strings.Contains(err.Error(), "not started: it may take 1h0m0s, and this call ends in 1m0s") {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		if n := len(c.all()); n != 0 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(0)
 	})
 }
 
@@ -199,8 +192,7 @@ func TestRunNowWithoutWriteAccessIsPatient(t *testing.T) {
 			}
 			return fs.ErrPermission
 		})
-		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-		defer cancel()
+		ctx := c.within(10 * time.Minute)
 		a.tap.counts()
 		if _, err := a.RunNow(ctx, "work", "x"); err == nil {
 			t.Error("it ran")
@@ -254,8 +246,7 @@ func TestRunNowInOutageLeavesNoTrouble(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", 0))
 		a.kill()
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		defer cancel()
+		ctx := c.within(time.Minute)
 		go func() {
 			time.Sleep(50 * time.Second)
 			if h := a.Health(); h.Storage == nil {
@@ -265,9 +256,7 @@ func TestRunNowInOutageLeavesNoTrouble(t *testing.T) {
 		if _, err := a.RunNow(ctx, "work", "x"); err == nil {
 			t.Error("it ran")
 		}
-		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
-			t.Errorf("after the call health is %+v", h)
-		}
+		a.wantWell()
 	})
 }
 
@@ -303,8 +292,7 @@ func TestRunNowEndLeavesTickAlone(t *testing.T) {
 			}
 			return err
 		})
-		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-		defer cancel()
+		ctx := c.within(10 * time.Minute)
 		_, _ = a.RunNow(ctx, "work", "now")
 		time.Sleep(5 * time.Minute)
 		if h := a.Health(); len(h.Running) != 1 || len(h.Stuck) > 0 {
@@ -329,20 +317,17 @@ func TestRequestTellsSameOutcomeTwice(t *testing.T) {
 		"stopped":   {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }, store.Abandoned, "out of time, stopped"},
 		"succeeded": {nil, store.Succeeded, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := work("@hourly", 0)
-				job.Do = tt.do
-				a := c.replica("a", job)
-				ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-				defer cancel()
-				for call, ctx := range []context.Context{ctx, c.t.Context()} {
-					f, err := a.RunNow(ctx, "work", "x")
-					if err != nil || f.Status != tt.status || f.Reason != tt.reason {
-						t.Errorf("call %d: got %s %q, %v", call+1, f.Status, f.Reason, err)
-					}
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := work("@hourly", 0)
+			job.Do = tt.do
+			a := c.replica("a", job)
+			ctx := c.within(time.Minute)
+			for call, ctx := range []context.Context{ctx, c.t.Context()} {
+				f, err := a.RunNow(ctx, "work", "x")
+				if err != nil || f.Status != tt.status || f.Reason != tt.reason {
+					t.Errorf("call %d: got %s %q, %v", call+1, f.Status, f.Reason, err)
 				}
-			})
+			}
 		})
 	}
 }
@@ -371,8 +356,7 @@ func TestRequestThatStalledIsTold(t *testing.T) {
 func TestRunNowTellsClaimNotRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
-		a := c.replica("a", work("@hourly", time.Second))
-		a.Elapsed = machine.elapsed
+		a := c.replica("a", work("@hourly", time.Second)).on(&machine)
 		a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() { machine.slept.Add(int64(2 * D)) }})
 		f, err := a.RunNow(c.t.Context(), "work", "x")
 		if len(c.all()) != 0 {
@@ -388,8 +372,7 @@ func TestRunNowTellsClaimNotRun(t *testing.T) {
 func TestRunNowTellsUnconfirmedOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@hourly", 30*time.Second))
-		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
-		defer cancel()
+		ctx := c.within(2 * time.Minute)
 		time.AfterFunc(20*time.Second, a.kill)
 		_, err := a.RunNow(ctx, "work", "x")
 		if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, ") || !strings.Contains(err.Error(), "not confirmed") {
@@ -404,8 +387,7 @@ func TestRunNowTellsFailedClaims(t *testing.T) {
 		full := errors.New("no space left on device")
 		a := c.replica("a", work("@hourly", 0))
 		a.tap.meet(fail(full, "write"))
-		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
-		defer cancel()
+		ctx := c.within(5 * time.Minute)
 		_, err := a.RunNow(ctx, "work", "x")
 		if !errors.Is(err, full) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
@@ -441,8 +423,7 @@ func TestRequestHasOneOutcome(t *testing.T) {
 		a.tap.meet(fail(errNetwork))
 		time.Sleep(23 * time.Second) // the lease has expired, and no replica has acquired it
 		b.tap.meet(fail(errNetwork, "acquire"))
-		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
-		defer cancel()
+		ctx := c.within(2 * time.Second)
 		if f, err := b.RunNow(ctx, "work", "x"); err == nil {
 			told = f
 		}
@@ -463,31 +444,28 @@ func TestRequestOfDeadRunnerIsNotRunAgain(t *testing.T) {
 		"calls fail": func(a *replica) { a.tap.meet(fail(errNetwork)) },
 		"calls hang": func(a *replica) { a.kill() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := work("@hourly", 0)
-				job.Do = func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
-				a := c.replica("a", job)
-				ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
-				defer cancel()
-				done := make(chan struct{})
-				go func() { defer close(done); a.RunNow(ctx, "work", "x") }()
-				time.Sleep(2 * time.Second)
-				gone(a)
-				time.Sleep(time.Minute)
-				job.Do = nil
-				b := c.replica("b", job)
-				for range 2 {
-					f, err := b.RunNow(c.t.Context(), "work", "x")
-					if err != nil || f.Status != store.Abandoned || f.Reason != "its runner died" {
-						t.Errorf("got %s %q, %v", f.Status, f.Reason, err)
-					}
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := work("@hourly", 0)
+			job.Do = func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+			a := c.replica("a", job)
+			ctx := c.within(time.Hour)
+			done := make(chan struct{})
+			go func() { defer close(done); a.RunNow(ctx, "work", "x") }()
+			time.Sleep(2 * time.Second)
+			gone(a)
+			time.Sleep(time.Minute)
+			job.Do = nil
+			b := c.replica("b", job)
+			for range 2 {
+				f, err := b.RunNow(c.t.Context(), "work", "x")
+				if err != nil || f.Status != store.Abandoned || f.Reason != "its runner died" {
+					t.Errorf("got %s %q, %v", f.Status, f.Reason, err)
 				}
-				<-done
-				if r := c.record("work"); len(r.History) != 1 || r.History[0].Request != "x" || len(c.all()) != 1 {
-					t.Errorf("recorded %+v, %d runs", r.History, len(c.all()))
-				}
-			})
+			}
+			<-done
+			if r := c.record("work"); len(r.History) != 1 || r.History[0].Request != "x" || len(c.all()) != 1 {
+				t.Errorf("recorded %+v, %d runs", r.History, len(c.all()))
+			}
 		})
 	}
 }
@@ -505,9 +483,7 @@ func TestRunNowIsTakenBackByStop(t *testing.T) {
 		if outcome, err := a.RunNow(c.t.Context(), "work", "please"); err != nil || outcome.Status != store.Succeeded {
 			t.Errorf("asked again: %+v, %v", outcome, err)
 		}
-		if n := len(c.all()); n != 1 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(1)
 	})
 }
 
@@ -533,8 +509,7 @@ func TestCallsWithoutWriteAccessAreRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("@every 1m", time.Second))
 		r.tap.meet(failWrites(fs.ErrPermission))
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
-		defer cancel()
+		ctx := c.within(time.Hour)
 		begin := time.Now()
 		if _, err := r.RunNow(ctx, "work", "please"); !errors.Is(err, fs.ErrPermission) || time.Since(begin) > time.Minute {
 			t.Errorf("RunNow after %s: %v", time.Since(begin), err)
@@ -551,30 +526,28 @@ func TestCallsWithoutWriteAccessAreRefused(t *testing.T) {
 // leaves the one in force as it is, and its ticks.
 func TestRunNowLeavesDefinitionInForce(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"over before the tick": time.Second, "over after the tick": 70 * time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				c.start("a", work("0 2 * * *", time.Second))
-				time.Sleep(25 * time.Hour)
-				before := c.record("work")
-				tool := c.replica("tool", work("*/30 * * * *", takes))
-				if f, err := tool.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Succeeded {
-					t.Fatal(f, err)
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.start("a", work("0 2 * * *", time.Second))
+			time.Sleep(25 * time.Hour)
+			before := c.record("work")
+			tool := c.replica("tool", work("*/30 * * * *", takes))
+			if f, err := tool.RunNow(c.t.Context(), "work", "x"); err != nil || f.Status != store.Succeeded {
+				t.Fatal(f, err)
+			}
+			after := c.record("work")
+			if after.Definition.Spec != before.Definition.Spec || !after.Definition.Since.Equal(before.Definition.Since) || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
+				t.Errorf("the record was %+v and is %+v", before, after)
+			}
+			time.Sleep(22 * time.Hour)
+			ticks := 0
+			for _, r := range c.all() {
+				if r.Request == "" {
+					ticks++
 				}
-				after := c.record("work")
-				if after.Definition.Spec != before.Definition.Spec || !after.Definition.Since.Equal(before.Definition.Since) || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
-					t.Errorf("the record was %+v and is %+v", before, after)
-				}
-				time.Sleep(22 * time.Hour)
-				ticks := 0
-				for _, r := range c.all() {
-					if r.Request == "" {
-						ticks++
-					}
-				}
-				if ticks != 2 {
-					t.Errorf("%d daily ticks ran, want 2: %q", ticks, c.outcomes("work"))
-				}
-			})
+			}
+			if ticks != 2 {
+				t.Errorf("%d daily ticks ran, want 2: %q", ticks, c.outcomes("work"))
+			}
 		})
 	}
 }
@@ -586,25 +559,22 @@ func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
 		"died":    func(a *replica) { a.kill() },
 		"stopped": func(a *replica) { a.stop() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := work("0 * * * *", 10*time.Minute)
-				job.Interrupted = soloist.Rerun
-				a := c.start("a", job)
-				time.Sleep(time.Hour + time.Minute)
-				end(a)
-				time.Sleep(time.Minute)
-				tool := c.replica("tool", work("30 * * * *", time.Second))
-				_, err := tool.RunNow(c.t.Context(), "work", "x")
-				if !errors.Is(err, soloist.ErrHeld) || !strings.Contains(err.Error(), "the schedule in force") {
-					t.Errorf("RunNow: %v", err)
-				}
-				c.start("b", job)
-				time.Sleep(20 * time.Minute)
-				if r := c.record("work"); r.Run.Attempt != 2 || r.Run.Status != store.Succeeded {
-					t.Errorf("the tick is not run again: %+v", r)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := rerun(work("0 * * * *", 10*time.Minute))
+			a := c.start("a", job)
+			time.Sleep(time.Hour + time.Minute)
+			end(a)
+			time.Sleep(time.Minute)
+			tool := c.replica("tool", work("30 * * * *", time.Second))
+			_, err := tool.RunNow(c.t.Context(), "work", "x")
+			if !errors.Is(err, soloist.ErrHeld) || !strings.Contains(err.Error(), "the schedule in force") {
+				t.Errorf("RunNow: %v", err)
+			}
+			c.start("b", job)
+			time.Sleep(20 * time.Minute)
+			if r := c.record("work"); r.Run.Attempt != 2 || r.Run.Status != store.Succeeded {
+				t.Errorf("the tick is not run again: %+v", r)
+			}
 		})
 	}
 }

@@ -44,30 +44,26 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 		"stopped": func(_ *cluster, r *replica) { r.stop() },
 		"broken":  func(c *cluster, _ *replica) { _ = c.store.Break(c.t.Context(), "soloist/work", 0) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				var a, b []string
-				first := c.start("a", counting(&a))
-				time.Sleep(time.Minute + time.Second)
-				c.start("b", counting(&b))
-				time.Sleep(40 * time.Second)
-				end(c, first)
-				time.Sleep(5 * time.Minute)
-				c.stopAll()
-				if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
-					t.Errorf("got %q", got)
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var a, b []string
+			first := c.start("a", counting(&a))
+			time.Sleep(time.Minute + time.Second)
+			c.start("b", counting(&b))
+			time.Sleep(40 * time.Second)
+			end(c, first)
+			time.Sleep(5 * time.Minute)
+			c.stopAll()
+			c.wantOutcomes("work", "succeeded 00:01:00")
+			all := append(a, b...)
+			for i, n := range all {
+				if n != fmt.Sprint(i+1) {
+					c.t.Fatalf("counted %q", all)
 				}
-				all := append(a, b...)
-				for i, n := range all {
-					if n != fmt.Sprint(i+1) {
-						c.t.Fatalf("counted %q", all)
-					}
-				}
-				// After a break either may be first.
-				if len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45) {
-					t.Errorf("counted %q, then %q", a, b)
-				}
-			})
+			}
+			// After a break either may be first.
+			if len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45) {
+				t.Errorf("counted %q, then %q", a, b)
+			}
 		})
 	}
 }
@@ -97,40 +93,36 @@ func TestCheckpointOutlivesItsTick(t *testing.T) {
 func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		for nth := 1; nth <= 8; nth++ {
-			t.Run(fmt.Sprintf("call %d, applied: %t", nth, applied), func(t *testing.T) {
-				inCluster(t, func(c *cluster) {
-					n := 0
-					job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
-						for i := range 3 {
-							var was int
-							if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil {
-								return err
-							}
-							if was != i {
-								t.Errorf("loaded %d, saved %d", was, i)
-							}
+			inCase(t, fmt.Sprintf("call %d, applied: %t", nth, applied), func(t *testing.T, c *cluster) {
+				n := 0
+				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+					for i := range 3 {
+						var was int
+						if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil {
+							return err
 						}
-						return nil
-					}}
-					a := c.start("a", job)
-					time.Sleep(59 * time.Second)
-					a.tap.meet(func(op string, apply func() error) error {
-						if op == "read" || op == "acquire" {
-							return apply()
+						if was != i {
+							t.Errorf("loaded %d, saved %d", was, i)
 						}
-						if n++; n != nth {
-							return apply()
-						}
-						if applied {
-							_ = apply()
-						}
-						return errNetwork
-					})
-					time.Sleep(30 * time.Second)
-					if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
-						t.Errorf("got %q", got)
 					}
+					return nil
+				}}
+				a := c.start("a", job)
+				time.Sleep(59 * time.Second)
+				a.tap.meet(func(op string, apply func() error) error {
+					if op == "read" || op == "acquire" {
+						return apply()
+					}
+					if n++; n != nth {
+						return apply()
+					}
+					if applied {
+						_ = apply()
+					}
+					return errNetwork
 				})
+				time.Sleep(30 * time.Second)
+				c.wantOutcomes("work", "succeeded 00:01:00")
 			})
 		}
 	}
@@ -220,9 +212,7 @@ func TestCheckpointRefusals(t *testing.T) {
 				t.Errorf("%s after the run says %v", name, err)
 			}
 		}
-		if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
-			t.Errorf("got %q", got)
-		}
+		c.wantOutcomes("work", "succeeded 00:01:00")
 	})
 }
 
@@ -242,9 +232,7 @@ func TestStaleRunSavesNothing(t *testing.T) {
 				ran = true
 				return run.Save(ctx, "fresh")
 			}}
-		a := c.replica("a", job)
-		a.Elapsed = machine.elapsed
-		c.launch(a)
+		a := c.launch(c.replica("a", job).on(&machine))
 		time.Sleep(time.Minute + time.Second)
 		a.tap.cut.Store(true) // as good as asleep
 		c.start("b", job)
@@ -310,15 +298,13 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 			time.Sleep(3 * time.Minute)
 			return nil
 		}
-		a := c.replica("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
+		c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
 			err := apply()
 			if op == "save" {
 				time.Sleep(2 * time.Second)
 			}
 			return err
-		})
-		c.launch(a)
+		}))
 		time.Sleep(time.Hour + 150*time.Second)
 		if got := c.record("work").Run.Progress.Note; got != "page 7" {
 			t.Errorf("the note is %q", got)
@@ -345,9 +331,7 @@ func TestSaveWithoutETagIsRepeated(t *testing.T) {
 		s = c.nameless(a, "save")
 		c.launch(a)
 		time.Sleep(90 * time.Second)
-		if got := c.outcomes("work"); len(got) != 1 || got[0] != "succeeded 00:01:00" {
-			t.Errorf("got %q", got)
-		}
+		c.wantOutcomes("work", "succeeded 00:01:00")
 	})
 }
 
@@ -383,9 +367,7 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 		a := c.start("a", job)
 		a.tap.meet(fail(fmt.Errorf("load: %w", store.ErrTooLarge), "load"))
 		time.Sleep(10*time.Minute + 30*time.Second)
-		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
-			t.Errorf("health is %+v", h)
-		}
+		a.wantWell()
 		if loads, runs := a.tap.counts()["load"], len(c.all()); runs < 10 || loads != runs {
 			t.Errorf("%d loads in %d runs", loads, runs)
 		}

@@ -17,23 +17,19 @@ import (
 
 func TestEachTickRunsOnce(t *testing.T) {
 	for _, skew := range []time.Duration{0, 2 * time.Second, -2 * time.Second, time.Hour, -time.Hour} {
-		t.Run(skew.String(), func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				for i := range 3 {
-					r := c.replica(string(rune('a'+i)), work("@every 1s", 50*time.Millisecond))
-					r.Now = skewed(time.Duration(i) * skew)
-					c.launch(r)
+		inCase(t, skew.String(), func(t *testing.T, c *cluster) {
+			for i := range 3 {
+				c.launch(c.replica(string(rune('a'+i)), work("@every 1s", 50*time.Millisecond)).skewed(time.Duration(i) * skew))
+			}
+			time.Sleep(62*time.Second + 500*time.Millisecond)
+			if got := once(t, afterTheFirst(c.all())); got != 60 {
+				t.Errorf("%d ticks ran, want 60", got)
+			}
+			for _, r := range c.all() {
+				if early := r.Tick.Sub(r.start); early > time.Second {
+					t.Errorf("tick %s started %s early", r.Tick, early)
 				}
-				time.Sleep(62*time.Second + 500*time.Millisecond)
-				if got := once(t, afterTheFirst(c.all())); got != 60 {
-					t.Errorf("%d ticks ran, want 60", got)
-				}
-				for _, r := range c.all() {
-					if early := r.Tick.Sub(r.start); early > time.Second {
-						t.Errorf("tick %s started %s early", r.Tick, early)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -41,9 +37,7 @@ func TestEachTickRunsOnce(t *testing.T) {
 func TestShortJobIsNotRepeatedBySlowClock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.start("right", work("@every 10s", time.Millisecond))
-		late := c.replica("late", work("@every 10s", time.Millisecond))
-		late.Now = skewed(-4 * time.Second)
-		c.launch(late)
+		c.launch(c.replica("late", work("@every 10s", time.Millisecond)).skewed(-4 * time.Second))
 		time.Sleep(5*time.Minute + time.Second)
 		if got := once(t, c.all()); got != 30 {
 			t.Errorf("%d ticks ran, want 30", got)
@@ -55,25 +49,19 @@ func TestNewJobOwesNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		time.Sleep(3 * time.Second)
 		begin := time.Now()
-		for _, name := range []string{"a", "b", "c"} {
-			c.start(name, work("@every 10s", time.Second))
-		}
+		c.startAll(work("@every 10s", time.Second), "a", "b", "c")
 		time.Sleep(9 * time.Second)
 		runs := c.all()
 		if len(runs) != 1 || runs[0].start.Sub(begin) > 7*time.Second+100*time.Millisecond {
 			t.Fatalf("got %v, want one run at the first tick", runs)
 		}
-		if got, want := c.outcomes("work"), []string{"succeeded 00:00:10"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 00:00:10")
 	})
 }
 
 func TestOneReplicaLeads(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		for _, name := range []string{"a", "b", "c"} {
-			c.start(name, leader())
-		}
+		c.startAll(leader(), "a", "b", "c")
 		time.Sleep(2 * time.Hour)
 		if got := c.all(); len(got) != 1 || !got[0].end.IsZero() {
 			t.Errorf("got %+v, want one term that goes on", got)
@@ -107,22 +95,14 @@ func TestRollingRestartsLoseNoTick(t *testing.T) {
 func TestLostCallOrAnswerCostsNothing(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "write", "renew", "release"} {
 		for n := 1; n <= 4; n++ {
-			for kind, fault := range map[string]func(string, func() error) error{"answer": lose(op, n), "call": drop(op, n)} {
-				t.Run(fmt.Sprintf("%s %s %d", op, kind, n), func(t *testing.T) {
-					inCluster(t, func(c *cluster) {
-						a := c.replica("a", work("@every 10s", 6*time.Second))
-						a.tap.meet(fault)
-						c.launch(a)
-						time.Sleep(59 * time.Second)
-						if got := once(t, c.all()); got != 5 {
-							t.Errorf("%d ticks ran, want 5: %q", got, c.outcomes("work"))
-						}
-						for _, f := range c.outcomes("work") {
-							if !strings.HasPrefix(f, "succeeded") {
-								t.Errorf("got %s", f)
-							}
-						}
-					})
+			for kind, f := range map[string]fault{"answer": lose(op, n), "call": drop(op, n)} {
+				inCase(t, fmt.Sprintf("%s %s %d", op, kind, n), func(t *testing.T, c *cluster) {
+					c.launch(c.replica("a", work("@every 10s", 6*time.Second)).meets(f))
+					time.Sleep(59 * time.Second)
+					if got := once(t, c.all()); got != 5 {
+						t.Errorf("%d ticks ran, want 5: %q", got, c.outcomes("work"))
+					}
+					c.wantAllSucceeded()
 				})
 			}
 		}
@@ -133,11 +113,11 @@ func TestLostCallOrAnswerCostsNothing(t *testing.T) {
 // whether the tick is run; it is never run twice.
 func TestUnclearClaimIsReadBack(t *testing.T) {
 	for name, tt := range map[string]struct {
-		fault func(s *tap) func(string, func() error) error
+		fault func(s *tap) fault
 		runs  int
 	}{
-		"applied, read back": {func(*tap) func(string, func() error) error { return lose("write", 1) }, 1},
-		"applied, unreadable": {func(s *tap) func(string, func() error) error {
+		"applied, read back": {func(*tap) fault { return lose("write", 1) }, 1},
+		"applied, unreadable": {func(s *tap) fault {
 			return func(op string, apply func() error) error {
 				err := apply()
 				if op == "write" {
@@ -147,21 +127,19 @@ func TestUnclearClaimIsReadBack(t *testing.T) {
 				return err
 			}
 		}, 0},
-		"dropped twice": {func(*tap) func(string, func() error) error {
+		"dropped twice": {func(*tap) fault {
 			return fail(errNetwork, "write")
 		}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				a := c.replica("a", work("0 * * * *", time.Second))
-				time.Sleep(59 * time.Minute)
-				a.tap.meet(tt.fault(a.tap))
-				c.launch(a)
-				time.Sleep(3 * time.Minute)
-				if got := len(c.all()); got != tt.runs {
-					t.Errorf("%d runs, want %d", got, tt.runs)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.replica("a", work("0 * * * *", time.Second))
+			time.Sleep(59 * time.Minute)
+			a.tap.meet(tt.fault(a.tap))
+			c.launch(a)
+			time.Sleep(3 * time.Minute)
+			if got := len(c.all()); got != tt.runs {
+				t.Errorf("%d runs, want %d", got, tt.runs)
+			}
 		})
 	}
 }
@@ -170,35 +148,33 @@ func TestUnclearClaimIsReadBack(t *testing.T) {
 // and begins only with what the store has.
 func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "renew", "write"} {
-		t.Run(op, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				running := 0
-				job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
-					if running++; running > 1 {
-						t.Errorf("two run at %s", time.Now())
-					}
-					if r := c.record("work"); r.Token != run.Token || r.Run.Status != store.Running {
-						t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Run.Status, r.Token)
-					}
-					_ = pause(ctx, 100*time.Second)
-					running--
-					return nil
-				}}
-				a := c.replica("a", job)
-				s := c.nameless(a, op)
-				s.on.Store(op == "create" || op == "read")
-				c.launch(a)
-				time.Sleep(70 * time.Second) // a runs the first tick
-				b := c.start("b", job)
-				s.on.Store(true)
-				time.Sleep(10 * time.Minute)
-				if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || !json.Valid(e.Record) {
-					t.Errorf("got %+v, %v", e, err)
+		inCase(t, op, func(t *testing.T, c *cluster) {
+			running := 0
+			job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+				if running++; running > 1 {
+					t.Errorf("two run at %s", time.Now())
 				}
-				if h := b.Health(); len(c.all()) < 4 || len(h.Broken) > 0 {
-					t.Errorf("%d runs, health of b: %+v", len(c.all()), h)
+				if r := c.record("work"); r.Token != run.Token || r.Run.Status != store.Running {
+					t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Run.Status, r.Token)
 				}
-			})
+				_ = pause(ctx, 100*time.Second)
+				running--
+				return nil
+			}}
+			a := c.replica("a", job)
+			s := c.nameless(a, op)
+			s.on.Store(op == "create" || op == "read")
+			c.launch(a)
+			time.Sleep(70 * time.Second) // a runs the first tick
+			b := c.start("b", job)
+			s.on.Store(true)
+			time.Sleep(10 * time.Minute)
+			if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || !json.Valid(e.Record) {
+				t.Errorf("got %+v, %v", e, err)
+			}
+			if h := b.Health(); len(c.all()) < 4 || len(h.Broken) > 0 {
+				t.Errorf("%d runs, health of b: %+v", len(c.all()), h)
+			}
 		})
 	}
 }
@@ -206,8 +182,7 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 // A process that is frozen between its claim and the run.
 func TestSlowClaimIsNotRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@every 1h", time.Second))
-		a.tap.meet(func(op string, apply func() error) error {
+		c.launch(c.replica("a", work("@every 1h", time.Second)).meets(func(op string, apply func() error) error {
 			switch op {
 			case "write":
 				err := apply()
@@ -217,17 +192,12 @@ func TestSlowClaimIsNotRun(t *testing.T) {
 				return errNetwork
 			}
 			return apply()
-		})
-		c.launch(a)
+		}))
 		time.Sleep(time.Hour + 10*time.Second)
 		c.start("b", work("@every 1h", time.Second))
 		time.Sleep(2 * time.Minute)
-		if got := c.all(); len(got) != 0 {
-			t.Errorf("it ran: %+v", got)
-		}
-		if got, want := c.outcomes("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantRuns(0)
+		c.wantOutcomes("work", "abandoned 01:00:00 its runner died")
 	})
 }
 
@@ -300,9 +270,7 @@ func TestUnclearClaimReleasesLease(t *testing.T) {
 // acquired": it does not ask all the time.
 func TestRefusedAcquisitionsAreRare(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("0 * * * *", time.Second))
-		a.tap.meet(fail(store.ErrHeld, "acquire"))
-		c.launch(a)
+		a := c.launch(c.replica("a", work("0 * * * *", time.Second)).meets(fail(store.ErrHeld, "acquire")))
 		time.Sleep(time.Hour - time.Second)
 		a.tap.counts()
 		time.Sleep(time.Minute)
@@ -320,9 +288,7 @@ func TestLoserJoinsNextRace(t *testing.T) {
 		job := work("@every 5s", D)
 		job.Do = nil
 		c.start("a", job)
-		b := c.replica("b", job)
-		b.tap.meet(slow(50*time.Millisecond, "acquire"))
-		c.launch(b)
+		b := c.launch(c.replica("b", job).meets(slow(50*time.Millisecond, "acquire")))
 		time.Sleep(time.Minute + 2*time.Second)
 		b.tap.counts()
 		const ticks = 100
@@ -364,23 +330,17 @@ func TestStopDuringClaimTakesItBack(t *testing.T) {
 		job := work("0 * * * *", time.Second)
 		stops := c.stopDuringAClaim(job)
 		time.Sleep(time.Hour - time.Second)
-		other := c.replica("other", job)
-		other.tap.meet(slow(20*time.Millisecond, "acquire"))
-		c.launch(other)
+		c.launch(c.replica("other", job).meets(slow(20*time.Millisecond, "acquire")))
 		time.Sleep(time.Minute)
 		runs := c.all()
 		if len(runs) != 1 || runs[0].replica != "other" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
 			t.Errorf("got %+v", runs)
 		}
-		if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
-			t.Errorf("got %q", got)
-		}
+		c.wantOutcomes("work", "succeeded 01:00:00")
 		if n := stops.tap.counts(); n["write"] != 2 || n["release"] != 1 {
 			t.Errorf("calls: %v", n)
 		}
-		if len(stops.log.lines("the claim was taken back")) != 1 {
-			t.Errorf("the log says %q", stops.log.lines(""))
-		}
+		stops.wantLines(1, "the claim was taken back")
 	})
 }
 
@@ -413,9 +373,7 @@ func TestStepDownDuringClaimTakesItBack(t *testing.T) {
 		a.tap.meet(onClaim(func() { go func() { _ = a.StepDown(context.Background(), "work") }() }))
 		c.launch(a)
 		time.Sleep(time.Hour - time.Second)
-		b := c.replica("b", job)
-		b.tap.meet(slow(20*time.Millisecond, "acquire"))
-		c.launch(b)
+		c.launch(c.replica("b", job).meets(slow(20*time.Millisecond, "acquire")))
 		time.Sleep(time.Minute)
 		runs := c.all()
 		if len(runs) != 1 || runs[0].replica != "b" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
@@ -516,9 +474,7 @@ func TestTokensGrowOverDeletions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := c.store.Delete(c.t.Context(), "soloist/work"); err != nil {
-				t.Fatal(err)
-			}
+			c.deleteEntry()
 		}
 		var last int64
 		for _, r := range c.all() {
@@ -589,12 +545,9 @@ func TestRefusedETagIsTold(t *testing.T) {
 		if got := broken(); !strings.Contains(got, "ETag") || !strings.Contains(got, "a proxy") {
 			t.Errorf("got %s", got)
 		}
-		if got := r.log.lines("level=WARN", "a proxy"); len(got) != 1 {
-			t.Errorf("told %d times: %q", len(got), got)
-		}
+		r.wantLines(1, "level=WARN", "a proxy")
 		// A call of RunDue has no end of its own: a command without a deadline would not return.
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
-		defer cancel()
+		ctx := c.within(time.Hour)
 		other := c.replica("b", work("@every 1m", time.Second))
 		other.tap.meet(refuse)
 		if _, err := other.RunDue(ctx, soloist.Wake{}); ctx.Err() != nil || err == nil || !strings.Contains(err.Error(), "a proxy") {

@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,9 +14,7 @@ import (
 func TestLoneReplicaWithWrongClock(t *testing.T) {
 	for _, skew := range []time.Duration{-time.Hour, -4 * time.Second, 4 * time.Second, time.Hour} {
 		inCluster(t, func(c *cluster) {
-			a := c.replica("a", work("@every 1s", 50*time.Millisecond))
-			a.Now = skewed(skew)
-			c.launch(a)
+			c.launch(c.replica("a", work("@every 1s", 50*time.Millisecond)).skewed(skew))
 			time.Sleep(62*time.Second + 500*time.Millisecond)
 			if got := once(t, afterTheFirst(c.all())); got != 60 {
 				t.Errorf("off by %s: %d ticks ran, want 60: %q", skew, got, c.outcomes("work"))
@@ -29,25 +26,13 @@ func TestLoneReplicaWithWrongClock(t *testing.T) {
 // Hours after the store has told its time, a wrong clock is still put right.
 func TestSlowWallClockMissesNoTick(t *testing.T) {
 	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed} {
-		t.Run(string(missed), func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := work("0 */6 * * *", time.Second)
-				job.Missed = missed
-				a := c.replica("a", job)
-				a.Now = skewed(-10 * time.Minute)
-				c.launch(a)
-				time.Sleep(25 * time.Hour)
-				for _, r := range c.all() {
-					if late := r.start.Sub(r.Tick); late > 2*time.Second {
-						t.Errorf("tick %s started %s late", r.Tick.Format("15:04"), late)
-					}
-				}
-				for _, f := range c.outcomes("work") {
-					if !strings.HasPrefix(f, "succeeded") {
-						t.Errorf("got %s", f)
-					}
-				}
-			})
+		inCase(t, string(missed), func(t *testing.T, c *cluster) {
+			job := work("0 */6 * * *", time.Second)
+			job.Missed = missed
+			c.launch(c.replica("a", job).skewed(-10 * time.Minute))
+			time.Sleep(25 * time.Hour)
+			c.wantInTime(2 * time.Second)
+			c.wantAllSucceeded()
 		})
 	}
 }
@@ -85,35 +70,29 @@ func (s *misdated) Read(ctx context.Context, name string) (store.Entry, error) {
 // were not due yet come due at their time.
 func TestDateOfErrorIsNotUsed(t *testing.T) {
 	for _, off := range []time.Duration{-24 * time.Hour, -time.Hour, time.Hour, 10 * 365 * 24 * time.Hour} {
-		t.Run(off.String(), func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				gateway := &misdated{Store: c.store, off: off}
-				other := soloist.Job{Name: "other", Schedule: "@every 5s", Lease: D, Do: func(context.Context, *soloist.Run) error { return nil }}
-				for _, name := range []string{"a", "b"} {
-					r := c.replica(name, work("@every 1m", 40*time.Second), other)
-					r.tap.Store = gateway
-					r.tap.meet(func(op string, apply func() error) error {
-						if gateway.closed.Load() && op != "read" {
-							return errGateway
-						}
-						return apply()
-					})
-					c.launch(r)
-				}
-				time.Sleep(5*time.Minute + 34*time.Second)
-				gateway.closed.Store(true)
-				time.Sleep(10 * time.Second) // over the end of a run
-				gateway.closed.Store(false)
-				time.Sleep(14*time.Minute + 46*time.Second)
-				for _, o := range c.outcomes("work") {
-					if !strings.HasPrefix(o, "succeeded") {
-						t.Errorf("got %s", o)
+		inCase(t, off.String(), func(t *testing.T, c *cluster) {
+			gateway := &misdated{Store: c.store, off: off}
+			other := soloist.Job{Name: "other", Schedule: "@every 5s", Lease: D, Do: func(context.Context, *soloist.Run) error { return nil }}
+			for _, name := range []string{"a", "b"} {
+				r := c.replica(name, work("@every 1m", 40*time.Second), other)
+				r.tap.Store = gateway
+				r.tap.meet(func(op string, apply func() error) error {
+					if gateway.closed.Load() && op != "read" {
+						return errGateway
 					}
-				}
-				if got := c.record("work").Watermark; time.Since(got) > 2*time.Minute || got.After(time.Now()) {
-					t.Errorf("at %s the ticks are settled up to %s", time.Now(), got)
-				}
-			})
+					return apply()
+				})
+				c.launch(r)
+			}
+			time.Sleep(5*time.Minute + 34*time.Second)
+			gateway.closed.Store(true)
+			time.Sleep(10 * time.Second) // over the end of a run
+			gateway.closed.Store(false)
+			time.Sleep(14*time.Minute + 46*time.Second)
+			c.wantAllSucceeded()
+			if got := c.record("work").Watermark; time.Since(got) > 2*time.Minute || got.After(time.Now()) {
+				t.Errorf("at %s the ticks are settled up to %s", time.Now(), got)
+			}
 		})
 	}
 }
@@ -180,9 +159,7 @@ func TestSuspensionEndsRun(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		}
-		a := c.replica("a", lead)
-		a.Elapsed = machine.elapsed
-		c.launch(a)
+		a := c.launch(c.replica("a", lead).on(&machine))
 		time.Sleep(time.Minute)
 		machine.slept.Add(int64(D))
 		slept := time.Now()
@@ -211,8 +188,7 @@ func TestRenewalAfterSuspensionExtendsNothing(t *testing.T) {
 			check = run.Check(context.Background())
 			return nil
 		}
-		a := c.replica("a", lead)
-		a.Elapsed = machine.elapsed
+		a := c.replica("a", lead).on(&machine)
 		renewals := 0
 		a.tap.meet(func(op string, apply func() error) error {
 			if op == "renew" {
@@ -244,15 +220,12 @@ func TestRenewalAnsweredLateExtendsNothing(t *testing.T) {
 			heart = run.Heartbeat("")
 			return nil
 		}
-		a := c.replica("a", lead)
-		a.Elapsed = machine.elapsed
-		a.tap.meet(func(op string, apply func() error) error {
+		a := c.launch(c.replica("a", lead).on(&machine).meets(func(op string, apply func() error) error {
 			if op == "renew" {
 				machine.slept.Add(int64(D / 2)) // beyond the deadline, within the trust that the answer would give
 			}
 			return apply()
-		})
-		c.launch(a)
+		}))
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
 		if !errors.Is(heart, store.ErrLost) {
@@ -265,17 +238,13 @@ func TestRenewalAnsweredLateExtendsNothing(t *testing.T) {
 func TestShortSuspensionEndsNoRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
-		a := c.replica("a", leader())
-		a.Elapsed = machine.elapsed
-		c.launch(a)
+		c.launch(c.replica("a", leader()).on(&machine))
 		for range 10 {
 			time.Sleep(20 * time.Second)
 			machine.slept.Add(int64(D / 3))
 		}
 		time.Sleep(10 * time.Second)
-		if n := len(c.all()); n != 1 {
-			t.Errorf("%d terms", n)
-		}
+		c.wantRuns(1)
 	})
 }
 
@@ -283,9 +252,7 @@ func TestShortSuspensionEndsNoRun(t *testing.T) {
 func TestSkewIsTold(t *testing.T) {
 	for _, off := range []time.Duration{0, 7 * time.Second, -7 * time.Second, time.Hour} {
 		inCluster(t, func(c *cluster) {
-			r := c.replica("a", work("@every 10s", 0))
-			r.Now = skewed(off)
-			c.launch(r)
+			r := c.launch(c.replica("a", work("@every 10s", 0)).skewed(off))
 			time.Sleep(5 * time.Minute)
 			if got := r.Health().Skew; (got - off).Abs() > 1100*time.Millisecond {
 				t.Errorf("skew is %s, want about %s", got, off)
@@ -298,9 +265,7 @@ func TestSkewIsTold(t *testing.T) {
 func TestRecordedEndIgnoresSkew(t *testing.T) {
 	for _, off := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		inCluster(t, func(c *cluster) {
-			a := c.replica("a", work("@every 1m", 4*time.Second))
-			a.Now = skewed(off)
-			c.launch(a)
+			c.launch(c.replica("a", work("@every 1m", 4*time.Second)).skewed(off))
 			time.Sleep(5*time.Minute + 30*time.Second)
 			r := c.record("work")
 			if took := r.Run.Finished.Sub(r.Run.Claimed); took < 4*time.Second || took > 5*time.Second {
@@ -316,9 +281,7 @@ func TestRecordedEndIgnoresSkew(t *testing.T) {
 // The end of a run counts the time that the write of its claim has taken.
 func TestRecordedEndCountsSlowClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("0 * * * *", 4*time.Second))
-		a.tap.meet(slow(2*time.Second, "write"))
-		c.launch(a)
+		c.launch(c.replica("a", work("0 * * * *", 4*time.Second)).meets(slow(2*time.Second, "write")))
 		time.Sleep(time.Hour + 30*time.Second)
 		r, runs := c.record("work"), c.all()
 		if late := r.Run.Finished.Sub(runs[0].end); len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond {

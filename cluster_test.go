@@ -52,6 +52,14 @@ func inCluster(t *testing.T, f func(c *cluster)) {
 	})
 }
 
+// inCase is inCluster in a subtest.
+func inCase(t *testing.T, name string, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		inCluster(t, func(c *cluster) { f(c.t, c) })
+	})
+}
+
 // A replica is one scheduler, its way to the store, and its log.
 type replica struct {
 	*soloist.Scheduler
@@ -81,9 +89,43 @@ func (c *cluster) replica(name string, work ...soloist.Work) *replica {
 	return r
 }
 
+// meets sets what stands between a replica and its calls.
+func (r *replica) meets(f fault) *replica {
+	r.tap.meet(f)
+	return r
+}
+
+// skewed sets the wall clock of a replica wrong by d.
+func (r *replica) skewed(d time.Duration) *replica {
+	r.Now = func() time.Time { return time.Now().Add(d) }
+	return r
+}
+
+// on has a replica run on a machine that sleeps at times.
+func (r *replica) on(m *suspended) *replica {
+	r.Elapsed = m.elapsed
+	return r
+}
+
 // start makes a replica and starts it; the test's end stops it.
 func (c *cluster) start(name string, work ...soloist.Work) *replica {
 	return c.launch(c.replica(name, work...))
+}
+
+// startAll starts replicas with the same work.
+func (c *cluster) startAll(work soloist.Work, names ...string) map[string]*replica {
+	return c.graceful(0, work, names...)
+}
+
+// graceful starts replicas that have a grace.
+func (c *cluster) graceful(grace time.Duration, work soloist.Work, names ...string) map[string]*replica {
+	all := map[string]*replica{}
+	for _, name := range names {
+		r := c.replica(name, work)
+		r.Grace = grace
+		all[name] = c.launch(r)
+	}
+	return all
 }
 
 func (c *cluster) launch(r *replica) *replica {
@@ -153,6 +195,97 @@ func (c *cluster) raw(job string) []byte {
 	return e.Record
 }
 
+// createEntry makes the entry of the job "work" with this record.
+func (c *cluster) createEntry(record string) {
+	c.t.Helper()
+	if _, err := c.store.Create(context.Background(), "soloist/work", []byte(record)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// breakLease ends the lease of the job "work" at once.
+func (c *cluster) breakLease() {
+	c.t.Helper()
+	if err := c.store.Break(context.Background(), "soloist/work", 0); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// deleteEntry deletes the entry of the job "work", whose lease is free.
+func (c *cluster) deleteEntry() {
+	c.t.Helper()
+	if err := c.store.Delete(context.Background(), "soloist/work"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// within is the context of a call that ends after d.
+func (c *cluster) within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(c.t.Context(), d)
+	c.t.Cleanup(cancel)
+	return ctx
+}
+
+// wake has a replica run what is due, without an error.
+func (r *replica) wake() {
+	r.tap.t.Helper()
+	if _, err := r.RunDue(r.tap.t.Context(), soloist.Wake{}); err != nil {
+		r.tap.t.Errorf("RunDue: %v", err)
+	}
+}
+
+// wantRuns checks how many calls of Do there were.
+func (c *cluster) wantRuns(want int) {
+	c.t.Helper()
+	if got := c.all(); len(got) != want {
+		c.t.Errorf("%d runs, want %d: %+v", len(got), want, got)
+	}
+}
+
+// wantInTime checks that no run began later than late after its tick.
+func (c *cluster) wantInTime(late time.Duration) {
+	c.t.Helper()
+	for _, r := range c.all() {
+		if got := r.start.Sub(r.Tick); got > late {
+			c.t.Errorf("tick %s started %s late", r.Tick.Format(time.TimeOnly), got)
+		}
+	}
+}
+
+// wantOutcomes checks the history of a job: these outcomes and no others, oldest first.
+func (c *cluster) wantOutcomes(job string, want ...string) {
+	c.t.Helper()
+	if got := c.outcomes(job); !slices.Equal(got, want) {
+		c.t.Errorf("outcomes of %s:\ngot  %q\nwant %q", job, got, want)
+	}
+}
+
+// wantAllSucceeded checks that each outcome of the job "work" is a success.
+func (c *cluster) wantAllSucceeded() {
+	c.t.Helper()
+	for _, outcome := range c.outcomes("work") {
+		if !strings.HasPrefix(outcome, "succeeded") {
+			c.t.Errorf("got %s", outcome)
+		}
+	}
+}
+
+// wantLines checks how many lines of a replica's log contain all of parts.
+func (r *replica) wantLines(want int, parts ...string) {
+	r.tap.t.Helper()
+	if got := r.log.lines(parts...); len(got) != want {
+		r.tap.t.Errorf("%s logs %q %d times, want %d: %q", r.Replica, parts, len(got), want, got)
+	}
+}
+
+// wantWell checks that a replica's health tells of no trouble.
+func (r *replica) wantWell() {
+	r.tap.t.Helper()
+	if h := r.Health(); h.Storage != nil || len(h.Broken) > 0 {
+		r.tap.t.Errorf("health of %s: %+v", r.Replica, h)
+	}
+}
+
 // outcomes returns the history of a job as text, oldest first: "succeeded
 // 00:00:10", "missed 00:00:20-00:00:50 (4) reason".
 func (c *cluster) outcomes(job string) []string {
@@ -177,6 +310,9 @@ func outcomeText(f store.Outcome) string {
 	return b.String()
 }
 
+// A fault stands between a replica and a call of an operation, which apply passes on.
+type fault = func(op string, apply func() error) error
+
 // A tap is one replica's way to the store: it counts calls, and can fail them
 // or be cut.
 type tap struct {
@@ -188,7 +324,7 @@ type tap struct {
 	ids   map[string]bool
 	deny  string // an entry that may not be read
 	// fault stands between the replica and one call; nil: nothing does.
-	fault func(op string, apply func() error) error
+	fault fault
 }
 
 func (s *tap) through(ctx context.Context, op string, apply func() error) error {
@@ -210,10 +346,10 @@ func (s *tap) through(ctx context.Context, op string, apply func() error) error 
 }
 
 // meet sets fault.
-func (s *tap) meet(fault func(op string, apply func() error) error) {
+func (s *tap) meet(f fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fault = fault
+	s.fault = f
 }
 
 // counts returns the calls so far by operation and starts anew.
@@ -372,6 +508,12 @@ func deaf(d time.Duration) soloist.Job {
 		Do: func(context.Context, *soloist.Run) error { time.Sleep(d); return nil }}
 }
 
+// rerun gives a tick of a job whose runner died to another.
+func rerun(job soloist.Job) soloist.Job {
+	job.Interrupted = soloist.Rerun
+	return job
+}
+
 // lead is a leader with a name.
 func lead(name string) soloist.Singleton {
 	s := leader()
@@ -422,7 +564,7 @@ func disjoint(t *testing.T, runs []ran) {
 }
 
 // lose loses the answers to the n-th call of op, which is applied.
-func lose(op string, n int) func(string, func() error) error {
+func lose(op string, n int) fault {
 	seen := 0
 	return func(got string, apply func() error) error {
 		err := apply()
@@ -436,7 +578,7 @@ func lose(op string, n int) func(string, func() error) error {
 }
 
 // drop loses the n-th call of op before it is applied.
-func drop(op string, n int) func(string, func() error) error {
+func drop(op string, n int) fault {
 	seen := 0
 	return func(got string, apply func() error) error {
 		if got == op {
@@ -451,7 +593,7 @@ func drop(op string, n int) func(string, func() error) error {
 var errNetwork = errors.New("connection reset")
 
 // fail fails the calls of ops, or all calls if none is named, before they are applied.
-func fail(err error, ops ...string) func(string, func() error) error {
+func fail(err error, ops ...string) fault {
 	return func(op string, apply func() error) error {
 		if len(ops) == 0 || slices.Contains(ops, op) {
 			return err
@@ -461,23 +603,18 @@ func fail(err error, ops ...string) func(string, func() error) error {
 }
 
 // failWrites fails writes alone, as for a role that allows to read and to lease.
-func failWrites(err error) func(string, func() error) error { return fail(err, "write", "save") }
+func failWrites(err error) fault { return fail(err, "write", "save") }
 
 var errWrite = errors.New("502 from a proxy: header too large")
 
 // slow delays the calls of op.
-func slow(d time.Duration, op string) func(string, func() error) error {
+func slow(d time.Duration, op string) fault {
 	return func(got string, apply func() error) error {
 		if got == op {
 			time.Sleep(d)
 		}
 		return apply()
 	}
-}
-
-// skewed is a wall clock that is off by d.
-func skewed(d time.Duration) func() time.Time {
-	return func() time.Time { return time.Now().Add(d) }
 }
 
 // until sleeps until d after the beginning of the bubble.

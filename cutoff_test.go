@@ -14,7 +14,7 @@ import (
 
 // cutOffAfter fails each call of op, applied or not, and for so long afterwards all
 // other calls, as a gateway does that blocks the sender of what it dislikes.
-func cutOffAfter(op string, applied bool, block time.Duration) func(string, func() error) error {
+func cutOffAfter(op string, applied bool, block time.Duration) fault {
 	var mu sync.Mutex // renewals and writes come from several goroutines
 	var until time.Time
 	return func(got string, apply func() error) error {
@@ -39,28 +39,20 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 	for _, op := range []string{"write", "acquire"} {
 		for _, lease := range []time.Duration{D, time.Minute} {
 			for _, block := range []time.Duration{time.Second, 5 * time.Second} {
-				t.Run(fmt.Sprint(op, " ", lease, " ", block), func(t *testing.T) {
-					inCluster(t, func(c *cluster) {
-						job := work("@every 1m", 0)
-						job.Lease = lease
-						c.start("b", job)
-						a := c.replica("a", job)
-						a.tap.meet(cutOffAfter(op, op == "acquire", block))
-						c.launch(a)
-						time.Sleep(4*time.Hour + 30*time.Second)
-						if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
-							t.Errorf("240 ticks: %v", n)
-						}
-						for _, r := range c.all() {
-							if late := r.start.Sub(r.Tick); late > 30*time.Second {
-								t.Errorf("tick %s started %s late", r.Tick.Format(time.TimeOnly), late)
-							}
-						}
-						// After an acquisition the others may have been first by the time that it is answered.
-						if op == "write" && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
-							t.Errorf("the log says %q", a.log.lines("level=ERROR"))
-						}
-					})
+				inCase(t, fmt.Sprint(op, " ", lease, " ", block), func(t *testing.T, c *cluster) {
+					job := work("@every 1m", 0)
+					job.Lease = lease
+					c.start("b", job)
+					a := c.launch(c.replica("a", job).meets(cutOffAfter(op, op == "acquire", block)))
+					time.Sleep(4*time.Hour + 30*time.Second)
+					if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
+						t.Errorf("240 ticks: %v", n)
+					}
+					c.wantInTime(30 * time.Second)
+					// After an acquisition the others may have been first by the time that it is answered.
+					if op == "write" && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
+						t.Errorf("the log says %q", a.log.lines("level=ERROR"))
+					}
 				})
 			}
 		}
@@ -106,18 +98,14 @@ func TestCallAfterCutOffClaimRunsTick(t *testing.T) {
 			job := work("0 * * * *", 0)
 			job.Lease = time.Minute
 			a := c.replica("a", job)
-			if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-				t.Fatal(err)
-			}
+			a.wake()
 			time.Sleep(time.Hour)
 			a.tap.meet(cutOffAfter(op, op == "acquire", 5*time.Second))
 			if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
 				t.Errorf("%s: a call that is cut off reports no error", op)
 			}
 			a.tap.meet(nil)
-			if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-				t.Error(err)
-			}
+			a.wake()
 			runs := c.all()
 			if len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 2*time.Second {
 				t.Errorf("%s: got %+v", op, runs)
@@ -173,9 +161,7 @@ func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
 		if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil || !strings.Contains(err.Error(), "was claimed and not run") {
 			t.Errorf("RunDue: %v", err)
 		}
-		if n := len(c.all()); n != 0 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(0)
 	})
 }
 
@@ -214,9 +200,7 @@ func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 10m", 0)
 		job.Lease = time.Minute
-		a := c.replica("a", job)
-		a.tap.meet(cutOffAfter("write", true, 5*time.Second))
-		c.launch(a)
+		a := c.launch(c.replica("a", job).meets(cutOffAfter("write", true, 5*time.Second)))
 		time.Sleep(10*time.Minute + 40*time.Second)
 		e, err := c.store.Read(c.t.Context(), "soloist/work")
 		if err != nil || e.State != store.Leased || c.record("work").Run.Status != store.Running {

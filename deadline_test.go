@@ -52,24 +52,22 @@ func TestFurtherAttemptHasStartingDeadline(t *testing.T) {
 		"within the deadline, one tick due under it": {false, 50 * time.Hour, 58 * time.Minute, []string{"succeeded 01:00:00",
 			"missed 01:00:00-02:00:00 a newer one was due", "skipped 03:00:00 overlap"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				a := c.start("a", hourly(tt.window, tt.further))
-				time.Sleep(time.Hour + 2*time.Minute)
-				if !tt.stopped {
-					a.kill()
-				}
-				a.stop()
-				time.Sleep(49*time.Hour + 3*time.Minute)
-				c.start("b", hourly(tt.window, tt.further))
-				time.Sleep(2*time.Hour + 50*time.Minute)
-				if got := c.outcomes("work"); len(got) < len(tt.want) || !slices.Equal(got[:len(tt.want)], tt.want) {
-					t.Errorf("got  %q\nwant %q", got, tt.want)
-				}
-				if lines := overlapsWithout(c.record("work"), c.all(), time.Hour); len(lines) > 0 {
-					t.Errorf("overlap is told of %q", lines)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.start("a", hourly(tt.window, tt.further))
+			time.Sleep(time.Hour + 2*time.Minute)
+			if !tt.stopped {
+				a.kill()
+			}
+			a.stop()
+			time.Sleep(49*time.Hour + 3*time.Minute)
+			c.start("b", hourly(tt.window, tt.further))
+			time.Sleep(2*time.Hour + 50*time.Minute)
+			if got := c.outcomes("work"); len(got) < len(tt.want) || !slices.Equal(got[:len(tt.want)], tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+			if lines := overlapsWithout(c.record("work"), c.all(), time.Hour); len(lines) > 0 {
+				t.Errorf("overlap is told of %q", lines)
+			}
 		})
 	}
 }
@@ -102,9 +100,7 @@ func TestStalledTickHasStartingDeadline(t *testing.T) {
 		if got := c.outcomes("work"); len(got) != 1 || !strings.HasPrefix(got[0], "stalled 01:00:00 not run again: the starting deadline") {
 			t.Errorf("got %q", got)
 		}
-		if n := len(c.all()); n != 1 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(1)
 	})
 }
 
@@ -113,11 +109,8 @@ func TestTickUnderRunIsSkipped(t *testing.T) {
 		c.start("a", work("@every 10s", 25*time.Second))
 		c.start("b", work("@every 10s", 25*time.Second))
 		time.Sleep(76 * time.Second)
-		want := []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap",
-			"succeeded 00:00:40", "skipped 00:00:40-00:01:00 overlap"}
-		if got := c.outcomes("work"); !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap",
+			"succeeded 00:00:40", "skipped 00:00:40-00:01:00 overlap")
 	})
 }
 
@@ -145,36 +138,34 @@ func TestRunLongerThanInterval(t *testing.T) {
 		"all, rerun": {soloist.RunAll, soloist.Rerun, []string{"succeeded 00:00:10", "succeeded 00:00:20",
 			"succeeded 00:00:30"}, "20", 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := work("@every 10s", 25*time.Second)
-				job.Missed, job.Interrupted = tt.missed, tt.interrupted
-				all := map[string]*replica{}
-				for _, name := range []string{"a", "b", "c"} {
-					all[name] = c.start(name, job)
-				}
-				time.Sleep(45 * time.Second)
-				runs := c.all()
-				if len(runs) != 2 || runs[1].Tick.Format("05") != tt.second {
-					t.Fatalf("got %+v", runs)
-				}
-				all[runs[1].replica].kill()
-				time.Sleep(2 * time.Minute)
-				runs = c.all()
-				if runs[2].Attempt != tt.attempt || (tt.attempt == 2) != runs[2].Tick.Equal(runs[1].Tick) {
-					t.Errorf("after the death: %+v", runs[2].Run)
-				}
-				disjoint(t, runs)
-				// Whether a tick is missed while the death is not noticed depends on
-				// the renewal before it.
-				got := slices.DeleteFunc(c.outcomes("work"), func(f string) bool { return strings.HasPrefix(f, "missed") })
-				if !alike(got, tt.want) {
-					t.Errorf("got %q, want %q", got, tt.want)
-				}
-				if without := overlapsWithout(c.record("work"), runs, 10*time.Second); len(without) > 0 {
-					t.Errorf("overlap is told of %q: %q", without, c.outcomes("work"))
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := work("@every 10s", 25*time.Second)
+			job.Missed, job.Interrupted = tt.missed, tt.interrupted
+			all := map[string]*replica{}
+			for _, name := range []string{"a", "b", "c"} {
+				all[name] = c.start(name, job)
+			}
+			time.Sleep(45 * time.Second)
+			runs := c.all()
+			if len(runs) != 2 || runs[1].Tick.Format("05") != tt.second {
+				t.Fatalf("got %+v", runs)
+			}
+			all[runs[1].replica].kill()
+			time.Sleep(2 * time.Minute)
+			runs = c.all()
+			if runs[2].Attempt != tt.attempt || (tt.attempt == 2) != runs[2].Tick.Equal(runs[1].Tick) {
+				t.Errorf("after the death: %+v", runs[2].Run)
+			}
+			disjoint(t, runs)
+			// Whether a tick is missed while the death is not noticed depends on
+			// the renewal before it.
+			got := slices.DeleteFunc(c.outcomes("work"), func(f string) bool { return strings.HasPrefix(f, "missed") })
+			if !alike(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if without := overlapsWithout(c.record("work"), runs, 10*time.Second); len(without) > 0 {
+				t.Errorf("overlap is told of %q: %q", without, c.outcomes("work"))
+			}
 		})
 	}
 }
@@ -215,12 +206,8 @@ func TestPausedTicksAreSkipped(t *testing.T) {
 		job.Paused = true
 		c.start("a", job)
 		time.Sleep(25 * time.Second)
-		if got, want := c.outcomes("work"), []string{"skipped 00:00:10 paused", "skipped 00:00:20 paused"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		if got := c.all(); len(got) != 0 {
-			t.Errorf("it ran: %+v", got)
-		}
+		c.wantOutcomes("work", "skipped 00:00:10 paused", "skipped 00:00:20 paused")
+		c.wantRuns(0)
 	})
 }
 
@@ -231,9 +218,7 @@ func TestPausedJobDoesNotWarn(t *testing.T) {
 		job.Paused = true
 		a := c.start("a", job)
 		time.Sleep(10 * time.Minute)
-		if n := len(a.log.lines("level=WARN")); n != 0 {
-			t.Errorf("%d warnings", n)
-		}
+		a.wantLines(0, "level=WARN")
 		if n := len(a.log.lines("level=INFO", "paused")); n == 0 {
 			t.Error("the log does not say that ticks are skipped")
 		}
@@ -313,9 +298,7 @@ func TestRerunRepeatsTickElsewhere(t *testing.T) {
 		if len(runs) != 2 || !runs[1].Tick.Equal(runs[0].Tick) || runs[1].Attempt != 2 {
 			t.Fatalf("got %+v", runs)
 		}
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 01:00:00")
 	})
 }
 
@@ -323,8 +306,7 @@ func TestRerunRepeatsTickElsewhere(t *testing.T) {
 func TestRerunRepeatsLostRun(t *testing.T) {
 	for _, helper := range []bool{false, true} {
 		inCluster(t, func(c *cluster) {
-			job := work("0 * * * *", 40*time.Second)
-			job.Interrupted = soloist.Rerun
+			job := rerun(work("0 * * * *", 40*time.Second))
 			a := c.start("a", job)
 			time.Sleep(time.Hour + time.Second)
 			if helper {
@@ -351,20 +333,14 @@ func TestAbandonedRunIsToldInTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		a.kill()
 		time.Sleep(D + time.Minute + time.Second)
-		if got := b.log.lines("level=WARN", "outcome=abandoned", "its runner died", "runner=a"); len(got) != 1 {
-			t.Errorf("logged %d times", len(got))
-		}
-		if got, want := c.outcomes("work"), []string{"abandoned 01:00:00 its runner died"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		b.wantLines(1, "level=WARN", "outcome=abandoned", "its runner died", "runner=a")
+		c.wantOutcomes("work", "abandoned 01:00:00 its runner died")
 	})
 }
 
 // long is a job that takes half an hour.
 func long() soloist.Job {
-	job := work("@daily", 30*time.Minute)
-	job.Interrupted = soloist.Rerun
-	return job
+	return rerun(work("@daily", 30*time.Minute))
 }
 
 // A long run survives any number of orderly deploys: they are no deaths.
@@ -378,9 +354,7 @@ func TestDeploysAreNoDeaths(t *testing.T) {
 			replica = c.start(string(rune('b'+i)), long())
 		}
 		time.Sleep(40 * time.Minute)
-		if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 00:00:00"}) {
-			t.Errorf("got %q", got)
-		}
+		c.wantOutcomes("work", "succeeded 00:00:00")
 		for i, r := range c.all() {
 			if r.Attempt != i+1 {
 				t.Errorf("run %d is attempt %d", i+1, r.Attempt)
@@ -421,9 +395,7 @@ func TestFiveDeathsEndTick(t *testing.T) {
 func TestTickTooLongForCallsIsGivenUp(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", long())
-		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-			t.Error(err)
-		}
+		a.wake()
 		time.Sleep(24 * time.Hour)
 		for range 8 {
 			ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
@@ -534,43 +506,41 @@ func TestEachTickHasOneOutcome(t *testing.T) {
 			if missed == soloist.RunLatest && interrupted == soloist.Abandon {
 				days = long
 			}
-			t.Run(fmt.Sprintf("missed %q interrupted %q", missed, interrupted), func(t *testing.T) {
-				inCluster(t, func(c *cluster) {
-					rnd := rand.New(rand.NewPCG(1, 2))
-					l := &ledger{t: t, seen: map[string]bool{}}
-					job := soloist.Job{Name: "work", Schedule: "@every 5m", Lease: time.Minute, Missed: missed, Interrupted: interrupted,
-						Do: func(ctx context.Context, run *soloist.Run) error {
-							d := time.Minute
-							if run.Tick.Unix()/300%13 == 0 {
-								d = 9 * time.Minute
-							}
-							return pause(ctx, d)
-						}}
-					trouble(c, rnd, days, func(name string) *replica {
-						r := c.replica(name, job)
-						l.spy(r)
-						return c.launch(r)
-					})
-					c.stopAll()
-					r := c.record("work")
-					counts := l.check(every, r)
-					if behind := time.Since(r.Watermark); behind > 15*time.Minute {
-						t.Errorf("the watermark is %s behind", behind)
-					}
-					starts := map[time.Time]int{}
-					for _, run := range c.all() {
-						if starts[run.Tick]++; starts[run.Tick] > 1 && interrupted == soloist.Abandon {
-							t.Errorf("tick %s was started %d times", run.Tick, starts[run.Tick])
+			inCase(t, fmt.Sprintf("missed %q interrupted %q", missed, interrupted), func(t *testing.T, c *cluster) {
+				rnd := rand.New(rand.NewPCG(1, 2))
+				l := &ledger{t: t, seen: map[string]bool{}}
+				job := soloist.Job{Name: "work", Schedule: "@every 5m", Lease: time.Minute, Missed: missed, Interrupted: interrupted,
+					Do: func(ctx context.Context, run *soloist.Run) error {
+						d := time.Minute
+						if run.Tick.Unix()/300%13 == 0 {
+							d = 9 * time.Minute
 						}
-					}
-					t.Log(counts)
-					if counts[store.Succeeded] < days*150 || counts[store.Missed] == 0 && missed != soloist.RunAll || len(starts) < days*150 {
-						t.Errorf("not much of a month: %v", counts)
-					}
-					if (counts[store.Skipped] == 0) != (missed == soloist.RunAll) {
-						t.Errorf("skipped for overlap under %q: %v", missed, counts)
-					}
+						return pause(ctx, d)
+					}}
+				trouble(c, rnd, days, func(name string) *replica {
+					r := c.replica(name, job)
+					l.spy(r)
+					return c.launch(r)
 				})
+				c.stopAll()
+				r := c.record("work")
+				counts := l.check(every, r)
+				if behind := time.Since(r.Watermark); behind > 15*time.Minute {
+					t.Errorf("the watermark is %s behind", behind)
+				}
+				starts := map[time.Time]int{}
+				for _, run := range c.all() {
+					if starts[run.Tick]++; starts[run.Tick] > 1 && interrupted == soloist.Abandon {
+						t.Errorf("tick %s was started %d times", run.Tick, starts[run.Tick])
+					}
+				}
+				t.Log(counts)
+				if counts[store.Succeeded] < days*150 || counts[store.Missed] == 0 && missed != soloist.RunAll || len(starts) < days*150 {
+					t.Errorf("not much of a month: %v", counts)
+				}
+				if (counts[store.Skipped] == 0) != (missed == soloist.RunAll) {
+					t.Errorf("skipped for overlap under %q: %v", missed, counts)
+				}
 			})
 		}
 	}

@@ -35,12 +35,8 @@ func TestChangedScheduleStartsFromNow(t *testing.T) {
 		if got := old.Health().Broken["work"]; got == nil || !strings.Contains(got.Error(), "another schedule") {
 			t.Errorf("the old one says %v", got)
 		}
-		if got := young.log.lines("level=INFO", "the schedule has changed"); len(got) != 1 {
-			t.Errorf("the new one says so %d times", len(got))
-		}
-		if got := old.log.lines("level=ERROR", "another schedule"); len(got) != 1 {
-			t.Errorf("logged %d times: %q", len(got), got)
-		}
+		young.wantLines(1, "level=INFO", "the schedule has changed")
+		old.wantLines(1, "level=ERROR", "another schedule")
 	})
 }
 
@@ -72,27 +68,25 @@ func TestCommonTickIsOwed(t *testing.T) {
 		"nothing was due": {52 * time.Minute, false, time.Minute, work("@every 20m", 0),
 			[]string{"missed 00:50:00-00:53:00 the schedule changed", "succeeded 01:00:00", "succeeded 01:20:00"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				old := c.start("old", work("@every 10m", 10*time.Second))
-				time.Sleep(tt.stopped)
-				if tt.dies {
-					old.kill()
-				}
-				old.stop()
-				time.Sleep(tt.down)
-				c.start("young", tt.young)
-				time.Sleep(time.Until(time.Date(2000, 1, 1, 1, 22, 0, 0, time.UTC)))
-				got := c.outcomes("work")
-				first := slices.Index(got, "succeeded 00:50:00") + 1
-				if first == 0 {
-					first = slices.Index(got, "succeeded 00:40:00") + 1
-				}
-				if got = got[first:]; !slices.Equal(got, tt.want) {
-					t.Errorf("got  %q\nwant %q", got, tt.want)
-				}
-				once(t, c.all())
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			old := c.start("old", work("@every 10m", 10*time.Second))
+			time.Sleep(tt.stopped)
+			if tt.dies {
+				old.kill()
+			}
+			old.stop()
+			time.Sleep(tt.down)
+			c.start("young", tt.young)
+			time.Sleep(time.Until(time.Date(2000, 1, 1, 1, 22, 0, 0, time.UTC)))
+			got := c.outcomes("work")
+			first := slices.Index(got, "succeeded 00:50:00") + 1
+			if first == 0 {
+				first = slices.Index(got, "succeeded 00:40:00") + 1
+			}
+			if got = got[first:]; !slices.Equal(got, tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+			once(t, c.all())
 		})
 	}
 }
@@ -142,8 +136,7 @@ func TestSingletonTurnedJobOwesNothing(t *testing.T) {
 // is edited. The tick at 01:00:00, which comes due meanwhile, is owed all the same.
 func TestCommonTickIsOwedAfterStoppedRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		long := work("@every 10m", 0)
-		long.Interrupted = soloist.Rerun
+		long := rerun(work("@every 10m", 0))
 		long.Do = c.watch("old", func(ctx context.Context, run *soloist.Run) error {
 			if run.Tick.Minute() == 50 {
 				<-ctx.Done()
@@ -154,8 +147,7 @@ func TestCommonTickIsOwedAfterStoppedRun(t *testing.T) {
 		time.Sleep(59*time.Minute + 50*time.Second)
 		old.stop()
 		time.Sleep(15 * time.Second)
-		young := work("@every 20m", 0)
-		young.Interrupted = soloist.Rerun
+		young := rerun(work("@every 20m", 0))
 		c.start("young", young)
 		time.Sleep(20 * time.Minute)
 		got := c.outcomes("work")
@@ -209,48 +201,46 @@ func TestAbortedDeployIsTakenBack(t *testing.T) {
 		"yearly, then hourly":  {work("0 * * * *", 0), work("0 0 1 7 *", 0)},
 	} {
 		for _, end := range []string{"stopped", "killed"} {
-			t.Run(name+", "+end, func(t *testing.T) {
-				inCluster(t, func(c *cluster) {
-					old, other := c.start("old", test.old), c.start("other", test.old)
-					time.Sleep(offTick)
-					if name == "singleton turned job" { // its holder must lose the lease first
-						old.tap.cut.Store(true)
-						other.tap.cut.Store(true)
-						time.Sleep(2 * D)
-					}
-					young := c.start("young", test.young)
-					time.Sleep(20 * time.Second)
-					old.tap.cut.Store(false)
-					other.tap.cut.Store(false)
-					if end == "killed" {
-						young.kill()
-					} else {
-						young.stop()
-					}
-					gone := time.Now()
-					due := gone
-					if name == "yearly, then hourly" {
-						due = gone.Truncate(time.Hour).Add(time.Hour)
-					}
-					time.Sleep(due.Sub(gone) + takenBack + answeredFor + 2*D)
-					runs := append(ranBy(c, "old", gone), ranBy(c, "other", gone)...)
-					if name == "yearly, then hourly" { // its next tick is an hour later
-						time.Sleep(time.Hour)
-						runs = append(ranBy(c, "old", gone), ranBy(c, "other", gone)...)
-					}
-					if len(ranBy(c, "young", time.Time{})) == 0 && name != "a yearly schedule" && name != "yearly, then hourly" {
-						t.Fatal("the younger replica never ran")
-					}
-					if len(runs) == 0 {
-						t.Fatalf("the job does not run any more: %v", old.Health().Broken)
-					}
-					if len(old.Health().Broken)+len(other.Health().Broken) > 0 {
-						t.Errorf("health is %v and %v", old.Health().Broken, other.Health().Broken)
-					}
-					if _, singleton := test.old.(soloist.Singleton); !singleton {
-						once(t, c.all())
-					}
-				})
+			inCase(t, name+", "+end, func(t *testing.T, c *cluster) {
+				old, other := c.start("old", test.old), c.start("other", test.old)
+				time.Sleep(offTick)
+				if name == "singleton turned job" { // its holder must lose the lease first
+					old.tap.cut.Store(true)
+					other.tap.cut.Store(true)
+					time.Sleep(2 * D)
+				}
+				young := c.start("young", test.young)
+				time.Sleep(20 * time.Second)
+				old.tap.cut.Store(false)
+				other.tap.cut.Store(false)
+				if end == "killed" {
+					young.kill()
+				} else {
+					young.stop()
+				}
+				gone := time.Now()
+				due := gone
+				if name == "yearly, then hourly" {
+					due = gone.Truncate(time.Hour).Add(time.Hour)
+				}
+				time.Sleep(due.Sub(gone) + takenBack + answeredFor + 2*D)
+				runs := append(ranBy(c, "old", gone), ranBy(c, "other", gone)...)
+				if name == "yearly, then hourly" { // its next tick is an hour later
+					time.Sleep(time.Hour)
+					runs = append(ranBy(c, "old", gone), ranBy(c, "other", gone)...)
+				}
+				if len(ranBy(c, "young", time.Time{})) == 0 && name != "a yearly schedule" && name != "yearly, then hourly" {
+					t.Fatal("the younger replica never ran")
+				}
+				if len(runs) == 0 {
+					t.Fatalf("the job does not run any more: %v", old.Health().Broken)
+				}
+				if len(old.Health().Broken)+len(other.Health().Broken) > 0 {
+					t.Errorf("health is %v and %v", old.Health().Broken, other.Health().Broken)
+				}
+				if _, singleton := test.old.(soloist.Singleton); !singleton {
+					once(t, c.all())
+				}
 			})
 		}
 	}
@@ -272,9 +262,7 @@ func TestTakeBackEndsWhenYoungerReturns(t *testing.T) {
 		if len(ranBy(c, "stays", stopped)) == 0 {
 			t.Fatalf("not taken back: %v", stays.Health().Broken)
 		}
-		if got := stays.log.lines("level=WARN", "takes the job back"); len(got) != 1 {
-			t.Errorf("logged %q", got)
-		}
+		stays.wantLines(1, "level=WARN", "takes the job back")
 		c.start("back", work("@every 7s", 0))
 		time.Sleep(time.Minute)
 		for _, r := range c.all()[len(c.all())-5:] {
@@ -297,9 +285,7 @@ func TestIdleYoungerReplicaAnswers(t *testing.T) {
 		if runs := ranBy(c, "old", started); len(runs) > 0 {
 			t.Errorf("taken back from a replica that is up: %d runs", len(runs))
 		}
-		if got := old.log.lines("takes the job back"); len(got) > 0 {
-			t.Errorf("logged %q", got)
-		}
+		old.wantLines(0, "takes the job back")
 		answers := len(young.log.lines("answered a replica with an older definition"))
 		if least, most := 24*12, 24*31; answers < least || answers > most {
 			t.Errorf("%d answers in a day, want %d to %d", answers, least, most)
@@ -571,9 +557,7 @@ func TestMarkWithoutLeaseIsNotTold(t *testing.T) {
 		if n := old.tap.counts()["acquire"]; n < 3 {
 			t.Errorf("it has asked for the lease %d times", n)
 		}
-		if got := old.log.lines("may lease the entry"); len(got) > 0 {
-			t.Errorf("it says %q", got)
-		}
+		old.wantLines(0, "may lease the entry")
 	})
 }
 
@@ -626,10 +610,7 @@ func TestYoungestIsInForceDespiteSlowStart(t *testing.T) {
 // startedInAnOutage is a replica whose wall clock is two hours ahead, and whose
 // calls of the first minute fail.
 func startedInAnOutage(c *cluster) *replica {
-	r := c.replica("old", work("@every 10s", 0))
-	r.Now = skewed(2 * time.Hour)
-	r.tap.meet(fail(context.DeadlineExceeded))
-	c.launch(r)
+	r := c.launch(c.replica("old", work("@every 10s", 0)).skewed(2 * time.Hour).meets(fail(context.DeadlineExceeded)))
 	time.Sleep(time.Minute)
 	r.tap.meet(nil)
 	time.Sleep(time.Minute)

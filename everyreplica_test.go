@@ -87,9 +87,7 @@ func TestEveryReplicaOwesNothingToSecondRun(t *testing.T) {
 			cancel()
 			time.Sleep(150 * time.Minute)
 		}
-		if n := len(c.all()); n != 0 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(0)
 	})
 }
 
@@ -203,27 +201,25 @@ func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 		"a tick named, too late":            {"@hourly", 2 * time.Minute, soloist.Wake{Tick: hour}, ""},
 		"another job's tick named":          {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour.Add(time.Second)}, "01:00:00"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				a := wokenHere(c, test.schedule, test.offset)
-				got, err := a.RunDue(c.t.Context(), test.wake)
-				if err != nil {
-					t.Errorf("got %v", err)
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := wokenHere(c, test.schedule, test.offset)
+			got, err := a.RunDue(c.t.Context(), test.wake)
+			if err != nil {
+				t.Errorf("got %v", err)
+			}
+			tick := ""
+			for _, r := range c.all() {
+				tick += r.Tick.Format("15:04:05")
+				if r.start.Before(r.Tick) {
+					t.Errorf("tick %s was started at %s", r.Tick, r.start)
 				}
-				tick := ""
-				for _, r := range c.all() {
-					tick += r.Tick.Format("15:04:05")
-					if r.start.Before(r.Tick) {
-						t.Errorf("tick %s was started at %s", r.Tick, r.start)
-					}
-				}
-				if tick != test.want || len(got.Jobs[0].Ran) != len(c.all()) {
-					t.Errorf("the ticks %q ran, want %q; the report is %+v", tick, test.want, got)
-				}
-				if next := got.Jobs[0].Next; !next.After(time.Now()) || next.After(time.Now().Add(time.Hour)) {
-					t.Errorf("at %s the next tick is said to be %s", time.Now(), next)
-				}
-			})
+			}
+			if tick != test.want || len(got.Jobs[0].Ran) != len(c.all()) {
+				t.Errorf("the ticks %q ran, want %q; the report is %+v", tick, test.want, got)
+			}
+			if next := got.Jobs[0].Next; !next.After(time.Now()) || next.After(time.Now().Add(time.Hour)) {
+				t.Errorf("at %s the next tick is said to be %s", time.Now(), next)
+			}
 		})
 	}
 }
@@ -257,8 +253,7 @@ func TestEveryReplicaWakeStartsNothingUnfit(t *testing.T) {
 		paused.Name, paused.Paused, long.Timeout = "paused", true, time.Hour
 		a := c.replica("a", paused, long)
 		time.Sleep(time.Hour + time.Second)
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		defer cancel()
+		ctx := c.within(time.Minute)
 		_, err := a.RunDue(ctx, soloist.Wake{})
 		if len(c.all()) > 0 || err == nil || !strings.Contains(err.Error(), "job here: not started: it may take 1h0m0s") {
 			t.Errorf("%d runs, %v", len(c.all()), err)
@@ -373,34 +368,32 @@ func TestEveryReplicaRunNowBesideOverrun(t *testing.T) {
 		"of the tick":     {false, "no tick of this job runs on this replica until it returns"},
 		"of that by hand": {true, "its run by hand ann goes on"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := here("* * * * *", func(_ context.Context, r *soloist.Run) error {
-					if r.Request == "ann" && test.byHand || r.Request == "" && !test.byHand && r.Tick.Minute() == 1 {
-						time.Sleep(20 * time.Minute)
-					} else {
-						time.Sleep(20 * time.Second)
-					}
-					return nil
-				})
-				job.Timeout = time.Minute
-				a := c.start("a", job)
-				time.Sleep(50 * time.Second) // a tick comes under the run by hand
-				done := make(chan struct{})
-				go func() { defer close(done); a.RunNow(c.t.Context(), "here", "ann") }()
-				time.Sleep(5 * time.Minute)
-				if !test.byHand {
-					a.RunNow(c.t.Context(), "here", "bob")
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := here("* * * * *", func(_ context.Context, r *soloist.Run) error {
+				if r.Request == "ann" && test.byHand || r.Request == "" && !test.byHand && r.Tick.Minute() == 1 {
+					time.Sleep(20 * time.Minute)
+				} else {
+					time.Sleep(20 * time.Second)
 				}
-				if err := a.Health().Broken["here"]; !errors.Is(err, soloist.ErrTimeout) || !strings.Contains(err.Error(), test.says) {
-					t.Errorf("got %v, want %q", err, test.says)
-				}
-				time.Sleep(20 * time.Minute)
-				<-done
-				if h := a.Health(); len(h.Broken) > 0 || len(h.Overrun) > 0 {
-					t.Errorf("both have returned: got %+v", h)
-				}
+				return nil
 			})
+			job.Timeout = time.Minute
+			a := c.start("a", job)
+			time.Sleep(50 * time.Second) // a tick comes under the run by hand
+			done := make(chan struct{})
+			go func() { defer close(done); a.RunNow(c.t.Context(), "here", "ann") }()
+			time.Sleep(5 * time.Minute)
+			if !test.byHand {
+				a.RunNow(c.t.Context(), "here", "bob")
+			}
+			if err := a.Health().Broken["here"]; !errors.Is(err, soloist.ErrTimeout) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want %q", err, test.says)
+			}
+			time.Sleep(20 * time.Minute)
+			<-done
+			if h := a.Health(); len(h.Broken) > 0 || len(h.Overrun) > 0 {
+				t.Errorf("both have returned: got %+v", h)
+			}
 		})
 	}
 }

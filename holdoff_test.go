@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,27 +13,25 @@ import (
 
 func TestBrokenLeaseEndsRun(t *testing.T) {
 	for name, period := range map[string]time.Duration{"at once": 0, "naturally": -1} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				c.start("a", work("@every 1m", 50*time.Second))
-				c.start("b", work("@every 1m", 50*time.Second))
-				time.Sleep(67 * time.Second)
-				if err := c.store.Break(t.Context(), "soloist/work", period); err != nil {
-					t.Fatal(err)
-				}
-				broken := time.Now()
-				time.Sleep(3 * time.Minute)
-				runs := c.all()
-				if !errors.Is(runs[0].cause, store.ErrLost) || runs[0].end.Sub(broken) > D/3+time.Second {
-					t.Errorf("ended %s after the break with %v", runs[0].end.Sub(broken), runs[0].cause)
-				}
-				if len(runs) < 2 {
-					t.Fatalf("got %+v", runs)
-				}
-				if wait := runs[1].start.Sub(broken); wait < D {
-					t.Errorf("the next run began %s after the break, within the lease of the old one", wait)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.start("a", work("@every 1m", 50*time.Second))
+			c.start("b", work("@every 1m", 50*time.Second))
+			time.Sleep(67 * time.Second)
+			if err := c.store.Break(t.Context(), "soloist/work", period); err != nil {
+				t.Fatal(err)
+			}
+			broken := time.Now()
+			time.Sleep(3 * time.Minute)
+			runs := c.all()
+			if !errors.Is(runs[0].cause, store.ErrLost) || runs[0].end.Sub(broken) > D/3+time.Second {
+				t.Errorf("ended %s after the break with %v", runs[0].end.Sub(broken), runs[0].cause)
+			}
+			if len(runs) < 2 {
+				t.Fatalf("got %+v", runs)
+			}
+			if wait := runs[1].start.Sub(broken); wait < D {
+				t.Errorf("the next run began %s after the break, within the lease of the old one", wait)
+			}
 		})
 	}
 }
@@ -48,9 +45,7 @@ func TestHoldOffAfterBreak(t *testing.T) {
 		c.start("b", work("@every 1m", time.Second))
 		time.Sleep(time.Minute + 700*time.Millisecond) // just renewed
 		a.kill()
-		if err := c.store.Break(context.Background(), "soloist/work", 0); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
 		time.Sleep(2 * time.Minute)
 		runs := c.all()
 		if len(runs) < 2 || runs[1].replica != "b" {
@@ -71,9 +66,7 @@ func TestHoldOffSurvivesSecondDeath(t *testing.T) {
 		a := c.start("a", long)
 		time.Sleep(time.Hour + time.Second)
 		a.kill() // cut off: it trusts its lease until 01:00:49
-		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
 		b := c.start("b", short) // acquires, holds off, and dies
 		time.Sleep(time.Second)
 		b.kill()
@@ -95,9 +88,7 @@ func TestRecreatedEntryRunsOn(t *testing.T) {
 		c.start("a", work("@every 10s", time.Second))
 		c.start("b", work("@every 10s", time.Second))
 		time.Sleep(55 * time.Second)
-		if err := c.store.Delete(context.Background(), "soloist/work"); err != nil {
-			t.Fatal(err)
-		}
+		c.deleteEntry()
 		time.Sleep(time.Minute)
 		if got := once(t, c.all()); got < 8 {
 			t.Errorf("%d ticks ran: %q", got, c.outcomes("work"))
@@ -114,10 +105,8 @@ func TestHoldOffAfterDeletion(t *testing.T) {
 		c.start("b", work("@every 1s", time.Second))
 		time.Sleep(time.Minute)
 		a.kill()
-		ctx := context.Background()
-		if err := errors.Join(c.store.Break(ctx, "soloist/work", 0), c.store.Delete(ctx, "soloist/work")); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
+		c.deleteEntry()
 		time.Sleep(time.Minute)
 		runs := c.all()
 		if len(runs) < 10 || runs[1].replica != "b" {
@@ -136,9 +125,7 @@ func TestHoldOffIsNotRestarted(t *testing.T) {
 		a := c.start("a", job)
 		time.Sleep(time.Hour + time.Second)
 		a.kill()
-		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
-			c.t.Fatal(err)
-		}
+		c.breakLease()
 		job.Do = nil
 		b := c.replica("b", job)
 		for range 3 {
@@ -164,9 +151,7 @@ func TestStepDownEndsHoldOff(t *testing.T) {
 		a := c.start("a", job)
 		time.Sleep(time.Hour + time.Second)
 		a.kill()
-		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
-			c.t.Fatal(err)
-		}
+		c.breakLease()
 		b := c.start("b", job)
 		time.Sleep(5 * time.Second)
 		if len(b.log.lines("did not run out by itself")) != 1 {
@@ -190,12 +175,8 @@ func TestHoldOffUsesLongestLeaseSeen(t *testing.T) {
 		c.start("b", short)
 		time.Sleep(16 * time.Second) // a has just renewed
 		a.kill()
-		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil { // which deleting asks for
-			t.Fatal(err)
-		}
-		if err := c.store.Delete(c.t.Context(), "soloist/work"); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
+		c.deleteEntry()
 		time.Sleep(3 * time.Minute)
 		runs := c.all()
 		if len(runs) < 2 || runs[0].end.IsZero() || runs[0].end.Before(runs[0].start.Add(time.Minute)) {
@@ -235,9 +216,7 @@ func TestHoldOffIsNoOccupation(t *testing.T) {
 		a := c.start("a", job)
 		time.Sleep(time.Hour + time.Second)
 		a.kill()
-		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
 		b, d := c.start("b", job), c.start("d", job)
 		for range 100 {
 			time.Sleep(time.Second)
@@ -245,9 +224,7 @@ func TestHoldOffIsNoOccupation(t *testing.T) {
 				t.Fatalf("health: %v, %v", b.Health().Broken, d.Health().Broken)
 			}
 		}
-		if n := len(c.all()); n != 2 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(2)
 	})
 }
 
@@ -260,9 +237,8 @@ func TestHoldOffBeforeRunNow(t *testing.T) {
 		time.Sleep(time.Hour + 7*time.Second)
 		holder := both[c.all()[0].replica]
 		delete(both, c.all()[0].replica)
-		if err := errors.Join(c.store.Break(c.t.Context(), "soloist/work", 0), c.store.Delete(c.t.Context(), "soloist/work")); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
+		c.deleteEntry()
 		holder.kill()
 		for _, other := range both {
 			_, _ = other.RunNow(c.t.Context(), "work", "me")
@@ -282,13 +258,10 @@ func TestHoldOffLeavesCallTooShort(t *testing.T) {
 		a := c.start("a", job)
 		time.Sleep(time.Minute + time.Second)
 		a.kill()
-		if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
 		time.Sleep(2 * time.Minute)
 		call := func(name string) error {
-			ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-			defer cancel()
+			ctx := c.within(time.Minute)
 			_, err := c.replica(name, job).RunDue(ctx, soloist.Wake{})
 			return err
 		}
@@ -358,9 +331,7 @@ func TestHoldOffAfterUnlock(t *testing.T) {
 			t.Errorf("the reason is %q", got)
 		}
 		for _, r := range c.started {
-			if got := r.log.lines("0001-01-01"); len(got) > 0 {
-				t.Errorf("a singleton has no tick: %q", got)
-			}
+			r.wantLines(0, "0001-01-01")
 		}
 	})
 }
@@ -396,10 +367,7 @@ func TestUnlockIsTold(t *testing.T) {
 		if r := c.record("work"); !r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running {
 			t.Errorf("at the time that status told no replica has followed: %+v", r)
 		}
-		want := []string{"abandoned 01:00:00 unlocked by ann@desk"}
-		if got := c.outcomes("work"); !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "abandoned 01:00:00 unlocked by ann@desk")
 		if n := len(a.log.lines("reason=\"unlocked by ann@desk\"")) + len(b.log.lines("reason=\"unlocked by ann@desk\"")); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
@@ -415,14 +383,10 @@ func TestBrokenLeaseIsToldAsUnlocked(t *testing.T) {
 			a := c.start("a", job)
 			time.Sleep(time.Hour + time.Minute)
 			a.kill()
-			if err := c.store.Break(t.Context(), "soloist/work", 0); err != nil {
-				t.Fatal(err)
-			}
+			c.breakLease()
 			b := c.start("b", work("@hourly", 0))
 			time.Sleep(2 * time.Minute)
-			if got := c.outcomes("work"); !slices.Equal(got, []string{"abandoned 01:00:00 unlocked"}) {
-				t.Errorf("got %q", got)
-			}
+			c.wantOutcomes("work", "abandoned 01:00:00 unlocked")
 			b.stop()
 		})
 	}
@@ -431,8 +395,7 @@ func TestBrokenLeaseIsToldAsUnlocked(t *testing.T) {
 // Under Rerun the next attempt clears what the unlock has told.
 func TestAttemptClearsUnlock(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("@hourly", 20*time.Minute)
-		job.Interrupted = soloist.Rerun
+		job := rerun(work("@hourly", 20*time.Minute))
 		c.start("a", job)
 		time.Sleep(time.Hour + time.Minute)
 		c.start("b", job)
@@ -494,8 +457,7 @@ func TestUnlockerThatDiesFreesJob(t *testing.T) {
 		inCluster(t, func(c *cluster) {
 			a := c.start("a", work("@hourly", 50*time.Minute))
 			time.Sleep(time.Hour + 10*time.Second + 100*time.Millisecond) // just renewed
-			job := work("@hourly", time.Second)
-			job.Interrupted = soloist.Rerun
+			job := rerun(work("@hourly", time.Second))
 			c.start("b", job)
 			a.kill()
 			operator := c.replica("ann", work("@hourly", 0))

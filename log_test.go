@@ -78,33 +78,29 @@ func TestBlockedLogCostsNoTicks(t *testing.T) {
 		"try failed":         ill,
 		"panicked":           panics,
 	} {
-		t.Run(line, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				x := c.replica("x", dies)
-				c.launch(x)
-				time.Sleep(10*time.Minute + time.Second)
-				x.kill()
-				if line == "lease did not run" {
-					if err := c.store.Break(t.Context(), "soloist/work", 0); err != nil {
-						t.Fatal(err)
-					}
-				}
-				a, release := c.blocked(line, job)
-				defer release()
-				c.launch(a)
-				c.start("b", job)
-				time.Sleep(2 * time.Hour)
-				ticks := map[time.Time]bool{}
-				for _, r := range c.all() {
-					ticks[r.Tick] = r.replica != "x"
-				}
-				if len(ticks) < 12 {
-					t.Errorf("%d ticks in two hours: %q", len(ticks), c.outcomes("work"))
-				}
-				if len(a.Health().Stuck) > 0 {
-					t.Errorf("Health: %+v", a.Health())
-				}
-			})
+		inCase(t, line, func(t *testing.T, c *cluster) {
+			x := c.replica("x", dies)
+			c.launch(x)
+			time.Sleep(10*time.Minute + time.Second)
+			x.kill()
+			if line == "lease did not run" {
+				c.breakLease()
+			}
+			a, release := c.blocked(line, job)
+			defer release()
+			c.launch(a)
+			c.start("b", job)
+			time.Sleep(2 * time.Hour)
+			ticks := map[time.Time]bool{}
+			for _, r := range c.all() {
+				ticks[r.Tick] = r.replica != "x"
+			}
+			if len(ticks) < 12 {
+				t.Errorf("%d ticks in two hours: %q", len(ticks), c.outcomes("work"))
+			}
+			if len(a.Health().Stuck) > 0 {
+				t.Errorf("Health: %+v", a.Health())
+			}
 		})
 	}
 }
@@ -128,22 +124,20 @@ func TestBlockedLogDelaysStartLittle(t *testing.T) {
 // fails, keeps neither HealthCheck nor HeartbeatTimeout from ending it.
 func TestBlockedLogHidesNoStall(t *testing.T) {
 	for _, line := range []string{"is not healthy", "the record was not updated"} {
-		t.Run(line, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				g := soloist.Singleton{Name: "work", Lease: D, HeartbeatTimeout: 20 * time.Second,
-					HealthCheck: soloist.HealthCheck{Check: func(context.Context) error { return errors.New("sick") }},
-					Do:          func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
-				a, release := c.blocked(line, g)
-				defer release()
-				a.Logger = slog.New(debugging{a.Logger.Handler()})
-				c.launch(a)
-				time.Sleep(2 * time.Second)
-				a.tap.meet(fail(errNetwork, "write"))
-				time.Sleep(time.Minute)
-				if first := c.all()[0]; !errors.Is(first.cause, soloist.ErrStalled) {
-					t.Errorf("the sick run goes on: %v", first.cause)
-				}
-			})
+		inCase(t, line, func(t *testing.T, c *cluster) {
+			g := soloist.Singleton{Name: "work", Lease: D, HeartbeatTimeout: 20 * time.Second,
+				HealthCheck: soloist.HealthCheck{Check: func(context.Context) error { return errors.New("sick") }},
+				Do:          func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }}
+			a, release := c.blocked(line, g)
+			defer release()
+			a.Logger = slog.New(debugging{a.Logger.Handler()})
+			c.launch(a)
+			time.Sleep(2 * time.Second)
+			a.tap.meet(fail(errNetwork, "write"))
+			time.Sleep(time.Minute)
+			if first := c.all()[0]; !errors.Is(first.cause, soloist.ErrStalled) {
+				t.Errorf("the sick run goes on: %v", first.cause)
+			}
 		})
 	}
 }
@@ -170,9 +164,7 @@ func TestBlockedLogIsToldByHealth(t *testing.T) {
 		if err := a.Health().Log; err != nil {
 			t.Errorf("once it goes on: %v", err)
 		}
-		if n := len(a.log.lines("lines were dropped")); n != 1 {
-			t.Errorf("%d lines tell of dropped ones", n)
-		}
+		a.wantLines(1, "lines were dropped")
 		last := ""
 		for _, line := range a.log.lines("time=") {
 			if at := strings.Fields(line)[0]; at < last {
@@ -332,9 +324,7 @@ func TestBlockedLogDoesNotDelayOverrun(t *testing.T) {
 		defer close(release)
 		c.launch(a)
 		time.Sleep(10 * time.Minute)
-		if err := c.store.Break(t.Context(), "soloist/work", 0); err != nil {
-			t.Fatal(err)
-		}
+		c.breakLease()
 		time.Sleep(D/3 + D/6 + time.Second)
 		if got := len(overran.all()); got != 1 {
 			t.Errorf("Overrun was called %d times, want once", got)

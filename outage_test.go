@@ -44,12 +44,8 @@ func TestOutageIsToldAndPasses(t *testing.T) {
 		if last := runs[len(runs)-1]; last.start.Before(over) {
 			t.Error("nothing ran after the outage")
 		}
-		if got := a.log.lines("level=WARN", "call to the store failed"); len(got) != 1 {
-			t.Errorf("the outage was told %d times: %q", len(got), got)
-		}
-		if got := a.log.lines("answers again"); len(got) != 1 {
-			t.Errorf("its end was told %d times", len(got))
-		}
+		a.wantLines(1, "level=WARN", "call to the store failed")
+		a.wantLines(1, "answers again")
 		if got := c.outcomes("work"); !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
 			t.Errorf("got %q", got)
 		}
@@ -74,9 +70,7 @@ func TestFailureOfOneJobIsNoOutage(t *testing.T) {
 
 func TestOutageAtStart(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@every 10s", time.Second))
-		a.tap.meet(fail(fs.ErrPermission))
-		c.launch(a)
+		a := c.launch(c.replica("a", work("@every 10s", time.Second)).meets(fail(fs.ErrPermission)))
 		time.Sleep(5 * time.Minute)
 		if h := a.Health(); !errors.Is(h.Storage, fs.ErrPermission) {
 			t.Errorf("health says %v", h.Storage)
@@ -86,9 +80,7 @@ func TestOutageAtStart(t *testing.T) {
 		if got := len(c.all()); got < 1 {
 			t.Error("nothing runs after the outage")
 		}
-		if got := a.log.lines("level=WARN", "call to the store failed"); len(got) != 1 {
-			t.Errorf("the outage was told %d times: %q", len(got), got)
-		}
+		a.wantLines(1, "level=WARN", "call to the store failed")
 	})
 }
 
@@ -100,9 +92,7 @@ func TestOutcomeAfterOutageIsKept(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		a.tap.meet(nil)
 		time.Sleep(15 * time.Second)
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 01:00:00")
 	})
 }
 
@@ -130,12 +120,8 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 		if err := <-told; err != nil {
 			t.Errorf("Health told %v", err)
 		}
-		if got := a.log.lines("call to the store failed"); len(got) > 0 {
-			t.Errorf("the log says %q", got)
-		}
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		a.wantLines(0, "call to the store failed")
+		c.wantOutcomes("work", "succeeded 01:00:00")
 	})
 }
 
@@ -157,9 +143,7 @@ func TestRunNowHidesNoOutage(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		if n := len(a.log.lines("a call to the store failed: trying again")); n != 1 {
-			t.Errorf("the outage was logged %d times", n)
-		}
+		a.wantLines(1, "a call to the store failed: trying again")
 	})
 }
 
@@ -178,9 +162,7 @@ func TestTroubleEndsWithItsLease(t *testing.T) {
 		if s := c.record("work").Run.Status; s != store.Abandoned {
 			t.Fatalf("the run is %s", s)
 		}
-		if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
-			t.Errorf("health tells %v %v", h.Storage, h.Broken)
-		}
+		a.wantWell()
 	})
 }
 
@@ -192,9 +174,7 @@ func TestFailedRenewalsEndNoRun(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		a.tap.meet(nil)
 		time.Sleep(2 * time.Minute)
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 01:00:00")
 	})
 }
 
@@ -236,9 +216,7 @@ func TestRunTakenOverCannotFinish(t *testing.T) {
 		if got := c.outcomes("work"); !slices.Equal(got, want) {
 			t.Errorf("after the late end: got %q, want %q", got, want)
 		}
-		if got := a.log.lines("level=ERROR", "refused"); len(got) != 1 {
-			t.Errorf("the refusal was told %d times", len(got))
-		}
+		a.wantLines(1, "level=ERROR", "refused")
 	})
 }
 
@@ -283,9 +261,7 @@ func TestReaderCostsNoTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", time.Second)
 		a, b := c.start("a", job), c.start("b", job)
-		r := c.replica("reader", job)
-		r.tap.meet(failWrites(fs.ErrPermission))
-		c.launch(r)
+		r := c.launch(c.replica("reader", job).meets(failWrites(fs.ErrPermission)))
 		time.Sleep(time.Hour + 30*time.Second)
 		ran := map[time.Time]bool{}
 		for _, run := range c.all() {
@@ -303,9 +279,7 @@ func TestReaderCostsNoTick(t *testing.T) {
 		if why := r.Health().Broken["work"]; why == nil || !errors.Is(why, fs.ErrPermission) || !strings.Contains(why.Error(), "write access") {
 			t.Errorf("its health says %v", why)
 		}
-		if n := len(r.log.lines("level=ERROR")); n != 1 {
-			t.Errorf("it complains %d times", n)
-		}
+		r.wantLines(1, "level=ERROR")
 		if len(a.Health().Broken)+len(b.Health().Broken) > 0 {
 			t.Errorf("health of the others: %v, %v", a.Health().Broken, b.Health().Broken)
 		}
@@ -315,9 +289,7 @@ func TestReaderCostsNoTick(t *testing.T) {
 // It runs ticks again once it may write.
 func TestReaderRunsOnceItMayWrite(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		r := c.replica("a", work("@every 1m", time.Second))
-		r.tap.meet(failWrites(fs.ErrPermission))
-		c.launch(r)
+		r := c.launch(c.replica("a", work("@every 1m", time.Second)).meets(failWrites(fs.ErrPermission)))
 		time.Sleep(20 * time.Minute)
 		if n := r.tap.counts()["write"]; n < 10 || n > 40 {
 			t.Errorf("it tried to write %d times in 20 minutes", n)
@@ -408,9 +380,7 @@ func TestFailedWritesAreToldByHealth(t *testing.T) {
 				if all, err := a.Status(c.t.Context()); err != nil || all[0].Occupied != nil {
 					t.Errorf("status is %+v, %v", all, err)
 				}
-				if n := len(a.log.lines("level=ERROR")); n != 1 {
-					t.Errorf("%d errors in the log", n)
-				}
+				a.wantLines(1, "level=ERROR")
 				for _, r := range c.started {
 					r.tap.meet(nil)
 				}
@@ -431,12 +401,8 @@ func TestFailedWritesAreNotCalledOver(t *testing.T) {
 		time.Sleep(11*time.Minute + 3*time.Second)
 		a.tap.meet(failWrites(errWrite))
 		time.Sleep(10 * time.Minute)
-		if got := a.log.lines("looked after again"); len(got) > 0 {
-			t.Errorf("%q", got)
-		}
-		if got := a.log.lines("level=ERROR"); len(got) != 1 {
-			t.Errorf("got %q", got)
-		}
+		a.wantLines(0, "looked after again")
+		a.wantLines(1, "level=ERROR")
 	})
 }
 
@@ -477,20 +443,14 @@ func TestUnansweredClaimsCostNoTick(t *testing.T) {
 		job := work("@every 1m", 0)
 		job.Lease = time.Minute
 		c.start("b", job)
-		a := c.replica("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
+		c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
 			if op == "write" {
 				return errNetwork
 			}
 			return apply()
-		})
-		c.launch(a)
+		}))
 		time.Sleep(time.Hour + time.Second)
-		for _, r := range c.all() {
-			if late := r.start.Sub(r.Tick); late > 5*time.Second {
-				t.Errorf("tick %s started %s late", r.Tick.Format(time.TimeOnly), late)
-			}
-		}
+		c.wantInTime(5 * time.Second)
 		if n := c.record("work").Counts[store.Succeeded]; n != 60 {
 			t.Errorf("%d of 60 ticks succeeded", n)
 		}
@@ -544,9 +504,7 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 			if got[store.Succeeded] != 5 || got[store.Abandoned] != 1 {
 				t.Errorf("lease %s: got %v", lease, got)
 			}
-			if h := a.Health(); h.Storage != nil || len(h.Broken) > 0 {
-				t.Errorf("health: %+v", h)
-			}
+			a.wantWell()
 			lines := a.log.lines("level=ERROR", "the outcome was not confirmed: a replica settles this run unless it was written")
 			if len(lines) != 1 || !strings.Contains(lines[0], errWrite.Error()) {
 				t.Errorf("the log says %q", lines)
@@ -588,15 +546,13 @@ func TestHangingWritesCostNoTick(t *testing.T) {
 		job := work("@every 1m", 0)
 		job.Lease, job.StartingDeadline = time.Minute, 10*time.Second
 		c.start("b", job)
-		a := c.replica("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
+		c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
 			if op != "write" {
 				return apply()
 			}
 			time.Sleep(job.Lease / 6)
 			return context.DeadlineExceeded
-		})
-		c.launch(a)
+		}))
 		time.Sleep(4*time.Hour + time.Second)
 		if n := c.record("work").Counts[store.Succeeded]; n < 239 { // a may be first once, before it knows
 			t.Errorf("%d of 240 ticks succeeded", n)

@@ -40,35 +40,29 @@ func TestUnusableRecordIsLeftAlone(t *testing.T) {
 		"attempt":   {`{"schema":1,"app":"soloist","job":"work",` + past + `,"token":7,"run":{"status":"idle","attempt":-1}}`, "attempt -1"},
 		"watermark": {`{"schema":1,"app":"soloist","job":"work","token":7,"run":{"status":"idle"}}`, "no watermark"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				if _, err := c.store.Create(t.Context(), "soloist/work", []byte(tt.record)); err != nil {
-					t.Fatal(err)
-				}
-				fine := work("@every 10s", time.Second)
-				fine.Name = "fine"
-				a := c.start("a", work("@every 10s", time.Second), fine)
-				time.Sleep(2 * time.Minute)
-				if got := string(c.raw("work")); got != tt.record {
-					t.Errorf("the record became %s", got)
-				}
-				if slices.ContainsFunc(c.all(), func(r ran) bool { return r.Job == "work" }) {
-					t.Error("it ran")
-				}
-				if got := len(c.all()); got != 12 && got != 11 {
-					t.Errorf("the other job ran %d times", got)
-				}
-				if err := a.Health().Broken["work"]; err == nil || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("health says %v, want %q", err, tt.want)
-				}
-				status, _ := a.Status(context.Background())
-				if status[0].Err == nil || !strings.Contains(status[0].Err.Error(), tt.want) {
-					t.Errorf("status says %v", status[0].Err)
-				}
-				if got := a.log.lines("level=ERROR", "job=work"); len(got) != 1 {
-					t.Errorf("told %d times: %q", len(got), got)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.createEntry(tt.record)
+			fine := work("@every 10s", time.Second)
+			fine.Name = "fine"
+			a := c.start("a", work("@every 10s", time.Second), fine)
+			time.Sleep(2 * time.Minute)
+			if got := string(c.raw("work")); got != tt.record {
+				t.Errorf("the record became %s", got)
+			}
+			if slices.ContainsFunc(c.all(), func(r ran) bool { return r.Job == "work" }) {
+				t.Error("it ran")
+			}
+			if got := len(c.all()); got != 12 && got != 11 {
+				t.Errorf("the other job ran %d times", got)
+			}
+			if err := a.Health().Broken["work"]; err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("health says %v, want %q", err, tt.want)
+			}
+			status, _ := a.Status(context.Background())
+			if status[0].Err == nil || !strings.Contains(status[0].Err.Error(), tt.want) {
+				t.Errorf("status says %v", status[0].Err)
+			}
+			a.wantLines(1, "level=ERROR", "job=work")
 		})
 	}
 }
@@ -78,9 +72,7 @@ func TestUnusableRecordIsLeftAlone(t *testing.T) {
 func TestRecordLittleAheadIsUsed(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		const record = `{"schema":1,"app":"soloist","job":"work","created":"2000-01-01T00:00:30Z","watermark":"2000-01-01T00:00:30Z","due":"2001-01-01T00:00:00Z","token":7,"definition":{"since":"2000-01-01T00:00:55Z"},"run":{"status":"idle"}}`
-		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
-			c.t.Fatal(err)
-		}
+		c.createEntry(record)
 		a := c.start("a", work("@every 10s", 0))
 		time.Sleep(10 * time.Second)
 		if err := a.Health().Broken["work"]; err != nil && strings.Contains(err.Error(), "in the future") {
@@ -94,9 +86,7 @@ func TestRecordLittleAheadIsUsed(t *testing.T) {
 func TestLargestTokenIsTheLast(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		const record = `{"schema":1,"app":"soloist","job":"work","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","token":4611686018427387902,"run":{"status":"idle"}}`
-		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
-			c.t.Fatal(err)
-		}
+		c.createEntry(record)
 		a := c.start("a", work("@every 10s", time.Second))
 		time.Sleep(2 * time.Minute)
 		if got := c.all(); len(got) != 1 || got[0].Token != 4611686018427387903 {
@@ -118,8 +108,7 @@ func TestLargestTokenIsTheLast(t *testing.T) {
 // After the largest attempt that a record can tell of, the tick is given up: a
 // further one would make the record unreadable.
 func TestLargestAttemptIsTheLast(t *testing.T) {
-	job := work("@every 1m", 5*time.Second)
-	job.Interrupted = soloist.Rerun
+	job := rerun(work("@every 1m", 5*time.Second))
 	spec := specOf(t, job)
 	for _, status := range []store.Status{store.Running, store.Abandoned} {
 		inCluster(t, func(c *cluster) {
@@ -145,28 +134,25 @@ func TestLargestAttemptIsTheLast(t *testing.T) {
 // A record tells of a run under way whose tick is settled, or that has no tick:
 // Rerun starts no tick again that the watermark has passed.
 func TestSettledTickIsNotRunAgain(t *testing.T) {
-	job := work("@every 1m", time.Second)
-	job.Interrupted = soloist.Rerun
+	job := rerun(work("@every 1m", time.Second))
 	spec := specOf(t, job)
 	for name, tick := range map[string]time.Duration{"settled": -10 * time.Minute, "the watermark": -time.Minute, "none": 0} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				now := time.Now().UTC()
-				fields := map[string]any{"spec": spec, "status": "running", "claimed": now.Add(-time.Minute), "attempt": 1, "replica": "gone"}
-				if tick != 0 {
-					fields["tick"] = now.Add(tick)
-				}
-				c.byOthers(fields)
-				c.start("a", job)
-				time.Sleep(5 * time.Minute)
-				runs := c.all()
-				if len(runs) < 5 {
-					t.Fatalf("%d runs", len(runs))
-				}
-				if r := runs[0]; !r.Tick.After(now.Add(-time.Minute)) || r.Attempt != 1 {
-					t.Errorf("started %s, attempt %d, and the watermark was %s", r.ID(), r.Attempt, now.Add(-time.Minute))
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			now := time.Now().UTC()
+			fields := map[string]any{"spec": spec, "status": "running", "claimed": now.Add(-time.Minute), "attempt": 1, "replica": "gone"}
+			if tick != 0 {
+				fields["tick"] = now.Add(tick)
+			}
+			c.byOthers(fields)
+			c.start("a", job)
+			time.Sleep(5 * time.Minute)
+			runs := c.all()
+			if len(runs) < 5 {
+				t.Fatalf("%d runs", len(runs))
+			}
+			if r := runs[0]; !r.Tick.After(now.Add(-time.Minute)) || r.Attempt != 1 {
+				t.Errorf("started %s, attempt %d, and the watermark was %s", r.ID(), r.Attempt, now.Add(-time.Minute))
+			}
 		})
 	}
 }
@@ -194,9 +180,7 @@ func (c *cluster) byOthers(fields map[string]any) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := c.store.Create(c.t.Context(), "soloist/work", b); err != nil {
-		c.t.Fatal(err)
-	}
+	c.createEntry(string(b))
 }
 
 // specOf returns what a record says of a job's definition.
@@ -219,12 +203,8 @@ func TestRestoredRecordRunsNothing(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		old := c.raw("work")
 		time.Sleep(2 * time.Minute) // 00:03:30
-		if err := c.store.Delete(c.t.Context(), "soloist/work"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.store.Create(c.t.Context(), "soloist/work", old); err != nil {
-			t.Fatal(err)
-		}
+		c.deleteEntry()
+		c.createEntry(string(old))
 		time.Sleep(2 * time.Minute)
 		once(t, c.all())
 		tokens := map[int64]bool{}
@@ -297,22 +277,20 @@ func TestRecordWithLeaseBeyondLimitsIsRefused(t *testing.T) {
 	for text, status := range map[string]store.Status{
 		"86400": store.Running, "61": store.Succeeded, "0.001": store.Running, "0": store.Running, "30.5": store.Stalled,
 	} {
-		t.Run(text+" s, "+string(status), func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				record := c.foreign(text, status)
-				a := c.start("a", work("@every 1m", time.Second))
-				time.Sleep(10 * time.Minute)
-				h := a.Health()
-				if got := h.Broken["work"]; h.Storage != nil || got == nil || !strings.Contains(got.Error(), "the record has a lease of") || !strings.Contains(got.Error(), "1s to 1m0s") {
-					t.Errorf("health is %+v", h)
-				}
-				if all, err := a.Status(c.t.Context()); err != nil || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), "lease of") {
-					t.Errorf("status is %+v, %v", all, err)
-				}
-				if got := string(c.raw("work")); got != record || len(c.all()) > 0 {
-					t.Errorf("%d runs, and the record is now %s", len(c.all()), got)
-				}
-			})
+		inCase(t, text+" s, "+string(status), func(t *testing.T, c *cluster) {
+			record := c.foreign(text, status)
+			a := c.start("a", work("@every 1m", time.Second))
+			time.Sleep(10 * time.Minute)
+			h := a.Health()
+			if got := h.Broken["work"]; h.Storage != nil || got == nil || !strings.Contains(got.Error(), "the record has a lease of") || !strings.Contains(got.Error(), "1s to 1m0s") {
+				t.Errorf("health is %+v", h)
+			}
+			if all, err := a.Status(c.t.Context()); err != nil || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), "lease of") {
+				t.Errorf("status is %+v, %v", all, err)
+			}
+			if got := string(c.raw("work")); got != record || len(c.all()) > 0 {
+				t.Errorf("%d runs, and the record is now %s", len(c.all()), got)
+			}
 		})
 	}
 }
@@ -339,9 +317,7 @@ func (c *cluster) foreign(lease string, status store.Status) string {
 	if !json.Valid([]byte(record)) {
 		c.t.Fatal(record)
 	}
-	if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
-		c.t.Fatal(err)
-	}
+	c.createEntry(record)
 	return record
 }
 
@@ -350,9 +326,7 @@ func TestRecordWithoutRoomForClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		now := time.Now().UTC().Format(time.RFC3339)
 		record := fmt.Sprintf(`{"schema":1,"app":"soloist","job":"work","created":%[1]q,"token":7,"writer":"w","watermark":%[1]q,"definition":{"since":%[1]q},"run":{"status":"idle","lease":15},"x":%[2]q}`, now, strings.Repeat("x", 7850))
-		if _, err := c.store.Create(c.t.Context(), "soloist/work", []byte(record)); err != nil {
-			t.Fatal(err)
-		}
+		c.createEntry(record)
 		a := c.start("a", work("@every 1m", 0))
 		time.Sleep(5 * time.Minute)
 		for range 1800 {
@@ -372,8 +346,7 @@ func TestRecordWithoutRoomForClaim(t *testing.T) {
 func TestRecordWithoutRoomForOutcome(t *testing.T) {
 	for _, size := range []int{7480, 7540, 7600} {
 		inCluster(t, func(c *cluster) {
-			job := work("@every 10m", time.Second)
-			job.Interrupted = soloist.Rerun
+			job := rerun(work("@every 10m", time.Second))
 			c.byOthers(map[string]any{"x": strings.Repeat("x", size)})
 			a := c.start("a", job)
 			time.Sleep(10*time.Minute + 2*time.Second)
@@ -499,8 +472,7 @@ func FuzzOddRecord(f *testing.F) {
 func (c *cluster) wakeOver(a *replica) {
 	c.t.Helper()
 	before, runs := c.raw("work"), len(c.all())
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
-	defer cancel()
+	ctx := c.within(time.Hour)
 	report, err := a.RunDue(ctx, soloist.Wake{})
 	after := c.raw("work")
 	var old, rec store.Record

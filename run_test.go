@@ -36,19 +36,15 @@ func TestRunOutcomes(t *testing.T) {
 			"failed 00:00:10 timed out after 4s: boom"},
 		"in time after all": {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil }, "succeeded 00:00:10"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				fine := work("@every 10s", time.Second)
-				fine.Name = "fine"
-				c.start("a", soloist.Job{Name: "odd", Schedule: "@every 10s", Lease: D, Timeout: 4 * time.Second, Do: tt.do}, fine)
-				time.Sleep(19 * time.Second)
-				if got := c.outcomes("odd"); !slices.Equal(got, []string{tt.want}) {
-					t.Errorf("got %q, want %q", got, tt.want)
-				}
-				if got := c.outcomes("fine"); !slices.Equal(got, []string{"succeeded 00:00:10"}) {
-					t.Errorf("the other job: got %q", got)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			fine := work("@every 10s", time.Second)
+			fine.Name = "fine"
+			c.start("a", soloist.Job{Name: "odd", Schedule: "@every 10s", Lease: D, Timeout: 4 * time.Second, Do: tt.do}, fine)
+			time.Sleep(19 * time.Second)
+			c.wantOutcomes("odd", tt.want)
+			if got := c.outcomes("fine"); !slices.Equal(got, []string{"succeeded 00:00:10"}) {
+				t.Errorf("the other job: got %q", got)
+			}
 		})
 	}
 }
@@ -123,53 +119,49 @@ var causes = map[string]causeTest{
 // methods tell as well.
 func TestRunCauses(t *testing.T) {
 	for name, test := range causes {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				var heart, check error
-				var cause error
-				var left time.Duration
-				var ended time.Time
-				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D}
-				job.Do = func(ctx context.Context, run *soloist.Run) error {
-					if err := run.Heartbeat("at work"); err != nil {
-						t.Errorf("Heartbeat: %v", err)
-					}
-					<-ctx.Done()
-					ended, cause, left = time.Now(), context.Cause(ctx), run.Remaining()
-					heart, check = run.Heartbeat("too late"), run.Check(context.Background())
-					return ctx.Err()
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var heart, check error
+			var cause error
+			var left time.Duration
+			var ended time.Time
+			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D}
+			job.Do = func(ctx context.Context, run *soloist.Run) error {
+				if err := run.Heartbeat("at work"); err != nil {
+					t.Errorf("Heartbeat: %v", err)
 				}
-				if test.job != nil {
-					test.job(&job)
+				<-ctx.Done()
+				ended, cause, left = time.Now(), context.Cause(ctx), run.Remaining()
+				heart, check = run.Heartbeat("too late"), run.Check(context.Background())
+				return ctx.Err()
+			}
+			if test.job != nil {
+				test.job(&job)
+			}
+			r := c.replica("a", job)
+			r.Grace = test.grace
+			c.launch(r)
+			time.Sleep(time.Minute + time.Second)
+			met := time.Now()
+			if test.meet != nil {
+				test.meet(c, r)
+			}
+			time.Sleep(time.Minute)
+			c.stopAll()
+			if !errors.Is(cause, test.cause) || test.cause == nil && cause != nil || cause != nil && cause.Error() != test.text {
+				t.Errorf("the cause is %q, want %q", cause, test.text)
+			}
+			if test.cause != nil {
+				if got := ended.Sub(met); got < test.after || got > test.after+time.Second {
+					t.Errorf("ended after %s, want %s", got, test.after)
 				}
-				r := c.replica("a", job)
-				r.Grace = test.grace
-				c.launch(r)
-				time.Sleep(time.Minute + time.Second)
-				met := time.Now()
-				if test.meet != nil {
-					test.meet(c, r)
+				if heart != cause || check != cause || left != 0 {
+					t.Errorf("Heartbeat says %v, Check %v, Remaining %s", heart, check, left)
 				}
-				time.Sleep(time.Minute)
-				c.stopAll()
-				if !errors.Is(cause, test.cause) || test.cause == nil && cause != nil || cause != nil && cause.Error() != test.text {
-					t.Errorf("the cause is %q, want %q", cause, test.text)
-				}
-				if test.cause != nil {
-					if got := ended.Sub(met); got < test.after || got > test.after+time.Second {
-						t.Errorf("ended after %s, want %s", got, test.after)
-					}
-					if heart != cause || check != cause || left != 0 {
-						t.Errorf("Heartbeat says %v, Check %v, Remaining %s", heart, check, left)
-					}
-				}
-				if test.outcome == "" {
-					return
-				}
-				if got := c.outcomes("work"); len(got) != 1 || got[0] != test.outcome {
-					t.Errorf("got %q, want %q", got, test.outcome)
-				}
-			})
+			}
+			if test.outcome == "" {
+				return
+			}
+			c.wantOutcomes("work", test.outcome)
 		})
 	}
 }
@@ -254,28 +246,24 @@ func TestTries(t *testing.T) {
 		"told when":       {failing(1, soloist.RetryAfter(boom, time.Minute)), [][2]time.Duration{{time.Minute, time.Minute}}, "succeeded 01:00:00"},
 		"nothing wrong":   {failing(9, errors.Join(soloist.Permanent(nil), soloist.RetryAfter(nil, 1))), nil, "succeeded 01:00:00"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				c.start("a", tt.job)
-				c.start("b", tt.job)
-				time.Sleep(time.Hour + 5*time.Minute)
-				runs := c.all()
-				if len(runs) != len(tt.pauses)+1 {
-					t.Fatalf("%d tries, want %d", len(runs), len(tt.pauses)+1)
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.start("a", tt.job)
+			c.start("b", tt.job)
+			time.Sleep(time.Hour + 5*time.Minute)
+			runs := c.all()
+			if len(runs) != len(tt.pauses)+1 {
+				t.Fatalf("%d tries, want %d", len(runs), len(tt.pauses)+1)
+			}
+			for i, limits := range tt.pauses {
+				pause := runs[i+1].start.Sub(runs[i].end)
+				if pause < limits[0] || pause > limits[1] {
+					t.Errorf("the pause before try %d is %s, want %s to %s", i+2, pause, limits[0], limits[1])
 				}
-				for i, limits := range tt.pauses {
-					pause := runs[i+1].start.Sub(runs[i].end)
-					if pause < limits[0] || pause > limits[1] {
-						t.Errorf("the pause before try %d is %s, want %s to %s", i+2, pause, limits[0], limits[1])
-					}
-					if runs[i+1].Try != i+2 || runs[i+1].Token != runs[i].Token || runs[i+1].replica != runs[i].replica {
-						t.Errorf("try %d: got %+v", i+2, runs[i+1].Run)
-					}
+				if runs[i+1].Try != i+2 || runs[i+1].Token != runs[i].Token || runs[i+1].replica != runs[i].replica {
+					t.Errorf("try %d: got %+v", i+2, runs[i+1].Run)
 				}
-				if got := c.outcomes("work"); !slices.Equal(got, []string{tt.outcome}) {
-					t.Errorf("got %q, want %q", got, tt.outcome)
-				}
-			})
+			}
+			c.wantOutcomes("work", tt.outcome)
 		})
 	}
 }
@@ -340,9 +328,7 @@ func TestLongBackoffIsLimited(t *testing.T) {
 		job.Do = func(context.Context, *soloist.Run) error { return errors.New("no") }
 		c.start("a", job)
 		time.Sleep(90 * time.Minute)
-		if n := len(c.all()); n != 4 {
-			t.Errorf("%d tries, want 4", n)
-		}
+		c.wantRuns(4)
 	})
 }
 
@@ -363,9 +349,7 @@ func TestNoTryWithoutLease(t *testing.T) {
 		a.Elapsed = func() time.Duration { return time.Since(begin) + time.Duration(asleep.Load()) }
 		c.launch(a)
 		time.Sleep(time.Minute + 5*time.Second)
-		if n := len(c.all()); n != 1 {
-			t.Errorf("%d tries", n)
-		}
+		c.wantRuns(1)
 	})
 }
 
@@ -446,8 +430,7 @@ func TestRemainingWithLongGrace(t *testing.T) {
 		job.Do = func(_ context.Context, r *soloist.Run) error { left = r.Remaining(); return nil }
 		a := c.replica("a", job)
 		a.Grace = math.MaxInt64
-		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
-		defer cancel()
+		ctx := c.within(2 * time.Minute)
 		a.RunDue(ctx, soloist.Wake{})
 		time.Sleep(time.Minute)
 		a.RunDue(ctx, soloist.Wake{})
@@ -479,52 +462,50 @@ func TestRemainingIsTheLeast(t *testing.T) {
 			if everywhere {
 				kind = ", everywhere"
 			}
-			t.Run(name+kind, func(t *testing.T) {
-				inCluster(t, func(c *cluster) {
-					ctx, cancel := context.WithCancel(c.t.Context())
-					defer cancel()
-					if test.deadline > 0 {
-						var release func()
-						ctx, release = context.WithTimeout(ctx, test.deadline)
-						defer release()
+			inCase(t, name+kind, func(t *testing.T, c *cluster) {
+				ctx, cancel := context.WithCancel(c.t.Context())
+				defer cancel()
+				if test.deadline > 0 {
+					var release func()
+					ctx, release = context.WithTimeout(ctx, test.deadline)
+					defer release()
+				}
+				job := work("@hourly", 0)
+				job.Timeout, job.EveryReplica, job.Lease = test.timeout, everywhere, time.Minute
+				if everywhere {
+					job.Lease = 0
+				}
+				ran := false
+				job.Do = func(_ context.Context, r *soloist.Run) error {
+					ran = true
+					begin := time.Now()
+					if test.stop > 0 {
+						time.AfterFunc(test.stop, cancel)
 					}
-					job := work("@hourly", 0)
-					job.Timeout, job.EveryReplica, job.Lease = test.timeout, everywhere, time.Minute
-					if everywhere {
-						job.Lease = 0
+					time.Sleep(time.Second)
+					want, least := longest, longest
+					if test.timeout > 0 {
+						want = time.Until(begin.Add(test.timeout))
 					}
-					ran := false
-					job.Do = func(_ context.Context, r *soloist.Run) error {
-						ran = true
-						begin := time.Now()
-						if test.stop > 0 {
-							time.AfterFunc(test.stop, cancel)
-						}
-						time.Sleep(time.Second)
-						want, least := longest, longest
-						if test.timeout > 0 {
-							want = time.Until(begin.Add(test.timeout))
-						}
-						if at, ok := ctx.Deadline(); ok {
-							want = min(want, time.Until(at)+grace)
-						}
-						if test.stop > 0 && test.stop < time.Second {
-							want = min(want, time.Until(begin.Add(test.stop))+grace)
-						}
-						if want == longest && !everywhere {
-							want, least = time.Minute, 45*time.Second
-						}
-						if got := r.Remaining(); got > want || got < min(want, least) {
-							t.Errorf("got %s, want %s", got, want)
-						}
-						return nil
+					if at, ok := ctx.Deadline(); ok {
+						want = min(want, time.Until(at)+grace)
 					}
-					a := c.replica("a", job)
-					a.Grace = grace
-					if a.RunNow(ctx, "work", "x"); !ran {
-						t.Error("it did not run")
+					if test.stop > 0 && test.stop < time.Second {
+						want = min(want, time.Until(begin.Add(test.stop))+grace)
 					}
-				})
+					if want == longest && !everywhere {
+						want, least = time.Minute, 45*time.Second
+					}
+					if got := r.Remaining(); got > want || got < min(want, least) {
+						t.Errorf("got %s, want %s", got, want)
+					}
+					return nil
+				}
+				a := c.replica("a", job)
+				a.Grace = grace
+				if a.RunNow(ctx, "work", "x"); !ran {
+					t.Error("it did not run")
+				}
 			})
 		}
 	}

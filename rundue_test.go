@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -148,8 +147,7 @@ func TestRunDueTellsUnconfirmedOutcome(t *testing.T) {
 func TestRunDueTellsClaimNotRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
-		a := c.replica("a", work("0 * * * *", time.Second))
-		a.Elapsed = machine.elapsed
+		a := c.replica("a", work("0 * * * *", time.Second)).on(&machine)
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
 		a.tap.meet(func(op string, apply func() error) error {
@@ -258,8 +256,7 @@ func TestRunDueTellsNextInOutage(t *testing.T) {
 		a := c.replica("a", work("@hourly", 0))
 		a.kill()
 		next := time.Now().Add(time.Hour)
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		defer cancel()
+		ctx := c.within(time.Minute)
 		if rep, err := a.RunDue(ctx, soloist.Wake{}); err == nil || !rep.Next.Equal(next) {
 			t.Errorf("next is %s, %v: want %s", rep.Next, err, next)
 		}
@@ -323,37 +320,32 @@ func TestCallEndsDespiteRefusedOutcome(t *testing.T) {
 				return err
 			},
 		} {
-			t.Run(how+" "+name, func(t *testing.T) {
-				inCluster(t, func(c *cluster) {
-					a := c.replica("a", work("@every 1m", time.Second))
-					if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-						t.Fatal(err)
-					}
-					time.Sleep(time.Minute)
-					writes := 0
-					a.tap.meet(func(op string, apply func() error) error {
-						if op == "write" {
-							if writes++; writes > 1 {
-								return refusal
-							}
+			inCase(t, how+" "+name, func(t *testing.T, c *cluster) {
+				a := c.replica("a", work("@every 1m", time.Second))
+				a.wake()
+				time.Sleep(time.Minute)
+				writes := 0
+				a.tap.meet(func(op string, apply func() error) error {
+					if op == "write" {
+						if writes++; writes > 1 {
+							return refusal
 						}
-						return apply()
-					})
-					ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
-					defer cancel()
-					begin := time.Now()
-					err := call(ctx, a)
-					if took := time.Since(begin); took > 6*D || took < 4*D {
-						t.Errorf("it took %s", took)
 					}
-					if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was not confirmed") {
-						t.Errorf("got %v", err)
-					}
-					time.Sleep(D / 2) // since the last renewal
-					if e, err := c.store.Read(c.t.Context(), "soloist/work"); err != nil || e.State.Live() {
-						t.Errorf("the lease is %s, %v", e.State, err)
-					}
+					return apply()
 				})
+				ctx := c.within(time.Hour)
+				begin := time.Now()
+				err := call(ctx, a)
+				if took := time.Since(begin); took > 6*D || took < 4*D {
+					t.Errorf("it took %s", took)
+				}
+				if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was not confirmed") {
+					t.Errorf("got %v", err)
+				}
+				time.Sleep(D / 2) // since the last renewal
+				if e, err := c.store.Read(c.t.Context(), "soloist/work"); err != nil || e.State.Live() {
+					t.Errorf("the lease is %s, %v", e.State, err)
+				}
 			})
 		}
 	}
@@ -396,43 +388,38 @@ func TestRunDueTooShortSettlesTicks(t *testing.T) {
 			[]string{"abandoned 01:00:00 its runner died"}, true},
 		"its runner died, and it has another attempt": {func(j *soloist.Job) { j.Interrupted = soloist.Rerun }, true, nil, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := work("@hourly", 20*time.Minute)
-				job.Timeout = 30 * time.Minute
-				tt.change(&job)
-				a := c.replica("a", job)
-				if tt.dies {
-					c.launch(a)
-					time.Sleep(time.Hour + 5*time.Minute)
-					a.kill()
-				} else {
-					a.RunDue(c.t.Context(), soloist.Wake{})
-					time.Sleep(time.Hour + 5*time.Minute)
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := work("@hourly", 20*time.Minute)
+			job.Timeout = 30 * time.Minute
+			tt.change(&job)
+			a := c.replica("a", job)
+			if tt.dies {
+				c.launch(a)
+				time.Sleep(time.Hour + 5*time.Minute)
+				a.kill()
+			} else {
+				a.RunDue(c.t.Context(), soloist.Wake{})
+				time.Sleep(time.Hour + 5*time.Minute)
+			}
+			time.Sleep(time.Hour)
+			runs := len(c.all())
+			b := c.replica("b", job)
+			for range 2 {
+				ctx := c.within(10 * time.Minute)
+				_, err := b.RunDue(ctx, soloist.Wake{})
+				if withheld := err != nil && strings.Contains(err.Error(), "not started: it may take 30m0s"); withheld != tt.withheld || !withheld && err != nil {
+					t.Errorf("the error is %v", err)
 				}
-				time.Sleep(time.Hour)
-				runs := len(c.all())
-				b := c.replica("b", job)
-				for range 2 {
-					ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-					defer cancel()
-					_, err := b.RunDue(ctx, soloist.Wake{})
-					if withheld := err != nil && strings.Contains(err.Error(), "not started: it may take 30m0s"); withheld != tt.withheld || !withheld && err != nil {
-						t.Errorf("the error is %v", err)
-					}
-				}
-				if got := c.outcomes("work"); !slices.Equal(got, tt.want) {
-					t.Errorf("got %q, want %q", got, tt.want)
-				}
-				if len(c.all()) > runs {
-					t.Error("it ran in a call that is shorter than its Timeout")
-				}
-				time.Sleep(30 * time.Minute)
-				c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
-				if ran := len(c.all()) > runs; ran != tt.withheld {
-					t.Errorf("in a call without a deadline it ran: %t", ran)
-				}
-			})
+			}
+			c.wantOutcomes("work", tt.want...)
+			if len(c.all()) > runs {
+				t.Error("it ran in a call that is shorter than its Timeout")
+			}
+			time.Sleep(30 * time.Minute)
+			c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
+			if ran := len(c.all()) > runs; ran != tt.withheld {
+				t.Errorf("in a call without a deadline it ran: %t", ran)
+			}
 		})
 	}
 }
@@ -452,26 +439,22 @@ func TestWakeOfNewJob(t *testing.T) {
 		"before a tick":    {time.Hour + 10*time.Second, time.Hour - 20*time.Second, nil},
 		"in a year's time": {time.Hour, 365 * 24 * time.Hour, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				begin := time.Now()
-				time.Sleep(test.at)
-				a := c.replica("a", work("0 * * * *", time.Second))
-				var wake soloist.Wake
-				if test.tick >= 0 {
-					wake.Tick = begin.Add(test.tick)
-				}
-				called := time.Now()
-				if _, err := a.RunDue(c.t.Context(), wake); err != nil {
-					t.Errorf("RunDue: %v", err)
-				}
-				if took := time.Since(called); took > 3*time.Second {
-					t.Errorf("it took %s", took)
-				}
-				if got := c.outcomes("work"); !slices.Equal(got, test.want) {
-					t.Errorf("got %q, want %q", got, test.want)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			begin := time.Now()
+			time.Sleep(test.at)
+			a := c.replica("a", work("0 * * * *", time.Second))
+			var wake soloist.Wake
+			if test.tick >= 0 {
+				wake.Tick = begin.Add(test.tick)
+			}
+			called := time.Now()
+			if _, err := a.RunDue(c.t.Context(), wake); err != nil {
+				t.Errorf("RunDue: %v", err)
+			}
+			if took := time.Since(called); took > 3*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			c.wantOutcomes("work", test.want...)
 		})
 	}
 }
@@ -484,8 +467,7 @@ func TestWakeFarAheadEnds(t *testing.T) {
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Minute)
 		called := time.Now()
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
-		defer cancel()
+		ctx := c.within(time.Hour)
 		report, err := a.RunDue(ctx, soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
 		if took := time.Since(called); err != nil || len(report.Jobs) != 1 || len(report.Jobs[0].Ran) != 1 || took > 3*time.Second {
 			t.Errorf("got %+v, %v after %s, want the one run that was due", report, err, took)
@@ -525,22 +507,18 @@ func TestEarlyWakeWithOlderTickDue(t *testing.T) {
 		"all, due under a run": {func(j *soloist.Job) { j.Missed = soloist.RunAll }, 8 * time.Second, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
 		"none":                 {func(j *soloist.Job) { j.Missed = soloist.SkipMissed }, 1500 * time.Millisecond, []string{"missed 01:00:00 a newer one was due", "succeeded 02:00:00"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				tick := time.Now().Add(2 * time.Hour)
-				job := work("@hourly", 10*time.Second)
-				test.job(&job)
-				a := c.replica("a", job)
-				a.RunDue(c.t.Context(), soloist.Wake{})
-				until(2*time.Hour - test.early)
-				report, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
-				if err != nil || len(report.Jobs[0].Ran) == 0 {
-					t.Errorf("got %+v, %v", report, err)
-				}
-				if got := c.outcomes("work"); !slices.Equal(got, test.want) {
-					t.Errorf("got %q, want %q", got, test.want)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			tick := time.Now().Add(2 * time.Hour)
+			job := work("@hourly", 10*time.Second)
+			test.job(&job)
+			a := c.replica("a", job)
+			a.RunDue(c.t.Context(), soloist.Wake{})
+			until(2*time.Hour - test.early)
+			report, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
+			if err != nil || len(report.Jobs[0].Ran) == 0 {
+				t.Errorf("got %+v, %v", report, err)
+			}
+			c.wantOutcomes("work", test.want...)
 		})
 	}
 }
@@ -549,23 +527,19 @@ func TestEarlyWakeWithOlderTickDue(t *testing.T) {
 func TestEarlyWakeAfterDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		tick := time.Now().Add(2 * time.Hour)
-		job := work("@hourly", 10*time.Second)
-		job.Interrupted = soloist.Rerun
+		job := rerun(work("@hourly", 10*time.Second))
 		a, b := c.replica("a", job), c.replica("b", job)
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		until(time.Hour)
 		time.AfterFunc(5*time.Second, a.kill)
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		defer cancel()
+		ctx := c.within(time.Minute)
 		a.RunDue(ctx, soloist.Wake{})
 		until(2*time.Hour - time.Second)
 		report, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
 		if err != nil || len(report.Jobs[0].Ran) != 2 {
 			t.Errorf("got %+v, %v, want both ticks", report, err)
 		}
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 01:00:00", "succeeded 02:00:00")
 	})
 }
 
@@ -578,10 +552,7 @@ func TestEarlyWakeBySeveralTicks(t *testing.T) {
 		if _, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().Add(25 * time.Second)}); err != nil {
 			t.Error(err)
 		}
-		want := []string{"missed 00:00:00-00:01:00 a newer one was due", "succeeded 00:01:10", "succeeded 00:01:20", "succeeded 00:01:30", "succeeded 00:01:40"}
-		if got := c.outcomes("work"); !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "missed 00:00:00-00:01:00 a newer one was due", "succeeded 00:01:10", "succeeded 00:01:20", "succeeded 00:01:30", "succeeded 00:01:40")
 	})
 }
 
@@ -615,9 +586,7 @@ func TestWakeOfSomeJobs(t *testing.T) {
 		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "other" || len(report.Jobs[0].Ran) != 1 {
 			t.Errorf("got %+v, %v", report, err)
 		}
-		if n := len(c.all()); n != 1 {
-			t.Errorf("%d runs", n)
-		}
+		c.wantRuns(1)
 		for _, name := range []string{"nobody", "lead"} {
 			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
 				t.Errorf("%s is taken", name)
@@ -634,8 +603,7 @@ func TestRunDueStartsNothingUnfit(t *testing.T) {
 		a := c.replica("a", long, short)
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour)
-		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-		defer cancel()
+		ctx := c.within(10 * time.Minute)
 		report, err := a.RunDue(ctx, soloist.Wake{})
 		if err == nil || !strings.Contains(err.Error(), "job work: not started: it may take 20m0s, and this call ends in 10m0s") {
 			t.Errorf("got %v", err)
@@ -673,9 +641,7 @@ func TestRunDueAfterFreeze(t *testing.T) {
 		other := work("@hourly", 0)
 		other.Name = "other"
 		f := c.frozen(work("@hourly", 0), other)
-		if _, err := f.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-			t.Fatal(err)
-		}
+		f.wake()
 		for hour := 1; hour <= 3; hour++ {
 			f.freeze(time.Hour)
 			f.tap.counts()
@@ -687,9 +653,7 @@ func TestRunDueAfterFreeze(t *testing.T) {
 				t.Errorf("call %d reads %d times, want once for each job", hour, n)
 			}
 		}
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00")
 	})
 }
 
@@ -720,12 +684,9 @@ func TestRunDueBeginsNoTryWithoutTime(t *testing.T) {
 			return errors.New("no route")
 		}
 		a := c.replica("a", job)
-		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-			t.Fatal(err)
-		}
+		a.wake()
 		time.Sleep(time.Minute)
-		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
-		defer cancel()
+		ctx := c.within(5 * time.Minute)
 		report, err := a.RunDue(ctx, soloist.Wake{})
 		if ran := report.Jobs[0].Ran; len(ran) == 0 || ran[0].Status != store.Failed || ran[0].Reason != "no route" {
 			t.Errorf("got %+v, %v", report, err)

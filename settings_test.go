@@ -134,18 +134,16 @@ func TestLaterChangesHaveNoEffect(t *testing.T) {
 		"more jobs": func(s *soloist.Scheduler) { s.Jobs = append(s.Jobs, s.Jobs[0], s.Jobs[0]) },
 		"no job":    func(s *soloist.Scheduler) { s.Jobs = nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				r := c.replica("a", work("* * * * *", 0), soloist.Singleton{Name: "leader", Do: func(context.Context, *soloist.Run) error { return nil }})
-				if err := r.Validate(); err != nil {
-					t.Fatal(err)
-				}
-				change(r.Scheduler)
-				report, err := r.RunDue(c.t.Context(), soloist.Wake{})
-				if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "work" {
-					t.Errorf("got %+v, %v", report, err)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			r := c.replica("a", work("* * * * *", 0), soloist.Singleton{Name: "leader", Do: func(context.Context, *soloist.Run) error { return nil }})
+			if err := r.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			change(r.Scheduler)
+			report, err := r.RunDue(c.t.Context(), soloist.Wake{})
+			if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "work" {
+				t.Errorf("got %+v, %v", report, err)
+			}
 		})
 	}
 }

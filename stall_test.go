@@ -18,9 +18,7 @@ func TestHeartbeatKeepsLeader(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", beating(silence-time.Second, time.Hour, true))
 		time.Sleep(30 * time.Minute)
-		if got := c.all(); len(got) != 1 {
-			t.Errorf("got %d terms", len(got))
-		}
+		c.wantRuns(1)
 		p := c.record("lead").Run.Progress
 		if p.Note != "all well" || time.Since(p.At) > 2*time.Minute || p.At.After(time.Now().Add(time.Second)) {
 			t.Errorf("progress is %+v at %s", p, time.Now())
@@ -78,9 +76,7 @@ func TestStalledLeaderIsReplaced(t *testing.T) {
 			if got := c.record("lead").Counts; got[store.Stalled] != 1 || got[store.Abandoned] != 0 {
 				t.Errorf("counts are %v", got)
 			}
-			if len(a.log.lines("the run has stalled", "no heartbeat for 20s", "goroutine")) != 1 {
-				t.Errorf("the log has no goroutines: %q", a.log.lines("stalled"))
-			}
+			a.wantLines(1, "the run has stalled", "no heartbeat for 20s", "goroutine")
 		})
 	}
 }
@@ -218,9 +214,7 @@ func TestTickThatAlwaysStallsEndsStalled(t *testing.T) {
 		if got := c.outcomes("work"); len(got) != 1 || !strings.HasPrefix(got[0], "stalled 00:01:00") {
 			t.Errorf("got %q", got)
 		}
-		if n := len(c.all()); n != 5 {
-			t.Errorf("%d attempts", n)
-		}
+		c.wantRuns(5)
 	})
 }
 
@@ -290,27 +284,25 @@ func TestHealthCheck(t *testing.T) {
 			return func(context.Context) error { time.Sleep(15 * time.Second); return nil }
 		}, 50 * time.Second, "no answer before"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				var calls atomic.Int32
-				lead := leader()
-				lead.HealthCheck.Check = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
-				c.start("a", lead)
-				time.Sleep(2*time.Minute - time.Second)
-				first := c.all()[0]
-				if test.end == 0 {
-					if !first.end.IsZero() || calls.Load() != 11 {
-						t.Errorf("ended at %s for %v, after %d calls", first.end, first.cause, calls.Load())
-					}
-					return
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var calls atomic.Int32
+			lead := leader()
+			lead.HealthCheck.Check = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
+			c.start("a", lead)
+			time.Sleep(2*time.Minute - time.Second)
+			first := c.all()[0]
+			if test.end == 0 {
+				if !first.end.IsZero() || calls.Load() != 11 {
+					t.Errorf("ended at %s for %v, after %d calls", first.end, first.cause, calls.Load())
 				}
-				if took := first.end.Sub(first.start); took < test.end || took > test.end+2*time.Second {
-					t.Errorf("ended after %s, want %s", took, test.end)
-				}
-				if !errors.Is(first.cause, soloist.ErrStalled) || !strings.Contains(first.cause.Error(), test.reason) {
-					t.Errorf("the cause is %v", first.cause)
-				}
-			})
+				return
+			}
+			if took := first.end.Sub(first.start); took < test.end || took > test.end+2*time.Second {
+				t.Errorf("ended after %s, want %s", took, test.end)
+			}
+			if !errors.Is(first.cause, soloist.ErrStalled) || !strings.Contains(first.cause.Error(), test.reason) {
+				t.Errorf("the cause is %v", first.cause)
+			}
 		})
 	}
 }
@@ -383,23 +375,19 @@ func TestShortTimeoutsAreNotAnnounced(t *testing.T) {
 		"a HeartbeatTimeout of D/3 and 1 s":   {lead(D/3+time.Second, 0, nil), 8, 12},
 		"a HeartbeatTimeout that is too long": {lead(time.Hour, 0, nil), 0, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				calls.Store(0)
-				a := c.start("a", test.lead)
-				time.Sleep(time.Minute)
-				a.tap.counts()
-				time.Sleep(10 * time.Minute)
-				if n := a.tap.counts()["write"]; n < test.least || n > test.most {
-					t.Errorf("%d writes in 10 minutes, want %d to %d", n, test.least, test.most)
-				}
-				if test.most <= 12 && c.record("lead").Run.Stopping { // followers would look ten times a second
-					t.Error("it is announced")
-				}
-				if n := len(c.all()); n != 1 {
-					t.Errorf("%d terms", n)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			calls.Store(0)
+			a := c.start("a", test.lead)
+			time.Sleep(time.Minute)
+			a.tap.counts()
+			time.Sleep(10 * time.Minute)
+			if n := a.tap.counts()["write"]; n < test.least || n > test.most {
+				t.Errorf("%d writes in 10 minutes, want %d to %d", n, test.least, test.most)
+			}
+			if test.most <= 12 && c.record("lead").Run.Stopping { // followers would look ten times a second
+				t.Error("it is announced")
+			}
+			c.wantRuns(1)
 		})
 	}
 }
@@ -456,41 +444,39 @@ func TestStoppingIsTakenBackAfterLostAnswer(t *testing.T) {
 // Its outcome is the one that others have been told.
 func TestRunEndsWhileStallIsWritten(t *testing.T) {
 	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
-					Do: func(ctx context.Context, run *soloist.Run) error {
-						if run.Attempt == 1 && run.Try == 1 {
-							time.Sleep(silence + time.Second)
-							return late
-						}
-						<-ctx.Done()
-						return nil
-					}}
-				a := c.start("a", job)
-				a.tap.meet(func(op string, apply func() error) error {
-					err := apply()
-					if op == "write" && err == nil && c.record("work").Run.Status == store.Stalled && c.record("work").Run.Finished.IsZero() {
-						time.Sleep(2 * time.Second) // the answer takes long
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, HeartbeatTimeout: silence, Interrupted: soloist.Rerun, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
+				Do: func(ctx context.Context, run *soloist.Run) error {
+					if run.Attempt == 1 && run.Try == 1 {
+						time.Sleep(silence + time.Second)
+						return late
 					}
-					return err
-				})
-				time.Sleep(time.Minute + silence + 10*time.Second)
-				r := c.record("work")
-				t.Logf("%+v %v", r.Run.Status, c.outcomes("work"))
-				for _, run := range c.all() {
-					t.Logf("attempt %d try %d %s-%s", run.Attempt, run.Try, run.start.Format("05.000"), run.end.Format("05.000"))
+					<-ctx.Done()
+					return nil
+				}}
+			a := c.start("a", job)
+			a.tap.meet(func(op string, apply func() error) error {
+				err := apply()
+				if op == "write" && err == nil && c.record("work").Run.Status == store.Stalled && c.record("work").Run.Finished.IsZero() {
+					time.Sleep(2 * time.Second) // the answer takes long
 				}
-				t.Logf("%q", a.log.lines("run ended"))
-				if len(a.log.lines("run ended", "outcome=succeeded")) > 0 {
-					t.Errorf("the log says succeeded, the record %s, and it ran %d times", r.Run.Status, len(c.all()))
-				}
-				for _, run := range c.all() {
-					if run.Try == 2 {
-						t.Error("a second try of a run that has stalled, whose lease is given up")
-					}
-				}
+				return err
 			})
+			time.Sleep(time.Minute + silence + 10*time.Second)
+			r := c.record("work")
+			t.Logf("%+v %v", r.Run.Status, c.outcomes("work"))
+			for _, run := range c.all() {
+				t.Logf("attempt %d try %d %s-%s", run.Attempt, run.Try, run.start.Format("05.000"), run.end.Format("05.000"))
+			}
+			t.Logf("%q", a.log.lines("run ended"))
+			if len(a.log.lines("run ended", "outcome=succeeded")) > 0 {
+				t.Errorf("the log says succeeded, the record %s, and it ran %d times", r.Run.Status, len(c.all()))
+			}
+			for _, run := range c.all() {
+				if run.Try == 2 {
+					t.Error("a second try of a run that has stalled, whose lease is given up")
+				}
+			}
 		})
 	}
 }
@@ -561,9 +547,7 @@ func TestSuspensionIsNoSilence(t *testing.T) {
 		var machine suspended
 		lead := beating(500*time.Millisecond, time.Hour, true)
 		lead.HeartbeatTimeout = 3 * time.Second
-		a := c.replica("a", lead)
-		a.Elapsed = machine.elapsed
-		c.launch(a)
+		c.launch(c.replica("a", lead).on(&machine))
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		machine.slept.Add(int64(4 * time.Second))
 		time.Sleep(20 * time.Second)
@@ -632,12 +616,11 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 		}
 		wake(false)
 		midnight := time.Now().Truncate(time.Hour)
-		at := func(d time.Duration) { time.Sleep(time.Until(midnight.Add(d))) }
-		at(time.Hour + time.Second)
+		until(time.Hour + time.Second)
 		wake(true)
-		at(2*time.Hour + 10*time.Minute) // too late for its tick
+		until(2*time.Hour + 10*time.Minute) // too late for its tick
 		wake(false)
-		at(3*time.Hour + time.Second)
+		until(3*time.Hour + time.Second)
 		wake(false)
 		if r := c.record("work"); r.Run.Status != store.Succeeded || !r.Run.Tick.Equal(midnight.Add(3*time.Hour)) {
 			t.Errorf("the record says %s, tick %s: %+v", r.Run.Status, r.Run.Tick, r.History)

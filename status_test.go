@@ -130,8 +130,7 @@ func TestOccupiedJobEndsCalls(t *testing.T) {
 		a.stop()
 		defer c.occupy("work")()
 		time.Sleep(2 * time.Minute)
-		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-		defer cancel()
+		ctx := c.within(10 * time.Minute)
 		for name, call := range map[string]func(*replica) error{
 			"RunDue": func(r *replica) error { _, err := r.RunDue(ctx, soloist.Wake{}); return err },
 			"RunNow": func(r *replica) error { _, err := r.RunNow(ctx, "work", "please"); return err },
@@ -196,30 +195,28 @@ func TestLeaderCallsAreFew(t *testing.T) {
 func TestFollowerLooksOnceInThird(t *testing.T) {
 	for _, lease := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
 		for _, drift := range []time.Duration{0, 200, -200} { // millionths
-			t.Run(fmt.Sprintf("%s, drift %d", lease, drift), func(t *testing.T) {
-				inCluster(t, func(c *cluster) {
-					var all []*replica
-					for i, name := range []string{"leader", "other"} {
-						r := c.replica(name, soloist.Singleton{Name: "work", Lease: lease, Do: func(ctx context.Context, _ *soloist.Run) error {
-							<-ctx.Done()
-							return nil
-						}})
-						r.tap.Store = datedStore{c.store, wholeSeconds}
-						r.tap.meet(faraway(uint64(i)))
-						begin := time.Now()
-						if name == "other" {
-							r.Elapsed = func() time.Duration { gone := time.Since(begin); return gone + gone/1_000_000*drift }
-						}
-						all = append(all, c.launch(r))
-						time.Sleep(time.Minute + 300*time.Millisecond)
+			inCase(t, fmt.Sprintf("%s, drift %d", lease, drift), func(t *testing.T, c *cluster) {
+				var all []*replica
+				for i, name := range []string{"leader", "other"} {
+					r := c.replica(name, soloist.Singleton{Name: "work", Lease: lease, Do: func(ctx context.Context, _ *soloist.Run) error {
+						<-ctx.Done()
+						return nil
+					}})
+					r.tap.Store = datedStore{c.store, wholeSeconds}
+					r.tap.meet(faraway(uint64(i)))
+					begin := time.Now()
+					if name == "other" {
+						r.Elapsed = func() time.Duration { gone := time.Since(begin); return gone + gone/1_000_000*drift }
 					}
-					all[1].tap.counts()
-					const thirds = 180
-					time.Sleep(thirds * lease / 3)
-					if n := all[1].tap.counts()["read"]; n < thirds*19/20 || n > thirds*21/20 {
-						t.Errorf("%d looks in %d thirds", n, thirds)
-					}
-				})
+					all = append(all, c.launch(r))
+					time.Sleep(time.Minute + 300*time.Millisecond)
+				}
+				all[1].tap.counts()
+				const thirds = 180
+				time.Sleep(thirds * lease / 3)
+				if n := all[1].tap.counts()["read"]; n < thirds*19/20 || n > thirds*21/20 {
+					t.Errorf("%d looks in %d thirds", n, thirds)
+				}
 			})
 		}
 	}
@@ -265,8 +262,8 @@ func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
 			all = append(all, r)
 			if !woken {
 				c.launch(r)
-			} else if _, err := r.RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-				t.Error(err)
+			} else {
+				r.wake()
 			}
 		}
 		time.Sleep(30 * time.Second)

@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,32 +22,27 @@ func TestStopWithinGrace(t *testing.T) {
 		"after the grace":  {2 * time.Second, "abandoned 00:00:10 stopped", soloist.ErrStopped},
 		"without a grace":  {0, "abandoned 00:00:10 stopped", soloist.ErrStopped},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				a := c.replica("a", work("@every 10s", 5*time.Second))
-				a.Grace = tt.grace
-				c.launch(a)
-				time.Sleep(11 * time.Second)
-				a.stop()
-				if got := c.outcomes("work"); !slices.Equal(got, []string{tt.want}) {
-					t.Errorf("got %q, want %q", got, tt.want)
-				}
-				if got := c.all(); len(got) != 1 || !errors.Is(got[0].cause, tt.cause) {
-					t.Errorf("got %+v, want the cause %v", got, tt.cause)
-				}
-				e, _ := c.store.Read(c.t.Context(), "soloist/work")
-				if e.State != store.Available {
-					t.Errorf("the lease is %s after the stop", e.State)
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.replica("a", work("@every 10s", 5*time.Second))
+			a.Grace = tt.grace
+			c.launch(a)
+			time.Sleep(11 * time.Second)
+			a.stop()
+			c.wantOutcomes("work", tt.want)
+			if got := c.all(); len(got) != 1 || !errors.Is(got[0].cause, tt.cause) {
+				t.Errorf("got %+v, want the cause %v", got, tt.cause)
+			}
+			e, _ := c.store.Read(c.t.Context(), "soloist/work")
+			if e.State != store.Available {
+				t.Errorf("the lease is %s after the stop", e.State)
+			}
 		})
 	}
 }
 
 func TestRerunRepeatsStoppedRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", 10*time.Minute)
-		job.Interrupted = soloist.Rerun
+		job := rerun(work("0 * * * *", 10*time.Minute))
 		time.Sleep(59 * time.Minute)
 		a := c.start("a", job)
 		time.Sleep(2 * time.Minute)
@@ -59,9 +53,7 @@ func TestRerunRepeatsStoppedRun(t *testing.T) {
 		if len(runs) != 2 || runs[1].Attempt != 2 || !runs[1].Tick.Equal(runs[0].Tick) {
 			t.Errorf("got %+v", runs)
 		}
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		c.wantOutcomes("work", "succeeded 01:00:00")
 	})
 }
 
@@ -82,8 +74,7 @@ func TestIdleStopLosesNoTick(t *testing.T) {
 // no death.
 func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", 100*time.Hour)
-		job.Interrupted = soloist.Rerun
+		job := rerun(work("0 * * * *", 100*time.Hour))
 		for n := range 7 {
 			r := c.replica("a", job)
 			ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Hour)
@@ -110,9 +101,7 @@ func TestStopKeepsErrorOfRun(t *testing.T) {
 		if f := c.outcomes("work"); len(f) != 1 || !strings.Contains(f[0], "abandoned 01:00:00 stopped: the ledger is corrupt") {
 			t.Errorf("outcomes: %q", f)
 		}
-		if len(a.log.lines("run ended", "the ledger is corrupt")) != 1 {
-			t.Error("the log does not have the error")
-		}
+		a.wantLines(1, "run ended", "the ledger is corrupt")
 	})
 }
 
@@ -125,9 +114,7 @@ func TestStopIsNoOutage(t *testing.T) {
 			return context.Canceled
 		})
 		_ = a.Run(ctx)
-		if got := a.log.lines("call to the store failed"); len(got) != 0 {
-			t.Errorf("got %q", got)
-		}
+		a.wantLines(0, "call to the store failed")
 	})
 }
 
@@ -189,17 +176,6 @@ func TestRefusedSaveDoesNotDelayStop(t *testing.T) {
 			a.tap.meet(nil)
 		}
 	})
-}
-
-// graceful starts replicas that have a grace.
-func (c *cluster) graceful(grace time.Duration, work soloist.Work, names ...string) map[string]*replica {
-	all := map[string]*replica{}
-	for _, name := range names {
-		r := c.replica(name, work)
-		r.Grace = grace
-		all[name] = c.launch(r)
-	}
-	return all
 }
 
 // A leader that is told to stop goes on until others are near.
@@ -275,33 +251,28 @@ func TestJobIsHandedOver(t *testing.T) {
 		"ends within the grace": {20 * time.Second, []string{"succeeded 00:01:00"}, 0},
 		"does not":              {time.Minute, []string{"succeeded 00:01:00"}, 300 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				job := work("0 1 0 * * *", test.takes)
-				job.Interrupted = soloist.Rerun
-				all := c.graceful(25*time.Second, job, "a", "b")
-				time.Sleep(time.Minute + 2*time.Second)
-				go all[c.all()[0].replica].stop()
-				time.Sleep(time.Second)
-				if r := c.record("work"); !r.Run.Stopping || r.Run.Status != store.Running {
-					t.Errorf("got %+v", r)
-				}
-				time.Sleep(2 * time.Minute)
-				if got := c.outcomes("work"); !slices.Equal(got, test.outcomes) {
-					t.Errorf("got %q", got)
-				}
-				runs := c.all()
-				disjoint(t, runs)
-				if test.start == 0 && len(runs) != 1 {
-					t.Errorf("got %d runs", len(runs))
-				}
-				if test.start > 0 && (len(runs) != 2 || runs[1].start.Sub(runs[0].end) > test.start) {
-					t.Errorf("got %+v", runs)
-				}
-				if r := c.record("work"); r.Run.Stopping {
-					t.Error("it is over, and the record says that it is stopping")
-				}
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := rerun(work("0 1 0 * * *", test.takes))
+			all := c.graceful(25*time.Second, job, "a", "b")
+			time.Sleep(time.Minute + 2*time.Second)
+			go all[c.all()[0].replica].stop()
+			time.Sleep(time.Second)
+			if r := c.record("work"); !r.Run.Stopping || r.Run.Status != store.Running {
+				t.Errorf("got %+v", r)
+			}
+			time.Sleep(2 * time.Minute)
+			c.wantOutcomes("work", test.outcomes...)
+			runs := c.all()
+			disjoint(t, runs)
+			if test.start == 0 && len(runs) != 1 {
+				t.Errorf("got %d runs", len(runs))
+			}
+			if test.start > 0 && (len(runs) != 2 || runs[1].start.Sub(runs[0].end) > test.start) {
+				t.Errorf("got %+v", runs)
+			}
+			if r := c.record("work"); r.Run.Stopping {
+				t.Error("it is over, and the record says that it is stopping")
+			}
 		})
 	}
 }
@@ -309,8 +280,7 @@ func TestJobIsHandedOver(t *testing.T) {
 // A long grace costs those that wait for it ever less.
 func TestWaitForLongStopIsCheap(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("0 1 0 * * *", time.Hour)
-		job.Interrupted = soloist.Rerun
+		job := rerun(work("0 1 0 * * *", time.Hour))
 		a := c.graceful(30*time.Minute, job, "a")["a"]
 		time.Sleep(time.Minute + time.Second)
 		b := c.graceful(time.Second, job, "b")["b"]
@@ -351,8 +321,7 @@ func TestStepDownHandsOver(t *testing.T) {
 		if len(runs) != 2 || runs[1].replica == old.Replica || runs[1].start.Sub(runs[0].end) > 300*time.Millisecond {
 			t.Errorf("got %+v", runs)
 		}
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
-		defer cancel()
+		ctx := c.within(time.Second)
 		if err := all[runs[1].replica].StepDown(ctx, "lead"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("StepDown: %v", err)
 		}
@@ -415,27 +384,25 @@ func TestOverrunAfterEndAndLoss(t *testing.T) {
 		"time-out, soon lost": {timeout: 10 * time.Second, lost: 12 * time.Second},
 		"stop":                {stop: true, lost: time.Minute + time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(c *cluster) {
-				var overran overrunLog
-				job := deaf(20 * time.Minute)
-				job.Timeout = test.timeout
-				a := c.replica("a", job)
-				a.Overrun = overran.add
-				c.launch(a)
-				time.Sleep(time.Minute + test.lost - time.Second)
-				if test.stop {
-					go a.stop()
-				}
-				time.Sleep(time.Second)
-				if calls := overran.all(); len(calls) > 0 {
-					t.Fatalf("the lease is kept: Overrun was called %d times", len(calls))
-				}
-				if name == "time-out" && !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
-					t.Fatalf("health says %v", a.Health().Overrun)
-				}
-				wantOverrunAfterLoss(c, a, &overran)
-			})
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var overran overrunLog
+			job := deaf(20 * time.Minute)
+			job.Timeout = test.timeout
+			a := c.replica("a", job)
+			a.Overrun = overran.add
+			c.launch(a)
+			time.Sleep(time.Minute + test.lost - time.Second)
+			if test.stop {
+				go a.stop()
+			}
+			time.Sleep(time.Second)
+			if calls := overran.all(); len(calls) > 0 {
+				t.Fatalf("the lease is kept: Overrun was called %d times", len(calls))
+			}
+			if name == "time-out" && !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
+				t.Fatalf("health says %v", a.Health().Overrun)
+			}
+			wantOverrunAfterLoss(c, a, &overran)
 		})
 	}
 }
@@ -455,9 +422,7 @@ func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
 		}
 		return err
 	})
-	if err := c.store.Break(c.t.Context(), "soloist/work", 0); err != nil {
-		c.t.Fatal(err)
-	}
+	c.breakLease()
 	at := <-lost
 	time.Sleep(D)
 	calls := overran.all()
@@ -482,9 +447,7 @@ func TestOverrunAfterLoss(t *testing.T) {
 			a.Overrun = overran.add
 			c.launch(a)
 			time.Sleep(2 * time.Minute)
-			if err := c.store.Break(t.Context(), "soloist/work", 0); err != nil {
-				t.Fatal(err)
-			}
+			c.breakLease()
 			time.Sleep(D)
 			if got := len(overran.all()); got != want {
 				t.Errorf("the run returned %s after the loss of its lease: Overrun was called %d times, want %d", returns, got, want)

@@ -115,26 +115,24 @@ func TestMixedLeaseLengths(t *testing.T) {
 		"a long one dies":  {time.Minute, D},
 		"a short one dies": {D, time.Minute},
 	} {
-		t.Run(name, func(t *testing.T) {
-			runScenario(t, func(s *story) {
-				of := func(lease time.Duration) sim.Work {
-					d := rerun(takes(100 * time.Second))
-					d.Lease = lease
-					return d
-				}
-				a := s.start(of(tt.dead), "a")
-				s.until("01:00:01")
-				s.start(of(tt.alive), "b")
-				a.Kill()
-				s.until("01:00:00")
-				time.Sleep(tt.dead)
-				s.ran("a 01:00:00")
-				time.Sleep(2 * time.Second)
-				s.ran("a 01:00:00", "b 01:00:00/2")
-				if got := time.Duration(s.record().Run.Lease); got != tt.alive {
-					s.Errorf("the record tells a lease of %s: after an expired one b has its own", got)
-				}
-			})
+		runCase(t, name, func(s *story) {
+			of := func(lease time.Duration) sim.Work {
+				d := rerun(takes(100 * time.Second))
+				d.Lease = lease
+				return d
+			}
+			a := s.start(of(tt.dead), "a")
+			s.until("01:00:01")
+			s.start(of(tt.alive), "b")
+			a.Kill()
+			s.until("01:00:00")
+			time.Sleep(tt.dead)
+			s.ran("a 01:00:00")
+			time.Sleep(2 * time.Second)
+			s.ran("a 01:00:00", "b 01:00:00/2")
+			if got := time.Duration(s.record().Run.Lease); got != tt.alive {
+				s.Errorf("the record tells a lease of %s: after an expired one b has its own", got)
+			}
 		})
 	}
 }

@@ -64,29 +64,26 @@ func TestCredentialsThatGoBad(t *testing.T) {
 func TestCredentialsThatWereNeverGood(t *testing.T) {
 	for how, way := range ways {
 		for _, tt := range refusals {
-			t.Run(fmt.Sprintf("%s, %d %s", how, tt.status, tt.code), func(t *testing.T) {
-				t.Parallel()
-				in(t, long, func(w *world) {
-					w.azure = by(way)
-					begin := time.Now()
-					w.meet(refuse(tt.status, tt.code))
-					w.start("a", "b")
-					time.Sleep(10 * time.Minute)
-					for name, r := range w.replicas {
-						w.denied(name, tt.code, tt.hint)
-						if r.Health().Reached {
-							t.Errorf("%s: reached what refuses", name)
-						}
+			beside(t, fmt.Sprintf("%s, %d %s", how, tt.status, tt.code), long, func(w *world) {
+				w.azure = by(way)
+				begin := time.Now()
+				w.meet(refuse(tt.status, tt.code))
+				w.start("a", "b")
+				time.Sleep(10 * time.Minute)
+				for name, r := range w.replicas {
+					w.denied(name, tt.code, tt.hint)
+					if r.Health().Reached {
+						w.Errorf("%s: reached what refuses", name)
 					}
-					applied := func(e check.Event) bool { return e.Status != 0 }
-					if runs := w.runs(); len(runs) > 0 || slices.ContainsFunc(w.events(check.Request, ""), applied) {
-						t.Errorf("%d runs, or a request was applied", len(runs))
-					}
-					over := time.Now()
-					w.meet(nil)
-					w.wellAfter(over)
-					w.bounded(perSecond, begin, over)
-				})
+				}
+				applied := func(e check.Event) bool { return e.Status != 0 }
+				if runs := w.runs(); len(runs) > 0 || slices.ContainsFunc(w.events(check.Request, ""), applied) {
+					w.Errorf("%d runs, or a request was applied", len(runs))
+				}
+				over := time.Now()
+				w.meet(nil)
+				w.wellAfter(over)
+				w.bounded(perSecond, begin, over)
 			})
 		}
 	}
@@ -162,29 +159,27 @@ func TestASourceOfTokensThatBreaks(t *testing.T) {
 	t.Setenv("IDENTITY_HEADER", signature)
 	for name, f := range map[string]network{"refuses": refuse(400, ""), "fails": refuse(500, ""), "hangs": hang, "closes": refused} {
 		for mended, lost := range map[time.Duration]bool{43 * time.Minute: false, 50 * time.Minute: true} {
-			t.Run(fmt.Sprintf("%s until %s", name, mended), func(t *testing.T) {
-				in(t, job{20 * time.Minute, 15 * time.Minute, soloist.Rerun}, func(w *world) {
-					var broken atomic.Bool
-					w.azure = byIdentity
-					w.meet(tokens(45*time.Minute, &broken, f))
-					w.start("a", "b")
-					time.Sleep(30 * time.Minute)
-					broken.Store(true)
-					time.Sleep(12 * time.Minute)
-					run := w.running()
-					time.Sleep(mended - 42*time.Minute)
-					for name, hit := range w.replicas {
-						if text := fmt.Sprint(hit.Health().Storage); lost && !strings.Contains(text, "token") {
-							t.Errorf("%s: health tells %q", name, text)
-						}
+			inCase(t, fmt.Sprintf("%s until %s", name, mended), job{20 * time.Minute, 15 * time.Minute, soloist.Rerun}, func(w *world) {
+				var broken atomic.Bool
+				w.azure = byIdentity
+				w.meet(tokens(45*time.Minute, &broken, f))
+				w.start("a", "b")
+				time.Sleep(30 * time.Minute)
+				broken.Store(true)
+				time.Sleep(12 * time.Minute)
+				run := w.running()
+				time.Sleep(mended - 42*time.Minute)
+				for name, hit := range w.replicas {
+					if text := fmt.Sprint(hit.Health().Storage); lost && !strings.Contains(text, "token") {
+						w.Errorf("%s: health tells %q", name, text)
 					}
-					broken.Store(false)
-					w.wellAfter(time.Now())
-					if got := w.lost(run); got != lost {
-						t.Errorf("the run lost its lease: %t", got)
-					}
-					time.Sleep(time.Until(w.running().Time.Add(w.job.takes + time.Second))) // a run longer than the cluster has to settle
-				})
+				}
+				broken.Store(false)
+				w.wellAfter(time.Now())
+				if got := w.lost(run); got != lost {
+					w.Errorf("the run lost its lease: %t", got)
+				}
+				time.Sleep(time.Until(w.running().Time.Add(w.job.takes + time.Second))) // a run longer than the cluster has to settle
 			})
 		}
 	}

@@ -105,24 +105,22 @@ func TestCredentialExpiresBetweenClaimAndFinish(t *testing.T) {
 		"01:00:10": {"-", "200"},
 		"01:00:40": {"-", "412 LeaseLost", "200"},
 	} {
-		t.Run("mended at "+mended, func(t *testing.T) {
-			runScenario(t, func(s *story) {
-				a := s.start(hourly(takes(5*time.Second)), "a", "b")
-				s.hold("b's acquire")
-				s.until("01:00:01")
-				s.refuse("a", 403, "AuthenticationFailed")
-				s.until("01:00:09")
-				s.answers("a's finish", "-")
-				if got := a.Health().Storage; got == nil {
-					s.Error("a does not say that it has no access")
-				}
-				s.until(mended)
-				s.mend("a")
-				time.Sleep(15 * time.Second)
-				s.ran("a 01:00:00")
-				s.answers("a's finish", finish...)
-				s.outcomes("succeeded 01:00:00")
-			})
+		runCase(t, "mended at "+mended, func(s *story) {
+			a := s.start(hourly(takes(5*time.Second)), "a", "b")
+			s.hold("b's acquire")
+			s.until("01:00:01")
+			s.refuse("a", 403, "AuthenticationFailed")
+			s.until("01:00:09")
+			s.answers("a's finish", "-")
+			if got := a.Health().Storage; got == nil {
+				s.Error("a does not say that it has no access")
+			}
+			s.until(mended)
+			s.mend("a")
+			time.Sleep(15 * time.Second)
+			s.ran("a 01:00:00")
+			s.answers("a's finish", finish...)
+			s.outcomes("succeeded 01:00:00")
 		})
 	}
 }
@@ -131,32 +129,28 @@ func TestCredentialExpiresBetweenClaimAndFinish(t *testing.T) {
 // keeps its lease and tries again. If they do not, b has the tick when the lease
 // has run out, and a's outcome is refused.
 func TestFinishThrottledPastTheDeadline(t *testing.T) {
-	t.Run("the finish alone", func(t *testing.T) {
-		runScenario(t, func(s *story) {
-			s.start(rerun(takes(5*time.Second)), "a")
-			s.until("01:00:01")
-			s.start(rerun(takes(5*time.Second)), "b")
-			s.refuse("a", 503, "ServerBusy", "finish")
-			s.until("01:01:00")
-			s.ran("a 01:00:00")
-			s.mend("a")
-			s.until("01:01:15")
-			s.ran("a 01:00:00")
-			s.outcomes("succeeded 01:00:00")
-		})
+	runCase(t, "the finish alone", func(s *story) {
+		s.start(rerun(takes(5*time.Second)), "a")
+		s.until("01:00:01")
+		s.start(rerun(takes(5*time.Second)), "b")
+		s.refuse("a", 503, "ServerBusy", "finish")
+		s.until("01:01:00")
+		s.ran("a 01:00:00")
+		s.mend("a")
+		s.until("01:01:15")
+		s.ran("a 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
-	t.Run("all that a asks for", func(t *testing.T) {
-		runScenario(t, func(s *story) {
-			s.start(rerun(takes(5*time.Second)), "a")
-			s.until("01:00:01")
-			s.start(rerun(takes(20*time.Second)), "b")
-			s.refuse("a", 503, "ServerBusy")
-			s.until("01:00:20")
-			s.mend("a")
-			s.until("01:01:00")
-			s.ran("a 01:00:00", "b 01:00:00/2")
-			s.says("a", "the outcome was refused")
-			s.outcomes("succeeded 01:00:00")
-		})
+	runCase(t, "all that a asks for", func(s *story) {
+		s.start(rerun(takes(5*time.Second)), "a")
+		s.until("01:00:01")
+		s.start(rerun(takes(20*time.Second)), "b")
+		s.refuse("a", 503, "ServerBusy")
+		s.until("01:00:20")
+		s.mend("a")
+		s.until("01:01:00")
+		s.ran("a 01:00:00", "b 01:00:00/2")
+		s.says("a", "the outcome was refused")
+		s.outcomes("succeeded 01:00:00")
 	})
 }

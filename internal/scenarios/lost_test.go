@@ -25,22 +25,20 @@ func TestLostReplies(t *testing.T) {
 		} {
 			for n := 1; n <= 2; n++ {
 				for _, names := range [][]string{{"a"}, {"a", "b", "c"}} {
-					t.Run(fmt.Sprintf("%s, %s, %d times, among %d", op, how, n, len(names)), func(t *testing.T) {
-						t.Parallel()
-						in(t, job{30 * time.Second, 8 * time.Second, soloist.Abandon}, func(w *world) {
-							w.meet(first(n, op, f))
-							w.start(names...)
-							time.Sleep(4*time.Minute + 12*time.Second)
-							// A step is done twice before a lease is left to run out.
-							if n == 1 || n == 2 && !strings.HasSuffix(how, "late") {
-								w.succeeded(8, D/2+2*time.Second) // with a head start for the others
-							} else if n := len(w.runs()); n < 6 {
-								t.Errorf("%d of 8 ticks ran", n)
-							}
-							if !w.struck(op) {
-								t.Error("nothing was lost")
-							}
-						})
+					name := fmt.Sprintf("%s, %s, %d times, among %d", op, how, n, len(names))
+					beside(t, name, job{30 * time.Second, 8 * time.Second, soloist.Abandon}, func(w *world) {
+						w.meet(first(n, op, f))
+						w.start(names...)
+						time.Sleep(4*time.Minute + 12*time.Second)
+						// A step is done twice before a lease is left to run out.
+						if n == 1 || n == 2 && !strings.HasSuffix(how, "late") {
+							w.succeeded(8, D/2+2*time.Second) // with a head start for the others
+						} else if n := len(w.runs()); n < 6 {
+							w.Errorf("%d of 8 ticks ran", n)
+						}
+						if !w.struck(op) {
+							w.Error("nothing was lost")
+						}
 					})
 				}
 			}

@@ -10,40 +10,34 @@ import (
 
 // An operator breaks the lease of a run, so that it ends with its time.
 func TestBreakNaturally(t *testing.T) {
-	t.Run("while renewing", func(t *testing.T) {
-		runScenario(t, func(s *story) {
-			s.start(hourly(takes(time.Minute)), "a", "b")
-			s.hold("b's acquire")
-			renewal := s.hold("a's renew").wait()
-			s.script.Operate("break", "job")
-			renewal.deliver()
-			time.Sleep(time.Second)
-			s.ran("a 01:00:00 lost")
-			s.answers("a's renew", "409 LeaseIsBrokenAndCannotBeRenewed")
-		})
+	runCase(t, "while renewing", func(s *story) {
+		s.start(hourly(takes(time.Minute)), "a", "b")
+		s.hold("b's acquire")
+		renewal := s.hold("a's renew").wait()
+		s.script.Operate("break", "job")
+		renewal.deliver()
+		time.Sleep(time.Second)
+		s.ran("a 01:00:00 lost")
+		s.answers("a's renew", "409 LeaseIsBrokenAndCannotBeRenewed")
 	})
-	t.Run("while claiming", func(t *testing.T) {
-		runScenario(t, func(s *story) {
-			s.start(hourly(takes(time.Minute)), "a")
-			claim := s.hold("a's claim").wait()
-			s.script.Operate("break", "job")
-			claim.deliver()
-			s.until("01:00:04")
-			s.ran("a 01:00:00") // the lease is its own until its time is up
-			s.until("01:00:06")
-			s.ran("a 01:00:00 lost")
-		})
+	runCase(t, "while claiming", func(s *story) {
+		s.start(hourly(takes(time.Minute)), "a")
+		claim := s.hold("a's claim").wait()
+		s.script.Operate("break", "job")
+		claim.deliver()
+		s.until("01:00:04")
+		s.ran("a 01:00:00") // the lease is its own until its time is up
+		s.until("01:00:06")
+		s.ran("a 01:00:00 lost")
 	})
-	t.Run("while finishing", func(t *testing.T) {
-		runScenario(t, func(s *story) {
-			s.start(hourly(takes(time.Second)), "a")
-			finish := s.hold("a's finish").wait()
-			s.script.Operate("break", "job")
-			finish.deliver()
-			s.until("01:00:05")
-			s.ran("a 01:00:00")
-			s.outcomes("succeeded 01:00:00")
-		})
+	runCase(t, "while finishing", func(s *story) {
+		s.start(hourly(takes(time.Second)), "a")
+		finish := s.hold("a's finish").wait()
+		s.script.Operate("break", "job")
+		finish.deliver()
+		s.until("01:00:05")
+		s.ran("a 01:00:00")
+		s.outcomes("succeeded 01:00:00")
 	})
 }
 
@@ -76,35 +70,31 @@ func frequent(takes func(context.Context, *sim.RunContext) error) sim.Work {
 // until 00:00:22. b makes it anew, and another tick is due before that; it waits
 // until a must have given up.
 func TestDeleteAndReCreate(t *testing.T) {
-	t.Run("during a run", func(t *testing.T) {
-		runScenario(t, func(s *story) {
-			s.start(frequent(takes(time.Minute)), "a")
-			s.until("00:00:11")
-			s.start(frequent(takes(time.Second)), "b")
-			s.until("00:00:12") // it has seen a's entry
-			s.cut("a")
-			s.script.Operate("delete", "job")
-			s.until("00:00:22")
-			s.ran("a 00:00:10")
-			s.says("b", "the last runner's lease did not run out by itself")
-			s.until("00:00:38")
-			s.ran("a 00:00:10 lost", "b 00:00:30")
-		})
+	runCase(t, "during a run", func(s *story) {
+		s.start(frequent(takes(time.Minute)), "a")
+		s.until("00:00:11")
+		s.start(frequent(takes(time.Second)), "b")
+		s.until("00:00:12") // it has seen a's entry
+		s.cut("a")
+		s.script.Operate("delete", "job")
+		s.until("00:00:22")
+		s.ran("a 00:00:10")
+		s.says("b", "the last runner's lease did not run out by itself")
+		s.until("00:00:38")
+		s.ran("a 00:00:10 lost", "b 00:00:30")
 	})
-	t.Run("during a hold-off", func(t *testing.T) {
-		runScenario(t, func(s *story) {
-			s.start(frequent(takes(time.Minute)), "a")
-			s.until("00:00:11")
-			s.start(frequent(takes(time.Second)), "b")
-			s.cut("a")
-			s.script.Operate("break now", "job")
-			s.until("00:00:13") // b holds off
-			s.says("b", "the last runner's lease did not run out by itself")
-			s.script.Operate("delete", "job")
-			s.until("00:00:22")
-			s.ran("a 00:00:10")
-			s.until("00:00:38")
-			s.ran("a 00:00:10 lost", "b 00:00:30")
-		})
+	runCase(t, "during a hold-off", func(s *story) {
+		s.start(frequent(takes(time.Minute)), "a")
+		s.until("00:00:11")
+		s.start(frequent(takes(time.Second)), "b")
+		s.cut("a")
+		s.script.Operate("break now", "job")
+		s.until("00:00:13") // b holds off
+		s.says("b", "the last runner's lease did not run out by itself")
+		s.script.Operate("delete", "job")
+		s.until("00:00:22")
+		s.ran("a 00:00:10")
+		s.until("00:00:38")
+		s.ran("a 00:00:10 lost", "b 00:00:30")
 	})
 }

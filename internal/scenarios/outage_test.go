@@ -77,10 +77,7 @@ func each(t *testing.T, name string, o outage, lengths ...time.Duration) {
 		for whose, all := range map[string]bool{"the holder": false, "all": true} {
 			o := o
 			o.length, o.all = length, all
-			t.Run(fmt.Sprintf("%s, %s, of %s", name, length, whose), func(t *testing.T) {
-				t.Parallel()
-				in(t, long, o.in)
-			})
+			beside(t, fmt.Sprintf("%s, %s, of %s", name, length, whose), long, o.in)
 		}
 	}
 }

@@ -40,33 +40,31 @@ func TestSIGTERMAtEachStep(t *testing.T) {
 		"a's progress":              {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
 		"the reply to a's progress": {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
 	} {
-		t.Run(step, func(t *testing.T) {
-			runScenario(t, func(s *story) {
-				s.start(hourly(takes(3*time.Second)), "a")
-				request := s.hold(step)
-				var gone <-chan struct{}
-				if strings.HasSuffix(step, "progress") { // it is what a stop makes a say of its run
-					s.until("01:00:01")
-					gone = s.stop("a")
-					request.wait()
-				} else {
-					request.wait()
-					gone = s.stop("a")
-				}
-				time.Sleep(time.Second)
-				request.deliver()
-				<-gone
-				if s.until("01:00:08"); s.stopped("a").After(s.midnight.Add(time.Hour + 6*time.Second)) {
-					s.Errorf("a stopped at %s", s.stopped("a"))
-				}
-				s.start(hourly(takes(time.Second)), "b")
-				s.until("01:00:20")
-				s.ran(tt.ran...)
-				s.answers("a's finish", tt.finish...)
-				s.answers("a's release", tt.release...)
-				s.answers("a's take back", map[bool][]string{true: {"200"}}[strings.HasSuffix(step, "claim")]...)
-				s.outcomes("succeeded 01:00:00")
-			})
+		runCase(t, step, func(s *story) {
+			s.start(hourly(takes(3*time.Second)), "a")
+			request := s.hold(step)
+			var gone <-chan struct{}
+			if strings.HasSuffix(step, "progress") { // it is what a stop makes a say of its run
+				s.until("01:00:01")
+				gone = s.stop("a")
+				request.wait()
+			} else {
+				request.wait()
+				gone = s.stop("a")
+			}
+			time.Sleep(time.Second)
+			request.deliver()
+			<-gone
+			if s.until("01:00:08"); s.stopped("a").After(s.midnight.Add(time.Hour + 6*time.Second)) {
+				s.Errorf("a stopped at %s", s.stopped("a"))
+			}
+			s.start(hourly(takes(time.Second)), "b")
+			s.until("01:00:20")
+			s.ran(tt.ran...)
+			s.answers("a's finish", tt.finish...)
+			s.answers("a's release", tt.release...)
+			s.answers("a's take back", map[bool][]string{true: {"200"}}[strings.HasSuffix(step, "claim")]...)
+			s.outcomes("succeeded 01:00:00")
 		})
 	}
 }

@@ -59,6 +59,12 @@ func runScenario(t *testing.T, f func(s *story)) {
 	})
 }
 
+// runCase is runScenario in a subtest.
+func runCase(t *testing.T, name string, f func(s *story)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { runScenario(t, f) })
+}
+
 // end lets all requests go, and the cluster settle.
 func (s *story) end() {
 	s.Helper()

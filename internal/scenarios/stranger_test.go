@@ -69,23 +69,21 @@ func TestAChallengeOfAStranger(t *testing.T) {
 	t.Setenv("IDENTITY_ENDPOINT", "http://"+tokenHost+"/token")
 	t.Setenv("IDENTITY_HEADER", signature)
 	for name, challenge := range challenges {
-		t.Run(name, func(t *testing.T) {
-			in(t, long, func(w *world) {
-				s := &stranger{answer: refuse(401, "", "WWW-Authenticate: "+challenge), asked: map[string]int{}}
-				w.azure = byIdentity
-				w.meet(s.strike)
-				w.start("a", "b")
-				time.Sleep(5*time.Minute + 10*time.Second)
-				s.there.Store(true)
-				time.Sleep(20 * time.Second)
-				s.there.Store(false)
-				w.wellAfter(time.Now())
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				if len(s.asked) != 1 || s.asked[storage] != len(w.replicas) || s.met == 0 {
-					t.Errorf("tokens asked for, by resource: %v, with %d requests to the stranger; want one for storage by each replica", s.asked, s.met)
-				}
-			})
+		inCase(t, name, long, func(w *world) {
+			s := &stranger{answer: refuse(401, "", "WWW-Authenticate: "+challenge), asked: map[string]int{}}
+			w.azure = byIdentity
+			w.meet(s.strike)
+			w.start("a", "b")
+			time.Sleep(5*time.Minute + 10*time.Second)
+			s.there.Store(true)
+			time.Sleep(20 * time.Second)
+			s.there.Store(false)
+			w.wellAfter(time.Now())
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(s.asked) != 1 || s.asked[storage] != len(w.replicas) || s.met == 0 {
+				w.Errorf("tokens asked for, by resource: %v, with %d requests to the stranger; want one for storage by each replica", s.asked, s.met)
+			}
 		})
 	}
 }
@@ -112,18 +110,16 @@ func TestACodeOfAGateway(t *testing.T) {
 		for _, status := range []int{404, 409, 412} {
 			for _, op := range []string{"acquire", "claim", "renew", "finish", "release"} {
 				for _, interrupted := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
-					t.Run(fmt.Sprintf("%d %s to %s, rerun %t", status, kind, op, interrupted == soloist.Rerun), func(t *testing.T) {
-						t.Parallel()
-						in(t, job{time.Minute, 20 * time.Second, interrupted}, func(w *world) {
-							w.start("a", "b")
-							time.Sleep(3*time.Minute - 5*time.Second)
-							w.meet(first(1, op, gateway(status, kind, body)))
-							time.Sleep(5*time.Minute + 30*time.Second)
-							w.succeeded(8, D/2)
-							if n := len(w.runs()); n != 8 {
-								t.Errorf("%d runs of 8 ticks", n)
-							}
-						})
+					name := fmt.Sprintf("%d %s to %s, rerun %t", status, kind, op, interrupted == soloist.Rerun)
+					beside(t, name, job{time.Minute, 20 * time.Second, interrupted}, func(w *world) {
+						w.start("a", "b")
+						time.Sleep(3*time.Minute - 5*time.Second)
+						w.meet(first(1, op, gateway(status, kind, body)))
+						time.Sleep(5*time.Minute + 30*time.Second)
+						w.succeeded(8, D/2)
+						if n := len(w.runs()); n != 8 {
+							w.Errorf("%d runs of 8 ticks", n)
+						}
 					})
 				}
 			}
@@ -138,18 +134,16 @@ func TestTheDateOfAGateway(t *testing.T) {
 	reader := sim.Work{Definition: check.Definition{Name: "reader", Every: 5 * time.Second, Schedule: "@every 5s", Lease: D}}
 	for _, off := range []time.Duration{-10 * 365 * 24 * time.Hour, -time.Hour, 10 * time.Minute, time.Hour, 10 * 365 * 24 * time.Hour} {
 		for _, status := range []int{302, 403, 404, 407, 503} {
-			t.Run(fmt.Sprintf("%d, off by %s", status, off), func(t *testing.T) {
-				in(t, long, func(w *world) {
-					w.startWith([]sim.Work{reader}, "a", "b")
-					time.Sleep(5*time.Minute + 34*time.Second)
-					w.meet(func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
-						date := time.Now().Add(off).UTC().Format(http.TimeFormat)
-						return refuse(status, "", "Date: "+date)(ctx, p)
-					})
-					time.Sleep(10 * time.Second)
-					w.mend()
-					w.wellAfter(time.Now())
+			inCase(t, fmt.Sprintf("%d, off by %s", status, off), long, func(w *world) {
+				w.startWith([]sim.Work{reader}, "a", "b")
+				time.Sleep(5*time.Minute + 34*time.Second)
+				w.meet(func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
+					date := time.Now().Add(off).UTC().Format(http.TimeFormat)
+					return refuse(status, "", "Date: "+date)(ctx, p)
 				})
+				time.Sleep(10 * time.Second)
+				w.mend()
+				w.wellAfter(time.Now())
 			})
 		}
 	}
@@ -193,24 +187,22 @@ func cached() network {
 // on with it, and all goes on when it is gone.
 func TestAProxyThatSpoilsETags(t *testing.T) {
 	for name, proxy := range map[string]func() network{"weakened": func() network { return weakened }, "cached": cached} {
-		t.Run(name, func(t *testing.T) {
-			in(t, long, func(w *world) {
-				w.start("a", "b")
-				time.Sleep(5*time.Minute + 50*time.Second) // no run is under way
-				w.meet(noted("a proxy", proxy()))
-				time.Sleep(10 * time.Minute)
-				told := 0
-				for _, r := range w.replicas {
-					if h := r.Health(); h.Storage != nil || len(h.Broken) > 0 {
-						told++
-					}
+		inCase(t, name, long, func(w *world) {
+			w.start("a", "b")
+			time.Sleep(5*time.Minute + 50*time.Second) // no run is under way
+			w.meet(noted("a proxy", proxy()))
+			time.Sleep(10 * time.Minute)
+			told := 0
+			for _, r := range w.replicas {
+				if h := r.Health(); h.Storage != nil || len(h.Broken) > 0 {
+					told++
 				}
-				if told == 0 {
-					t.Error("each replica says that all is well")
-				}
-				w.mend()
-				w.wellAfter(time.Now())
-			})
+			}
+			if told == 0 {
+				w.Error("each replica says that all is well")
+			}
+			w.mend()
+			w.wellAfter(time.Now())
 		})
 	}
 }

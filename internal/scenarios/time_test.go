@@ -54,19 +54,17 @@ func TestATickAndTheNextBothDueAfterAnOutage(t *testing.T) {
 		"all":    {soloist.RunAll, []string{"a 01:00:00", "a 02:00:00"}, []string{"succeeded 01:00:00", "succeeded 02:00:00"}},
 		"skip":   {soloist.SkipMissed, nil, []string{"missed 00:00:00-02:00:00 past the starting deadline"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			runScenario(t, func(s *story) {
-				job := hourly(takes(time.Second))
-				job.Missed = tt.missed
-				s.start(job, "a")
-				s.until("00:59:00")
-				s.cut("a")
-				s.until("02:10:00")
-				s.mend("a")
-				s.until("02:10:30")
-				s.ran(tt.ran...)
-				s.outcomes(tt.outcomes...)
-			})
+		runCase(t, name, func(s *story) {
+			job := hourly(takes(time.Second))
+			job.Missed = tt.missed
+			s.start(job, "a")
+			s.until("00:59:00")
+			s.cut("a")
+			s.until("02:10:00")
+			s.mend("a")
+			s.until("02:10:30")
+			s.ran(tt.ran...)
+			s.outcomes(tt.outcomes...)
 		})
 	}
 }
@@ -79,23 +77,21 @@ func TestDSTGapAndFoldWithTakeOverInBetween(t *testing.T) {
 		"gap":  {"2000-03-26 00:50:00", "2000-03-26 01:00:05", "2000-03-26 01:40:00", "01:00:00", "2000-03-27 00:35:00"},
 		"fold": {"2000-10-29 00:20:00", "2000-10-29 01:29:50", "2000-10-29 01:55:00", "00:30:00", "2000-10-30 01:35:00"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			runScenario(t, func(s *story) {
-				job := rerun(takes(61 * time.Minute))
-				job.Every, job.Schedule, job.Zone = 0, "30 2 * * *", "Europe/Berlin"
-				s.until(tt.before)
-				a := s.start(job, "a")
-				s.until(tt.dies)
-				s.ran("a " + tt.tick)
-				job.Act = takes(time.Minute)
-				s.start(job, "b")
-				a.Kill()
-				s.until(tt.after)
-				s.ran("a "+tt.tick, "b "+tt.tick+"/2")
-				s.outcomes("succeeded " + tt.tick)
-				s.until(tt.next)
-				s.ran("a "+tt.tick, "b "+tt.tick+"/2", "b "+tt.next[11:14]+"30:00")
-			})
+		runCase(t, name, func(s *story) {
+			job := rerun(takes(61 * time.Minute))
+			job.Every, job.Schedule, job.Zone = 0, "30 2 * * *", "Europe/Berlin"
+			s.until(tt.before)
+			a := s.start(job, "a")
+			s.until(tt.dies)
+			s.ran("a " + tt.tick)
+			job.Act = takes(time.Minute)
+			s.start(job, "b")
+			a.Kill()
+			s.until(tt.after)
+			s.ran("a "+tt.tick, "b "+tt.tick+"/2")
+			s.outcomes("succeeded " + tt.tick)
+			s.until(tt.next)
+			s.ran("a "+tt.tick, "b "+tt.tick+"/2", "b "+tt.next[11:14]+"30:00")
 		})
 	}
 }

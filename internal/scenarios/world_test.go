@@ -65,6 +65,21 @@ func in(t *testing.T, j job, f func(w *world)) {
 	})
 }
 
+// inCase is in as a subtest.
+func inCase(t *testing.T, name string, j job, f func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { in(t, j, f) })
+}
+
+// beside is inCase beside others of its kind.
+func beside(t *testing.T, name string, j job, f func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		in(t, j, f)
+	})
+}
+
 // start has replicas begin, with other work beside the job, if any.
 func (w *world) start(names ...string) { w.startWith(nil, names...) }
 
