@@ -11,26 +11,43 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// mutant is a Memory whose leases have one fault.
+// mutant is a Memory whose leases have one fault, with what the faults remember.
 type mutant struct {
 	*local.Memory
 	fault func(*lease) store.Lease
 
-	mu      sync.Mutex
-	holders map[string]string // id by name, of the last that acquired
-	shelf   map[string][]byte // checkpoints by label
+	holders sync.Map // id by name, of the last that acquired
+	held    sync.Map // all ids that have acquired
+	lengths sync.Map // of the first lease, by name
+	shelf   sync.Map // checkpoints by label
 }
 
 func newMutant(fault func(*lease) store.Lease) *mutant {
-	return &mutant{Memory: new(local.Memory), fault: fault, holders: make(map[string]string), shelf: make(map[string][]byte)}
-}
-
-func broken(fault func(*lease) store.Lease) storetest.Harness {
-	return virtual(func() store.Store { return newMutant(fault) })
+	return &mutant{Memory: new(local.Memory), fault: fault}
 }
 
 func virtual(backend func() store.Store) storetest.Harness {
 	return storetest.Harness{Virtual: true, New: func(*testing.T) store.Store { return backend() }}
+}
+
+// memory is a harness for a Memory with the fault of type S.
+func memory[S interface {
+	~struct{ *local.Memory }
+	store.Store
+}]() storetest.Harness {
+	return virtual(func() store.Store { return S{new(local.Memory)} })
+}
+
+// leases is a harness for a store whose leases have the fault of type L.
+func leases[L interface {
+	~struct{ *lease }
+	store.Lease
+}]() storetest.Harness {
+	return broken(func(l *lease) store.Lease { return L{l} })
+}
+
+func broken(fault func(*lease) store.Lease) storetest.Harness {
+	return virtual(func() store.Store { return newMutant(fault) })
 }
 
 // sound is no fault.
@@ -50,9 +67,7 @@ type lease struct {
 func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	stamp, err := l.Lease.Acquire(ctx, d, etag)
 	if err == nil {
-		l.store.mu.Lock()
-		defer l.store.mu.Unlock()
-		l.store.holders[l.name] = l.id
+		l.store.holders.Store(l.name, l.id)
 	}
 	return stamp, err
 }
@@ -69,10 +84,8 @@ func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
 
 // holder is the lease of whoever acquired it last.
 func (l *lease) holder() store.Lease {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
-	if id := l.store.holders[l.name]; id != "" {
-		return l.store.Memory.Lease(l.name, id)
+	if id, ok := l.store.holders.Load(l.name); ok {
+		return l.store.Memory.Lease(l.name, id.(string))
 	}
 	return l.Lease
 }

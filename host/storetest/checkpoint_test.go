@@ -64,19 +64,6 @@ func (l keepsForAny) Load(ctx context.Context, etag string) ([]byte, error) {
 	return l.holder().(store.Checkpointer).Load(ctx, etag)
 }
 
-// keepsLate renews on the way.
-type keepsLate struct{ *lease }
-
-func (l keepsLate) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	_, _ = l.lease.Renew(ctx)
-	return l.lease.Save(ctx, etag, record, checkpoint)
-}
-
-func (l keepsLate) Load(ctx context.Context, etag string) ([]byte, error) {
-	_, _ = l.lease.Renew(ctx)
-	return l.lease.Load(ctx, etag)
-}
-
 // savesNews makes no new ETag for what is there already.
 type savesNews struct{ *lease }
 
@@ -110,9 +97,7 @@ type aside struct {
 }
 
 func (l aside) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	l.store.mu.Lock()
-	l.store.shelf[l.label] = checkpoint
-	l.store.mu.Unlock()
+	l.store.shelf.Store(l.label, checkpoint)
 	return l.lease.Write(ctx, etag, record)
 }
 
@@ -120,9 +105,9 @@ func (l aside) Load(ctx context.Context, etag string) ([]byte, error) {
 	if _, err := l.lease.Load(ctx, etag); err != nil {
 		return nil, err
 	}
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
-	return l.store.shelf[l.label], nil
+	checkpoint, _ := l.store.shelf.Load(l.label)
+	b, _ := checkpoint.([]byte)
+	return b, nil
 }
 
 // nulls finds something where there is nothing.
@@ -145,12 +130,3 @@ func (l conjures) Save(ctx context.Context, etag string, record, checkpoint []by
 	}
 	return l.lease.Save(ctx, etag, record, checkpoint)
 }
-
-// keepsNever calls everybody lost.
-type keepsNever struct{ *lease }
-
-func (l keepsNever) Save(context.Context, string, []byte, []byte) (store.Revision, error) {
-	return store.Revision{}, store.ErrLost
-}
-
-func (l keepsNever) Load(context.Context, string) ([]byte, error) { return nil, store.ErrLost }

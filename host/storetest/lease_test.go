@@ -3,7 +3,6 @@ package storetest_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/host/local"
@@ -15,44 +14,38 @@ type renewsAny struct{ *lease }
 func (l renewsAny) Renew(ctx context.Context) (store.Revision, error) { return l.holder().Renew(ctx) }
 
 // renewsFirst gives a renewal the length of the entry's first lease.
-type renewsFirst struct {
-	*lease
-	lengths *sync.Map // by name
-}
+type renewsFirst struct{ *lease }
 
 func (l renewsFirst) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	stamp, err := l.lease.Acquire(ctx, d, etag)
 	if err == nil {
-		l.lengths.LoadOrStore(l.name, d)
+		l.store.lengths.LoadOrStore(l.name, d)
 	}
 	return stamp, err
 }
 
 func (l renewsFirst) Renew(ctx context.Context) (store.Revision, error) {
 	stamp, err := l.lease.Renew(ctx)
-	if d, ok := l.lengths.Load(l.name); ok && err == nil {
+	if d, ok := l.store.lengths.Load(l.name); ok && err == nil {
 		return l.lease.Acquire(ctx, d.(time.Duration), stamp.ETag)
 	}
 	return stamp, err
 }
 
 // renewsEarlier lets each earlier holder renew a lease that has run out.
-type renewsEarlier struct {
-	*lease
-	holders *sync.Map // by id
-}
+type renewsEarlier struct{ *lease }
 
 func (l renewsEarlier) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
 	stamp, err := l.lease.Acquire(ctx, d, etag)
 	if err == nil {
-		l.holders.Store(l.id, true)
+		l.store.held.Store(l.id, true)
 	}
 	return stamp, err
 }
 
 func (l renewsEarlier) Renew(ctx context.Context) (store.Revision, error) {
 	stamp, err := l.lease.Renew(ctx)
-	if _, held := l.holders.Load(l.id); !held || !errors.Is(err, store.ErrLost) {
+	if _, held := l.store.held.Load(l.id); !held || !errors.Is(err, store.ErrLost) {
 		return stamp, err
 	}
 	if e, readErr := l.store.Read(ctx, l.name); readErr == nil && e.State == store.Expired {
@@ -165,13 +158,6 @@ func (l acquiresAnyLength) Acquire(ctx context.Context, d time.Duration, etag st
 	return l.lease.Acquire(ctx, min(max(d, local.Shortest), local.Longest), etag)
 }
 
-// writesNever calls everybody lost.
-type writesNever struct{ *lease }
-
-func (l writesNever) Write(context.Context, string, []byte) (store.Revision, error) {
-	return store.Revision{}, store.ErrLost
-}
-
 // writesNews makes no new ETag for a record that is there already.
 type writesNews struct{ *lease }
 
@@ -180,97 +166,6 @@ func (l writesNews) Write(ctx context.Context, etag string, record []byte) (stor
 		return e.Revision, nil
 	}
 	return l.lease.Write(ctx, etag, record)
-}
-
-// releasesNever says it did.
-type releasesNever struct{ *lease }
-
-func (l releasesNever) Release(context.Context) error { return nil }
-
-// stamps gives each lease call an ETag of its own.
-type stamps struct{ *lease }
-
-func (l stamps) Renew(ctx context.Context) (store.Revision, error) {
-	stamp, err := l.lease.Renew(ctx)
-	stamp.ETag += "renewed"
-	return stamp, err
-}
-
-// hides answers every refusal with success.
-type hides struct{ *lease }
-
-func (l hides) hide(ctx context.Context, stamp store.Revision, err error) (store.Revision, error) {
-	for _, refusal := range []error{store.ErrHeld, store.ErrLost, store.ErrChanged} {
-		if errors.Is(err, refusal) {
-			return store.Revision{ETag: l.etag(ctx)}, nil
-		}
-	}
-	return stamp, err
-}
-
-func (l hides) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	stamp, err := l.lease.Acquire(ctx, d, etag)
-	return l.hide(ctx, stamp, err)
-}
-
-func (l hides) Renew(ctx context.Context) (store.Revision, error) {
-	stamp, err := l.lease.Renew(ctx)
-	return l.hide(ctx, stamp, err)
-}
-
-func (l hides) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	stamp, err := l.lease.Write(ctx, etag, record)
-	return l.hide(ctx, stamp, err)
-}
-
-func (l hides) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	stamp, err := l.lease.Save(ctx, etag, record, checkpoint)
-	return l.hide(ctx, stamp, err)
-}
-
-func (l hides) Load(ctx context.Context, etag string) ([]byte, error) {
-	checkpoint, err := l.lease.Load(ctx, etag)
-	_, err = l.hide(ctx, store.Revision{}, err)
-	return checkpoint, err
-}
-
-func (l hides) Release(ctx context.Context) error {
-	_, err := l.hide(ctx, store.Revision{}, l.lease.Release(ctx))
-	return err
-}
-
-// unheard does what was asked, whatever the context says.
-type unheard struct{ *lease }
-
-func (l unheard) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return l.lease.Acquire(context.WithoutCancel(ctx), d, etag)
-}
-
-func (l unheard) Renew(ctx context.Context) (store.Revision, error) {
-	return l.lease.Renew(context.WithoutCancel(ctx))
-}
-
-func (l unheard) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return l.lease.Write(context.WithoutCancel(ctx), etag, record)
-}
-
-func (l unheard) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	return l.lease.Save(context.WithoutCancel(ctx), etag, record, checkpoint)
-}
-
-func (l unheard) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.lease.Load(context.WithoutCancel(ctx), etag)
-}
-
-func (l unheard) Release(ctx context.Context) error {
-	return l.lease.Release(context.WithoutCancel(ctx))
-}
-
-// renewsNever calls everybody lost.
-type renewsNever struct{ *lease }
-
-func (l renewsNever) Renew(context.Context) (store.Revision, error) {
-	return store.Revision{}, store.ErrLost
 }
 
 // renewsLive cannot revive an expired lease.

@@ -85,10 +85,17 @@ func (s measures) Read(ctx context.Context, name string) (store.Entry, error) {
 	return e, err
 }
 
-// cuts confuses "app/job" with "app/job-2".
-type cuts struct{ *local.Memory }
+// cuts knows a part of each name.
+type cuts struct {
+	*local.Memory
+	cut func(name string) string
+}
 
-func (s cuts) cut(name string) string { return strings.TrimSuffix(name, "-2") }
+// withoutSuffix confuses "app/job" with "app/job-2".
+func withoutSuffix(name string) string { return strings.TrimSuffix(name, "-2") }
+
+// first64 keeps 64 bytes of a name, as a column of a table may.
+func first64(name string) string { return name[:min(len(name), 64)] }
 
 func (s cuts) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	return s.Memory.Create(ctx, s.cut(name), record)
@@ -166,6 +173,15 @@ type silent struct{ *local.Memory }
 func (s silent) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	e, err := s.Memory.Create(ctx, name, record)
 	e.Record = nil
+	return e, err
+}
+
+// createsUnmarked does not tell the ETag of what it created.
+type createsUnmarked struct{ *local.Memory }
+
+func (s createsUnmarked) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	e, err := s.Memory.Create(ctx, name, record)
+	e.ETag = ""
 	return e, err
 }
 

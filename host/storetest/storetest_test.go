@@ -72,12 +72,12 @@ func TestSuiteFails(t *testing.T) {
 				ever[test] = ever[test] || got == "FAIL" && want.says == ""
 			}
 			mu.Unlock()
-			for _, test := range want.fails {
+			for _, test := range strings.Fields(want.fails) {
 				if got := verdicts[test]; got != "FAIL" {
 					t.Errorf("%s: got %q, want FAIL", test, got)
 				}
 			}
-			for _, test := range want.passes {
+			for _, test := range strings.Fields(want.passes) {
 				if got := verdicts[test]; got != "PASS" {
 					t.Errorf("%s: got %q, want PASS", test, got)
 				}

@@ -93,18 +93,3 @@ func (l brief) Acquire(ctx context.Context, d time.Duration, etag string) (store
 	}
 	return l.lease.Acquire(ctx, d, etag)
 }
-
-// cutsLong keeps 64 bytes of a name, as a column of a table may.
-type cutsLong struct{ *local.Memory }
-
-func (s cutsLong) cut(name string) string { return name[:min(len(name), 64)] }
-
-func (s cutsLong) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	return s.Memory.Create(ctx, s.cut(name), record)
-}
-
-func (s cutsLong) Read(ctx context.Context, name string) (store.Entry, error) {
-	return s.Memory.Read(ctx, s.cut(name))
-}
-
-func (s cutsLong) Lease(name, id string) store.Lease { return s.Memory.Lease(s.cut(name), id) }
