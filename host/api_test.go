@@ -137,7 +137,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 func TestJobsAsJSON(t *testing.T) {
 	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
 	synctest.Test(t, func(t *testing.T) {
-		backend := &gated{Store: &local.Memory{}}
+		backend := newGated(&local.Memory{}, nil)
 		p := host.Program{Work: work(), Store: backend}
 		s := open(t, p)
 		s.tick()
@@ -148,9 +148,10 @@ func TestJobsAsJSON(t *testing.T) {
 			t.Errorf("got %d %s\nwant %s", got.Code, body, compact(want))
 		}
 		time.Sleep(time.Minute)
-		backend.shut = make(chan struct{})
+		answer := make(chan struct{})
+		backend.set(wait(answer))
 		wantAnswer(t, "old", s.get("/api/jobs"), 200, `"note":"The store does not answer: this is what it told 1m ago."`, "succeeded")
-		close(backend.shut)
+		close(answer)
 		s.wait()
 	})
 }
@@ -163,7 +164,7 @@ func compact(indented string) string {
 func TestMetrics(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		backend := &gated{Store: &local.Memory{}}
+		backend := &local.Memory{}
 		release := make(chan struct{})
 		long := soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { <-release; return nil }}
 		p := host.Program{Work: []soloist.Work{long, obedient()[1]}, Store: backend, Now: func() time.Time { return time.Now().Add(time.Minute) }}
@@ -221,7 +222,7 @@ func TestMetricsOfFailuresInARow(t *testing.T) {
 		}
 	}
 	s.wait()
-	broken := open(t, host.Program{Work: work(), Now: spring, Store: down{}})
+	broken := open(t, host.Program{Work: work(), Now: spring, Store: down()})
 	if got := broken.get("/metrics"); got.Code != 200 || strings.Contains(got.Body.String(), "soloist_job_failures") {
 		t.Errorf("without a store: got %d, %s", got.Code, got.Body)
 	}
@@ -230,7 +231,7 @@ func TestMetricsOfFailuresInARow(t *testing.T) {
 
 func TestMetricsOfJobsOnEachReplica(t *testing.T) {
 	environment(t)
-	s := open(t, host.Program{Work: here()[:1], Store: down{}})
+	s := open(t, host.Program{Work: here()[:1], Store: down()})
 	wantMetrics(t, s, 0, "soloist_storage_up 1", `soloist_running{job="cache"} 0`)
 }
 
@@ -256,7 +257,7 @@ func TestTheReadToken(t *testing.T) {
 func TestProbesTellNoErrorTexts(t *testing.T) {
 	environment(t, "SOLOIST_READ_TOKEN="+readToken)
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, host.Program{Work: work()[:2], Store: down{}})
+		s := open(t, host.Program{Work: work()[:2], Store: down()})
 		s.tick()
 		for _, path := range []string{"/healthz", "/readyz"} {
 			got := s.get(path)
@@ -287,10 +288,10 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 // A job on each replica is no answer of the store.
 func TestNotReadyForAJobOnEachReplica(t *testing.T) {
 	environment(t)
-	s := open(t, host.Program{Work: here(), Store: down{}})
+	s := open(t, host.Program{Work: here(), Store: down()})
 	wantAnswer(t, "readyz", s.get("/readyz"), 503, "it has not answered yet")
 	s.wait()
-	s = open(t, host.Program{Work: here()[:2], Store: down{}})
+	s = open(t, host.Program{Work: here()[:2], Store: down()})
 	wantAnswer(t, "readyz of those alone", s.get("/readyz"), 200)
 	s.wait()
 }

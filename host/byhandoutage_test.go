@@ -3,9 +3,7 @@ package host_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +21,7 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 	for _, payload := range []string{"{}", byHTTP} {
 		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 		synctest.Test(t, func(t *testing.T) {
-			backend := &cutOff{Store: new(local.Memory)}
+			backend := newGated(new(local.Memory), nil)
 			runs := 0
 			s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
 				if runs++; runs == 1 {
@@ -50,7 +48,13 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 func TestARunByHandWhoseRecordCannotBeReadIsAnswered(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, host.Program{Store: unreadable{new(local.Memory), "demo/beat"}, Work: []soloist.Work{
+		backend := newGated(new(local.Memory), func(op, name string) error {
+			if op == "read" && name == "demo/beat" {
+				return errDown
+			}
+			return nil
+		})
+		s := open(t, host.Program{Store: backend, Work: []soloist.Work{
 			soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do},
 			soloist.Job{Name: "other", Schedule: "@every 1h", Do: do},
 		}})
@@ -72,19 +76,6 @@ func TestARunByHandWhoseRecordCannotBeReadIsAnswered(t *testing.T) {
 	})
 }
 
-// unreadable is a store that cannot read one entry.
-type unreadable struct {
-	store.Store
-	name string
-}
-
-func (u unreadable) Read(ctx context.Context, name string) (store.Entry, error) {
-	if name == u.name {
-		return store.Entry{}, errors.New("no route to the storage")
-	}
-	return u.Store.Read(ctx, name)
-}
-
 // lastOutcome is the newest outcome in the record of beat.
 func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 	e, err := backend.Read(t.Context(), "demo/beat")
@@ -99,66 +90,4 @@ func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 		return store.Outcome{}
 	}
 	return r.History[0]
-}
-
-// cutOff is a store that is out of reach for a while, for every call.
-type cutOff struct {
-	store.Store
-	gone atomic.Bool
-}
-
-func (c *cutOff) away(d time.Duration) {
-	c.gone.Store(true)
-	time.AfterFunc(d, func() { c.gone.Store(false) })
-}
-
-func (c *cutOff) reach() error {
-	if c.gone.Load() {
-		return errors.New("no route to the storage")
-	}
-	return nil
-}
-
-func (c *cutOff) Read(ctx context.Context, name string) (store.Entry, error) {
-	if err := c.reach(); err != nil {
-		return store.Entry{}, err
-	}
-	return c.Store.Read(ctx, name)
-}
-
-func (c *cutOff) Lease(name, id string) store.Lease {
-	return cutOffLease{c.Store.Lease(name, id), c}
-}
-
-type cutOffLease struct {
-	store.Lease
-	store *cutOff
-}
-
-func (l cutOffLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if err := l.store.reach(); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Acquire(ctx, d, etag)
-}
-
-func (l cutOffLease) Renew(ctx context.Context) (store.Revision, error) {
-	if err := l.store.reach(); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Renew(ctx)
-}
-
-func (l cutOffLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if err := l.store.reach(); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Write(ctx, etag, record)
-}
-
-func (l cutOffLease) Release(ctx context.Context) error {
-	if err := l.store.reach(); err != nil {
-		return err
-	}
-	return l.Lease.Release(ctx)
 }

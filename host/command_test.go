@@ -196,7 +196,7 @@ func TestTickInJSON(t *testing.T) {
 			t.Errorf("got code %d, want 1, since a run failed", got.code)
 		}
 	})
-	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "tick", "--json")
+	got := run(t.Context(), host.Program{Work: work(), Store: down()}, "tick", "--json")
 	if got.code != 1 || strings.Count(got.out, `"error": "no route to the storage"`) != 2 || strings.Count(got.out, `"ran": []`) != 2 {
 		t.Errorf("down: got %+v", got)
 	}
@@ -251,7 +251,7 @@ func TestTickWithLongErrors(t *testing.T) {
 		time.Sleep(time.Minute)
 		cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
 		wantCut(t, run(t.Context(), p, "tick"), "failed ("+cut+")")
-		p.Store = &gated{Store: backend, refuse: errors.New(long)}
+		p.Store = newGated(backend, refuse(errors.New(long), "read"))
 		wantCut(t, run(t.Context(), p, "tick"), "error: "+cut)
 		if got := run(t.Context(), p, "tick", "--json"); !strings.Contains(got.out, strings.TrimSpace(strings.Repeat("ä long story ", 50))) {
 			t.Errorf("got %s, want all of it", got.out)
@@ -269,11 +269,11 @@ func wantCut(t *testing.T, got result, want string) {
 
 func TestStatusFailsWhenTheStorageDoes(t *testing.T) {
 	environment(t)
-	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "status")
+	got := run(t.Context(), host.Program{Work: work(), Store: down()}, "status")
 	if got.code != 1 || strings.Count(got.out, "unknown") != 3 || !strings.Contains(got.out, "\nbeat: no route to the storage\n") {
 		t.Errorf("got %+v", got)
 	}
-	got = run(t.Context(), host.Program{Work: work(), Store: down{}}, "tick")
+	got = run(t.Context(), host.Program{Work: work(), Store: down()}, "tick")
 	if got.code != 1 || strings.Count(got.out, "error: no route to the storage") != 2 {
 		t.Errorf("tick: got %+v", got)
 	}

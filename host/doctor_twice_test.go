@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -22,15 +21,18 @@ func TestDoctorBesideAnother(t *testing.T) {
 		calm := host.Program{Work: work(), Store: dir}
 		calls := 0
 		fired = false
-		both := host.Program{Work: work(), Store: beforeScratch{dir, func() {
-			if calls++; calls != n {
-				return
+		both := host.Program{Work: work(), Store: newGated(dir, func(_, name string) error {
+			if !strings.Contains(name, "/.doctor") {
+				return nil // not doctor's own entry
 			}
-			fired = true
-			if got := run(t.Context(), calm, "doctor"); got.code != 0 {
-				t.Errorf("before call %d of another: got %+v", n, got)
+			if calls++; calls == n {
+				fired = true
+				if got := run(t.Context(), calm, "doctor"); got.code != 0 {
+					t.Errorf("before call %d of another: got %+v", n, got)
+				}
 			}
-		}}}
+			return nil
+		})}
 		if got := run(t.Context(), both, "doctor"); got.code != 0 || strings.Contains(got.out, "FAIL") {
 			t.Errorf("with another before call %d: got %+v", n, got)
 		}
@@ -69,67 +71,4 @@ func TestDoctorBesideTooMany(t *testing.T) {
 	if got.code != 1 || !strings.Contains(got.out, "FAIL  acquire") || !strings.Contains(got.out, store.ErrHeld.Error()) {
 		t.Errorf("got %+v", got)
 	}
-}
-
-// beforeScratch is a store whose calls for doctor's own entries come after f.
-type beforeScratch struct {
-	store.Store
-	f func()
-}
-
-func (s beforeScratch) on(name string) {
-	if strings.Contains(name, "/.doctor") {
-		s.f()
-	}
-}
-
-func (s beforeScratch) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	s.on(name)
-	return s.Store.Create(ctx, name, record)
-}
-
-func (s beforeScratch) Read(ctx context.Context, name string) (store.Entry, error) {
-	s.on(name)
-	return s.Store.Read(ctx, name)
-}
-
-func (s beforeScratch) Lease(name, id string) store.Lease {
-	l := s.Store.Lease(name, id)
-	return beforeLease{l, l.(store.Checkpointer), func() { s.on(name) }}
-}
-
-type beforeLease struct {
-	store.Lease
-	keeper store.Checkpointer
-	f      func()
-}
-
-func (l beforeLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	l.f()
-	return l.Lease.Acquire(ctx, d, etag)
-}
-
-func (l beforeLease) Renew(ctx context.Context) (store.Revision, error) {
-	l.f()
-	return l.Lease.Renew(ctx)
-}
-
-func (l beforeLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	l.f()
-	return l.Lease.Write(ctx, etag, record)
-}
-
-func (l beforeLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	l.f()
-	return l.keeper.Save(ctx, etag, record, checkpoint)
-}
-
-func (l beforeLease) Load(ctx context.Context, etag string) ([]byte, error) {
-	l.f()
-	return l.keeper.Load(ctx, etag)
-}
-
-func (l beforeLease) Release(ctx context.Context) error {
-	l.f()
-	return l.Lease.Release(ctx)
 }

@@ -96,7 +96,7 @@ func TestTheTextsOfErrorsAreEscaped(t *testing.T) {
 		}
 	})
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	s := open(t, host.Program{Work: work()[:1], Store: refusing{}})
+	s := open(t, host.Program{Work: work()[:1], Store: newGated(&local.Memory{}, refuse(errors.New(hostile)))})
 	s.tick()
 	for _, path := range []string{"/healthz", "/readyz"} {
 		wantPlain(t, path, s.get(path).Body.String())
@@ -104,17 +104,6 @@ func TestTheTextsOfErrorsAreEscaped(t *testing.T) {
 	r := s.send(http.MethodPost, "/tick")
 	wantPlain(t, "invocation", r.Body.String())
 	s.wait()
-}
-
-// refusing is a store out of reach whose service has the last word.
-type refusing struct{ down }
-
-func (refusing) Create(context.Context, string, []byte) (store.Entry, error) {
-	return store.Entry{}, errors.New(hostile)
-}
-
-func (refusing) Read(context.Context, string) (store.Entry, error) {
-	return store.Entry{}, errors.New(hostile)
 }
 
 // A status is printed as it is, so it is one that this program knows.

@@ -26,7 +26,7 @@ func TestAnOutageFailsTheInvocation(t *testing.T) {
 	for setting, want := range map[string]struct{ timer, http int }{"log": {500, 200}, "error": {500, 500}} {
 		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE="+setting)
 		synctest.Test(t, func(t *testing.T) {
-			s := open(t, host.Program{Store: down{}, Work: work()})
+			s := open(t, host.Program{Store: down(), Work: work()})
 			for _, name := range []string{"tick", "beat"} {
 				if code, _ := s.invoke(t, name, "{}"); code != want.timer {
 					t.Errorf("%s, %s: got code %d, want %d", setting, name, code, want.timer)
@@ -78,18 +78,18 @@ func TestFunctionsTellOfAWrongClock(t *testing.T) {
 func TestARetryAfterAnOutage(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
-		store := &gated{Store: &local.Memory{}}
+		store := newGated(&local.Memory{}, nil)
 		program := func() site {
 			return open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
 		}
 		program().invoke(t, "beat", "{}")
 		time.Sleep(time.Hour + time.Second)
 		s := program() // which has to read
-		store.refuse = errDown
+		store.set(refuse(errDown, "read"))
 		if code, _ := s.invoke(t, "beat", "{}"); code != 500 {
 			t.Errorf("in the outage: got code %d", code)
 		}
-		store.refuse = nil
+		store.set(nil)
 		time.Sleep(5 * time.Second)
 		if code, logs := s.invoke(t, "beat", "{}"); code != 200 || len(logs) != 1 || !strings.HasSuffix(logs[0], "tick 2000-01-01T01:00:00Z succeeded") {
 			t.Errorf("the retry: got code %d, %q", code, logs)
@@ -103,10 +103,10 @@ func TestARetryAfterAnOutage(t *testing.T) {
 func TestWarmup(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
-		store := &gated{Store: &local.Memory{}}
+		store := newGated(&local.Memory{}, nil)
 		s := open(t, host.Program{Store: store, Work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"})})
-		for want, refuse := range map[string]error{"2 records read": nil, errDown.Error(): errDown} {
-			store.refuse = refuse
+		for want, err := range map[string]error{"2 records read": nil, errDown.Error(): errDown} {
+			store.set(refuse(err, "read"))
 			if code, logs := s.invoke(t, "warmup", `{"Data":{"warmupContext":"{}"}}`); code != 200 || len(logs) != 1 || !strings.Contains(logs[0], want) {
 				t.Errorf("got code %d, %q, want %q", code, logs, want)
 			}
@@ -119,7 +119,7 @@ func TestWarmup(t *testing.T) {
 func TestAnOutageUnderARunByHand(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
-		store := &gated{Store: &local.Memory{}}
+		store := newGated(&local.Memory{}, nil)
 		long := func(ctx context.Context, _ *soloist.Run) error { time.Sleep(time.Minute); return ctx.Err() }
 		s := open(t, host.Program{Store: store, Work: []soloist.Work{
 			soloist.Job{Name: "beat", Schedule: "@every 1h", Do: long},
@@ -129,7 +129,7 @@ func TestAnOutageUnderARunByHand(t *testing.T) {
 		go func() { _, logs := s.invoke(t, "beat", byHTTP); over <- logs }()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		store.refuse = errDown
+		store.set(refuse(errDown, "read"))
 		if code, _ := s.invoke(t, "other", "{}"); code != 500 {
 			t.Errorf("the other job: got code %d", code)
 		}

@@ -35,7 +35,7 @@ func TestAStopThatCutsOffARunFails(t *testing.T) {
 // The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
 // time that its own lease gives.
 func TestAStopWaitsForTheLongestLease(t *testing.T) {
-	backend := &cutOff{Store: new(local.Memory)}
+	backend := newGated(new(local.Memory), nil)
 	began := make(chan struct{})
 	code, _ := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
 		close(began)

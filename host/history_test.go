@@ -221,7 +221,7 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 	if got = run(t.Context(), p, "history", "night-report"); got.code != 0 {
 		t.Errorf("beside a broken one: got %+v, want code 0", got)
 	}
-	p.Store = down{}
+	p.Store = down()
 	for _, args := range [][]string{{"history"}, {"history", "--json"}} {
 		got = run(t.Context(), p, args...)
 		if got.code != 1 || strings.Count(got.out, "no route to the storage") != 3 || strings.Count(got.out, "unknown") != 3 {
@@ -232,8 +232,8 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 
 func TestHistoryOfAnUnknownJob(t *testing.T) {
 	environment(t)
-	got := run(t.Context(), host.Program{Work: work(), Store: down{}}, "history", "nobody")
-	if n := run(t.Context(), host.Program{Work: work(), Store: down{}}, "history", "-n", "1001"); n.code != 2 || n.err != "demo: history: -n is 1001: want 1 to 1000\n" {
+	got := run(t.Context(), host.Program{Work: work(), Store: down()}, "history", "nobody")
+	if n := run(t.Context(), host.Program{Work: work(), Store: down()}, "history", "-n", "1001"); n.code != 2 || n.err != "demo: history: -n is 1001: want 1 to 1000\n" {
 		t.Errorf("-n 1001: got %+v", n)
 	}
 	if want := "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"; got.code != 2 || got.err != want || got.out != "" {

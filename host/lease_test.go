@@ -225,8 +225,8 @@ func TestUnlockWhereThereIsLittleToSay(t *testing.T) {
 	}{
 		{"unknown", &local.Memory{}, work(), "nobody", 2, "", "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"},
 		{"each replica", &local.Memory{}, here(), "cache", 2, "", "demo: cache runs on each replica: it has no lease\n"},
-		{"down", down{}, work(), "beat", 1, "", "demo: unlock beat: no route to the storage\n"},
-		{"no breaker", &gated{Store: claimed(t, true, func(*store.Record) {})}, work(), "beat", 1, "",
+		{"down", down(), work(), "beat", 1, "", "demo: unlock beat: no route to the storage\n"},
+		{"no breaker", newGated(claimed(t, true, func(*store.Record) {}), nil), work(), "beat", 1, "",
 			"demo: unlock beat: the store cannot end a lease"},
 		{"broken", broken, work(), "beat", 0, `
 			beat: the lease was leased, held by a replica that is not known, since the record cannot be read

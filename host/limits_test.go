@@ -263,10 +263,10 @@ func TestAnOverrunAloneFailsTheInvocation(t *testing.T) {
 func TestNotReadyInALaterOutage(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store := &outages{Store: &local.Memory{}}
+		store := newGated(&local.Memory{}, nil)
 		s := open(t, host.Program{Work: work()[:1], Store: store})
 		for _, outage := range []error{nil, errDown, nil, errors.New("again")} {
-			store.now = outage
+			store.set(refuse(outage, "read", "acquire"))
 			time.Sleep(time.Hour)
 			s.tick()
 			if outage == nil {

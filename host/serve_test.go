@@ -20,7 +20,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
-	"github.com/soloist-go/soloist/store"
 )
 
 // TestMain makes this binary the program of the tests with real processes.
@@ -322,11 +321,7 @@ func TestFunctionsAddress(t *testing.T) {
 }
 
 // refusesAll is a store that takes no credentials.
-type refusesAll struct{ down }
-
-func (refusesAll) Read(context.Context, string) (store.Entry, error) {
-	return store.Entry{}, fmt.Errorf("read: %w", fs.ErrPermission)
-}
+type refusesAll struct{ *gated }
 
 func (refusesAll) Explain(error) (text, advice string) { return "403", "replace the key" }
 
@@ -334,7 +329,8 @@ func (refusesAll) Patience() time.Duration { return 0 }
 
 func TestServeEndsWhereTheStoreRefusesIt(t *testing.T) {
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	got := run(t.Context(), host.Program{Work: work(), Store: refusesAll{}}, "serve")
+	refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read"))
+	got := run(t.Context(), host.Program{Work: work(), Store: refusesAll{refused}}, "serve")
 	if want := "the store has refused this program since it started, for 0s: 403: replace the key"; got.code != 1 || !strings.Contains(got.out, want) {
 		t.Errorf("got %+v, want %q", got, want)
 	}

@@ -17,7 +17,7 @@ import (
 func TestAReadEndsAnOutageInFunctions(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
-		store := &cutOff{Store: new(local.Memory)}
+		store := newGated(new(local.Memory), nil)
 		s := open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "0 3 * * *", Do: do}}})
 		s.invoke(t, "beat", "{}")
 		time.Sleep(3*time.Hour + time.Minute)

@@ -3,84 +3,154 @@ package host_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
-// down is a store out of reach. With hang, it gives no answer at all.
-type down struct{ hang chan struct{} }
-
 var errDown = errors.New("no route to the storage")
 
-func (d down) Create(context.Context, string, []byte) (store.Entry, error) {
-	return store.Entry{}, errDown
-}
+// A gate is what each call of a store has to pass first. An error is the answer of
+// the call, which is not made.
+type gate func(op, name string) error
 
-func (d down) Read(context.Context, string) (store.Entry, error) {
-	if d.hang != nil {
-		<-d.hang // not even the end of the context makes it return
+// refuse is the gate that refuses these calls; all if none is named.
+func refuse(err error, ops ...string) gate {
+	return func(op, _ string) error {
+		if len(ops) == 0 || slices.Contains(ops, op) {
+			return err
+		}
+		return nil
 	}
-	return store.Entry{}, errDown
 }
 
-func (d down) Lease(string, string) store.Lease { return nil }
+// wait is the gate that holds up each read until the channel is closed.
+func wait(open <-chan struct{}) gate {
+	return func(op, _ string) error {
+		if op == "read" {
+			<-open // not even the end of the context makes it return
+		}
+		return nil
+	}
+}
 
-func (d down) Limits() (shortest, longest time.Duration) { return time.Second, time.Minute }
-
-// gated is a store that hangs while shut is set.
+// A gated store has a gate, which a test can replace. It has no more than the
+// methods of a store.
 type gated struct {
 	store.Store
-	shut   chan struct{}
-	refuse error // of each read, at once
+	gate atomic.Pointer[gate]
 }
 
-func (g *gated) Read(ctx context.Context, name string) (store.Entry, error) {
-	if g.refuse != nil {
-		return store.Entry{}, g.refuse
+func newGated(backend store.Store, g gate) *gated {
+	s := &gated{Store: backend}
+	s.set(g)
+	return s
+}
+
+// down is a store out of reach.
+func down() *gated { return newGated(&local.Memory{}, refuse(errDown)) }
+
+// set replaces the gate. nil: there is none.
+func (s *gated) set(g gate) { s.gate.Store(&g) }
+
+// away takes the store out of reach for a while.
+func (s *gated) away(d time.Duration) {
+	s.set(refuse(errDown))
+	time.AfterFunc(d, func() { s.set(nil) })
+}
+
+func (s *gated) pass(op, name string) error {
+	if g := *s.gate.Load(); g != nil {
+		return g(op, name)
 	}
-	if g.shut != nil {
-		<-g.shut
+	return nil
+}
+
+func (s *gated) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	if err := s.pass("create", name); err != nil {
+		return store.Entry{}, err
 	}
-	return g.Store.Read(ctx, name)
+	return s.Store.Create(ctx, name, record)
 }
 
-// counted counts the reads of a store.
-type counted struct {
-	store.Store
-	reads chan struct{}
-}
-
-func (c counted) Read(ctx context.Context, name string) (store.Entry, error) {
-	c.reads <- struct{}{}
-	return c.Store.Read(ctx, name)
-}
-
-// outages is a store that is out of reach while now is set.
-type outages struct {
-	store.Store
-	now error
-}
-
-func (o *outages) Read(ctx context.Context, name string) (store.Entry, error) {
-	if o.now != nil {
-		return store.Entry{}, o.now
+func (s *gated) Read(ctx context.Context, name string) (store.Entry, error) {
+	if err := s.pass("read", name); err != nil {
+		return store.Entry{}, err
 	}
-	return o.Store.Read(ctx, name)
+	return s.Store.Read(ctx, name)
 }
 
-func (o *outages) Lease(name, id string) store.Lease {
-	return outageLease{o.Store.Lease(name, id), o}
+func (s *gated) Lease(name, id string) store.Lease {
+	l := s.Store.Lease(name, id)
+	return gatedLease{l, l.(store.Checkpointer), func(op string) error { return s.pass(op, name) }}
 }
 
-type outageLease struct {
+type gatedLease struct {
 	store.Lease
-	store *outages
+	keeper store.Checkpointer
+	pass   func(op string) error
 }
 
-func (l outageLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if l.store.now != nil {
-		return store.Revision{}, l.store.now
+func (l gatedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	if err := l.pass("acquire"); err != nil {
+		return store.Revision{}, err
 	}
 	return l.Lease.Acquire(ctx, d, etag)
+}
+
+func (l gatedLease) Renew(ctx context.Context) (store.Revision, error) {
+	if err := l.pass("renew"); err != nil {
+		return store.Revision{}, err
+	}
+	return l.Lease.Renew(ctx)
+}
+
+func (l gatedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	if err := l.pass("write"); err != nil {
+		return store.Revision{}, err
+	}
+	return l.Lease.Write(ctx, etag, record)
+}
+
+func (l gatedLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	if err := l.pass("save"); err != nil {
+		return store.Revision{}, err
+	}
+	return l.keeper.Save(ctx, etag, record, checkpoint)
+}
+
+func (l gatedLease) Load(ctx context.Context, etag string) ([]byte, error) {
+	if err := l.pass("load"); err != nil {
+		return nil, err
+	}
+	return l.keeper.Load(ctx, etag)
+}
+
+func (l gatedLease) Release(ctx context.Context) error {
+	if err := l.pass("release"); err != nil {
+		return err
+	}
+	return l.Lease.Release(ctx)
+}
+
+// examined is a store that can delete, and has checks of its own for doctor.
+type examined struct {
+	deletes
+	checks []azure.Check
+}
+
+func (s examined) Examine(string, func() time.Time) []azure.Check { return s.checks }
+
+// deletes is a gated memory that can delete.
+type deletes struct{ *gated }
+
+func (s deletes) Delete(ctx context.Context, name string) error {
+	if err := s.pass("delete", name); err != nil {
+		return err
+	}
+	return s.Store.(*local.Memory).Delete(ctx, name)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,24 +99,30 @@ func TestOtherPathsAndMethods(t *testing.T) {
 func TestAPageUnderLoadReadsNoMore(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store := counted{&local.Memory{}, make(chan struct{}, 1000)}
+		var reads atomic.Int32
+		store := newGated(&local.Memory{}, func(op, _ string) error {
+			if op == "read" {
+				reads.Add(1)
+			}
+			return nil
+		})
 		s := open(t, host.Program{Work: work(), Store: store})
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() { wantAnswer(t, "page", s.get("/"), 200, "beat") })
 		}
 		all.Wait()
-		if n := len(store.reads); n != 3 {
+		if n := reads.Load(); n != 3 {
 			t.Errorf("got %d reads for 50 pages at once, want one for each of 3 names", n)
 		}
 		time.Sleep(1900 * time.Millisecond)
 		s.get("/")
-		if n := len(store.reads); n != 3 {
+		if n := reads.Load(); n != 3 {
 			t.Errorf("got %d reads after 1.9 s, want 3", n)
 		}
 		time.Sleep(200 * time.Millisecond)
 		s.get("/")
-		if n := len(store.reads); n != 6 {
+		if n := reads.Load(); n != 6 {
 			t.Errorf("got %d reads after 2.1 s, want 6", n)
 		}
 	})
@@ -124,7 +131,7 @@ func TestAPageUnderLoadReadsNoMore(t *testing.T) {
 func TestStorageDown(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, host.Program{Work: work()[:2], Store: down{}})
+		s := open(t, host.Program{Work: work()[:2], Store: down()})
 		wantAnswer(t, "readyz before", s.get("/readyz"), 503, "it has not answered yet")
 		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
 		s.tick()
@@ -139,7 +146,7 @@ func TestAStoreThatHangs(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		s := open(t, host.Program{Work: work(), Store: down{hang: hang}})
+		s := open(t, host.Program{Work: work(), Store: newGated(down(), wait(hang))})
 		for _, path := range []string{"/", "/readyz", "/healthz"} {
 			start := time.Now()
 			got := s.get(path)
@@ -157,13 +164,14 @@ func TestAStoreThatHangs(t *testing.T) {
 func TestOldNews(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store := &gated{Store: &local.Memory{}}
+		store := newGated(&local.Memory{}, nil)
 		s := open(t, host.Program{Work: work(), Store: store})
 		wantAnswer(t, "page", s.get("/"), 200, "at 02:30 every day")
 		time.Sleep(time.Minute)
-		store.shut = make(chan struct{})
+		answer := make(chan struct{})
+		store.set(wait(answer))
 		wantAnswer(t, "old page", s.get("/"), 200, "at 02:30 every day", "The store does not answer: this is what it told 1m ago.")
-		close(store.shut)
+		close(answer)
 		s.wait()
 	})
 }
@@ -171,14 +179,14 @@ func TestOldNews(t *testing.T) {
 func TestOldNewsWhereTheStoreRefuses(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store := &gated{Store: &local.Memory{}}
+		store := newGated(&local.Memory{}, nil)
 		s := open(t, host.Program{Work: work(), Store: store})
 		s.tick()
 		time.Sleep(time.Minute)
 		s.tick()
 		wantAnswer(t, "page", s.get("/"), 200, "1 succeeded")
 		time.Sleep(time.Minute)
-		store.refuse = errDown
+		store.set(refuse(errDown, "read"))
 		wantAnswer(t, "old page", s.get("/"), 200, "1 succeeded", "The store does not answer: this is what it told 1m ago.")
 		s.wait()
 	})
