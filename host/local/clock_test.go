@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,15 +41,23 @@ func (m *machine) restart() {
 	m.boot, m.start = 3*time.Second, m.start+" again"
 }
 
+// wantEnd lets the time pass that a lease has left, and checks that it is live until
+// a nanosecond before.
+func (m *machine) wantEnd(t *testing.T, what string, d local.Dir, left time.Duration, live, over store.LeaseState) {
+	t.Helper()
+	m.pass(left - 1)
+	wantState(t, "a nanosecond before the end of "+what, d, live)
+	m.pass(1)
+	wantState(t, "at the end of "+what, d, over)
+}
+
 func TestDirWallClockStepped(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		for _, broken := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v, broken %t", step, broken), func(t *testing.T) {
 				m := newMachine()
 				d := local.Dir{Path: t.TempDir()}.On(m.tell)
-				e := create(t, d, "app/job")
-				l := d.Lease("app/job", id1)
-				acquire(t, l, 10*time.Second, e.ETag)
+				l, _ := held(t, d, 10*time.Second)
 				live, over := store.Leased, store.Expired
 				if broken {
 					live, over = store.Breaking, store.Broken
@@ -68,18 +75,9 @@ func TestDirWallClockStepped(t *testing.T) {
 					t.Errorf("write: %v", err)
 				}
 				m.step(step)
-				m.pass(5*time.Second - 1)
-				if got := state(t, d); got != live {
-					t.Errorf("a nanosecond before the end: got %q, want %q", got, live)
-				}
-				m.pass(1)
-				if got := state(t, d); got != over {
-					t.Errorf("at the end: got %q, want %q", got, over)
-				}
+				m.wantEnd(t, "the lease", d, 5*time.Second, live, over)
 				m.step(-24 * time.Hour)
-				if got := state(t, d); got != over {
-					t.Errorf("put back after the end: got %q, want %q", got, over)
-				}
+				wantState(t, "put back after the end", d, over)
 			})
 		}
 	}
@@ -89,21 +87,13 @@ func TestDirRenewedAfterStep(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		m := newMachine()
 		d := local.Dir{Path: t.TempDir()}.On(m.tell)
-		l := d.Lease("app/job", id1)
-		acquire(t, l, 10*time.Second, create(t, d, "app/job").ETag)
+		l, _ := held(t, d, 10*time.Second)
 		m.pass(9 * time.Second)
 		m.step(step)
 		if _, err := l.Renew(t.Context()); err != nil {
 			t.Errorf("%v: %v", step, err)
 		}
-		m.pass(10*time.Second - 1)
-		if got, want := state(t, d), store.Leased; got != want {
-			t.Errorf("%v, a nanosecond before the end: got %q, want %q", step, got, want)
-		}
-		m.pass(1)
-		if got, want := state(t, d), store.Expired; got != want {
-			t.Errorf("%v, at the end: got %q, want %q", step, got, want)
-		}
+		m.wantEnd(t, "the lease, after a step of "+step.String(), d, 10*time.Second, store.Leased, store.Expired)
 	}
 }
 
@@ -112,32 +102,18 @@ func TestDirRenewedAfterStep(t *testing.T) {
 func TestDirMachineRestarted(t *testing.T) {
 	m := newMachine()
 	d := local.Dir{Path: t.TempDir()}.On(m.tell)
-	e := create(t, d, "app/job")
-	acquire(t, d.Lease("app/job", id1), 20*time.Second, e.ETag)
+	_, etag := held(t, d, 20*time.Second)
 	m.restart()
-	if got, want := state(t, d), store.Leased; got != want {
-		t.Errorf("after the restart: got %q, want %q", got, want)
-	}
+	wantState(t, "after the restart", d, store.Leased)
 	m.restart() // again, before it was over
-	if got, want := state(t, d), store.Leased; got != want {
-		t.Errorf("after another restart: got %q, want %q", got, want)
-	}
-	m.pass(20*time.Second - 1)
-	if got, want := state(t, d), store.Leased; got != want {
-		t.Errorf("its length later, but a nanosecond: got %q, want %q", got, want)
-	}
-	m.pass(1)
-	if got, want := state(t, d), store.Expired; got != want {
-		t.Errorf("its length later: got %q, want %q", got, want)
-	}
-	acquire(t, d.Lease("app/job", id2), time.Minute, e.ETag)
-	if _, err := d.Lease("app/job", id2).Write(t.Context(), e.ETag, []byte("x")); err != nil {
+	wantState(t, "after another restart", d, store.Leased)
+	m.wantEnd(t, "its length once more", d, 20*time.Second, store.Leased, store.Expired)
+	acquire(t, d.Lease("app/job", id2), time.Minute, etag)
+	if _, err := d.Lease("app/job", id2).Write(t.Context(), etag, []byte("x")); err != nil {
 		t.Errorf("write: %v", err)
 	}
 	m.pass(time.Minute - 1)
-	if got, want := state(t, d), store.Leased; got != want {
-		t.Errorf("the new lease, a nanosecond before its end: got %q, want %q", got, want)
-	}
+	wantState(t, "the new lease, a nanosecond before its end", d, store.Leased)
 }
 
 // Without a battery the wall clock is off after a restart. A lease of the dead
@@ -145,14 +121,12 @@ func TestDirMachineRestarted(t *testing.T) {
 func TestDirMachineRestartedInThePast(t *testing.T) {
 	m := newMachine()
 	d := local.Dir{Path: t.TempDir()}.On(m.tell)
-	acquire(t, d.Lease("app/job", id1), 10*time.Second, create(t, d, "app/job").ETag)
+	held(t, d, 10*time.Second)
 	m.restart()
 	m.step(-30 * 24 * time.Hour)
 	_ = state(t, d)
 	m.pass(10 * time.Second)
-	if got, want := state(t, d), store.Expired; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	wantState(t, "its length later", d, store.Expired)
 }
 
 // A machine that has nothing to do with the clocks of another one. It started
@@ -172,17 +146,11 @@ func TestDirOtherMachine(t *testing.T) {
 			dir := local.Dir{Path: t.TempDir()}
 			here, there := dir.On(m.tell), dir.On(other.tell)
 			pass := func(d time.Duration) { m.pass(d); other.pass(d) }
-			e := create(t, here, "app/job")
-			l := here.Lease("app/job", id1)
-			acquire(t, l, 20*time.Second, e.ETag)
+			l, etag := held(t, here, 20*time.Second)
 			want := func(when string, there_, here_ store.LeaseState) {
 				t.Helper()
-				if got := state(t, there); got != there_ {
-					t.Errorf("%s: there got %q, want %q", when, got, there_)
-				}
-				if got := state(t, here); got != here_ {
-					t.Errorf("%s: here got %q, want %q", when, got, here_)
-				}
+				wantState(t, when+", there", there, there_)
+				wantState(t, when+", here", here, here_)
 			}
 			want("at once", store.Leased, store.Leased)
 			pass(19 * time.Second)
@@ -192,21 +160,17 @@ func TestDirOtherMachine(t *testing.T) {
 			}
 			pass(10 * time.Second)
 			want("renewed", store.Leased, store.Leased)
-			stamp, err := l.Write(t.Context(), e.ETag, []byte("x"))
+			stamp, err := l.Write(t.Context(), etag, []byte("x"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			pass(10 * time.Second)
 			want("over", store.Leased, store.Expired) // there it was first seen later
-			if _, err := there.Lease("app/job", id2).Acquire(t.Context(), 20*time.Second, stamp.ETag); !errors.Is(err, store.ErrHeld) {
-				t.Errorf("acquire there: got %v, want %v", err, store.ErrHeld)
-			}
+			wantError(t, "acquire there", errOf(there.Lease("app/job", id2).Acquire(t.Context(), 20*time.Second, stamp.ETag)), store.ErrHeld)
 			pass(10 * time.Second)
 			want("over there too", store.Expired, store.Expired)
 			acquire(t, there.Lease("app/job", id2), 20*time.Second, stamp.ETag)
-			if _, err := l.Renew(t.Context()); !errors.Is(err, store.ErrLost) {
-				t.Errorf("renew here: got %v, want %v", err, store.ErrLost)
-			}
+			wantError(t, "renew here", errOf(l.Renew(t.Context())), store.ErrLost)
 			want("taken there", store.Leased, store.Leased)
 		})
 	}
@@ -217,20 +181,15 @@ func TestDirOtherMachine(t *testing.T) {
 func TestDirTwoOthersLook(t *testing.T) {
 	m, others := newMachine(), []*machine{otherMachine("one", 0), otherMachine("two", time.Minute)}
 	d := local.Dir{Path: t.TempDir()}
-	e := create(t, d.On(m.tell), "app/job")
-	acquire(t, d.On(m.tell).Lease("app/job", id1), 20*time.Second, e.ETag)
+	held(t, d.On(m.tell), 20*time.Second)
 	for range 20 {
 		for _, o := range others {
-			if got, want := state(t, d.On(o.tell)), store.Leased; got != want {
-				t.Errorf("%s after %s: got %q, want %q", o.start, o.boot, got, want)
-			}
+			wantState(t, fmt.Sprintf("%s after %s", o.start, o.boot), d.On(o.tell), store.Leased)
 			o.pass(time.Second)
 		}
 	}
 	for _, o := range others {
-		if got, want := state(t, d.On(o.tell)), store.Expired; got != want {
-			t.Errorf("%s, the length of the lease after its first look: got %q, want %q", o.start, got, want)
-		}
+		wantState(t, fmt.Sprintf("%s, the length of the lease after its first look", o.start), d.On(o.tell), store.Expired)
 	}
 }
 
@@ -239,20 +198,13 @@ func TestDirBrokenElsewhere(t *testing.T) {
 	m, other := newMachine(), otherMachine("other", 0)
 	d := local.Dir{Path: t.TempDir()}
 	here, there := d.On(m.tell), d.On(other.tell)
-	e := create(t, here, "app/job")
-	l := here.Lease("app/job", id1)
-	acquire(t, l, 20*time.Second, e.ETag)
+	l, etag := held(t, here, 20*time.Second)
 	if err := there.Break(t.Context(), "app/job", 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []local.Dir{here, there} {
-		if got, want := state(t, d), store.Broken; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	if _, err := l.Write(t.Context(), e.ETag, []byte("x")); !errors.Is(err, store.ErrLost) {
-		t.Errorf("write: got %v, want %v", err, store.ErrLost)
-	}
+	wantState(t, "here", here, store.Broken)
+	wantState(t, "there", there, store.Broken)
+	wantError(t, "write", errOf(l.Write(t.Context(), etag, []byte("x"))), store.ErrLost)
 }
 
 // A process that runs for a moment only, as cron starts it, sees what another
@@ -260,13 +212,10 @@ func TestDirBrokenElsewhere(t *testing.T) {
 func TestDirLookFromElsewhereIsRemembered(t *testing.T) {
 	m, other := newMachine(), otherMachine("other", 0)
 	d := local.Dir{Path: t.TempDir()}
-	e := create(t, d.On(m.tell), "app/job")
-	acquire(t, d.On(m.tell).Lease("app/job", id1), 20*time.Second, e.ETag)
+	held(t, d.On(m.tell), 20*time.Second)
 	_ = state(t, d.On(other.tell)) // by a process that ends
 	other.pass(20 * time.Second)
-	if got, want := state(t, d.On(other.tell)), store.Expired; got != want {
-		t.Errorf("the next process, a lease later: got %q, want %q", got, want)
-	}
+	wantState(t, "the next process, a lease later", d.On(other.tell), store.Expired)
 }
 
 // A process that cannot tell when the machine started, and one that can, honour
@@ -278,31 +227,15 @@ func TestDirMixed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := local.Dir{Path: t.TempDir()}
 			holder, looker := d.On(by[0]), d.On(by[1])
-			e := create(t, holder, "app/job")
-			l := holder.Lease("app/job", id1)
-			acquire(t, l, 10*time.Second, e.ETag)
-			m.pass(10*time.Second - 1)
-			if got, want := state(t, looker), store.Leased; got != want {
-				t.Errorf("before the end: got %q, want %q", got, want)
-			}
-			m.pass(1)
-			if got, want := state(t, looker), store.Expired; got != want {
-				t.Errorf("at the end: got %q, want %q", got, want)
-			}
+			l, _ := held(t, holder, 10*time.Second)
+			m.wantEnd(t, "the lease", looker, 10*time.Second, store.Leased, store.Expired)
 			if _, err := l.Renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if err := looker.Break(t.Context(), "app/job", 2*time.Second); err != nil {
 				t.Fatal(err)
 			}
-			m.pass(2*time.Second - 1)
-			if got, want := state(t, holder), store.Breaking; got != want {
-				t.Errorf("before the end of a break: got %q, want %q", got, want)
-			}
-			m.pass(1)
-			if got, want := state(t, holder), store.Broken; got != want {
-				t.Errorf("at the end of a break: got %q, want %q", got, want)
-			}
+			m.wantEnd(t, "a break", holder, 2*time.Second, store.Breaking, store.Broken)
 		})
 	}
 }
@@ -329,7 +262,7 @@ func TestDirVersionBefore(t *testing.T) {
 	create(t, d, "app/job")
 	path := filepath.Join(d.Path, "app", "job.json")
 	var old oldFile
-	read := func() {
+	wantRead := func(what string, schema int, until time.Time) {
 		t.Helper()
 		text, err := os.ReadFile(path)
 		if err == nil {
@@ -338,53 +271,41 @@ func TestDirVersionBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if old.Schema != schema || !old.Lease.Until.Equal(until) {
+			t.Errorf("%s: the version before reads %+v, want schema %d and a lease until %v", what, old, schema, until)
+		}
 	}
-	read()
+	wantRead("new", 1, time.Time{})
 	old.Lease.ID, old.Lease.Length, old.Lease.Until = id1, 10*time.Second, m.wall.Add(10*time.Second)
 	text, err := json.Marshal(old)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, path, string(text))
-	m.pass(10*time.Second - 1)
-	if got, want := state(t, d), store.Leased; got != want {
-		t.Errorf("before the end: got %q, want %q", got, want)
-	}
-	m.pass(1)
-	if got, want := state(t, d), store.Expired; got != want {
-		t.Errorf("at the end: got %q, want %q", got, want)
-	}
+	m.wantEnd(t, "the lease", d, 10*time.Second, store.Leased, store.Expired)
 	l := d.Lease("app/job", id1)
 	if _, err := l.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if read(); old.Schema != 1 || !old.Lease.Until.Equal(m.wall.Add(10*time.Second)) {
-		t.Errorf("the version before reads %+v, want schema 1 and 10 s from %v", old, m.wall)
-	}
+	wantRead("renewed", 1, m.wall.Add(10*time.Second))
 	m.step(time.Hour)
 	stamp, err := save(t, l, old.ETag, "x", "y")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read(); old.Schema != 2 || !old.Lease.Until.Equal(m.wall.Add(10*time.Second)) {
-		t.Errorf("with a checkpoint: the version before reads %+v, want schema 2 and 10 s from %v", old, m.wall)
-	}
+	wantRead("with a checkpoint", 2, m.wall.Add(10*time.Second))
 	if _, err := save(t, l, stamp.ETag, "x", ""); err != nil {
 		t.Fatal(err)
 	}
-	if read(); old.Schema != 1 {
-		t.Errorf("emptied: got schema %d, want 1", old.Schema)
-	}
+	wantRead("emptied", 1, m.wall.Add(10*time.Second))
 }
 
 // A file as large as they come.
 func TestDirLargestEntry(t *testing.T) {
 	d := local.Dir{Path: t.TempDir()}
-	e := create(t, d, "app/job")
-	l := d.Lease("app/job", id1)
-	acquire(t, l, time.Minute, e.ETag)
+	l, etag := held(t, d, time.Minute)
 	record, checkpoint := strings.Repeat("<", store.MaxRecord), strings.Repeat("\xff", store.MaxCheckpoint)
-	stamp, err := save(t, l, e.ETag, record, checkpoint)
+	stamp, err := save(t, l, etag, record, checkpoint)
 	if err != nil {
 		t.Fatal(err)
 	}

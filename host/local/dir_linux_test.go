@@ -55,9 +55,7 @@ func TestDirNoPermission(t *testing.T) {
 		})
 	}
 	mode(t, app, 0o700)
-	if got := state(t, d); got != store.Available {
-		t.Errorf("afterwards: got %q, want %q", got, store.Available)
-	}
+	wantState(t, "afterwards", d, store.Available)
 }
 
 func mode(t *testing.T, path string, mode fs.FileMode) {
@@ -94,9 +92,7 @@ func TestDirFull(t *testing.T) {
 	if err != nil && (!strings.Contains(err.Error(), d.Path) || !strings.Contains(err.Error(), "make room")) {
 		t.Errorf("acquire: got %v, want the path and what to do", err)
 	}
-	if got, want := state(t, d), store.Available; got != want {
-		t.Errorf("while the disk is full: got %q, want %q", got, want)
-	}
+	wantState(t, "while the disk is full", d, store.Available)
 	if got, want := files(t, d.Path+"/app"), "job.json job.lock"; got != want {
 		t.Errorf("files: got %s, want %s", got, want)
 	}
@@ -112,28 +108,11 @@ func TestDirReadOnly(t *testing.T) {
 	if err := syscall.Mount("", d.Path, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := state(t, d), store.Available; got != want { // one may look
-		t.Errorf("state: got %q, want %q", got, want)
-	}
+	wantState(t, "state", d, store.Available) // one may look
 	_, err := d.Lease("app/job", id1).Acquire(t.Context(), local.Longest, e.ETag)
 	wantRefusal(t, "acquire", err)
 	if err != nil && (!strings.Contains(err.Error(), d.Path) || !strings.Contains(err.Error(), "is read-only")) {
 		t.Errorf("acquire: got %v, want the path and what to do", err)
-	}
-}
-
-// A pipe in the place of a state file must not make a call wait for a writer.
-func TestDirPipe(t *testing.T) {
-	dir := local.Dir{Path: t.TempDir()}
-	path := filepath.Join(dir.Path, "app", "job.json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := dir.Read(t.Context(), "app/job"); err == nil || !strings.Contains(err.Error(), "is a named pipe, not a regular file") {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -171,10 +150,7 @@ func TestDirCannotStayItsOwners(t *testing.T) {
 // permission says that nothing was written.
 func TestDirThatCannotBeOpened(t *testing.T) {
 	d := local.Dir{Path: t.TempDir()}
-	e := create(t, d, "app/job")
-	if _, err := d.Lease("app/job", id1).Acquire(t.Context(), local.Longest, e.ETag); err != nil {
-		t.Fatal(err)
-	}
+	_, etag := held(t, d, local.Longest)
 	app := filepath.Join(d.Path, "app")
 	for _, dir := range []string{filepath.Dir(d.Path), d.Path} {
 		mode(t, dir, 0o755)
@@ -186,17 +162,15 @@ func TestDirThatCannotBeOpened(t *testing.T) {
 	}
 	mode(t, app, 0o300)
 	asNobody(func() {
-		for call, err := range each(t.Context(), d, e.ETag) {
+		for call, err := range each(t.Context(), d, etag) {
 			if call != "read" && call != "create" && call != "load" && !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: got %v, want %v", call, err, fs.ErrPermission)
 			}
 		}
-		if _, err := d.Create(t.Context(), "app/other", []byte("x")); !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("create of another: got %v, want %v", err, fs.ErrPermission)
-		}
+		wantError(t, "create of another", errOf(d.Create(t.Context(), "app/other", []byte("x"))), fs.ErrPermission)
 	})
 	mode(t, app, 0o700)
-	if got, err := d.Read(t.Context(), "app/job"); err != nil || got.State != store.Leased || got.ETag != e.ETag {
+	if got, err := d.Read(t.Context(), "app/job"); err != nil || got.State != store.Leased || got.ETag != etag {
 		t.Errorf("afterwards: got %+v, %v, want it as it was", got, err)
 	}
 	all, err := filepath.Glob(filepath.Join(app, "*"))

@@ -20,16 +20,10 @@ import (
 
 func TestDirLayout(t *testing.T) {
 	d := local.Dir{Path: filepath.Join(t.TempDir(), "made", "by", "create")}
-	if _, err := d.Read(t.Context(), "app/job"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("read: got %v, want %v", err, fs.ErrNotExist)
-	}
-	if _, err := os.Stat(d.Path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a read made the directory: %v", err)
-	}
+	wantError(t, "read", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
+	wantError(t, "a directory made by a read", errOf(os.Stat(d.Path)), fs.ErrNotExist)
 	create(t, d, "app/job")
-	if _, err := d.Read(t.Context(), "app/typo"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("read of another name: got %v, want %v", err, fs.ErrNotExist)
-	}
+	wantError(t, "read of another name", errOf(d.Read(t.Context(), "app/typo")), fs.ErrNotExist)
 	if got, want := files(t, d.Path+"/app"), "job.json job.lock"; got != want {
 		t.Errorf("files: got %s, want %s", got, want)
 	}
@@ -89,9 +83,7 @@ func TestDirDiedInCreate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Read(t.Context(), "app/job"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("read with %s left: got %v, want %v", name, err, fs.ErrNotExist)
-		}
+		wantError(t, "read with "+name+" left", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
 	}
 	create(t, d, "app/job")
 }
@@ -138,9 +130,7 @@ func TestDirGarbage(t *testing.T) {
 				t.Errorf("after all calls: got %.200q, %v, want %.200q", got, err, text)
 			}
 			put(t, path, good) // the test's own idea of a good file
-			if got, want := state(t, d), store.Expired; got != want {
-				t.Errorf("mended: got %q, want %q", got, want)
-			}
+			wantState(t, "mended", d, store.Expired)
 		})
 	}
 }
@@ -199,9 +189,7 @@ func TestDirLocked(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for call, err := range each(ctx, d, e.ETag) {
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: got %v, want %v", call, err, context.DeadlineExceeded)
-			}
+			wantError(t, call, err, context.DeadlineExceeded)
 		}
 		if took := time.Since(start); took != time.Minute {
 			t.Errorf("took %v, want %v", took, time.Minute)
@@ -220,9 +208,7 @@ func TestDirRemoved(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(d.Path, "app")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Read(t.Context(), "app/job"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("read: got %v, want %v", err, fs.ErrNotExist)
-	}
+	wantError(t, "read", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
 	if e := create(t, d, "app/job"); e.ETag == old.ETag {
 		t.Errorf("made again: got the old ETag %s", e.ETag)
 	}

@@ -75,13 +75,9 @@ func TestClock(t *testing.T) {
 		l := s.Lease("app/job", id1)
 		acquire(t, l, 10*time.Second, e.ETag)
 		*now = now.Add(10*time.Second - 1)
-		if got, want := state(t, s), store.Leased; got != want {
-			t.Errorf("a nanosecond before the end: got %q, want %q", got, want)
-		}
+		wantState(t, "a nanosecond before the end", s, store.Leased)
 		*now = now.Add(1)
-		if got, want := state(t, s), store.Expired; got != want {
-			t.Errorf("at the end: got %q, want %q", got, want)
-		}
+		wantState(t, "at the end", s, store.Expired)
 	})
 }
 
@@ -103,9 +99,7 @@ func TestClockPutBack(t *testing.T) {
 				t.Errorf("just after: got %q, want a live lease", got)
 			}
 			*now = now.Add(10 * time.Second)
-			if got := state(t, s); got != want {
-				t.Errorf("10 s later: got %q, want %q", got, want)
-			}
+			wantState(t, "10 s later", s, want)
 		}
 	})
 }
@@ -121,12 +115,9 @@ func TestNames(t *testing.T) {
 			"app/jöb", "app/job ", "app/jo b", `app\job`, "/etc/passwd", "app/../../job", "app/job\n", "app/job\x00",
 			long + "n/job", "app/" + long + "n", "c:/job", "app/*",
 		} {
-			_, err := s.Create(t.Context(), name, []byte("x"))
-			wantRefusal(t, "create "+name, err)
-			_, err = s.Read(t.Context(), name)
-			wantRefusal(t, "read "+name, err)
-			_, err = s.Lease(name, id1).Acquire(t.Context(), local.Shortest, "x")
-			wantRefusal(t, "acquire "+name, err)
+			wantRefusal(t, "create "+name, errOf(s.Create(t.Context(), name, []byte("x"))))
+			wantRefusal(t, "read "+name, errOf(s.Read(t.Context(), name)))
+			wantRefusal(t, "acquire "+name, errOf(s.Lease(name, id1).Acquire(t.Context(), local.Shortest, "x")))
 		}
 	})
 }
@@ -143,48 +134,31 @@ func TestArguments(t *testing.T) {
 		}
 		for _, id := range []string{"", "x", strings.ToUpper("abcdef00-1111-4111-8111-111111111111"), id1 + "0", "{" + id1 + "}"} {
 			l := s.Lease("app/job", id)
-			_, err := l.Acquire(t.Context(), local.Shortest, e.ETag)
-			wantRefusal(t, "acquire under "+id, err)
-			_, err = l.Renew(t.Context())
-			wantRefusal(t, "renew under "+id, err)
+			wantRefusal(t, "acquire under "+id, errOf(l.Acquire(t.Context(), local.Shortest, e.ETag)))
+			wantRefusal(t, "renew under "+id, errOf(l.Renew(t.Context())))
 			wantRefusal(t, "release under "+id, l.Release(t.Context()))
 		}
 		l := s.Lease("app/job", id1)
 		acquire(t, l, local.Shortest, e.ETag)
 		for _, record := range []string{"", " x", "x ", "x\n", "\x7f", "é", strings.Repeat("r", store.MaxRecord+1)} {
-			_, err := l.Write(t.Context(), e.ETag, []byte(record))
-			wantRefusal(t, "write "+record[:min(9, len(record))], err)
-			_, err = save(t, l, e.ETag, record, "")
-			wantRefusal(t, "save "+record[:min(9, len(record))], err)
-			_, err = s.Create(t.Context(), "app/other", []byte(record))
-			wantRefusal(t, "create "+record[:min(9, len(record))], err)
+			of := record[:min(9, len(record))]
+			wantRefusal(t, "write "+of, errOf(l.Write(t.Context(), e.ETag, []byte(record))))
+			wantRefusal(t, "save "+of, errOf(save(t, l, e.ETag, record, "")))
+			wantRefusal(t, "create "+of, errOf(s.Create(t.Context(), "app/other", []byte(record))))
 		}
-		_, err := save(t, l, e.ETag, "x", strings.Repeat("c", store.MaxCheckpoint+1))
-		wantRefusal(t, "save of a long checkpoint", err)
+		wantRefusal(t, "save of a long checkpoint", errOf(save(t, l, e.ETag, "x", strings.Repeat("c", store.MaxCheckpoint+1))))
 	})
 }
 
 // A call that offends against lease and ETag learns of the ETag.
 func TestBothWrong(t *testing.T) {
 	both(t, func(t *testing.T, _ store.LeaseBreaker, s store.Store, _ *time.Time) {
-		e := create(t, s, "app/job")
-		acquire(t, s.Lease("app/job", id1), local.Shortest, e.ETag)
-		_, err := s.Lease("app/job", id2).Acquire(t.Context(), local.Shortest, "old")
-		if !errors.Is(err, store.ErrChanged) {
-			t.Errorf("acquire: got %v, want %v", err, store.ErrChanged)
-		}
-		_, err = s.Lease("app/job", id2).Write(t.Context(), "old", []byte("x"))
-		if !errors.Is(err, store.ErrChanged) {
-			t.Errorf("write: got %v, want %v", err, store.ErrChanged)
-		}
-		_, err = save(t, s.Lease("app/job", id2), "old", "x", "x")
-		if !errors.Is(err, store.ErrChanged) {
-			t.Errorf("save: got %v, want %v", err, store.ErrChanged)
-		}
-		_, err = s.Lease("app/job", id2).(store.Checkpointer).Load(t.Context(), "old")
-		if !errors.Is(err, store.ErrChanged) {
-			t.Errorf("load: got %v, want %v", err, store.ErrChanged)
-		}
+		held(t, s, local.Shortest)
+		l := s.Lease("app/job", id2)
+		wantError(t, "acquire", errOf(l.Acquire(t.Context(), local.Shortest, "old")), store.ErrChanged)
+		wantError(t, "write", errOf(l.Write(t.Context(), "old", []byte("x"))), store.ErrChanged)
+		wantError(t, "save", errOf(save(t, l, "old", "x", "x")), store.ErrChanged)
+		wantError(t, "load", errOf(l.(store.Checkpointer).Load(t.Context(), "old")), store.ErrChanged)
 	})
 }
 
@@ -192,15 +166,10 @@ func TestBothWrong(t *testing.T) {
 func TestMemoryZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m local.Memory
-		if _, err := m.Read(t.Context(), "app/job"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("read: got %v, want %v", err, fs.ErrNotExist)
-		}
-		e := create(t, &m, "app/job")
-		acquire(t, m.Lease("app/job", id1), time.Minute, e.ETag)
+		wantError(t, "read", errOf(m.Read(t.Context(), "app/job")), fs.ErrNotExist)
+		held(t, &m, time.Minute)
 		<-time.After(time.Minute)
-		if got, want := state(t, &m), store.Expired; got != want {
-			t.Errorf("after a minute: got %q, want %q", got, want)
-		}
+		wantState(t, "after a minute", &m, store.Expired)
 	})
 }
 
@@ -218,6 +187,16 @@ func wantRefusal(t *testing.T, what string, err error) {
 	}
 }
 
+func wantError(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// errOf is the error of a call, without its answer.
+func errOf[T any](_ T, err error) error { return err }
+
 func create(t *testing.T, s store.Store, name string) store.Entry {
 	t.Helper()
 	e, err := s.Create(t.Context(), name, []byte("0"))
@@ -234,6 +213,14 @@ func acquire(t *testing.T, l store.Lease, d time.Duration, etag string) {
 	}
 }
 
+// held makes the entry app/job, leased under id1.
+func held(t *testing.T, s store.Store, d time.Duration) (l store.Lease, etag string) {
+	t.Helper()
+	l, etag = s.Lease("app/job", id1), create(t, s, "app/job").ETag
+	acquire(t, l, d, etag)
+	return l, etag
+}
+
 func save(t *testing.T, l store.Lease, etag, record, checkpoint string) (store.Revision, error) {
 	return l.(store.Checkpointer).Save(t.Context(), etag, []byte(record), []byte(checkpoint))
 }
@@ -246,4 +233,11 @@ func state(t *testing.T, s store.Store) store.LeaseState {
 		t.Fatal(err)
 	}
 	return e.State
+}
+
+func wantState(t *testing.T, what string, s store.Store, want store.LeaseState) {
+	t.Helper()
+	if got := state(t, s); got != want {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
 }

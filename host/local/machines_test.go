@@ -13,8 +13,7 @@ import (
 func TestManyMachinesFreeTheLeaseOfADeadOne(t *testing.T) {
 	base := local.Dir{Path: t.TempDir()}
 	dead := &machine{wall: newMachine().wall, boot: time.Hour, start: "dead"}
-	e := create(t, base.On(dead.tell), "app/job")
-	acquire(t, base.On(dead.tell).Lease("app/job", id1), 10*time.Second, e.ETag)
+	held(t, base.On(dead.tell), 10*time.Second)
 	var all []*machine
 	for i := range 64 {
 		all = append(all, &machine{wall: dead.wall, boot: time.Duration(i+1) * time.Hour, start: fmt.Sprintf("m%d", i)})

@@ -352,12 +352,8 @@ func TestDirProcessesAgree(t *testing.T) {
 			if took := time.Unix(0, at).Sub(sent); took < length || took > length+30*time.Second {
 				t.Errorf("taken after %v, want %v", took, length)
 			}
-			if _, err := l.Write(t.Context(), e.ETag, []byte("late")); !errors.Is(err, store.ErrLost) {
-				t.Errorf("late write: got %v, want %v", err, store.ErrLost)
-			}
-			if got, want := state(t, d), store.Leased; got != want {
-				t.Errorf("under the new holder: got %q, want %q", got, want)
-			}
+			wantError(t, "late write", errOf(l.Write(t.Context(), e.ETag, []byte("late"))), store.ErrLost)
+			wantState(t, "under the new holder", d, store.Leased)
 		})
 	}
 }
