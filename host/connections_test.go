@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/blobtest"
 )
 
 // A client is one connection to a program.
@@ -118,19 +115,7 @@ func TestACrowdOfJobsHasEnoughDescriptors(t *testing.T) {
 		t.Skip("there is no limit to set on Windows")
 	}
 	t.Parallel()
-	var blob blobtest.Blob
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.URL.Host = r.Host
-		resp, err := blob.Do(r)
-		if err != nil {
-			panic(err)
-		}
-		maps.Copy(w.Header(), resp.Header)
-		w.WriteHeader(resp.StatusCode)
-		io.Copy(w, resp.Body)
-	}))
-	t.Cleanup(server.Close)
-	p := startLimited(t, 64, "crowd", "SOLOIST_STORAGE="+server.URL+"/account?sig=x", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	p := startLimited(t, 64, "crowd", "SOLOIST_STORAGE="+served(t, new(ruled))+"/account?sig=x", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
 	for ran := map[string]bool{}; len(ran) < len(crowd()); {
 		m := await(t, p.log, "")
 		if strings.Contains(m.Error, "too many open files") {

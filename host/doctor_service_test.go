@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -80,16 +79,7 @@ func (s *ruled) Do(r *http.Request) (*http.Response, error) {
 	return s.Blob.Do(r)
 }
 
-func (s *ruled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r.URL.Host = r.Host
-	resp, err := s.Do(r)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	maps.Copy(w.Header(), resp.Header)
-	w.WriteHeader(resp.StatusCode)
-	io.Copy(w, resp.Body)
-}
+func (s *ruled) ServeHTTP(w http.ResponseWriter, r *http.Request) { blobtest.Handler(s.Do)(w, r) }
 
 // served returns the address of a handler.
 func served(t *testing.T, h http.Handler) string {

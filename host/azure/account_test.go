@@ -33,10 +33,7 @@ func TestAccount(t *testing.T) {
 		t.Skip("no account is named: go test ./host/azure -v -run TestAccount -account URL")
 	}
 	box := "soloist-test-" + strings.ToLower(rand.Text()[:10])
-	backend, err := azure.Open(azure.Config{ServiceURL: *accountFlag, Container: box})
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend := opened(t, azure.Config{ServiceURL: *accountFlag, Container: box})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

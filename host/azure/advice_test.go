@@ -58,11 +58,8 @@ func TestAdvice(t *testing.T) {
 				test.config.ClientID = uuid()
 			}
 			test.config.Transport = refusing(test.code, test.object)
-			s, err := azure.Open(test.config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = s.Read(t.Context(), name)
+			s := opened(t, test.config)
+			_, err := s.Read(t.Context(), name)
 			if err == nil {
 				t.Fatal("no refusal")
 			}

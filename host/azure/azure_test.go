@@ -43,7 +43,12 @@ func open(t *testing.T, send interface {
 	Do(*http.Request) (*http.Response, error)
 }) *azure.Store {
 	t.Helper()
-	s, err := azure.Open(azure.Config{ConnectionString: keyed, Transport: send})
+	return opened(t, azure.Config{ConnectionString: keyed, Transport: send})
+}
+
+func opened(t *testing.T, c azure.Config) *azure.Store {
+	t.Helper()
+	s, err := azure.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,39 +151,6 @@ func TestBreakPeriods(t *testing.T) {
 		if got := header(w.requests[0], "x-ms-lease-break-period"); got != want {
 			t.Errorf("%s: got %q, want %q", period, got, want)
 		}
-	}
-}
-
-func TestABrokenLeaseIsFreeAndLost(t *testing.T) {
-	w := &wire{}
-	s := open(t, w)
-	e := created(t, s)
-	l := s.Lease(name, idA)
-	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Break(t.Context(), name, 0); err != nil {
-		t.Fatal(err)
-	}
-	if e, _ := s.Read(t.Context(), name); e.State != store.Broken {
-		t.Errorf("state %s", e.State)
-	}
-	if _, err := l.Renew(t.Context()); !errors.Is(err, store.ErrLost) {
-		t.Errorf("renew: %v", err)
-	}
-	if _, err := s.Lease(name, idB).Acquire(t.Context(), time.Minute, e.ETag); err != nil {
-		t.Errorf("acquire: %v", err)
-	}
-	if err := s.Break(t.Context(), "app/none", 0); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("break of no entry: %v", err)
-	}
-}
-
-func TestBreakWithoutLease(t *testing.T) {
-	s := open(t, &wire{})
-	created(t, s)
-	if err := s.Break(t.Context(), name, 0); !errors.Is(err, store.ErrLost) {
-		t.Error(err)
 	}
 }
 
@@ -337,17 +309,6 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 		if err := s.Break(t.Context(), name, d); err == nil {
 			t.Errorf("broke after %s", d)
 		}
-	}
-}
-
-func TestTheLongestRecordFits(t *testing.T) {
-	s := open(t, &wire{})
-	record := strings.Repeat("x", store.MaxRecord)
-	if _, err := s.Create(t.Context(), name, []byte(record)); err != nil {
-		t.Fatal(err)
-	}
-	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != record {
-		t.Errorf("%d bytes, %v", len(e.Record), err)
 	}
 }
 

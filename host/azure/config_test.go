@@ -48,10 +48,7 @@ func TestOpen(t *testing.T) {
 				got = append(got, r)
 				return nil, errors.New("no network")
 			})
-			s, err := azure.Open(tt.config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := opened(t, tt.config)
 			s.Read(t.Context(), name)
 			if len(got) != 1 {
 				t.Fatalf("%d requests", len(got))

@@ -42,11 +42,7 @@ func TestAzurite(t *testing.T) {
 	// the suite asks about.
 	client := &http.Client{Transport: &http.Transport{IdleConnTimeout: 2 * time.Second, MaxIdleConnsPerHost: 32}}
 	connect := func() store.Store {
-		backend, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: client})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return backend
+		return opened(t, azure.Config{ConnectionString: server.ConnectionString(), Transport: client})
 	}
 	backend, second := connect(), connect()
 	storetest.Test(t, storetest.Harness{

@@ -158,15 +158,12 @@ func TestErrorsDoNotTellTheSignature(t *testing.T) {
 	}
 	for how, send := range sends {
 		for call, do := range calls {
-			s, err := azure.Open(azure.Config{ServiceURL: signed, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			s := opened(t, azure.Config{ServiceURL: signed, Transport: transport(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Query().Get("sig") != secret {
 					t.Errorf("%s: no signature: %s", call, r.URL)
 				}
 				return send(r)
 			})})
-			if err != nil {
-				t.Fatal(err)
-			}
 			if err := do(t.Context(), s); err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "sig=") {
 				t.Errorf("%s, %s: %v", how, call, err)
 			}

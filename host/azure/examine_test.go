@@ -19,10 +19,7 @@ func TestExamineAConnectionWithoutTLS(t *testing.T) {
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		start(server)
 		_, address, _ := strings.Cut(server.URL, "://")
-		s, err := azure.Open(azure.Config{ServiceURL: "https://" + address + "/sim?sig=" + secret})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, azure.Config{ServiceURL: "https://" + address + "/sim?sig=" + secret})
 		if got := examine(t, s, "connection", time.Now); !got.Fails || !strings.Contains(got.Text, "no TLS with "+address) || !strings.Contains(got.Advice, want) {
 			t.Errorf("got %+v, want a failure and the advice %q", got, want)
 		}
@@ -49,10 +46,7 @@ func TestExamineASignature(t *testing.T) {
 		{"https://sim.blob.core.windows.net/?sp=rl", "does not allow to read and write (sp=rl)", true},
 		{"https://sim.blob.core.windows.net/?sp=w", "does not allow to read and write (sp=w)", true},
 	} {
-		s, err := azure.Open(azure.Config{ServiceURL: test.url + "&sig=" + secret, Transport: refusing("AuthenticationFailed", "")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := opened(t, azure.Config{ServiceURL: test.url + "&sig=" + secret, Transport: refusing("AuthenticationFailed", "")})
 		now := func() time.Time { return time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC) }
 		got := examine(t, s, "credentials", now)
 		if got.Fails != test.fails || !strings.HasSuffix(got.Text, test.says) || got.Fails && got.Advice == "" || strings.Contains(got.Text+got.Advice, secret) {

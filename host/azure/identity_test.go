@@ -38,24 +38,39 @@ func token(r *http.Request, value string, seconds int) *http.Response {
 	}
 }
 
-// withIdentity opens a store over a service and a source of tokens. The client
-// library keeps tokens by client id for the whole process, so each test needs
-// an id of its own.
-func withIdentity(t *testing.T, clientID string, blob *blobtest.Blob, tokens transport) *azure.Store {
+// noToken is the answer of a source that gives none.
+func noToken(r *http.Request, status int) *http.Response {
+	return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}
+}
+
+// withIdentity opens a store over a service, with a source of tokens.
+func withIdentity(t *testing.T, tokens transport) *azure.Store {
 	t.Helper()
-	s, err := azure.Open(azure.Config{
+	return identified(t, uuid(), new(blobtest.Blob).Do, tokens)
+}
+
+// identified opens a store for an identity. The client library keeps tokens by
+// client id for the whole process, so each test needs an id of its own.
+func identified(t *testing.T, clientID string, service, tokens transport) *azure.Store {
+	t.Helper()
+	return opened(t, azure.Config{
 		AccountName: "sim", Credential: "managedidentity", ClientID: clientID,
 		Transport: transport(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == platformHost {
 				return tokens(r)
 			}
-			return blob.Do(r)
+			return service(r)
 		}),
 	})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// challenging is a service that refuses each token, with a challenge.
+func challenging(challenge string) transport {
+	return func(r *http.Request) (*http.Response, error) {
+		resp := refusal(r, http.StatusUnauthorized, "InvalidAuthenticationInfo")
+		resp.Header.Set("WWW-Authenticate", challenge)
+		return resp, nil
 	}
-	return s
 }
 
 // A fetch that takes longer than any call has to come to its end all the same.
@@ -63,7 +78,7 @@ func TestASlowTokenArrives(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		fetches, id := 0, uuid()
-		s := withIdentity(t, id, new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
+		s := identified(t, id, new(blobtest.Blob).Do, func(r *http.Request) (*http.Response, error) {
 			fetches++
 			if got := r.URL.Query().Get("client_id"); got != id {
 				t.Errorf("token for client %q, want %q", got, id)
@@ -105,7 +120,7 @@ func TestAGoodTokenIsNotWaitedFor(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		var hang atomic.Bool
-		s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
+		s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 			if hang.Load() {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -142,8 +157,8 @@ func TestARefusedToken(t *testing.T) {
 	platform(t)
 	for status, want := range map[int]error{400: fs.ErrPermission, 403: fs.ErrPermission, 500: nil} {
 		synctest.Test(t, func(t *testing.T) {
-			s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}, nil
+			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
+				return noToken(r, status), nil
 			})
 			_, err := s.Read(t.Context(), name)
 			if err == nil || want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, fs.ErrPermission) {
@@ -162,7 +177,7 @@ func TestATokenIsReplacedWhenItsSourceSuggestsIt(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		var fetches atomic.Int32
-		s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
+		s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 			fetches.Add(1)
 			body := fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer","resource":"https://storage.azure.com"}`, time.Now().Unix()+24*3600)
 			resp := token(r, "t", 24*3600)
@@ -187,24 +202,13 @@ func TestARefusedChallenge(t *testing.T) {
 	platform(t)
 	const challenge = `Bearer realm="", error="insufficient_claims", claims="eyJhY2Nlc3NfdG9rZW4iOnt9fQ=="`
 	sign := 0
-	tokens := func(r *http.Request) (*http.Response, error) {
+	s := identified(t, uuid(), challenging(challenge), func(r *http.Request) (*http.Response, error) {
 		if sign++; sign == 1 {
 			return token(r, "one", 86400), nil
 		}
-		return &http.Response{StatusCode: 400, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}, nil
-	}
-	s, err := azure.Open(azure.Config{AccountName: "sim", Credential: "managedidentity", ClientID: uuid(), Transport: transport(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Host == platformHost {
-			return tokens(r)
-		}
-		resp := refusal(r, http.StatusUnauthorized, "InvalidAuthenticationInfo")
-		resp.Header.Set("WWW-Authenticate", challenge)
-		return resp, nil
-	})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Read(t.Context(), name)
+		return noToken(r, http.StatusBadRequest), nil
+	})
+	_, err := s.Read(t.Context(), name)
 	if !errors.Is(err, fs.ErrPermission) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "http") || !strings.Contains(err.Error(), "no token") {
 		t.Errorf("got %v after %d requests for tokens", err, sign)
 	}
@@ -220,18 +224,11 @@ func TestTheServicesChallengeIsNotAnswered(t *testing.T) {
 	platform(t)
 	const challenge = "Bearer authorization_uri=https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/oauth2/authorize resource_id=https://storage.azure.com"
 	var requests atomic.Int32
-	s, err := azure.Open(azure.Config{AccountName: "sim", Credential: "managedidentity", ClientID: uuid(), Transport: transport(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Host == platformHost {
-			return token(r, "t", 3600), nil
-		}
+	service := func(r *http.Request) (*http.Response, error) {
 		requests.Add(1)
-		resp := refusal(r, http.StatusUnauthorized, "InvalidAuthenticationInfo")
-		resp.Header.Set("WWW-Authenticate", challenge)
-		return resp, nil
-	})})
-	if err != nil {
-		t.Fatal(err)
+		return challenging(challenge)(r)
 	}
+	s := identified(t, uuid(), service, func(r *http.Request) (*http.Response, error) { return token(r, "t", 3600), nil })
 	const goroutines, each = 8, 20
 	var calls sync.WaitGroup
 	for range goroutines {
@@ -252,7 +249,7 @@ func TestTheServicesChallengeIsNotAnswered(t *testing.T) {
 func TestAnIdentityIsForStorageOnly(t *testing.T) {
 	platform(t)
 	asked := 0
-	s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
+	s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 		asked++
 		return token(r, "t", 3600), nil
 	})
@@ -272,7 +269,7 @@ func TestAnOddAnswerOfTheSource(t *testing.T) {
 	for _, body := range []string{"", "null", "[]", "{}", `{"access_token":5}`, `{"access_token":"","expires_in":3600}`, "<html>please sign in</html>"} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
+			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 				resp := token(r, "t", 3600)
 				if asked++; asked == 1 {
 					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), -1

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -38,29 +37,11 @@ func servedOver(t *testing.T, c azure.Config, h http.HandlerFunc) (*azure.Store,
 	server.Start()
 	t.Cleanup(server.Close)
 	c.ServiceURL = server.URL + "/account?sig=" + secret
-	s, err := azure.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, &connections
-}
-
-// answers is a handler that answers as the blob service does.
-func answers(blob *blobtest.Blob) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.URL.Host = r.Host
-		resp, err := blob.Do(r)
-		if err != nil {
-			panic(err)
-		}
-		maps.Copy(w.Header(), resp.Header)
-		w.WriteHeader(resp.StatusCode)
-		io.Copy(w, resp.Body)
-	}
+	return opened(t, c), &connections
 }
 
 func TestOverRealConnections(t *testing.T) {
-	s, connections := served(t, answers(new(blobtest.Blob)))
+	s, connections := served(t, blobtest.Handler(new(blobtest.Blob).Do))
 	e := created(t, s)
 	l := s.Lease(name, idA)
 	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
@@ -179,7 +160,7 @@ func TestAFailureDropsIdleConnections(t *testing.T) {
 // connection, and all are answered.
 func TestACrowdOfCallsSharesConnections(t *testing.T) {
 	const most = 4
-	s, connections := servedOver(t, azure.Network(most), answers(new(blobtest.Blob)))
+	s, connections := servedOver(t, azure.Network(most), blobtest.Handler(new(blobtest.Blob).Do))
 	created(t, s)
 	var calls sync.WaitGroup
 	for range 200 {
@@ -201,7 +182,7 @@ func TestARenewalWaitsForNoOtherCall(t *testing.T) {
 	const most = 2
 	var hang atomic.Bool
 	hung, release := make(chan struct{}), make(chan struct{})
-	blob := answers(new(blobtest.Blob))
+	blob := blobtest.Handler(new(blobtest.Blob).Do)
 	s, _ := servedOver(t, azure.Network(most), func(w http.ResponseWriter, r *http.Request) {
 		if hang.Load() && r.Method == http.MethodHead {
 			hung <- struct{}{}

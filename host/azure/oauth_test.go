@@ -168,10 +168,7 @@ func TestWaysIn(t *testing.T) {
 			c.mu.Unlock()
 			before := len(c.Asked())
 			tt.config.Transport = c
-			s, err := azure.Open(tt.config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := opened(t, tt.config)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := through(ctx, s); err != nil {
@@ -202,11 +199,7 @@ func TestTokensThatEnd(t *testing.T) {
 func (c *cloud) identified(t *testing.T, life time.Duration) *azure.Store {
 	t.Helper()
 	c.Give(life, 0)
-	s, err := azure.Open(azure.Config{ServiceURL: c.server.URL, Credential: "managedidentity", ClientID: uuid(), Transport: c})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return opened(t, azure.Config{ServiceURL: c.server.URL, Credential: "managedidentity", ClientID: uuid(), Transport: c})
 }
 
 // A token that is about to end is replaced while it is good: the platform takes
@@ -215,12 +208,8 @@ func replacedInTime(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	s := c.identified(t, 40*time.Second)
-	e, err := s.Create(t.Context(), name, []byte("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	l := s.Lease(name, idA)
-	if _, err := l.Acquire(t.Context(), 15*time.Second, e.ETag); err != nil {
+	if _, err := l.Acquire(t.Context(), 15*time.Second, created(t, s).ETag); err != nil {
 		t.Fatal(err)
 	}
 	c.Give(time.Hour, 2*time.Second)

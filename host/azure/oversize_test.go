@@ -71,7 +71,7 @@ func TestLittleIsReadOfATokensRefusal(t *testing.T) {
 	for status, limit := range map[int]int64{200: answerBody, 400: errorBody, 403: errorBody} {
 		synctest.Test(t, func(t *testing.T) {
 			var read, most atomic.Int64
-			s := withIdentity(t, uuid(), new(blobtest.Blob), func(r *http.Request) (*http.Response, error) {
+			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 				most.Store(max(most.Load(), read.Swap(0)))
 				return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: large(&read), ContentLength: largeBody}, nil
 			})

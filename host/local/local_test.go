@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist/host/local"
@@ -19,6 +18,7 @@ const (
 	id2 = "22222222-2222-4222-8222-222222222222"
 )
 
+// The machine's clock serves a zero store.
 func TestMemory(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
 		New:     func(*testing.T) store.Store { return new(local.Memory) },
@@ -159,17 +159,6 @@ func TestBothWrong(t *testing.T) {
 		wantError(t, "write", errOf(l.Write(t.Context(), "old", []byte("x"))), store.ErrChanged)
 		wantError(t, "save", errOf(save(t, l, "old", "x", "x")), store.ErrChanged)
 		wantError(t, "load", errOf(l.(store.Checkpointer).Load(t.Context(), "old")), store.ErrChanged)
-	})
-}
-
-// The machine's clock serves a zero store, as in the README of any program.
-func TestMemoryZero(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var m local.Memory
-		wantError(t, "read", errOf(m.Read(t.Context(), "app/job")), fs.ErrNotExist)
-		held(t, &m, time.Minute)
-		<-time.After(time.Minute)
-		wantState(t, "after a minute", &m, store.Expired)
 	})
 }
 

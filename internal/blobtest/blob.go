@@ -7,6 +7,7 @@ package blobtest
 import (
 	"cmp"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -85,6 +86,21 @@ func (b *Blob) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return b.Serve(req), nil
+}
+
+// Handler is an HTTP server of the service that do reaches: the method of a Blob, or
+// of what stands before one. An error of it breaks the connection.
+func Handler(do func(*http.Request) (*http.Response, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Host = r.Host
+		resp, err := do(r)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		maps.Copy(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+		io.Copy(w, resp.Body)
+	}
 }
 
 // Serve applies one request, also if its caller has given up.
