@@ -25,7 +25,7 @@ func newFleet(t *testing.T, o order) *fleet {
 	t.Helper()
 	f := &fleet{t: t, storage: proctest.Azurite(t), order: o}
 	f.Env = append(f.storage.Env(), "SOLOIST_APP=e2e", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE="+o.Grace.String())
-	t.Cleanup(f.Close)
+	t.Cleanup(func() { f.End(t) })
 	return f
 }
 

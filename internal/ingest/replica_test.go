@@ -50,7 +50,7 @@ func newFleet(t *testing.T, program string, n int, l *ledger, storage proctest.S
 	f.Env = append(storage.Env(), "SOLOIST_APP=proof", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LOG_FORMAT=json",
 		"SOLOIST_JOB_INGEST_SCHEDULE=@every 1s", "HEARTBEAT_URL=",
 		"INGEST_SOURCE="+l.source.URL, "INGEST_SINK="+l.target.URL)
-	t.Cleanup(f.end)
+	t.Cleanup(func() { f.End(t) })
 	for _, name := range names[:n] {
 		f.start(name)
 	}
@@ -85,16 +85,5 @@ func (f *fleet) stop() {
 	f.t.Helper()
 	if err := f.Stop(time.Minute); err != nil {
 		f.t.Error(err)
-	}
-}
-
-func (f *fleet) end() {
-	f.Close()
-	if !f.t.Failed() {
-		return
-	}
-	events := f.Events()
-	for _, e := range events[max(0, len(events)-40):] {
-		f.t.Log(e.Replica, e.Text)
 	}
 }

@@ -45,9 +45,6 @@ func parse(replica, line string) Event {
 }
 
 func (f *Fleet) note(e Event) {
-	if f.Each != nil {
-		f.Each(e)
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events = append(f.events, e)

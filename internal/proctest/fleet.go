@@ -5,14 +5,14 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 )
 
 // A Fleet is the replicas of one program, each a process, and what they print.
 type Fleet struct {
-	Program string      // of those that are started from now on; empty: this one
-	Env     []string    // of all
-	Each    func(Event) // gets each event, from several goroutines; nil: none
+	Program string   // of those that are started from now on; empty: this one
+	Env     []string // of all
 
 	mu      sync.Mutex
 	procs   map[string]*Process
@@ -58,6 +58,17 @@ func (f *Fleet) Stop(patience time.Duration) error {
 		err = errors.Join(err, <-errs)
 	}
 	return err
+}
+
+// End kills the replicas that are left, and shows what was read last if the test
+// has failed.
+func (f *Fleet) End(t testing.TB) {
+	f.Close()
+	if events := f.Events(); t.Failed() {
+		for _, e := range events[max(0, len(events)-40):] {
+			t.Log(e.At.Format("15:04:05.000"), e.Replica, e.What, e.Token, e.Text)
+		}
+	}
 }
 
 // Close kills the replicas that are left.

@@ -29,12 +29,14 @@ func Directory(path string) Storage {
 	return Storage{Setting: "dir:" + path, Lease: time.Second, Store: local.Dir{Path: path}}
 }
 
-// Azurite is a storage in the Azurite that all tests of this process share. The
-// test is skipped where there is none, and with -short.
+// Azurite is a storage in the Azurite that all tests of this process share: in a
+// container of its own, with the shortest lease that Azure gives. The test is
+// skipped where there is none, and with -short.
 func Azurite(t testing.TB) Storage {
 	t.Helper()
-	s, err := In(azurite.Shared(t))
-	if err != nil {
+	s := Storage{Setting: azurite.Shared(t).ConnectionString(), Container: fmt.Sprintf("fleet-%d", containers.Add(1)), Lease: 15 * time.Second}
+	var err error
+	if s.Store, err = azure.Open(azure.Config{ConnectionString: s.Setting, Container: s.Container}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -42,15 +44,6 @@ func Azurite(t testing.TB) Storage {
 
 // containers numbers them.
 var containers atomic.Int64
-
-// In is a storage in a container of its own, with the shortest lease that Azure
-// gives.
-func In(server *azurite.Server) (Storage, error) {
-	s := Storage{Setting: server.ConnectionString(), Container: fmt.Sprintf("fleet-%d", containers.Add(1)), Lease: 15 * time.Second}
-	var err error
-	s.Store, err = azure.Open(azure.Config{ConnectionString: s.Setting, Container: s.Container})
-	return s, err
-}
 
 // Env is what leads a program there.
 func (s Storage) Env() []string {
