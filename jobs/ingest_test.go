@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,35 +17,34 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// A first run begins at page 1, a later one where the position is.
 func TestIngest(t *testing.T) {
-	w := &ingestWorld{pages: 2}
-	log, err := w.ingest(t, t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.wantEvents(t, "load ",
-		"GET /source/pages/1?key=sesame token 42", "beat page 1", "PUT /sink/pages/1? token 42", `save {"next":2}`,
-		"GET /source/pages/2?key=sesame token 42", "beat page 2", "PUT /sink/pages/2? token 42", `save {"next":3}`,
-		"GET /source/pages/3?key=sesame token 42")
-	if got, want := w.bodies["2"], "text/x-page page 2"; got != want {
-		t.Errorf("the sink got %q, want %q", got, want)
-	}
-	if !strings.Contains(log, "msg=ingested pages=2 next=3") {
-		t.Errorf("got log %q", log)
-	}
-}
-
-func TestIngestGoesOnWhereItWas(t *testing.T) {
-	w := &ingestWorld{saved: `{"next":7}`, pages: 7}
-	log, err := w.ingest(t, t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.wantEvents(t, `load {"next":7}`,
-		"GET /source/pages/7?key=sesame token 42", "beat page 7", "PUT /sink/pages/7? token 42", `save {"next":8}`,
-		"GET /source/pages/8?key=sesame token 42")
-	if !strings.Contains(log, "pages=1 next=8") {
-		t.Errorf("got log %q", log)
+	for _, test := range []struct {
+		world  *ingestWorld
+		events []string
+		last   string // that the sink got
+		log    string
+	}{
+		{&ingestWorld{pages: 2}, []string{"load ",
+			"GET /source/pages/1?key=sesame token 42", "beat page 1", "PUT /sink/pages/1? token 42", `save {"next":2}`,
+			"GET /source/pages/2?key=sesame token 42", "beat page 2", "PUT /sink/pages/2? token 42", `save {"next":3}`,
+			"GET /source/pages/3?key=sesame token 42"}, "text/x-page page 2", "msg=ingested pages=2 next=3"},
+		{&ingestWorld{saved: `{"next":7}`, pages: 7}, []string{`load {"next":7}`,
+			"GET /source/pages/7?key=sesame token 42", "beat page 7", "PUT /sink/pages/7? token 42", `save {"next":8}`,
+			"GET /source/pages/8?key=sesame token 42"}, "text/x-page page 7", "msg=ingested pages=1 next=8"},
+	} {
+		w := test.world
+		log, err := w.ingest(t, t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantEvents(t, test.events...)
+		if got := w.bodies[fmt.Sprint(w.pages)]; got != test.last {
+			t.Errorf("the sink got %q, want %q", got, test.last)
+		}
+		if !strings.Contains(log, test.log) {
+			t.Errorf("got log %q, want %q", log, test.log)
+		}
 	}
 }
 
@@ -157,13 +152,9 @@ func TestIngestEnvironment(t *testing.T) {
 		{"http://ada:hunter/2@b", good, "INGEST_SOURCE: not a valid URL"},
 		{good, "http:///?key=sesame", "INGEST_SINK: the URL has no host"},
 	}
-	client := fakeClient(func(*http.Request) (*http.Response, error) {
-		t.Error("got a request")
-		return answer(http.NoBody), nil
-	})
 	for _, test := range tests {
 		env := environment("INGEST_SOURCE", test.source, "INGEST_SINK", test.sink)
-		err := runIngest(t.Context(), env, client, &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+		err := runIngest(t.Context(), env, unasked(t), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%q: got %v, want %s", test, err, test.want)
 		}
@@ -173,146 +164,73 @@ func TestIngestEnvironment(t *testing.T) {
 	}
 }
 
-func TestIngestBodyLimit(t *testing.T) {
-	for _, size := range []int{ingestBody, ingestBody + 1} {
-		var put int64
-		got := runIngestWith(t.Context(), &ingestWorld{}, func(req *http.Request) (*http.Response, error) {
-			switch {
-			case req.Method == http.MethodPut:
-				put = req.ContentLength
-				return answer(http.NoBody), nil
-			case strings.HasSuffix(req.URL.Path, "/1"):
-				return answer(io.MultiReader(bytes.NewReader(make([]byte, size)))), nil
+// A page reaches the sink as a whole, or not at all. It is whole where its length,
+// a chunk that says that it is the last, or the end of a compressed text tells so.
+func TestIngestBodies(t *testing.T) {
+	sends := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
+	}
+	// raw answers with these bytes and closes the connection: the source may have died.
+	raw := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
 			}
-			return &http.Response{StatusCode: 404, Body: http.NoBody}, nil
-		})
-		if size == ingestBody && (got != nil || put != ingestBody) {
-			t.Errorf("%d bytes: got %v, %d bytes put", size, got, put)
-		}
-		if want := "GET http://source/v1/pages/1: more than 8388608 bytes"; size > ingestBody && (got == nil || got.Error() != want || put != 0) {
-			t.Errorf("%d bytes: got %v, %d bytes put, want %s", size, got, put, want)
+			io.WriteString(conn, text)
+			conn.Close()
 		}
 	}
-}
-
-// A page whose body breaks off is no page; an empty one is.
-func TestIngestBrokenAndEmptyBodies(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		switch req.URL.Path {
-		case "/pages/1":
-		case "/pages/2":
-			w.Header().Set("Content-Length", "100")
-			io.WriteString(w, "not a hundred bytes")
-		}
-	}))
-	defer server.Close()
-	var puts []string
-	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		puts = append(puts, fmt.Sprint(req.URL.Path, " ", req.ContentLength))
-	}))
-	defer sink.Close()
-	env := environment("INGEST_SOURCE", server.URL, "INGEST_SINK", sink.URL)
-	err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
-	if want := "GET " + server.URL + "/pages/2: unexpected EOF"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	if want := []string{"/pages/1 0"}; !slices.Equal(puts, want) {
-		t.Errorf("got %q, want %q", puts, want)
-	}
-}
-
-// An answer whose end is only the end of the connection may be half a page: the
-// source may have died. It reaches no sink.
-func TestIngestRefusesAPageOfUnknownLength(t *testing.T) {
-	for _, head := range []string{"HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"} {
-		source := rawSource(t, head+"first half, ")
-		puts := 0
-		sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { puts++ }))
-		env := environment("INGEST_SOURCE", source, "INGEST_SINK", sink.URL)
-		err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
-		sink.Close()
-		want := "GET " + source + "/pages/1: the answer has neither a Content-Length nor chunks, so half a page looks like a whole one: let the source send one of them"
-		if err == nil || err.Error() != want || puts != 0 {
-			t.Errorf("%q: got %v and %d puts, want %s and none", head, err, puts, want)
-		}
-	}
-}
-
-// rawSource answers one request with these bytes and closes the connection.
-func rawSource(t *testing.T, answer string) (url string) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		conn, err := ln.Accept()
-		ln.Close()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			io.WriteString(conn, answer)
-		}
-	}()
-	return "http://" + ln.Addr().String()
-}
-
-// A chunk that says it is the last, and the end of a compressed page, tell that
-// the page is whole.
-func TestIngestTakesChunksAndCompressedPages(t *testing.T) {
-	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		switch req.URL.Path {
-		case "/pages/1":
+	const unknown = "the answer has neither a Content-Length nor chunks, so half a page looks like a whole one: let the source send one of them"
+	for name, test := range map[string]struct {
+		page http.HandlerFunc
+		put  string // the encoding, length and begin of what the sink got; empty: nothing
+		want string // of the error; empty: none
+	}{
+		"empty":             {sends(""), ` 0 ""`, ""},
+		"breaks off":        {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnot a hundred bytes"), "", "unexpected EOF"},
+		"old, no length":    {raw("HTTP/1.0 200 OK\r\n\r\nfirst half, "), "", unknown},
+		"no length":         {raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst half, "), "", unknown},
+		"as long as it may": {sends(strings.Repeat("x", ingestBody)), fmt.Sprintf(` %d "xxxxx"`, ingestBody), ""},
+		"too long":          {sends(strings.Repeat("x", ingestBody+1)), "", "more than 8388608 bytes"},
+		"in chunks": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "in ")
 			w.(http.Flusher).Flush()
 			io.WriteString(w, "chunks")
-		case "/pages/2":
+		}, ` 9 "in ch"`, ""},
+		"compressed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Header().Set("Connection", "close")
 			z := gzip.NewWriter(w)
-			io.WriteString(z, "compressed")
+			io.WriteString(z, "plain")
 			z.Close()
-		default:
-			http.NotFound(w, req)
-		}
-	}))
-	defer source.Close()
-	var pages []string
-	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		b, _ := io.ReadAll(req.Body)
-		pages = append(pages, string(b))
-	}))
-	defer sink.Close()
-	env := environment("INGEST_SOURCE", source.URL, "INGEST_SINK", sink.URL)
-	err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
-	if want := []string{"in chunks", "compressed"}; err != nil || !slices.Equal(pages, want) {
-		t.Errorf("got %q, %v, want %q", pages, err, want)
-	}
-}
-
-// A page that the client does not decompress goes on with its Content-Encoding:
-// otherwise the sink takes compressed bytes for the page.
-func TestIngestHandsTheContentEncodingOn(t *testing.T) {
-	var got string
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /pages/1", func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header()["Content-Encoding"] = []string{"br", "zstd"}
-		rw.Write([]byte("bytes"))
-	})
-	mux.HandleFunc("PUT /pages/1", func(_ http.ResponseWriter, req *http.Request) {
-		b, _ := io.ReadAll(req.Body)
-		got = req.Header.Get("Content-Encoding") + ": " + string(b)
-	})
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	env := environment("INGEST_SOURCE", server.URL, "INGEST_SINK", server.URL)
-	if err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	if got != "br, zstd: bytes" {
-		t.Errorf("the sink got %q", got)
+		}, ` 5 "plain"`, ""},
+		// The client does not decompress this: without its Content-Encoding, the
+		// sink takes compressed bytes for the page.
+		"compressed otherwise": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Encoding"] = []string{"br", "zstd"}
+			io.WriteString(w, "bytes")
+		}, `br, zstd 5 "bytes"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			put := ""
+			mux := http.NewServeMux()
+			mux.Handle("GET /pages/1", test.page)
+			mux.HandleFunc("PUT /pages/1", func(_ http.ResponseWriter, req *http.Request) {
+				b, _ := io.ReadAll(req.Body)
+				put += fmt.Sprintf("%s %d %.5q", req.Header.Get("Content-Encoding"), req.ContentLength, b)
+			})
+			server := httptest.NewServer(mux)
+			defer server.Close()
+			got, want := fmt.Sprint(ingestBetween(t, server.URL, server.URL)), "<nil>"
+			if test.want != "" {
+				want = "GET " + server.URL + "/pages/1: " + test.want
+			}
+			if got != want || put != test.put {
+				t.Errorf("got %s, and the sink %q, want %s and %q", got, put, want, test.put)
+			}
+		})
 	}
 }
 
@@ -329,10 +247,9 @@ func TestIngestErrorsKeepSecrets(t *testing.T) {
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	env := environment("INGEST_SOURCE", strings.Replace(gone.URL, "//", "//ada:hunter2@", 1), "INGEST_SINK", "http://a")
-	err := runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+	err := ingestBetween(t, strings.Replace(gone.URL, "//", "//ada:hunter2@", 1), "http://a")
 	if want := "GET " + gone.URL + "/pages/1: dial tcp "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s...", err, want)
 	}
-	ingestNoSecret(t, fmt.Sprint(err))
+	wantNoSecret(t, fmt.Sprint(err), "key=")
 }

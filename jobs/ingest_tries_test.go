@@ -18,33 +18,23 @@ import (
 
 // A server that accepts and says nothing, and a store that hangs.
 func TestIngestTimeLimits(t *testing.T) {
-	silent := func(req *http.Request) (*http.Response, error) {
-		<-req.Context().Done()
-		return nil, req.Context().Err()
+	for want, test := range map[string]struct {
+		run     ingestRun
+		network roundTrip
+	}{
+		"GET http://source/v1/pages/1: no complete answer within 10s": {&ingestWorld{}, silent},
+		"save the position: not done within 10s":                      {&hangingSave{}, fine},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if err := runIngestWith(t.Context(), test.run, test.network); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if took := time.Since(began); took != ingestLimit {
+				t.Errorf("%s: took %v, want %v", want, took, ingestLimit)
+			}
+		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		err := runIngestWith(t.Context(), &ingestWorld{}, silent)
-		if want := "GET http://source/v1/pages/1: no complete answer within 10s"; err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		if took := time.Since(began); took != ingestLimit {
-			t.Errorf("took %v, want %v", took, ingestLimit)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		w := &hangingSave{}
-		env := environment("INGEST_SOURCE", "http://source", "INGEST_SINK", "http://sink")
-		client := fakeClient(func(*http.Request) (*http.Response, error) { return answer(http.NoBody), nil })
-		err := runIngest(t.Context(), env, client, w, 42, slog.New(slog.DiscardHandler))
-		if want := "save the position: not done within 10s"; err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		if took := time.Since(began); took != ingestLimit {
-			t.Errorf("took %v, want %v", took, ingestLimit)
-		}
-	})
 }
 
 type hangingSave struct{ ingestWorld }

@@ -26,9 +26,9 @@ func runProbes(ctx context.Context, client *http.Client, list string) (string, e
 	return out.String(), err
 }
 
-func wantNoSecret(t *testing.T, text string) {
+func wantNoSecret(t *testing.T, text, another string) {
 	t.Helper()
-	for _, secret := range []string{"ada", "hunter", "token", "sesame"} {
+	for _, secret := range []string{"ada", "hunter", "sesame", another} {
 		if strings.Contains(text, secret) {
 			t.Errorf("got %q, which shows %q", text, secret)
 		}
@@ -48,6 +48,22 @@ func fakeClient(f roundTrip) *http.Client {
 
 func answer(body io.Reader) *http.Response {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}
+}
+
+// silent accepts a request and says nothing.
+func silent(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+func fine(*http.Request) (*http.Response, error) { return answer(http.NoBody), nil }
+
+// unasked is a client that may not be used.
+func unasked(t *testing.T) *http.Client {
+	return fakeClient(func(req *http.Request) (*http.Response, error) {
+		t.Error("got a request")
+		return fine(req)
+	})
 }
 
 // newProbeServer answers each path with the status or misbehaviour it names.
@@ -124,7 +140,7 @@ func TestProbe(t *testing.T) {
 			secret := strings.Replace(name, "//", "//ada:hunter2@", 1) + "?token=sesame#token"
 			log, err := runProbes(t.Context(), probeClient(), secret)
 
-			wantNoSecret(t, log+fmt.Sprint(err))
+			wantNoSecret(t, log+fmt.Sprint(err), "token")
 			want := fmt.Sprintf("url=%s status=%d latency_ms=", name, test.status)
 			if !strings.Contains(log, want) || strings.Count(log, "\n") != 1 {
 				t.Errorf("got log %q, want one line with %q", log, want)
@@ -228,7 +244,7 @@ func TestProbeURLs(t *testing.T) {
 		got := strings.Trim(fmt.Sprintf("%q", urls), "[]")
 		if err != nil {
 			got = err.Error()
-			wantNoSecret(t, got)
+			wantNoSecret(t, got, "token")
 		}
 		if got != test.want {
 			t.Errorf("%q: got %q, want %q", test.list, got, test.want)
@@ -237,19 +253,26 @@ func TestProbeURLs(t *testing.T) {
 }
 
 func TestProbeTimeout(t *testing.T) {
-	tests := []struct {
-		text string
-		want time.Duration // zero: an error
-	}{
+	checkDurations(t, "PROBE_TIMEOUT", probeTimeout, []durationTest{
 		{"", 10 * time.Second}, {"250ms", 250 * time.Millisecond}, {"30s", 30 * time.Second},
 		{"30001ms", 0}, {"0", 0}, {"0s", 0}, {"-1s", 0}, {"10", 0}, {"soon", 0},
-	}
+	})
+}
+
+// A durationTest is a text of a setting and what it means; zero: it is refused.
+type durationTest struct {
+	text string
+	want time.Duration
+}
+
+func checkDurations(t *testing.T, setting string, parse func(string) (time.Duration, error), tests []durationTest) {
+	t.Helper()
 	for _, test := range tests {
-		got, err := probeTimeout(test.text)
+		got, err := parse(test.text)
 		if got != test.want || (err != nil) != (test.want == 0) {
 			t.Errorf("%q: got %v, %v, want %v", test.text, got, err, test.want)
 		}
-		if err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("PROBE_TIMEOUT is %q: want ", test.text)) {
+		if err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("%s is %q: want ", setting, test.text)) {
 			t.Errorf("%q: got error %q", test.text, err)
 		}
 	}
@@ -263,12 +286,8 @@ func TestProbeSkips(t *testing.T) {
 }
 
 func TestProbeBadEnvironmentAsksNobody(t *testing.T) {
-	client := fakeClient(func(*http.Request) (*http.Response, error) {
-		t.Error("got a request")
-		return answer(http.NoBody), nil
-	})
 	env := environment("PROBE_URLS", "http://a ftp://b", "PROBE_TIMEOUT", "soon")
-	err := runProbe(t.Context(), env, client, slog.New(slog.DiscardHandler))
+	err := runProbe(t.Context(), env, unasked(t), slog.New(slog.DiscardHandler))
 	for _, want := range []string{"PROBE_URLS, entry 2", `PROBE_TIMEOUT is "soon"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to hold %q", err, want)
@@ -303,10 +322,6 @@ func TestProbeEightAtOnce(t *testing.T) {
 
 // A server that accepts and says nothing, or a status and then nothing.
 func TestProbeTimeLimit(t *testing.T) {
-	silent := func(req *http.Request) (*http.Response, error) {
-		<-req.Context().Done()
-		return nil, req.Context().Err()
-	}
 	stuck := func(req *http.Request) (*http.Response, error) {
 		body, end := io.Pipe()
 		context.AfterFunc(req.Context(), func() { end.CloseWithError(req.Context().Err()) })
@@ -334,12 +349,8 @@ func TestProbeStopsWithItsContext(t *testing.T) {
 		cause := errors.New("the lease was lost")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(4*time.Second, func() { cancel(cause) })
-		client := fakeClient(func(req *http.Request) (*http.Response, error) {
-			<-req.Context().Done()
-			return nil, req.Context().Err()
-		})
 		began := time.Now()
-		_, err := runProbes(ctx, client, strings.Repeat("http://a ", 20))
+		_, err := runProbes(ctx, fakeClient(silent), strings.Repeat("http://a ", 20))
 		if !errors.Is(err, cause) || strings.Count(err.Error(), cause.Error()) != 20 {
 			t.Errorf("got %v, want %v for each URL", err, cause)
 		}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -68,10 +69,7 @@ func TestPruneSkips(t *testing.T) {
 }
 
 func TestPruneKeep(t *testing.T) {
-	tests := []struct {
-		text string
-		want time.Duration // zero: an error
-	}{
+	checkDurations(t, "PRUNE_KEEP", pruneKeep, []durationTest{
 		{"", 720 * time.Hour},
 		{"30d", 720 * time.Hour},
 		{"1d", 24 * time.Hour},
@@ -79,16 +77,7 @@ func TestPruneKeep(t *testing.T) {
 		{"65535d", 65535 * 24 * time.Hour},
 		{"65536d", 0}, {"0", 0}, {"0s", 0}, {"0d", 0}, {"-1h", 0}, {"-1d", 0}, {"+1d", 0},
 		{"30", 0}, {"d", 0}, {"1.5d", 0}, {"1d12h", 0}, {" 30d", 0}, {"30D", 0}, {"a month", 0},
-	}
-	for _, test := range tests {
-		got, err := pruneKeep(test.text)
-		if got != test.want || (err != nil) != (test.want == 0) {
-			t.Errorf("%q: got %v, %v, want %v", test.text, got, err, test.want)
-		}
-		if err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("PRUNE_KEEP is %q: want ", test.text)) {
-			t.Errorf("%q: got error %q", test.text, err)
-		}
-	}
+	})
 }
 
 func TestPruneDryRun(t *testing.T) {
@@ -140,71 +129,58 @@ func TestPruneRefuses(t *testing.T) {
 	for _, test := range tests {
 		for _, name := range []string{"HOME", "USERPROFILE"} {
 			t.Run(test.name+", "+name, func(t *testing.T) {
-				root, err := openPruneDir(test.dir, environment(name, test.home))
-				if root != nil {
-					defer root.Close()
-				}
-				if test.want == "" {
-					if err != nil {
-						t.Errorf("got %v, want no error", err)
-					}
-					return
-				}
-				if err == nil || !strings.Contains(err.Error(), test.want) ||
-					!strings.HasPrefix(err.Error(), fmt.Sprintf("PRUNE_DIR is %q", test.dir)) {
-					t.Errorf("got %v, want an error with the value and %q", err, test.want)
-				}
+				checkPruneDir(t, test.dir, environment(name, test.home), test.want)
 			})
 		}
 	}
 }
 
-// A directory within Soloist's own records is refused, as one that holds them is.
-func TestPruneRefusesTheRecords(t *testing.T) {
-	base := t.TempDir()
-	makeFile(t, 0, base, ".soloist", "jobs", "ingest.json")
-	makeFile(t, 0, base, "elsewhere", "jobs", "ingest.json")
-	t.Chdir(base)
-	makeLink(t, filepath.Join(base, ".soloist", "jobs"), filepath.Join(base, "to-jobs"))
-	for _, test := range []struct {
-		dir, storage string
-		refused      bool
-	}{
-		{".soloist", "", true},
-		{filepath.Join(".soloist", "jobs"), "", true},
-		{"to-jobs", "", true},
-		{filepath.Join(base, ".soloist", "jobs"), "dir:.soloist", true},
-		{filepath.Join("elsewhere", "jobs"), "dir:elsewhere", true},
-		{filepath.Join("elsewhere", "jobs"), "dir:missing", false},
-		{filepath.Join("elsewhere", "jobs"), "", false},
-	} {
-		root, err := openPruneDir(test.dir, environment("SOLOIST_STORAGE", test.storage))
-		if root != nil {
-			root.Close()
-		}
-		if (err != nil) != test.refused || err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("PRUNE_DIR is %q", test.dir)) {
-			t.Errorf("PRUNE_DIR %s, SOLOIST_STORAGE %q: got %v, refused: want %t", test.dir, test.storage, err, test.refused)
-		}
+// checkPruneDir opens a directory, and looks for what the refusal has to say; empty: there is none.
+func checkPruneDir(t *testing.T, dir string, env func(string) string, want string) {
+	t.Helper()
+	root, err := openPruneDir(dir, env)
+	if root != nil {
+		defer root.Close()
+	}
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("got %v, want no error", err)
+	case want != "" && (err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("PRUNE_DIR is %q", dir)) || !regexp.MustCompile(want).MatchString(err.Error())):
+		t.Errorf("got %v, want an error with the value and %q", err, want)
 	}
 }
 
-// Where the working directory is within the records, a relative path says nothing
-// of them.
-func TestPruneRefusesTheRecordsAroundTheWorkingDirectory(t *testing.T) {
+// The records of the scheduler are no old files to delete, wherever they are.
+func TestPruneRefusesTheRecords(t *testing.T) {
 	base := t.TempDir()
-	makeFile(t, 0, base, "records", "jobs", "old", "ingest.json")
-	makeLink(t, filepath.Join(base, "records", "jobs", "old"), filepath.Join(base, "link"))
-	for _, wd := range []string{filepath.Join(base, "records", "jobs", "old"), filepath.Join(base, "link")} {
-		t.Chdir(wd)
-		for _, dir := range []string{".", ".."} {
-			root, err := openPruneDir(dir, environment("SOLOIST_STORAGE", "dir:"+filepath.Join(base, "records")))
-			if root != nil {
-				root.Close()
-			}
-			if err == nil {
-				t.Errorf("PRUNE_DIR %s in %s is not refused", dir, wd)
-			}
-		}
+	makeFile(t, 0, base, ".soloist", "jobs", "ingest.json")
+	makeFile(t, 0, base, "elsewhere", "jobs", "old", "ingest.json")
+	makeLink(t, filepath.Join(base, ".soloist", "jobs"), filepath.Join(base, "to-jobs"))
+	makeLink(t, filepath.Join(base, "elsewhere", "jobs", "old"), filepath.Join(base, "to-old"))
+	elsewhere, jobs := filepath.Join(base, "elsewhere"), filepath.Join("elsewhere", "jobs")
+	const holds, within = "is or holds .*: want a directory of its own", "is within Soloist's records.*: want a directory of its own"
+	for _, test := range []struct{ wd, dir, storage, want string }{
+		{"", base, "", holds},
+		{"", filepath.Join(base, ".soloist"), "", holds},
+		{"", base, "dir:elsewhere", holds},
+		{"", elsewhere, "dir:elsewhere", holds},
+		{"", ".soloist", "", holds},
+		{"", filepath.Join(".soloist", "jobs"), "", within},
+		{"", "to-jobs", "", within},
+		{"", filepath.Join(base, ".soloist", "jobs"), "dir:.soloist", within},
+		{"", jobs, "dir:elsewhere", within},
+		{"", jobs, "dir:missing", ""},
+		{"", jobs, "", ""},
+		// Within the records, a relative path says nothing of them.
+		{filepath.Join(jobs, "old"), ".", "dir:" + elsewhere, within},
+		{filepath.Join(jobs, "old"), "..", "dir:" + elsewhere, within},
+		{"to-old", ".", "dir:" + elsewhere, within},
+		{"to-old", "..", "dir:" + elsewhere, within},
+	} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			t.Chdir(filepath.Join(base, test.wd))
+			checkPruneDir(t, test.dir, environment("SOLOIST_STORAGE", test.storage), test.want)
+		})
 	}
 }
 
