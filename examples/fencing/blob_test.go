@@ -95,6 +95,8 @@ func (r *blobResource) write(token int64) error {
 	return fencing.WriteBlob(context.Background(), r.client, token, fmt.Append(nil, "by ", token))
 }
 
+func (r *blobResource) resource() resource { return resource{r.write, r.effects} }
+
 // effects follows the ETags: each write names the version that it replaced. One
 // that is not on this way was not conditional.
 func (r *blobResource) effects(t *testing.T) (tokens []int64) {
@@ -135,12 +137,7 @@ func TestBlob(t *testing.T) {
 
 func testBlobRace(t *testing.T, r *blobResource) {
 	const rounds = 50
-	want := race(t, rounds, r.write)
-	got := r.effects(t)
-	checkOrder(t, got)
-	if len(got) != want {
-		t.Errorf("%d effects of %d accepted writes", len(got), want)
-	}
+	checkRace(t, rounds, r.resource())
 	if got, want := r.content(t), fmt.Sprint("by ", 2*rounds); got != want {
 		t.Errorf("the blob is %q, want %q", got, want)
 	}

@@ -9,6 +9,26 @@ import (
 	"github.com/soloist-go/soloist/examples/fencing"
 )
 
+// A resource is what two runs write to.
+type resource struct {
+	write   func(token int64) error
+	effects func(t *testing.T) []int64 // their tokens, in order
+}
+
+// checkRace has two runners write at the same time: each accepted write has an
+// effect, and none comes after one with a larger token.
+func checkRace(t *testing.T, rounds int, r resource) {
+	t.Helper()
+	want := race(t, rounds, r.write)
+	tokens := r.effects(t)
+	if n := stale(tokens); n > 0 {
+		t.Errorf("of %d effects, %d were of a run older than one before", len(tokens), n)
+	}
+	if len(tokens) != want {
+		t.Errorf("%d effects of %d accepted writes", len(tokens), want)
+	}
+}
+
 // race has an old and a new runner write to the same resource at the same time,
 // in so many rounds, each runner with two goroutines. It returns how many
 // writes were accepted.
@@ -58,15 +78,7 @@ func race(t *testing.T, rounds int, write func(token int64) error) int {
 	return int(accepted.Load())
 }
 
-// checkOrder takes the tokens of the effects in the order in which the resource
-// had them: none may come after a larger one.
-func checkOrder(t *testing.T, tokens []int64) {
-	t.Helper()
-	if n := stale(tokens); n > 0 {
-		t.Errorf("of %d effects, %d were of a run older than one before", len(tokens), n)
-	}
-}
-
+// stale counts the tokens that come after a larger one.
 func stale(tokens []int64) (n int) {
 	var largest int64
 	for _, token := range tokens {

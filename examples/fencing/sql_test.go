@@ -105,6 +105,11 @@ func open(t *testing.T, db *sql.DB, serial string) database {
 	return database{db}
 }
 
+// by is the database with one way to write to it.
+func (db database) by(write func(database, int64) error) resource {
+	return resource{func(token int64) error { return write(db, token) }, db.effects}
+}
+
 func effect(tx *sql.Tx, token int64) error {
 	_, err := tx.Exec("INSERT INTO effects (token) VALUES ($1)", token)
 	return err
@@ -163,23 +168,12 @@ func TestSQLite(t *testing.T)     { testDatabase(t, openSQLite(t)) }
 func TestPostgreSQL(t *testing.T) { testDatabase(t, openPostgres(t)) }
 
 func testDatabase(t *testing.T, db database) {
-	for _, test := range []struct {
-		name  string
-		write func(token int64) error
-	}{
-		{"Fenced", db.fenced},
-		{"SaveReport", db.saveReport},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	for name, write := range map[string]func(database, int64) error{"Fenced": database.fenced, "SaveReport": database.saveReport} {
+		t.Run(name, func(t *testing.T) {
 			if _, err := db.Exec("DELETE FROM effects"); err != nil {
 				t.Fatal(err)
 			}
-			want := race(t, 50, test.write)
-			got := db.effects(t)
-			checkOrder(t, got)
-			if len(got) != want {
-				t.Errorf("%d effects of %d accepted writes", len(got), want)
-			}
+			checkRace(t, 50, db.by(write))
 		})
 	}
 	t.Run("effect fails", func(t *testing.T) { testRollback(t, db) })

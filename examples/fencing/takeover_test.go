@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,12 +19,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// resource is what two replicas write to.
-type resource struct {
-	write   func(token int64) error
-	effects func(t *testing.T) []int64 // their tokens, in order
-}
-
 // TestTakeover cuts a replica off from the store. Its run goes on, whatever its
 // context says, while the next replica runs.
 func TestTakeover(t *testing.T) {
@@ -31,35 +27,16 @@ func TestTakeover(t *testing.T) {
 		open   func(t *testing.T) resource
 		fenced bool
 	}{
-		{"HTTP", func(t *testing.T) resource {
-			r := openHTTP(t, fencing.Fence)
-			return resource{r.write, r.effects}
-		}, true},
-		{"SQLite", func(t *testing.T) resource {
-			db := openSQLite(t)
-			return resource{db.fenced, db.effects}
-		}, true},
-		{"PostgreSQL", func(t *testing.T) resource {
-			db := openPostgres(t)
-			return resource{db.fenced, db.effects}
-		}, true},
-		{"row in PostgreSQL", func(t *testing.T) resource {
-			db := openPostgres(t)
-			return resource{db.saveReport, db.effects}
-		}, true},
-		{"blob", func(t *testing.T) resource {
-			r := openBlob(t, azurite.Start(t), "takeover")
-			return resource{r.write, r.effects}
-		}, true},
+		{"HTTP", func(t *testing.T) resource { return openHTTP(t, fencing.Fence).resource() }, true},
+		{"SQLite", func(t *testing.T) resource { return openSQLite(t).by(database.fenced) }, true},
+		{"PostgreSQL", func(t *testing.T) resource { return openPostgres(t).by(database.fenced) }, true},
+		{"row in PostgreSQL", func(t *testing.T) resource { return openPostgres(t).by(database.saveReport) }, true},
+		{"blob", func(t *testing.T) resource { return openBlob(t, azurite.Start(t), "takeover").resource() }, true},
 		// Without a fence, stale effects are seen: so the test can see them.
 		{"HTTP without a fence", func(t *testing.T) resource {
-			r := openHTTP(t, func(next http.Handler) http.Handler { return next })
-			return resource{r.write, r.effects}
+			return openHTTP(t, func(next http.Handler) http.Handler { return next }).resource()
 		}, false},
-		{"SQLite without a fence", func(t *testing.T) resource {
-			db := openSQLite(t)
-			return resource{db.unfenced, db.effects}
-		}, false},
+		{"SQLite without a fence", func(t *testing.T) resource { return openSQLite(t).by(database.unfenced) }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,14 +56,17 @@ const attempts = 20
 func takeover(t *testing.T, r resource, fenced bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
+	cut, whole, sever := severable(t)
 	var (
-		backend  = new(local.Memory)
-		cut      = &cable{Store: backend}
-		led      = make(chan struct{}) // closed when the first run has written
+		led      = make(chan struct{}) // closed when the first run has written, and is cut off
 		over     = make(chan struct{}) // closed when it is over
 		taken    atomic.Bool           // the second run has written
 		accepted atomic.Int64          // writes of the first run that began after that
 	)
+	lead := sync.OnceFunc(func() {
+		sever()
+		close(led)
+	})
 	first := func(run context.Context, me *soloist.Run) error {
 		defer close(over)
 		for n := 0; n < attempts && ctx.Err() == nil; {
@@ -101,9 +81,7 @@ func takeover(t *testing.T, r resource, fenced bool) {
 					accepted.Add(1)
 				}
 			}
-			if !cut.off.Swap(true) {
-				close(led)
-			}
+			lead()
 		}
 		if cause := context.Cause(run); !errors.Is(cause, store.ErrLost) {
 			t.Errorf("the context of the stale run: %v, want ErrLost", cause)
@@ -136,7 +114,7 @@ func takeover(t *testing.T, r resource, fenced bool) {
 	}
 	run(cut, first)
 	wait(ctx, t, led, "the first run")
-	run(backend, second)
+	run(whole, second)
 	wait(ctx, t, over, "the end of the stale run")
 	cancel()
 	replicas.Wait()
@@ -155,57 +133,17 @@ func wait(ctx context.Context, t *testing.T, done <-chan struct{}, what string) 
 	}
 }
 
-// cable is a store that can be cut off.
-type cable struct {
-	store.Store
-	off atomic.Bool
-}
-
-var errCut = errors.New("cut off")
-
-func (c *cable) Read(ctx context.Context, name string) (store.Entry, error) {
-	if c.off.Load() {
-		return store.Entry{}, errCut
+// severable opens one store by two paths, of which sever cuts off the first.
+func severable(t *testing.T) (cut, whole store.Store, sever func()) {
+	t.Helper()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	link := file + ".link"
+	if err := errors.Join(os.Symlink(dir, link), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
 	}
-	return c.Store.Read(ctx, name)
-}
-
-func (c *cable) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	if c.off.Load() {
-		return store.Entry{}, errCut
+	return local.Dir{Path: link}, local.Dir{Path: dir}, func() {
+		if err := os.Rename(file, link); err != nil { // no directory: each call fails
+			t.Error(err)
+		}
 	}
-	return c.Store.Create(ctx, name, record)
-}
-
-func (c *cable) Lease(name, id string) store.Lease {
-	return cableLease{c, c.Store.Lease(name, id)}
-}
-
-type cableLease struct {
-	cable *cable
-	lease store.Lease
-}
-
-func (l cableLease) do(f func() (store.Revision, error)) (store.Revision, error) {
-	if l.cable.off.Load() {
-		return store.Revision{}, errCut
-	}
-	return f()
-}
-
-func (l cableLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return l.do(func() (store.Revision, error) { return l.lease.Acquire(ctx, d, etag) })
-}
-
-func (l cableLease) Renew(ctx context.Context) (store.Revision, error) {
-	return l.do(func() (store.Revision, error) { return l.lease.Renew(ctx) })
-}
-
-func (l cableLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return l.do(func() (store.Revision, error) { return l.lease.Write(ctx, etag, record) })
-}
-
-func (l cableLease) Release(ctx context.Context) error {
-	_, err := l.do(func() (store.Revision, error) { return store.Revision{}, l.lease.Release(ctx) })
-	return err
 }

@@ -1,17 +1,15 @@
 package sqlstore_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 var (
@@ -60,23 +58,20 @@ var mistakes = []mistake{
 // Each mistake can be made, and storetest or the simulation catches it. Where
 // not both do, -v tells which.
 func TestMistakes(t *testing.T) {
-	source, err := os.ReadFile("sqlstore.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, m := range mistakes {
 		if !strings.Contains(m.name, *mistakeFlag) {
 			continue
 		}
-		if n := bytes.Count(source, []byte(m.text)); n != 1 {
-			t.Errorf("%s: %q is there %d times: adapt the mistake", m.name, m.text, n)
+		edit := proctest.Edit{File: "examples/sqlstore/sqlstore.go", Old: m.text, New: m.with}
+		if _, err := proctest.Edited(edit); err != nil {
+			t.Errorf("%s: %v", m.name, err)
 			continue
 		}
 		if !*mistakesFlag {
 			continue // it takes minutes
 		}
 		t.Run(m.name, func(t *testing.T) {
-			program := build(t, bytes.Replace(source, []byte(m.text), []byte(m.with), 1))
+			program := proctest.Build(t, "examples/sqlstore", true, edit)
 			suite, simulation := failures(program, "TestSQLite"), failures(program, "TestSimulation")
 			t.Logf("storetest: %s; simulation: %s", suite, simulation)
 			if suite == "" && simulation == "" {
@@ -84,28 +79,6 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// build makes a test program with another sqlstore.go.
-func build(t *testing.T, source []byte) (program string) {
-	t.Helper()
-	dir := t.TempDir()
-	path, err := filepath.Abs("sqlstore.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed, overlay, program := filepath.Join(dir, "sqlstore.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program")
-	instead, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	for name, b := range map[string][]byte{changed: source, overlay: instead} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, ".")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
-	}
-	return program
 }
 
 var (
