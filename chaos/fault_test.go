@@ -5,51 +5,35 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/chaos/line"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A fault is what may happen to a line.
 type fault struct {
-	begin, end func(*way)
-	cut        bool // nothing reaches the service
-	throttles  bool
-}
-
-func toxic(cut bool, spoil func(w *way)) fault {
-	return fault{begin: spoil, end: func(w *way) { w.Mend() }, cut: cut}
-}
-
-func throttling(status int, after time.Duration) fault {
-	return fault{
-		begin: func(w *way) { w.refuse(status, after) },
-		end:   func(w *way) { w.Refuse(nil) },
-		cut:   true, throttles: true,
-	}
+	begin     line.Fault
+	cut       bool // nothing reaches the service
+	throttles bool
 }
 
 var faults = map[string]fault{
-	"down": {begin: func(w *way) { w.Down() }, end: (*way).up, cut: true},
-
-	// Half-open: the connections stand, and nothing comes out of them.
-	"all swallowed": toxic(true, func(w *way) {
-		w.spoil("upstream", "timeout", "timeout", 0)
-		w.spoil("downstream", "timeout", "timeout", 0)
-	}),
-	"replies swallowed": toxic(false, func(w *way) { w.spoil("downstream", "timeout", "timeout", 0) }),
+	"down":              {line.Partition, true, false},
+	"all swallowed":     {line.HalfOpen, true, false},
+	"replies swallowed": {line.Toxic("downstream", "timeout", "timeout", 0, 0), false, false},
 
 	// At no bandwidth at all, bytes are kept back until the end of the fault.
-	"requests delivered late": toxic(true, func(w *way) { w.spoil("upstream", "bandwidth", "rate", 0) }),
-	"replies delivered late":  toxic(false, func(w *way) { w.spoil("downstream", "bandwidth", "rate", 0) }),
+	"requests delivered late": {line.Toxic("upstream", "bandwidth", "rate", 0, 0), true, false},
+	"replies delivered late":  {line.Toxic("downstream", "bandwidth", "rate", 0, 0), false, false},
 
-	"replies cut off": toxic(false, func(w *way) { w.spoil("downstream", "limit_data", "bytes", 20) }),
-	"reset":           toxic(true, func(w *way) { w.spoil("upstream", "reset_peer", "timeout", 0) }),
-	"slow":            toxic(false, func(w *way) { w.spoil("upstream", "latency", "latency", 4000) }),
+	"replies cut off": {line.Toxic("downstream", "limit_data", "bytes", 20, 20), false, false},
+	"reset":           {line.Toxic("upstream", "reset_peer", "timeout", 0, 0), true, false},
+	"slow":            {line.Toxic("upstream", "latency", "latency", 4000, 4000), false, false},
 
-	"429, again after 1 s":   throttling(429, time.Second),
-	"503, again after 1 s":   throttling(503, time.Second),
-	"503, again after 50 s":  throttling(503, 50*time.Second),
-	"429, again after 300 s": throttling(429, 300*time.Second),
-	"503, again after 300 s": throttling(503, 300*time.Second),
+	"429, again after 1 s":   {line.Throttle(429, time.Second), true, true},
+	"503, again after 1 s":   {line.Throttle(503, time.Second), true, true},
+	"503, again after 50 s":  {line.Throttle(503, 50*time.Second), true, true},
+	"429, again after 300 s": {line.Throttle(429, 300*time.Second), true, true},
+	"503, again after 300 s": {line.Throttle(503, 300*time.Second), true, true},
 }
 
 func TestFaults(t *testing.T) {
@@ -115,12 +99,17 @@ func (w *world) checkLongOfAll(f fault) {
 
 // meet has replicas meet a fault, and returns when it was over.
 func (w *world) meet(f fault, who []*replica, d time.Duration) (over time.Time) {
+	w.t.Helper()
 	for _, r := range who {
-		f.begin(r.way)
+		if err := f.begin(r.Line, 1); err != nil {
+			w.t.Error(err)
+		}
 	}
 	time.Sleep(d)
 	for _, r := range who {
-		f.end(r.way)
+		if err := r.Heal(); err != nil {
+			w.t.Error(err)
+		}
 	}
 	return time.Now()
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/chaos/line"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
@@ -49,10 +50,10 @@ type world struct {
 	runs []*run // in the order of their starts
 }
 
-// A replica is a scheduler and its way to the service.
+// A replica is a scheduler and its line to the service.
 type replica struct {
 	*soloist.Scheduler
-	*way
+	*line.Line
 }
 
 // A run is one call of a Do.
@@ -79,7 +80,15 @@ func newWorld(t *testing.T) *world {
 		w.check()
 	})
 	for _, name := range []string{"a", "b", "c"} {
-		r := &replica{way: newWay(t, server.URL)}
+		service, err := line.To(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := new(replica)
+		if r.Line, err = line.New(t.Name(), service); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
 		store, err := azure.Open(azure.Config{ConnectionString: r.ConnectionString(), Container: container})
 		if err != nil {
 			t.Fatal(err)
@@ -107,12 +116,7 @@ func (w *world) do(by *replica, takes time.Duration) func(context.Context, *solo
 		one.start = time.Now()
 		w.runs = append(w.runs, one)
 		w.mu.Unlock()
-		t := time.NewTimer(takes)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
+		proctest.Pause(ctx, takes)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		one.end, one.cause = time.Now(), context.Cause(ctx)

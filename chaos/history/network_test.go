@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -57,7 +58,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 		time.Sleep(there)
 		return blobtest.Refusal(request, time.Now(), http.StatusServiceUnavailable, "ServerBusy"), nil
 	}
-	if !sleep(ctx, there) {
+	if proctest.Pause(ctx, there) != nil {
 		l.deliver(request, l.upTo(there))
 		return nil, ctx.Err()
 	}
@@ -67,7 +68,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 		return nil, syscall.ECONNRESET
 	case ill == 5:
 		return blobtest.Refusal(request, time.Now(), http.StatusInternalServerError, "OperationTimedOut"), nil
-	case !sleep(ctx, back):
+	case proctest.Pause(ctx, back) != nil:
 		return nil, ctx.Err()
 	}
 	return resp, err
@@ -94,18 +95,6 @@ func detached(r *http.Request) (*http.Request, error) {
 	return out, err
 }
 
-// sleep returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // far is a store whose calls take time there and back, and whose answers may get
 // lost on the way.
 type far struct {
@@ -120,11 +109,11 @@ func travel[T any](f far, ctx context.Context, apply func(context.Context) (T, e
 	var none T
 	there, back := time.Duration(f.dice.Int64N(int64(f.most)+1)), time.Duration(f.dice.Int64N(int64(f.most)+1))
 	lost := f.ills > 0 && f.dice.IntN(f.ills) == 0
-	if !sleep(ctx, there) {
+	if proctest.Pause(ctx, there) != nil {
 		return none, ctx.Err()
 	}
 	v, err := apply(ctx)
-	if !sleep(ctx, back) || lost {
+	if proctest.Pause(ctx, back) != nil || lost {
 		return none, context.DeadlineExceeded
 	}
 	return v, err

@@ -4,14 +4,12 @@ package line
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -74,19 +72,6 @@ func (l *Line) Up() error {
 	}
 	return l.proxy.Start()
 }
-
-// Spoil adds a toxic (https://github.com/Shopify/toxiproxy#toxics) for what the
-// client sends (upstream) or gets (downstream).
-func (l *Line) Spoil(stream, toxic, attribute string, value int) error {
-	text := fmt.Sprintf(`{"type": %q, "stream": %q, "attributes": {%q: %d}}`, toxic, stream, attribute, value)
-	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
-		return fmt.Errorf("%s: %w", text, err)
-	}
-	return nil
-}
-
-// Mend takes all toxics away.
-func (l *Line) Mend() { l.proxy.Toxics.ResetToxics(context.Background()) }
 
 // To forwards requests to the account at the URL. What the service has got it
 // does, though nobody waits for the answer.

@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 type verdict string
@@ -59,17 +61,8 @@ func (m mutant) plant(root, dir string) (overlay string, err error) {
 	if string(source[m.from:m.to]) != m.old {
 		return "", errors.New("the source has changed meanwhile")
 	}
-	fake := filepath.Join(dir, filepath.Base(m.file))
-	b := append(append(append([]byte(nil), source[:m.from]...), m.new...), source[m.to:]...)
-	if err := os.WriteFile(fake, b, 0o600); err != nil {
-		return "", err
-	}
-	overlay = filepath.Join(dir, "overlay.json")
-	b, err = json.Marshal(map[string]any{"Replace": map[string]string{real: fake}})
-	if err != nil {
-		return "", err
-	}
-	return overlay, os.WriteFile(overlay, b, 0o600)
+	mistaken := slices.Concat(source[:m.from], []byte(m.new), source[m.to:])
+	return proctest.Overlay(dir, map[string][]byte{real: mistaken})
 }
 
 // compiling is for how long the go command may compile before the tests start.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/chaos/line"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // What a fault happens to: to each of them one at a time.
@@ -34,7 +35,7 @@ type kind struct {
 	of          string
 	weight      int
 	least, most time.Duration
-	spoil       func(l *line.Line, x float64) error // of a line; x, below 1, is how bad it is
+	spoil       line.Fault // of a line
 }
 
 var kinds = []kind{
@@ -44,62 +45,31 @@ var kinds = []kind{
 	{"service killed", ofService, 1, 0, 20 * time.Second, nil},
 	{"rolling deploy", ofProgram, 2, 0, 3 * time.Second, nil},
 
-	ofLines("partition", 4, func(l *line.Line, _ float64) error { l.Down(); return nil }),
-	ofLines("one-way: requests lost", 2, toxic("upstream", "timeout", "timeout", 0, 0)),
-	ofLines("one-way: answers lost", 2, toxic("downstream", "timeout", "timeout", 0, 0)),
-	ofLines("half-open", 2, func(l *line.Line, x float64) error {
-		if err := toxic("upstream", "timeout", "timeout", 0, 0)(l, x); err != nil {
-			return err
-		}
-		return toxic("downstream", "timeout", "timeout", 0, 0)(l, x)
-	}),
-	ofLines("requests late", 2, toxic("upstream", "bandwidth", "rate", 0, 0)), // when it is over they come
-	ofLines("answers late", 2, toxic("downstream", "bandwidth", "rate", 0, 0)),
-	ofLines("latency 0.1 to 10 s", 4, toxic("upstream", "latency", "latency", 100, 10_000)),
-	ofLines("slow bodies", 2, toxic("upstream", "bandwidth", "rate", 1, 10)),
-	ofLines("truncated bodies", 2, toxic("downstream", "limit_data", "bytes", 10, 2000)),
-	ofLines("reset", 1, toxic("upstream", "reset_peer", "timeout", 0, 0)),
+	ofLines("partition", 4, line.Partition),
+	ofLines("one-way: requests lost", 2, line.Toxic("upstream", "timeout", "timeout", 0, 0)),
+	ofLines("one-way: answers lost", 2, line.Toxic("downstream", "timeout", "timeout", 0, 0)),
+	ofLines("half-open", 2, line.HalfOpen),
+	ofLines("requests late", 2, line.Toxic("upstream", "bandwidth", "rate", 0, 0)), // when it is over they come
+	ofLines("answers late", 2, line.Toxic("downstream", "bandwidth", "rate", 0, 0)),
+	ofLines("latency 0.1 to 10 s", 4, line.Toxic("upstream", "latency", "latency", 100, 10_000)),
+	ofLines("slow bodies", 2, line.Toxic("upstream", "bandwidth", "rate", 1, 10)),
+	ofLines("truncated bodies", 2, line.Toxic("downstream", "limit_data", "bytes", 10, 2000)),
+	ofLines("reset", 1, line.Toxic("upstream", "reset_peer", "timeout", 0, 0)),
 	ofLines("some answers lost", 2, func(l *line.Line, x float64) error { l.Lose(x); return nil }),
-	ofLines("503, Retry-After", 2, throttling(503, 50*time.Second)),
-	ofLines("429, Retry-After", 2, throttling(429, 50*time.Second)),
-	ofLines("500", 2, throttling(500, 0)),
+	ofLines("503, Retry-After", 2, line.Throttle(503, 50*time.Second)),
+	ofLines("429, Retry-After", 2, line.Throttle(429, 50*time.Second)),
+	ofLines("500", 2, line.Throttle(500, 0)),
 }
 
-func ofLines(name string, weight int, spoil func(*line.Line, float64) error) kind {
+func ofLines(name string, weight int, spoil line.Fault) kind {
 	return kind{name, ofLine, weight, time.Second, 3 * lease, spoil}
-}
-
-// toxic has a value between two, with the small ones as likely as the large.
-func toxic(stream, name, attribute string, least, most float64) func(*line.Line, float64) error {
-	return func(l *line.Line, x float64) error {
-		value := least
-		if least > 0 {
-			value *= math.Pow(most/least, x)
-		}
-		return l.Spoil(stream, name, attribute, int(value))
-	}
-}
-
-func throttling(status int, after time.Duration) func(*line.Line, float64) error {
-	return func(l *line.Line, x float64) error {
-		l.Refuse(&line.Refusal{Status: status, After: time.Duration(x * float64(after)), Share: 0.3 + 0.7*x})
-		return nil
-	}
-}
-
-// heal takes from a line whatever it suffers from.
-func heal(l *line.Line) error {
-	l.Mend()
-	l.Refuse(nil)
-	l.Lose(0)
-	return l.Up()
 }
 
 // inject has random faults come, several at once, until ctx ends. It returns
 // when all of them are over.
 func (s *storm) inject(ctx context.Context, seed uint64) error {
 	dice := rand.New(rand.NewPCG(seed, 0))
-	for s.broken() == nil && pause(ctx, time.Second+time.Duration(dice.Float64()*float64(6*time.Second))) == nil {
+	for s.broken() == nil && proctest.Pause(ctx, time.Second+time.Duration(dice.Float64()*float64(6*time.Second))) == nil {
 		for try := 0; try < 20 && !s.begin(ctx, dice); try++ { // what it would happen to suffers already
 		}
 	}
@@ -129,7 +99,7 @@ func (s *storm) begin(ctx context.Context, dice *rand.Rand) bool {
 	k, d := draw(dice)
 	i, all, x := dice.IntN(len(s.replicas)), dice.IntN(5) == 0, dice.Float64()
 	if dice.IntN(3) == 0 { // who leads has the most to lose
-		if l := slices.IndexFunc(s.replicas, func(n *node) bool { return n.name == s.leads() }); l >= 0 {
+		if l := slices.IndexFunc(s.replicas, func(n *node) bool { return n.name == s.heard(leader).Replica }); l >= 0 {
 			i = l
 		}
 	}
@@ -174,13 +144,13 @@ func (s *storm) suffer(ctx context.Context, k kind, d time.Duration, who []*node
 	case k.name == sigterm:
 		return n.stop(), nil
 	case k.name == sigkill:
-		n.setDown(true)
-		defer n.setDown(false)
+		n.down.Store(true)
+		defer n.down.Store(false)
 		happened = n.signal(syscall.SIGKILL, sigkill)
-		pause(ctx, d)
+		proctest.Pause(ctx, d)
 	default:
 		happened = n.signal(syscall.SIGSTOP, "")
-		pause(ctx, d)
+		proctest.Pause(ctx, d)
 		n.signal(syscall.SIGCONT, "")
 	}
 	return happened, nil
@@ -192,9 +162,9 @@ func (s *storm) spoil(ctx context.Context, k kind, d time.Duration, who []*node,
 			return err
 		}
 	}
-	pause(ctx, d)
+	proctest.Pause(ctx, d)
 	for _, n := range who {
-		if err := heal(n.Line); err != nil {
+		if err := n.Heal(); err != nil {
 			return err
 		}
 	}
@@ -205,7 +175,7 @@ func (s *storm) spoil(ctx context.Context, k kind, d time.Duration, who []*node,
 func (s *storm) deploy(ctx context.Context, between time.Duration) error {
 	version := s.next()
 	for _, n := range s.replicas {
-		for names := n.owns(ofProcess); ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
+		for names := n.owns(ofProcess); ctx.Err() == nil; proctest.Pause(ctx, 100*time.Millisecond) {
 			if s.take(names) {
 				if !n.has(version) {
 					n.stop()
@@ -214,7 +184,7 @@ func (s *storm) deploy(ctx context.Context, between time.Duration) error {
 				break
 			}
 		}
-		pause(ctx, between)
+		proctest.Pause(ctx, between)
 	}
 	return nil
 }

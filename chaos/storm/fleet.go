@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,9 +45,9 @@ type node struct {
 	*line.Line
 	name string
 	log  *os.File
+	down atomic.Bool // not to be started again yet
 
 	mu      sync.Mutex
-	down    bool              // not to be started again yet
 	process *proctest.Process // nil: there is none
 	version string
 	url     string // of its HTTP, once it listens
@@ -82,6 +83,20 @@ func (f *fleet) close() {
 	}
 }
 
+// now is the version that is started; next changes it.
+func (f *fleet) now() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version
+}
+
+func (f *fleet) next() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version = map[string]string{"1": "2", "2": "1"}[f.version]
+	return f.version
+}
+
 // keep has every node run a replica until ctx ends, and then no longer.
 func (f *fleet) keep(ctx context.Context) error {
 	var all sync.WaitGroup
@@ -93,8 +108,8 @@ func (f *fleet) keep(ctx context.Context) error {
 					errs <- err
 					return
 				}
-				for pause(ctx, 300*time.Millisecond); n.isDown() && ctx.Err() == nil; {
-					pause(ctx, 100*time.Millisecond)
+				for proctest.Pause(ctx, 300*time.Millisecond); n.down.Load() && ctx.Err() == nil; {
+					proctest.Pause(ctx, 100*time.Millisecond)
 				}
 			}
 		})
@@ -106,9 +121,7 @@ func (f *fleet) keep(ctx context.Context) error {
 
 // live is the life of one process.
 func (n *node) live(ctx context.Context) error {
-	n.fleet.mu.Lock()
-	version := n.fleet.version
-	n.fleet.mu.Unlock()
+	version := n.now()
 	n.mu.Lock()
 	n.version, n.url, n.exit = version, "", Exit{Replica: n.name, Start: time.Now()}
 	n.mu.Unlock()
@@ -121,7 +134,9 @@ func (n *node) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.set(p)
+	n.mu.Lock()
+	n.process = p
+	n.mu.Unlock()
 	kill := context.AfterFunc(ctx, p.Kill)
 	<-p.Gone()
 	if !kill() {
@@ -132,12 +147,6 @@ func (n *node) live(ctx context.Context) error {
 	n.process, n.exit.At, n.exit.Code, n.exit.Listened = nil, time.Now(), p.Code(), n.url != ""
 	n.scribe.exit(n.exit)
 	return nil
-}
-
-func (n *node) set(p *proctest.Process) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.process = p
 }
 
 // read keeps the log, and finds out where the replica listens.
@@ -182,18 +191,6 @@ func (n *node) stop() bool {
 		<-p.Gone()
 	}
 	return true
-}
-
-func (n *node) isDown() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.down
-}
-
-func (n *node) setDown(down bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.down = down
 }
 
 // has reports whether the process is of the version.

@@ -87,7 +87,7 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 // reruns are the jobs of all versions whose ticks may be started again.
 func reruns() map[string]bool {
 	out := map[string]bool{}
-	for _, j := range jobs("2") {
+	for _, j := range of[soloist.Job]("2") {
 		out[j.Name] = j.Interrupted == soloist.Rerun
 	}
 	return out

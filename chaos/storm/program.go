@@ -128,17 +128,6 @@ func (p *program) rest(ctx context.Context, run *soloist.Run, d time.Duration) e
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // fails has some runs fail, with a try left or not.
 func (p *program) fails(share float64, do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
@@ -192,7 +181,7 @@ func (p *program) pages(ctx context.Context, run *soloist.Run) (err error) {
 		if err := p.send(run, Effect{What: Saved, Position: at.Next}); err != nil {
 			return err
 		}
-		if err := pause(ctx, step); err != nil {
+		if err := proctest.Pause(ctx, step); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/soloist-go/soloist/chaos/line"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -59,7 +60,7 @@ func (v *service) shut() {
 func (v *service) restart(ctx context.Context, down time.Duration) error {
 	time.Sleep(azurite.Saved)
 	v.server.Close()
-	pause(ctx, down)
+	proctest.Pause(ctx, down)
 	server, err := azurite.LaunchIn(context.WithoutCancel(ctx), v.dir)
 	if err == nil {
 		v.server = server

@@ -110,12 +110,12 @@ func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
 	for late := healed.Add(patience); ; {
 		unwell = nil
 		for name, every := range schedules(s.now()) {
-			if due := healed.Truncate(every); s.through(name).Before(due) {
+			if due, through := healed.Truncate(every), s.record(name).Watermark; through.Before(due) {
 				unwell = append(unwell, fmt.Sprintf("%s: the tick %s has no outcome %s after the last fault: the watermark is %s",
-					name, clock(due), patience, clock(s.through(name))))
+					name, clock(due), patience, clock(through)))
 			}
 		}
-		if s.heard(leader).Before(healed) {
+		if s.heard(leader).Got.Before(healed) {
 			unwell = append(unwell, fmt.Sprintf("nobody leads %s after the last fault", patience))
 		}
 		for _, n := range s.replicas {
@@ -123,7 +123,7 @@ func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
 				unwell = append(unwell, err.Error())
 			}
 		}
-		if len(unwell) == 0 || time.Now().After(late) || pause(ctx, 500*time.Millisecond) != nil {
+		if len(unwell) == 0 || time.Now().After(late) || proctest.Pause(ctx, 500*time.Millisecond) != nil {
 			return unwell
 		}
 	}
@@ -148,27 +148,13 @@ func (s *storm) compare() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	all, err := (&soloist.Scheduler{App: app, Store: store, Jobs: jobs("2"), Singletons: singletons()}).Status(ctx)
+	all, err := (&soloist.Scheduler{App: app, Store: store, Jobs: of[soloist.Job]("2"), Singletons: of[soloist.Singleton]("2")}).Status(ctx)
 	for _, st := range all {
-		if err = errors.Join(err, st.Err); st.Err == nil && st.Record.Writer != s.writer(st.Name) {
+		if err = errors.Join(err, st.Err); st.Err == nil && st.Record.Writer != s.record(st.Name).Writer {
 			err = errors.Join(err, fmt.Errorf("the service's record of %s is not what was written last: this storm proves nothing", st.Name))
 		}
 	}
 	return err
-}
-
-// now is the version that is started; next changes it.
-func (s *storm) now() string {
-	s.fleet.mu.Lock()
-	defer s.fleet.mu.Unlock()
-	return s.fleet.version
-}
-
-func (s *storm) next() string {
-	s.fleet.mu.Lock()
-	defer s.fleet.mu.Unlock()
-	s.fleet.version = map[string]string{"1": "2", "2": "1"}[s.fleet.version]
-	return s.fleet.version
 }
 
 // take claims what a fault is to happen to.

@@ -93,13 +93,13 @@ type scribe struct {
 	mu    sync.Mutex
 	story Story
 	lines *json.Encoder
-	last  map[string]*store.Record // by job
-	told  map[string]Effect        // the last that was accepted, by job
+	last  map[string]store.Record // by job
+	told  map[string]Effect       // the last that was accepted, by job
 	fence proctest.Fence
 }
 
 func newScribe(w io.Writer) *scribe {
-	return &scribe{lines: json.NewEncoder(w), last: map[string]*store.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
+	return &scribe{lines: json.NewEncoder(w), last: map[string]store.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
 }
 
 // effect notes what came to the sink, which accepts it unless it is stale.
@@ -125,47 +125,27 @@ func (s *scribe) write(w Write) {
 	w.At = time.Now()
 	whole := w.Record
 	w.News = whole.History
-	if last := s.last[whole.Job]; last != nil {
+	if last, ok := s.last[whole.Job]; ok {
 		w.News = news(last.History, whole.History)
 	}
-	s.last[whole.Job] = &whole
+	s.last[whole.Job] = whole
 	w.Record.History, w.Record.Counts = nil, nil
 	s.story.Writes = append(s.story.Writes, w)
 	s.lines.Encode(w)
 }
 
-// writer is the nonce of the last write of a job's record.
-func (s *scribe) writer(job string) string {
+// record is the one of a job that the service accepted last; zero: none.
+func (s *scribe) record(job string) store.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := s.last[job]; last != nil {
-		return last.Writer
-	}
-	return ""
+	return s.last[job]
 }
 
-// through is the watermark of a job.
-func (s *scribe) through(job string) (t time.Time) {
+// heard is the effect of a job that the sink accepted last.
+func (s *scribe) heard(job string) Effect {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := s.last[job]; last != nil {
-		t = last.Watermark
-	}
-	return t
-}
-
-// heard is when the sink accepted the last effect of a job.
-func (s *scribe) heard(job string) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.told[job].Got
-}
-
-// leads is the replica that the sink has heard last as the leader.
-func (s *scribe) leads() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.told[leader].Replica
+	return s.told[job]
 }
 
 func (s *scribe) fault(f Fault) {

@@ -11,20 +11,11 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-// jobs are those of a version, which do nothing.
-func jobs(version string) (all []soloist.Job) {
+// of are the jobs, or the singletons, of a version. They do nothing.
+func of[W soloist.Work](version string) (all []W) {
 	for _, w := range (&program{}).works(version) {
-		if j, ok := w.(soloist.Job); ok {
-			all = append(all, j)
-		}
-	}
-	return all
-}
-
-func singletons() (all []soloist.Singleton) {
-	for _, w := range (&program{}).works("1") {
-		if g, ok := w.(soloist.Singleton); ok {
-			all = append(all, g)
+		if one, ok := w.(W); ok {
+			all = append(all, one)
 		}
 	}
 	return all
@@ -34,7 +25,7 @@ func singletons() (all []soloist.Singleton) {
 // multiples.
 func schedules(version string) map[string]time.Duration {
 	out := map[string]time.Duration{}
-	for _, j := range jobs(version) {
+	for _, j := range of[soloist.Job](version) {
 		out[j.Name] = time.Minute
 		if text, ok := strings.CutPrefix(j.Schedule, "@every "); ok {
 			out[j.Name], _ = time.ParseDuration(text)
@@ -47,7 +38,7 @@ func schedules(version string) map[string]time.Duration {
 func specs() (map[string]time.Duration, error) {
 	out := map[string]time.Duration{}
 	for _, version := range []string{"1", "2"} {
-		all := jobs(version)
+		all := of[soloist.Job](version)
 		for i := range all {
 			all[i].Do = func(context.Context, *soloist.Run) error { return nil }
 		}

@@ -122,12 +122,7 @@ const windUp = time.Second
 
 func (o order) run(ctx context.Context, run *soloist.Run) error {
 	proctest.Tell(proctest.Of("start", run))
-	t := time.NewTimer(o.Takes)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	proctest.Pause(ctx, o.Takes)
 	proctest.TellEnd(run, context.Cause(ctx))
 	return ctx.Err()
 }

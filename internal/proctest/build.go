@@ -45,7 +45,11 @@ func Edited(edits ...Edit) (all map[string][]byte, err error) {
 func Build(t testing.TB, pkg string, test bool, edits ...Edit) (program string) {
 	t.Helper()
 	dir := t.TempDir()
-	overlay, err := overlay(dir, edits)
+	edited, err := Edited(edits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := Overlay(dir, edited)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,11 +66,10 @@ func Build(t testing.TB, pkg string, test bool, edits ...Edit) (program string) 
 	return program
 }
 
-// overlay writes the file that has the go command take edited files for the
-// real ones.
-func overlay(dir string, edits []Edit) (string, error) {
+// Overlay writes the file that has the go command take these texts for the real
+// files of those paths.
+func Overlay(dir string, all map[string][]byte) (_ string, err error) {
 	replace := map[string]string{}
-	all, err := Edited(edits...)
 	for i, file := range slices.Sorted(maps.Keys(all)) {
 		replace[file] = filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(file)))
 		err = errors.Join(err, os.WriteFile(replace[file], all[file], 0o600))

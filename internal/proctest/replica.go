@@ -51,6 +51,18 @@ func TellEnd(run *soloist.Run, cause error) {
 	Tell(e)
 }
 
+// Pause waits for d, or until ctx ends, whose cause it returns then.
+func Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Lead is work that tells its start, beats until it has to end, needs a while for
 // that, and tells its end.
 func Lead(windUp time.Duration) func(context.Context, *soloist.Run) error {
