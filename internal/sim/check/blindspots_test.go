@@ -8,9 +8,9 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// blindSpots are about what the simulation did not look at once: starting
+// What the simulation did not look at once: starting
 // deadlines, reasons, Overrun, HealthCheck, stops, and jobs that run everywhere.
-var blindSpots = map[string][]func(s *story){
+var _ = plant(stories{
 	"": {
 		// A tick came due under the run, and the record says so.
 		func(s *story) {
@@ -143,23 +143,15 @@ var blindSpots = map[string][]func(s *story){
 	"I22 taken back": {func(s *story) {
 		s.Fleet["v"] = []check.Definition{{Name: "job", Lease: lease}}
 		s.say("v", 20, check.Up).Cause = "an aborted deploy"
-		s.acquire("v", "1", 30)
-		s.claim("v", "1", 30.5, 30).Record.Definition.Spec = "younger"
+		s.hold("v", "1", 30).Record.Definition.Spec = "younger"
 		s.say("v", 40, check.Crash)
 		s.request("a", "read", "", 900, 200)
 	}},
-}
-
-func init() {
-	for name, more := range blindSpots {
-		moreStories[name] = append(moreStories[name], more...)
-	}
-}
+})
 
 // begin is a tick that is claimed, and its run.
 func (s *story) begin(replica, id string, tick, from, to float64) *ran {
-	s.acquire(replica, id, tick)
-	s.claim(replica, id, tick+0.5, tick)
+	s.hold(replica, id, tick)
 	return &ran{s.run(replica, from, to)}
 }
 

@@ -9,15 +9,13 @@ import (
 )
 
 // Nothing goes wrong, and the run of one tick takes longer than the period.
-func init() {
-	moreStories[""] = append(moreStories[""],
-		// Three ticks are made up for in the period of the last one: what the first
-		// two take is not the third one's.
-		func(s *story) { s.backlog(0) })
-	moreStories["I12 budget"] = append(moreStories["I12 budget"],
-		// A follower looks too often after the end of the run before.
-		func(s *story) { s.backlog(7) })
-}
+var _ = plant(stories{
+	// Three ticks are made up for in the period of the last one: what the first
+	// two take is not the third one's.
+	"": {func(s *story) { s.backlog(0) }},
+	// A follower looks too often after the end of the run before.
+	"I12 budget": {func(s *story) { s.backlog(7) }},
+})
 
 // backlog is a run of the tick at 130 until 151, which makes a due the ticks at 140
 // and 150 late. After that b looks so often.

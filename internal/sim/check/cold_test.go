@@ -3,19 +3,21 @@ package check_test
 import "github.com/soloist-go/soloist/internal/sim/check"
 
 // A platform starts processes for a job that runs everywhere.
-func init() {
-	moreStories[""] = append(moreStories[""],
+var _ = plant(stories{
+	"": {
 		func(s *story) { s.woken(10, 10.5, 10.5); s.here(10, 11, 12) },
 		func(s *story) { s.woken(20, 19.5, 19.5); s.here(20, 20, 21) }, // early, and waits
 		func(s *story) { s.woken(0, 25, 25); s.here(20, 25.1, 26) },    // names none
 		func(s *story) { s.woken(10, 10.5, 500); s.here(500, 11, 12) }, // its clock is wrong
-		func(s *story) { s.woken(10, 25, 25); s.here(10, 25.1, 26) })   // the one that was named
-	moreStories["I13 woken"] = append(moreStories["I13 woken"],
+		func(s *story) { s.woken(10, 25, 25); s.here(10, 25.1, 26) },   // the one that was named
+	},
+	"I13 woken": {
 		func(s *story) { s.woken(10, 10.5, 10.5) },
 		func(s *story) { s.woken(0, 25, 25) },
 		func(s *story) { s.woken(10, 25, 25); s.here(20, 25.1, 26) },
-		func(s *story) { s.woken(10, 10.5, 10.5); s.here(10, 11, 12); s.here(20, 20, 21) })
-}
+		func(s *story) { s.woken(10, 10.5, 10.5); s.here(10, 11, 12); s.here(20, 20, 21) },
+	},
+})
 
 // woken is a process that is started at t for a tick, zero for none, by when its
 // clock shows own.

@@ -8,18 +8,20 @@ import (
 )
 
 // The schedule of a job changes while a tick is due.
-func init() {
-	moreStories[""] = append(moreStories[""],
+var _ = plant(stories{
+	"": {
 		// The tick at 20 is of both schedules, and is owed.
 		func(s *story) { s.changes(20*time.Second, 27, 19.999, 20) },
 		// The newest tick of the new one, at 30, is not the first of the old one.
 		func(s *story) { s.changes(30*time.Second, 35, 35, 60) },
 		// A newer one of the new schedule is due.
-		func(s *story) { s.changes(5*time.Second, 28, 28, 30) })
-	moreStories["I17 common"] = append(moreStories["I17 common"],
+		func(s *story) { s.changes(5*time.Second, 28, 28, 30) },
+	},
+	"I17 common": {
 		func(s *story) { s.changes(20*time.Second, 27, 27, 40) },
-		func(s *story) { s.changes(20*time.Second, 23, 23, 40) })
-}
+		func(s *story) { s.changes(20*time.Second, 23, 23, 40) },
+	},
+})
 
 // changes is a tick at 10, and what b, which has another schedule, makes of the
 // ticks after that at the time t: those up to from are missed, and tick is run.

@@ -2,11 +2,10 @@ package check_test
 
 import "github.com/soloist-go/soloist/internal/sim/check"
 
-func init() {
-	moreStories[""] = append(moreStories[""], func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+100_000) })
-	moreStories["I12 memory"] = append(moreStories["I12 memory"],
-		func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+1_230_000) })
-}
+var _ = plant(stories{
+	"":           {func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+100_000) }},
+	"I12 memory": {func(s *story) { s.weighs(1000, 1<<20); s.weighs(11_000, 1<<20+1_230_000) }},
+})
 
 // weighs is a run that has saved so often, and the memory in use.
 func (s *story) weighs(saves int, size int64) {

@@ -9,28 +9,30 @@ import (
 )
 
 // What the checker took for a violation once, and violations beside it.
-func init() {
-	moreStories[""] = append(moreStories[""],
+var _ = plant(stories{
+	"": {
 		func(s *story) { s.spent(5) },
 		func(s *story) { s.unwritten(138, 120) },
 		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
-		func(s *story) { s.freeze(18.2, 23.8); s.slowClaim() })
-	moreStories[""] = append(moreStories[""], func(s *story) { s.unclaimed("the claim was not confirmed, so nothing runs") })
-	moreStories[""] = append(moreStories[""], func(s *story) { s.unclaimed(""); s.dropped(); s.request("a", "read", "", 13, 200) })
-	moreStories["I11 release"] = append(moreStories["I11 release"], func(s *story) { s.unclaimed("something else") },
+		func(s *story) { s.freeze(18.2, 23.8); s.slowClaim() },
+		func(s *story) { s.unclaimed("the claim was not confirmed, so nothing runs") },
+		func(s *story) { s.unclaimed(""); s.dropped(); s.request("a", "read", "", 13, 200) },
+		func(s *story) { s.freeze(10.1, 14.95); s.longRun() },
+	},
+	"I11 release": {
+		func(s *story) { s.unclaimed("something else") },
 		func(s *story) { s.unclaimed(""); s.dropped(); s.request("a", "read", "", 14.5, 200) },
-		func(s *story) { s.unclaimed(""); s.dropped(); s.request("b", "read", "", 13, 200) })
-	moreStories[""] = append(moreStories[""], func(s *story) { s.freeze(10.1, 14.95); s.longRun() })
-	moreStories["I3 span"] = append(moreStories["I3 span"], (*story).longRun)
-	moreStories["I19 overlap"] = append(moreStories["I19 overlap"], (*story).slowClaim)
-	moreStories["I15 attempts"] = append(moreStories["I15 attempts"],
-		func(s *story) { s.spent(4) })
-	moreStories["I17 unhindered"] = append(moreStories["I17 unhindered"],
+		func(s *story) { s.unclaimed(""); s.dropped(); s.request("b", "read", "", 13, 200) },
+	},
+	"I3 span":      {(*story).longRun},
+	"I19 overlap":  {(*story).slowClaim},
+	"I15 attempts": {func(s *story) { s.spent(4) }},
+	"I17 unhindered": {
 		func(s *story) { s.unwritten(100, 120) },
-		func(s *story) { s.unwritten(238, 180) }) // longer than a replica may
-	moreStories["I16 occupied"] = append(moreStories["I16 occupied"],
-		func(s *story) { s.twoTools("the job is looked after again") })
-}
+		func(s *story) { s.unwritten(238, 180) }, // longer than a replica may
+	},
+	"I16 occupied": {func(s *story) { s.twoTools("the job is looked after again") }},
+})
 
 // spent is a tick that is claimed so often, and whose runners die. The last one's
 // claim was not confirmed: it runs nothing, settles the tick itself under its next

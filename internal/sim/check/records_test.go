@@ -10,11 +10,23 @@ import (
 )
 
 // A record tells when a run began and ended, and how many ticks a range has.
-var recordStories = map[string][]func(s *story){
+var _ = plant(stories{
 	"": {
 		func(s *story) { s.stalls(at(31.5)) },
 		func(s *story) { s.misses(100_000, 100_000, false) },
 		func(s *story) { s.misses(100_001, 100_000, true) },
+		// A further try was to begin while the machine was suspended. The checks of HealthCheck
+		// that came due meanwhile count, and it stalls as it begins.
+		func(s *story) {
+			d := &s.Fleet["a"][0]
+			d.Pulse, d.HealthInterval, d.FailureThreshold = check.Weak, 2*time.Second, 2
+			s.begin("a", "1", 10, 11, 12).Note = "failed"
+			s.Events = slices.DeleteFunc(s.Events, func(e *check.Event) bool { return e.Note == "run ended" }) // the further try says it
+			s.freeze(12.5, 18)
+			r := ran{s.run("a", 18.001, 18.01)}
+			r.Try = 2
+			r.cancelled(18.001, soloist.ErrStalled)
+		},
 	},
 	"I3 span": {
 		func(s *story) { s.stalls(time.Time{}) },
@@ -39,13 +51,7 @@ var recordStories = map[string][]func(s *story){
 		func(s *story) { s.misses(100_000, 100_000, true) },
 		func(s *story) { s.misses(7, 5, true) },
 	},
-}
-
-func init() {
-	for name, more := range recordStories {
-		moreStories[name] = append(moreStories[name], more...)
-	}
-}
+})
 
 // stalls is a run that stalls and returns at 31. A tick came due under it, so its
 // outcome, which tells end, is not the newest.
@@ -77,20 +83,5 @@ func (s *story) misses(n, count int, atLeast bool) {
 	s.write("a", "settle", "1", t+0.5, func(r *store.Record) {
 		r.Watermark = at(float64(n))
 		r.History = append([]store.Outcome{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: store.Missed, Reason: "a newer one was due"}}, r.History...)
-	})
-}
-
-// A further try was to begin while the machine was suspended. The checks of HealthCheck
-// that came due meanwhile count, and it stalls as it begins.
-func init() {
-	moreStories[""] = append(moreStories[""], func(s *story) {
-		d := &s.Fleet["a"][0]
-		d.Pulse, d.HealthInterval, d.FailureThreshold = check.Weak, 2*time.Second, 2
-		s.begin("a", "1", 10, 11, 12).Note = "failed"
-		s.Events = slices.DeleteFunc(s.Events, func(e *check.Event) bool { return e.Note == "run ended" }) // the further try says it
-		s.freeze(12.5, 18)
-		r := ran{s.run("a", 18.001, 18.01)}
-		r.Try = 2
-		r.cancelled(18.001, soloist.ErrStalled)
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// moreStories are about recovery, budgets and entries that were corrupted.
-var moreStories = map[string][]func(s *story){
+// Recovery, budgets and entries that were corrupted.
+var _ = plant(stories{
 	"": {
 		// It crashed, and the next one begins as soon as the lease has run out.
 		func(s *story) { s.crash(); s.again("b", "2", 118) },
@@ -27,8 +27,7 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 12)
 			s.write("operator", "write", "", 13, func(*store.Record) {})
-			s.request("operator", "delete", "", 34, 202)
-			s.add(check.Event{What: check.Deleted, Job: "job", Time: at(34)})
+			s.deleted(34)
 			s.say("", 35, check.Healed).Replica = ""
 			for _, replica := range []string{"a", "b"} {
 				s.request(replica, "read", "", 36, 404)
@@ -39,11 +38,9 @@ var moreStories = map[string][]func(s *story){
 		func(s *story) { s.anew("by hand") },
 		// A request that makes the entry comes when another was made and deleted.
 		func(s *story) {
-			s.request("operator", "delete", "", 6, 202)
-			s.add(check.Event{What: check.Deleted, Job: "job", Time: at(6)})
+			s.deleted(6)
 			s.write("b", "create", "", 7, func(r *store.Record) { r.Token = 300 })
-			s.request("operator", "delete", "", 8, 202)
-			s.add(check.Event{What: check.Deleted, Job: "job", Time: at(8)})
+			s.deleted(8)
 			s.write("a", "create", "", 9, func(r *store.Record) { r.Token = 200 }).Sent = at(6.5)
 			s.tick("a", "1", 10)
 		},
@@ -107,8 +104,7 @@ var moreStories = map[string][]func(s *story){
 		},
 		func(s *story) { // it was deleted before it was mended
 			s.corrupted("other", 5, 100, nil)
-			s.request("operator", "delete", "", 6, 202)
-			s.add(check.Event{What: check.Deleted, Job: "job", Time: at(6)})
+			s.deleted(6)
 			s.write("b", "create", "", 7, func(r *store.Record) { r.Token = 200 })
 		},
 		func(s *story) {
@@ -183,8 +179,7 @@ var moreStories = map[string][]func(s *story){
 		// The first claim of an entry repeats a token of the one before.
 		func(s *story) {
 			s.tick("a", "1", 10)
-			s.request("operator", "delete", "", 18, 202)
-			s.add(check.Event{What: check.Deleted, Job: "job", Time: at(18)})
+			s.deleted(18)
 			s.write("b", "create", "", 19, func(r *store.Record) { r.Token = 100 })
 			s.tick("b", "2", 20)
 		},
@@ -228,14 +223,13 @@ var moreStories = map[string][]func(s *story){
 			s.tick("a", "2", 20)
 		},
 	},
-}
+})
 
 // anew is a run of an entry that was made while another goes on of the one
 // before, which was deleted.
 func (s *story) anew(request string) {
 	s.begin("a", "1", 10, 11, 14)
-	s.request("operator", "delete", "", 12, 202)
-	s.add(check.Event{What: check.Deleted, Job: "job", Time: at(12)})
+	s.deleted(12)
 	s.write("b", "create", "", 12.5, func(r *store.Record) { r.Token = 300 })
 	s.acquire("b", "2", 13)
 	s.write("b", "claim", "2", 13.5, func(r *store.Record) {
@@ -286,6 +280,11 @@ func (s *story) again(replica, id string, t float64) {
 	s.finish(replica, id, t+2.5, store.Succeeded)
 }
 
+func (s *story) deleted(t float64) {
+	s.request("operator", "delete", "", t, 202)
+	s.add(check.Event{What: check.Deleted, Job: "job", Time: at(t)})
+}
+
 func (s *story) freeze(from, to float64) { s.say("a", from, check.Freeze).End = at(to) }
 
 func (s *story) corrupted(kind string, from, to float64, r *store.Record) {
@@ -293,7 +292,7 @@ func (s *story) corrupted(kind string, from, to float64, r *store.Record) {
 }
 
 // What a fault in one job does to others is seen in the difference that it makes.
-func TestTheCheckerFindsWhatOneJobDoesToOthers(t *testing.T) {
+func TestCheckerFindsFaultOfAnotherJob(t *testing.T) {
 	for name, late := range map[string]func(s *story){
 		"tick 00:00:10.000000000 is claimed 2.5s late": func(s *story) { s.tick("a", "1", 12.5); s.last.Run.Tick = at(10) },
 		"is claimed only without the fault":            func(s *story) {},

@@ -8,9 +8,9 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// unlockedRuns are about runs that an operator has ended, what is said of corrupted
+// Runs that an operator has ended, what is said of corrupted
 // entries, and runs that say that they are handed over.
-var unlockedRuns = map[string][]func(s *story){
+var _ = plant(stories{
 	"": {
 		func(s *story) {
 			s.unlock("waiting after unlock", 35)
@@ -53,13 +53,7 @@ var unlockedRuns = map[string][]func(s *story){
 	"I16 lines": {func(s *story) {
 		s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(12), Note: "not run to its end", Cause: "tick=0001-01-01T00:00:00Z "})
 	}},
-}
-
-func init() {
-	for name, more := range unlockedRuns {
-		moreStories[name] = append(moreStories[name], more...)
-	}
-}
+})
 
 // unlock is a run whose lease an operator ends at 13, and what a status says then.
 func (s *story) unlock(status string, until float64) {
