@@ -285,13 +285,7 @@ func TestRunNowEndLeavesTickAlone(t *testing.T) {
 		a := c.replica("a", job)
 		c.launch(a)
 		time.Sleep(2*time.Hour - 5*time.Minute)
-		a.tap.meet(func(op string, apply func() error) error {
-			err := apply()
-			if op == "release" {
-				time.Sleep(2 * time.Second)
-			}
-			return err
-		})
+		a.tap.meet(after("release", func() { time.Sleep(2 * time.Second) }))
 		ctx := c.within(10 * time.Minute)
 		_, _ = a.RunNow(ctx, "work", "now")
 		time.Sleep(5 * time.Minute)

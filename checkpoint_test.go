@@ -298,13 +298,7 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 			time.Sleep(3 * time.Minute)
 			return nil
 		}
-		c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
-			err := apply()
-			if op == "save" {
-				time.Sleep(2 * time.Second)
-			}
-			return err
-		}))
+		c.launch(c.replica("a", job).meets(after("save", func() { time.Sleep(2 * time.Second) })))
 		time.Sleep(time.Hour + 150*time.Second)
 		if got := c.record("work").Run.Progress.Note; got != "page 7" {
 			t.Errorf("the note is %q", got)
@@ -315,10 +309,10 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 // The checkpoint of a save without an ETag is saved again.
 func TestSaveWithoutETagIsRepeated(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var s *nameless
-		a := c.replica("a", soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
-			s.on.Store(true)
-			go func() { time.Sleep(3 * time.Second); s.on.Store(false) }()
+		var a *replica
+		a = c.launch(c.replica("a", soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			a.meets(fail(nil, "save"))
+			time.AfterFunc(3*time.Second, func() { a.meets(nil) })
 			if err := run.Save(ctx, "where I was"); err != nil {
 				return err
 			}
@@ -327,9 +321,7 @@ func TestSaveWithoutETagIsRepeated(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 			return nil
-		}})
-		s = c.nameless(a, "save")
-		c.launch(a)
+		}}))
 		time.Sleep(90 * time.Second)
 		c.wantOutcomes("work", "succeeded 00:01:00")
 	})
@@ -406,30 +398,27 @@ func TestTooLargeCheckpointEndsOutage(t *testing.T) {
 // another replica may have saved a newer one by then.
 func TestLoadAfterSuspension(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var errs []error
+		loaded := make(chan error, 9)
 		task := leader()
 		task.Do = func(ctx context.Context, run *soloist.Run) error {
-			var n int
-			errs = append(errs, run.Load(ctx, &n))
+			loaded <- run.Load(ctx, new(int))
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		a := c.replica("a", task)
-		var thaw time.Time
-		a.tap.meet(func(op string, apply func() error) error {
-			time.Sleep(time.Until(thaw))
-			if op != "load" || !thaw.IsZero() {
+		var thaw atomic.Int64 // since midnight; zero: it has not slept
+		c.launch(c.replica("a", task).meets(func(op string, apply func() error) error {
+			until(time.Duration(thaw.Load()))
+			if op != "load" || thaw.Load() > 0 {
 				return apply()
 			}
 			err := apply()
-			thaw = time.Now().Add(time.Minute)
+			thaw.Store(int64(sinceMidnight() + time.Minute))
 			time.Sleep(time.Minute)
 			return err
-		})
-		c.launch(a)
+		}))
 		time.Sleep(90 * time.Second)
-		if len(errs) == 0 || !errors.Is(errs[0], soloist.ErrLost) {
-			t.Errorf("got %v, want that the lease is lost", errs)
+		if err := <-loaded; !errors.Is(err, soloist.ErrLost) {
+			t.Errorf("got %v, want that the lease is lost", err)
 		}
 	})
 }

@@ -94,7 +94,7 @@ func TestRollingRestartsLoseNoTick(t *testing.T) {
 // Writes alternate: claim, outcome, claim, ...
 func TestLostCallOrAnswerCostsNothing(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "write", "renew", "release"} {
-		for n := 1; n <= 4; n++ {
+		for n := int64(1); n <= 4; n++ {
 			for kind, f := range map[string]fault{"answer": lose(op, n), "call": drop(op, n)} {
 				inCase(t, fmt.Sprintf("%s %s %d", op, kind, n), func(t *testing.T, c *cluster) {
 					c.launch(c.replica("a", work("@every 10s", 6*time.Second)).meets(f))
@@ -162,12 +162,13 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 				return nil
 			}}
 			a := c.replica("a", job)
-			s := c.nameless(a, op)
-			s.on.Store(op == "create" || op == "read")
+			if op == "create" || op == "read" {
+				a.meets(fail(nil, op))
+			}
 			c.launch(a)
 			time.Sleep(70 * time.Second) // a runs the first tick
 			b := c.start("b", job)
-			s.on.Store(true)
+			a.meets(fail(nil, op))
 			time.Sleep(10 * time.Minute)
 			if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || !json.Valid(e.Record) {
 				t.Errorf("got %+v, %v", e, err)
@@ -300,16 +301,12 @@ func TestLoserJoinsNextRace(t *testing.T) {
 }
 
 // onClaim calls f while a claim is on its way to the store, the first time.
-func onClaim(f func()) func(op string, apply func() error) error {
-	claimed := false
-	return func(op string, apply func() error) error {
-		if op == "write" && !claimed {
-			claimed = true
-			f()
-			time.Sleep(100 * time.Millisecond)
-		}
+func onClaim(f func()) fault {
+	return onNth("write", 1, func(apply func() error) error {
+		f()
+		time.Sleep(100 * time.Millisecond)
 		return apply()
-	}
+	})
 }
 
 // stopDuringAClaim has a replica of its own claim a tick and be stopped
@@ -468,7 +465,7 @@ func TestTokensGrowOverDeletions(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		for _, name := range []string{"a", "b", "c"} {
 			r := c.replica(name, work("0 * * * *", 0))
-			r.tap.Store = datedStore{c.store, wholeSeconds}
+			r.tap.date = wholeSeconds
 			for _, request := range []string{"one", "two"} {
 				if _, err := r.RunNow(c.t.Context(), "work", request); err != nil {
 					t.Fatal(err)
@@ -494,7 +491,7 @@ func TestTokensGrowOverDeletions(t *testing.T) {
 func TestFirstTickOfSeenEntryIsInTime(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", work("0 * * * *", 0))
-		r.tap.Store = datedStore{c.store, wholeSeconds}
+		r.tap.date = wholeSeconds
 		c.launch(r)
 		time.Sleep(time.Hour + time.Minute)
 		if runs := c.all(); len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 100*time.Millisecond {
@@ -526,17 +523,9 @@ func TestRefusedETagIsTold(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.start("a", work("@every 1m", time.Second))
 		time.Sleep(90 * time.Second)
-		refuse := func(op string, apply func() error) error {
-			if op == "acquire" {
-				return store.ErrChanged
-			}
-			return apply()
-		}
+		refuse := fail(store.ErrChanged, "acquire")
 		r.tap.meet(refuse)
-		broken := func() string {
-			err := r.Health().Broken["work"]
-			return fmt.Sprint(err)
-		}
+		broken := func() string { return fmt.Sprint(r.Health().Broken["work"]) }
 		time.Sleep(30*time.Second + 2*D) // less than a follower waits for a lease without a claim
 		if got := broken(); got != "<nil>" {
 			t.Errorf("broken too soon: %s", got)

@@ -40,7 +40,7 @@ func TestSlowWallClockMissesNoTick(t *testing.T) {
 func TestStoreWithoutDates(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 10s", time.Second))
-		a.tap.Store = datedStore{c.store, noDate}
+		a.tap.date = noDate
 		c.launch(a)
 		time.Sleep(65 * time.Second)
 		if got := len(c.all()); got != 6 {
@@ -49,45 +49,32 @@ func TestStoreWithoutDates(t *testing.T) {
 	})
 }
 
-// A misdated store has a gateway in front that refuses all while it is closed, and
-// dates its refusals by a clock of its own.
-type misdated struct {
-	store.Store
-	closed atomic.Bool
-	off    time.Duration
-}
-
-var errGateway = errors.New("503 of a gateway")
-
-func (s *misdated) Read(ctx context.Context, name string) (store.Entry, error) {
-	if s.closed.Load() {
-		return store.Entry{Revision: store.Revision{Date: time.Now().Add(s.off)}}, errGateway
-	}
-	return s.Store.Read(ctx, name)
-}
-
 // While a gateway refuses all, the wrong date that it tells moves no tick: those that
 // were not due yet come due at their time.
 func TestDateOfErrorIsNotUsed(t *testing.T) {
 	for _, off := range []time.Duration{-24 * time.Hour, -time.Hour, time.Hour, 10 * 365 * 24 * time.Hour} {
 		inCase(t, off.String(), func(t *testing.T, c *cluster) {
-			gateway := &misdated{Store: c.store, off: off}
+			var closed atomic.Bool // the gateway, which has a clock of its own
 			other := soloist.Job{Name: "other", Schedule: "@every 5s", Lease: D, Do: func(context.Context, *soloist.Run) error { return nil }}
 			for _, name := range []string{"a", "b"} {
 				r := c.replica(name, work("@every 1m", 40*time.Second), other)
-				r.tap.Store = gateway
-				r.tap.meet(func(op string, apply func() error) error {
-					if gateway.closed.Load() && op != "read" {
-						return errGateway
+				r.tap.date = func(date time.Time) time.Time {
+					if closed.Load() {
+						return time.Now().Add(off)
+					}
+					return date
+				}
+				c.launch(r.meets(func(_ string, apply func() error) error {
+					if closed.Load() {
+						return errors.New("503 of a gateway")
 					}
 					return apply()
-				})
-				c.launch(r)
+				}))
 			}
 			time.Sleep(5*time.Minute + 34*time.Second)
-			gateway.closed.Store(true)
+			closed.Store(true)
 			time.Sleep(10 * time.Second) // over the end of a run
-			gateway.closed.Store(false)
+			closed.Store(false)
 			time.Sleep(14*time.Minute + 46*time.Second)
 			c.wantAllSucceeded()
 			if got := c.record("work").Watermark; time.Since(got) > 2*time.Minute || got.After(time.Now()) {

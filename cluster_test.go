@@ -325,6 +325,10 @@ type tap struct {
 	deny  string // an entry that may not be read
 	// fault stands between the replica and one call; nil: nothing does.
 	fault fault
+	// date changes the date of each answer, also of an error; nil: nothing does.
+	date func(time.Time) time.Time
+	// write stands between the store and a record that is written; nil: nothing does.
+	write func(record []byte, apply func() error) error
 }
 
 func (s *tap) through(ctx context.Context, op string, apply func() error) error {
@@ -352,6 +356,13 @@ func (s *tap) meet(f fault) {
 	s.fault = f
 }
 
+// dated changes the date of an answer.
+func (s *tap) dated(r *store.Revision) {
+	if s.date != nil {
+		r.Date = s.date(r.Date)
+	}
+}
+
 // counts returns the calls so far by operation and starts anew.
 func (s *tap) counts() map[string]int {
 	s.mu.Lock()
@@ -363,6 +374,7 @@ func (s *tap) counts() map[string]int {
 
 func (s *tap) Create(ctx context.Context, name string, record []byte) (e store.Entry, err error) {
 	err = s.through(ctx, "create", func() (err error) { e, err = s.Store.Create(ctx, name, record); return err })
+	s.dated(&e.Revision)
 	return e, err
 }
 
@@ -371,6 +383,7 @@ func (s *tap) Read(ctx context.Context, name string) (e store.Entry, err error) 
 		return e, fs.ErrPermission
 	}
 	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); return err })
+	s.dated(&e.Revision)
 	return e, err
 }
 
@@ -399,16 +412,25 @@ type tapLease struct {
 
 func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st store.Revision, err error) {
 	err = l.s.through(ctx, "acquire", func() (err error) { st, err = l.Lease.Acquire(ctx, d, etag); return err })
+	l.s.dated(&st)
 	return st, err
 }
 
 func (l *tapLease) Renew(ctx context.Context) (st store.Revision, err error) {
 	err = l.s.through(ctx, "renew", func() (err error) { st, err = l.Lease.Renew(ctx); return err })
+	l.s.dated(&st)
 	return st, err
 }
 
 func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Revision, err error) {
-	err = l.s.through(ctx, "write", func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err })
+	write := func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err }
+	err = l.s.through(ctx, "write", func() error {
+		if l.s.write != nil {
+			return l.s.write(record, write)
+		}
+		return write()
+	})
+	l.s.dated(&st)
 	return st, err
 }
 
@@ -563,36 +585,31 @@ func disjoint(t *testing.T, runs []ran) {
 	}
 }
 
-// lose loses the answers to the n-th call of op, which is applied.
-func lose(op string, n int) fault {
-	seen := 0
+// onNth has the n-th call of op go to f.
+func onNth(op string, n int64, f func(apply func() error) error) fault {
+	var seen atomic.Int64
 	return func(got string, apply func() error) error {
-		err := apply()
-		if got == op {
-			if seen++; seen == n {
-				return errNetwork
-			}
-		}
-		return err
-	}
-}
-
-// drop loses the n-th call of op before it is applied.
-func drop(op string, n int) fault {
-	seen := 0
-	return func(got string, apply func() error) error {
-		if got == op {
-			if seen++; seen == n {
-				return errNetwork
-			}
+		if got == op && seen.Add(1) == n {
+			return f(apply)
 		}
 		return apply()
 	}
 }
 
+// lose loses the answer to the n-th call of op, which is applied.
+func lose(op string, n int64) fault {
+	return onNth(op, n, func(apply func() error) error { _ = apply(); return errNetwork })
+}
+
+// drop loses the n-th call of op before it is applied.
+func drop(op string, n int64) fault {
+	return onNth(op, n, func(func() error) error { return errNetwork })
+}
+
 var errNetwork = errors.New("connection reset")
 
 // fail fails the calls of ops, or all calls if none is named, before they are applied.
+// Without an error they look as if they had been: a success that has no ETag.
 func fail(err error, ops ...string) fault {
 	return func(op string, apply func() error) error {
 		if len(ops) == 0 || slices.Contains(ops, op) {
@@ -609,9 +626,36 @@ var errWrite = errors.New("502 from a proxy: header too large")
 
 // slow delays the calls of op.
 func slow(d time.Duration, op string) fault {
+	return before(op, func() { time.Sleep(d) })
+}
+
+// before calls f before each call of op.
+func before(op string, f func()) fault {
 	return func(got string, apply func() error) error {
 		if got == op {
-			time.Sleep(d)
+			f()
+		}
+		return apply()
+	}
+}
+
+// after calls f after each call of op, before it is answered.
+func after(op string, f func()) fault {
+	return func(got string, apply func() error) error {
+		err := apply()
+		if got == op {
+			f()
+		}
+		return err
+	}
+}
+
+// failAfter fails the calls of op after the first n of them.
+func failAfter(n int64, op string, err error) fault {
+	var seen atomic.Int64
+	return func(got string, apply func() error) error {
+		if got == op && seen.Add(1) > n {
+			return err
 		}
 		return apply()
 	}
@@ -645,124 +689,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A datedStore tells other dates than the store below it.
-type datedStore struct {
-	store.Store
-	date func(time.Time) time.Time
-}
-
 // wholeSeconds leaves out fractions of a second, as HTTP does.
 func wholeSeconds(t time.Time) time.Time { return t.Truncate(time.Second) }
 
 // noDate is the date of a store that tells none.
 func noDate(time.Time) time.Time { return time.Time{} }
-
-func (s datedStore) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	e, err := s.Store.Create(ctx, name, record)
-	e.Date = s.date(e.Date)
-	return e, err
-}
-
-func (s datedStore) Read(ctx context.Context, name string) (store.Entry, error) {
-	e, err := s.Store.Read(ctx, name)
-	e.Date = s.date(e.Date)
-	return e, err
-}
-
-func (s datedStore) Lease(name, id string) store.Lease {
-	return datedLease{s.Store.Lease(name, id), s.date}
-}
-
-type datedLease struct {
-	store.Lease
-	date func(time.Time) time.Time
-}
-
-func (l datedLease) dated(r store.Revision, err error) (store.Revision, error) {
-	r.Date = l.date(r.Date)
-	return r, err
-}
-
-func (l datedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return l.dated(l.Lease.Acquire(ctx, d, etag))
-}
-
-func (l datedLease) Renew(ctx context.Context) (store.Revision, error) {
-	return l.dated(l.Lease.Renew(ctx))
-}
-
-func (l datedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return l.dated(l.Lease.Write(ctx, etag, record))
-}
-
-// A nameless store answers calls of one operation with a success without an ETag,
-// and applies none of them.
-type nameless struct {
-	store.Store
-	op string
-	on atomic.Bool
-}
-
-func (s *nameless) answers(op string) bool { return s.on.Load() && s.op == op }
-
-func (s *nameless) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	if s.answers("create") {
-		return store.Entry{Record: record, State: store.Available}, nil
-	}
-	return s.Store.Create(ctx, name, record)
-}
-
-func (s *nameless) Read(ctx context.Context, name string) (store.Entry, error) {
-	if s.answers("read") {
-		return store.Entry{State: store.Available}, nil
-	}
-	return s.Store.Read(ctx, name)
-}
-
-func (s *nameless) Lease(name, id string) store.Lease {
-	return namelessLease{s.Store.Lease(name, id), s}
-}
-
-type namelessLease struct {
-	store.Lease
-	s *nameless
-}
-
-func (l namelessLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if l.s.answers("acquire") {
-		return store.Revision{}, nil
-	}
-	return l.Lease.Acquire(ctx, d, etag)
-}
-
-func (l namelessLease) Renew(ctx context.Context) (store.Revision, error) {
-	if l.s.answers("renew") {
-		return store.Revision{}, nil
-	}
-	return l.Lease.Renew(ctx)
-}
-
-func (l namelessLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if l.s.answers("write") {
-		return store.Revision{}, nil
-	}
-	return l.Lease.Write(ctx, etag, record)
-}
-
-func (l namelessLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	if l.s.answers("save") {
-		return store.Revision{}, nil
-	}
-	return l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
-}
-
-func (l namelessLease) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.Lease.(store.Checkpointer).Load(ctx, etag)
-}
-
-// nameless puts such a store below a replica.
-func (c *cluster) nameless(r *replica, op string) *nameless {
-	s := &nameless{Store: c.store, op: op}
-	r.tap.Store = s
-	return s
-}

@@ -417,32 +417,15 @@ type ledger struct {
 	seen     map[string]bool
 }
 
-// spy wraps a replica's way to the store so that the ledger learns of each
-// record that was accepted.
+// spy has the ledger learn of each record of a replica that the store accepts.
 func (l *ledger) spy(r *replica) {
-	r.Store = &spyStore{r.tap, l}
-}
-
-type spyStore struct {
-	*tap
-	l *ledger
-}
-
-func (s *spyStore) Lease(name, id string) store.Lease {
-	return &spyLease{s.tap.Lease(name, id), s.l}
-}
-
-type spyLease struct {
-	store.Lease
-	l *ledger
-}
-
-func (s *spyLease) Write(ctx context.Context, etag string, b []byte) (store.Revision, error) {
-	st, err := s.Lease.Write(ctx, etag, b)
-	if err == nil {
-		s.l.add(b)
+	r.tap.write = func(record []byte, apply func() error) error {
+		err := apply()
+		if err == nil {
+			l.add(record)
+		}
+		return err
 	}
-	return st, err
 }
 
 func (l *ledger) add(b []byte) {

@@ -461,13 +461,7 @@ func TestUnlockerThatDiesFreesJob(t *testing.T) {
 			c.start("b", job)
 			a.kill()
 			operator := c.replica("ann", work("@hourly", 0))
-			operator.tap.meet(func(got string, apply func() error) error {
-				err := apply()
-				if got == op {
-					operator.kill()
-				}
-				return err
-			})
+			operator.tap.meet(after(op, operator.kill))
 			_ = operator.Unlock(c.t.Context(), "work", true)
 			time.Sleep(3 * time.Minute)
 			runs := c.all()

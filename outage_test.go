@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -224,18 +223,10 @@ func TestRunTakenOverCannotFinish(t *testing.T) {
 func TestRefusedOutcomeIsToldByHealth(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 1 0 * * *", time.Second))
-		n := 0
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "write" {
-				if n++; n > 1 {
-					return errors.New("403 this request is not authorized to perform this operation using this permission")
-				}
-			}
-			return apply()
-		})
+		a.tap.meet(failAfter(1, "write", errors.New("403 this request is not authorized to perform this operation using this permission")))
 		time.Sleep(6 * time.Hour)
 		if h := a.Health(); h.Storage == nil && len(h.Broken) == 0 {
-			t.Errorf("%d refused writes in six hours, the lease held all the while; health %+v, log %q", n, h, a.log.lines("level=WARN"))
+			t.Errorf("refused writes for six hours, the lease held all the while; health %+v, log %q", h, a.log.lines("level=WARN"))
 		}
 	})
 }
@@ -443,45 +434,13 @@ func TestUnansweredClaimsCostNoTick(t *testing.T) {
 		job := work("@every 1m", 0)
 		job.Lease = time.Minute
 		c.start("b", job)
-		c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
-			if op == "write" {
-				return errNetwork
-			}
-			return apply()
-		}))
+		c.launch(c.replica("a", job).meets(fail(errNetwork, "write")))
 		time.Sleep(time.Hour + time.Second)
 		c.wantInTime(5 * time.Second)
 		if n := c.record("work").Counts[store.Succeeded]; n != 60 {
 			t.Errorf("%d of 60 ticks succeeded", n)
 		}
 	})
-}
-
-// picky takes no write of a record that contains a word, as a proxy does that inspects
-// what passes.
-func picky(c *cluster, r *replica, word string) {
-	r.tap.Store = pickyStore{c.store, word}
-}
-
-type pickyStore struct {
-	*local.Memory
-	word string
-}
-
-func (s pickyStore) Lease(name, id string) store.Lease {
-	return pickyLease{s.Memory.Lease(name, id), s.word}
-}
-
-type pickyLease struct {
-	store.Lease
-	word string
-}
-
-func (l pickyLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if strings.Contains(string(record), l.word) {
-		return store.Revision{}, errWrite
-	}
-	return l.Lease.Write(ctx, etag, record)
 }
 
 // One outcome that the store does not take stops no job, though its replica is alone:
@@ -497,7 +456,12 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 				return nil
 			}}
 			a := c.replica("a", job)
-			picky(c, a, "UNION")
+			a.tap.write = func(record []byte, apply func() error) error {
+				if strings.Contains(string(record), "UNION") { // as a proxy does that inspects what passes
+					return errWrite
+				}
+				return apply()
+			}
 			c.launch(a)
 			time.Sleep(time.Hour + 30*time.Second)
 			got := c.record("work").Counts
@@ -523,12 +487,7 @@ func TestOutcomeAfterLongOutageIsTriedAgain(t *testing.T) {
 			time.Sleep(time.Hour + 5*time.Second)
 			a.tap.meet(fail(errNetwork))
 			time.Sleep(30 * time.Minute)
-			a.tap.meet(func(got string, apply func() error) error {
-				if got == op {
-					return errWrite
-				}
-				return apply()
-			})
+			a.tap.meet(fail(errWrite, op))
 			time.Sleep(D)
 			a.tap.meet(nil)
 			time.Sleep(time.Minute)

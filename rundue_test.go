@@ -50,13 +50,7 @@ func TestRunDueFollowsDeadWinner(t *testing.T) {
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		b.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
-		a.tap.meet(func(op string, apply func() error) error {
-			err := apply()
-			if op == "acquire" {
-				a.kill()
-			}
-			return err
-		})
+		a.tap.meet(after("acquire", a.kill))
 		go a.RunDue(c.t.Context(), soloist.Wake{})
 		synctest.Wait()
 		got, err := b.RunDue(c.t.Context(), soloist.Wake{})
@@ -92,15 +86,10 @@ func TestRunDueTellsRefusedOutcome(t *testing.T) {
 		a := c.replica("a", work("0 * * * *", time.Second))
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
-		writes := 0
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "write" {
-				if writes++; writes == 2 { // an operator unlocks the job meanwhile
-					_ = c.store.Break(context.Background(), "soloist/work", 0)
-				}
-			}
+		a.tap.meet(onNth("write", 2, func(apply func() error) error {
+			_ = c.store.Break(context.Background(), "soloist/work", 0) // an operator unlocks the job meanwhile
 			return apply()
-		})
+		}))
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if len(c.all()) != 1 || len(got.Jobs[0].Ran) != 0 {
 			t.Fatalf("%d runs, %+v: want one, without an outcome", len(c.all()), got)
@@ -150,13 +139,7 @@ func TestRunDueTellsClaimNotRun(t *testing.T) {
 		a := c.replica("a", work("0 * * * *", time.Second)).on(&machine)
 		a.RunDue(c.t.Context(), soloist.Wake{})
 		time.Sleep(time.Hour + time.Second)
-		a.tap.meet(func(op string, apply func() error) error {
-			err := apply()
-			if op == "write" && machine.slept.Load() == 0 {
-				machine.slept.Add(int64(2 * D))
-			}
-			return err
-		})
+		a.tap.meet(after("write", func() { machine.slept.Store(int64(2 * D)) }))
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
 		if len(c.all()) != 0 {
 			t.Fatalf("it ran: %+v", got)
@@ -324,15 +307,7 @@ func TestCallEndsDespiteRefusedOutcome(t *testing.T) {
 				a := c.replica("a", work("@every 1m", time.Second))
 				a.wake()
 				time.Sleep(time.Minute)
-				writes := 0
-				a.tap.meet(func(op string, apply func() error) error {
-					if op == "write" {
-						if writes++; writes > 1 {
-							return refusal
-						}
-					}
-					return apply()
-				})
+				a.tap.meet(failAfter(1, "write", refusal))
 				ctx := c.within(time.Hour)
 				begin := time.Now()
 				err := call(ctx, a)

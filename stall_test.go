@@ -233,28 +233,16 @@ func TestStallInOutage(t *testing.T) {
 
 // An answer to the write of "stalled" that is lost does not cost the outcome.
 func TestStallSurvivesLostAnswer(t *testing.T) {
-	for _, applied := range []bool{true, false} {
-		inCluster(t, func(c *cluster) {
+	for name, loss := range map[string]func(string, int64) fault{"applied": lose, "not applied": drop} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
 			a := c.start("a", beating(time.Second, time.Minute, true))
 			time.Sleep(time.Minute + silence - 3*time.Second)
-			lost := false
-			a.tap.meet(func(op string, apply func() error) error {
-				if op == "write" && !lost {
-					lost = true
-					if applied {
-						_ = apply()
-					}
-					return errNetwork
-				}
-				return apply()
-			})
+			a.tap.meet(loss("write", 1))
 			time.Sleep(10 * time.Second)
 			if got := c.record("lead").Counts; got[store.Stalled] != 1 || len(got) != 1 {
-				t.Errorf("applied: %t: counts are %v", applied, got)
+				t.Errorf("counts are %v", got)
 			}
-			if n := len(c.all()); n != 2 {
-				t.Errorf("applied: %t: %d terms", applied, n)
-			}
+			c.wantRuns(2)
 		})
 	}
 }

@@ -202,7 +202,7 @@ func TestFollowerLooksOnceInThird(t *testing.T) {
 						<-ctx.Done()
 						return nil
 					}})
-					r.tap.Store = datedStore{c.store, wholeSeconds}
+					r.tap.date = wholeSeconds
 					r.tap.meet(faraway(uint64(i)))
 					begin := time.Now()
 					if name == "other" {
