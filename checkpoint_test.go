@@ -72,14 +72,14 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 func TestCheckpointOutlivesItsTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var seen []int
-		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
 			n := -1
 			if err := run.Load(ctx, &n); err != nil {
 				return err
 			}
 			seen = append(seen, n)
 			return run.Save(ctx, n+1)
-		}}
+		})
 		a := c.start("a", job)
 		time.Sleep(3*time.Minute + time.Second)
 		a.stop()
@@ -95,7 +95,7 @@ func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 		for nth := 1; nth <= 8; nth++ {
 			inCase(t, fmt.Sprintf("call %d, applied: %t", nth, applied), func(t *testing.T, c *cluster) {
 				n := 0
-				job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+				job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 					for i := range 3 {
 						var was int
 						if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil {
@@ -106,7 +106,7 @@ func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 						}
 					}
 					return nil
-				}}
+				})
 				a := c.start("a", job)
 				time.Sleep(59 * time.Second)
 				a.tap.meet(func(op string, apply func() error) error {
@@ -172,17 +172,13 @@ func TestCheckpointRefusals(t *testing.T) {
 					"12 bytes of JSON and MaxCheckpoint is 10": strings.Repeat("x", 10),
 					"cannot be written as JSON":                math.NaN(),
 				} {
-					if err := run.Save(ctx, v); err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("Save says %v, want %s", err, want)
-					}
+					wantError(t, run.Save(ctx, v), want)
 				}
 				if err := run.Save(ctx, "text"); err != nil {
 					t.Errorf("Save: %v", err)
 				}
 				var n int
-				if err := run.Load(ctx, &n); err == nil || !strings.Contains(err.Error(), "does not fit") {
-					t.Errorf("Load says %v", err)
-				}
+				wantError(t, run.Load(ctx, &n), "does not fit")
 				ended, cancel := context.WithCancel(ctx)
 				cancel()
 				if err := run.Save(ended, "late"); !errors.Is(err, context.Canceled) {
@@ -204,13 +200,8 @@ func TestCheckpointRefusals(t *testing.T) {
 		a.stop()
 		// A goroutine that the job has left behind.
 		var s string
-		for name, err := range map[string]error{
-			"Save": left.Save(c.t.Context(), "x"), "Load": left.Load(c.t.Context(), &s),
-			"Heartbeat": left.Heartbeat(""), "Check": left.Check(c.t.Context()),
-		} {
-			if err == nil || !strings.Contains(err.Error(), "the run is over") {
-				t.Errorf("%s after the run says %v", name, err)
-			}
+		for _, err := range []error{left.Save(c.t.Context(), "x"), left.Load(c.t.Context(), &s), left.Heartbeat(""), left.Check(c.t.Context())} {
+			wantError(t, err, "the run is over")
 		}
 		c.wantOutcomes("work", "succeeded 00:01:00")
 	})
@@ -287,8 +278,7 @@ func TestLoadAfterLostProgressAnswer(t *testing.T) {
 // A note that comes while a checkpoint is saved is kept.
 func TestNoteDuringSaveIsKept(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", 0)
-		job.Do = func(ctx context.Context, run *soloist.Run) error {
+		job := doing("0 * * * *", func(ctx context.Context, run *soloist.Run) error {
 			_ = run.Heartbeat("page 6")
 			go func() {
 				time.Sleep(time.Second)
@@ -297,7 +287,7 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 			_ = run.Save(ctx, 7)
 			time.Sleep(3 * time.Minute)
 			return nil
-		}
+		})
 		c.launch(c.replica("a", job).meets(after("save", func() { time.Sleep(2 * time.Second) })))
 		time.Sleep(time.Hour + 150*time.Second)
 		if got := c.record("work").Run.Progress.Note; got != "page 7" {
@@ -310,7 +300,7 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 func TestSaveWithoutETagIsRepeated(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var a *replica
-		a = c.launch(c.replica("a", soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		a = c.launch(c.replica("a", doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
 			a.meets(fail(nil, "save"))
 			time.AfterFunc(3*time.Second, func() { a.meets(nil) })
 			if err := run.Save(ctx, "where I was"); err != nil {
@@ -321,7 +311,7 @@ func TestSaveWithoutETagIsRepeated(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 			return nil
-		}}))
+		})))
 		time.Sleep(90 * time.Second)
 		c.wantOutcomes("work", "succeeded 00:01:00")
 	})
@@ -330,11 +320,11 @@ func TestSaveWithoutETagIsRepeated(t *testing.T) {
 // A goroutine that was left behind saves, which the store refuses.
 func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
 			go func() { _ = run.Save(context.Background(), "x") }()
 			time.Sleep(time.Second)
 			return nil
-		}}
+		})
 		a := c.start("a", job)
 		a.tap.meet(fail(errors.New("413 too large for the proxy"), "save"))
 		time.Sleep(time.Hour)
@@ -348,14 +338,14 @@ func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 // the store is not called unreachable.
 func TestTooLargeCheckpointFailsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
 			var n int
 			err := run.Load(ctx, &n)
 			if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil {
 				t.Errorf("Load says %v, and the run's context %v", err, ctx.Err())
 			}
 			return err
-		}}
+		})
 		a := c.start("a", job)
 		a.tap.meet(fail(fmt.Errorf("load: %w", store.ErrTooLarge), "load"))
 		time.Sleep(10*time.Minute + 30*time.Second)
@@ -372,11 +362,11 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 // A load that fails first and then finds too much leaves no trouble behind.
 func TestTooLargeCheckpointEndsOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 			err := run.Load(ctx, new(int))
 			time.Sleep(time.Hour)
 			return err
-		}}
+		})
 		a, loads := c.start("a", job), 0
 		a.tap.meet(func(op string, apply func() error) error {
 			if op != "load" {

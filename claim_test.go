@@ -150,7 +150,7 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "renew", "write"} {
 		inCase(t, op, func(t *testing.T, c *cluster) {
 			running := 0
-			job := soloist.Job{Name: "work", Schedule: "@every 1m", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
 				if running++; running > 1 {
 					t.Errorf("two run at %s", time.Now())
 				}
@@ -160,7 +160,7 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 				_ = pause(ctx, 100*time.Second)
 				running--
 				return nil
-			}}
+			})
 			a := c.replica("a", job)
 			if op == "create" || op == "read" {
 				a.meets(fail(nil, op))
@@ -206,10 +206,10 @@ func TestSlowClaimIsNotRun(t *testing.T) {
 func TestNothingStartsAfterLeaseIsLost(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var atStart error
-		job := soloist.Job{Name: "work", Schedule: "0 * * * *", Lease: D, Do: func(ctx context.Context, _ *soloist.Run) error {
+		job := doing("0 * * * *", func(ctx context.Context, _ *soloist.Run) error {
 			atStart = context.Cause(ctx)
 			return nil
-		}}
+		})
 		a := c.replica("a", job)
 		writes := 0
 		a.tap.meet(func(op string, apply func() error) error {
@@ -320,25 +320,33 @@ func (c *cluster) stopDuringAClaim(work ...soloist.Work) *replica {
 	return r
 }
 
-// A stop arrives while the claim is being written: the claim goes back, and
-// another replica runs the tick at once.
+// A stop or a step-down arrives while the claim is being written: the claim goes back,
+// and another replica runs the tick at once.
 func TestStopDuringClaimTakesItBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", time.Second)
-		stops := c.stopDuringAClaim(job)
-		time.Sleep(time.Hour - time.Second)
-		c.launch(c.replica("other", job).meets(slow(20*time.Millisecond, "acquire")))
-		time.Sleep(time.Minute)
-		runs := c.all()
-		if len(runs) != 1 || runs[0].replica != "other" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
-			t.Errorf("got %+v", runs)
-		}
-		c.wantOutcomes("work", "succeeded 01:00:00")
-		if n := stops.tap.counts(); n["write"] != 2 || n["release"] != 1 {
-			t.Errorf("calls: %v", n)
-		}
-		stops.wantLines(1, "the claim was taken back")
-	})
+	job := work("0 * * * *", time.Second)
+	for name, begin := range map[string]func(c *cluster) *replica{
+		"stop": func(c *cluster) *replica { return c.stopDuringAClaim(job) },
+		"step-down": func(c *cluster) *replica {
+			a := c.replica("steps down", job)
+			return c.launch(a.meets(onClaim(func() { go func() { _ = a.StepDown(context.Background(), "work") }() })))
+		},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			stops := begin(c)
+			time.Sleep(time.Hour - time.Second)
+			c.launch(c.replica("other", job).meets(slow(20*time.Millisecond, "acquire")))
+			time.Sleep(time.Minute)
+			runs := c.all()
+			if len(runs) != 1 || runs[0].replica != "other" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
+				t.Errorf("got %+v", runs)
+			}
+			c.wantOutcomes("work", "succeeded 01:00:00")
+			if n := stops.tap.counts(); n["write"] != 2 || n["release"] != 1 {
+				t.Errorf("calls: %v", n)
+			}
+			stops.wantLines(1, "the claim was taken back")
+		})
+	}
 }
 
 // The token of a claim that was taken back is spent, and the record is as before.
@@ -358,23 +366,6 @@ func TestClaimTakenBackSpendsToken(t *testing.T) {
 		if after.Run.Status != store.Succeeded || !after.Run.Tick.Equal(before.Run.Tick) || !after.Run.Finished.Equal(before.Run.Finished) ||
 			after.Run.Replica != "a" || !after.Due.Equal(before.Due) || !after.Watermark.Equal(before.Watermark) || len(after.History) != 1 {
 			t.Errorf("got %+v, want %+v", after, before)
-		}
-	})
-}
-
-// A step-down is a stop, too: the replica leaves the tick to others.
-func TestStepDownDuringClaimTakesItBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", time.Second)
-		a := c.replica("a", job)
-		a.tap.meet(onClaim(func() { go func() { _ = a.StepDown(context.Background(), "work") }() }))
-		c.launch(a)
-		time.Sleep(time.Hour - time.Second)
-		c.launch(c.replica("b", job).meets(slow(20*time.Millisecond, "acquire")))
-		time.Sleep(time.Minute)
-		runs := c.all()
-		if len(runs) != 1 || runs[0].replica != "b" || runs[0].start.Sub(runs[0].Tick) > 3*time.Second {
-			t.Errorf("got %+v", runs)
 		}
 	})
 }

@@ -278,6 +278,17 @@ func (r *replica) wantLines(want int, parts ...string) {
 	}
 }
 
+// wantError checks that there is an error that contains all of parts.
+func wantError(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("the error is %v, want %q", err, parts)
+			return
+		}
+	}
+}
+
 // wantWell checks that a replica's health tells of no trouble.
 func (r *replica) wantWell() {
 	r.tap.t.Helper()
@@ -530,6 +541,23 @@ func deaf(d time.Duration) soloist.Job {
 		Do: func(context.Context, *soloist.Run) error { time.Sleep(d); return nil }}
 }
 
+// doing returns a job that calls do.
+func doing(schedule string, do func(context.Context, *soloist.Run) error) soloist.Job {
+	return soloist.Job{Name: "work", Schedule: schedule, Lease: D, Do: do}
+}
+
+// leased is a job with a lease of d.
+func leased(d time.Duration, job soloist.Job) soloist.Job {
+	job.Lease = d
+	return job
+}
+
+// named is a job with a name.
+func named(name string, job soloist.Job) soloist.Job {
+	job.Name = name
+	return job
+}
+
 // rerun gives a tick of a job whose runner died to another.
 func rerun(job soloist.Job) soloist.Job {
 	job.Interrupted = soloist.Rerun
@@ -570,6 +598,17 @@ func once(t *testing.T, runs []ran) int {
 func afterTheFirst(runs []ran) []ran {
 	begin := time.Date(2000, 1, 1, 0, 0, 2, 0, time.UTC)
 	return slices.DeleteFunc(runs, func(r ran) bool { return !r.Tick.After(begin) })
+}
+
+// succession returns the runs, which have to be n, one after the other.
+func (c *cluster) succession(n int) []ran {
+	c.t.Helper()
+	runs := c.all()
+	if len(runs) != n {
+		c.t.Fatalf("%d runs, want %d: %+v", len(runs), n, runs)
+	}
+	disjoint(c.t, runs)
+	return runs
 }
 
 // disjoint checks that no two terms overlap and that tokens grow.

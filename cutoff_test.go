@@ -40,8 +40,7 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 		for _, lease := range []time.Duration{D, time.Minute} {
 			for _, block := range []time.Duration{time.Second, 5 * time.Second} {
 				inCase(t, fmt.Sprint(op, " ", lease, " ", block), func(t *testing.T, c *cluster) {
-					job := work("@every 1m", 0)
-					job.Lease = lease
+					job := leased(lease, work("@every 1m", 0))
 					c.start("b", job)
 					a := c.launch(c.replica("a", job).meets(cutOffAfter(op, op == "acquire", block)))
 					time.Sleep(4*time.Hour + 30*time.Second)
@@ -63,8 +62,7 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 // too, and releases it at the first read that is answered.
 func TestRefusedReadAfterClaimCostsNoTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("@every 1m", 0)
-		job.Lease = time.Minute
+		job := leased(time.Minute, work("@every 1m", 0))
 		c.start("b", job)
 		a := c.replica("a", job)
 		var mu sync.Mutex
@@ -95,8 +93,7 @@ func TestRefusedReadAfterClaimCostsNoTick(t *testing.T) {
 func TestCallAfterCutOffClaimRunsTick(t *testing.T) {
 	for _, op := range []string{"write", "acquire"} {
 		inCluster(t, func(c *cluster) {
-			job := work("0 * * * *", 0)
-			job.Lease = time.Minute
+			job := leased(time.Minute, work("0 * * * *", 0))
 			a := c.replica("a", job)
 			a.wake()
 			time.Sleep(time.Hour)
@@ -119,8 +116,7 @@ func TestCallAfterCutOffClaimRunsTick(t *testing.T) {
 func TestRunByHandFreesItsOwnLease(t *testing.T) {
 	for _, op := range []string{"write", "acquire"} {
 		inCluster(t, func(c *cluster) {
-			job := work("0 * * * *", 0)
-			job.Lease = time.Minute
+			job := leased(time.Minute, work("0 * * * *", 0))
 			a := c.replica("a", job)
 			bad := cutOffAfter(op, op == "acquire", 5*time.Second)
 			begin := time.Now()
@@ -145,14 +141,11 @@ func TestRunByHandFreesItsOwnLease(t *testing.T) {
 // gets an error, and not that the run goes on. So does the caller of RunDue.
 func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", 0)
-		job.Lease = time.Minute
+		job := leased(time.Minute, work("0 * * * *", 0))
 		a := c.replica("a", job)
 		a.tap.meet(cutOffAfter("write", true, 5*time.Second))
-		outcome, err := a.RunNow(c.t.Context(), "work", "r1")
-		if err == nil || !strings.Contains(err.Error(), "was claimed and not run") {
-			t.Errorf("RunNow: got %+v, %v", outcome, err)
-		}
+		_, err := a.RunNow(c.t.Context(), "work", "r1")
+		wantError(t, err, "was claimed and not run")
 		time.Sleep(time.Hour)
 		if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
 			t.Error("RunDue: no error")
@@ -198,8 +191,7 @@ func TestWrittenClaimEndsTrouble(t *testing.T) {
 // once it is answered: the record says that the tick may be running.
 func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("@every 10m", 0)
-		job.Lease = time.Minute
+		job := leased(time.Minute, work("@every 10m", 0))
 		a := c.launch(c.replica("a", job).meets(cutOffAfter("write", true, 5*time.Second)))
 		time.Sleep(10*time.Minute + 40*time.Second)
 		e, err := c.store.Read(c.t.Context(), "soloist/work")

@@ -268,11 +268,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 			all[c.all()[0].replica].kill()
 			killed := time.Now()
 			time.Sleep(D + 2*time.Second)
-			runs := c.all()
-			if len(runs) != 2 {
-				t.Fatalf("got %d terms", len(runs))
-			}
-			disjoint(t, runs)
+			runs := c.succession(2)
 			if took := runs[1].start.Sub(killed); took > D+1500*time.Millisecond {
 				t.Errorf("replaced after %s", took)
 			}
@@ -284,22 +280,22 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 }
 
 func TestRerunRepeatsTickElsewhere(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		slow, quick := work("0 * * * *", time.Hour), work("0 * * * *", time.Second)
-		slow.Interrupted, quick.Interrupted = soloist.Rerun, soloist.Rerun
-		time.Sleep(59 * time.Minute)
-		a := c.start("a", slow)
-		time.Sleep(time.Minute + time.Second)
-		c.start("b", quick)
-		time.Sleep(time.Minute)
-		a.kill()
-		time.Sleep(D + 3*time.Second)
-		runs := c.all()
-		if len(runs) != 2 || !runs[1].Tick.Equal(runs[0].Tick) || runs[1].Attempt != 2 {
-			t.Fatalf("got %+v", runs)
-		}
-		c.wantOutcomes("work", "succeeded 01:00:00")
-	})
+	for name, end := range map[string]func(*replica){"dies": func(r *replica) { r.kill() }, "stops": func(r *replica) { r.stop() }} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			time.Sleep(59 * time.Minute)
+			a := c.start("a", rerun(work("0 * * * *", time.Hour)))
+			time.Sleep(time.Minute + time.Second)
+			c.start("b", rerun(work("0 * * * *", time.Second)))
+			time.Sleep(time.Minute)
+			end(a)
+			time.Sleep(D + 3*time.Second)
+			runs := c.all()
+			if len(runs) != 2 || !runs[1].Tick.Equal(runs[0].Tick) || runs[1].Attempt != 2 {
+				t.Fatalf("got %+v", runs)
+			}
+			c.wantOutcomes("work", "succeeded 01:00:00")
+		})
+	}
 }
 
 // A run that an outage has ended did not fail: its runner was cut off.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,9 +31,7 @@ func TestChangedScheduleStartsFromNow(t *testing.T) {
 		if want := []string{"30", "37", "44"}; !slices.Equal(byNew, want) {
 			t.Errorf("the new one ran %q, want %q", byNew, want)
 		}
-		if got := old.Health().Broken["work"]; got == nil || !strings.Contains(got.Error(), "another schedule") {
-			t.Errorf("the old one says %v", got)
-		}
+		wantError(t, old.Health().Broken["work"], "another schedule")
 		young.wantLines(1, "level=INFO", "the schedule has changed")
 		old.wantLines(1, "level=ERROR", "another schedule")
 	})

@@ -53,8 +53,7 @@ func TestOutageIsToldAndPasses(t *testing.T) {
 
 func TestFailureOfOneJobIsNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		other := work("@every 10s", time.Second)
-		other.Name = "other"
+		other := named("other", work("@every 10s", time.Second))
 		a := c.replica("a", work("@every 10s", time.Second), other)
 		a.tap.deny = "soloist/work"
 		c.launch(a)
@@ -83,16 +82,45 @@ func TestOutageAtStart(t *testing.T) {
 	})
 }
 
+// An outage loses no outcome: whatever of the calls fails for how long, the outcome is
+// written when it is over, and another replica does not run the tick again. Only a store
+// that answers and does not take the outcome ends the patience.
 func TestOutcomeAfterOutageIsKept(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@every 1h", 5*time.Second))
-		time.Sleep(time.Hour + 2*time.Second)
-		a.tap.meet(fail(errNetwork))
-		time.Sleep(2 * time.Minute)
-		a.tap.meet(nil)
-		time.Sleep(15 * time.Second)
-		c.wantOutcomes("work", "succeeded 01:00:00")
-	})
+	const minute = time.Minute
+	type phase struct {
+		meets fault
+		lasts time.Duration
+	}
+	for name, tt := range map[string]struct {
+		takes, begin time.Duration // of the run; of the outage, after the tick
+		lease        time.Duration
+		helper       bool // another replica is up
+		outage       []phase
+	}{
+		"over the end":                 {5 * time.Second, 2 * time.Second, D, false, []phase{{fail(errNetwork), 2 * minute}}},
+		"of renewals":                  {2 * minute, 31 * time.Second, D, false, []phase{{fail(errNetwork, "renew"), 8 * time.Second}}},
+		"long, and then of writes":     {10 * time.Second, 5 * time.Second, D, false, []phase{{fail(errNetwork), 30 * minute}, {fail(errWrite, "write"), D}}},
+		"long, and then of renewals":   {10 * time.Second, 5 * time.Second, D, false, []phase{{fail(errNetwork), 30 * minute}, {fail(errWrite, "renew"), D}}},
+		"of writes, not for long":      {10 * time.Second, 5 * time.Second, minute, true, []phase{{failWrites(errWrite), 155 * time.Second}}},
+		"of the right to write, short": {10 * time.Second, 5 * time.Second, D, true, []phase{{failWrites(fs.ErrPermission), 5*time.Second + D}}},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := leased(tt.lease, rerun(work("@every 1h", tt.takes)))
+			a := c.start("a", job)
+			time.Sleep(time.Hour + tt.begin)
+			for i, phase := range tt.outage {
+				a.meets(phase.meets)
+				if tt.helper && i == 0 {
+					c.start("b", job)
+				}
+				time.Sleep(phase.lasts)
+			}
+			a.meets(nil)
+			time.Sleep(max(D, tt.takes))
+			c.wantOutcomes("work", "succeeded 01:00:00")
+			c.wantRuns(1)
+		})
+	}
 }
 
 // A renewal that fails once and then succeeds is no outage: neither Health nor the
@@ -165,18 +193,6 @@ func TestTroubleEndsWithItsLease(t *testing.T) {
 	})
 }
 
-func TestFailedRenewalsEndNoRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("0 * * * *", 2*time.Minute))
-		time.Sleep(time.Hour + 31*time.Second)
-		a.tap.meet(fail(errNetwork, "renew"))
-		time.Sleep(8 * time.Second)
-		a.tap.meet(nil)
-		time.Sleep(2 * time.Minute)
-		c.wantOutcomes("work", "succeeded 01:00:00")
-	})
-}
-
 // Free and unfinished, the record would look as if somebody had broken the
 // lease.
 func TestUnconfirmedOutcomeKeepsLease(t *testing.T) {
@@ -197,10 +213,10 @@ func TestUnconfirmedOutcomeKeepsLease(t *testing.T) {
 
 func TestRunTakenOverCannotFinish(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		stubborn := soloist.Job{Name: "work", Schedule: "@every 1h", Lease: D, Do: func(context.Context, *soloist.Run) error {
+		stubborn := doing("@every 1h", func(context.Context, *soloist.Run) error {
 			time.Sleep(90 * time.Second) // it does not look at its context
 			return nil
-		}}
+		})
 		a := c.start("a", stubborn)
 		time.Sleep(time.Hour + time.Second)
 		c.start("b", work("@every 1h", time.Second))
@@ -315,48 +331,12 @@ func TestHolderThatCannotWriteLetsLeaseExpire(t *testing.T) {
 	}
 }
 
-// One that gets the right back in time tells the outcome itself.
-func TestReaderWritesOutcomeLater(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("@every 1m", 10*time.Second)
-		a := c.start("a", job)
-		time.Sleep(65 * time.Second)
-		a.tap.meet(failWrites(fs.ErrPermission))
-		c.start("b", job)
-		time.Sleep(5*time.Second + D)
-		a.tap.meet(nil)
-		time.Sleep(time.Minute)
-		if got := c.outcomes("work"); !slices.Contains(got, "succeeded 00:01:00") {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
-// An outage of writes that is shorter than the patience loses no outcome.
-func TestShortOutageOfWritesLosesNoOutcome(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("@every 10m", 10*time.Second)
-		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
-		a := c.start("a", job)
-		time.Sleep(10*time.Minute + 5*time.Second)
-		a.tap.meet(failWrites(errWrite))
-		c.start("b", job)
-		time.Sleep(5*time.Second + 150*time.Second)
-		a.tap.meet(nil)
-		time.Sleep(time.Minute)
-		if got, n := c.outcomes("work"), len(c.all()); n != 1 || !slices.Equal(got, []string{"succeeded 00:10:00"}) {
-			t.Errorf("%d runs: %q", n, got)
-		}
-	})
-}
-
 // Health names the failing writes all the time, and blames no other client.
 func TestFailedWritesAreToldByHealth(t *testing.T) {
 	for _, names := range []string{"a", "abc"} {
 		for _, lease := range []time.Duration{D, time.Minute} {
 			inCluster(t, func(c *cluster) {
-				job := work("@every 5m", 0)
-				job.Lease = lease
+				job := leased(lease, work("@every 5m", 0))
 				for _, name := range names {
 					c.start(string(name), job).tap.meet(failWrites(errWrite))
 				}
@@ -431,8 +411,7 @@ func TestGivenUpLeaseIsRevivedOnce(t *testing.T) {
 // A replica that leases and whose claims get no answer costs the others no tick.
 func TestUnansweredClaimsCostNoTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("@every 1m", 0)
-		job.Lease = time.Minute
+		job := leased(time.Minute, work("@every 1m", 0))
 		c.start("b", job)
 		c.launch(c.replica("a", job).meets(fail(errNetwork, "write")))
 		time.Sleep(time.Hour + time.Second)
@@ -472,27 +451,6 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 			lines := a.log.lines("level=ERROR", "the outcome was not confirmed: a replica settles this run unless it was written")
 			if len(lines) != 1 || !strings.Contains(lines[0], errWrite.Error()) {
 				t.Errorf("the log says %q", lines)
-			}
-		})
-	}
-}
-
-// An outage of the whole store, however long, loses no outcome, though the first writes or
-// renewals after it fail: only a store that answers and does not take the outcome ends the
-// patience.
-func TestOutcomeAfterLongOutageIsTriedAgain(t *testing.T) {
-	for _, op := range []string{"write", "renew"} {
-		inCluster(t, func(c *cluster) {
-			a := c.start("a", work("@every 1h", 10*time.Second))
-			time.Sleep(time.Hour + 5*time.Second)
-			a.tap.meet(fail(errNetwork))
-			time.Sleep(30 * time.Minute)
-			a.tap.meet(fail(errWrite, op))
-			time.Sleep(D)
-			a.tap.meet(nil)
-			time.Sleep(time.Minute)
-			if got := c.outcomes("work"); !slices.Equal(got, []string{"succeeded 01:00:00"}) {
-				t.Errorf("%s: got %q", op, got)
 			}
 		})
 	}

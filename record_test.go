@@ -42,8 +42,7 @@ func TestUnusableRecordIsLeftAlone(t *testing.T) {
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			c.createEntry(tt.record)
-			fine := work("@every 10s", time.Second)
-			fine.Name = "fine"
+			fine := named("fine", work("@every 10s", time.Second))
 			a := c.start("a", work("@every 10s", time.Second), fine)
 			time.Sleep(2 * time.Minute)
 			if got := string(c.raw("work")); got != tt.record {
@@ -55,9 +54,7 @@ func TestUnusableRecordIsLeftAlone(t *testing.T) {
 			if got := len(c.all()); got != 12 && got != 11 {
 				t.Errorf("the other job ran %d times", got)
 			}
-			if err := a.Health().Broken["work"]; err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("health says %v, want %q", err, tt.want)
-			}
+			wantError(t, a.Health().Broken["work"], tt.want)
 			status, _ := a.Status(context.Background())
 			if status[0].Err == nil || !strings.Contains(status[0].Err.Error(), tt.want) {
 				t.Errorf("status says %v", status[0].Err)
@@ -95,9 +92,7 @@ func TestLargestTokenIsTheLast(t *testing.T) {
 		b := c.start("b", work("@every 10s", time.Second))
 		time.Sleep(2 * time.Minute)
 		for _, r := range []*replica{a, b} {
-			if err := r.Health().Broken["work"]; err == nil || !strings.Contains(err.Error(), "the largest there is") {
-				t.Errorf("health of %s says %v", r.Replica, err)
-			}
+			wantError(t, r.Health().Broken["work"], "the largest there is")
 		}
 		if r := c.record("work"); r.Token != 4611686018427387903 || r.Run.Status != store.Succeeded {
 			t.Errorf("got %s with token %d", r.Run.Status, r.Token)
@@ -371,11 +366,10 @@ func TestRecordWithoutRoomForOutcome(t *testing.T) {
 func TestLongOutcomeIsShortened(t *testing.T) {
 	for _, size := range []int{6200, 6800, 7000, 7100} {
 		inCluster(t, func(c *cluster) {
-			job := work("@every 1m", 0)
-			job.Do = func(_ context.Context, run *soloist.Run) error {
+			job := doing("@every 1m", func(_ context.Context, run *soloist.Run) error {
 				_ = run.Heartbeat(strings.Repeat("ü", 100))
 				return errors.New(strings.Repeat("é", 500))
-			}
+			})
 			c.byOthers(map[string]any{"x": strings.Repeat("x", size)})
 			a := c.start("a", job)
 			time.Sleep(10*time.Minute + 30*time.Second)

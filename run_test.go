@@ -37,8 +37,7 @@ func TestRunOutcomes(t *testing.T) {
 		"in time after all": {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil }, "succeeded 00:00:10"},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			fine := work("@every 10s", time.Second)
-			fine.Name = "fine"
+			fine := named("fine", work("@every 10s", time.Second))
 			c.start("a", soloist.Job{Name: "odd", Schedule: "@every 10s", Lease: D, Timeout: 4 * time.Second, Do: tt.do}, fine)
 			time.Sleep(19 * time.Second)
 			c.wantOutcomes("odd", tt.want)
@@ -426,8 +425,7 @@ func TestRemainingIsKept(t *testing.T) {
 func TestRemainingWithLongGrace(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var left time.Duration
-		job := work("* * * * *", 0)
-		job.Do = func(_ context.Context, r *soloist.Run) error { left = r.Remaining(); return nil }
+		job := doing("* * * * *", func(_ context.Context, r *soloist.Run) error { left = r.Remaining(); return nil })
 		a := c.replica("a", job)
 		a.Grace = math.MaxInt64
 		ctx := c.within(2 * time.Minute)
@@ -528,11 +526,7 @@ func TestSingletonThatEndsRunsAgain(t *testing.T) {
 			Do: func(context.Context, *soloist.Run) error { return errors.New("no connection") }}
 		c.start("a", hasty)
 		time.Sleep(65 * time.Second)
-		runs := c.all()
-		if len(runs) != 7 {
-			t.Errorf("%d terms in 65 s with a pause of 10 s, want 7", len(runs))
-		}
-		disjoint(t, runs)
+		c.succession(7)
 		if got := c.record("lead"); got.Run.Status != store.Failed || got.Run.Error != "no connection" || got.Counts[store.Failed] != 7 {
 			t.Errorf("got %+v", got)
 		}

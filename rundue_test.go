@@ -112,12 +112,11 @@ func TestRunDueTellsUnconfirmedOutcome(t *testing.T) {
 		ctx, cancel := context.WithCancel(c.t.Context())
 		defer cancel()
 		var a *replica
-		job := work("@hourly", 0)
-		job.Do = func(context.Context, *soloist.Run) error {
+		job := doing("@hourly", func(context.Context, *soloist.Run) error {
 			a.tap.meet(fail(errors.New("no answer")))
 			time.AfterFunc(time.Second, cancel)
 			return nil
-		}
+		})
 		a = c.replica("a", job)
 		a.RunDue(ctx, soloist.Wake{})
 		time.Sleep(time.Hour)
@@ -314,9 +313,7 @@ func TestCallEndsDespiteRefusedOutcome(t *testing.T) {
 				if took := time.Since(begin); took > 6*D || took < 4*D {
 					t.Errorf("it took %s", took)
 				}
-				if err == nil || !strings.Contains(err.Error(), "has run, and the outcome, succeeded, was not confirmed") {
-					t.Errorf("got %v", err)
-				}
+				wantError(t, err, "has run, and the outcome, succeeded, was not confirmed")
 				time.Sleep(D / 2) // since the last renewal
 				if e, err := c.store.Read(c.t.Context(), "soloist/work"); err != nil || e.State.Live() {
 					t.Errorf("the lease is %s, %v", e.State, err)
@@ -580,9 +577,7 @@ func TestRunDueStartsNothingUnfit(t *testing.T) {
 		time.Sleep(time.Hour)
 		ctx := c.within(10 * time.Minute)
 		report, err := a.RunDue(ctx, soloist.Wake{})
-		if err == nil || !strings.Contains(err.Error(), "job work: not started: it may take 20m0s, and this call ends in 10m0s") {
-			t.Errorf("got %v", err)
-		}
+		wantError(t, err, "job work: not started: it may take 20m0s, and this call ends in 10m0s")
 		if len(report.Jobs[0].Ran) != 0 || len(report.Jobs[1].Ran) != 1 {
 			t.Errorf("got %+v", report)
 		}
@@ -613,8 +608,7 @@ func (f *frozen) freeze(d time.Duration) { f.gone.Add(int64(d)) }
 // its other clocks nothing is due.
 func TestRunDueAfterFreeze(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		other := work("@hourly", 0)
-		other.Name = "other"
+		other := named("other", work("@hourly", 0))
 		f := c.frozen(work("@hourly", 0), other)
 		f.wake()
 		for hour := 1; hour <= 3; hour++ {

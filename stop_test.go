@@ -40,23 +40,6 @@ func TestStopWithinGrace(t *testing.T) {
 	}
 }
 
-func TestRerunRepeatsStoppedRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := rerun(work("0 * * * *", 10*time.Minute))
-		time.Sleep(59 * time.Minute)
-		a := c.start("a", job)
-		time.Sleep(2 * time.Minute)
-		a.stop()
-		c.start("b", job)
-		time.Sleep(11 * time.Minute)
-		runs := c.all()
-		if len(runs) != 2 || runs[1].Attempt != 2 || !runs[1].Tick.Equal(runs[0].Tick) {
-			t.Errorf("got %+v", runs)
-		}
-		c.wantOutcomes("work", "succeeded 01:00:00")
-	})
-}
-
 func TestIdleStopLosesNoTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("@every 10s", time.Second))
@@ -90,11 +73,10 @@ func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 // The error of a run that a stop has ended is kept.
 func TestStopKeepsErrorOfRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", 0)
-		job.Do = func(ctx context.Context, _ *soloist.Run) error {
+		job := doing("0 * * * *", func(ctx context.Context, _ *soloist.Run) error {
 			<-ctx.Done()
 			return soloist.Permanent(errors.New("the ledger is corrupt"))
-		}
+		})
 		a := c.start("a", job)
 		time.Sleep(time.Hour + time.Minute)
 		a.stop()
@@ -149,21 +131,17 @@ func TestLeaseOutlivesRun(t *testing.T) {
 			t.Errorf("the cause is %v", got.cause)
 		}
 		time.Sleep(D/3 + time.Second)
-		runs := c.all()
-		if len(runs) != 2 {
-			t.Fatalf("got %d terms, want 2", len(runs))
-		}
-		disjoint(t, runs)
+		c.succession(2)
 	})
 }
 
 // A last save on the way out, refused for another reason than the lease.
 func TestRefusedSaveDoesNotDelayStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 			<-ctx.Done()
 			return run.Save(context.WithoutCancel(ctx), "where I was")
-		}}
+		})
 		a := c.start("a", job)
 		a.tap.meet(fail(errors.New("403 this request is not authorized to perform this operation using this permission"), "save"))
 		time.Sleep(2 * time.Minute)
@@ -191,11 +169,7 @@ func TestLeaderIsHandedOver(t *testing.T) {
 				t.Errorf("stopped after %s", took)
 			}
 			time.Sleep(time.Second)
-			runs := c.all()
-			if len(runs) != 2 {
-				c.t.Fatalf("got %d terms", len(runs))
-			}
-			disjoint(t, runs)
+			runs := c.succession(2)
 			if gap := runs[1].start.Sub(runs[0].end); gap > 300*time.Millisecond {
 				t.Errorf("nobody led for %s", gap)
 			}

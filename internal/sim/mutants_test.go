@@ -113,7 +113,7 @@ var mutants = []mutant{
 		text: "\t\t\t\ts.giveUp()", with: ""},
 	{name: "who is alone writes its outcome for ever", file: "internal/lease/write.go", pkg: root, story: "TestOutcomeThatStoreDoesNotTakeStopsNoJob",
 		text: "\t\t\t\tcancel(errNotTaken)", with: ""},
-	{name: "an outage ends the patience with an outcome", file: "internal/lease/write.go", pkg: root, story: "TestOutcomeAfterLongOutageIsTriedAgain",
+	{name: "an outage ends the patience with an outcome", file: "internal/lease/write.go", pkg: root, story: "TestOutcomeAfterOutageIsKept",
 		text: "\t\t\t\tanswered = max(answered, now)", with: ""},
 	{name: "who is cut off after a claim keeps the lease", file: "internal/runner/hold.go", pkg: root, story: "TestRunByHandFreesItsOwnLease",
 		text: "\t\tr.denial.left = unanswered{s, err}\n", with: ""},
