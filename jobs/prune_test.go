@@ -177,7 +177,7 @@ func TestPruneRefusesTheRecords(t *testing.T) {
 		{"to-old", ".", "dir:" + elsewhere, within},
 		{"to-old", "..", "dir:" + elsewhere, within},
 	} {
-		t.Run(fmt.Sprint(test), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(test.wd+", "+test.dir+", "+test.storage, base, "base"), func(t *testing.T) {
 			t.Chdir(filepath.Join(base, test.wd))
 			checkPruneDir(t, test.dir, environment("SOLOIST_STORAGE", test.storage), test.want)
 		})

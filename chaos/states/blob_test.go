@@ -3,6 +3,8 @@ package states_test
 import (
 	"fmt"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // A blob is what the documentation makes of the calls so far.
@@ -10,7 +12,8 @@ type blob struct {
 	table  table
 	now    time.Time
 	exists bool
-	etag   string // as told last
+	etag   string          // as told last
+	former map[string]bool // the ETags so far
 	record string
 	body   string
 
@@ -18,6 +21,20 @@ type blob struct {
 	id    string // of the last holder
 	span  time.Duration
 	until time.Time // the end of the lease, or of breaking; zero: none
+}
+
+// newBlob is one that is not there yet, in the night of a change of clocks.
+func newBlob(tab table) blob {
+	return blob{table: tab, now: time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC), state: "available", former: map[string]bool{}}
+}
+
+// written checks that an answer to a write tells an ETag that is new.
+func (b *blob) written(t *rapid.T, etag string) {
+	t.Helper()
+	if etag == "" || b.former[etag] {
+		t.Fatalf("a write is told the ETag %q, want a new one", etag)
+	}
+	b.former[etag], b.etag = true, etag
 }
 
 // infinite is the span of a lease that time does not end.

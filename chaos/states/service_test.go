@@ -24,13 +24,12 @@ var ids = []string{
 // should have.
 type service struct {
 	blob
-	sim    *blobtest.Blob
-	former map[string]bool // the ETags so far
-	t      *rapid.T
+	sim *blobtest.Blob
+	t   *rapid.T
 }
 
 func newService(t *rapid.T, tab table) *service {
-	s := &service{t: t, former: map[string]bool{}, blob: blob{table: tab, now: time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC), state: "available"}}
+	s := &service{t: t, blob: newBlob(tab)}
 	s.sim = &blobtest.Blob{Now: func() time.Time { return s.now }}
 	s.must(http.StatusCreated, s.send("PUT", "?restype=container", "", nil))
 	return s

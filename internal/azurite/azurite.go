@@ -39,7 +39,7 @@ const (
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// ErrNoNode is what [Launch] reports where node or npm is not installed.
+// ErrNoNode is what [LaunchIn] reports where node or npm is not installed.
 var ErrNoNode = errors.New("azurite needs node and npm on the PATH")
 
 // patience bounds the installation and the start: far more than either takes.
@@ -55,11 +55,7 @@ func Start(t testing.TB) *Server {
 
 func start(t testing.TB, options ...string) *Server {
 	t.Helper()
-	s := need(t, func() (*Server, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		return Launch(ctx, options...)
-	})
+	s := need(t, func() (*Server, error) { return inMemory(options...) })
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -75,11 +71,15 @@ func Shared(t testing.TB) *Server {
 	return need(t, shared)
 }
 
-var shared = sync.OnceValues(func() (*Server, error) {
+var shared = sync.OnceValues(func() (*Server, error) { return inMemory() })
+
+// inMemory launches a server whose data is in memory. The options are more of
+// Azurite's.
+func inMemory(options ...string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return Launch(ctx)
-})
+	return launch(ctx, append([]string{"--inMemoryPersistence"}, options...))
+}
 
 // need skips the test where there is to be no server.
 func need(t testing.TB, launch func() (*Server, error)) *Server {
@@ -97,17 +97,8 @@ func need(t testing.TB, launch func() (*Server, error)) *Server {
 	return s
 }
 
-// Launch installs Azurite if need be, runs it on a free port and returns when
-// it answers. It ends with [Server.Close], or with this process however that
-// ends: its standard input is a pipe from here. The data is in memory. The
-// options are more of Azurite's.
-func Launch(ctx context.Context, options ...string) (*Server, error) {
-	return launch(ctx, append([]string{"--inMemoryPersistence"}, options...))
-}
-
-// LaunchIn is [Launch] of a server that keeps its data in a directory, where
-// the next one finds it. What was written less than [Saved] before its end may
-// be lost.
+// LaunchIn runs a server that keeps its data in a directory, where the next one
+// finds it. What was written less than [Saved] before its end may be lost.
 func LaunchIn(ctx context.Context, data string) (*Server, error) {
 	return launch(ctx, []string{"--location", data})
 }
@@ -116,6 +107,9 @@ func LaunchIn(ctx context.Context, data string) (*Server, error) {
 // and not when it ends.
 const Saved = 6 * time.Second
 
+// launch installs Azurite if need be, runs it on a free port and returns when
+// it answers. It ends with [Server.Close], or with this process however that
+// ends: its standard input is a pipe from here.
 func launch(ctx context.Context, options []string) (*Server, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {

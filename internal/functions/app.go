@@ -85,7 +85,7 @@ func (a *App) find(root string) error {
 		switch {
 		case err != nil:
 			a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", d.Name(), err))
-		case !IsName(d.Name()):
+		case !isName(d.Name()):
 			a.Skipped = append(a.Skipped, d.Name()+": not a name of a function")
 		case len(f.Bindings) == 0:
 			a.Skipped = append(a.Skipped, d.Name()+": at least one binding must be declared")

@@ -37,12 +37,8 @@ func TestDeployment(t *testing.T) {
 	if err != nil || len(app.Skipped) > 0 {
 		t.Fatalf("%v, skipped %q", err, app.Skipped)
 	}
-	c := &console{}
-	app.Host.Log = c.log
-	t.Cleanup(app.Host.Stop)
-	if err := app.Host.Start(t.Context()); err != nil {
-		t.Fatalf("%v: %q", err, c.all())
-	}
+	c := watch(t, app.Host)
+	start(t, app.Host, c)
 	if c.has("is not what the jobs need") {
 		t.Errorf("what was written just now does not fit: %q", c.all())
 	}
@@ -73,11 +69,7 @@ func wantDrift(t *testing.T, env []string, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &console{}
-	app.Host.Log = c.log
-	t.Cleanup(app.Host.Stop)
-	if err := app.Host.Start(t.Context()); err != nil {
-		t.Fatalf("%v: %q", err, c.all())
-	}
+	c := watch(t, app.Host)
+	start(t, app.Host, c)
 	c.await(t, `does not fire at the ticks of the job, \"30 4 * * *\"`)
 }

@@ -56,68 +56,65 @@ func tiny(role string) {
 	}))
 }
 
+// answers are those of functions that answer each time the same.
+var answers = map[string]struct{ media, text string }{
+	"object":   {"application/json", `{"outputs":{"res":{"statusCode":"201"}},"LOGS":["one","two"],"ReturnValue":"Hello return"}`},
+	"textjson": {"text/json; charset=utf-8", `{"Logs":["one"]}`},
+	"strange":  {"application/json", `{"key1":"value1"}`},
+	"null":     {"application/json", " null\n"},
+	"invalid":  {"application/json", "Hello World"},
+	"array":    {"application/json", "[1]"},
+	"text":     {"text/plain", `{"Logs":[]}`},
+}
+
+// exits are the codes with which others end the process.
+var exits = map[string]int{"crash": 9, "restart": 200, "over": 0}
+
 // answerTiny answers as the name of the function says.
 func answerTiny(w http.ResponseWriter, r *http.Request, body []byte) {
-	write := func(media, text string) {
-		w.Header()["Content-Type"] = []string{media}
-		io.WriteString(w, text)
+	function := r.URL.Path[1:]
+	if a, ok := answers[function]; ok {
+		w.Header().Set("Content-Type", a.media)
+		io.WriteString(w, a.text)
+		return
 	}
-	switch r.URL.Path[1:] {
-	case "object":
-		write("application/json", `{"outputs":{"res":{"statusCode":"201"}},"LOGS":["one","two"],"ReturnValue":"Hello return"}`)
-	case "textjson":
-		write("text/json; charset=utf-8", `{"Logs":["one"]}`)
-	case "strange":
-		write("application/json", `{"key1":"value1"}`)
+	if code, ok := exits[function]; ok {
+		os.Exit(code)
+	}
+	logs := func(lines ...string) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"Logs": lines})
+	}
+	switch function {
 	case "empty":
 		w.WriteHeader(http.StatusOK)
 	case "emptychunks":
 		w.Header().Set("Content-Type", "application/json")
 		w.(http.Flusher).Flush()
-	case "null":
-		write("application/json", " null\n")
 	case "nocontent":
 		w.WriteHeader(http.StatusNoContent)
-	case "invalid":
-		write("application/json", "Hello World")
-	case "array":
-		write("application/json", "[1]")
-	case "text":
-		write("text/plain", `{"Logs":[]}`)
 	case "notype":
 		w.Header()["Content-Type"] = nil
 		io.WriteString(w, `{"Logs":[]}`)
 	case "bad":
 		w.WriteHeader(http.StatusBadRequest)
-		write("application/json", `{"Logs":["lost"]}`)
+		logs("lost")
 	case "moved":
 		http.Redirect(w, r, "/object", http.StatusTemporaryRedirect)
 	case "found":
 		http.Redirect(w, r, "/method", http.StatusFound)
 	case "method":
-		write("application/json", fmt.Sprintf(`{"Logs":[%q]}`, r.Method))
+		logs(r.Method)
 	case "reset":
 		panic(http.ErrAbortHandler)
 	case "sleep":
 		time.Sleep(time.Minute)
-	case "crash":
-		os.Exit(9)
-	case "restart":
-		os.Exit(200)
-	case "over":
-		os.Exit(0)
 	case "echo":
-		text, _ := json.Marshal([]string{r.Method, fmt.Sprint(r.ContentLength), fmt.Sprint(r.TransferEncoding), r.Header.Get("Content-Type"),
-			r.Header.Get("User-Agent"), r.Header.Get("X-Azure-Functions-HostVersion"), r.Header.Get("X-Azure-Functions-InvocationId"), string(body)})
-		write("application/json", `{"Logs":`+string(text)+`}`)
+		logs(r.Method, fmt.Sprint(r.ContentLength), fmt.Sprint(r.TransferEncoding), r.Header.Get("Content-Type"), r.Header.Get("User-Agent"),
+			r.Header.Get("X-Azure-Functions-HostVersion"), r.Header.Get("X-Azure-Functions-InvocationId"), string(body))
 	case "env":
-		logs := []string{}
-		for _, name := range []string{"FUNCTIONS_CUSTOMHANDLER_PORT", "FUNCTIONS_HTTPWORKER_PORT", "FUNCTIONS_CUSTOMHANDLER_WORKER_ID",
-			"FUNCTIONS_HTTPWORKER_ID", "FUNCTIONS_APP_ROOT_PATH", "FUNCTIONS_WORKER_RUNTIME"} {
-			logs = append(logs, os.Getenv(name))
-		}
 		wd, _ := os.Getwd()
-		text, _ := json.Marshal(append(logs, wd))
-		write("application/json", `{"Logs":`+string(text)+`}`)
+		logs(os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), os.Getenv("FUNCTIONS_HTTPWORKER_PORT"), os.Getenv("FUNCTIONS_CUSTOMHANDLER_WORKER_ID"),
+			os.Getenv("FUNCTIONS_HTTPWORKER_ID"), os.Getenv("FUNCTIONS_APP_ROOT_PATH"), os.Getenv("FUNCTIONS_WORKER_RUNTIME"), wd)
 	}
 }

@@ -217,5 +217,5 @@ func guid() string {
 // nameRule is what the host takes for the name of a function, in any case.
 var nameRule = regexp.MustCompile(`(?i)^[a-z][a-z0-9_\-]{0,127}$`)
 
-// IsName reports whether the host takes a folder for a function.
-func IsName(name string) bool { return nameRule.MatchString(name) && !strings.EqualFold(name, "host") }
+// isName reports whether the host takes a folder for a function.
+func isName(name string) bool { return nameRule.MatchString(name) && !strings.EqualFold(name, "host") }

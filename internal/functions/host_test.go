@@ -55,19 +55,29 @@ func newHost(t *testing.T, role string, env ...string) (*functions.Host, *consol
 	if role == "program" && testing.Short() {
 		t.Skip("starts a real program and waits for its ticks: run it without -short")
 	}
+	h := &functions.Host{Command: []string{proctest.Self()}, Root: t.TempDir(), Env: append([]string{proctest.As(role)}, env...), Timeout: time.Minute}
+	return h, watch(t, h)
+}
+
+// watch collects what a host shows, and stops it at the end of the test.
+func watch(t *testing.T, h *functions.Host) *console {
 	c := &console{}
-	h := &functions.Host{Command: []string{proctest.Self()}, Root: t.TempDir(), Env: append([]string{proctest.As(role)}, env...),
-		Timeout: time.Minute, Log: c.log}
+	h.Log = c.log
 	t.Cleanup(h.Stop)
-	return h, c
+	return c
+}
+
+func start(t *testing.T, h *functions.Host, c *console) {
+	t.Helper()
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatalf("%v: %q", err, c.all())
+	}
 }
 
 func started(t *testing.T, role string, env ...string) (*functions.Host, *console) {
 	t.Helper()
 	h, c := newHost(t, role, env...)
-	if err := h.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	start(t, h, c)
 	return h, c
 }
 

@@ -15,7 +15,7 @@ import (
 
 // A Result is what an invocation has returned.
 type Result struct {
-	ID          string // of the invocation
+	ID          string `json:"-"` // of the invocation
 	Outputs     map[string]json.RawMessage
 	Logs        []string
 	ReturnValue json.RawMessage
@@ -129,14 +129,8 @@ func read(resp *http.Response, body []byte, res *Result) (answered bool, err err
 	if text == "" || text == "null" {
 		return false, nil
 	}
-	var answer struct {
-		Outputs     map[string]json.RawMessage
-		Logs        []string
-		ReturnValue json.RawMessage
-	}
-	if err := json.Unmarshal(body, &answer); err != nil {
+	if err := json.Unmarshal(body, res); err != nil {
 		return false, fmt.Errorf("%w: status code %d, %.200q: %w", ErrInvalid, resp.StatusCode, text, err)
 	}
-	res.Outputs, res.Logs, res.ReturnValue = answer.Outputs, answer.Logs, answer.ReturnValue
 	return true, nil
 }

@@ -1,7 +1,9 @@
 package functions
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -16,33 +18,25 @@ type Timer struct {
 }
 
 // Payload is the body as the host writes it.
-func (t Timer) Payload() []byte {
-	info := map[string]any{"Schedule": map[string]any{"AdjustForDST": true}, "ScheduleStatus": nil, "IsPastDue": t.PastDue}
-	if !t.Unwatched {
-		info["ScheduleStatus"] = map[string]any{"Last": date(t.Last), "Next": date(t.Next), "LastUpdated": date(t.Last)}
-	}
-	return t.body("Data", "Metadata", info)
-}
+func (t Timer) Payload() []byte { return t.body(func(key string) string { return key }) }
 
 // Camel is the body as hosts of other languages write it.
 func (t Timer) Camel() []byte {
-	info := map[string]any{"schedule": map[string]any{"adjustForDST": true}, "scheduleStatus": nil, "isPastDue": t.PastDue}
-	if !t.Unwatched {
-		info["scheduleStatus"] = map[string]any{"last": date(t.Last), "next": date(t.Next), "lastUpdated": date(t.Last)}
-	}
-	return t.body("data", "metadata", info)
+	return t.body(func(key string) string { return strings.ToLower(key[:1]) + key[1:] })
 }
 
-func (t Timer) body(data, metadata string, info any) []byte {
-	name := t.Name
-	if name == "" {
-		name = "timer"
+func (t Timer) body(spelled func(key string) string) []byte {
+	info := map[string]any{
+		spelled("Schedule"): map[string]any{spelled("AdjustForDST"): true}, spelled("ScheduleStatus"): nil, spelled("IsPastDue"): t.PastDue}
+	if !t.Unwatched {
+		info[spelled("ScheduleStatus")] = map[string]any{spelled("Last"): date(t.Last), spelled("Next"): date(t.Next), spelled("LastUpdated"): date(t.Last)}
 	}
+	name := cmp.Or(t.Name, "timer")
 	meta := sys(name)
 	if t.Retry > 0 {
 		meta["RetryContext"] = map[string]any{"RetryCount": t.Retry, "MaxRetryCount": t.Retry}
 	}
-	return body(map[string]any{data: map[string]any{name: info}, metadata: meta})
+	return body(map[string]any{spelled("Data"): map[string]any{name: info}, spelled("Metadata"): meta})
 }
 
 // HTTP is the body for a call of an HTTP trigger that is not forwarded.

@@ -166,9 +166,7 @@ func TestProgramOnAnotherAddress(t *testing.T) {
 	for _, token := range []string{"", "secret-of-the-admin"} {
 		h, c := newHost(t, "program", append(storage(t).Env(), scheduleEnv+"="+yearly, "SOLOIST_ADMIN_TOKEN="+token, "SOLOIST_APP=test")...)
 		h.Command = []string{"/bin/sh", "-c", `SOLOIST_ADDR=0.0.0.0:$FUNCTIONS_CUSTOMHANDLER_PORT exec "$0"`, proctest.Self()}
-		if err := h.Start(t.Context()); err != nil {
-			t.Fatalf("%v: %q", err, c.all())
-		}
+		start(t, h, c)
 		want := map[string]string{"": "403", "secret-of-the-admin": "401"}[token]
 		if _, err := h.Invoke(t.Context(), "tick", timer(time.Now())); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("token %q: got %v, want %s", token, err, want)

@@ -59,11 +59,7 @@ func storage(t *testing.T) proctest.Storage {
 // soloistHost starts a host with the program.
 func soloistHost(t *testing.T, storage proctest.Storage, env ...string) (*functions.Host, *console) {
 	t.Helper()
-	h, c := newHost(t, "program", slices.Concat(storage.Env(), []string{"SOLOIST_APP=test", scheduleEnv + "=" + yearly, takesEnv + "=0s"}, env)...)
-	if err := h.Start(t.Context()); err != nil {
-		t.Fatalf("%v: %q", err, c.all())
-	}
-	return h, c
+	return started(t, "program", slices.Concat(storage.Env(), []string{"SOLOIST_APP=test", scheduleEnv + "=" + yearly, takesEnv + "=0s"}, env)...)
 }
 
 // invoke expects an answer that the host understands.
