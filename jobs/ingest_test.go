@@ -170,28 +170,17 @@ func TestIngestBodies(t *testing.T) {
 	sends := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 	}
-	// raw answers with these bytes and closes the connection: the source may have died.
-	raw := func(text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			conn, _, err := w.(http.Hijacker).Hijack()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			io.WriteString(conn, text)
-			conn.Close()
-		}
-	}
 	const unknown = "the answer has neither a Content-Length nor chunks, so half a page looks like a whole one: let the source send one of them"
 	for name, test := range map[string]struct {
 		page http.HandlerFunc
 		put  string // the encoding, length and begin of what the sink got; empty: nothing
 		want string // of the error; empty: none
 	}{
-		"empty":             {sends(""), ` 0 ""`, ""},
-		"breaks off":        {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnot a hundred bytes"), "", "unexpected EOF"},
-		"old, no length":    {raw("HTTP/1.0 200 OK\r\n\r\nfirst half, "), "", unknown},
-		"no length":         {raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst half, "), "", unknown},
+		"empty": {sends(""), ` 0 ""`, ""},
+		// The source may have died.
+		"breaks off":        {raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnot a hundred bytes"), "", "unexpected EOF"},
+		"old, no length":    {raw(t, "HTTP/1.0 200 OK\r\n\r\nfirst half, "), "", unknown},
+		"no length":         {raw(t, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst half, "), "", unknown},
 		"as long as it may": {sends(strings.Repeat("x", ingestBody)), fmt.Sprintf(` %d "xxxxx"`, ingestBody), ""},
 		"too long":          {sends(strings.Repeat("x", ingestBody+1)), "", "more than 8388608 bytes"},
 		"in chunks": {func(w http.ResponseWriter, _ *http.Request) {

@@ -66,6 +66,19 @@ func unasked(t *testing.T) *http.Client {
 	})
 }
 
+// raw answers with these bytes and closes the connection.
+func raw(t *testing.T, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(conn, text)
+		conn.Close()
+	}
+}
+
 // newProbeServer answers each path with the status or misbehaviour it names.
 func newProbeServer(t *testing.T) *httptest.Server {
 	mux := http.NewServeMux()
@@ -81,31 +94,17 @@ func newProbeServer(t *testing.T) *httptest.Server {
 		}
 		http.Redirect(w, req, "/ok", http.StatusFound)
 	})
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, req *http.Request) {
-		http.Redirect(w, req, "/loop?token=sesame", http.StatusFound)
-	})
-	mux.HandleFunc("/bad-location", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Location", "http://ada:hunter2@%zz/?token=sesame")
-		w.WriteHeader(http.StatusFound)
-	})
-	mux.HandleFunc("/other-scheme", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Location", "ftp://ada:hunter2@example.test/?token=sesame")
-		w.WriteHeader(http.StatusFound)
-	})
+	for path, location := range map[string]string{
+		"/loop": "/loop?token=sesame", "/bad-location": "http://ada:hunter2@%zz/?token=sesame", "/other-scheme": "ftp://ada:hunter2@example.test/?token=sesame",
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", location)
+			w.WriteHeader(http.StatusFound)
+		})
+	}
 	mux.HandleFunc("/hang-up", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "100")
-		io.WriteString(w, "not a hundred bytes")
-	})
-	mux.HandleFunc("/garbage", func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		io.WriteString(conn, "token=sesame\r\n\r\n")
-		conn.Close()
-	})
+	mux.HandleFunc("/cut", raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnot a hundred bytes"))
+	mux.HandleFunc("/garbage", raw(t, "token=sesame\r\n\r\n"))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return server

@@ -74,6 +74,15 @@ func wantPaths(t *testing.T, dir string, want ...string) {
 	}
 }
 
+// wantPruned has all files visited, without an error.
+func wantPruned(t *testing.T, p pruner, want string) {
+	t.Helper()
+	if err := p.walk(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, p, want)
+}
+
 func wantCounts(t *testing.T, p pruner, want string) {
 	t.Helper()
 	got := fmt.Sprintf("seen=%d kept=%d old=%d deleted=%d bytes=%d failed=%d",

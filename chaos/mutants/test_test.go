@@ -74,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestAnInterruptionIsNoVerdict(t *testing.T) {
+func TestInterruptionIsNoVerdict(t *testing.T) {
 	root, _ := small(t)
 	c, err := draw(root, 1, time.Minute)
 	if err != nil {

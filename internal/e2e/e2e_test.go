@@ -49,7 +49,7 @@ func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 	f.await("a tick that runs twice", time.Minute, func(e event) bool { return e.What == "start" && f.ticks()[tickOf(e)] > 1 })
 }
 
-func TestAKilledRunnerIsReplaced(t *testing.T) {
+func TestKilledRunnerIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, order{Schedule: "@every 1s", Takes: 700 * time.Millisecond})
 	for _, name := range []string{"a", "b", "c"} {
@@ -97,7 +97,7 @@ func checkTakeOver(t *testing.T, r store.Record, victim, next event) {
 	}
 }
 
-func TestASIGTERMOfAnIdleReplicaLosesNoTick(t *testing.T) {
+func TestIdleSIGTERMLosesNoTick(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, order{Schedule: "@every 2s", Takes: 100 * time.Millisecond})
 	up := []string{"a", "b", "c"}

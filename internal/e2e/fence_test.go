@@ -60,7 +60,7 @@ func (s *sink) await(t *testing.T, token int64, since time.Time) {
 	})
 }
 
-func TestAFrozenRunnerIsCancelledAndHasNoEffect(t *testing.T) {
+func TestFrozenRunnerHasNoEffect(t *testing.T) {
 	t.Parallel()
 	for name, job := range map[string]bool{"a singleton": false, "a job": true} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestASIGTERMHandsOver(t *testing.T) {
+func TestSIGTERMHandsOver(t *testing.T) {
 	t.Parallel()
 	for name, rerun := range map[string]bool{"a singleton": false, "a job, to rerun": true} {
 		t.Run(name, func(t *testing.T) {

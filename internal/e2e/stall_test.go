@@ -12,71 +12,63 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestARunThatStallsAndObeysIsReplaced(t *testing.T) {
+func TestStalledRunIsReplaced(t *testing.T) {
 	t.Parallel()
-	for name, o := range stalling(obeys) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f, last := stalls(t, o)
-			next := f.await("a run after it", time.Minute, func(e event) bool { return e.What == "start" && e.Token > last.Token })
-			end := f.have("the end of the one that stalled", 10*time.Second, ended("a"))
-			if !strings.HasPrefix(end.Cause, soloist.ErrStalled.Error()) {
-				t.Errorf("it ended for %q", end.Cause)
-			}
-			if quiet := end.At.Sub(last.At); quiet < o.HeartbeatTimeout-time.Second/2 {
-				t.Errorf("it was ended %s after its last heartbeat, and may be silent for %s", quiet, o.HeartbeatTimeout)
-			}
-			if next.At.Before(end.At) {
-				t.Errorf("two runs at once for %s", end.At.Sub(next.At))
-			}
-			f.checkReplaced(last, next, o.HeartbeatTimeout+windUp+3*time.Second) // less than a follower's slowest look, a third of the lease
-			if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != store.Stalled) {
-				t.Errorf("the record tells %+v", h)
-			}
-		})
-	}
+	stalls(t, obeys, func(t *testing.T, f *fleet, o order, last event) {
+		next := f.await("a run after it", time.Minute, func(e event) bool { return e.What == "start" && e.Token > last.Token })
+		end := f.have("the end of the one that stalled", 10*time.Second, ended("a"))
+		if !strings.HasPrefix(end.Cause, soloist.ErrStalled.Error()) {
+			t.Errorf("it ended for %q", end.Cause)
+		}
+		if quiet := end.At.Sub(last.At); quiet < o.HeartbeatTimeout-time.Second/2 {
+			t.Errorf("it was ended %s after its last heartbeat, and may be silent for %s", quiet, o.HeartbeatTimeout)
+		}
+		if next.At.Before(end.At) {
+			t.Errorf("two runs at once for %s", end.At.Sub(next.At))
+		}
+		f.checkReplaced(last, next, o.HeartbeatTimeout+windUp+3*time.Second) // less than a follower's slowest look, a third of the lease
+		if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != store.Stalled) {
+			t.Errorf("the record tells %+v", h)
+		}
+	})
 }
 
-func TestARunThatStallsAndGoesOnEndsItsProcess(t *testing.T) {
+func TestStalledRunThatGoesOnEndsItsProcess(t *testing.T) {
 	t.Parallel()
-	for name, o := range stalling(ignores) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f, last := stalls(t, o)
-			gone, code := f.exit("a", o.HeartbeatTimeout+lease)
-			if code != 3 {
-				t.Errorf("it exited with code %d", code)
-			}
-			if r := f.record(); r.Run.Status != store.Stalled || r.Run.Replica != "a" || r.Token != last.Token {
-				t.Errorf("once it is gone, the record tells of %s, token %d, %s", r.Run.Replica, r.Token, r.Run.Status)
-			}
-			next := f.have("a run after it", time.Minute, started("b"))
-			if next.At.Before(gone) {
-				t.Errorf("the other one started %s before the process was gone", gone.Sub(next.At))
-			}
-			f.checkReplaced(last, next, o.HeartbeatTimeout+lease+3*time.Second)
-			f.checkDump()
-		})
-	}
+	stalls(t, ignores, func(t *testing.T, f *fleet, o order, last event) {
+		gone, code := f.exit("a", o.HeartbeatTimeout+lease)
+		if code != 3 {
+			t.Errorf("it exited with code %d", code)
+		}
+		if r := f.record(); r.Run.Status != store.Stalled || r.Run.Replica != "a" || r.Token != last.Token {
+			t.Errorf("once it is gone, the record tells of %s, token %d, %s", r.Run.Replica, r.Token, r.Run.Status)
+		}
+		next := f.have("a run after it", time.Minute, started("b"))
+		if next.At.Before(gone) {
+			t.Errorf("the other one started %s before the process was gone", gone.Sub(next.At))
+		}
+		f.checkReplaced(last, next, o.HeartbeatTimeout+lease+3*time.Second)
+		f.checkDump()
+	})
 }
 
-func stalling(program string) map[string]order {
-	return map[string]order{
+// stalls starts two replicas, of which the first has the work, a singleton or a
+// job, and stalls. check gets its last heartbeat.
+func stalls(t *testing.T, program string, check func(t *testing.T, f *fleet, o order, last event)) {
+	for name, o := range map[string]order{
 		"a singleton":     {Program: program, HeartbeatTimeout: 8 * time.Second},
 		"a job, to rerun": {Program: program, HeartbeatTimeout: lease + time.Second, Rerun: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, o)
+			f.start("a", 0)
+			f.await("the first run", time.Minute, started("a"))
+			f.order.Program = leads
+			f.start("b", 0)
+			check(t, f, o, f.have("the last heartbeat", time.Minute, func(e event) bool { return e.What == "beat" }))
+		})
 	}
-}
-
-// stalls starts two replicas, of which the first has the work and stalls. It
-// returns its last heartbeat.
-func stalls(t *testing.T, o order) (*fleet, event) {
-	t.Helper()
-	f := newFleet(t, o)
-	f.start("a", 0)
-	f.await("the first run", time.Minute, started("a"))
-	f.order.Program = leads
-	f.start("b", 0)
-	return f, f.have("the last heartbeat", time.Minute, func(e event) bool { return e.What == "beat" })
 }
 
 // checkReplaced checks how long the work was not done, and that under Rerun it

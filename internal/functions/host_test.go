@@ -159,7 +159,7 @@ func TestTimeoutTakesAll(t *testing.T) {
 	}
 }
 
-func TestWhatTheHostSends(t *testing.T) {
+func TestHostSends(t *testing.T) {
 	h, _ := started(t, "answers")
 	payload := functions.Timer{Next: time.Date(2026, 3, 5, 10, 5, 0, 0, time.UTC)}.Payload()
 	got, err := h.Invoke(t.Context(), "echo", payload)
@@ -178,7 +178,7 @@ func TestWhatTheHostSends(t *testing.T) {
 	}
 }
 
-func TestLinesOfAHandler(t *testing.T) {
+func TestHandlerLines(t *testing.T) {
 	_, c := started(t, "answers")
 	for _, want := range []string{"info stdout: a plain line", "error stderr: a line on stderr", "warning stderr: a WARNing on stderr", "system stderr: LanguageWorkerConsoleLog of the system"} {
 		c.await(t, want)
@@ -202,7 +202,7 @@ func TestReadiness(t *testing.T) {
 }
 
 // An invocation that comes while the handler is started again waits for it.
-func TestInvocationsWaitForARestart(t *testing.T) {
+func TestInvocationWaitsForRestart(t *testing.T) {
 	h, _ := started(t, "late")
 	for range 2 {
 		pid := h.Pid()

@@ -38,12 +38,7 @@ func TestKilledOverADirectory(t *testing.T) {
 		t.Skip("starts replicas as processes and kills them: run it without -short")
 	}
 	t.Parallel()
-	for i := range worlds {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			killAtRandom(t, proctest.Directory(t.TempDir()), share(*kills, i), *seed+uint64(i))
-		})
-	}
+	killInWorlds(t, func(t testing.TB) proctest.Storage { return proctest.Directory(t.TempDir()) }, *kills, *seed)
 }
 
 func TestKilledOverAzurite(t *testing.T) {
@@ -51,15 +46,18 @@ func TestKilledOverAzurite(t *testing.T) {
 		t.Skip("-azurite-kills says how often; 10 take two minutes")
 	}
 	t.Parallel()
+	killInWorlds(t, proctest.Azurite, *azuriteKills, *seed+worlds)
+}
+
+// killInWorlds shares the kills among the worlds.
+func killInWorlds(t *testing.T, open func(testing.TB) proctest.Storage, kills int, seed uint64) {
 	for i := range worlds {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			killAtRandom(t, proctest.Azurite(t), share(*azuriteKills, i), *seed+uint64(worlds+i))
+			killAtRandom(t, open(t), (kills+i)/worlds, seed+uint64(i))
 		})
 	}
 }
-
-func share(n, world int) int { return (n + world) / worlds }
 
 // killAtRandom has two replicas carry pages, which become ever more, and kills
 // them so often. Then nothing may be lost, doubled, out of date or gone back.

@@ -74,7 +74,7 @@ func TestFleetTellsWhatItsReplicasPrint(t *testing.T) {
 	}
 }
 
-func TestFrozenProcessIsKilledWhenItDoesNotStop(t *testing.T) {
+func TestFrozenProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	f := proctest.Fleet{}
 	t.Cleanup(f.Close)

@@ -11,7 +11,7 @@ import (
 
 // A seed is the same simulation each time, or a failure could not be looked at
 // again.
-func TestASeedIsTheSameEachTime(t *testing.T) {
+func TestSeedIsRepeatable(t *testing.T) {
 	for s, one := range map[uint64]struct {
 		times  int
 		length time.Duration

@@ -11,7 +11,7 @@ import (
 
 // A ledger that nothing can be wrong with would be worth nothing: each of these
 // has one mistake of its record, around the night in which the clocks go back.
-func TestTheLedgerNotices(t *testing.T) {
+func TestLedgerNotices(t *testing.T) {
 	zone := berlin(t)
 	from := time.Date(2028, 10, 27, 0, 0, 0, 0, zone)
 	over := stretch{from, from.AddDate(0, 0, 5)}
