@@ -145,11 +145,16 @@ func TestDocumentedService(t *testing.T) {
 	inBubble(t, 200, func(seed uint64) *history { return overNetwork(seed, new(blobtest.Blob), int(seed%3)*10) })
 }
 
-// fromAfar has clients of one store far from it.
-func fromAfar(seed uint64, s store.Store) *history {
-	return session{seed: seed, name: "app/job", calls: 96}.record(func(n int) store.Store {
-		return far{Store: s, dice: rand.New(rand.NewPCG(seed, uint64(most+n))), most: 60 * time.Millisecond, ills: int(seed%3) * 8}
+// fromAfar has clients of one store so far from it, the answers of which get lost
+// now and then.
+func (s session) fromAfar(backend store.Store, oneWay time.Duration) *history {
+	return s.record(func(n int) store.Store {
+		return far{Store: backend, dice: rand.New(rand.NewPCG(s.seed, uint64(most+n))), most: oneWay, ills: int(s.seed%3) * 8}
 	})
+}
+
+func fromAfar(seed uint64, backend store.Store) *history {
+	return session{seed: seed, name: "app/job", calls: 96}.fromAfar(backend, 60*time.Millisecond)
 }
 
 func TestMemory(t *testing.T) {

@@ -2,12 +2,10 @@ package history_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,14 +16,11 @@ import (
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	flag.Set("test.parallel", "20") // those in real time sleep nearly always
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { proctest.Main(m, 20) } // those in real time sleep nearly always
 
 // slack is how far the clock of a store may be from that of the histories, both
 // of this machine: the coarser of them counts in hundredths of a second.
@@ -53,14 +48,9 @@ func inReality(t *testing.T, entries uint64, m model, record func(session) *hist
 	y.end(t, map[string][]string{"acquire": every["acquire"], "renew": every["renew"], "write": every["write"], "release": every["release"]})
 }
 
-// shared has clients of one store in this process, the answers of which get lost
-// now and then.
+// shared has clients of one store in this process.
 func shared(backend store.Store) func(session) *history {
-	return func(s session) *history {
-		return s.record(func(n int) store.Store {
-			return far{Store: backend, dice: rand.New(rand.NewPCG(s.seed, uint64(most+n))), most: time.Millisecond, ills: int(s.seed%3) * 8}
-		})
-	}
+	return func(s session) *history { return s.fromAfar(backend, time.Millisecond) }
 }
 
 func TestMemoryInReality(t *testing.T) {

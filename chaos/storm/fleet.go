@@ -54,6 +54,7 @@ type node struct {
 	exit    Exit   // what is known of it so far
 }
 
+// newFleet returns what there is to close after an error, too.
 func newFleet(n int, dir string, s *scribe, v *service, sink string) (*fleet, error) {
 	f := &fleet{scribe: s, version: "1"}
 	f.env = []string{"SOLOIST_APP=" + app, "SOLOIST_LEASE=" + lease.String(), "SOLOIST_GRACE=" + grace.String(),
@@ -62,16 +63,13 @@ func newFleet(n int, dir string, s *scribe, v *service, sink string) (*fleet, er
 		name := fmt.Sprintf("replica-%d", i+1)
 		l, err := line.New(name, v.of(name))
 		if err != nil {
-			f.close()
-			return nil, err
+			return f, err
 		}
-		log, err := os.Create(filepath.Join(dir, name+".log"))
-		if err != nil {
-			l.Close()
-			f.close()
-			return nil, err
+		one := &node{fleet: f, Line: l, name: name}
+		f.replicas = append(f.replicas, one)
+		if one.log, err = os.Create(filepath.Join(dir, name+".log")); err != nil {
+			return f, err
 		}
-		f.replicas = append(f.replicas, &node{fleet: f, Line: l, name: name, log: log})
 	}
 	return f, nil
 }

@@ -58,10 +58,11 @@ func run(ctx context.Context, o options) (story Story, err error) {
 		return story, err
 	}
 	defer sink.Close()
-	if s.fleet, err = newFleet(o.replicas, o.dir, s.scribe, s.service, sink.URL); err != nil {
+	s.fleet, err = newFleet(o.replicas, o.dir, s.scribe, s.service, sink.URL)
+	defer s.fleet.close()
+	if err != nil {
 		return story, err
 	}
-	defer s.fleet.close()
 	return s.pass(ctx, o)
 }
 

@@ -96,21 +96,33 @@ func (h *Host) Errors() int {
 
 // Await returns the pid of a handler that answers and is not the one given.
 func (h *Host) Await(ctx context.Context, not int) (int, error) {
+	w, err := h.await(ctx, func(w *worker) bool { return w.isReady() && w.Pid() != not || w.isOver() })
+	switch {
+	case err != nil:
+		return 0, err
+	case w.isOver():
+		return 0, ErrDown
+	}
+	return w.Pid(), nil
+}
+
+// await returns the first handler that ok accepts. One that has ended with code 0
+// stays the handler.
+func (h *Host) await(ctx context.Context, ok func(*worker) bool) (*worker, error) {
 	for ; ctx.Err() == nil; time.Sleep(pollEvery) {
 		h.mu.Lock()
-		w, stopped := h.worker, h.stopped
+		w, up, stopped := h.worker, h.wanted, h.stopped
 		h.mu.Unlock()
-		if stopped != nil {
-			return 0, stopped
-		}
-		if w != nil && w.isReady() && w.Pid() != not {
-			return w.Pid(), nil
-		}
-		if w != nil && w.isOver() {
-			return 0, ErrDown
+		switch {
+		case stopped != nil:
+			return nil, stopped
+		case !up:
+			return nil, ErrDown
+		case w != nil && ok(w):
+			return w, nil
 		}
 	}
-	return 0, ctx.Err()
+	return nil, ctx.Err()
 }
 
 func (h *Host) current() *worker {

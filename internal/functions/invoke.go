@@ -33,7 +33,8 @@ var (
 // handler is told of no time-out: it is killed.
 func (h *Host) Invoke(ctx context.Context, function string, payload []byte) (Result, error) {
 	res := Result{ID: guid()}
-	w, err := h.handler(ctx)
+	// It waits while the handler is started again. One that has ended refuses the connection.
+	w, err := h.await(ctx, func(w *worker) bool { return w.isReady() || w.isOver() })
 	if err != nil {
 		return res, err
 	}
@@ -62,23 +63,6 @@ func (h *Host) Invoke(ctx context.Context, function string, payload []byte) (Res
 		h.tell(Info, Line{function, text})
 	}
 	return res, nil
-}
-
-// handler is the one to call: an invocation waits while it is started again. One
-// that has ended with code 0 refuses the connection.
-func (h *Host) handler(ctx context.Context) (*worker, error) {
-	for ; ctx.Err() == nil; time.Sleep(pollEvery) {
-		h.mu.Lock()
-		w, up := h.worker, h.wanted
-		h.mu.Unlock()
-		switch {
-		case !up:
-			return nil, ErrDown
-		case w != nil && (w.isReady() || w.isOver()):
-			return w, nil
-		}
-	}
-	return nil, ctx.Err()
 }
 
 // A stream hides its length, so that it is sent in chunks.
