@@ -238,19 +238,25 @@ func TestMetricsOfJobsOnEachReplica(t *testing.T) {
 func TestTheReadToken(t *testing.T) {
 	const token = "open:sesame-to-1700"
 	environment(t, "SOLOIST_READ_TOKEN="+token, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
 	for _, path := range []string{"/", "/api/jobs", "/metrics"} {
-		for header, code := range map[string]int{"": 401, "Bearer " + adminToken: 401, basic(token, ""): 401, "Basic " + token: 401, basic("me", token+"x"): 401,
-			"Bearer " + token: 200, basic("me", token): 200, basic("", token): 200} {
+		s := open(t, host.Program{Work: work(), Store: &local.Memory{}}) // a new one: 20 wrong tokens are its limit
+		for header, code := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer wrong": 401, "Bearer " + token + "x": 401, token: 401,
+			"Bearer " + adminToken: 401, basic(token, ""): 401, "Basic " + token: 401, basic("me", token+"x"): 401,
+			"Bearer " + token: 200, "bearer " + token: 200, basic("me", token): 200, basic("", token): 200} {
 			got := s.get(path, header)
 			wantAnswer(t, path+" "+header, got, code)
 			want := []string{"Bearer", `Basic realm="SOLOIST_READ_TOKEN", charset="UTF-8"`}
 			if asks := got.Header().Values("WWW-Authenticate"); code == 401 && !slices.Equal(asks, want) {
 				t.Errorf("%s: got %q, want %q", header, asks, want)
 			}
+			if strings.Contains(got.Body.String(), token) {
+				t.Errorf("%s: the token is told", header)
+			}
 		}
+		wantAnswer(t, "healthz", s.get("/healthz"), 200)
+		wantAnswer(t, "readyz", s.get("/readyz"), 200)
+		s.wait()
 	}
-	s.wait()
 }
 
 // Probes have no token. What errors say is for those who have it.
@@ -285,13 +291,21 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 	})
 }
 
-// A job on each replica is no answer of the store.
-func TestNotReadyForAJobOnEachReplica(t *testing.T) {
+// A job on each replica is no answer of the store, and needs none.
+func TestReadyOnceTheStoreAnswers(t *testing.T) {
 	environment(t)
-	s := open(t, host.Program{Work: here(), Store: down()})
-	wantAnswer(t, "readyz", s.get("/readyz"), 503, "it has not answered yet")
-	s.wait()
-	s = open(t, host.Program{Work: here()[:2], Store: down()})
-	wantAnswer(t, "readyz of those alone", s.get("/readyz"), 200)
-	s.wait()
+	for _, test := range []struct {
+		work  []soloist.Work
+		store store.Store
+		code  int
+		says  string
+	}{
+		{work(), &local.Memory{}, 200, `"status":"ready"`},
+		{here(), down(), 503, "it has not answered yet"},
+		{here()[:2], down(), 200, `"status":"ready"`},
+	} {
+		s := open(t, host.Program{Work: test.work, Store: test.store})
+		wantAnswer(t, "readyz", s.get("/readyz"), test.code, test.says)
+		s.wait()
+	}
 }

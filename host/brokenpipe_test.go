@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // A log whose reader has gone ends no program that runs jobs: a signal
@@ -17,16 +19,12 @@ func TestALogWithoutAReaderEndsNoProgram(t *testing.T) {
 		t.Skip("starts the program as a process, and there is no SIGPIPE on Windows")
 	}
 	t.Parallel()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(plain(), "TEST_PROGRAM=beat", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	cmd := exec.Command(proctest.Self())
+	cmd.Env = append(proctest.Environ(), "TEST_PROGRAM=beat", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
 	cmd.Stdout, cmd.Stderr = w, t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,5 @@ func TestServeWatchesTheClock(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 	stop()
-	if got := <-code; got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, <-code, 0)
 }

@@ -26,46 +26,36 @@ func TestTickAndStatus(t *testing.T) {
 		p := host.Program{Work: work(), Store: &local.Memory{}}
 		time.Sleep(30 * time.Second)
 
-		got := run(t.Context(), p, "tick")
-		goldenWant(t, "first tick", got.out, `
+		wantRun(t, p, "tick", 0, `
 			JOB           TICK  DONE            NEXT
 			beat          -     nothing is due  2000-01-01 00:01:00Z
 			night-report  -     nothing is due  2000-01-01 01:30:00Z
 
 			next tick 2000-01-01 00:01:00Z, in 30s
 		`)
-		if got.code != 0 || got.err != "" {
-			t.Errorf("first tick: got %+v", got)
-		}
 
 		time.Sleep(time.Minute)
-		got = run(t.Context(), p, "tick")
-		goldenWant(t, "second tick", got.out, `
+		log := wantOut(t, p, "tick", 0, `
 			JOB           TICK                  DONE            NEXT
 			beat          2000-01-01 00:01:00Z  succeeded       2000-01-01 00:02:00Z
 			night-report  -                     nothing is due  2000-01-01 01:30:00Z
 
 			next tick 2000-01-01 00:02:00Z, in 28s
 		`)
-		if got.code != 0 || !strings.Contains(got.err, "run ended") {
-			t.Errorf("second tick: got %+v, want the job's log on stderr", got)
+		if !strings.Contains(log, "run ended") {
+			t.Errorf("second tick: got %s, want the job's log on standard error", log)
 		}
 
 		time.Sleep(90 * time.Minute)
-		got = run(t.Context(), p, "tick")
-		goldenWant(t, "third tick", got.out, `
+		wantOut(t, p, "tick", 1, `
 			JOB           TICK                  DONE               NEXT
 			beat          2000-01-01 01:31:00Z  succeeded          2000-01-01 01:32:00Z
 			night-report  2000-01-01 01:30:00Z  failed (no paper)  2000-01-02 01:30:00Z
 
 			next tick 2000-01-01 01:32:00Z, in 27s
 		`)
-		if got.code != 1 {
-			t.Errorf("third tick: got code %d, want 1, since a run failed", got.code)
-		}
 
-		got = run(t.Context(), p, "status")
-		goldenWant(t, "status", got.out, `
+		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 01:31:32Z
 
 			NAME          SCHEDULE                                         STATE       LAST                                                         NEXT                         COUNTS
@@ -73,9 +63,6 @@ func TestTickAndStatus(t *testing.T) {
 			night-report  at 02:30 every day, Europe/Berlin                failing x1  2000-01-01 01:30:00Z failed (no paper) on replica-a, 1m ago  2000-01-02 01:30:00Z in 23h  1 failed
 			leader        (singleton)                                      no record   -                                                            -                            -
 		`)
-		if got.code != 0 || got.err != "" {
-			t.Errorf("status: got %+v", got)
-		}
 	})
 }
 
@@ -95,15 +82,14 @@ func TestStatusOfARunningJob(t *testing.T) {
 		go func() { done <- run(t.Context(), p, "tick") }()
 		time.Sleep(90 * time.Second)
 
-		got := run(t.Context(), p, "status")
-		goldenWant(t, "status", got.out, `
+		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 00:02:30Z
 
 			NAME  SCHEDULE                                         STATE                          LAST                                           NEXT                      COUNTS
 			long  every minute, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m  -                                              2000-01-01 00:02:00Z due  -
 			beat  every minute, counted from 1970-01-01 00:00 UTC  paused                         2000-01-01 00:01:00Z skipped (paused), 1m ago  2000-01-01 00:02:00Z due  1 skipped
 		`)
-		got = run(t.Context(), p, "tick")
+		got := run(t.Context(), p, "tick")
 		if want := "runs on replica-a"; got.code != 0 || !strings.Contains(got.out, want) {
 			t.Errorf("tick beside: got %+v, want %q", got, want)
 		}
@@ -150,8 +136,7 @@ func TestTickInJSON(t *testing.T) {
 		time.Sleep(90 * time.Minute)
 		run(t.Context(), p, "tick") // the first runs, which wait for their tokens
 		time.Sleep(time.Until(time.Date(2000, 1, 2, 1, 30, 30, 0, time.UTC)))
-		got := run(t.Context(), p, "tick", "--json")
-		goldenWant(t, "tick", got.out, `
+		wantOut(t, p, "tick --json", 1, `
 			{
 			  "app": "demo",
 			  "store": "*local.Memory",
@@ -192,20 +177,12 @@ func TestTickInJSON(t *testing.T) {
 			  "next": "2000-01-02T01:31:00Z"
 			}
 		`)
-		if got.code != 1 {
-			t.Errorf("got code %d, want 1, since a run failed", got.code)
-		}
 	})
-	got := run(t.Context(), host.Program{Work: work(), Store: down()}, "tick", "--json")
-	if got.code != 1 || strings.Count(got.out, `"error": "no route to the storage"`) != 2 || strings.Count(got.out, `"ran": []`) != 2 {
-		t.Errorf("down: got %+v", got)
-	}
 }
 
 func TestValidateInJSON(t *testing.T) {
 	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE=memory:")
-	got := run(t.Context(), host.Program{Work: work()}, "validate", "--json")
-	goldenWant(t, "right", got.out, `
+	wantRun(t, host.Program{Work: work()}, "validate --json", 0, `
 		{
 		  "ok": true,
 		  "app": "demo",
@@ -216,12 +193,8 @@ func TestValidateInJSON(t *testing.T) {
 		  ]
 		}
 	`)
-	if got.code != 0 || got.err != "" {
-		t.Errorf("right: got %+v", got)
-	}
 	environment(t, "SOLOIST_STORAGE="+key, "SOLOIST_GRACE=x")
-	got = run(t.Context(), host.Program{Work: work()}, "validate", "--json")
-	goldenWant(t, "wrong", got.out, `
+	wantRun(t, host.Program{Work: work()}, "validate --json", 2, `
 		{
 		  "ok": false,
 		  "app": "demo",
@@ -234,9 +207,6 @@ func TestValidateInJSON(t *testing.T) {
 		  ]
 		}
 	`)
-	if got.code != 2 || got.err != "" {
-		t.Errorf("wrong: got %+v", got)
-	}
 }
 
 // A long error stays in its line; the log and JSON have all of it.
@@ -267,15 +237,21 @@ func wantCut(t *testing.T, got result, want string) {
 	}
 }
 
-func TestStatusFailsWhenTheStorageDoes(t *testing.T) {
+func TestCommandsFailInAnOutage(t *testing.T) {
 	environment(t)
-	got := run(t.Context(), host.Program{Work: work(), Store: down()}, "status")
-	if got.code != 1 || strings.Count(got.out, "unknown") != 3 || !strings.Contains(got.out, "\nbeat: no route to the storage\n") {
-		t.Errorf("got %+v", got)
-	}
-	got = run(t.Context(), host.Program{Work: work(), Store: down()}, "tick")
-	if got.code != 1 || strings.Count(got.out, "error: no route to the storage") != 2 {
-		t.Errorf("tick: got %+v", got)
+	for command, says := range map[string]map[string]int{
+		"status":         {"unknown": 3, "\nbeat: no route to the storage\n": 1},
+		"tick":           {"error: no route to the storage": 2},
+		"tick --json":    {`"error": "no route to the storage"`: 2, `"ran": []`: 2},
+		"history":        {"unknown": 3, "no route to the storage": 3},
+		"history --json": {"unknown": 3, "no route to the storage": 3},
+	} {
+		got := run(t.Context(), host.Program{Work: work(), Store: down()}, strings.Fields(command)...)
+		for text, n := range says {
+			if got.code != 1 || strings.Count(got.out, text) != n {
+				t.Errorf("%s: got %+v, want code 1 and %d times %q", command, got, n, text)
+			}
+		}
 	}
 }
 
@@ -302,9 +278,15 @@ func TestWrongArguments(t *testing.T) {
 			t.Errorf("%s: got %+v, want code 2, %q and the commands", test.args, got, test.want)
 		}
 	}
-	got := run(t.Context(), host.Program{Work: work()}, "next", "leader")
-	if want := "demo: there is no job \"leader\": want one of beat, night-report\n"; got.code != 2 || got.err != want {
-		t.Errorf("got %+v, want %q", got, want)
+	for args, want := range map[string]string{
+		"next leader":     "demo: there is no job \"leader\": want one of beat, night-report\n",
+		"history nobody":  "demo: there is no job \"nobody\": want one of beat, night-report, leader\n",
+		"history -n 1001": "demo: history: -n is 1001: want 1 to 1000\n",
+	} {
+		got := run(t.Context(), host.Program{Work: work(), Store: down()}, strings.Fields(args)...)
+		if got != (result{2, "", want}) {
+			t.Errorf("%s: got %+v, want code 2 and %q", args, got, want)
+		}
 	}
 }
 

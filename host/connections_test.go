@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // A client is one connection to a program.
@@ -77,9 +77,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		t.Errorf("got %d connections closed, want 10 of 110", closed)
 	}
 	stop()
-	if got := <-code; got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, <-code, 0)
 }
 
 // Clients that are idle, send nothing at all or half a request take nothing that
@@ -104,9 +102,7 @@ func TestIdleConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
 		await(t, p.log, "run ended")
 		dial(t, url).wantOK(t)
 	}
-	if got := p.end(t); got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, p.end(t), 0)
 }
 
 // More jobs are due at the same second than the process may have connections.
@@ -125,18 +121,12 @@ func TestACrowdOfJobsHasEnoughDescriptors(t *testing.T) {
 			ran[m.Job] = true
 		}
 	}
-	if got := p.end(t); got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, p.end(t), 0)
 }
 
 // startLimited starts a program with so many descriptors.
 func startLimited(t *testing.T, descriptors int, program string, env ...string) process {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0"`, descriptors), exe)
+	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0"`, descriptors), proctest.Self())
 	return startCommand(t, cmd, append([]string{"TEST_PROGRAM=" + program}, env...))
 }

@@ -33,8 +33,7 @@ func rested(t *testing.T) *local.Memory {
 func TestStatusOfAJobOnEachReplica(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: here(), Store: rested(t), Now: spring}
-	got := run(t.Context(), p, "status")
-	goldenWant(t, "status", got.out, `
+	wantRun(t, p, "status", 0, `
 		app demo on *local.Memory, 2026-03-28 12:00:00Z
 
 		NAME   SCHEDULE         STATE         LAST  NEXT                        COUNTS
@@ -42,7 +41,7 @@ func TestStatusOfAJobOnEachReplica(t *testing.T) {
 		rest   every hour, UTC  each replica  -     2026-03-28 13:00:00Z in 1h  -
 		beat   every hour, UTC  idle          -     2026-03-28 13:00:00Z in 1h  -
 	`)
-	got = run(t.Context(), p, "status", "--json")
+	got := run(t.Context(), p, "status", "--json")
 	if want := `"state": "each replica"`; got.code != 0 || !strings.Contains(got.out, want) || strings.Count(got.out, `"everyReplica": true`) != 2 {
 		t.Errorf("got %+v, want %s", got, want)
 	}
@@ -50,8 +49,7 @@ func TestStatusOfAJobOnEachReplica(t *testing.T) {
 
 func TestHistoryOfAJobOnEachReplica(t *testing.T) {
 	environment(t)
-	got := run(t.Context(), host.Program{Work: here(), Store: rested(t), Now: spring}, "history")
-	goldenWant(t, "history", got.out, `
+	wantRun(t, host.Program{Work: here(), Store: rested(t), Now: spring}, "history", 0, `
 		app demo on *local.Memory, 2026-03-28 12:00:00Z
 
 		JOB    STATE         COUNTS
@@ -59,15 +57,11 @@ func TestHistoryOfAJobOnEachReplica(t *testing.T) {
 		rest   each replica  each replica runs it: there is no record
 		beat   idle          -
 	`)
-	if got.code != 0 {
-		t.Errorf("got %+v", got)
-	}
 }
 
 func TestNextOfAJobOnEachReplica(t *testing.T) {
 	environment(t)
-	got := run(t.Context(), host.Program{Work: here(), Now: spring}, "next", "cache", "-n", "1")
-	goldenWant(t, "next", got.out, `
+	wantRun(t, host.Program{Work: here(), Now: spring}, "next cache -n 1", 0, `
 		cache: every hour, UTC
 		text: CRON_TZ=UTC 0 * * * *
 		each replica runs it

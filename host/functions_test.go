@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -158,13 +157,7 @@ func TestAStopDuringAnInvocation(t *testing.T) {
 }
 
 func stopDuringInvocation(t *testing.T, grace, want string, run func(context.Context) error, stopping func()) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close()
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_GRACE="+grace)
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+freePort(t), "SOLOIST_GRACE="+grace)
 	started := make(chan struct{})
 	log, stop, code := serving(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
 		soloist.Job{Name: "long", Schedule: "@every 1s", Do: func(ctx context.Context, _ *soloist.Run) error {
@@ -181,9 +174,7 @@ func stopDuringInvocation(t *testing.T, grace, want string, run func(context.Con
 	if got := <-answers; !strings.Contains(got, want) {
 		t.Errorf("got the answer %s, want %q", got, want)
 	}
-	if got := <-code; got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, <-code, 0)
 }
 
 // invokeUntilRun is the timer of a host in a hurry. It passes the first answer

@@ -49,14 +49,9 @@ func TestAnOutageFailsTheInvocation(t *testing.T) {
 func TestFunctionsTellOfAWrongClock(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
 		off := time.Hour
-		h, _, _, err := host.Handler(host.Program{Name: "demo", Stdout: &log, Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}),
+		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}),
 			Now: func() time.Time { return time.Now().Add(off) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := site{Handler: h}
 		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
 			time.Sleep(time.Minute)
 			if strings.Contains(log.String(), "clock") {

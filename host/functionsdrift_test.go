@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,16 +127,11 @@ func TestDriftIsTold(t *testing.T) {
 	for schedule, want := range map[string]bool{"30 2 * * *": false, "0 4 * * *": true} {
 		environment(t, "SOLOIST_STORAGE=memory:", "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "FUNCTIONS_APP_ROOT_PATH="+root, "SOLOIST_JOB_NIGHT_SCHEDULE="+schedule)
 		const text = "does not fire at the ticks of the job"
-		var log strings.Builder
-		h, _, wait, err := host.Handler(host.Program{Name: "demo", Stdout: &log, Store: &local.Memory{}, Work: work})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := site{Handler: h, wait: wait}
+		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: work})
 		heard := map[string]string{
 			"log":    log.String(),
 			"JSON":   s.get("/api/jobs").Body.String(),
-			"page":   s.send(http.MethodGet, "/").Body.String(),
+			"page":   s.get("/").Body.String(),
 			"status": run(t.Context(), host.Program{Work: work}, "status").out,
 		}
 		for where, got := range heard {

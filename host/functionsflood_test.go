@@ -15,11 +15,7 @@ import (
 func TestAStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
 	const token = "0123456789abcdef"
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ADDR=:7071", "SOLOIST_ADMIN_TOKEN="+token)
-	var log strings.Builder
-	h, _, wait, err := host.Handler(host.Program{Name: "demo", Stdout: &log, Store: new(local.Memory), Work: work()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, log := logged(t, host.Program{Store: new(local.Memory), Work: work()})
 	log.Reset()
 	post := func(path, token string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "http://203.0.113.7:7071"+path, nil)
@@ -27,7 +23,7 @@ func TestAStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		s.ServeHTTP(w, r)
 		return w
 	}
 	for _, given := range []string{"", token} {
@@ -45,5 +41,5 @@ func TestAStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
 	if w := post("/nosuch", token); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "night-report") {
 		t.Errorf("with the token: got %d %s, want 404 and the jobs", w.Code, w.Body)
 	}
-	wait()
+	s.wait()
 }

@@ -23,9 +23,7 @@ func TestAStopThatCutsOffARunFails(t *testing.T) {
 		<-release // it ignores the end of its context
 		return nil
 	}}, began)
-	if got := <-code; got != 1 {
-		t.Errorf("got code %d, want 1", got)
-	}
+	wantCode(t, <-code, 1)
 	close(release)
 	if got := (<-log).Error; !strings.Contains(got, "jobs that run: beat") {
 		t.Errorf("got the error %q, want the job that runs", got)
@@ -43,9 +41,7 @@ func TestAStopWaitsForTheLongestLease(t *testing.T) {
 		backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
 		return context.Cause(ctx)
 	}}, began)
-	if got := <-code; got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, <-code, 0)
 	if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
 		t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
 	}

@@ -10,14 +10,16 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // environment gives the test these variables and none of the machine's that
 // matter. An empty one counts as not set.
 func environment(t *testing.T, pairs ...string) {
 	t.Helper()
+	others := proctest.Environ()
 	for _, pair := range os.Environ() {
-		if name, _, _ := strings.Cut(pair, "="); matters(name) {
+		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(others, pair) {
 			t.Setenv(name, "")
 		}
 	}
@@ -25,20 +27,6 @@ func environment(t *testing.T, pairs ...string) {
 		name, value, _ := strings.Cut(pair, "=")
 		t.Setenv(name, value)
 	}
-}
-
-// matters reports whether a program looks at a variable.
-func matters(name string) bool {
-	return slices.ContainsFunc([]string{"SOLOIST_", "AzureWebJobs", "AzureFunctionsJobHost_", "CONTAINER_APP_", "WEBSITE_", "FUNCTIONS_", "KUBERNETES_"},
-		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-// plain is the machine's environment without what matters, for a process.
-func plain() []string {
-	return slices.DeleteFunc(os.Environ(), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return matters(name)
-	})
 }
 
 // result is what one run of a program came to.
@@ -74,4 +62,23 @@ func goldenWant(t *testing.T, what, got, want string) {
 	if got != want {
 		t.Errorf("%s: got\n%s\nwant\n%s", what, got, want)
 	}
+}
+
+// wantRun wants a command to come to this code and output, and to say nothing else.
+func wantRun(t *testing.T, p host.Program, command string, code int, out string) {
+	t.Helper()
+	if errs := wantOut(t, p, command, code, out); errs != "" {
+		t.Errorf("%s: got on standard error %s", command, errs)
+	}
+}
+
+// wantOut returns what the command writes to standard error, such as a job's log.
+func wantOut(t *testing.T, p host.Program, command string, code int, out string) (errs string) {
+	t.Helper()
+	got := run(t.Context(), p, strings.Fields(command)...)
+	goldenWant(t, command, got.out, out)
+	if got.code != code {
+		t.Errorf("%s: got %+v, want code %d", command, got, code)
+	}
+	return got.err
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // child runs a command of the program "beat" in a process of its own, whose
@@ -24,12 +24,8 @@ func child(t *testing.T, env []string, args ...string) result {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		t.Skip("Go looks at SSL_CERT_FILE on other systems only")
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd := exec.CommandContext(t.Context(), proctest.Self(), args...)
 	cmd.Env = append([]string{"TEST_PROGRAM=beat", "PATH=", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}, env...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &errs, time.Second
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {

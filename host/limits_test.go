@@ -230,9 +230,7 @@ func TestAStopWaitsForAnInvocation(t *testing.T) {
 		if got, body, err := c.post("/tick"); err != nil || got != 200 || !strings.Contains(body, "succeeded") {
 			t.Errorf("got code %d, %s, %v, want the run's end", got, body, err)
 		}
-		if got := <-code; got != 0 {
-			t.Errorf("got code %d, want 0", got)
-		}
+		wantCode(t, <-code, 0)
 	})
 }
 

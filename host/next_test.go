@@ -160,8 +160,7 @@ func TestNextInJSON(t *testing.T) {
 	environment(t)
 	zoned := soloist.Job{Name: "zoned", Schedule: "CRON_TZ=Europe/Berlin */30 2 * * *", Do: do}
 	p := host.Program{Work: []soloist.Work{zoned}, Now: spring}
-	got := run(t.Context(), p, "next", "--json", "-n", "1")
-	goldenWant(t, "next", got.out, `
+	wantRun(t, p, "next --json -n 1", 0, `
 		{
 		  "app": "demo",
 		  "time": "2026-03-28T12:00:00Z",

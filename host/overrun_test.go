@@ -74,9 +74,7 @@ func wantExit(t *testing.T, p process, code int) {
 			t.Errorf("got the last words %+v", m)
 		}
 	}
-	if got := p.code(t); got != code {
-		t.Errorf("got exit code %d, want %d", got, code)
-	}
+	wantCode(t, p.code(t), code)
 }
 
 // The lease is taken from a run that does not stop: its process is gone before
@@ -171,9 +169,7 @@ func TestFunctionsRestartsAnOverrunProcess(t *testing.T) {
 		s.tick()
 		time.Sleep(time.Minute)
 		s.tick()
-		if code != 200 {
-			t.Errorf("got code %d, want 200", code)
-		}
+		wantCode(t, code, 200)
 	})
 }
 
@@ -237,9 +233,7 @@ func TestTheProcessExitsWithoutItsLastWords(t *testing.T) {
 	go func() { defer close(ended); p.Run(ctx) }()
 	select {
 	case code := <-exit:
-		if code != 3 {
-			t.Errorf("got code %d, want 3", code)
-		}
+		wantCode(t, code, 3)
 	case <-time.After(20 * time.Second):
 		t.Error("the process goes on")
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // TestMain makes this binary the program of the tests with real processes.
@@ -109,11 +110,7 @@ func start(t *testing.T, program string, env ...string) process {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGTERM to send on Windows")
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return startCommand(t, exec.Command(exe), append([]string{"TEST_PROGRAM=" + program}, env...))
+	return startCommand(t, exec.Command(proctest.Self()), append([]string{"TEST_PROGRAM=" + program}, env...))
 }
 
 func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
@@ -121,7 +118,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
 	if testing.Short() {
 		t.Skip("starts the program as a process: run it without -short")
 	}
-	cmd.Env = append(plain(), env...)
+	cmd.Env = append(proctest.Environ(), env...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -199,9 +196,7 @@ func TestThreeProcesses(t *testing.T) {
 		go func() { codes <- p.end(t) }()
 	}
 	for range all {
-		if code := <-codes; code != 0 {
-			t.Errorf("got exit code %d after SIGTERM, want 0", code)
-		}
+		wantCode(t, <-codes, 0)
 	}
 }
 
@@ -230,13 +225,18 @@ func TestTheSecondSignalEndsAtOnce(t *testing.T) {
 	for {
 		select {
 		case code := <-ended:
-			if code != 130 {
-				t.Errorf("got exit code %d, want 130", code)
-			}
+			wantCode(t, code, 130)
 			return
 		case <-again.C:
 			p.Process.Signal(syscall.SIGTERM)
 		}
+	}
+}
+
+func wantCode(t *testing.T, got, want int) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got exit code %d, want %d", got, want)
 	}
 }
 
@@ -272,9 +272,7 @@ func TestHTTPAnswersUntilTheLastJobIsDone(t *testing.T) {
 		t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
 	}
 	close(release)
-	if got := <-code; got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, <-code, 0)
 	if resp, err := http.Get(url); err == nil {
 		resp.Body.Close()
 		t.Error("HTTP answers after the end")
@@ -295,29 +293,32 @@ func TestTheAddressIsTaken(t *testing.T) {
 			if m := await(t, log, variable+" is"); m.Level != "ERROR" || !strings.Contains(m.Msg, value) {
 				t.Errorf("got %+v", m)
 			}
-			if got := <-code; got != 1 {
-				t.Errorf("got code %d, want 1", got)
-			}
+			wantCode(t, <-code, 1)
 		})
 	}
 }
 
-func TestFunctionsAddress(t *testing.T) {
+// freePort is a port on which nothing listens.
+func freePort(t *testing.T) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close()
+	return port
+}
+
+func TestFunctionsAddress(t *testing.T) {
+	port := freePort(t)
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_STORAGE=memory:")
 	log, stop, code := serving(t, host.Program{Work: work()})
 	if got, want := await(t, log, "listening").URL, "http://127.0.0.1:"+port+"/"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	stop()
-	if got := <-code; got != 0 {
-		t.Errorf("got code %d, want 0", got)
-	}
+	wantCode(t, <-code, 0)
 }
 
 // refusesAll is a store that takes no credentials.

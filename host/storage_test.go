@@ -16,13 +16,10 @@ func TestAChdirLeavesTheStoreWhereItIs(t *testing.T) {
 		environment(t, "SOLOIST_STORAGE="+setting)
 		home, elsewhere := t.TempDir(), t.TempDir()
 		t.Chdir(home)
-		_, run, wait, err := host.Handler(host.Program{Name: "demo", Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := open(t, host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
 		t.Chdir(elsewhere)
-		run()
-		wait()
+		s.tick()
+		s.wait()
 		if all, err := os.ReadDir(elsewhere); err != nil || len(all) > 0 {
 			t.Errorf("%q: the new working directory has %v, %v, want nothing", setting, all, err)
 		}

@@ -8,28 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
 )
-
-// logged is a site whose log can be read.
-func logged(t *testing.T, work []soloist.Work) (site, *strings.Builder) {
-	t.Helper()
-	var log strings.Builder
-	h, tick, wait, err := host.Handler(host.Program{Name: "demo", Stdout: &log, Stderr: t.Output(), Store: &local.Memory{}, Work: work})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site{h, tick, wait}, &log
-}
 
 // A guesser gets few answers and few lines of the log, and keeps out nobody
 // else, though all share the address of a proxy.
 func TestAGuesserIsLimitedAndLogged(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken, "SOLOIST_READ_TOKEN="+readToken)
 	synctest.Test(t, func(t *testing.T) {
-		s, log := logged(t, obedient())
+		s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 		codes := map[int]int{}
 		guess := func() *httptest.ResponseRecorder {
 			got := s.send(http.MethodPost, "/api/jobs/beat/stepdown", "Bearer wrong-"+adminToken)
@@ -70,7 +58,7 @@ func TestAGuesserIsLimitedAndLogged(t *testing.T) {
 
 func TestAStepDownIsLoggedWithItsCaller(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	s, log := logged(t, obedient())
+	s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/jobs/beat/stepdown", nil)
 	r.Header.Set("Authorization", "Bearer "+adminToken)
 	r.Header.Set("X-Forwarded-For", "198.51.100.7,\x1b[2J")
@@ -85,7 +73,7 @@ func TestAStepDownIsLoggedWithItsCaller(t *testing.T) {
 func TestNamesOfOtherMachinesAreRefused(t *testing.T) {
 	for addr, foreign := range map[string]int{"": 403, "localhost:8080": 403, "[::1]:8080": 403, ":8080": 200, "192.0.2.9:80": 200} {
 		environment(t, "SOLOIST_ADDR="+addr)
-		s, log := logged(t, work())
+		s, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
 		for name, want := range map[string]int{"127.0.0.1:8080": 200, "localhost": 200, "LOCALHOST:1": 200, "[::1]:8080": 200, "[::1]": 200, "::1": 200,
 			"evil.example:8080": foreign, "evil.example": foreign, "127.0.0.1.evil.example": foreign, "localhost.evil.example:80": foreign,
 			"192.0.2.9": foreign, "0.0.0.0:8080": foreign, "": foreign} {

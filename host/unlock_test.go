@@ -65,28 +65,30 @@ func TestStatusAfterAnUnlock(t *testing.T) {
 	}
 }
 
-// A second unlock meets the next holder, which waits: no run can end by that.
-func TestUnlockOfAWaitingHolder(t *testing.T) {
-	environment(t)
-	backend := claimed(t, true, func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} })
-	got := run(t.Context(), host.Program{Work: work(), Store: backend, Now: spring}, "unlock", "beat", "--now")
-	if got.code != 0 || !strings.Contains(got.out, "held by a replica that waits after an earlier unlock") {
-		t.Errorf("got %+v", got)
-	}
-}
-
-// A run is claimed by the store's clock, which may be ahead of this machine's.
-func TestUnlockBesideAFastStoreClock(t *testing.T) {
-	for args, want := range map[string]string{
-		"beat":       "replica-b runs it since 0s. The run",
-		"beat --yes": "state: running on replica-b since 0s\n",
+func TestUnlockTellsOfTheHolder(t *testing.T) {
+	// A run is claimed by the store's clock, which may be ahead of this machine's.
+	ahead := func(r *store.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) }
+	// A second unlock meets the next holder, which waits: no run can end by that.
+	waits := func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} }
+	for _, test := range []struct {
+		args string
+		f    func(*store.Record)
+		code int
+		want string
+	}{
+		{"beat", ahead, 2, "replica-b runs it since 0s. The run"},
+		{"beat --yes", ahead, 0, "state: running on replica-b since 0s\n"},
+		{"beat --now", waits, 0, "held by a replica that waits after an earlier unlock"},
 	} {
 		environment(t)
-		backend := claimed(t, true, func(r *store.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) })
-		p := host.Program{Work: work(), Store: backend, Now: spring}
-		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
-		if !strings.Contains(got.out+got.err, want) {
-			t.Errorf("%s: got %+v, want %s", args, got, want)
+		p := host.Program{Work: work(), Store: claimed(t, true, test.f), Now: spring}
+		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(test.args)...)...)
+		said := got.out
+		if test.code != 0 {
+			said = got.err
+		}
+		if got.code != test.code || !strings.Contains(said, test.want) {
+			t.Errorf("%s: got %+v, want code %d and %s", test.args, got, test.code, test.want)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,7 +28,19 @@ type site struct {
 
 func open(t *testing.T, p host.Program) site {
 	t.Helper()
-	p.Name, p.Stdout, p.Stderr = "demo", t.Output(), t.Output()
+	return openLogging(t, p, t.Output())
+}
+
+// logged is a site whose log can be read.
+func logged(t *testing.T, p host.Program) (site, *strings.Builder) {
+	t.Helper()
+	var log strings.Builder
+	return openLogging(t, p, &log), &log
+}
+
+func openLogging(t *testing.T, p host.Program, log io.Writer) site {
+	t.Helper()
+	p.Name, p.Stdout, p.Stderr = "demo", log, t.Output()
 	h, tick, wait, err := host.Handler(p)
 	if err != nil {
 		t.Fatal(err)
@@ -163,33 +177,25 @@ func TestAStoreThatHangs(t *testing.T) {
 
 func TestOldNews(t *testing.T) {
 	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		store := newGated(&local.Memory{}, nil)
-		s := open(t, host.Program{Work: work(), Store: store})
-		wantAnswer(t, "page", s.get("/"), 200, "at 02:30 every day")
-		time.Sleep(time.Minute)
-		answer := make(chan struct{})
-		store.set(wait(answer))
-		wantAnswer(t, "old page", s.get("/"), 200, "at 02:30 every day", "The store does not answer: this is what it told 1m ago.")
-		close(answer)
-		s.wait()
-	})
-}
-
-func TestOldNewsWhereTheStoreRefuses(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		store := newGated(&local.Memory{}, nil)
-		s := open(t, host.Program{Work: work(), Store: store})
-		s.tick()
-		time.Sleep(time.Minute)
-		s.tick()
-		wantAnswer(t, "page", s.get("/"), 200, "1 succeeded")
-		time.Sleep(time.Minute)
-		store.set(refuse(errDown, "read"))
-		wantAnswer(t, "old page", s.get("/"), 200, "1 succeeded", "The store does not answer: this is what it told 1m ago.")
-		s.wait()
-	})
+	for _, refusal := range []error{nil, errDown} { // nil: it hangs
+		synctest.Test(t, func(t *testing.T) {
+			answer := make(chan struct{})
+			store := newGated(&local.Memory{}, nil)
+			s := open(t, host.Program{Work: work(), Store: store})
+			s.tick()
+			time.Sleep(time.Minute)
+			s.tick()
+			wantAnswer(t, "page", s.get("/"), 200, "at 02:30 every day", "1 succeeded")
+			time.Sleep(time.Minute)
+			if store.set(wait(answer)); refusal != nil {
+				store.set(refuse(refusal, "read"))
+			}
+			wantAnswer(t, fmt.Sprint("old page, refusal ", refusal), s.get("/"), 200, "at 02:30 every day", "1 succeeded",
+				"The store does not answer: this is what it told 1m ago.")
+			close(answer)
+			s.wait()
+		})
+	}
 }
 
 // What a job came to the last time it ran is not hidden by a tick that was
@@ -235,13 +241,6 @@ func TestAStoppedSingletonIsNothingBad(t *testing.T) {
 	})
 }
 
-func TestReadyOnceTheStorageAnswers(t *testing.T) {
-	environment(t)
-	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
-	wantAnswer(t, "readyz", s.get("/readyz"), 200, `"status":"ready"`)
-	s.wait()
-}
-
 func TestBrokenRecord(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -263,31 +262,6 @@ func TestBrokenRecord(t *testing.T) {
 		wantAnswer(t, "readyz", s.get("/readyz"), 200)
 		wantAnswer(t, "page", s.get("/"), 200, `<span class="s broken">broken</span>`, "the record has schema 99")
 	})
-}
-
-func TestReadToken(t *testing.T) {
-	const token = "open-sesame-to-1700"
-	environment(t, "SOLOIST_READ_TOKEN="+token)
-	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
-	for _, test := range []struct {
-		header string
-		code   int
-	}{
-		{"", 401}, {"Bearer", 401}, {"Bearer ", 401}, {"Bearer wrong", 401}, {"Bearer " + token + "x", 401}, {"Basic " + token, 401}, {token, 401},
-		{"Bearer " + token, 200}, {"bearer " + token, 200},
-	} {
-		got := s.get("/", test.header)
-		wantAnswer(t, test.header, got, test.code)
-		if test.code == 401 && got.Header().Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%q: got no WWW-Authenticate", test.header)
-		}
-		if strings.Contains(got.Body.String(), token) {
-			t.Errorf("%q: the token is told", test.header)
-		}
-	}
-	wantAnswer(t, "healthz", s.get("/healthz"), 200)
-	wantAnswer(t, "readyz", s.get("/readyz"), 200)
-	s.wait()
 }
 
 func TestRunningHere(t *testing.T) {
