@@ -11,8 +11,7 @@ import (
 
 // Nothing is left behind, and jobs' entries are as they were.
 func TestDoctorLeavesNothing(t *testing.T) {
-	s := &ruled{}
-	containerOf(t, s)
+	s := withContainer(t, nil)
 	environment(t, byKey(served(t, s)))
 	p := host.Program{Work: work()}
 	if got := run(t.Context(), p, "tick"); got.code != 0 {

@@ -34,34 +34,39 @@ func always(status int, code string) rule {
 	return func(*http.Request) (int, string) { return status, code }
 }
 
-// authorized is a rule for requests that show credentials: doctor's first shows
-// none, and is answered by any account.
-func authorized(status int, code string) rule {
+// when is a rule for the requests that match.
+func when(matches func(*http.Request) bool, status int, code string) rule {
 	return func(r *http.Request) (int, string) {
-		if r.Header.Get("Authorization") == "" && !r.URL.Query().Has("sig") {
-			return 0, ""
-		}
-		return status, code
-	}
-}
-
-// toWrite is a rule for those who may only read.
-func toWrite(status int, code string) rule {
-	return func(r *http.Request) (int, string) {
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			return 0, ""
-		}
-		return status, code
-	}
-}
-
-func toMakeContainers(status int, code string) rule {
-	return func(r *http.Request) (int, string) {
-		if r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container" {
+		if matches(r) {
 			return status, code
 		}
 		return 0, ""
 	}
+}
+
+// authorized is a rule for requests that show credentials: doctor's first shows
+// none, and is answered by any account.
+func authorized(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.Header.Get("Authorization") != "" || r.URL.Query().Has("sig") }, status, code)
+}
+
+// toWrite is a rule for those who may only read.
+func toWrite(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }, status, code)
+}
+
+func toWriteRecords(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.URL.Query().Get("comp") == "metadata" }, status, code)
+}
+
+func toDelete(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.Method == http.MethodDelete }, status, code)
+}
+
+func toMakeContainers(status int, code string) rule {
+	return when(func(r *http.Request) bool {
+		return r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container"
+	}, status, code)
 }
 
 // ruled is a simulated service with a rule.
@@ -145,26 +150,90 @@ type send func(*http.Request) (*http.Response, error)
 
 func (f send) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// containerOf makes the container.
-func containerOf(t *testing.T, s *ruled) {
+// withContainer is a service with the container, and from then on the rule.
+func withContainer(t *testing.T, then rule) *ruled {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist?restype=container", nil)
+	s := &ruled{}
+	if resp := s.put(t, "?restype=container", ""); resp.StatusCode != http.StatusCreated {
+		t.Fatal("no container")
+	}
+	s.rule = then
+	return s
+}
+
+// put sends a request about the container.
+func (s *ruled) put(t *testing.T, path, content string, headers ...string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist"+path, strings.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := s.Do(r); err != nil || resp.StatusCode != http.StatusCreated {
-		t.Fatal("no container")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := s.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// A maker makes a set-up: it returns settings, and may change the program.
+type maker func(t *testing.T, p *host.Program) (env []string)
+
+func withSettings(env ...string) maker {
+	return func(*testing.T, *host.Program) []string { return env }
+}
+
+// withKey has the key of an account whose service has the rule.
+func withKey(r rule) maker {
+	return func(t *testing.T, _ *host.Program) []string { return []string{byKey(served(t, &ruled{rule: r}))} }
+}
+
+func withSignature(r rule, more string) maker {
+	return func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, &ruled{rule: r}), more)}
+	}
+}
+
+func withIdentity(r rule, more ...string) maker {
+	return func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, &ruled{rule: r}, azurite.NewPlatform(t), more...)
+		return nil
+	}
+}
+
+// withCertificate has the key of an account whose service has a certificate that is
+// good for so long.
+func withCertificate(good time.Duration, name string) maker {
+	return func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(encrypted(t, time.Now().Add(good), name))}
+	}
+}
+
+// withClock is a set-up on a machine whose clock is off.
+func withClock(off time.Duration, make maker) maker {
+	return func(t *testing.T, p *host.Program) []string {
+		p.Now = func() time.Time { return time.Now().Add(off) }
+		return make(t, p)
 	}
 }
 
 // withRecord has one under a job's name.
-func withRecord(text string) func(*testing.T, *host.Program) []string {
+func withRecord(text string) maker {
 	return func(t *testing.T, p *host.Program) []string {
 		p.Store = &local.Memory{}
-		if _, err := p.Store.Create(t.Context(), "demo/beat", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		put(t, p.Store, "demo/beat", text, false)
 		return nil
+	}
+}
+
+// withBlob has a blob of another tool under a job's name.
+func withBlob(content string, headers ...string) maker {
+	return func(t *testing.T, _ *host.Program) []string {
+		s := withContainer(t, nil)
+		s.put(t, "/demo/beat", content, append(headers, "x-ms-blob-type", "BlockBlob")...)
+		return []string{byKey(served(t, s))}
 	}
 }
 

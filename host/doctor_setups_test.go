@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,7 +18,7 @@ import (
 // A setup is one that is broken, or is not.
 type setup struct {
 	what string
-	make func(t *testing.T, p *host.Program) (env []string)
+	make maker
 
 	code  int
 	check string   // the only one that fails; empty: none does
@@ -29,21 +28,14 @@ type setup struct {
 var dayLater = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
 
 var setups = []setup{
-	{"a key that is good", func(t *testing.T, _ *host.Program) []string { return []string{byKey(served(t, new(ruled)))} },
-		0, "", []string{"account key of account shopstore", "has been created", "within a second"}},
-	{"no storage in Container Apps", func(*testing.T, *host.Program) []string { return []string{"CONTAINER_APP_NAME=shop"} },
+	{"a key that is good", withKey(nil), 0, "", []string{"account key of account shopstore", "has been created", "within a second"}},
+	{"no storage in Container Apps", withSettings("CONTAINER_APP_NAME=shop"),
 		2, "settings", []string{"SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage", "Azure Container Apps; app shop"}},
-	{"a connection string that was cut", func(*testing.T, *host.Program) []string {
-		return []string{"AzureWebJobsStorage=AccountName=shopstore;AccountKey=" + hiddenKey[:9]}
-	}, 2, "settings", []string{"AzureWebJobsStorage", "AccountKey is not base64"}},
-	{"a key in the place of everything", func(*testing.T, *host.Program) []string {
-		return []string{"SOLOIST_STORAGE=" + strings.TrimSuffix(hiddenKey, "=")}
-	},
+	{"a connection string that was cut", withSettings("AzureWebJobsStorage=AccountName=shopstore;AccountKey=" + hiddenKey[:9]),
+		2, "settings", []string{"AzureWebJobsStorage", "AccountKey is not base64"}},
+	{"a key in the place of everything", withSettings("SOLOIST_STORAGE=" + strings.TrimSuffix(hiddenKey, "=")),
 		2, "settings", []string{"want memory:, dir:PATH, a blob service URL or a connection string"}},
-	{"an unknown host", func(*testing.T, *host.Program) []string {
-		return []string{bySignature("https://shopstore.invalid", "")}
-	},
-		1, "dns", []string{"shopstore.invalid cannot be looked up"}},
+	{"an unknown host", withSettings(bySignature("https://shopstore.invalid", "")), 1, "dns", []string{"shopstore.invalid cannot be looked up"}},
 	{"a port where nothing listens", func(t *testing.T, _ *host.Program) []string {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -52,15 +44,10 @@ var setups = []setup{
 		ln.Close()
 		return []string{byKey("http://" + ln.Addr().String())}
 	}, 1, "connection", []string{"refused", "firewalls"}},
-	{"a certificate that is not trusted", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(encrypted(t, time.Now().Add(time.Hour), "127.0.0.1"))}
-	}, 1, "connection", []string{"not trusted", "SSL_CERT_FILE", "ca-certificates"}},
-	{"a certificate that has expired", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(encrypted(t, time.Now().Add(-time.Hour), "127.0.0.1"))}
-	}, 1, "connection", []string{"has expired", "clock"}},
-	{"a certificate of another host", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(encrypted(t, time.Now().Add(time.Hour), "other.example"))}
-	}, 1, "connection", []string{"for another name"}},
+	{"a certificate that is not trusted", withCertificate(time.Hour, "127.0.0.1"),
+		1, "connection", []string{"not trusted", "SSL_CERT_FILE", "ca-certificates"}},
+	{"a certificate that has expired", withCertificate(-time.Hour, "127.0.0.1"), 1, "connection", []string{"has expired", "clock"}},
+	{"a certificate of another host", withCertificate(time.Hour, "other.example"), 1, "connection", []string{"for another name"}},
 	{"https where http is spoken", func(t *testing.T, _ *host.Program) []string {
 		return []string{byKey(strings.Replace(served(t, new(ruled)), "http:", "https:", 1))}
 	}, 1, "connection", []string{"does not speak TLS"}},
@@ -69,99 +56,50 @@ var setups = []setup{
 			fmt.Fprintf(w, "<html>Sign in to see %s", r.URL)
 		})), "")}
 	}, 1, "service", []string{"not the Blob service answers", "text/html", "proxy"}},
-	{"an account for https only", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(served(t, &ruled{rule: always(400, "AccountRequiresHttps")}))}
-	}, 1, "service", []string{"use https"}},
-	{"a clock 20 minutes ahead", func(t *testing.T, p *host.Program) []string {
-		p.Now = func() time.Time { return time.Now().Add(20 * time.Minute) }
-		return []string{byKey(served(t, &ruled{rule: authorized(403, "AuthenticationFailed")}))}
-	}, 1, "clock", []string{"ahead of the service", "NTP"}},
-	{"a clock 20 minutes behind", func(t *testing.T, p *host.Program) []string {
-		p.Now = func() time.Time { return time.Now().Add(-20 * time.Minute) }
-		return []string{bySignature(served(t, new(ruled)), "")}
-	}, 1, "clock", []string{"behind the service, which takes no key"}},
-	{"a clock 10 seconds behind", func(t *testing.T, p *host.Program) []string {
-		p.Now = func() time.Time { return time.Now().Add(-10 * time.Second) }
-		return []string{byKey(served(t, new(ruled)))}
-	}, 0, "", []string{"warn  clock", "behind the service", "NTP"}},
-	{"a key that is wrong", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(served(t, &ruled{rule: authorized(403, "AuthenticationFailed")}))}
-	}, 1, "container", []string{"403 AuthenticationFailed", "key is wrong, or was replaced", "show-connection-string --name shopstore"}},
-	{"an account that refuses keys", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(served(t, &ruled{rule: authorized(403, "KeyBasedAuthenticationNotPermitted")}))}
-	}, 1, "container", []string{"takes no keys", "AzureWebJobsStorage__credential=managedidentity", "--allow-shared-key-access true"}},
+	{"an account for https only", withKey(always(400, "AccountRequiresHttps")), 1, "service", []string{"use https"}},
+	{"a clock 20 minutes ahead", withClock(20*time.Minute, withKey(authorized(403, "AuthenticationFailed"))),
+		1, "clock", []string{"ahead of the service", "NTP"}},
+	{"a clock 20 minutes behind", withClock(-20*time.Minute, withSignature(nil, "")), 1, "clock", []string{"behind the service, which takes no key"}},
+	{"a clock 10 seconds behind", withClock(-10*time.Second, withKey(nil)), 0, "", []string{"warn  clock", "behind the service", "NTP"}},
+	{"a key that is wrong", withKey(authorized(403, "AuthenticationFailed")),
+		1, "container", []string{"403 AuthenticationFailed", "key is wrong, or was replaced", "show-connection-string --name shopstore"}},
+	{"an account that refuses keys", withKey(authorized(403, "KeyBasedAuthenticationNotPermitted")),
+		1, "container", []string{"takes no keys", "AzureWebJobsStorage__credential=managedidentity", "--allow-shared-key-access true"}},
 	{"network rules, or a signature", func(t *testing.T, p *host.Program) []string {
 		p.Store = opened(t, azure.Config{ServiceURL: "https://shopstore.blob.core.windows.net/?sv=1&sig=" + hiddenSignature}, &ruled{rule: always(403, "AuthorizationFailure")})
 		return nil
 	}, 1, "container", []string{"the signature does not allow this", "network-rule add"}},
-	{"an account that is not there", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(served(t, &ruled{rule: always(404, "ResourceNotFound")}))}
-	}, 1, "container", []string{"no such account", "check the URL"}},
+	{"an account that is not there", withKey(always(404, "ResourceNotFound")), 1, "container", []string{"no such account", "check the URL"}},
 	{"network rules", func(t *testing.T, p *host.Program) []string {
 		p.Store = opened(t, azure.Config{ConnectionString: "AccountName=shopstore;AccountKey=" + hiddenKey}, &ruled{rule: always(403, "AuthorizationFailure")})
 		return nil
 	}, 1, "container", []string{"network rules", "az storage account network-rule add --account-name shopstore"}},
-	{"an account that is disabled", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(served(t, &ruled{rule: authorized(403, "AccountIsDisabled")}))}
-	}, 1, "container", []string{"is disabled"}},
-	{"a signature that has expired", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, new(ruled)), "&sp=rcwd&se=2026-01-02T03:04:05Z")}
-	}, 1, "credentials", []string{"until 2026-01-02T03:04:05Z has expired", "az storage container generate-sas"}},
-	{"a signature that expires soon", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, new(ruled)), "&sp=rcwd&se="+dayLater)}
-	}, 0, "", []string{"warn  credentials", dayLater + ", soon"}},
-	{"a signature to read", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, new(ruled)), "&sp=rl&sr=c")}
-	}, 1, "credentials", []string{"does not allow to read and write (sp=rl)", "--permissions rcwd"}},
-	{"a signature for queues", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, new(ruled)), "&sp=rwdlac&ss=q&srt=sco")}
-	}, 1, "credentials", []string{"not for the Blob service"}},
-	{"a signature for containers without their blobs", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, new(ruled)), "&sp=rwdlac&ss=b&srt=sc")}
-	}, 1, "credentials", []string{"srt=sc lacks o"}},
+	{"an account that is disabled", withKey(authorized(403, "AccountIsDisabled")), 1, "container", []string{"is disabled"}},
+	{"a signature that has expired", withSignature(nil, "&sp=rcwd&se=2026-01-02T03:04:05Z"),
+		1, "credentials", []string{"until 2026-01-02T03:04:05Z has expired", "az storage container generate-sas"}},
+	{"a signature that expires soon", withSignature(nil, "&sp=rcwd&se="+dayLater), 0, "", []string{"warn  credentials", dayLater + ", soon"}},
+	{"a signature to read", withSignature(nil, "&sp=rl&sr=c"), 1, "credentials", []string{"does not allow to read and write (sp=rl)", "--permissions rcwd"}},
+	{"a signature for queues", withSignature(nil, "&sp=rwdlac&ss=q&srt=sco"), 1, "credentials", []string{"not for the Blob service"}},
+	{"a signature for containers without their blobs", withSignature(nil, "&sp=rwdlac&ss=b&srt=sc"), 1, "credentials", []string{"srt=sc lacks o"}},
 	{"a signature by a policy that lacks a right", func(t *testing.T, _ *host.Program) []string {
-		s := &ruled{}
-		containerOf(t, s)
-		s.rule = toWrite(403, "AuthorizationPermissionMismatch")
-		return []string{bySignature(served(t, s), "&si=policy&sr=c")}
+		return []string{bySignature(served(t, withContainer(t, toWrite(403, "AuthorizationPermissionMismatch"))), "&si=policy&sr=c")}
 	}, 1, "create", []string{"the signature does not allow this", "generate-sas"}},
-	{"a signature that may not delete", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, &ruled{rule: func(r *http.Request) (int, string) {
-			if r.Method == http.MethodDelete {
-				return 403, "AuthorizationPermissionMismatch"
-			}
-			return 0, ""
-		}}), "&sp=rcw&sr=c")}
-	}, 0, "", []string{"warn  delete", "is left behind"}},
-	{"an identity that is good", func(t *testing.T, p *host.Program) []string {
-		p.Store = byIdentity(t, new(ruled), azurite.NewPlatform(t))
-		return nil
-	}, 0, "", []string{"a token until", "for principal " + azurite.Principal}},
-	{"an identity without the role", func(t *testing.T, p *host.Program) []string {
-		p.Store = byIdentity(t, &ruled{rule: authorized(403, "AuthorizationPermissionMismatch")}, azurite.NewPlatform(t))
-		return nil
-	}, 1, "container", []string{"403 AuthorizationPermissionMismatch", `grant the identity the role "Storage Blob Data Contributor"`,
-		`az role assignment create --assignee-object-id ` + azurite.Principal + ` --assignee-principal-type ServicePrincipal --role "Storage Blob Data Contributor" ` +
-			`--scope "$(az storage account show --name shopstore --query id -o tsv)/blobServices/default/containers/soloist"`}},
+	{"a signature that may not delete", withSignature(toDelete(403, "AuthorizationPermissionMismatch"), "&sp=rcw&sr=c"),
+		0, "", []string{"warn  delete", "is left behind"}},
+	{"an identity that is good", withIdentity(nil), 0, "", []string{"a token until", "for principal " + azurite.Principal}},
+	{"an identity without the role", withIdentity(authorized(403, "AuthorizationPermissionMismatch")),
+		1, "container", []string{"403 AuthorizationPermissionMismatch", `grant the identity the role "Storage Blob Data Contributor"`,
+			`az role assignment create --assignee-object-id ` + azurite.Principal + ` --assignee-principal-type ServicePrincipal --role "Storage Blob Data Contributor" ` +
+				`--scope "$(az storage account show --name shopstore --query id -o tsv)/blobServices/default/containers/soloist"`}},
 	{"an identity with the role of a reader", func(t *testing.T, p *host.Program) []string {
-		s := &ruled{}
-		containerOf(t, s)
-		s.rule = toWrite(403, "AuthorizationPermissionMismatch")
-		p.Store = byIdentity(t, s, azurite.NewPlatform(t))
+		p.Store = byIdentity(t, withContainer(t, toWrite(403, "AuthorizationPermissionMismatch")), azurite.NewPlatform(t))
 		return nil
 	}, 1, "create", []string{"az role assignment create"}},
-	{"an identity of another tenant", func(t *testing.T, p *host.Program) []string {
-		p.Store = byIdentity(t, &ruled{rule: authorized(401, "InvalidAuthenticationInfo")}, azurite.NewPlatform(t))
-		return nil
-	}, 1, "container", []string{"of one tenant"}},
-	{"an identity that the platform does not know", func(t *testing.T, p *host.Program) []string {
-		p.Store = byIdentity(t, new(ruled), azurite.NewPlatform(t), "IDENTITY_HEADER=another")
-		return nil
-	}, 1, "credentials", []string{"no token for the identity (400)", "az containerapp identity show", "AzureWebJobsStorage__clientId"}},
-	{"an app without an identity", func(t *testing.T, p *host.Program) []string {
-		p.Store = byIdentity(t, new(ruled), azurite.NewPlatform(t), "IDENTITY_ENDPOINT=", "IDENTITY_HEADER=")
-		return nil
-	}, 1, "credentials", []string{"no token for the identity", "IDENTITY_ENDPOINT is not set", "az containerapp identity assign"}},
+	{"an identity of another tenant", withIdentity(authorized(401, "InvalidAuthenticationInfo")), 1, "container", []string{"of one tenant"}},
+	{"an identity that the platform does not know", withIdentity(nil, "IDENTITY_HEADER=another"),
+		1, "credentials", []string{"no token for the identity (400)", "az containerapp identity show", "AzureWebJobsStorage__clientId"}},
+	{"an app without an identity", withIdentity(nil, "IDENTITY_ENDPOINT=", "IDENTITY_HEADER="),
+		1, "credentials", []string{"no token for the identity", "IDENTITY_ENDPOINT is not set", "az containerapp identity assign"}},
 	{"an identity endpoint that is down", func(t *testing.T, p *host.Program) []string {
 		platform := azurite.NewPlatform(t)
 		platform.Break(true)
@@ -174,24 +112,13 @@ var setups = []setup{
 		*p = host.Hurried(host.Program{Work: p.Work, Store: byIdentity(t, new(ruled), platform)}, time.Second)
 		return nil
 	}, 1, "credentials", []string{"no token for the identity: its source has not answered: no answer within 1s", "az containerapp identity show"}},
-	{"a container that is missing and may not be created", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, &ruled{rule: toMakeContainers(403, "AuthorizationPermissionMismatch")}), "")}
-	}, 1, "container", []string{"is missing, and it cannot be created", "az storage container create --name soloist --account-name shopstore"}},
-	{"a container that an identity may not create", func(t *testing.T, p *host.Program) []string {
-		p.Store = byIdentity(t, &ruled{rule: toMakeContainers(403, "AuthorizationPermissionMismatch")}, azurite.NewPlatform(t))
-		return nil
-	}, 1, "container", []string{"az storage container create", `--scope "$(az storage account show --name shopstore --query id -o tsv)"`}},
-	{"a container under an immutability policy", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(served(t, &ruled{rule: func(r *http.Request) (int, string) {
-			if r.URL.Query().Get("comp") == "metadata" {
-				return 409, "BlobImmutableDueToPolicy"
-			}
-			return 0, ""
-		}}))}
-	}, 1, "claim", []string{"immutability policy", "SOLOIST_CONTAINER"}},
-	{"a service that is busy", func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(served(t, &ruled{rule: authorized(503, "ServerBusy")}))}
-	}, 1, "container", []string{"503 ServerBusy", "try again"}},
+	{"a container that is missing and may not be created", withSignature(toMakeContainers(403, "AuthorizationPermissionMismatch"), ""),
+		1, "container", []string{"is missing, and it cannot be created", "az storage container create --name soloist --account-name shopstore"}},
+	{"a container that an identity may not create", withIdentity(toMakeContainers(403, "AuthorizationPermissionMismatch")),
+		1, "container", []string{"az storage container create", `--scope "$(az storage account show --name shopstore --query id -o tsv)"`}},
+	{"a container under an immutability policy", withKey(toWriteRecords(409, "BlobImmutableDueToPolicy")),
+		1, "claim", []string{"immutability policy", "SOLOIST_CONTAINER"}},
+	{"a service that is busy", withKey(authorized(503, "ServerBusy")), 1, "container", []string{"503 ServerBusy", "try again"}},
 	{"a file in the place of the directory", func(t *testing.T, _ *host.Program) []string {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -205,11 +132,8 @@ var setups = []setup{
 	{"a directory in Container Apps", func(t *testing.T, _ *host.Program) []string {
 		return []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STORAGE=dir:" + t.TempDir()}
 	}, 0, "", []string{"warn  storage", "unless each replica mounts"}},
-	{"memory", func(*testing.T, *host.Program) []string { return []string{"SOLOIST_STORAGE=memory:"} },
-		0, "", []string{"warn  storage", "more than one replica"}},
-	{"a setting that is misspelt", func(*testing.T, *host.Program) []string {
-		return []string{"SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"}
-	},
+	{"memory", withSettings("SOLOIST_STORAGE=memory:"), 0, "", []string{"warn  storage", "more than one replica"}},
+	{"a setting that is misspelt", withSettings("SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"),
 		0, "", []string{"warn  settings", "did you mean SOLOIST_LEASE?"}},
 	{"another app's record", withRecord(`{"schema":1,"app":"other","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`),
 		1, "record", []string{`beat: the record belongs to "other/beat"`, "choose another SOLOIST_APP"}},
@@ -219,23 +143,15 @@ var setups = []setup{
 		1, "record", []string{"(since) 9999-12-31T23:59:59Z is in the future"}},
 	{"a record with the largest token", withRecord(`{"schema":1,"app":"demo","job":"beat","token":4611686018427387903,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","run":{"status":"idle"}}`),
 		1, "record", []string{"the largest there is", "correct the record"}},
-	{"a record of a newer program", withRecord(`{"schema":9,"app":"demo","job":"beat"}`),
-		1, "record", []string{"schema 9", "update the program"}},
+	{"a record of a newer program", withRecord(`{"schema":9,"app":"demo","job":"beat"}`), 1, "record", []string{"schema 9", "update the program"}},
 	{"a record that is none", withRecord(`hello`), 1, "record", []string{"not JSON", "the job not run"}},
 	{"a lease that no store takes", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"running","lease":86400}}`),
 		1, "record", []string{"a lease of 24h0m0s", "1s to 1m0s", "correct it in the record"}},
-	{"a checkpoint of another tool", func(t *testing.T, p *host.Program) []string {
-		s := &ruled{}
-		containerOf(t, s)
-		r, _ := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist/demo/beat", bytes.NewReader(make([]byte, 1<<20+1)))
-		r.Header.Set("x-ms-blob-type", "BlockBlob")
-		r.Header.Set("x-ms-meta-record", `{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`)
-		s.Do(r)
-		return []string{byKey(served(t, s))}
-	}, 1, "record", []string{"checkpoint has 1048577 bytes", "have the job save a new one"}},
+	{"a checkpoint of another tool", withBlob(strings.Repeat("x", 1<<20+1),
+		"x-ms-meta-record", `{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`),
+		1, "record", []string{"checkpoint has 1048577 bytes", "have the job save a new one"}},
 	{"an account that keeps versions", func(t *testing.T, _ *host.Program) []string {
-		s := &ruled{}
-		containerOf(t, s)
+		s := withContainer(t, nil)
 		return []string{byKey(served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPut && r.URL.Query().Get("comp") != "lease" {
 				w.Header().Set("x-ms-version-id", "2026-11-21T02:30:00.1234567Z")
@@ -243,12 +159,5 @@ var setups = []setup{
 			s.ServeHTTP(w, r)
 		})))}
 	}, 0, "", []string{"warn  versions", "a lifecycle rule"}},
-	{"a blob of something else", func(t *testing.T, p *host.Program) []string {
-		s := &ruled{}
-		containerOf(t, s)
-		r, _ := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist/demo/beat", strings.NewReader("x"))
-		r.Header.Set("x-ms-blob-type", "BlockBlob")
-		s.Do(r)
-		return []string{byKey(served(t, s))}
-	}, 1, "record", []string{"something else made it"}},
+	{"a blob of something else", withBlob("x"), 1, "record", []string{"something else made it"}},
 }
