@@ -73,7 +73,7 @@ func TestStatusWithoutAnyRecord(t *testing.T) {
 }
 
 // A job that is new has no lease, in an app that has records.
-func TestUnlockOfANewJob(t *testing.T) {
+func TestUnlockOfNewJob(t *testing.T) {
 	environment(t)
 	backend := &local.Memory{}
 	run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
@@ -99,7 +99,7 @@ func TestStatusWithSomeRecords(t *testing.T) {
 	}
 }
 
-func TestAFileBesideTheAppsIsNoApp(t *testing.T) {
+func TestFileBesideAppsIsNoApp(t *testing.T) {
 	environment(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "notes.json"), nil, 0o600); err != nil {

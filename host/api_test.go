@@ -68,7 +68,7 @@ func TestStepDown(t *testing.T) {
 	})
 }
 
-func TestStepDownOfARunThatDoesNotReturn(t *testing.T) {
+func TestStepDownOfRunThatDoesNotReturn(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -229,13 +229,13 @@ func TestMetricsOfFailuresInARow(t *testing.T) {
 	broken.wait()
 }
 
-func TestMetricsOfJobsOnEachReplica(t *testing.T) {
+func TestMetricsOfJobOnEachReplica(t *testing.T) {
 	environment(t)
 	s := open(t, host.Program{Work: here()[:1], Store: down()})
 	wantMetrics(t, s, 0, "soloist_storage_up 1", `soloist_running{job="cache"} 0`)
 }
 
-func TestTheReadToken(t *testing.T) {
+func TestReadToken(t *testing.T) {
 	const token = "open:sesame-to-1700"
 	environment(t, "SOLOIST_READ_TOKEN="+token, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	for _, path := range []string{"/", "/api/jobs", "/metrics"} {
@@ -292,7 +292,7 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 }
 
 // A job on each replica is no answer of the store, and needs none.
-func TestReadyOnceTheStoreAnswers(t *testing.T) {
+func TestReadyOnceStoreAnswers(t *testing.T) {
 	environment(t)
 	for _, test := range []struct {
 		work  []soloist.Work

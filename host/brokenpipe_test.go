@@ -14,7 +14,7 @@ import (
 
 // A log whose reader has gone ends no program that runs jobs: a signal
 // still stops it gracefully.
-func TestALogWithoutAReaderEndsNoProgram(t *testing.T) {
+func TestLogWithoutReaderEndsNoProgram(t *testing.T) {
 	if runtime.GOOS == "windows" || testing.Short() {
 		t.Skip("starts the program as a process, and there is no SIGPIPE on Windows")
 	}

@@ -233,7 +233,7 @@ func TestWriteFunctionsFollowsNoLink(t *testing.T) {
 
 // A program for another system is warned of, and one whose name a folder has
 // gets another.
-func TestWriteFunctionsLooksAtTheProgram(t *testing.T) {
+func TestWriteFunctionsChecksProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs: run it without -short")
 	}
@@ -295,7 +295,7 @@ func TestRetryPolicy(t *testing.T) {
 
 // A call that is killed leaves the file that it was writing. The next one finishes
 // its work and leaves nothing of that.
-func TestWriteFunctionsAfterAKilledCall(t *testing.T) {
+func TestWriteFunctionsAfterKilledCall(t *testing.T) {
 	environment(t)
 	program := stand(t)
 	work := jobs(soloist.Job{Name: "night"})
@@ -331,7 +331,7 @@ func TestWriteFunctionsAfterAKilledCall(t *testing.T) {
 }
 
 // A file whose name only begins like one of a killed call is the operator's.
-func TestWriteFunctionsKeepsWhatIsNoLeftover(t *testing.T) {
+func TestWriteFunctionsKeepsForeignFiles(t *testing.T) {
 	environment(t)
 	program, dir := stand(t), t.TempDir()
 	work := jobs(soloist.Job{Name: "night"})

@@ -17,7 +17,7 @@ import (
 // The storage is away for a minute as the run ends. Its outcome is written when
 // the storage is back, and its caller gets it, by a timer and by an HTTP trigger
 // alike.
-func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
+func TestOutageAtEndOfRunLosesNoOutcome(t *testing.T) {
 	for _, payload := range []string{"{}", byHTTP} {
 		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 		synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestAnOutageAtTheEndOfARunLosesNoOutcome(t *testing.T) {
 
 // The record of one job cannot be read, and those of others can: that is no outage of
 // the storage, and its caller gets an answer as soon as in one.
-func TestARunByHandWhoseRecordCannotBeReadIsAnswered(t *testing.T) {
+func TestRunByHandWithUnreadableRecordIsAnswered(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		backend := newGated(new(local.Memory), func(op, name string) error {

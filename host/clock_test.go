@@ -11,7 +11,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-func TestAWrongClockIsTold(t *testing.T) {
+func TestWrongClockIsTold(t *testing.T) {
 	environment(t)
 	for _, test := range []struct {
 		off  time.Duration

@@ -66,7 +66,7 @@ func TestTickAndStatus(t *testing.T) {
 	})
 }
 
-func TestStatusOfARunningJob(t *testing.T) {
+func TestStatusOfRunningJob(t *testing.T) {
 	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a", "SOLOIST_JOB_BEAT_PAUSED=true")
 	synctest.Test(t, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{

@@ -82,7 +82,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 
 // Clients that are idle, send nothing at all or half a request take nothing that
 // the store needs.
-func TestIdleConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
+func TestIdleConnectionsLeaveDescriptorsToStore(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no limit to set on Windows")
 	}
@@ -106,7 +106,7 @@ func TestIdleConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
 }
 
 // More jobs are due at the same second than the process may have connections.
-func TestACrowdOfJobsHasEnoughDescriptors(t *testing.T) {
+func TestManyJobsHaveEnoughDescriptors(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no limit to set on Windows")
 	}

@@ -78,7 +78,7 @@ func TestStatusTellsWhichPauseIsInForce(t *testing.T) {
 	})
 }
 
-func TestAJobThatFailsSaysSo(t *testing.T) {
+func TestFailingJobTellsFailures(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		broke := soloist.Job{Name: "broke", Schedule: "@every 1m", Do: fail}
@@ -109,7 +109,7 @@ func TestAJobThatFailsSaysSo(t *testing.T) {
 }
 
 // A run under way does not hide that those before it failed.
-func TestARunOfAFailingJobSaysSo(t *testing.T) {
+func TestRunOfFailingJobTellsFailures(t *testing.T) {
 	environment(t)
 	backend := claimed(t, true, func(r *store.Record) { r.Failures = 3 })
 	got := run(t.Context(), host.Program{Work: work()[:1], Store: backend, Now: spring}, "status")

@@ -35,7 +35,7 @@ func TestDoctorLeavesNothing(t *testing.T) {
 }
 
 // In a directory, which cannot delete, one entry serves each call.
-func TestDoctorOfADirectory(t *testing.T) {
+func TestDoctorOfDirectory(t *testing.T) {
 	dir := t.TempDir()
 	environment(t, "SOLOIST_STORAGE=dir:"+dir)
 	for range 3 {

@@ -68,7 +68,7 @@ func TestDoctorIsStopped(t *testing.T) {
 }
 
 // A cold token takes longer than an answer.
-func TestDoctorGivesATokenItsTime(t *testing.T) {
+func TestDoctorGivesTokenTime(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

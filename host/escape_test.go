@@ -44,7 +44,7 @@ func wantPlain(t *testing.T, what, text string) {
 	}
 }
 
-func TestCommandsEscapeTheTextsOfRecords(t *testing.T) {
+func TestCommandsEscapeTextsOfRecords(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
 	for _, args := range []string{"status", "history", "doctor", "unlock beat --yes"} {
@@ -55,7 +55,7 @@ func TestCommandsEscapeTheTextsOfRecords(t *testing.T) {
 	}
 }
 
-func TestJSONEscapesTheTextsOfRecordsAsJSONDoes(t *testing.T) {
+func TestJSONEscapesTextsOfRecords(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
 	s := open(t, p)
@@ -72,7 +72,7 @@ func TestJSONEscapesTheTextsOfRecordsAsJSONDoes(t *testing.T) {
 	s.wait()
 }
 
-func TestThePageEscapesTheTextsOfRecords(t *testing.T) {
+func TestPageEscapesTextsOfRecords(t *testing.T) {
 	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-\u202ea")
 	s := open(t, host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring})
 	got := s.get("/")
@@ -82,7 +82,7 @@ func TestThePageEscapesTheTextsOfRecords(t *testing.T) {
 }
 
 // What a job returns reaches terminals at once too, without a record.
-func TestTheTextsOfErrorsAreEscaped(t *testing.T) {
+func TestTextsOfErrorsAreEscaped(t *testing.T) {
 	broke := func(context.Context, *soloist.Run) error { return errors.New(hostile) }
 	environment(t, "SOLOIST_LOG_FORMAT=text")
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestTheTextsOfErrorsAreEscaped(t *testing.T) {
 }
 
 // A status is printed as it is, so it is one that this program knows.
-func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
+func TestUnknownStatusInHistoryIsRefused(t *testing.T) {
 	environment(t)
 	backend := claimed(t, false, func(r *store.Record) {
 		r.History = []store.Outcome{{Tick: r.Run.Tick, Status: hostile, Token: 6}}

@@ -30,7 +30,7 @@ func rested(t *testing.T) *local.Memory {
 	return store
 }
 
-func TestStatusOfAJobOnEachReplica(t *testing.T) {
+func TestStatusOfJobOnEachReplica(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: here(), Store: rested(t), Now: spring}
 	wantRun(t, p, "status", 0, `
@@ -47,7 +47,7 @@ func TestStatusOfAJobOnEachReplica(t *testing.T) {
 	}
 }
 
-func TestHistoryOfAJobOnEachReplica(t *testing.T) {
+func TestHistoryOfJobOnEachReplica(t *testing.T) {
 	environment(t)
 	wantRun(t, host.Program{Work: here(), Store: rested(t), Now: spring}, "history", 0, `
 		app demo on *local.Memory, 2026-03-28 12:00:00Z
@@ -59,7 +59,7 @@ func TestHistoryOfAJobOnEachReplica(t *testing.T) {
 	`)
 }
 
-func TestNextOfAJobOnEachReplica(t *testing.T) {
+func TestNextOfJobOnEachReplica(t *testing.T) {
 	environment(t)
 	wantRun(t, host.Program{Work: here(), Now: spring}, "next cache -n 1", 0, `
 		cache: every hour, UTC
@@ -71,7 +71,7 @@ func TestNextOfAJobOnEachReplica(t *testing.T) {
 	`)
 }
 
-func TestPageOfAJobOnEachReplica(t *testing.T) {
+func TestPageOfJobOnEachReplica(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {

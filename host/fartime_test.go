@@ -13,7 +13,7 @@ import (
 )
 
 // One record with an instant that no answer can tell spoils its own job alone.
-func TestOneFarInstantHidesNoOtherJob(t *testing.T) {
+func TestFarInstantHidesNoOtherJob(t *testing.T) {
 	environment(t)
 	store := new(local.Memory)
 	now := time.Now().UTC().Format(time.RFC3339)

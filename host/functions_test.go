@@ -38,7 +38,7 @@ func (s site) invoke(t *testing.T, name, payload string) (int, []string) {
 	return w.Code, answer.Logs
 }
 
-func TestTheTickFunction(t *testing.T) {
+func TestTickFunction(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}
@@ -140,7 +140,7 @@ func readJSON(t *testing.T, path string, v any) {
 
 // A stop gives the runs of an invocation their grace, then ends their contexts,
 // and the host has its answer.
-func TestAStopDuringAnInvocation(t *testing.T) {
+func TestStopDuringInvocation(t *testing.T) {
 	t.Run("within the grace", func(t *testing.T) {
 		release := make(chan struct{})
 		stopDuringInvocation(t, "30s", "succeeded", func(ctx context.Context) error {

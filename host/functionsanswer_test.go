@@ -22,7 +22,7 @@ const byHTTP = `{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST
 // An outage is in no record, so the platform has to see it, whatever the
 // setting says of runs that fail. Whoever called an HTTP trigger gets an answer,
 // and does not wait for the end of the outage.
-func TestAnOutageFailsTheInvocation(t *testing.T) {
+func TestOutageFailsInvocation(t *testing.T) {
 	for setting, want := range map[string]struct{ timer, http int }{"log": {500, 200}, "error": {500, 500}} {
 		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE="+setting)
 		synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAnOutageFailsTheInvocation(t *testing.T) {
 }
 
 // A wrong clock is told by the calls, once, since nothing goes on between them.
-func TestFunctionsTellOfAWrongClock(t *testing.T) {
+func TestFunctionsTellOfWrongClock(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		off := time.Hour
@@ -70,7 +70,7 @@ func TestFunctionsTellOfAWrongClock(t *testing.T) {
 }
 
 // A retry by the platform helps after an outage: the tick is still due.
-func TestARetryAfterAnOutage(t *testing.T) {
+func TestRetryAfterOutage(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		store := newGated(&local.Memory{}, nil)
@@ -111,7 +111,7 @@ func TestWarmup(t *testing.T) {
 }
 
 // A run by hand that has begun is not ended by an outage that others meet.
-func TestAnOutageUnderARunByHand(t *testing.T) {
+func TestOutageUnderRunByHand(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		store := newGated(&local.Memory{}, nil)
@@ -136,7 +136,7 @@ func TestAnOutageUnderARunByHand(t *testing.T) {
 }
 
 // The Functions host passes the body on to the caller as it is.
-func TestAnHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
+func TestHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		fails := soloist.Job{Name: "beat", Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return errors.New("bad\u009b31m \u202e") }}

@@ -148,7 +148,7 @@ func TestDriftIsTold(t *testing.T) {
 
 // Doctor finds the app in the directory that it is called in too, if this
 // command has written it.
-func TestDriftInTheWorkingDirectory(t *testing.T) {
+func TestDriftInWorkingDirectory(t *testing.T) {
 	work := jobs(soloist.Job{Name: "night"})
 	root := deployed(t, work)
 	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_JOB_NIGHT_SCHEDULE=0 4 * * *")

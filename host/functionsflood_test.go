@@ -12,7 +12,7 @@ import (
 
 // On a public address a caller without the token neither fills the log nor hears
 // the names of the jobs.
-func TestAStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
+func TestStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
 	const token = "0123456789abcdef"
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ADDR=:7071", "SOLOIST_ADMIN_TOKEN="+token)
 	s, log := logged(t, host.Program{Store: new(local.Memory), Work: work()})

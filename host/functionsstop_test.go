@@ -16,7 +16,7 @@ import (
 )
 
 // A stop that cuts off a run is no success: the log names what runs.
-func TestAStopThatCutsOffARunFails(t *testing.T) {
+func TestStopThatCutsOffRunFails(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
 		close(began)
@@ -32,7 +32,7 @@ func TestAStopThatCutsOffARunFails(t *testing.T) {
 
 // The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
 // time that its own lease gives.
-func TestAStopWaitsForTheLongestLease(t *testing.T) {
+func TestStopWaitsForLongestLease(t *testing.T) {
 	backend := newGated(new(local.Memory), nil)
 	began := make(chan struct{})
 	code, _ := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {

@@ -28,7 +28,7 @@ func (d deadEnd) WithGroup(string) slog.Handler             { return d }
 
 // The liveness probe fails once the log has blocked for three minutes, and the
 // page says so.
-func TestALogThatBlocksFailsTheLivenessProbe(t *testing.T) {
+func TestBlockedLogFailsLivenessProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := make(deadEnd)
 		s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{{
@@ -56,7 +56,7 @@ func (q quiet) Addr() net.Addr            { return &net.TCPAddr{} }
 
 // A log that has blocked since before the start keeps serve neither from its
 // jobs nor from its answers nor from its end, and fails the liveness probe.
-func TestALogThatBlocksKeepsServeFromNothing(t *testing.T) {
+func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
 	for _, name := range []string{"SOLOIST_ADDR", "SOLOIST_STORAGE", "SOLOIST_APP"} {
 		t.Setenv(name, "")
 	}
@@ -94,7 +94,7 @@ func TestALogThatBlocksKeepsServeFromNothing(t *testing.T) {
 }
 
 // Where only the program's own lines wait, the probe and the page tell of it too.
-func TestTheProgramsOwnLinesThatWaitAreTold(t *testing.T) {
+func TestOwnLinesThatWaitAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &app.App{Now: time.Now, Scheduler: &soloist.Scheduler{Store: &local.Memory{}}, Serves: true}
 		dead := make(deadEnd)

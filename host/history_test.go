@@ -76,7 +76,7 @@ func TestHistory(t *testing.T) {
 }
 
 // A range whose count stopped is told as such by log, history, JSON and page.
-func TestHistoryOfALongRange(t *testing.T) {
+func TestHistoryOfLongRange(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Missed: soloist.SkipMissed, StartingDeadline: time.Millisecond, Do: do}}}
@@ -131,7 +131,7 @@ func TestHistoryInJSON(t *testing.T) {
 }
 
 // A singleton has terms and no ticks. The first one waits for its token.
-func TestHistoryOfASingleton(t *testing.T) {
+func TestHistoryOfSingleton(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		backend := &local.Memory{}

@@ -69,7 +69,7 @@ func stall(r *store.Record) {
 }
 
 // What a run is in is told in the same words everywhere.
-func TestTheStatesOfARun(t *testing.T) {
+func TestStatesOfRun(t *testing.T) {
 	const since = " on replica-b since 2m"
 	for _, test := range []struct {
 		name   string
@@ -127,7 +127,7 @@ func wantState(t *testing.T, out, state string, told bool) {
 }
 
 // A stalled run is a bad end, and counted.
-func TestTheFateOfAStalledRun(t *testing.T) {
+func TestOutcomeOfStalledRun(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: work()[:1], Store: claimed(t, false, stall), Now: spring}
 	const words = "stalled in 1m0s (stalled: no heartbeat for 1m0s)"
@@ -200,7 +200,7 @@ func TestUnlock(t *testing.T) {
 	}
 }
 
-func TestUnlockWhereThereIsLittleToSay(t *testing.T) {
+func TestUnlockOfOddJobs(t *testing.T) {
 	environment(t)
 	broken := &local.Memory{Now: spring}
 	put(t, broken, "demo/beat", `{"schema":99}`, true)

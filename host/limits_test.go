@@ -91,7 +91,7 @@ func (c client) cutOff() (after time.Duration, text string) {
 // The host keeps its connection for a minute, which is just when the next
 // timer comes. A server that closes it then would fail that invocation, which
 // is under way already and is not sent again.
-func TestAConnectionOutlivesAMinute(t *testing.T) {
+func TestConnectionOutlivesMinute(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := connected(t, work())
@@ -105,7 +105,7 @@ func TestAConnectionOutlivesAMinute(t *testing.T) {
 }
 
 // Elsewhere an idle connection is soon closed.
-func TestAnIdleConnectionIsClosed(t *testing.T) {
+func TestIdleConnectionIsClosed(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := connected(t, work())
@@ -118,7 +118,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	})
 }
 
-func TestHalfARequestIsCutOff(t *testing.T) {
+func TestHalfRequestIsCutOff(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	for sent, want := range map[string]time.Duration{
 		"": 5 * time.Second,
@@ -136,7 +136,7 @@ func TestHalfARequestIsCutOff(t *testing.T) {
 }
 
 // A client that does not read its answer keeps the connection for a while only.
-func TestASlowReaderIsCutOff(t *testing.T) {
+func TestSlowReaderIsCutOff(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := connected(t, work())
@@ -149,7 +149,7 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 }
 
 // A run takes longer than other answers may.
-func TestALongInvocationIsAnswered(t *testing.T) {
+func TestLongInvocationIsAnswered(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := connected(t, []soloist.Work{lasting(2 * time.Minute)})
@@ -168,7 +168,7 @@ func lasting(d time.Duration) soloist.Job {
 }
 
 // The grace of a step-down is longer than other answers may take.
-func TestAStepDownIsAnsweredAfterItsGrace(t *testing.T) {
+func TestStepDownIsAnsweredAfterGrace(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	synctest.Test(t, func(t *testing.T) {
 		c, run := connected(t, obedient()[:1])
@@ -185,7 +185,7 @@ func TestAStepDownIsAnsweredAfterItsGrace(t *testing.T) {
 }
 
 // A connection that breaks is no stop.
-func TestABrokenConnectionDoesNotEndTheRun(t *testing.T) {
+func TestBrokenConnectionEndsNoRun(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
@@ -208,7 +208,7 @@ func TestABrokenConnectionDoesNotEndTheRun(t *testing.T) {
 }
 
 // A stop in Functions waits for the invocation, however long its grace is.
-func TestAStopWaitsForAnInvocation(t *testing.T) {
+func TestStopWaitsForInvocation(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=1m")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -236,7 +236,7 @@ func TestAStopWaitsForAnInvocation(t *testing.T) {
 
 // That a job goes on is in no record. No other job is there to fail the
 // invocation.
-func TestAnOverrunAloneFailsTheInvocation(t *testing.T) {
+func TestOverrunAloneFailsInvocation(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -258,7 +258,7 @@ func TestAnOverrunAloneFailsTheInvocation(t *testing.T) {
 }
 
 // An outage that comes later makes a replica unready as one at its start does.
-func TestNotReadyInALaterOutage(t *testing.T) {
+func TestNotReadyInLaterOutage(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		store := newGated(&local.Memory{}, nil)

@@ -79,8 +79,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextOfAText has settings that are wrong: they do not matter.
-func TestNextOfAText(t *testing.T) {
+// TestNextOfText has settings that are wrong: they do not matter.
+func TestNextOfText(t *testing.T) {
 	environment(t, "SOLOIST_LEASE=wrong")
 	p := host.Program{Now: spring}
 	for _, test := range []struct {

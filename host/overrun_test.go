@@ -79,7 +79,7 @@ func wantExit(t *testing.T, p process, code int) {
 
 // The lease is taken from a run that does not stop: its process is gone before
 // the next run begins.
-func TestAProcessThatLosesItsLeaseExits(t *testing.T) {
+func TestProcessThatLosesLeaseExits(t *testing.T) {
 	first, other, dir, beats := strays(t)
 	if err := (local.Dir{Path: dir}).Break(t.Context(), "demo/stray", 0); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func still(release <-chan struct{}) soloist.Job {
 	}}
 }
 
-func TestTickExitsUnderAStalledRun(t *testing.T) {
+func TestTickExitsUnderStalledRun(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -157,7 +157,7 @@ func TestTickExitsUnderAStalledRun(t *testing.T) {
 	})
 }
 
-func TestFunctionsRestartsAnOverrunProcess(t *testing.T) {
+func TestFunctionsRestartsOverrunProcess(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -222,7 +222,7 @@ func (s stuckPipe) Write(b []byte) (int, error) {
 }
 
 // A log that nobody reads does not keep the process.
-func TestTheProcessExitsWithoutItsLastWords(t *testing.T) {
+func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
 	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LEASE=1s")
 	exit, release := make(chan int, 1), make(chan struct{})
 	j := still(release)
@@ -262,7 +262,7 @@ func (s site) browse() *httptest.ResponseRecorder {
 	return w
 }
 
-func TestARunThatIgnoresItsTimeoutIsTold(t *testing.T) {
+func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

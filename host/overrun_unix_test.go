@@ -9,7 +9,7 @@ import (
 )
 
 // A process that was suspended finds its lease gone when it wakes up.
-func TestAProcessThatSleepsOverItsLeaseExits(t *testing.T) {
+func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
 	first, other, _, _ := strays(t)
 	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

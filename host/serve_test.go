@@ -212,7 +212,7 @@ func wantOK(t *testing.T, url string) {
 	}
 }
 
-func TestTheSecondSignalEndsAtOnce(t *testing.T) {
+func TestSecondSignalEndsAtOnce(t *testing.T) {
 	p := start(t, "deaf", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0")
 	await(t, p.log, "run started")
 	p.Process.Signal(syscall.SIGTERM)
@@ -253,7 +253,7 @@ func serving(t *testing.T, p host.Program) (log <-chan message, stop func(), cod
 	return messages(r), stop, done
 }
 
-func TestHTTPAnswersUntilTheLastJobIsDone(t *testing.T) {
+func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_STORAGE=memory:", "SOLOIST_GRACE=30s")
 	started, release := make(chan context.Context), make(chan struct{})
 	log, stop, code := serving(t, host.Program{Work: []soloist.Work{
@@ -279,7 +279,7 @@ func TestHTTPAnswersUntilTheLastJobIsDone(t *testing.T) {
 	}
 }
 
-func TestTheAddressIsTaken(t *testing.T) {
+func TestAddressIsTaken(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func (refusesAll) Explain(error) (text, advice string) { return "403", "replace 
 
 func (refusesAll) Patience() time.Duration { return 0 }
 
-func TestServeEndsWhereTheStoreRefusesIt(t *testing.T) {
+func TestServeEndsWhenStoreRefusesIt(t *testing.T) {
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
 	refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read"))
 	got := run(t.Context(), host.Program{Work: work(), Store: refusesAll{refused}}, "serve")

@@ -14,7 +14,7 @@ import (
 
 // Nothing runs between two calls of a function. A page that could read the
 // records then tells no outage that is over.
-func TestAReadEndsAnOutageInFunctions(t *testing.T) {
+func TestReadEndsOutageInFunctions(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
 		store := newGated(new(local.Memory), nil)

@@ -11,7 +11,7 @@ import (
 
 // A job may change the working directory of the process. The store has to stay
 // the one that the other replicas use, or each of them runs the tick.
-func TestAChdirLeavesTheStoreWhereItIs(t *testing.T) {
+func TestChdirLeavesStoreWhereItIs(t *testing.T) {
 	for setting, dir := range map[string]string{"": ".soloist", "dir:records": "records"} {
 		environment(t, "SOLOIST_STORAGE="+setting)
 		home, elsewhere := t.TempDir(), t.TempDir()

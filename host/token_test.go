@@ -14,7 +14,7 @@ import (
 
 // A guesser gets few answers and few lines of the log, and keeps out nobody
 // else, though all share the address of a proxy.
-func TestAGuesserIsLimitedAndLogged(t *testing.T) {
+func TestGuesserIsLimitedAndLogged(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken, "SOLOIST_READ_TOKEN="+readToken)
 	synctest.Test(t, func(t *testing.T) {
 		s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
@@ -56,7 +56,7 @@ func TestAGuesserIsLimitedAndLogged(t *testing.T) {
 	})
 }
 
-func TestAStepDownIsLoggedWithItsCaller(t *testing.T) {
+func TestStepDownIsLoggedWithCaller(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/jobs/beat/stepdown", nil)
@@ -70,7 +70,7 @@ func TestAStepDownIsLoggedWithItsCaller(t *testing.T) {
 
 // A page whose site has made a name of its own lead to this machine is told
 // nothing.
-func TestNamesOfOtherMachinesAreRefused(t *testing.T) {
+func TestForeignHostNamesAreRefused(t *testing.T) {
 	for addr, foreign := range map[string]int{"": 403, "localhost:8080": 403, "[::1]:8080": 403, ":8080": 200, "192.0.2.9:80": 200} {
 		environment(t, "SOLOIST_ADDR="+addr)
 		s, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
@@ -93,7 +93,7 @@ func TestNamesOfOtherMachinesAreRefused(t *testing.T) {
 }
 
 // On somebody's own machine others see nothing unless it is asked for.
-func TestTheDefaultAddress(t *testing.T) {
+func TestDefaultAddress(t *testing.T) {
 	for variable, want := range map[string]int{
 		"NONE=":                              403,
 		"SOLOIST_ADDR=":                      403,

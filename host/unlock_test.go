@@ -31,7 +31,7 @@ func TestUnlockWantsYes(t *testing.T) {
 
 // After an unlock at once no replica runs the job until the next holder has
 // waited.
-func TestStatusAfterAnUnlock(t *testing.T) {
+func TestStatusAfterUnlock(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, told("page 3")), Now: spring}
 	if got := run(t.Context(), p, "unlock", "beat", "--now", "--yes"); got.code != 0 {

@@ -110,7 +110,7 @@ func TestOtherPathsAndMethods(t *testing.T) {
 	s.wait()
 }
 
-func TestAPageUnderLoadReadsNoMore(t *testing.T) {
+func TestPageUnderLoadReadsNoMore(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
@@ -156,7 +156,7 @@ func TestStorageDown(t *testing.T) {
 	})
 }
 
-func TestAStoreThatHangs(t *testing.T) {
+func TestStoreThatHangs(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -200,7 +200,7 @@ func TestOldNews(t *testing.T) {
 
 // What a job came to the last time it ran is not hidden by a tick that was
 // skipped under it.
-func TestAFailureUnderAnOverlapIsShown(t *testing.T) {
+func TestFailureUnderOverlapIsShown(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}
@@ -218,7 +218,7 @@ func TestAFailureUnderAnOverlapIsShown(t *testing.T) {
 }
 
 // A replica that stops is no news for a singleton.
-func TestAStoppedSingletonIsNothingBad(t *testing.T) {
+func TestStoppedSingletonIsNoFailure(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}

@@ -103,7 +103,7 @@ func header(r *http.Request, name string) string {
 	return ""
 }
 
-func TestRequestsCarryTheirGuards(t *testing.T) {
+func TestRequestsCarryGuards(t *testing.T) {
 	const path = "/soloist/app/job"
 	tests := map[string]struct {
 		method, query string
@@ -163,7 +163,7 @@ func created(t *testing.T, s *azure.Store) store.Entry {
 	return e
 }
 
-func TestReadOfABlobWithoutRecord(t *testing.T) {
+func TestReadOfBlobWithoutRecord(t *testing.T) {
 	w := &wire{}
 	s := open(t, w)
 	created(t, s)
@@ -176,7 +176,7 @@ func TestReadOfABlobWithoutRecord(t *testing.T) {
 	}
 }
 
-func TestCreateMakesTheContainer(t *testing.T) {
+func TestCreateMakesContainer(t *testing.T) {
 	w := &wire{}
 	created(t, open(t, w))
 	var got []string
@@ -207,7 +207,7 @@ func TestCreateBesideOthers(t *testing.T) {
 	}
 }
 
-func TestCreateInAContainerBeingDeleted(t *testing.T) {
+func TestCreateInContainerBeingDeleted(t *testing.T) {
 	w := &wire{}
 	s := open(t, w)
 	created(t, s)
@@ -245,7 +245,7 @@ func TestNothingIsRepeated(t *testing.T) {
 	}
 }
 
-func TestCallsEndWithTheirContext(t *testing.T) {
+func TestCallsEndWithContext(t *testing.T) {
 	for call, do := range calls {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
+func TestWrongArgumentsAreNotSent(t *testing.T) {
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		t.Errorf("sent %s %s", r.Method, r.URL)
 		return nil, errors.New("sent")
@@ -312,7 +312,7 @@ func TestNothingIsSentThatWouldBeRefused(t *testing.T) {
 	}
 }
 
-func TestDateIsTheServices(t *testing.T) {
+func TestDateIsOfService(t *testing.T) {
 	now := time.Date(2026, 10, 25, 0, 59, 59, 999e6, time.UTC)
 	s := open(t, &blobtest.Blob{Now: func() time.Time { return now }})
 	want := now.Truncate(time.Second)

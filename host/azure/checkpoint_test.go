@@ -53,7 +53,7 @@ func content(r *http.Request, status int, b io.ReadCloser, length string) *http.
 	return resp
 }
 
-func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
+func TestLoadReadsOneBodyToEnd(t *testing.T) {
 	network := &net.OpError{Op: "read", Err: errors.New("connection reset by peer")} // what the library would repeat
 	tooMuch := store.ErrTooLarge.Error()
 	long := strings.Repeat("x", store.MaxCheckpoint)
@@ -102,7 +102,7 @@ func TestLoadReadsOneBodyToItsEnd(t *testing.T) {
 }
 
 // The service tells the length beforehand, so nothing of a large content is read.
-func TestLoadReadsNothingOfWhatIsTooLarge(t *testing.T) {
+func TestLoadReadsNothingTooLarge(t *testing.T) {
 	b := &body{Reader: endless{}}
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		return content(r, http.StatusOK, b, "400000000"), nil
@@ -113,7 +113,7 @@ func TestLoadReadsNothingOfWhatIsTooLarge(t *testing.T) {
 }
 
 // A read tells how long the checkpoint is, also one of another program.
-func TestReadTellsTheLengthOfTheCheckpoint(t *testing.T) {
+func TestReadTellsLengthOfCheckpoint(t *testing.T) {
 	for _, length := range []int64{0, 7, 400_000_000} {
 		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 			return content(r, http.StatusOK, http.NoBody, strconv.FormatInt(length, 10)), nil

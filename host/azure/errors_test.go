@@ -95,7 +95,7 @@ func TestCodes(t *testing.T) {
 }
 
 // The date of a refusal that the service did not send is the clock of a gateway.
-func TestDateOfRefusalIsTheServices(t *testing.T) {
+func TestDateOfRefusalIsOfService(t *testing.T) {
 	for _, off := range []time.Duration{-10 * 365 * 24 * time.Hour, -time.Hour, time.Hour, 10 * 365 * 24 * time.Hour} {
 		for _, status := range []int{302, 403, 404, 407, 412, 502, 503} {
 			for _, code := range []string{"", "SomeCode"} {
@@ -128,7 +128,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-func TestAForbiddenContainer(t *testing.T) {
+func TestForbiddenContainer(t *testing.T) {
 	var blob blobtest.Blob
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Query().Get("restype") == "container" {
@@ -147,7 +147,7 @@ func TestAForbiddenContainer(t *testing.T) {
 	}
 }
 
-func TestErrorsDoNotTellTheSignature(t *testing.T) {
+func TestErrorsDoNotTellSignature(t *testing.T) {
 	const signed = "https://sim.blob.core.windows.net/?sv=2026&sig=" + secret
 	sends := map[string]transport{
 		"refused": func(r *http.Request) (*http.Response, error) { return refusal(r, 403, "AuthenticationFailed"), nil },
@@ -175,7 +175,7 @@ func TestErrorsDoNotTellTheSignature(t *testing.T) {
 }
 
 // What an answer says of itself may have any length.
-func TestALongRefusalIsToldInALine(t *testing.T) {
+func TestLongRefusalIsOneLine(t *testing.T) {
 	long := strings.Repeat("A", 500_000)
 	for _, h := range []string{"x-ms-request-id", "x-ms-error-code"} {
 		s := open(t, transport(func(r *http.Request) (*http.Response, error) {

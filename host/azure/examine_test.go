@@ -13,7 +13,7 @@ import (
 )
 
 // A connection that comes to no TLS is a finding that tells why.
-func TestExamineAConnectionWithoutTLS(t *testing.T) {
+func TestExamineConnectionWithoutTLS(t *testing.T) {
 	for want, start := range map[string]func(*httptest.Server){"its certificate is not trusted": (*httptest.Server).StartTLS, "does not speak TLS": (*httptest.Server).Start} {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -28,7 +28,7 @@ func TestExamineAConnectionWithoutTLS(t *testing.T) {
 }
 
 // What a signature says of itself tells whether it is enough.
-func TestExamineASignature(t *testing.T) {
+func TestExamineSignature(t *testing.T) {
 	for _, test := range []struct {
 		url, says string
 		fails     bool

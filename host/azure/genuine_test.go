@@ -24,7 +24,7 @@ func page(r *http.Request, status int, header http.Header) *http.Response {
 
 // A success that lacks the headers of the Blob service may have been applied or
 // not: the error has no sentinel. It says what has answered.
-func TestASuccessOfSomethingElseIsUnclear(t *testing.T) {
+func TestForeignSuccessIsUnclear(t *testing.T) {
 	for what, header := range map[string]http.Header{
 		"nothing":       {},
 		"an ETag":       {"Etag": {`"5f8-62"`}, "X-Ms-Lease-State": {"available"}},
@@ -46,7 +46,7 @@ func TestASuccessOfSomethingElseIsUnclear(t *testing.T) {
 }
 
 // A code in the body of a refusal is not the service's, which has it in a header.
-func TestARefusalOfSomethingElseIsUnclear(t *testing.T) {
+func TestForeignRefusalIsUnclear(t *testing.T) {
 	for kind, body := range map[string]string{
 		"application/json": `{"error":{"code":"NotFound","message":"no such route"}}`,
 		"application/xml":  `<?xml version="1.0"?><Error><Code>LeaseLost</Code></Error>`,
@@ -69,7 +69,7 @@ func TestARefusalOfSomethingElseIsUnclear(t *testing.T) {
 
 // An answer of the Blob service without the ETag that is due says nothing of the
 // entry. No If-Match fits a weak ETag, which a proxy makes that changes the content.
-func TestASuccessWithoutStrongETagIsUnclear(t *testing.T) {
+func TestSuccessWithoutStrongETagIsUnclear(t *testing.T) {
 	for _, op := range []string{"create", "read", "acquire", "renew", "write", "save", "load"} {
 		for etag, says := range map[string]string{"": "not from the Blob service", `W/"0x8D"`: "ETag"} {
 			t.Run(op+" "+etag, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestASuccessWithoutStrongETagIsUnclear(t *testing.T) {
 }
 
 // A cache on the way may answer a read only after it has asked the service.
-func TestReadTakesNoAnswerOfACache(t *testing.T) {
+func TestReadTakesNoCachedAnswer(t *testing.T) {
 	var got string
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		got = header(r, "cache-control")
@@ -130,7 +130,7 @@ func unclear(t *testing.T, err error, words ...string) {
 }
 
 // The doctor says where to look.
-func TestASuccessOfSomethingElseIsExplained(t *testing.T) {
+func TestForeignSuccessIsExplained(t *testing.T) {
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) { return page(r, http.StatusOK, http.Header{}), nil }))
 	f := examine(t, s, "container", time.Now)
 	if !f.Fails || !strings.Contains(f.Text, "not from the Blob service") || !strings.Contains(f.Advice, "NO_PROXY") {

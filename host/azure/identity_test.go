@@ -74,7 +74,7 @@ func challenging(challenge string) transport {
 }
 
 // A fetch that takes longer than any call has to come to its end all the same.
-func TestASlowTokenArrives(t *testing.T) {
+func TestSlowTokenArrives(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		fetches, id := 0, uuid()
@@ -116,7 +116,7 @@ func uuid() string {
 
 // Nobody waits for a new token while the old one is good, even when the source
 // hangs; and when it answers again, all go on.
-func TestAGoodTokenIsNotWaitedFor(t *testing.T) {
+func TestGoodTokenIsNotWaitedFor(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		var hang atomic.Bool
@@ -153,7 +153,7 @@ func TestAGoodTokenIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestARefusedToken(t *testing.T) {
+func TestRefusedToken(t *testing.T) {
 	platform(t)
 	for status, want := range map[int]error{400: fs.ErrPermission, 403: fs.ErrPermission, 500: nil} {
 		synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestARefusedToken(t *testing.T) {
 
 // A token is replaced when its source suggests it, hours before its end: a short
 // outage of the source is over by then.
-func TestATokenIsReplacedWhenItsSourceSuggestsIt(t *testing.T) {
+func TestTokenIsReplacedWhenSuggested(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
 		var fetches atomic.Int32
@@ -198,7 +198,7 @@ func TestATokenIsReplacedWhenItsSourceSuggestsIt(t *testing.T) {
 }
 
 // A service that wants a newer token, from a source that refuses it.
-func TestARefusedChallenge(t *testing.T) {
+func TestRefusedChallenge(t *testing.T) {
 	platform(t)
 	const challenge = `Bearer realm="", error="insufficient_claims", claims="eyJhY2Nlc3NfdG9rZW4iOnt9fQ=="`
 	sign := 0
@@ -220,7 +220,7 @@ func TestARefusedChallenge(t *testing.T) {
 // The service refuses a token with the resource that it wants one for, which is
 // the only one: each call sends one request, and calls at once share nothing
 // that the challenge changes.
-func TestTheServicesChallengeIsNotAnswered(t *testing.T) {
+func TestServiceChallengeIsNotAnswered(t *testing.T) {
 	platform(t)
 	const challenge = "Bearer authorization_uri=https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/oauth2/authorize resource_id=https://storage.azure.com"
 	var requests atomic.Int32
@@ -246,7 +246,7 @@ func TestTheServicesChallengeIsNotAnswered(t *testing.T) {
 	}
 }
 
-func TestAnIdentityIsForStorageOnly(t *testing.T) {
+func TestIdentityIsForStorageOnly(t *testing.T) {
 	platform(t)
 	asked := 0
 	s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
@@ -264,7 +264,7 @@ func TestAnIdentityIsForStorageOnly(t *testing.T) {
 }
 
 // An answer of the source that is no token fails the call, and the next call asks again.
-func TestAnOddAnswerOfTheSource(t *testing.T) {
+func TestOddAnswerOfTokenSource(t *testing.T) {
 	platform(t)
 	for _, body := range []string{"", "null", "[]", "{}", `{"access_token":5}`, `{"access_token":"","expires_in":3600}`, "<html>please sign in</html>"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -76,7 +76,7 @@ func latest(t *testing.T, s *azure.Store) string {
 }
 
 // A connection that breaks, or falls silent, amid a checkpoint.
-func TestABodyThatEndsEarly(t *testing.T) {
+func TestBodyThatEndsEarly(t *testing.T) {
 	tests := map[string]struct {
 		then func(*http.Request)
 		want error
@@ -119,7 +119,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestASilentServer(t *testing.T) {
+func TestSilentServer(t *testing.T) {
 	s, _ := served(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -129,7 +129,7 @@ func TestASilentServer(t *testing.T) {
 }
 
 // Connections that stood beside a dead one are not tried one after another.
-func TestAFailureDropsIdleConnections(t *testing.T) {
+func TestFailureDropsIdleConnections(t *testing.T) {
 	var both sync.WaitGroup
 	s, connections := served(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -158,7 +158,7 @@ func TestAFailureDropsIdleConnections(t *testing.T) {
 
 // Many jobs are due at the same second. All but a few of their calls wait for a
 // connection, and all are answered.
-func TestACrowdOfCallsSharesConnections(t *testing.T) {
+func TestManyCallsShareConnections(t *testing.T) {
 	const most = 4
 	s, connections := servedOver(t, azure.Network(most), blobtest.Handler(new(blobtest.Blob).Do))
 	created(t, s)
@@ -178,7 +178,7 @@ func TestACrowdOfCallsSharesConnections(t *testing.T) {
 
 // A renewal has seconds. Calls that hang, and those that wait for them, must not
 // use these up.
-func TestARenewalWaitsForNoOtherCall(t *testing.T) {
+func TestRenewalWaitsForNoOtherCall(t *testing.T) {
 	const most = 2
 	var hang atomic.Bool
 	hung, release := make(chan struct{}), make(chan struct{})

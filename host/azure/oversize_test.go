@@ -66,7 +66,7 @@ func TestNotAllIsReadOfASuccess(t *testing.T) {
 }
 
 // The source of tokens is on a network as well.
-func TestLittleIsReadOfATokensRefusal(t *testing.T) {
+func TestLittleIsReadOfTokenRefusal(t *testing.T) {
 	platform(t)
 	for status, limit := range map[int]int64{200: answerBody, 400: errorBody, 403: errorBody} {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestLittleIsReadOfATokensRefusal(t *testing.T) {
 }
 
 // What is cut is still told as what it is.
-func TestTheCodeOfALongRefusal(t *testing.T) {
+func TestCodeOfLongRefusal(t *testing.T) {
 	var read atomic.Int64
 	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 		resp := refusal(r, http.StatusForbidden, "AuthorizationFailure")

@@ -118,7 +118,7 @@ func TestDirMachineRestarted(t *testing.T) {
 
 // Without a battery the wall clock is off after a restart. A lease of the dead
 // lasts its length again at worst.
-func TestDirMachineRestartedInThePast(t *testing.T) {
+func TestDirMachineRestartedInPast(t *testing.T) {
 	m := newMachine()
 	d := local.Dir{Path: t.TempDir()}.On(m.tell)
 	held(t, d, 10*time.Second)

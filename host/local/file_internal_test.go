@@ -9,7 +9,7 @@ import (
 
 // An error that comes after the entry was replaced is none of those that say
 // that nothing was changed.
-func TestErrorAfterTheRenameIsUnclear(t *testing.T) {
+func TestErrorAfterRenameIsUnclear(t *testing.T) {
 	for _, cause := range []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrExist} {
 		err := unclear("app/job.json", &fs.PathError{Op: "sync", Path: "app", Err: cause})
 		if errors.Is(err, cause) || !strings.Contains(err.Error(), "sync app: ") || !strings.Contains(err.Error(), "app/job.json is written") {

@@ -169,7 +169,7 @@ func TestMachinesShareADirectory(t *testing.T) {
 
 // The judge finds what goes wrong where machines are taken for one: by a program
 // that compares the times since two starts, or two wall clocks.
-func TestTheJudgeFindsMachinesThatAreTakenForOne(t *testing.T) {
+func TestJudgeFindsMachinesTakenForOne(t *testing.T) {
 	for name, mistake := range map[string]func(m *machine) local.Machine{
 		"one start": func(m *machine) local.Machine {
 			return func() (time.Time, time.Duration, string) { return m.wall, m.boot, "one" }
@@ -195,7 +195,7 @@ func TestTheJudgeFindsMachinesThatAreTakenForOne(t *testing.T) {
 
 // Each rule of the judge is broken by deeds that are made up; deeds that keep
 // all rules break none.
-func TestTheJudgeOfMachinesFindsWhatIsPlanted(t *testing.T) {
+func TestJudgeOfMachinesFindsWhatIsPlanted(t *testing.T) {
 	const s = time.Second
 	a := func(at time.Duration, op, id string, done bool) deed {
 		return deed{at: at, machine: "a", start: "a", boot: time.Hour + at, op: op, id: id, length: 20 * s, done: done}

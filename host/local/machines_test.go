@@ -10,7 +10,7 @@ import (
 
 // Many machines that look at the lease of a dead one in turn find it free after
 // its length.
-func TestManyMachinesFreeTheLeaseOfADeadOne(t *testing.T) {
+func TestManyMachinesFreeLeaseOfDeadOne(t *testing.T) {
 	base := local.Dir{Path: t.TempDir()}
 	dead := &machine{wall: newMachine().wall, boot: time.Hour, start: "dead"}
 	held(t, base.On(dead.tell), 10*time.Second)

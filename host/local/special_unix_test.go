@@ -17,7 +17,7 @@ import (
 // Something that is not a regular file stands where a file of the store belongs:
 // the calls that need the file say so, at once (a pipe has no writer to wait for),
 // and leave it alone.
-func TestDirWhatIsNotARegularFile(t *testing.T) {
+func TestDirRefusesSpecialFiles(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	kinds := map[string]func(path string) error{
 		"a named pipe":    func(path string) error { return syscall.Mkfifo(path, 0o600) },

@@ -39,7 +39,7 @@ func TestAttributesOnATerminal(t *testing.T) {
 
 // A job may log the words of the core. They are shown, since they have none of
 // its attributes.
-func TestAJobsOwnLinesWithTheWordsOfTheCore(t *testing.T) {
+func TestJobLinesWithWordsOfCoreAreShown(t *testing.T) {
 	var b strings.Builder
 	log := slog.New(newTerminal(&b, slog.LevelInfo, false)).With("job", "talk")
 	log.Info(runStarted, "machine", 7)

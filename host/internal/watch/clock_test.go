@@ -11,7 +11,7 @@ import (
 )
 
 // A wrong clock is warned of once, and right again only if the store says so.
-func TestTheClockIsWatched(t *testing.T) {
+func TestClockIsWatched(t *testing.T) {
 	var out strings.Builder
 	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {

@@ -42,7 +42,7 @@ func (s *storageTrial) during(d time.Duration) (log string) {
 
 var errRefused = fmt.Errorf("403: %w", fs.ErrPermission)
 
-func TestCredentialsThatAreRefusedEndTheProgram(t *testing.T) {
+func TestRefusedCredentialsEndProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStorageTrial(10 * time.Minute)
 		s.now.Storage = errRefused
@@ -60,7 +60,7 @@ func TestCredentialsThatAreRefusedEndTheProgram(t *testing.T) {
 	})
 }
 
-func TestOtherTroubleWithTheStoreIsWaitedFor(t *testing.T) {
+func TestOtherStoreTroubleIsWaitedFor(t *testing.T) {
 	for name, now := range map[string]soloist.Health{
 		"it has worked before": {Storage: errRefused, Reached: true},
 		"no answer":            {Storage: errors.New("no route to host")},
@@ -86,7 +86,7 @@ func TestOtherTroubleWithTheStoreIsWaitedFor(t *testing.T) {
 
 // The patience counts from the first of the refusals that follow each other: an
 // outage between two of them is none.
-func TestAnOutageBetweenTwoRefusalsUsesUpNoPatience(t *testing.T) {
+func TestOutageBetweenRefusalsUsesNoPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStorageTrial(10 * time.Minute)
 		s.now.Storage = errRefused

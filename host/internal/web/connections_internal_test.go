@@ -69,7 +69,7 @@ func TestWhichConnectionMakesRoom(t *testing.T) {
 
 // The Functions host calls all timers of an app at one instant: on connections
 // that it has kept, else on new ones. All are open before the first call is sent.
-func TestACrowdOfCallsOfTheHostIsAnswered(t *testing.T) {
+func TestManyCallsOfFunctionsHostAreAnswered(t *testing.T) {
 	const calls = 300
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // On a platform probes and proxies ask the default port. A program that took
 // another one would have another program's answers for its own.
-func TestAPlatformsPortIsNotReplaced(t *testing.T) {
+func TestPortOfPlatformIsNotReplaced(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
