@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -640,28 +641,48 @@ func TestRunDueSoonAfterAnotherReadsNothing(t *testing.T) {
 	})
 }
 
-// A try that cannot have its Timeout before the call ends is not begun. It would be cut
-// off, which counts as the death of its runner and hides why the try before has failed.
+// A try that cannot begin, or have its Timeout, before the call ends is not waited for. It
+// would be cut off, which counts as the death of its runner and hides why the try before
+// has failed.
 func TestRunDueBeginsNoTryWithoutTime(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("* * * * *", 0)
-		job.Timeout, job.Retry = 4*time.Minute, soloist.Retry{MaxTries: 5, Backoff: time.Second}
-		tries := 0
-		job.Do = func(context.Context, *soloist.Run) error {
-			tries++
-			time.Sleep(time.Duration(tries) * 20 * time.Second)
-			return errors.New("no route")
-		}
-		a := c.replica("a", job)
-		a.wake()
-		time.Sleep(time.Minute)
-		ctx := c.within(5 * time.Minute)
-		report, err := a.RunDue(ctx, soloist.Wake{})
-		if ran := report.Jobs[0].Ran; len(ran) == 0 || ran[0].Status != store.Failed || ran[0].Reason != "no route" {
-			t.Errorf("got %+v, %v", report, err)
-		}
-		if tries != 2 {
-			t.Errorf("%d tries, want the two that have four minutes", tries)
-		}
-	})
+	for name, tt := range map[string]struct {
+		timeout, after time.Duration
+		everyReplica   bool
+		tries          int
+	}{
+		"no time for the Timeout":  {4 * time.Minute, 0, false, 2}, // the third would begin after 20 s + 40 s
+		"no time for the pause":    {0, 10 * time.Minute, false, 1},
+		"a pause without an end":   {time.Second, math.MaxInt64, false, 1},
+		"no time on every replica": {4 * time.Minute, 0, true, 2},
+		"time for all":             {0, 0, false, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(c *cluster) {
+				job := work("* * * * *", 0)
+				job.Timeout, job.Retry = tt.timeout, soloist.Retry{MaxTries: 4, Backoff: time.Second}
+				if job.EveryReplica = tt.everyReplica; tt.everyReplica {
+					job.Lease = 0
+				}
+				tries := 0
+				job.Do = func(context.Context, *soloist.Run) error {
+					tries++
+					if tt.timeout != time.Second {
+						time.Sleep(time.Duration(tries) * 20 * time.Second)
+					}
+					return soloist.RetryAfter(errors.New("no route"), tt.after)
+				}
+				a := c.replica("a", job)
+				a.wake()
+				tries = 0 // a job of EveryReplica has run
+				time.Sleep(time.Minute)
+				report, err := a.RunDue(c.within(5*time.Minute), soloist.Wake{})
+				if ran := report.Jobs[0].Ran; len(ran) == 0 || ran[0].Status != store.Failed || ran[0].Reason != "no route" {
+					t.Errorf("got %+v, %v", report, err)
+				}
+				if tries != tt.tries {
+					t.Errorf("%d tries, want %d", tries, tt.tries)
+				}
+			})
+		})
+	}
 }

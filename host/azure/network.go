@@ -36,7 +36,8 @@ func network(most int) *client { return &client{calls: overNetwork(most), renewa
 // each request in flight a dead connection harms one call.
 func overNetwork(most int) *http.Client {
 	dialer := &net.Dialer{
-		Timeout: 5 * time.Second,
+		Timeout:  5 * time.Second,
+		Resolver: resolver,
 		// An idle connection whose peer is gone is dropped after 30 s.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 	}

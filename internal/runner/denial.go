@@ -61,13 +61,14 @@ func (r *Runner) mayWrite() {
 	r.denial.pause.Reset()
 }
 
-// headStart returns how long this replica gives way. A tick must not miss its
-// StartingDeadline for that, since there may be no other replica.
+// headStart returns how long this replica gives way. A tick must not miss its starting
+// deadline for that, which is Lease under SkipMissed: there may be no other replica.
 func (r *Runner) headStart() time.Duration {
-	if d := r.job.Policy.StartingDeadline; d > 0 {
-		return min(headStart, d/2)
+	d := r.job.Policy.Lease
+	if own := r.job.Policy.StartingDeadline; own > 0 {
+		d = min(d, own)
 	}
-	return headStart
+	return min(headStart, d/2)
 }
 
 // giveWay reports whether the others get a head start for what is due, once. After a

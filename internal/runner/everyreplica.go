@@ -99,6 +99,9 @@ func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
 	a := r.attempt(ctx, tick, 1, 0, c.request)
+	if c.bounded {
+		a.Under.Until, _ = ctx.Deadline()
+	}
 	start := time.Now()
 	r.source.setRunning(true)
 	status, reason := a.Run()

@@ -52,11 +52,15 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 	}
 }
 
-// hasTime reports whether a try that begins after wait has its Timeout before the call
+// hasTime reports whether a try can begin after wait and have its Timeout before the call
 // ends. Else the end of the call would count as the death of the runner, and hide why the
 // try before failed.
 func (a *Attempt) hasTime(wait time.Duration) bool {
-	return a.Under.Until.IsZero() || a.Task.Timeout == 0 || time.Until(a.Under.Until) >= wait+a.Task.Timeout
+	if a.Under.Until.IsZero() {
+		return true
+	}
+	left := time.Until(a.Under.Until) - wait
+	return left > 0 && left >= a.Task.Timeout
 }
 
 // unfinished returns the outcome of an attempt that had tries left when a stop or
