@@ -52,7 +52,6 @@ func TestRounds(t *testing.T) {
 					t.Errorf("the %s is %s, want at most %s", b.figure, got, b.most)
 				}
 			}
-			t.Logf("all: %s", values)
 		})
 	}
 }
@@ -73,6 +72,7 @@ func (f *fleet) measure(rounds int, how syscall.Signal) (values []time.Duration)
 		var took time.Duration
 		leader, took = f.succeed(leader, how)
 		values = append(values, took)
+		f.t.Logf("replaced after %s", ms(took))
 		f.start(fmt.Sprint("replica-", 3+n), 0)
 	}
 	if how == syscall.SIGTERM {
