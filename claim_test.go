@@ -244,18 +244,8 @@ func TestNothingStartsAfterLeaseIsLost(t *testing.T) {
 // under way, the store refuses it from then on, as storetest demands.
 func TestUnclearClaimReleasesLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		r := c.replica("a", work("@every 1m", time.Second))
-		writes := 0
-		r.tap.meet(func(op string, apply func() error) error {
-			if op != "write" {
-				return apply()
-			}
-			if writes++; writes == 1 {
-				return errNetwork // it is under way for long
-			}
-			return fs.ErrPermission
-		})
-		c.launch(r)
+		// The first claim is under way for long.
+		r := c.launch(c.replica("a", work("@every 1m", time.Second)).meets(inTurn("write", errNetwork, fs.ErrPermission)))
 		time.Sleep(time.Minute + 2*time.Second)
 		n := r.tap.counts()
 		if n["write"] != 2 || n["release"] != 1 {

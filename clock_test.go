@@ -176,21 +176,15 @@ func TestRenewalAfterSuspensionExtendsNothing(t *testing.T) {
 			return nil
 		}
 		a := c.replica("a", lead).on(&machine)
-		renewals := 0
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "renew" {
-				if renewals++; renewals == 1 {
-					time.Sleep(300 * time.Millisecond)
-					machine.slept.Add(int64(D))
-				}
-			}
+		c.launch(a.meets(onNth("renew", 1, func(apply func() error) error {
+			time.Sleep(300 * time.Millisecond)
+			machine.slept.Add(int64(D))
 			return apply()
-		})
-		c.launch(a)
+		})))
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
-		if renewals != 2 || !errors.Is(check, store.ErrLost) {
-			t.Errorf("%d renewals; Check: %v", renewals, check)
+		if n := a.tap.counts()["renew"]; n != 2 || !errors.Is(check, store.ErrLost) {
+			t.Errorf("%d renewals; Check: %v", n, check)
 		}
 	})
 }
@@ -207,12 +201,9 @@ func TestRenewalAnsweredLateExtendsNothing(t *testing.T) {
 			heart = run.Heartbeat("")
 			return nil
 		}
-		a := c.launch(c.replica("a", lead).on(&machine).meets(func(op string, apply func() error) error {
-			if op == "renew" {
-				machine.slept.Add(int64(D / 2)) // beyond the deadline, within the trust that the answer would give
-			}
-			return apply()
-		}))
+		a := c.launch(c.replica("a", lead).on(&machine).meets(before("renew", func() {
+			machine.slept.Add(int64(D / 2)) // beyond the deadline, within the trust that the answer would give
+		})))
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
 		if !errors.Is(heart, store.ErrLost) {
@@ -288,13 +279,7 @@ func TestSlowLeaderIsReplacedInTime(t *testing.T) {
 			return gone - gone/5000 // 200 ppm
 		}
 		var renewed time.Time
-		slow.tap.meet(func(op string, apply func() error) error {
-			if op == "renew" {
-				renewed = time.Now()
-			}
-			return apply()
-		})
-		c.launch(slow)
+		c.launch(slow.meets(before("renew", func() { renewed = time.Now() })))
 		time.Sleep(10 * time.Second)
 		c.start("other", lead("work"))
 		time.Sleep(2 * time.Hour) // 1.44 s less by the leader's clock

@@ -608,6 +608,11 @@ func (c *cluster) succession(n int) []ran {
 		c.t.Fatalf("%d runs, want %d: %+v", len(runs), n, runs)
 	}
 	disjoint(c.t, runs)
+	for i := 1; i < n; i++ {
+		if runs[i-1].end.Equal(runs[i].start) {
+			c.t.Errorf("run %d begins at the instant at which the one before ends: %s", i+1, runs[i].start)
+		}
+	}
 	return runs
 }
 
@@ -689,11 +694,15 @@ func after(op string, f func()) fault {
 	}
 }
 
-// failAfter fails the calls of op after the first n of them.
-func failAfter(n int64, op string, err error) fault {
+// inTurn fails the calls of op before they are applied, each with the next of errs, and
+// those that follow with the last one. A call whose error is nil is applied.
+func inTurn(op string, errs ...error) fault {
 	var seen atomic.Int64
 	return func(got string, apply func() error) error {
-		if got == op && seen.Add(1) > n {
+		if got != op {
+			return apply()
+		}
+		if err := errs[min(int(seen.Add(1)), len(errs))-1]; err != nil {
 			return err
 		}
 		return apply()

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,59 +34,58 @@ func cutOffAfter(op string, applied bool, block time.Duration) fault {
 	}
 }
 
-// A replica that is cut off after each claim, or after each acquisition, cannot release
-// its lease then. It releases it once it is answered, and leaves the job to the others.
-func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
-	for _, op := range []string{"write", "acquire"} {
-		for _, lease := range []time.Duration{D, time.Minute} {
-			for _, block := range []time.Duration{time.Second, 5 * time.Second} {
-				inCase(t, fmt.Sprint(op, " ", lease, " ", block), func(t *testing.T, c *cluster) {
-					job := leased(lease, work("@every 1m", 0))
-					c.start("b", job)
-					a := c.launch(c.replica("a", job).meets(cutOffAfter(op, op == "acquire", block)))
-					time.Sleep(4*time.Hour + 30*time.Second)
-					if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
-						t.Errorf("240 ticks: %v", n)
-					}
-					c.wantInTime(30 * time.Second)
-					// After an acquisition the others may have been first by the time that it is answered.
-					if op == "write" && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
-						t.Errorf("the log says %q", a.log.lines("level=ERROR"))
-					}
-				})
-			}
+// refusedAfterWrite fails each write, and refuses the read after it.
+func refusedAfterWrite() fault {
+	var wrote atomic.Bool
+	return func(op string, apply func() error) error {
+		switch {
+		case op == "write":
+			wrote.Store(true)
+			return errNetwork
+		case op == "read" && wrote.CompareAndSwap(true, false):
+			return fs.ErrPermission
 		}
+		return apply()
 	}
 }
 
-// A replica whose claims get no answer and whose next read is refused remembers its lease
-// too, and releases it at the first read that is answered.
-func TestRefusedReadAfterClaimCostsNoTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := leased(time.Minute, work("@every 1m", 0))
-		c.start("b", job)
-		a := c.replica("a", job)
-		var mu sync.Mutex
-		refuse := false
-		a.tap.meet(func(op string, apply func() error) error {
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case op == "write":
-				refuse = true
-				return errNetwork
-			case op == "read" && refuse:
-				refuse = false
-				return fs.ErrPermission
+// A replica that is cut off after each claim, or after each acquisition, cannot release
+// its lease then. It releases it once it is answered, and leaves the job to the others.
+// So does one whose claims alone get no answer, or whose next read is refused.
+func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
+	type row struct {
+		lease time.Duration
+		meets fault
+		late  time.Duration // at most
+		says  bool          // the log says that the job is left alone
+	}
+	rows := map[string]row{
+		"unanswered claims":                {time.Minute, fail(errNetwork, "write"), 5 * time.Second, false},
+		"unanswered claims, refused reads": {time.Minute, refusedAfterWrite(), time.Minute, false},
+	}
+	for _, op := range []string{"write", "acquire"} {
+		for _, lease := range []time.Duration{D, time.Minute} {
+			for _, block := range []time.Duration{time.Second, 5 * time.Second} {
+				// After an acquisition the others may have been first by the time that it is answered.
+				rows[fmt.Sprint(op, " ", lease, " ", block)] = row{lease, cutOffAfter(op, op == "acquire", block), 30 * time.Second, op == "write"}
 			}
-			return apply()
-		})
-		c.launch(a)
-		time.Sleep(4*time.Hour + 30*time.Second)
-		if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
-			t.Errorf("240 ticks: %v", n)
 		}
-	})
+	}
+	for name, tt := range rows {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := leased(tt.lease, work("@every 1m", 0))
+			c.start("b", job)
+			a := c.launch(c.replica("a", job).meets(tt.meets))
+			time.Sleep(4*time.Hour + 30*time.Second)
+			if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
+				t.Errorf("240 ticks: %v", n)
+			}
+			c.wantInTime(tt.late)
+			if tt.says && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
+				t.Errorf("the log says %q", a.log.lines("level=ERROR"))
+			}
+		})
+	}
 }
 
 // A call after one that was cut off runs what is due: it need not wait for the lease of
@@ -162,20 +162,7 @@ func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
 // may lead for months after that.
 func TestWrittenClaimEndsTrouble(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", leader())
-		var mu sync.Mutex
-		writes := 0
-		a.tap.meet(func(op string, apply func() error) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if op == "write" {
-				if writes++; writes <= 2 {
-					return errNetwork
-				}
-			}
-			return apply()
-		})
-		c.launch(a)
+		a := c.launch(c.replica("a", leader()).meets(inTurn("write", errNetwork, errNetwork, nil)))
 		time.Sleep(5 * time.Second)
 		if len(a.Health().Broken) != 1 {
 			t.Errorf("after a claim that failed: %+v", a.Health())

@@ -57,29 +57,28 @@ func TestHoldOffAfterBreak(t *testing.T) {
 	})
 }
 
+// orphaned has a replica run an hourly job, cuts it off a second into the run, and breaks
+// its lease of a minute: it trusts that until 01:00:49.
+func (c *cluster) orphaned(job soloist.Job) {
+	c.t.Helper()
+	a := c.start("a", job)
+	time.Sleep(time.Hour + time.Second)
+	a.kill()
+	c.breakLease()
+}
+
 // A replica with a shorter lease holds off after a break, and dies: its lease,
 // which has run out, does not speak for the longer one before it.
 func TestHoldOffSurvivesSecondDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		long, short := work("@every 1h", 50*time.Minute), work("@every 1h", time.Second)
-		long.Lease, long.Interrupted, short.Interrupted = time.Minute, soloist.Rerun, soloist.Rerun
-		a := c.start("a", long)
-		time.Sleep(time.Hour + time.Second)
-		a.kill() // cut off: it trusts its lease until 01:00:49
-		c.breakLease()
+		short := rerun(work("@every 1h", time.Second))
+		c.orphaned(leased(time.Minute, rerun(work("@every 1h", 50*time.Minute))))
 		b := c.start("b", short) // acquires, holds off, and dies
 		time.Sleep(time.Second)
 		b.kill()
 		c.start("c", short)
 		time.Sleep(3 * time.Minute)
-		runs := c.all()
-		if len(runs) < 2 {
-			t.Fatalf("got %+v", runs)
-		}
-		if !runs[0].end.Before(runs[1].start) {
-			t.Errorf("%s runs from %s to %s, %s from %s", runs[0].replica, runs[0].start.Format("15:04:05"), runs[0].end.Format("15:04:05"),
-				runs[1].replica, runs[1].start.Format("15:04:05"))
-		}
+		c.succession(2)
 	})
 }
 
@@ -120,12 +119,8 @@ func TestHoldOffAfterDeletion(t *testing.T) {
 // short wake-ups get through it in the end.
 func TestHoldOffIsNotRestarted(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("@every 1h", 50*time.Minute)
-		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
-		a := c.start("a", job)
-		time.Sleep(time.Hour + time.Second)
-		a.kill()
-		c.breakLease()
+		job := leased(time.Minute, rerun(work("@every 1h", 50*time.Minute)))
+		c.orphaned(job)
 		job.Do = nil
 		b := c.replica("b", job)
 		for range 3 {
@@ -133,25 +128,15 @@ func TestHoldOffIsNotRestarted(t *testing.T) {
 			_, _ = b.RunDue(ctx, soloist.Wake{})
 			cancel()
 		}
-		runs := c.all()
-		if len(runs) != 2 {
-			c.t.Fatalf("got %d runs", len(runs))
-		}
-		if !runs[0].end.Before(runs[1].start) {
-			t.Errorf("%s runs until %s, %s from %s", runs[0].replica, runs[0].end, runs[1].replica, runs[1].start)
-		}
+		c.succession(2)
 	})
 }
 
 // A step-down does not wait for the end of a hold-off.
 func TestStepDownEndsHoldOff(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("@every 1h", 50*time.Minute)
-		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
-		a := c.start("a", job)
-		time.Sleep(time.Hour + time.Second)
-		a.kill()
-		c.breakLease()
+		job := leased(time.Minute, rerun(work("@every 1h", 50*time.Minute)))
+		c.orphaned(job)
 		b := c.start("b", job)
 		time.Sleep(5 * time.Second)
 		if len(b.log.lines("did not run out by itself")) != 1 {
@@ -211,12 +196,8 @@ func TestStepDownInHoldOffLetsOthersFirst(t *testing.T) {
 // A replica that holds off for long is none of those.
 func TestHoldOffIsNoOccupation(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", 30*time.Minute)
-		job.Lease, job.Interrupted = time.Minute, soloist.Rerun
-		a := c.start("a", job)
-		time.Sleep(time.Hour + time.Second)
-		a.kill()
-		c.breakLease()
+		job := leased(time.Minute, rerun(work("@every 1h", 30*time.Minute)))
+		c.orphaned(job)
 		b, d := c.start("b", job), c.start("d", job)
 		for range 100 {
 			time.Sleep(time.Second)
@@ -318,11 +299,9 @@ func TestHoldOffAfterUnlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(D + D/3 + 2*time.Second)
-		runs := c.all()
-		if len(runs) != 2 || runs[1].start.Before(unlocked.Add(D)) {
-			t.Fatalf("got %+v", runs)
+		if runs := c.succession(2); runs[1].start.Before(unlocked.Add(D)) {
+			t.Errorf("got %+v", runs)
 		}
-		disjoint(t, runs)
 		if got := c.record("lead").History[0].Reason; got != "unlocked by ann" {
 			t.Errorf("the reason is %q", got)
 		}
@@ -460,11 +439,9 @@ func TestUnlockerThatDiesFreesJob(t *testing.T) {
 			operator.tap.meet(after(op, operator.kill))
 			_ = operator.Unlock(c.t.Context(), "work", true)
 			time.Sleep(3 * time.Minute)
-			runs := c.all()
-			if len(runs) != 2 || runs[1].replica != "b" {
-				t.Fatalf("%s: got %d runs", op, len(runs))
+			if runs := c.succession(2); runs[1].replica != "b" {
+				t.Errorf("%s: %s follows", op, runs[1].replica)
 			}
-			disjoint(t, runs)
 		})
 	}
 }

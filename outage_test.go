@@ -129,21 +129,13 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", time.Minute))
 		time.Sleep(time.Hour + time.Second)
-		failures := 0
 		told := make(chan error, 1)
-		a.tap.meet(func(op string, apply func() error) error {
-			if op != "renew" || failures == 1 {
-				return apply()
-			}
-			failures++
+		a.tap.meet(onNth("renew", 1, func(func() error) error {
 			time.AfterFunc(D/100, func() { told <- a.Health().Storage })
 			return errNetwork
-		})
+		}))
 		time.Sleep(10 * time.Minute)
 		c.stopAll()
-		if failures != 1 {
-			t.Fatalf("%d failures", failures)
-		}
 		if err := <-told; err != nil {
 			t.Errorf("Health told %v", err)
 		}
@@ -239,7 +231,7 @@ func TestRunTakenOverCannotFinish(t *testing.T) {
 func TestRefusedOutcomeIsToldByHealth(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 1 0 * * *", time.Second))
-		a.tap.meet(failAfter(1, "write", errors.New("403 this request is not authorized to perform this operation using this permission")))
+		a.tap.meet(inTurn("write", nil, errors.New("403 this request is not authorized to perform this operation using this permission")))
 		time.Sleep(6 * time.Hour)
 		if h := a.Health(); h.Storage == nil && len(h.Broken) == 0 {
 			t.Errorf("refused writes for six hours, the lease held all the while; health %+v, log %q", h, a.log.lines("level=WARN"))
@@ -404,20 +396,6 @@ func TestGivenUpLeaseIsRevivedOnce(t *testing.T) {
 		report, err := b.RunDue(c.t.Context(), soloist.Wake{})
 		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Replica != "" || len(c.outcomes("work")) == 0 {
 			t.Errorf("got %+v, %v, want that the job is free", report, err)
-		}
-	})
-}
-
-// A replica that leases and whose claims get no answer costs the others no tick.
-func TestUnansweredClaimsCostNoTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := leased(time.Minute, work("@every 1m", 0))
-		c.start("b", job)
-		c.launch(c.replica("a", job).meets(fail(errNetwork, "write")))
-		time.Sleep(time.Hour + time.Second)
-		c.wantInTime(5 * time.Second)
-		if n := c.record("work").Counts[store.Succeeded]; n != 60 {
-			t.Errorf("%d of 60 ticks succeeded", n)
 		}
 	})
 }

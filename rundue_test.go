@@ -307,7 +307,7 @@ func TestCallEndsDespiteRefusedOutcome(t *testing.T) {
 				a := c.replica("a", work("@every 1m", time.Second))
 				a.wake()
 				time.Sleep(time.Minute)
-				a.tap.meet(failAfter(1, "write", refusal))
+				a.tap.meet(inTurn("write", nil, refusal))
 				ctx := c.within(time.Hour)
 				begin := time.Now()
 				err := call(ctx, a)

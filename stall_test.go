@@ -245,33 +245,27 @@ func TestStallSurvivesLostAnswer(t *testing.T) {
 
 func TestHealthCheck(t *testing.T) {
 	errSick := errors.New("the feed has no data")
-	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, test := range map[string]struct {
-		healthy func(n int) func(context.Context) error // for the nth call
-		end     time.Duration                           // of the run; zero: it goes on
+		healthy func(ctx context.Context, n int) error // the nth call
+		end     time.Duration                          // of the run; zero: it goes on
 		reason  string
 	}{
-		"well": {healthy: func(int) func(context.Context) error { return func(context.Context) error { return nil } }},
-		"now and then not": {healthy: func(n int) func(context.Context) error {
-			return func(context.Context) error { return sick(n%3 != 0, errSick) }
-		}},
-		"sick": {func(int) func(context.Context) error { return func(context.Context) error { return errSick } }, 30 * time.Second, "stalled: unhealthy 3 times in a row: the feed has no data"},
-		"sick after a minute": {func(n int) func(context.Context) error {
-			return func(context.Context) error { return sick(n > 6, errSick) }
-		}, 90 * time.Second, "unhealthy 3 times in a row"},
-		"panics": {func(int) func(context.Context) error { return func(context.Context) error { panic("oh") } }, 30 * time.Second, "panic: oh"},
-		"hangs":  {func(int) func(context.Context) error { return hangs }, 40 * time.Second, "no answer before the next check was due"},
-		"hangs, and ignores its context": {func(int) func(context.Context) error {
-			return func(context.Context) error { time.Sleep(35 * time.Second); return nil }
-		}, 40 * time.Second, "no answer before"},
-		"is well, and too late each time": {func(int) func(context.Context) error {
-			return func(context.Context) error { time.Sleep(15 * time.Second); return nil }
-		}, 50 * time.Second, "no answer before"},
+		"well":                {healthy: func(context.Context, int) error { return nil }},
+		"now and then not":    {healthy: func(_ context.Context, n int) error { return sick(n%3 != 0, errSick) }},
+		"sick":                {func(context.Context, int) error { return errSick }, 30 * time.Second, "stalled: unhealthy 3 times in a row: the feed has no data"},
+		"sick after a minute": {func(_ context.Context, n int) error { return sick(n > 6, errSick) }, 90 * time.Second, "unhealthy 3 times in a row"},
+		"panics":              {func(context.Context, int) error { panic("oh") }, 30 * time.Second, "panic: oh"},
+		"hangs": {func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() },
+			40 * time.Second, "no answer before the next check was due"},
+		"hangs, and ignores its context": {func(context.Context, int) error { time.Sleep(35 * time.Second); return nil },
+			40 * time.Second, "no answer before"},
+		"is well, and too late each time": {func(context.Context, int) error { time.Sleep(15 * time.Second); return nil },
+			50 * time.Second, "no answer before"},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			var calls atomic.Int32
 			lead := leader()
-			lead.HealthCheck.Check = func(ctx context.Context) error { return test.healthy(int(calls.Add(1)))(ctx) }
+			lead.HealthCheck.Check = func(ctx context.Context) error { return test.healthy(ctx, int(calls.Add(1))) }
 			c.start("a", lead)
 			time.Sleep(2*time.Minute - time.Second)
 			first := c.all()[0]
