@@ -300,7 +300,7 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 func TestSaveWithoutETagIsRepeated(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var a *replica
-		a = c.launch(c.replica("a", doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
+		a = c.replica("a", doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
 			a.meets(fail(nil, "save"))
 			time.AfterFunc(3*time.Second, func() { a.meets(nil) })
 			if err := run.Save(ctx, "where I was"); err != nil {
@@ -311,7 +311,8 @@ func TestSaveWithoutETagIsRepeated(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 			return nil
-		})))
+		}))
+		c.launch(a)
 		time.Sleep(90 * time.Second)
 		c.wantOutcomes("work", "succeeded 00:01:00")
 	})
