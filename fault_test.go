@@ -1,0 +1,241 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// A fault stands between a replica and a call of an operation, which apply passes on.
+type fault = func(op string, apply func() error) error
+
+// A tap is one replica's way to the store: it counts calls, and can fail them
+// or be cut.
+type tap struct {
+	store.Store
+	t     *testing.T
+	cut   atomic.Bool // nothing gets through; calls hang
+	mu    sync.Mutex
+	count map[string]int
+	ids   map[string]bool
+	deny  string // an entry that may not be read
+	// fault stands between the replica and one call; nil: nothing does.
+	fault fault
+	// date changes the date of each answer, also of an error; nil: nothing does.
+	date func(time.Time) time.Time
+	// write stands between the store and a record that is written; nil: nothing does.
+	write func(record []byte, apply func() error) error
+}
+
+func (s *tap) through(ctx context.Context, op string, apply func() error) error {
+	s.mu.Lock()
+	if s.count == nil {
+		s.count = map[string]int{}
+	}
+	s.count[op]++
+	fault := s.fault
+	s.mu.Unlock()
+	if s.cut.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if fault != nil {
+		return fault(op, apply)
+	}
+	return apply()
+}
+
+// meet sets fault.
+func (s *tap) meet(f fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = f
+}
+
+// dated changes the date of an answer.
+func (s *tap) dated(r *store.Revision) {
+	if s.date != nil {
+		r.Date = s.date(r.Date)
+	}
+}
+
+// counts returns the calls so far by operation and starts anew.
+func (s *tap) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.count
+	s.count = nil
+	return n
+}
+
+func (s *tap) Create(ctx context.Context, name string, record []byte) (e store.Entry, err error) {
+	err = s.through(ctx, "create", func() (err error) { e, err = s.Store.Create(ctx, name, record); return err })
+	s.dated(&e.Revision)
+	return e, err
+}
+
+func (s *tap) Read(ctx context.Context, name string) (e store.Entry, err error) {
+	if name == s.deny {
+		return e, fs.ErrPermission
+	}
+	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); return err })
+	s.dated(&e.Revision)
+	return e, err
+}
+
+func (s *tap) Break(ctx context.Context, name string, period time.Duration) error {
+	return s.through(ctx, "break", func() error { return s.Store.(store.LeaseBreaker).Break(ctx, name, period) })
+}
+
+// Lease checks that an id serves one acquisition, ever.
+func (s *tap) Lease(name, id string) store.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ids[id] {
+		s.t.Errorf("the lease id %s serves again", id)
+	}
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	s.ids[id] = true
+	return &tapLease{s.Store.Lease(name, id), s}
+}
+
+type tapLease struct {
+	store.Lease
+	s *tap
+}
+
+func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st store.Revision, err error) {
+	err = l.s.through(ctx, "acquire", func() (err error) { st, err = l.Lease.Acquire(ctx, d, etag); return err })
+	l.s.dated(&st)
+	return st, err
+}
+
+func (l *tapLease) Renew(ctx context.Context) (st store.Revision, err error) {
+	err = l.s.through(ctx, "renew", func() (err error) { st, err = l.Lease.Renew(ctx); return err })
+	l.s.dated(&st)
+	return st, err
+}
+
+func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Revision, err error) {
+	write := func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err }
+	err = l.s.through(ctx, "write", func() error {
+		if l.s.write != nil {
+			return l.s.write(record, write)
+		}
+		return write()
+	})
+	l.s.dated(&st)
+	return st, err
+}
+
+func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st store.Revision, err error) {
+	err = l.s.through(ctx, "save", func() (err error) {
+		st, err = l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
+		return err
+	})
+	return st, err
+}
+
+func (l *tapLease) Load(ctx context.Context, etag string) (b []byte, err error) {
+	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(store.Checkpointer).Load(ctx, etag); return err })
+	return b, err
+}
+
+func (l *tapLease) Release(ctx context.Context) error {
+	return l.s.through(ctx, "release", func() error { return l.Lease.Release(ctx) })
+}
+
+// onNth has the n-th call of op go to f.
+func onNth(op string, n int64, f func(apply func() error) error) fault {
+	var seen atomic.Int64
+	return func(got string, apply func() error) error {
+		if got == op && seen.Add(1) == n {
+			return f(apply)
+		}
+		return apply()
+	}
+}
+
+// lose loses the answer to the n-th call of op, which is applied.
+func lose(op string, n int64) fault {
+	return onNth(op, n, func(apply func() error) error { _ = apply(); return errNetwork })
+}
+
+// drop loses the n-th call of op before it is applied.
+func drop(op string, n int64) fault {
+	return onNth(op, n, func(func() error) error { return errNetwork })
+}
+
+var errNetwork = errors.New("connection reset")
+
+// fail fails the calls of ops, or all calls if none is named, before they are applied.
+// Without an error they look as if they had been: a success that has no ETag.
+func fail(err error, ops ...string) fault {
+	return func(op string, apply func() error) error {
+		if len(ops) == 0 || slices.Contains(ops, op) {
+			return err
+		}
+		return apply()
+	}
+}
+
+// failWrites fails writes alone, as for a role that allows to read and to lease.
+func failWrites(err error) fault { return fail(err, "write", "save") }
+
+var errWrite = errors.New("502 from a proxy: header too large")
+
+// slow delays the calls of op.
+func slow(d time.Duration, op string) fault {
+	return before(op, func() { time.Sleep(d) })
+}
+
+// before calls f before each call of op.
+func before(op string, f func()) fault {
+	return func(got string, apply func() error) error {
+		if got == op {
+			f()
+		}
+		return apply()
+	}
+}
+
+// after calls f after each call of op, before it is answered.
+func after(op string, f func()) fault {
+	return func(got string, apply func() error) error {
+		err := apply()
+		if got == op {
+			f()
+		}
+		return err
+	}
+}
+
+// inTurn fails the calls of op before they are applied, each with the next of errs, and
+// those that follow with the last one. A call whose error is nil is applied.
+func inTurn(op string, errs ...error) fault {
+	var seen atomic.Int64
+	return func(got string, apply func() error) error {
+		if got != op {
+			return apply()
+		}
+		if err := errs[min(int(seen.Add(1)), len(errs))-1]; err != nil {
+			return err
+		}
+		return apply()
+	}
+}
+
+// wholeSeconds leaves out fractions of a second, as HTTP does.
+func wholeSeconds(t time.Time) time.Time { return t.Truncate(time.Second) }
+
+// noDate is the date of a store that tells none.
+func noDate(time.Time) time.Time { return time.Time{} }
