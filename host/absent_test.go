@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,9 +101,7 @@ func TestStatusWithSomeRecords(t *testing.T) {
 func TestFileBesideAppsIsNoApp(t *testing.T) {
 	environment(t)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file(t, filepath.Join(dir, "notes.json"), "")
 	put(t, local.Dir{Path: dir}, "shop/.doctor", "{}", false)
 	got := run(t.Context(), host.Program{Work: work(), Store: local.Dir{Path: dir}}, "status")
 	if !strings.Contains(got.err, "it has no records of any app") {

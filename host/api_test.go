@@ -48,11 +48,7 @@ func TestStepDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := &local.Memory{}
 		s := open(t, host.Program{Work: obedient(), Store: backend})
-		s.tick()
-		time.Sleep(time.Minute)
-		var all sync.WaitGroup
-		all.Go(s.tick)
-		time.Sleep(5 * time.Second)
+		ended := s.underway(5 * time.Second)
 		begin := time.Now()
 		got := s.send(http.MethodPost, "/api/jobs/long/stepdown", "Bearer "+adminToken)
 		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"}`)
@@ -62,7 +58,7 @@ func TestStepDown(t *testing.T) {
 		if took := time.Since(begin); took < 24*time.Second || took > 26*time.Second {
 			t.Errorf("took %s, want the grace", took)
 		}
-		all.Wait()
+		ended()
 		wantAnswer(t, "again", s.send(http.MethodPost, "/api/jobs/long/stepdown", "Bearer "+adminToken), 409, `{"job":"long","error":"long `, "on this replica")
 		s.wait()
 	})
@@ -73,15 +69,11 @@ func TestStepDownOfRunThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := open(t, host.Program{Work: late(release), Store: &local.Memory{}})
-		s.tick()
-		time.Sleep(time.Minute)
-		var all sync.WaitGroup
-		all.Go(s.tick)
-		time.Sleep(5 * time.Second)
+		ended := s.underway(5 * time.Second)
 		got := s.send(http.MethodPost, "/api/jobs/late/stepdown", "Bearer "+adminToken)
 		wantAnswer(t, "step down", got, 202, `{"job":"late","status":"stopping","error":"its run has not returned after 1m25s"}`)
 		close(release)
-		all.Wait()
+		ended()
 	})
 }
 
@@ -281,10 +273,7 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 		j := still(release)
 		j.HealthCheck.Interval, j.HealthCheck.Check = 100*time.Millisecond, func(context.Context) error { return errDown }
 		s := open(t, host.Program{Work: []soloist.Work{j, soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}}, Store: backend})
-		s.tick()
-		time.Sleep(time.Minute)
-		go s.tick()
-		time.Sleep(20 * time.Second)
+		s.underway(20 * time.Second)
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"overrun":{"still":"stalled"}`, `"broken":{"broken":"left alone: the log tells why"}`)
 		wantAnswer(t, "healthz with the token", s.get("/healthz", "Bearer "+readToken), 503, `"overrun":{"still":"stalled: unhealthy 3 times in a row: no route`, "schema 99")
 		close(release)

@@ -40,14 +40,29 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func names(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }
 
+// file writes a file, and makes its directory.
+func file(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // stand is a small file in place of a program.
 func stand(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, []byte("a program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file(t, path, "a program")
 	return path
+}
+
+// write calls the command functions.
+func write(t *testing.T, work []soloist.Work, program, dir string, more ...string) result {
+	t.Helper()
+	return run(t.Context(), host.Program{Work: work}, append([]string{"functions", dir, "--binary", program}, more...)...)
 }
 
 func jobs(list ...soloist.Job) (all []soloist.Work) {
@@ -90,7 +105,7 @@ func TestWriteFunctions(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "deep", "app")
-			got := run(t.Context(), host.Program{Work: test.work}, append([]string{"functions", dir, "--binary", program}, test.args...)...)
+			got := write(t, test.work, program, dir, test.args...)
 			if got.code != 0 || !strings.Contains(got.err, test.err) || !strings.Contains(got.err, "it is no Go program") || test.no != "" && strings.Contains(got.err, test.no) {
 				t.Fatalf("got %+v", got)
 			}
@@ -102,9 +117,9 @@ func TestWriteFunctions(t *testing.T) {
 			if info, err := os.Stat(filepath.Join(dir, "demo")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
 				t.Errorf("the program: %v, %v", info.Mode(), err)
 			}
-			for _, file := range test.files {
-				if !strings.Contains(got.out, "\n"+filepath.Dir(file)+" ") {
-					t.Errorf("%s is not listed in %q", file, got.out)
+			for _, f := range test.files {
+				if !strings.Contains(got.out, "\n"+filepath.Dir(f)+" ") {
+					t.Errorf("%s is not listed in %q", f, got.out)
 				}
 			}
 			if n, _, _ := strings.Cut(got.out, " function"); n != strconv.Itoa(len(test.files)) {
@@ -123,32 +138,19 @@ func TestWriteFunctions(t *testing.T) {
 func TestWriteFunctionsAgain(t *testing.T) {
 	environment(t)
 	program, dir := stand(t), t.TempDir()
-	write := func(work []soloist.Work, dir string) result {
-		return run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
-	}
 	both := jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"}, soloist.Job{Name: "c"})
-	if got := write(both, dir); got.code != 0 {
+	if got := write(t, both, program, dir); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
 	first := tree(t, dir)
-	if got := write(both, dir); got.code != 0 || !maps.Equal(tree(t, dir), first) {
+	if got := write(t, both, program, dir); got.code != 0 || !maps.Equal(tree(t, dir), first) {
 		t.Errorf("a second call: got %+v, %q", got, names(tree(t, dir)))
 	}
-	edit := func(name, text string) {
-		os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range []string{"README", "b/sample.dat", "c/function.json", "host.json", "local.settings.json"} {
+		file(t, filepath.Join(dir, name), "mine")
 	}
-	edit("README", "mine")
-	edit("b/sample.dat", "mine")
-	edit("c/function.json", "mine")
-	edit("host.json", "mine")
-	edit("local.settings.json", "mine")
-	if err := os.WriteFile(program, []byte("a newer program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got := write(jobs(soloist.Job{Name: "a", Schedule: "@hourly"}), dir)
+	file(t, program, "a newer program")
+	got := write(t, jobs(soloist.Job{Name: "a", Schedule: "@hourly"}), program, dir)
 	if got.code != 0 || !strings.Contains(got.out, "removed b/function.json") || !strings.Contains(got.err, "host.json was edited") ||
 		!strings.Contains(got.err, "c/function.json is not wanted any more") || strings.Contains(got.err, "local.settings.json") {
 		t.Errorf("got %+v", got)
@@ -163,9 +165,9 @@ func TestWriteFunctionsAgain(t *testing.T) {
 	if !strings.Contains(files["a/function.json"], `"0 0 * * * *"`) {
 		t.Errorf("got %s", files["a/function.json"])
 	}
-	edit("d/function.json", "mine")
+	file(t, filepath.Join(dir, "d/function.json"), "mine")
 	before := tree(t, dir)
-	if got := write(jobs(soloist.Job{Name: "d"}), dir); got.code != 1 || !strings.Contains(got.err, "d/function.json") || !maps.Equal(tree(t, dir), before) {
+	if got := write(t, jobs(soloist.Job{Name: "d"}), program, dir); got.code != 1 || !strings.Contains(got.err, "d/function.json") || !maps.Equal(tree(t, dir), before) {
 		t.Errorf("over a file of somebody else: got %+v", got)
 	}
 }
@@ -174,12 +176,10 @@ func TestWriteFunctionsRefuses(t *testing.T) {
 	environment(t)
 	program := stand(t)
 	work := jobs(soloist.Job{Name: "night"})
-	full := t.TempDir()
-	os.WriteFile(filepath.Join(full, "thesis.txt"), []byte("mine"), 0o644)
-	like := t.TempDir()
-	os.WriteFile(filepath.Join(like, "host.json"), []byte(`{"version":"2.0"}`), 0o644)
-	damaged := t.TempDir()
-	os.WriteFile(filepath.Join(damaged, ".soloist-functions.json"), []byte("x"), 0o644)
+	full, like, damaged := t.TempDir(), t.TempDir(), t.TempDir()
+	file(t, filepath.Join(full, "thesis.txt"), "mine")
+	file(t, filepath.Join(like, "host.json"), `{"version":"2.0"}`)
+	file(t, filepath.Join(damaged, ".soloist-functions.json"), "x")
 	for _, test := range []struct {
 		name, want string
 		work       []soloist.Work
@@ -220,12 +220,12 @@ func TestWriteFunctionsFollowsNoLink(t *testing.T) {
 	environment(t)
 	program, dir, elsewhere := stand(t), t.TempDir(), t.TempDir()
 	work := jobs(soloist.Job{Name: "night"})
-	run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+	write(t, work, program, dir)
 	os.RemoveAll(filepath.Join(dir, "night"))
 	if err := os.Symlink(elsewhere, filepath.Join(dir, "night")); err != nil {
 		t.Fatal(err)
 	}
-	got := run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+	got := write(t, work, program, dir)
 	if got.code == 0 || len(tree(t, elsewhere)) != 0 {
 		t.Errorf("got %+v, and %q elsewhere", got, names(tree(t, elsewhere)))
 	}
@@ -239,8 +239,8 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 	}
 	environment(t)
 	src := t.TempDir()
-	os.WriteFile(filepath.Join(src, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644)
-	os.WriteFile(filepath.Join(src, "go.mod"), []byte("module example.org/x\n"), 0o644)
+	file(t, filepath.Join(src, "main.go"), "package main\n\nfunc main() {}\n")
+	file(t, filepath.Join(src, "go.mod"), "module example.org/x\n")
 	for _, test := range []struct{ system, arch, file, warning string }{
 		{"linux", "amd64", "demo.program", ""},
 		{"windows", "amd64", "demo.program.exe", "the program is for windows/amd64"},
@@ -253,7 +253,7 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		dir := t.TempDir()
-		got := run(t.Context(), host.Program{Work: jobs(soloist.Job{Name: "demo"})}, "functions", "--binary", binary, dir)
+		got := write(t, jobs(soloist.Job{Name: "demo"}), binary, dir)
 		if got.code != 0 || !strings.Contains(got.err, test.warning) || test.warning == "" && got.err != "" {
 			t.Errorf("%+v: got %+v", test, got)
 		}
@@ -272,22 +272,21 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 func TestRetryPolicy(t *testing.T) {
 	environment(t)
 	program, dir := stand(t), t.TempDir()
-	got := run(t.Context(), host.Program{Work: jobs(soloist.Job{Name: "daily"}, soloist.Job{Name: "ten", Schedule: "*/10 * * * *"},
-		soloist.Job{Name: "nine", Schedule: "*/9 * * * *"}, soloist.Job{Name: "often", Schedule: "* * * * *", Missed: soloist.RunAll})},
-		"functions", dir, "--binary", program)
-	if got.code != 0 {
+	work := jobs(soloist.Job{Name: "daily"}, soloist.Job{Name: "ten", Schedule: "*/10 * * * *"},
+		soloist.Job{Name: "nine", Schedule: "*/9 * * * *"}, soloist.Job{Name: "often", Schedule: "* * * * *", Missed: soloist.RunAll})
+	if got := write(t, work, program, dir); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
 	for name, want := range map[string]bool{"daily": true, "ten": true, "nine": false, "often": false, "tick": false} {
-		var file struct {
+		var function struct {
 			Retry *struct {
 				Strategy      string
 				MaxRetryCount int
 				DelayInterval string
 			}
 		}
-		readJSON(t, filepath.Join(dir, name, "function.json"), &file)
-		if r := file.Retry; (r != nil) != want || want && (r.Strategy != "fixedDelay" || r.MaxRetryCount != 5 || r.DelayInterval != "00:01:00") {
+		readJSON(t, filepath.Join(dir, name, "function.json"), &function)
+		if r := function.Retry; (r != nil) != want || want && (r.Strategy != "fixedDelay" || r.MaxRetryCount != 5 || r.DelayInterval != "00:01:00") {
 			t.Errorf("%s: got %+v", name, r)
 		}
 	}
@@ -306,18 +305,13 @@ func TestWriteFunctionsAfterKilledCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			write := func(work []soloist.Work) result {
-				return run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
-			}
 			if name != "before its first file" {
-				write(append(jobs(soloist.Job{Name: "gone"}), work...))
+				write(t, append(jobs(soloist.Job{Name: "gone"}), work...), program, dir)
 			}
 			for _, p := range append(before.full, before.left...) {
-				if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(p)), []byte("{"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				file(t, filepath.Join(dir, filepath.FromSlash(p)), "{")
 			}
-			got := write(work)
+			got := write(t, work, program, dir)
 			want := append([]string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json", "night/function.json"}, before.full...)
 			slices.Sort(want)
 			if files := names(tree(t, dir)); got.code != 0 || !slices.Equal(files, want) {
@@ -336,8 +330,8 @@ func TestWriteFunctionsKeepsForeignFiles(t *testing.T) {
 	program, dir := stand(t), t.TempDir()
 	work := jobs(soloist.Job{Name: "night"})
 	for _, p := range []string{".soloist-functions.json.mine.new", "host.json.ABCDEFGH.new"} {
-		os.WriteFile(filepath.Join(dir, p), []byte("mine"), 0o644)
-		got := run(t.Context(), host.Program{Work: work}, "functions", "--binary", program, dir)
+		file(t, filepath.Join(dir, p), "mine")
+		got := write(t, work, program, dir)
 		if got.code != 1 || !strings.Contains(got.err, p) || !slices.Equal(names(tree(t, dir)), []string{p}) {
 			t.Errorf("got %+v, %q", got, names(tree(t, dir)))
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -121,9 +120,7 @@ var setups = []setup{
 	{"a service that is busy", withKey(authorized(503, "ServerBusy")), 1, "container", []string{"503 ServerBusy", "try again"}},
 	{"a file in the place of the directory", func(t *testing.T, _ *host.Program) []string {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file(t, path, "")
 		return []string{"SOLOIST_STORAGE=dir:" + path}
 	}, 1, "create", []string{"a file stands where the store's directory should be"}},
 	{"a directory that is not writable", func(t *testing.T, _ *host.Program) []string {

@@ -3,7 +3,6 @@ package host_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -20,17 +19,13 @@ func TestFarInstantHidesNoOtherJob(t *testing.T) {
 	record := fmt.Sprintf(`{"schema":1,"app":"demo","job":"beat","created":%q,"definition":{"spec":"","since":%q},"token":5,"writer":"w","watermark":%q,
 		"run":{"status":"running","lease":30,"progress":{"note":"x","at":"9999-12-31T23:59:59-01:00"}},
 		"history":[{"tick":"9999-12-31T23:59:59-01:00","status":"succeeded"}]}`, now, now, now)
-	if _, err := store.Create(t.Context(), "demo/beat", []byte(strings.Join(strings.Fields(record), ""))); err != nil {
-		t.Fatal(err)
-	}
+	put(t, store, "demo/beat", strings.Join(strings.Fields(record), ""), false)
 	for _, command := range []string{"status", "history"} {
 		got := run(t.Context(), host.Program{Store: store, Work: work()}, command, "--json")
 		wantJobs(t, command, []byte(got.out))
 	}
 	s := open(t, host.Program{Store: store, Work: work()})
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1:8080/api/jobs", nil))
-	wantJobs(t, "/api/jobs", w.Body.Bytes())
+	wantJobs(t, "/api/jobs", s.get("/api/jobs").Body.Bytes())
 	s.wait()
 }
 

@@ -17,7 +17,7 @@ func deployed(t *testing.T, work []soloist.Work, args ...string) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	environment(t)
-	if got := run(t.Context(), host.Program{Work: work}, append([]string{"functions", root, "--binary", stand(t)}, args...)...); got.code != 0 {
+	if got := write(t, work, stand(t), root, args...); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
 	return root
@@ -30,11 +30,7 @@ func settings(env ...string) change { return func(*testing.T, string) []string {
 
 func edited(name, text string) change {
 	return func(t *testing.T, root string) []string {
-		path := filepath.Join(root, name)
-		os.MkdirAll(filepath.Dir(path), 0o755)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		file(t, filepath.Join(root, name), text)
 		return []string{"NIGHTLY=0 30 2 * * *"}
 	}
 }

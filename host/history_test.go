@@ -130,22 +130,25 @@ func TestHistoryInJSON(t *testing.T) {
 	})
 }
 
+// led is a singleton that replica-b has led for so long, until it was stopped.
+func led(t *testing.T, backend store.Store, d time.Duration) []soloist.Work {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(d, cancel).Stop()
+	leader := soloist.Singleton{Name: "leader", Do: untilCancelled}
+	other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: backend, Singletons: []soloist.Singleton{leader}}
+	if err := other.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return []soloist.Work{leader}
+}
+
 // A singleton has terms and no ticks. The first one waits for its token.
 func TestHistoryOfSingleton(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		backend := &local.Memory{}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer time.AfterFunc(90*time.Second, cancel).Stop()
-		leader := soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}}
-		other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: backend, Singletons: []soloist.Singleton{leader}}
-		if err := other.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
-		wantRun(t, host.Program{Work: []soloist.Work{leader}, Store: backend}, "history", 0, `
+		wantRun(t, host.Program{Work: led(t, backend, 90*time.Second), Store: backend}, "history", 0, `
 			app demo on *local.Memory, 2000-01-01 00:01:30Z
 
 			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK       TOKEN            REASON
@@ -174,9 +177,7 @@ func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	backend := &local.Memory{}
-	if _, err := backend.Create(t.Context(), "demo/beat", b); err != nil {
-		t.Fatal(err)
-	}
+	put(t, backend, "demo/beat", string(b), false)
 	p := host.Program{Work: work()[:1], Store: backend, Now: func() time.Time { return now }}
 	wantRun(t, p, "history", 0, `
 		app demo on *local.Memory, 2026-03-29 12:00:00Z
@@ -193,9 +194,7 @@ func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 func TestHistoryThatCannotBeRead(t *testing.T) {
 	environment(t)
 	backend := &local.Memory{}
-	if _, err := backend.Create(t.Context(), "demo/beat", []byte(`{"schema":99}`)); err != nil {
-		t.Fatal(err)
-	}
+	put(t, backend, "demo/beat", `{"schema":99}`, false)
 	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
 	p := host.Program{Work: work(), Store: backend, Now: func() time.Time { return now }}
 	wantRun(t, p, "history", 1, `

@@ -241,18 +241,14 @@ func TestOverrunAloneFailsInvocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := open(t, host.Program{Work: late(release)[:1], Store: &local.Memory{}})
-		s.tick()
-		time.Sleep(time.Minute)
-		ended := make(chan struct{})
-		go func() { defer close(ended); s.tick() }()
-		time.Sleep(time.Minute)
+		ended := s.underway(time.Minute)
 		for _, name := range []string{"tick", "late"} {
 			if code, logs := s.invoke(t, name, "{}"); code != 500 || len(logs) != 1 || !strings.Contains(logs[0], "only a restart helps") {
 				t.Errorf("%s: got code %d and %q, want a failure", name, code, logs)
 			}
 		}
 		close(release)
-		<-ended
+		ended()
 		s.wait()
 	})
 }

@@ -1,8 +1,6 @@
 package host_test
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,11 +23,7 @@ func TestReadEndsOutageInFunctions(t *testing.T) {
 		s.invoke(t, "beat", "{}")
 		time.Sleep(6 * time.Hour)
 		for _, path := range []string{"/api/jobs", "/readyz"} {
-			w := httptest.NewRecorder()
-			s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:7071"+path, nil))
-			if w.Code != http.StatusOK {
-				t.Errorf("hours after the outage %s answers %d %s, want 200", path, w.Code, w.Body)
-			}
+			wantAnswer(t, path+", hours after the outage", s.get(path), 200)
 		}
 		s.wait()
 	})

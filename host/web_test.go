@@ -48,6 +48,17 @@ func openLogging(t *testing.T, p host.Program, log io.Writer) site {
 	return site{h, tick, wait}
 }
 
+// underway returns so long after the runs of the next minute have begun. wait
+// returns when they have ended.
+func (s site) underway(d time.Duration) (wait func()) {
+	s.tick()
+	time.Sleep(time.Minute)
+	var runs sync.WaitGroup
+	runs.Go(s.tick)
+	time.Sleep(d)
+	return runs.Wait
+}
+
 func (s site) get(path string, header ...string) *httptest.ResponseRecorder {
 	return s.send(http.MethodGet, path, header...)
 }
@@ -222,17 +233,7 @@ func TestStoppedSingletonIsNoFailure(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		leader := soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}}
-		other := soloist.Scheduler{App: "demo", Store: store, Singletons: []soloist.Singleton{leader}}
-		if err := other.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
-		s := open(t, host.Program{Work: []soloist.Work{leader}, Store: store})
+		s := open(t, host.Program{Work: led(t, store, time.Minute), Store: store})
 		got := s.get("/")
 		wantAnswer(t, "page", got, 200, "abandoned")
 		if strings.Contains(got.Body.String(), `class="bad"`) {
@@ -245,9 +246,7 @@ func TestBrokenRecord(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}
-		if _, err := store.Create(t.Context(), "demo/beat", []byte(`{"schema":99}`)); err != nil {
-			t.Fatal(err)
-		}
+		put(t, store, "demo/beat", `{"schema":99}`, false)
 		s := open(t, host.Program{Work: work(), Store: store})
 		s.tick()
 		got := s.get("/healthz")
@@ -273,14 +272,10 @@ func TestRunningHere(t *testing.T) {
 				return nil
 			}},
 		}})
-		s.tick()
-		time.Sleep(time.Minute)
-		var all sync.WaitGroup
-		all.Go(s.tick)
-		time.Sleep(30 * time.Second)
+		ended := s.underway(30 * time.Second)
 		wantAnswer(t, "page", s.get("/"), 200, `<span class="s running">running</span> here`, "<small>replica-a</small>", "tick 2000-01-01 00:01:00Z",
 			"in 30s", "2000-01-01 00:02:00Z")
 		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"running":["long"]`)
-		all.Wait()
+		ended()
 	})
 }
