@@ -31,11 +31,8 @@ var azuriteDiffers = map[string]string{
 	"Expiry/taken-expired":        "renews an expired lease under any id, where the service answers 409",
 }
 
-// TestAzurite runs the suite over real HTTP, signatures included.
-func TestAzurite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for real leases to run out: run it without -short")
-	}
+// azuriteConforms runs the suite over real HTTP, signatures included.
+func azuriteConforms(t *testing.T) {
 	server := azurite.Start(t)
 	// Azurite closes connections that were idle for 5 s. On a busy machine it
 	// does so while a request is on its way, and an unclear error is not what

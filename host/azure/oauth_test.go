@@ -185,16 +185,6 @@ func TestWaysIn(t *testing.T) {
 	}
 }
 
-// TestTokensThatEnd waits for real tokens to run out.
-func TestTokensThatEnd(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for real tokens to run out: run it without -short")
-	}
-	bare(t, "IDENTITY_ENDPOINT=http://"+platformHost+"/token", "IDENTITY_HEADER="+azurite.IdentityHeader)
-	t.Run("replaced in time", replacedInTime)
-	t.Run("platform breaks", breaksDuringARun)
-}
-
 // identified opens a store for an identity of its own.
 func (c *cloud) identified(t *testing.T, life time.Duration) *azure.Store {
 	t.Helper()
