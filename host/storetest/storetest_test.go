@@ -72,12 +72,12 @@ func TestSuiteFails(t *testing.T) {
 				ever[test] = ever[test] || got == "FAIL" && want.says == ""
 			}
 			mu.Unlock()
-			for _, test := range strings.Fields(want.fails) {
+			for test := range strings.FieldsSeq(want.fails) {
 				if got := verdicts[test]; got != "FAIL" {
 					t.Errorf("%s: got %q, want FAIL", test, got)
 				}
 			}
-			for _, test := range strings.Fields(want.passes) {
+			for test := range strings.FieldsSeq(want.passes) {
 				if got := verdicts[test]; got != "PASS" {
 					t.Errorf("%s: got %q, want PASS", test, got)
 				}
