@@ -74,6 +74,6 @@ func (c *client) Do(r *http.Request) (*http.Response, error) {
 // isRenewal looks for the header as the client library writes it: in lower case,
 // which Header.Get does not find.
 func isRenewal(r *http.Request) bool {
-	action := r.Header["x-ms-lease-action"]
+	action := r.Header["x-ms-lease-action"] //nolint:staticcheck // SA1008: the name is lower case on purpose
 	return len(action) == 1 && action[0] == "renew"
 }
