@@ -120,7 +120,8 @@ func occupied(l *Log, bad report) {
 
 // tellsOccupied reports whether the log of a replica tells that a tool holds a
 // lease. It does not tell it again of a second tool, where no look has shown the
-// lease free in between.
+// lease free in between. A replica whose definition is not in force tells that
+// instead: it leaves the job alone anyway.
 func (l *Log) tellsOccupied(replica string, leased *Event) (tells bool) {
 	for _, s := range l.of(leased.Job, Said) {
 		switch {
@@ -128,7 +129,7 @@ func (l *Log) tellsOccupied(replica string, leased *Event) (tells bool) {
 		case s.Time.After(leased.Time):
 			return true
 		case s.Note == "the job is left alone":
-			tells = strings.Contains(s.Cause, "by a client that claims nothing")
+			tells = strings.Contains(s.Cause, "by a client that claims nothing") || strings.Contains(s.Cause, "has another schedule for this job")
 		case s.Note == "the job is looked after again":
 			tells = false
 		}

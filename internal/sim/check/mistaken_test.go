@@ -14,6 +14,7 @@ var _ = plant(stories{
 		func(s *story) { s.spent(5) },
 		func(s *story) { s.unwritten(138, 120) },
 		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
+		func(s *story) { s.outdatedBesideTool("another schedule") },
 		func(s *story) { s.freeze(18.2, 23.8); s.slowClaim() },
 		func(s *story) { s.unclaimed("the claim was not confirmed, so nothing runs") },
 		func(s *story) { s.unclaimed(""); s.dropped(); s.request("a", "read", "", 13, 200) },
@@ -31,7 +32,10 @@ var _ = plant(stories{
 		func(s *story) { s.unwritten(100, 120) },
 		func(s *story) { s.unwritten(238, 180) }, // longer than a replica may
 	},
-	"I16 occupied": {func(s *story) { s.twoTools("the job is looked after again") }},
+	"I16 occupied": {
+		func(s *story) { s.twoTools("the job is looked after again") },
+		func(s *story) { s.outdatedBesideTool("no room") },
+	},
 })
 
 // spent is a tick that is claimed so often, and whose runners die. The last one's
@@ -97,6 +101,18 @@ func (s *story) twoTools(between string) {
 			s.add(check.Event{What: check.Said, Replica: replica, Job: "job", Time: at(501), Note: between})
 		}
 	}
+}
+
+// outdatedBesideTool is a tool that has the lease while both replicas leave the job alone,
+// since the record has something that they do not have.
+func (s *story) outdatedBesideTool(something string) {
+	s.Fleet["a"][0].Every = time.Minute
+	s.tick("a", "1", 60)
+	for _, replica := range []string{"a", "b"} {
+		s.add(check.Event{What: check.Said, Replica: replica, Job: "job", Time: at(65), Note: "the job is left alone",
+			Cause: "error=a replica that started later has " + something + " for this job"})
+	}
+	s.add(check.Event{What: check.Leased, Job: "job", Time: at(70), End: at(500)})
 }
 
 // slowClaim is the tick at 10, whose claim takes until 24, and the tick at 20, which
