@@ -556,7 +556,7 @@ func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
 			time.Sleep(time.Minute)
 			tool := c.replica("tool", work("30 * * * *", time.Second))
 			_, err := tool.RunNow(c.t.Context(), "work", "x")
-			if !errors.Is(err, soloist.ErrHeld) || !strings.Contains(err.Error(), "the schedule in force") {
+			if !errors.Is(err, soloist.ErrHeld) || !strings.Contains(err.Error(), "another schedule is in force") {
 				t.Errorf("RunNow: %v", err)
 			}
 			c.start("b", job)

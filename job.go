@@ -110,8 +110,8 @@ type MissedPolicy string
 
 const (
 	// RunLatest runs the newest tick if it is within StartingDeadline. Older ticks are
-	// missed; ticks that come due under a running job are skipped. Ticks that came due
-	// before a further attempt under Rerun did not come due under that attempt.
+	// missed; ticks that come due under a running job are skipped. A further attempt under
+	// Rerun skips only the ticks that come due after it has begun.
 	RunLatest MissedPolicy = ""
 
 	// RunAll runs each tick within StartingDeadline in order, also those that came due

@@ -426,7 +426,7 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 				t.Errorf("lease %s: got %v", lease, got)
 			}
 			a.wantWell()
-			lines := a.log.lines("level=ERROR", "the outcome was not confirmed: a replica settles this run unless it was written")
+			lines := a.log.lines("level=ERROR", "the outcome was not confirmed: if it was not written, a replica settles this run as one whose runner died")
 			if len(lines) != 1 || !strings.Contains(lines[0], errWrite.Error()) {
 				t.Errorf("the log says %q", lines)
 			}

@@ -65,17 +65,20 @@ const OutcomePatience = 4
 // WriteOutcome is WriteUntilKnown for the outcome of a run that has returned. After
 // OutcomePatience it gives up the renewals, whatever the errors are, and revives the
 // lease only once after it has expired: as long as the lease lasts no other replica can
-// run the job. It gives up the write too, with errNotTaken, once the store has answered
-// each read of the next two lengths of the lease: a replica that is alone must go on, as
-// another one would. A missing permission is no reason to give up. It is the last write:
-// a goroutine that the run has left behind gets ErrClosed from Save.
+// run the job. If the store then answers every read for two more lengths of the lease and
+// still takes no write, it gives up the write too, with errNotTaken. If no other replica is
+// up, this one has to go on with the job itself, as another one would have done. A missing
+// permission is no reason to give up. It is the last write: a goroutine that the run has
+// left behind gets ErrClosed from Save.
 func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
 		s.ledger.closed = true
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		renewed := s.client.Clock.Elapsed() + OutcomePatience*s.Length
-		answered := renewed // since then all reads are, and no write lacked the permission
+		// From this time on each read has been answered, and no write was refused for
+		// lack of the permission.
+		answered := renewed
 		return s.untilKnown(ctx, p, func(err error) {
 			now := s.client.Clock.Elapsed()
 			if now >= renewed {
@@ -292,8 +295,9 @@ func (s *Session) Record() store.Record { return s.ledger.rec }
 // as it was acquired.
 func (s *Session) ETag() string { return s.ledger.etag }
 
-// Claimed sets the time of the claim in the record, from which the renewals count.
-func (s *Session) Claimed(at time.Time) {
+// RenewFrom sets the time of the claim in the record. Renewals come at thirds of the lease
+// after it.
+func (s *Session) RenewFrom(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claimed = at

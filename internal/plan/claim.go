@@ -58,8 +58,8 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 // deadline of its tick.
 func (p *Policy) settleDead(next *Claim, v View) bool {
 	r := v.Record
-	open := open(r)
-	if r.Run.Status != store.Running && !open {
+	isOpen := open(r)
+	if r.Run.Status != store.Running && !isOpen {
 		return false
 	}
 	next.Record.Run.Deaths = deaths(r)
@@ -70,7 +70,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		return true
 	}
 	status, reason, why := store.Abandoned, endReason(r, v.State == store.Broken), ", and the starting deadline has passed"
-	if open {
+	if isOpen {
 		status, reason, why = r.Run.Status, "not run again", ": the starting deadline has passed"
 	}
 	if again {
@@ -107,8 +107,8 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 // countsFrom returns the instant after which the ticks of a changed definition count. That is
 // now, with one exception: a tick that is due under the old definition and is also the newest
 // tick of the new one. It came due while the change was deployed, and must not be lost. There
-// is no exception if the new definition has a newer tick: from the due tick on, RunAll would
-// also run ticks that the new definition had before it was in force.
+// is no exception if the new definition has a tick after the due one: counted from the due
+// tick, RunAll would also run ticks of the new definition from before it came into force.
 func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
 	if r.Due.After(r.Watermark) && p.Ticks.Last(now).Equal(r.Due) {
 		return r.Due.Add(-1)

@@ -30,8 +30,11 @@ const (
 	// this protocol 3.5 minutes were too short and 4 were enough.
 	InheritAfter = 4 * time.Minute
 
-	markAgain  = 2 * time.Minute // after an answer, before this replica asks again
-	markMargin = 5 * time.Second // and a lease: the distance of a mark from a tick of the definition in force, whose claim it would delay
+	markAgain = 2 * time.Minute // after an answer, before this replica asks again
+
+	// A mark is written no nearer than one lease and markMargin to a due tick of the
+	// definition in force: it would delay the claim of that tick.
+	markMargin = 5 * time.Second
 )
 
 // definition returns the definition of this replica, in the form of a mark.

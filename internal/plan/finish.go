@@ -104,10 +104,10 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 	r.Due = p.unclaimed(r)
 }
 
-// missBefore settles the ticks that came due before the claim of a further attempt, under no
-// run. It returns false if no tick has come due since that claim: then nothing is settled. Else
-// the caller skips the newest tick, last, and the watermark passes all ticks before it. Those
-// from before the claim then need an outcome of their own: missed.
+// missBefore settles the ticks that came due before the claim of a further attempt. If no tick
+// has come due since that claim, it settles nothing and returns false. Otherwise the caller
+// will record all ticks up to last as skipped. Those from before the claim came due under no
+// run, so they are recorded here, first, as missed.
 func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
 	if !last.After(r.Run.Claimed) {
 		return false

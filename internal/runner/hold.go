@@ -130,9 +130,9 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 		if !known {
 			claimed = r.replica.Wall().UTC()
 		}
-		// Claimed is the latest that the service's clock can show. So a tick after it came
-		// due under this run for certain, and followers, which count thirds of the lease
-		// from it, do not look too early.
+		// Claimed is the latest time that the service's clock can show now. So each tick
+		// later than Claimed certainly came due under this run. Followers count thirds of
+		// the lease from Claimed, so they do not look too early.
 		rec.Run.Claimed, c.claimedAt = claimed.Truncate(time.Millisecond), r.client.Clock.Elapsed()
 		rec.Run.Replica, rec.Run.Lease = r.replica.Name, store.Seconds(s.Length)
 		// A run must not start if its outcome cannot be written: it would count as the
@@ -147,7 +147,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 		return err
 	}
 	written := s.Record()
-	s.Claimed(written.Run.Claimed)
+	s.RenewFrom(written.Run.Claimed)
 	r.mayWrite()
 	r.note(nil)
 	r.tell(&written, news)

@@ -75,7 +75,7 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 // and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
 func (r *Runner) untold(a *supervise.Attempt, status store.Status, err error) error {
-	what, next := "was not confirmed", "a replica settles this run unless it was written"
+	what, next := "was not confirmed", "if it was not written, a replica settles this run as one whose runner died"
 	switch {
 	case errors.Is(err, lease.ErrNotEncoded):
 		what, next = "does not fit into the record", "shorten the record; a replica settles this run as one whose runner died"

@@ -82,7 +82,7 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
-		return r.acquire(ctx, c)
+		return r.acquire(ctx, c, a.Lease)
 	}
 	r.denial.gaveWay = false
 	wait := r.waitFor(c, a)
@@ -115,17 +115,17 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	return r.wait(a)
 }
 
-// acquire acquires the lease of an entry that was seen free, with the ETag that the
-// decision was made from, and does what is due under the lease. If the entry has
+// acquire acquires the lease of an entry that was seen free for length, with the ETag that
+// the decision was made from, and does what is due under the lease. If the entry has
 // changed since, the store refuses the lease and the entry is read again. The order
 // of the checks matters: a record with the largest token must not cost a lease.
-func (r *Runner) acquire(ctx context.Context, c *call) time.Duration {
+func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) time.Duration {
 	if err := plan.Exhausted(&r.view.rec); err != nil {
 		return r.unusable(ctx.Err() != nil, &recordError{err})
 	}
 	etag := r.view.entry.ETag
 	r.notice(slog.LevelWarn, r.contradiction.of(etag))
-	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State), r.tellTrouble)
+	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, length, r.tellTrouble)
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {

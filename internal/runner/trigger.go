@@ -59,7 +59,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 				}
 				wait = r.client.Jitter.Half(r.client.Length / 6)
 			} else {
-				wait = r.acquire(ctx, c)
+				wait = r.acquire(ctx, c, r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State))
 			}
 		}
 		if len(c.ran) > 0 {
@@ -93,7 +93,7 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Run.Replica)
 	}
 	if r.job.Policy.Undecided(rec) {
-		return fmt.Errorf("%w: the schedule in force is another one, and decides whether its last run is repeated: ask again once a replica with that schedule, or a tick of this one, has settled it", store.ErrHeld)
+		return fmt.Errorf("%w: another schedule is in force for this job, and only that schedule says whether the last run is repeated: ask again after a replica with that schedule has decided it, or after the next tick of this replica's schedule", store.ErrHeld)
 	}
 	if _, todo := r.job.Policy.Claim(v); !todo {
 		return fmt.Errorf("%w: its tick %s has to be run again first", store.ErrHeld, rec.Run.Tick.Format(time.RFC3339))
