@@ -1,22 +1,15 @@
 package azure_test
 
 import (
-	"flag"
-	"os"
 	"testing"
 
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // TestMain lets more tests run at once than there are cores: those that are parallel wait
 // for leases and tokens.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { proctest.Main(m, 8) }
 
 // TestInRealTime waits for real leases and tokens to run out, all of them at once.
 func TestInRealTime(t *testing.T) {

@@ -11,8 +11,12 @@ import (
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
+
+// TestMain lets more tests run at once than there are cores: they wait for leases.
+func TestMain(m *testing.M) { proctest.Main(m, 8) }
 
 // A store may be shared by all tests, and the tests run at once. In real time
 // this takes some seconds.
@@ -20,6 +24,7 @@ func TestShared(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for real leases to run out: run it without -short")
 	}
+	t.Parallel()
 	shared := new(local.Memory)
 	storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return shared }})
 }
@@ -48,6 +53,7 @@ func TestSuiteFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the suite in a process for each broken store: run it without -short")
 	}
+	t.Parallel()
 	var mu sync.Mutex
 	ever := make(map[string]bool)
 	t.Cleanup(func() {
