@@ -406,3 +406,26 @@ func TestLoadAfterSuspension(t *testing.T) {
 		}
 	})
 }
+
+// A run that saves in time and sends no heartbeat does not stall.
+func TestSaveIsHeartbeat(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		task := leader()
+		task.HeartbeatTimeout = time.Minute
+		task.Do = func(ctx context.Context, run *soloist.Run) error {
+			for n := 0; ctx.Err() == nil; n++ {
+				if err := run.Save(ctx, n); err != nil {
+					return err
+				}
+				time.Sleep(45 * time.Second)
+			}
+			return ctx.Err()
+		}
+		c.start("a", task)
+		time.Sleep(10 * time.Minute)
+		c.wantRuns(1)
+		if got := c.record("lead").Run.Status; got != store.Running {
+			t.Errorf("the run is %s", got)
+		}
+	})
+}

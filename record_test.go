@@ -333,6 +333,11 @@ func TestRecordWithoutRoomForClaim(t *testing.T) {
 		if n := a.tap.counts(); n["acquire"] == 0 || n["acquire"] != n["release"] {
 			t.Errorf("calls: %v", n)
 		}
+		// A run by hand is refused at once: waiting does not make room.
+		if _, err := c.replica("b", work("@every 1m", 0)).RunNow(c.within(time.Minute), "work", "x"); err == nil ||
+			!strings.Contains(err.Error(), "shorten the record") || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("RunNow: %v", err)
+		}
 	})
 }
 
