@@ -30,7 +30,7 @@ var awkward = []string{
 // texts in five fields, each of a different kind.
 var texts = strings.Split(`* * * * *
 */5 * * * *
-*/15 * * * *
+50/1 * * * *
 */35 * * * *
 0 * * * *
 30 * * * *
