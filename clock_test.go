@@ -202,7 +202,8 @@ func TestRenewalAnsweredLateExtendsNothing(t *testing.T) {
 			return nil
 		}
 		a := c.launch(c.replica("a", lead).on(&machine).meets(before("renew", func() {
-			machine.slept.Add(int64(D / 2)) // beyond the deadline, within the trust that the answer would give
+			time.Sleep(300 * time.Millisecond) // the goroutine has just looked, and looks again in a second
+			machine.slept.Add(int64(D / 2))    // beyond the deadline, within the trust that the answer would give
 		})))
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
