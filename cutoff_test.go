@@ -216,3 +216,18 @@ func TestCutOffReplicaReleasesNoOtherLease(t *testing.T) {
 		}
 	})
 }
+
+// A replica that does not know whether its calls arrive gives the others less of a head
+// start than a tick has time: it may be alone.
+func TestHeadStartMissesNoTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 0)
+		job.StartingDeadline = time.Second
+		// The acquisition of the second tick, and its repetition.
+		c.launch(c.replica("a", job).meets(inTurn("acquire", nil, errNetwork, errNetwork, nil)))
+		time.Sleep(3*time.Minute + 30*time.Second)
+		if n := c.record("work").Counts; n[store.Succeeded] != 3 {
+			t.Errorf("3 ticks: %v", n)
+		}
+	})
+}

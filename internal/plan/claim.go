@@ -218,7 +218,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	next.Record.Run.Request = v.Request
 	// A run by hand puts no definition into force.
 	if r.Definition.Spec != p.Spec {
-		next.Record.Definition.Spec, next.Record.Definition.Since, next.Record.Definition.Mark = r.Definition.Spec, r.Definition.Since, r.Definition.Mark
+		next.Record.Definition = r.Definition
 	}
 	return true
 }
