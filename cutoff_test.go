@@ -231,3 +231,17 @@ func TestHeadStartMissesNoTick(t *testing.T) {
 		}
 	})
 }
+
+// The first token waits for a second that begins after the entry was seen. A replica that has
+// settled the first tick as missed has seen it then, so the second tick need not wait.
+func TestMissedFirstTickDelaysNoOther(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", 0)
+		job.StartingDeadline = time.Second
+		c.launch(c.replica("a", job).meets(inTurn("acquire", errNetwork, errNetwork, errNetwork, errNetwork, errNetwork, errNetwork, nil)))
+		time.Sleep(3*time.Minute + 30*time.Second)
+		if n := c.record("work").Counts; n[store.Missed] != 1 || n[store.Succeeded] != 2 {
+			t.Errorf("3 ticks, the first missed: %v", n)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -16,6 +17,7 @@ type ledger struct {
 	turn    chan struct{} // has room for one writer; a channel, so that a writer can give up waiting
 	rec     store.Record  // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
 	etag    string        // of the entry, by the last answer that is known
+	date    time.Time     // the service's, in that answer; zero: it had none
 	unclear bool          // the entry may have another ETag: a write has failed since, perhaps after it was applied
 	gaveUp  bool          // WriteOutcome has ended the renewals
 	revived bool          // and has revived the lease once since then
@@ -66,11 +68,11 @@ func (l *ledger) wrote(record []byte) bool {
 	return slices.Contains(l.ours, signature{writer(record), sha256.Sum256(record)})
 }
 
-// moved notes that the write with the nonce was applied, and the ETag that it got. The
-// store refuses all other writes that were sent before: they name an older ETag. So they
+// moved notes that the write with the nonce was applied, and the answer that showed the
+// ETag which it got. The store refuses all other writes that were sent before: they name an older ETag. So they
 // need not be remembered, and none of them is in doubt.
-func (l *ledger) moved(etag, nonce string) {
-	l.etag, l.unclear, l.doubt = etag, false, false
+func (l *ledger) moved(answer store.Revision, nonce string) {
+	l.etag, l.date, l.unclear, l.doubt = answer.ETag, answer.Date, false, false
 	l.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })
 }
 

@@ -147,7 +147,7 @@ func (s *Session) once(ctx context.Context, p *page) error {
 		return err
 	}
 	s.client.Clock.Observe(sent, stamp.Date)
-	s.ledger.moved(stamp.ETag, p.nonce)
+	s.ledger.moved(stamp, p.nonce)
 	return nil
 }
 
@@ -276,7 +276,7 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	case entry.ETag == s.ledger.etag: // no write since; one that is in doubt may still be applied
 		s.ledger.unclear = false
 	case s.ledger.wrote(entry.Record):
-		s.ledger.moved(entry.ETag, last)
+		s.ledger.moved(entry.Revision, last)
 	default:
 		return false, store.ErrChanged
 	}
@@ -294,6 +294,10 @@ func (s *Session) Record() store.Record { return s.ledger.rec }
 // ETag returns the ETag of the last write whose answer is known, at first that of the entry
 // as it was acquired.
 func (s *Session) ETag() string { return s.ledger.etag }
+
+// WrittenAt returns the service's date in the answer that has shown ETag. Zero: nothing
+// was written, or the store gives no dates.
+func (s *Session) WrittenAt() time.Time { return s.ledger.date }
 
 // RenewFrom sets the time of the claim in the record. Renewals come at thirds of the lease
 // after it.

@@ -15,7 +15,6 @@ type Observation struct {
 	Fresh    bool      // it was read for this decision
 
 	UnchangedSince time.Time // every read since then has shown the same ETag
-	UnchangedDate  time.Time // the service's date in the first of these reads; zero: the store gives none
 	AskedAt        time.Time // when a mark of this replica's definition was last seen in the record
 
 	BrokenAt    time.Time     // when the lease of the last run was first seen to have ended before its time; zero: it was not
@@ -26,8 +25,10 @@ type Observation struct {
 	Occupation Occupation // the lease without a claim that the last reads have shown
 
 	etag        string // that UnchangedSince is about
-	brokenToken int64  // of the run that BrokenAt is about
-	handedToken int64  // of the run that HandoverAt is about
+	datedETag   string // that date is about
+	date        time.Time
+	brokenToken int64 // of the run that BrokenAt is about
+	handedToken int64 // of the run that HandoverAt is about
 }
 
 // An Occupation is a lease under which no run is recorded, seen without a break.
@@ -49,8 +50,9 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 	o.LookedAt = o.At
 	o.Occupation.see(e, r, o.At, now)
 	if o.etag != e.ETag {
-		o.etag, o.UnchangedSince, o.UnchangedDate = e.ETag, o.At, e.Date
+		o.etag, o.UnchangedSince = e.ETag, o.At
 	}
+	o.Dated(e.ETag, e.Date)
 	// The lease has ended, and not by expiry, though the run may go on. The token keeps
 	// a later read from moving the instant, which HoldOff counts from.
 	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Token {
@@ -68,10 +70,18 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 // changed more than once, so it does not count as unchanged.
 func (o *Observation) LookedAway() { o.etag, o.UnchangedSince = "", o.At }
 
-// SeenFirst returns the service's date in the first of the reads that have all shown etag.
-// It returns false if the last read has shown another one, or if the store gives no dates.
+// Dated notes an answer, to a read or to a write of our own, that has shown etag. Its date
+// is the service's; zero: the answer had none.
+func (o *Observation) Dated(etag string, date time.Time) {
+	if o.datedETag != etag && !date.IsZero() {
+		o.datedETag, o.date = etag, date
+	}
+}
+
+// SeenFirst returns the service's date in the first of the answers that have shown etag.
+// It returns false if the last answer has shown another one, or if the store gives no dates.
 func (o *Observation) SeenFirst(etag string) (date time.Time, ok bool) {
-	return o.UnchangedDate, o.etag == etag && !o.UnchangedDate.IsZero()
+	return o.date, o.datedETag == etag
 }
 
 // see adds one read. A lease with a claim under it is no occupation.

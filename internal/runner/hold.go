@@ -111,7 +111,7 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 
 // existed returns a date of the service at which this entry existed for certain, so
 // that an older entry of that name was deleted before: the date of the answer to the
-// acquisition, or to the first read that showed the ETag which was acquired. The date
+// acquisition, or the first that showed the ETag which was acquired. The date
 // of the creation would not do: that request may have been under way for long.
 func (r *Runner) existed(s *lease.Session) time.Time {
 	if date, ok := r.view.seen.SeenFirst(s.ETag()); ok {

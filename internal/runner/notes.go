@@ -149,4 +149,5 @@ func (r *Runner) unusable(stopped bool, err error) time.Duration {
 // written takes over what a session has written as what this replica has seen.
 func (r *Runner) written(s *lease.Session) {
 	r.view.rec, r.view.etag = s.Record(), s.ETag()
+	r.view.seen.Dated(s.ETag(), s.WrittenAt())
 }
