@@ -95,6 +95,38 @@ type Checkpointer interface {
 	Load(ctx context.Context, etag string) ([]byte, error)
 }
 
+// A Documenter is a [Store] that keeps documents beside the entries: up to [MaxDocument]
+// bytes of any kind, under the name of an entry that no job has. A document has no lease:
+// its ETag alone guards it. Operators' orders are in one; a store that is no Documenter
+// takes none.
+type Documenter interface {
+	// ReadDocument returns the document and its ETag. ErrUnchanged: its ETag is etag, and
+	// nothing is transferred; the Date is set all the same. An empty etag is no document's.
+	// fs.ErrNotExist: there is none, with a Date. ErrTooLarge: it has more than MaxDocument
+	// bytes.
+	ReadDocument(ctx context.Context, name, etag string) (Document, error)
+
+	// WriteDocument replaces the document if its ETag is etag; if etag is empty, it creates
+	// the document if there is none. ErrChanged: another ETag, or none where one was
+	// expected, or one where none was.
+	WriteDocument(ctx context.Context, name, etag string, body []byte) (Revision, error)
+}
+
+// A Document is the result of one read of a document.
+type Document struct {
+	Revision
+	Body []byte
+}
+
+// A Lister is a [Store] that lists the entries of an app in few calls. Without it, each
+// entry is read by itself.
+type Lister interface {
+	// List calls f for each entry of app, in the order of their names, until f returns
+	// false. It lists neither documents nor names that begin with a dot. The entries are
+	// those of one moment each, and not all of the same moment.
+	List(ctx context.Context, app string, f func(name string, e Entry) bool) error
+}
+
 // A LeaseBreaker is a [Store] that lets an operator end the lease of a holder.
 type LeaseBreaker interface {
 	// Break ends the lease after period, in whole seconds up to a minute. It ends
@@ -149,6 +181,9 @@ func (s LeaseState) Live() bool { return s == Leased || s == Breaking }
 // the difference is room for the header's name.
 const MaxRecord = 8<<10 - 64
 
+// MaxDocument is the largest document in bytes.
+const MaxDocument = 1 << 20
+
 // MaxCheckpoint is the largest checkpoint in bytes: sending a larger one could take so long
 // that the lease is not renewed in time.
 const MaxCheckpoint = 1 << 20
@@ -160,6 +195,9 @@ var (
 	ErrChanged = errors.New("the record was changed by another replica")
 	ErrLost    = errors.New("the lease is lost")
 
-	// ErrTooLarge is returned by [Checkpointer.Load] only.
-	ErrTooLarge = fmt.Errorf("the checkpoint is larger than %d bytes: something other than this program wrote it", MaxCheckpoint)
+	// ErrTooLarge is returned by [Checkpointer.Load] and [Documenter.ReadDocument] only.
+	ErrTooLarge = fmt.Errorf("the checkpoint or document is larger than %d bytes: something other than this program wrote it", MaxCheckpoint)
+
+	// ErrUnchanged is returned by [Documenter.ReadDocument] only.
+	ErrUnchanged = errors.New("the document has not changed")
 )

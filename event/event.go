@@ -1,0 +1,76 @@
+// Package event is what a [soloist.Scheduler] tells about the work of its replica, as it
+// happens. Logs, metrics, traces and alerts are made from these events alone.
+package event
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// An Event is one thing that has happened on one replica. Which fields are set depends on
+// Kind; the fields of the first group are set where they are known.
+//
+// The events of one job come in the order of its record: Claimed before Started, Started
+// before Ended, Ended before the next Claimed. Events of different jobs come in any order.
+type Event struct {
+	Kind    Kind
+	Time    time.Time // when it happened, by the service's clock as far as it is known
+	Replica string    // on which it happened
+	Job     string    // empty: it concerns all jobs
+	Tick    time.Time // zero: a singleton, or not about a run
+	Request string    // of a run by hand; Tick is its time
+	Attempt int       // zero: not about a run
+	Try     int       // zero: not about a try
+	Token   int64     // the fencing token; zero: not about a run, or an EveryReplica job
+
+	Outcome store.Outcome // Ended, Settled
+	Took    time.Duration // Ended: the run, from its first start; Renewed, Saved: the call; StoreBack: the outage
+	Late    time.Duration // Claimed, Started: since the tick; zero for a singleton and a run by hand
+	Wait    time.Duration // HoldOff, TryFailed: until it goes on; TryFailed: zero if no try follows
+	Skew    time.Duration // Skewed: by how much this machine's clock is wrong, as far as that is proved; zero: it is right again
+	Of      int           // TryFailed: the largest number of tries; Unhealthy: the failures that end the run
+	Count   int           // Unhealthy: failures in a row so far; Dropped: how many events
+	From    string        // TookOver: the replica that ran it before
+	Note    string        // Heartbeat, Saved: the note; a Kind that has variants: which one, for people
+	Stack   string        // Stalled, Panicked: goroutines
+	Err     error         // why; nil: the Kind needs no reason
+}
+
+// Kind says what has happened.
+type Kind string
+
+// What happens to a run, in this order.
+const (
+	Claimed     Kind = "claimed"      // the claim is in the record; nothing has run yet
+	TookOver    Kind = "took-over"    // with Claimed: the last run was another replica's and had no end
+	Started     Kind = "started"      // a try begins
+	Heartbeat   Kind = "heartbeat"    // the run makes progress; at most one a second for each job
+	Renewed     Kind = "renewed"      // the lease was renewed
+	Saved       Kind = "saved"        // the run has saved a checkpoint
+	TryFailed   Kind = "try-failed"   // perhaps another try follows
+	Unhealthy   Kind = "unhealthy"    // a health check has failed
+	Panicked    Kind = "panicked"     // the user's function has; the try has failed
+	HandingOver Kind = "handing-over" // the record announces the end of the run to the other replicas
+	Stalled     Kind = "stalled"      // no progress: the run gives up its lease
+	Lost        Kind = "lost"         // the lease cannot be trusted any more
+	Overrun     Kind = "overrun"      // the run goes on though its context has ended
+	Ended       Kind = "ended"        // the outcome is in the record; of a job of EveryReplica: it has returned
+	Unrecorded  Kind = "unrecorded"   // the run has ended, and its outcome is not known to be in the record
+	TakenBack   Kind = "taken-back"   // the claim was given up before the run began
+)
+
+// What happens to ticks that no replica runs to their end, to a job, and to a replica.
+const (
+	Settled         Kind = "settled"          // the outcome of a tick, or of a range of ticks, that did not run to its end here
+	NotClaimed      Kind = "not-claimed"      // a claim was not confirmed, so nothing runs
+	HoldOff         Kind = "hold-off"         // the last lease did not expire by itself: it waits until its holder must have given up
+	ScheduleChanged Kind = "schedule-changed" // another definition of the job is in force
+	LeftAlone       Kind = "left-alone"       // the job cannot be run here, for the reason in Err
+	TakenUp         Kind = "taken-up"         // the end of LeftAlone
+	StoreTrouble    Kind = "store-trouble"    // a call to the store has failed; once for an outage
+	StoreBack       Kind = "store-back"       // the end of StoreTrouble
+	Skewed          Kind = "skewed"           // this machine's clock is wrong, or right again
+	Detail          Kind = "detail"           // a step that matters only to who follows the protocol
+	Dropped         Kind = "dropped"          // so many events before this one were dropped: their receiver was too slow
+)
