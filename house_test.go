@@ -131,7 +131,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/functions": {".", "store", "host/internal/app", "host/internal/format", "host/internal/view", "host/internal/watch",
 			"host/internal/web", "internal/schedule"},
 		"host/internal/logging": {"host/internal/format"},
-		"host/internal/view":    {".", "store", "host/internal/app", "host/internal/format"},
+		"host/internal/view":    {".", "store", "host/internal/app", "host/internal/format", "internal/schedule"},
 		"host/internal/watch":   {".", "host/internal/format"},
 		"host/internal/web":     {".", "store", "host/internal/app", "host/internal/format", "host/internal/view", "internal/descriptors"},
 	}

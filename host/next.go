@@ -15,24 +15,6 @@ import (
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
-// An outlook is what next tells of one schedule.
-type outlook struct {
-	Job          string     `json:"job,omitempty"`
-	Schedule     string     `json:"schedule"` // in words
-	Text         string     `json:"text"`     // canonical
-	Zone         string     `json:"zone"`     // of the local times
-	EveryReplica bool       `json:"everyReplica,omitempty"`
-	Paused       bool       `json:"paused,omitempty"`
-	Ticks        []upcoming `json:"ticks"`
-	Warnings     []string   `json:"warnings"`
-}
-
-type upcoming struct {
-	Tick  time.Time `json:"tick"`
-	Local time.Time `json:"local"`
-	Clock string    `json:"clock,omitempty"` // how it changes on that day
-}
-
 // next tells ticks by the schedules alone: the records know which of them are
 // settled, and status tells that.
 func next(_ context.Context, p *Program, given arguments) int {
@@ -47,7 +29,7 @@ func next(_ context.Context, p *Program, given arguments) int {
 	if code != exitOK {
 		return code
 	}
-	var all []outlook
+	var all []view.Outlook
 	for _, j := range jobs {
 		s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
 		if err != nil { // it has been checked
@@ -55,7 +37,7 @@ func next(_ context.Context, p *Program, given arguments) int {
 			return exitFail
 		}
 		loc := cmp.Or(zone, s.Location())
-		o := look(s, from(loc), loc, given.n)
+		o := view.Look(s, from(loc), loc, given.n)
 		o.Job, o.EveryReplica, o.Paused = j.Name, j.EveryReplica, j.Paused
 		all = append(all, o)
 	}
@@ -90,44 +72,7 @@ func (p *Program) asked(given arguments) (*app.App, []soloist.Job, int) {
 	return a, []soloist.Job{j}, exitOK
 }
 
-// look asks the schedule for its next ticks.
-func look(s *schedule.Schedule, from time.Time, loc *time.Location, n int) outlook {
-	o := outlook{Schedule: s.Words(), Text: s.String(), Zone: loc.String(), Ticks: []upcoming{},
-		Warnings: append([]string{}, s.Warnings(from)...)}
-	for range n {
-		if from = s.Next(from); from.IsZero() {
-			break
-		}
-		local := from.In(loc)
-		o.Ticks = append(o.Ticks, upcoming{Tick: from, Local: local, Clock: clockChange(local)})
-	}
-	return o
-}
-
-// clockChange says how the clock of the zone changes on the local date of at.
-func clockChange(at time.Time) string {
-	begin, end := at.ZoneBounds()
-	for _, change := range []time.Time{begin, end} {
-		if change.IsZero() {
-			continue
-		}
-		before, after := change.Add(-time.Second), change
-		_, old := before.Zone()
-		_, offset := after.Zone()
-		day := at.Format(time.DateOnly)
-		if old == offset || day != before.Format(time.DateOnly) && day != after.Format(time.DateOnly) {
-			continue
-		}
-		way := "forward"
-		if offset < old {
-			way = "back"
-		}
-		return "clock goes " + way + " on " + after.Format(time.DateOnly)
-	}
-	return ""
-}
-
-func printNext(a *app.App, all []outlook) {
+func printNext(a *app.App, all []view.Outlook) {
 	for i, o := range all {
 		if i > 0 {
 			fmt.Fprintln(a.Console.Stdout)
@@ -151,7 +96,7 @@ func printNext(a *app.App, all []outlook) {
 }
 
 // printTicks leaves out local times that are the same.
-func printTicks(a *app.App, o outlook) {
+func printTicks(a *app.App, o view.Outlook) {
 	if len(o.Ticks) == 0 {
 		fmt.Fprintln(a.Console.Stdout, "no tick from then on")
 		return
