@@ -8,6 +8,7 @@ require (
 	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.8.0
 	github.com/VictoriaMetrics/metrics v1.35.1
 	github.com/agext/levenshtein v1.2.3
+	github.com/alecthomas/kong v1.17.0
 	github.com/gofrs/flock v0.13.1
 	github.com/google/uuid v1.6.0
 	github.com/kelseyhightower/envconfig v1.4.0

@@ -86,8 +86,8 @@ func listed(names []string) string {
 }
 
 // tellAbsence is the answer of a command that has nothing to show.
-func tellAbsence[J any](a *app.App, given arguments, lines []string, body *view.Answer[J]) int {
-	if given.json {
+func tellAbsence[J any](a *app.App, given jsonFlag, lines []string, body *view.Answer[J]) int {
+	if given.JSON {
 		body.Error = strings.Join(lines, "; ")
 		a.Console.JSON(body)
 		return exitFail

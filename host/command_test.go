@@ -268,9 +268,14 @@ func TestWrongArguments(t *testing.T) {
 		{"unlock --now", "demo: unlock: of which job?"},
 		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
 		{"status --now", "demo: status: unknown flag --now: want --json"},
-		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --json, -n"},
+		{"history --at 2026-03-29", "demo: history: unknown flag --at: want -n, --json"},
 		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
-		{"next -n x", `demo: next: invalid value "x" for flag -n`},
+		{"next -n x", `demo: next: --limit: "x" is no number: want 1 to 1000`},
+		{"next --at", "demo: next: --at needs a value"},
+		{"next -é", "demo: next: unknown flag -é: want -n, --at, --tz, --schedule, --json"},
+		{"status --json=perhaps", `demo: status: --json: bool value must be true, 1, yes, false, 0 or no but got "perhaps"`},
+		{"--json", "demo: unknown flag --json: flags follow the command"},
+		{"-", `demo: unknown command "-"`},
 		{"next beat leader", `demo: next: unexpected argument "leader"`},
 	} {
 		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
@@ -292,7 +297,7 @@ func TestWrongArguments(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	environment(t, "SOLOIST_LEASE=wrong") // who asks for help may have it wrong
-	for _, args := range []string{"help", "--help", "-h", "status --help"} {
+	for _, args := range []string{"help", "--help", "-h", "-help"} {
 		got := run(t.Context(), host.Program{}, strings.Fields(args)...)
 		if got.code != 0 || got.err != "" {
 			t.Errorf("%s: got %+v", args, got)
@@ -306,6 +311,42 @@ func TestHelp(t *testing.T) {
 		}
 		if !strings.Contains(got.out, "\n3, in Functions 200: ") || !strings.Contains(got.out, `"overrun"`) {
 			t.Errorf("%s: got no exit codes in\n%s", args, got.out)
+		}
+	}
+}
+
+// A command's own help has its arguments and flags. It comes whatever else is
+// wrong with the arguments.
+func TestHelpOfOneCommand(t *testing.T) {
+	environment(t, "SOLOIST_LEASE=wrong")
+	for _, args := range []string{"help unlock", "unlock --help", "unlock -h", "unlock beat --now -h leader"} {
+		wantRun(t, host.Program{}, args, 0, `
+			usage: demo unlock JOB [--now] [--yes]
+
+			free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease
+
+			  JOB    the job or singleton
+			  --now  end the lease at once, while its holder may still work
+			  --yes  also where a run loses its lease by this
+		`)
+	}
+	got := run(t.Context(), host.Program{}, "help", "nxt")
+	if want := (result{2, "", "demo: help: unknown command \"nxt\": did you mean next?\n"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// One dash or two, and a value after a blank or "=", are the same.
+func TestFormsOfFlags(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: work(), Now: spring}
+	want := run(t.Context(), p, "next", "beat", "-n", "3", "--json")
+	if want.code != 0 {
+		t.Fatalf("got %+v", want)
+	}
+	for _, args := range []string{"-n=3 -json beat", "--n 3 beat --json=true", "--limit=3 --json beat", "--json --limit 3 -- beat", "beat -limit 3 -json=1"} {
+		if got := run(t.Context(), p, append([]string{"next"}, strings.Fields(args)...)...); got != want {
+			t.Errorf("%s: got %+v, want %+v", args, got, want)
 		}
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"github.com/soloist-go/soloist/host/internal/doctor"
 )
 
-// diagnose reads the settings itself, since the doctor looks at them first.
-func diagnose(ctx context.Context, p *Program, given arguments) int {
+// doctorCommand reads the settings itself, since the doctor looks at them first.
+type doctorCommand struct{ jsonFlag }
+
+func (c *doctorCommand) run(ctx context.Context, p *Program) int {
 	a, wrong := p.open(mode{})
 	o := doctor.Options{Hurry: p.hurry}
-	if !given.json {
+	if !c.JSON {
 		o.Tell = func(f doctor.Finding) { printFinding(a.Console, f) }
 	}
 	d := doctor.Examine(ctx, a, wrong, o)
@@ -23,7 +25,7 @@ func diagnose(ctx context.Context, p *Program, given arguments) int {
 	case !d.OK:
 		code = exitFail
 	}
-	if !given.json {
+	if !c.JSON {
 		return code
 	}
 	return max(code, printed(a.Console.JSON(d)))

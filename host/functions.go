@@ -6,15 +6,22 @@ import (
 	"github.com/soloist-go/soloist/host/internal/functions"
 )
 
-// writeFunctions writes a directory that can be deployed to Azure Functions.
-func writeFunctions(_ context.Context, p *Program, given arguments) int {
+// functionsCommand writes a directory that can be deployed to Azure Functions.
+type functionsCommand struct {
+	Dir    string `arg:"" name:"DIR" missing:"into which directory?" help:"the directory: a new or empty one, or one that this command has written"`
+	Binary string `placeholder:"FILE" help:"the program to deploy; not given: this one"`
+	Tick   bool   `help:"one timer for all jobs"`
+	Warmup bool   `help:"with a warm-up trigger"`
+}
+
+func (c *functionsCommand) run(_ context.Context, p *Program) int {
 	a, code := p.openOr(mode{})
 	if code != exitOK {
 		return code
 	}
-	b, err := functions.NewBundle(a, functions.BundleOptions{Program: given.binary, OneTimer: given.tick, Warmup: given.warmup})
+	b, err := functions.NewBundle(a, functions.BundleOptions{Program: c.Binary, OneTimer: c.Tick, Warmup: c.Warmup})
 	if err == nil {
-		err = b.Write(given.job)
+		err = b.Write(c.Dir)
 	}
 	if err != nil {
 		a.Console.Complain(err)

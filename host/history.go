@@ -28,15 +28,33 @@ type jobHistory struct {
 	words string // the state
 }
 
-// history shows the outcomes that the records keep, newest first. It fails if a
-// record that was asked for could not be read.
-func history(ctx context.Context, a *app.App, given arguments) int {
-	if err := given.count(); err != nil {
+// historyCommand shows the outcomes that the records keep, newest first. It fails
+// if a record that was asked for could not be read.
+type historyCommand struct {
+	Job   string `arg:"" optional:"" name:"JOB" help:"this job or singleton alone"`
+	Limit number `short:"n" default:"20" help:"how many outcomes of each job, 1 to 1000"`
+	jsonFlag
+}
+
+func (c *historyCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{}, func(a *app.App) int { return c.show(ctx, a) })
+}
+
+// checkLimit returns what is wrong with -n.
+func checkLimit(n number) error {
+	if n < 1 || n > 1000 {
+		return fmt.Errorf("-n is %d: want 1 to 1000", n)
+	}
+	return nil
+}
+
+func (c *historyCommand) show(ctx context.Context, a *app.App) int {
+	if err := checkLimit(c.Limit); err != nil {
 		fmt.Fprintf(a.Console.Stderr, "%s: history: %v\n", a.Console.Name, err)
 		return exitUsage
 	}
-	if given.job != "" {
-		if err := app.Known(given.job, a.Names()); err != nil {
+	if c.Job != "" {
+		if err := app.Known(c.Job, a.Names()); err != nil {
 			fmt.Fprintf(a.Console.Stderr, "%s: %v\n", a.Console.Name, err)
 			return exitUsage
 		}
@@ -48,27 +66,27 @@ func history(ctx context.Context, a *app.App, given arguments) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	pasts, code := historiesOf(a, all, given), exitOK
+	pasts, code := c.histories(a, all), exitOK
 	if absent := absence(a, ctx, all); absent != nil {
 		body := view.New(a, pasts)
-		return tellAbsence(a, given, absent, &body)
+		return tellAbsence(a, c.jsonFlag, absent, &body)
 	}
 	for _, p := range pasts {
 		if p.Error != "" {
 			code = exitFail
 		}
 	}
-	if given.json {
+	if c.JSON {
 		return max(code, printed(a.Console.JSON(view.New(a, pasts))))
 	}
 	printHistory(a, pasts)
 	return code
 }
 
-// pasts leaves out whom nobody asked for: their trouble is no trouble now.
-func historiesOf(a *app.App, all []soloist.JobStatus, given arguments) (pasts []jobHistory) {
+// histories leaves out whom nobody asked for: their trouble is no trouble now.
+func (c *historyCommand) histories(a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
 	for _, st := range all {
-		if given.job != "" && given.job != st.Name {
+		if c.Job != "" && c.Job != st.Name {
 			continue
 		}
 		v := view.Of(a, st)
@@ -79,7 +97,7 @@ func historiesOf(a *app.App, all []soloist.JobStatus, given arguments) (pasts []
 		}
 		p.History = []store.Outcome{}
 		if st.Err == nil {
-			p.History = format.PlainOutcomes(st.Record.History[:min(given.n, len(st.Record.History))])
+			p.History = format.PlainOutcomes(st.Record.History[:min(int(c.Limit), len(st.Record.History))])
 		}
 		pasts = append(pasts, p)
 	}

@@ -62,18 +62,10 @@ const sameSignal = 500 * time.Millisecond
 // graceful stop; Run returns when all that it started has ended.
 func (p *Program) Run(ctx context.Context) int {
 	p = p.filled()
-	c, given, err := parse(p.Args)
+	c, err := parse(p)
 	if err != nil {
-		fmt.Fprintf(p.Stderr, "%s: %v\n\n%s", p.Name, err, usage(p.Name))
+		fmt.Fprintf(p.Stderr, "%s: %v\n\n%s", p.Name, err, usage(newParser(p)))
 		return exitUsage
 	}
-	if c.bare != nil {
-		return c.bare(ctx, p, given)
-	}
-	a, code := p.openOr(c.mode)
-	defer a.Flush()
-	if code != exitOK {
-		return code
-	}
-	return c.run(ctx, a, given)
+	return c.run(ctx, p)
 }

@@ -15,17 +15,26 @@ import (
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
-// next tells ticks by the schedules alone: the records know which of them are
-// settled, and status tells that.
-func next(_ context.Context, p *Program, given arguments) int {
-	from, zone, err := given.display(p.Now)
+// nextCommand tells ticks by the schedules alone: the records know which of them
+// are settled, and status tells that.
+type nextCommand struct {
+	Job      string  `arg:"" optional:"" name:"JOB" help:"this job alone"`
+	Limit    number  `short:"n" default:"10" help:"how many ticks of each job, 1 to 1000"`
+	At       *string `placeholder:"TIME" help:"ticks from then on: a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z; not given: from now on"`
+	Zone     *string `name:"tz" placeholder:"ZONE" help:"the time zone to show ticks in, and of the schedule that is given; not given: that of each job"`
+	Schedule *string `placeholder:"TEXT" help:"a schedule to try out, in place of the jobs"`
+	jsonFlag
+}
+
+func (c *nextCommand) run(_ context.Context, p *Program) int {
+	from, zone, err := c.display(p.Now)
 	if err != nil {
 		for _, text := range format.Lines(err) {
 			p.console().Tell("next: %s", text)
 		}
 		return exitUsage
 	}
-	a, jobs, code := p.asked(given)
+	a, jobs, code := c.asked(p)
 	if code != exitOK {
 		return code
 	}
@@ -37,11 +46,11 @@ func next(_ context.Context, p *Program, given arguments) int {
 			return exitFail
 		}
 		loc := cmp.Or(zone, s.Location())
-		o := view.Look(s, from(loc), loc, given.n)
+		o := view.Look(s, from(loc), loc, int(c.Limit))
 		o.Job, o.EveryReplica, o.Paused = j.Name, j.EveryReplica, j.Paused
 		all = append(all, o)
 	}
-	if given.json {
+	if c.JSON {
 		return printed(a.Console.JSON(view.New(a, all)))
 	}
 	printNext(a, all)
@@ -50,9 +59,9 @@ func next(_ context.Context, p *Program, given arguments) int {
 
 // asked returns the jobs to look at. It needs no settings for a schedule that
 // is given, and no storage ever: one in memory stands in, as if it were given.
-func (p *Program) asked(given arguments) (*app.App, []soloist.Job, int) {
-	if given.set["schedule"] {
-		return &app.App{Console: p.console(), Now: p.Now}, []soloist.Job{{Name: given.job, Schedule: given.schedule, TimeZone: given.zone}}, exitOK
+func (c *nextCommand) asked(p *Program) (*app.App, []soloist.Job, int) {
+	if c.Schedule != nil {
+		return &app.App{Console: p.console(), Now: p.Now}, []soloist.Job{{Name: c.Job, Schedule: *c.Schedule, TimeZone: c.zone()}}, exitOK
 	}
 	stored := *p
 	stored.Store = &local.Memory{}
@@ -61,10 +70,10 @@ func (p *Program) asked(given arguments) (*app.App, []soloist.Job, int) {
 		return a, nil, code
 	}
 	a.Place = ""
-	if given.job == "" {
+	if c.Job == "" {
 		return a, a.Scheduler.Jobs, exitOK
 	}
-	j, err := a.Job(given.job)
+	j, err := a.Job(c.Job)
 	if err != nil {
 		a.Console.Tell("%v", err)
 		return a, nil, exitUsage
@@ -123,26 +132,34 @@ func printTicks(a *app.App, o view.Outlook) {
 // display reads from when on ticks are shown, which may depend on the zone,
 // and the zone to show them in; nil: the schedule's own. The error joins all
 // that is wrong with the flags.
-func (g *arguments) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
-	errs := []error{g.count()}
-	if g.set["tz"] {
-		if zone, err = schedule.LoadZone(g.zone); err != nil {
-			errs = append(errs, fmt.Errorf("--tz %.70q %w", g.zone, err))
-			g.zone = "" // and is no fault of the schedule's
+func (c *nextCommand) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
+	errs := []error{checkLimit(c.Limit)}
+	if c.Zone != nil {
+		if zone, err = schedule.LoadZone(*c.Zone); err != nil {
+			errs = append(errs, fmt.Errorf("--tz %.70q %w", *c.Zone, err))
+			c.Zone = nil // and is no fault of the schedule's
 		}
 	}
 	from = func(*time.Location) time.Time { return now() }
-	if g.set["at"] {
-		if from, err = moments(g.at); err != nil {
-			errs = append(errs, fmt.Errorf("--at is %.70q: %w", g.at, err))
+	if c.At != nil {
+		if from, err = moments(*c.At); err != nil {
+			errs = append(errs, fmt.Errorf("--at is %.70q: %w", *c.At, err))
 		}
 	}
-	if g.set["schedule"] {
-		if _, err := schedule.Parse(g.schedule, g.zone, g.job); err != nil {
-			errs = append(errs, fmt.Errorf("--schedule %.80q: %w", g.schedule, err))
+	if c.Schedule != nil {
+		if _, err := schedule.Parse(*c.Schedule, c.zone(), c.Job); err != nil {
+			errs = append(errs, fmt.Errorf("--schedule %.80q: %w", *c.Schedule, err))
 		}
 	}
 	return from, zone, errors.Join(errs...)
+}
+
+// zone is the time zone of a schedule that is given.
+func (c *nextCommand) zone() string {
+	if c.Zone == nil {
+		return ""
+	}
+	return *c.Zone
 }
 
 // moments reads an instant, or a date: its first instant in a zone. A tick at

@@ -100,6 +100,17 @@ func (p *Program) openOr(m mode) (*app.App, int) {
 	return a, exitUsage
 }
 
+// with opens the program for what a command does with it. Mistakes are told, and
+// are the code.
+func (p *Program) with(m mode, do func(a *app.App) int) int {
+	a, code := p.openOr(m)
+	defer a.Flush()
+	if code != exitOK {
+		return code
+	}
+	return do(a)
+}
+
 func (p *Program) console() app.Console {
 	return app.Console{Name: p.Name, Stdout: p.Stdout, Stderr: p.Stderr, Terminal: p.terminal}
 }

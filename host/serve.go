@@ -16,10 +16,16 @@ import (
 	"github.com/soloist-go/soloist/host/internal/web"
 )
 
+type serveCommand struct{}
+
+func (*serveCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{serves: true}, func(a *app.App) int { return serve(ctx, a) })
+}
+
 // serve runs the scheduler until ctx ends, and answers HTTP until the last job
 // has returned: a platform that gets no answer takes a replica for dead. Where
 // the Functions host wakes the program up, nothing runs in the background.
-func serve(ctx context.Context, a *app.App, _ arguments) int {
+func serve(ctx context.Context, a *app.App) int {
 	ln, err := web.Listen(ctx, a.Settings.Addr, a.Log)
 	if err != nil {
 		a.Log.Error(err.Error())

@@ -15,8 +15,14 @@ import (
 // statusTime bounds the reads of status: somebody waits for it.
 const statusTime = 10 * time.Second
 
-// status shows what the records tell. It fails if one could not be read.
-func status(ctx context.Context, a *app.App, given arguments) int {
+// statusCommand shows what the records tell. It fails if one could not be read.
+type statusCommand struct{ jsonFlag }
+
+func (c *statusCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{}, func(a *app.App) int { return c.show(ctx, a) })
+}
+
+func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	all, err := a.Scheduler.Status(ctx)
@@ -28,17 +34,17 @@ func status(ctx context.Context, a *app.App, given arguments) int {
 	views, code := view.All(a, all), exitOK
 	if absent := absence(a, ctx, all); absent != nil {
 		body := view.Status(a, views, drift)
-		if !given.json {
+		if !c.JSON {
 			printDrift(a, drift)
 		}
-		return tellAbsence(a, given, absent, &body)
+		return tellAbsence(a, c.jsonFlag, absent, &body)
 	}
 	for _, v := range views {
 		if v.Error != "" {
 			code = exitFail
 		}
 	}
-	if given.json {
+	if c.JSON {
 		return max(code, printed(a.Console.JSON(view.Status(a, views, drift))))
 	}
 	printStatus(a, views, drift)

@@ -12,15 +12,21 @@ import (
 	"github.com/soloist-go/soloist/host/internal/watch"
 )
 
-// tick runs what is due and tells what was done.
-func tick(ctx context.Context, a *app.App, given arguments) int {
+// tickCommand runs what is due and tells what was done.
+type tickCommand struct{ jsonFlag }
+
+func (c *tickCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{runs: true}, func(a *app.App) int { return c.tick(ctx, a) })
+}
+
+func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 	report, err := a.Scheduler.RunDue(ctx, soloist.Wake{})
 	watch.NewClock(a.Log, a.Skew, nil).Look(ctx)
 	code := exitOK
 	if err != nil || slices.ContainsFunc(report.Jobs, view.Failed) {
 		code = exitFail
 	}
-	if given.json {
+	if c.JSON {
 		return max(code, printTicked(a, report))
 	}
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tDONE\tNEXT")

@@ -15,13 +15,23 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// unlock ends the lease of a job, whichever replica has it. It asks the store
+// unlockCommand ends the lease of a job, whichever replica has it. It asks the store
 // alone: no replica has to be up. That no replica has the lease is what was
 // wanted, and no failure. Where a run loses its lease by this, its process may
 // end: then it tells so first, and wants --yes. Where the app has no record at
 // all, it has probably looked in the wrong place, which is a failure.
-func unlock(ctx context.Context, a *app.App, given arguments) int {
-	if err := unlockable(a, given.job); err != nil {
+type unlockCommand struct {
+	Job string `arg:"" name:"JOB" missing:"of which job?" help:"the job or singleton"`
+	Now bool   `help:"end the lease at once, while its holder may still work"`
+	Yes bool   `help:"also where a run loses its lease by this"`
+}
+
+func (c *unlockCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{byOperator: true}, func(a *app.App) int { return c.unlock(ctx, a) })
+}
+
+func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
+	if err := unlockable(a, c.Job); err != nil {
 		fmt.Fprintf(a.Console.Stderr, "%s: %v\n", a.Console.Name, err)
 		return exitUsage
 	}
@@ -29,11 +39,11 @@ func unlock(ctx context.Context, a *app.App, given arguments) int {
 	defer cancel()
 	all, err := a.Scheduler.Status(ctx)
 	if err != nil {
-		return notUnlocked(a, given.job, err)
+		return notUnlocked(a, c.Job, err)
 	}
-	st, err := statusOf(all, given.job)
+	st, err := statusOf(all, c.Job)
 	if err != nil {
-		return notUnlocked(a, given.job, err)
+		return notUnlocked(a, c.Job, err)
 	}
 	if lines := absence(a, ctx, all); lines != nil {
 		return printAbsence(a, lines)
@@ -42,24 +52,24 @@ func unlock(ctx context.Context, a *app.App, given arguments) int {
 	if !st.Lease.Live() {
 		return unlocked(a, l)
 	}
-	if l.runs() && !given.yes {
-		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\nNothing is done yet. To unlock it: %s unlock %s --yes\n", a.Console.Name, l.job.Name, l.cost(a.Now()), a.Console.Name, given.unlocking())
+	if l.runs() && !c.Yes {
+		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\nNothing is done yet. To unlock it: %s unlock %s --yes\n", a.Console.Name, l.job.Name, l.cost(a.Now()), a.Console.Name, c.again())
 		return exitUsage
 	}
-	if given.now {
+	if c.Now {
 		fmt.Fprintf(a.Console.Stderr, "%s: unlock --now: %s\n", a.Console.Name, l.warning())
 	}
-	err = a.Scheduler.Unlock(ctx, given.job, given.now)
+	err = a.Scheduler.Unlock(ctx, c.Job, c.Now)
 	switch {
 	case errors.Is(err, soloist.ErrUntold):
-		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, given.job, format.Line(err.Error()))
+		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, c.Job, format.Line(err.Error()))
 	case errors.Is(err, store.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
 		l.state = store.Available
 		return unlocked(a, l)
 	case err != nil:
-		return notUnlocked(a, given.job, err)
+		return notUnlocked(a, c.Job, err)
 	}
-	printUnlocked(a, l, given.now)
+	printUnlocked(a, l, c.Now)
 	return exitOK
 }
 
@@ -179,10 +189,10 @@ func printUnlocked(a *app.App, l lock, now bool) {
 	}
 }
 
-// unlocking is what was asked for, as arguments.
-func (g *arguments) unlocking() string {
-	if g.now {
-		return g.job + " --now"
+// again is what was asked for, as arguments.
+func (c *unlockCommand) again() string {
+	if c.Now {
+		return c.Job + " --now"
 	}
-	return g.job
+	return c.Job
 }

@@ -39,7 +39,7 @@ func TestStatusAfterUnlock(t *testing.T) {
 	}
 	e, err := p.Store.Read(t.Context(), "demo/beat")
 	var r store.Record
-	if err := json.Unmarshal(e.Record, &r); err != nil || !strings.Contains(r.Run.Unlocked.By, "@") || !r.Run.Unlocked.At.Equal(spring()) {
+	if err := json.Unmarshal(e.Record, &r); err != nil || !strings.Contains(r.Run.Unlocked.By, "@") || !r.Run.Unlocked.At.Round(time.Second).Equal(spring()) {
 		t.Errorf("the record tells %+v, %v", r.Run.Unlocked, err)
 	}
 	for name, at := range map[string]time.Duration{

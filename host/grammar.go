@@ -1,0 +1,197 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/internal/near"
+)
+
+// A grammar is what the program's arguments may be: one field for each command.
+type grammar struct {
+	ShowHelp bool `name:"help" short:"h" help:"show what the command does, and its flags"`
+
+	Serve     serveCommand     `cmd:"" default:"1" help:"run all jobs and singletons, and answer HTTP, until told to stop (the default)"`
+	Tick      tickCommand      `cmd:"" help:"run once what is due now, singletons left out; 1: a run failed"`
+	Status    statusCommand    `cmd:"" help:"what the records tell: who runs what, last and next tick"`
+	History   historyCommand   `cmd:"" help:"what became of the last ticks, by the records; 1: one cannot be read"`
+	Next      nextCommand      `cmd:"" help:"explain schedules, or the one given: in words, and by the next ticks; it asks no storage"`
+	Unlock    unlockCommand    `cmd:"" help:"free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"`
+	Functions functionsCommand `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
+	Validate  validateCommand  `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`
+	Doctor    doctorCommand    `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`
+	Help      helpCommand      `cmd:"" help:"this text, or what one command does"`
+}
+
+// A command is what the program does for one field of the grammar. Its own
+// fields are its arguments and flags.
+type command interface {
+	run(ctx context.Context, p *Program) int
+}
+
+// jsonFlag is embedded by each command that can answer in JSON.
+type jsonFlag struct {
+	JSON bool `name:"json" help:"answer with one JSON value"`
+}
+
+// A number is the value of a flag. Its own type has an error that says what is wanted.
+type number int
+
+func (n *number) UnmarshalText(text []byte) error {
+	v, err := strconv.Atoi(string(text))
+	if err != nil {
+		return fmt.Errorf("%.70q is no number: want 1 to 1000", text)
+	}
+	*n = number(v)
+	return nil
+}
+
+// newParser reads the grammar. An error is a mistake in the grammar itself.
+func newParser(p *Program) *kong.Kong {
+	k, err := kong.New(&grammar{}, kong.Name(p.Name), kong.NoDefaultHelp(), kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(int) {}))
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+// parse finds the command and reads what follows its name.
+func parse(p *Program) (command, error) {
+	k := newParser(p)
+	c, err := k.Parse(oneForm(k, p.Args))
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		c = wrong.Context
+	}
+	selected := c.Selected()
+	for _, at := range c.Path {
+		if at.Flag != nil && at.Flag.Name == "help" {
+			return helpOn(selected, p.Args), nil // whatever else is wrong
+		}
+	}
+	if err != nil {
+		return nil, plain(k, selected, err.Error())
+	}
+	return selected.Target.Addr().Interface().(command), nil
+}
+
+// helpOn explains the command whose flag --help is given. A command that is not
+// named is the default, which is no question about serve.
+func helpOn(selected *kong.Node, args []string) command {
+	if selected == nil || selected.Name != args[0] {
+		return &helpCommand{}
+	}
+	return &helpCommand{Command: selected.Name}
+}
+
+// oneForm writes the flags of a command as kong reads them: each by its long
+// name after two dashes. As with package flag, one dash will do for any flag, two
+// for one of a letter, and a value may follow after "=" in each case.
+func oneForm(k *kong.Kong, args []string) []string {
+	if len(args) == 0 {
+		return args
+	}
+	long := map[string]string{"h": "help"}
+	if c := commandNamed(k, args[0]); c != nil {
+		for _, f := range c.Flags {
+			long[string(f.Short)] = f.Name
+		}
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		rest, dashed := strings.CutPrefix(arg, "-")
+		name, value, given := strings.Cut(strings.TrimPrefix(rest, "-"), "=")
+		if !dashed || name == "" {
+			continue
+		}
+		if args[i] = "--" + cmp.Or(long[name], name); given {
+			args[i] += "=" + value
+		}
+	}
+	return args
+}
+
+// commandNamed returns the command of that name, or nil.
+func commandNamed(k *kong.Kong, name string) *kong.Node {
+	for _, c := range k.Model.Children {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// plain says what is wrong with the arguments, and what is right: kong's own
+// words name neither the command nor its flags.
+func plain(k *kong.Kong, selected *kong.Node, text string) error {
+	argument, unexpected := strings.CutPrefix(text, "unexpected argument ")
+	argument, _, _ = strings.Cut(argument, ", did you mean ")
+	flag, unknown := strings.CutPrefix(text, "unknown flag ")
+	flag, _, _ = strings.Cut(flag, ", did you mean ")
+	if utf8.RuneCountInString(flag) == len("--n") {
+		flag = flag[1:]
+	}
+	switch {
+	case selected == nil && unexpected:
+		return unknownCommand(k, argument)
+	case selected == nil && unknown:
+		return fmt.Errorf("unknown flag %s: flags follow the command", flag)
+	case selected == nil:
+		return errors.New(text)
+	case unexpected:
+		return fmt.Errorf("%s: unexpected argument %q", selected.Name, argument)
+	case unknown:
+		return fmt.Errorf("%s: unknown flag %s: %s", selected.Name, flag, flagsOf(selected, flag))
+	case strings.HasPrefix(text, "expected ") && len(selected.Positional) > 0:
+		return fmt.Errorf("%s: %s", selected.Name, selected.Positional[0].Tag.Get("missing"))
+	}
+	if name, missing := strings.CutSuffix(text, ` but got "EOL" (<EOL>)`); missing {
+		name, _, _ = strings.Cut(name, ":")
+		return fmt.Errorf("%s: %s needs a value", selected.Name, name)
+	}
+	return fmt.Errorf("%s: %s", selected.Name, text)
+}
+
+func unknownCommand(k *kong.Kong, name string) error {
+	var names []string
+	for _, c := range k.Model.Children {
+		names = append(names, c.Name)
+	}
+	return fmt.Errorf("unknown command %q%s", name, app.DidYouMean(": ", name, names))
+}
+
+// flagsOf says which flag of the command is meant, or which flags it has.
+func flagsOf(c *kong.Node, wrong string) string {
+	var names, written []string
+	for _, f := range c.Flags {
+		names, written = append(names, f.Name), append(written, dashed(f))
+	}
+	meant := near.Name(strings.TrimLeft(wrong, "-"), names)
+	switch {
+	case meant != "":
+		return "did you mean --" + meant + "?"
+	case names == nil:
+		return "it takes none"
+	}
+	return "want " + strings.Join(written, ", ")
+}
+
+// dashed writes a flag in its shortest form.
+func dashed(f *kong.Flag) string {
+	if f.Short != 0 {
+		return "-" + string(f.Short)
+	}
+	return "--" + f.Name
+}

@@ -1,0 +1,39 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/soloist-go/soloist/host/internal/format"
+)
+
+// A verdict is what validate tells in JSON.
+type verdict struct {
+	OK       bool     `json:"ok"`
+	App      string   `json:"app"`
+	Store    string   `json:"store,omitempty"`
+	Mistakes []string `json:"mistakes"`
+	Warnings []string `json:"warnings"` // variables that look like settings and are none
+}
+
+// validateCommand reads the settings itself, since its answer is what is wrong
+// with them.
+type validateCommand struct{ jsonFlag }
+
+func (c *validateCommand) run(_ context.Context, p *Program) int {
+	if !c.JSON {
+		a, code := p.openOr(mode{})
+		if code == exitOK {
+			fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n",
+				format.Join(format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")), a.Settings.App, a.Place)
+		}
+		return code
+	}
+	a, err := p.open(mode{})
+	v := verdict{OK: err == nil, App: a.Settings.App, Store: a.Place, Mistakes: []string{}, Warnings: append([]string{}, a.Strange...)}
+	code := exitOK
+	if err != nil {
+		v.Mistakes, code = format.Lines(err), exitUsage
+	}
+	return max(code, printed(a.Console.JSON(v)))
+}
