@@ -72,6 +72,7 @@ type Store struct {
 var (
 	_ store.Store        = (*Store)(nil)
 	_ store.LeaseBreaker = (*Store)(nil)
+	_ store.Documenter   = (*Store)(nil)
 	_ store.Checkpointer = (*lease)(nil)
 )
 

@@ -2,14 +2,14 @@
 //
 // The entry "app/job" is the block blob of that name. Its lease is the lock;
 // its metadata, under the key "record", is the record; its content is the
-// checkpoint. The record is metadata, because one HEAD request then returns
+// checkpoint. A document is a block blob too: its content, without a record. The record is metadata, because one HEAD request then returns
 // record, ETag, state of the lease and the service's time as one view, and
 // because it is billed like a lease operation, about a twelfth of a write, as
 // which a checkpoint is billed
 // (https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories).
 //
-// Each method sends one request and repeats nothing. Only Create may send
-// three: a missing container is created. A request by an identity is sent a
+// Each method sends one request and repeats nothing. Only Create and the first
+// WriteDocument may send three: a missing container is created. A request by an identity is sent a
 // second time if the service asks for a token with more claims.
 //
 // What is not promised: that a token which the service refuses is replaced before
@@ -53,6 +53,7 @@ type Store struct {
 var (
 	_ store.Store        = (*Store)(nil)
 	_ store.LeaseBreaker = (*Store)(nil)
+	_ store.Documenter   = (*Store)(nil)
 )
 
 // key names the record in the metadata. The client library returns it with a
@@ -73,18 +74,7 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err := checkRecord(record); err != nil {
 		return store.Entry{}, err
 	}
-	resp, err := s.put(ctx, name, record)
-	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
-		if err := s.createContainer(ctx); err != nil {
-			return store.Entry{}, err
-		}
-		resp, err = s.put(ctx, name, record)
-	}
-	if err != nil {
-		return store.Entry{}, translate(create, name, err)
-	}
-	s.noteVersion(resp.VersionID)
-	stamp, err := stamped(create, name, resp.ETag, resp.Date)
+	stamp, err := s.insert(ctx, create, name, func() (blockblob.UploadResponse, error) { return s.put(ctx, name, record) })
 	if err != nil {
 		return store.Entry{}, err
 	}
@@ -100,6 +90,23 @@ func (s *Store) put(ctx context.Context, name string, record []byte) (blockblob.
 			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &whatever},
 		},
 	})
+}
+
+// insert puts a blob. If only the container is missing, it creates that and puts the
+// blob once more; a blob that has to be there already is not put again.
+func (s *Store) insert(ctx context.Context, o op, name string, put func() (blockblob.UploadResponse, error)) (store.Revision, error) {
+	resp, err := put()
+	if o != writeDocument && bloberror.HasCode(err, bloberror.ContainerNotFound) {
+		if err := s.createContainer(ctx); err != nil {
+			return store.Revision{}, err
+		}
+		resp, err = put()
+	}
+	if err != nil {
+		return store.Revision{}, translate(o, name, err)
+	}
+	s.noteVersion(resp.VersionID)
+	return stamped(o, name, resp.ETag, resp.Date)
 }
 
 // createContainer is content with a container that another replica created

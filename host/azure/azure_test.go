@@ -91,6 +91,18 @@ var calls = map[string]func(ctx context.Context, s *azure.Store) error{
 	"break": func(ctx context.Context, s *azure.Store) error {
 		return s.Break(ctx, name, 0)
 	},
+	"read document": func(ctx context.Context, s *azure.Store) error {
+		_, err := s.ReadDocument(ctx, name, `"0x2"`)
+		return err
+	},
+	"write document": func(ctx context.Context, s *azure.Store) error {
+		_, err := s.WriteDocument(ctx, name, `"0x1"`, []byte("text"))
+		return err
+	},
+	"create document": func(ctx context.Context, s *azure.Store) error {
+		_, err := s.WriteDocument(ctx, name, "", []byte("text"))
+		return err
+	},
 }
 
 // header looks a header up that the client library may have set in any case.
@@ -109,15 +121,18 @@ func TestRequestsCarryGuards(t *testing.T) {
 		method, query string
 		headers       map[string]string
 	}{
-		"create":  {"PUT", "", map[string]string{"If-None-Match": "*", "If-Match": "", "x-ms-blob-type": "BlockBlob", "x-ms-meta-record": "one", "x-ms-lease-id": ""}},
-		"read":    {"HEAD", "", map[string]string{"x-ms-lease-id": "", "If-Match": ""}},
-		"acquire": {"PUT", "lease", map[string]string{"x-ms-lease-action": "acquire", "x-ms-proposed-lease-id": idA, "x-ms-lease-duration": "15", "If-Match": `"0x1"`}},
-		"renew":   {"PUT", "lease", map[string]string{"x-ms-lease-action": "renew", "x-ms-lease-id": idA, "If-Match": ""}},
-		"write":   {"PUT", "metadata", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two"}},
-		"save":    {"PUT", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json", "Content-Length": "2"}},
-		"load":    {"GET", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "Range": "", "x-ms-range": ""}},
-		"release": {"PUT", "lease", map[string]string{"x-ms-lease-action": "release", "x-ms-lease-id": idA}},
-		"break":   {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0"}},
+		"create":          {"PUT", "", map[string]string{"If-None-Match": "*", "If-Match": "", "x-ms-blob-type": "BlockBlob", "x-ms-meta-record": "one", "x-ms-lease-id": ""}},
+		"read":            {"HEAD", "", map[string]string{"x-ms-lease-id": "", "If-Match": ""}},
+		"acquire":         {"PUT", "lease", map[string]string{"x-ms-lease-action": "acquire", "x-ms-proposed-lease-id": idA, "x-ms-lease-duration": "15", "If-Match": `"0x1"`}},
+		"renew":           {"PUT", "lease", map[string]string{"x-ms-lease-action": "renew", "x-ms-lease-id": idA, "If-Match": ""}},
+		"write":           {"PUT", "metadata", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two"}},
+		"save":            {"PUT", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json", "Content-Length": "2"}},
+		"load":            {"GET", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "Range": "", "x-ms-range": ""}},
+		"read document":   {"GET", "", map[string]string{"x-ms-lease-id": "", "If-Match": "", "If-None-Match": `"0x2"`, "Range": "", "x-ms-range": ""}},
+		"write document":  {"PUT", "", map[string]string{"x-ms-lease-id": "", "If-Match": `"0x1"`, "If-None-Match": "", "x-ms-meta-record": "", "x-ms-blob-type": "BlockBlob", "Content-Length": "4"}},
+		"create document": {"PUT", "", map[string]string{"x-ms-lease-id": "", "If-Match": "", "If-None-Match": "*", "x-ms-blob-type": "BlockBlob", "Content-Length": "4"}},
+		"release":         {"PUT", "lease", map[string]string{"x-ms-lease-action": "release", "x-ms-lease-id": idA}},
+		"break":           {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0"}},
 	}
 	for call, do := range calls {
 		t.Run(call, func(t *testing.T) {
@@ -305,6 +320,9 @@ func TestWrongArgumentsAreNotSent(t *testing.T) {
 	if _, err := l.Save(t.Context(), `"0x1"`, []byte("x"), make([]byte, store.MaxCheckpoint+1)); err == nil || !strings.Contains(err.Error(), "the checkpoint has") {
 		t.Errorf("saved too much: %v", err)
 	}
+	if _, err := s.WriteDocument(t.Context(), name, "", make([]byte, store.MaxDocument+1)); err == nil || !strings.Contains(err.Error(), "the document has") {
+		t.Errorf("wrote too much: %v", err)
+	}
 	for _, d := range []time.Duration{61 * time.Second, time.Second / 2} {
 		if err := s.Break(t.Context(), name, d); err == nil {
 			t.Errorf("broke after %s", d)
@@ -331,9 +349,9 @@ func TestDateIsOfService(t *testing.T) {
 
 // Each write tells whether the account keeps versions.
 func TestVersionsAreNoticed(t *testing.T) {
-	for _, call := range []string{"create", "write", "save"} {
+	for _, call := range []string{"create", "write", "save", "write document"} {
 		for version, want := range map[string]bool{"": false, "2026-11-21T02:30:00.1234567Z": true} {
-			status := map[string]int{"create": http.StatusCreated, "write": http.StatusOK, "save": http.StatusCreated}[call]
+			status := map[string]int{"create": http.StatusCreated, "write": http.StatusOK, "save": http.StatusCreated, "write document": http.StatusCreated}[call]
 			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 				resp := blobtest.Refusal(r, time.Now(), status, "")
 				resp.Header.Set("ETag", `"0x2"`)

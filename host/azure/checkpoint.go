@@ -60,18 +60,24 @@ func (h *hold) Load(ctx context.Context, etag string) ([]byte, error) {
 	if resp.LeaseState == nil || resp.ETag == nil || string(*resp.ETag) != etag {
 		return nil, fmt.Errorf("azure: load %s: the answer is not about ETag %s or has no lease state: it is not from the Blob service", h.name, etag)
 	}
-	if resp.ContentLength != nil && *resp.ContentLength > store.MaxCheckpoint {
-		return nil, fmt.Errorf("azure: load %s: %w", h.name, store.ErrTooLarge)
+	return readBody(load, h.name, &resp, store.MaxCheckpoint)
+}
+
+// readBody reads the content of a blob, which is at most limit bytes long. Of a longer
+// one whose length the service tells, nothing is read.
+func readBody(o op, name string, resp *blob.DownloadStreamResponse, limit int64) ([]byte, error) {
+	if resp.ContentLength != nil && *resp.ContentLength > limit {
+		return nil, fmt.Errorf("azure: %s %s: %w", o, name, store.ErrTooLarge)
 	}
 	// Not by resp.NewRetryReader, which asks again when the body breaks.
-	checkpoint, err := io.ReadAll(io.LimitReader(resp.Body, store.MaxCheckpoint+1))
-	switch n := len(checkpoint); {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch n := int64(len(body)); {
 	case err != nil:
-		return nil, translate(load, h.name, err)
-	case n > store.MaxCheckpoint:
-		return nil, fmt.Errorf("azure: load %s: %w", h.name, store.ErrTooLarge)
-	case resp.ContentLength != nil && *resp.ContentLength != int64(n):
-		return nil, fmt.Errorf("azure: load %s: %d of %d bytes came: %w", h.name, n, *resp.ContentLength, io.ErrUnexpectedEOF)
+		return nil, translate(o, name, err)
+	case n > limit:
+		return nil, fmt.Errorf("azure: %s %s: %w", o, name, store.ErrTooLarge)
+	case resp.ContentLength != nil && *resp.ContentLength != n:
+		return nil, fmt.Errorf("azure: %s %s: %d of %d bytes came: %w", o, name, n, *resp.ContentLength, io.ErrUnexpectedEOF)
 	}
-	return checkpoint, nil
+	return body, nil
 }

@@ -34,6 +34,9 @@ const (
 	breaking        op = "break"
 	remove          op = "delete"
 	list            op = "list"
+	readDocument    op = "read document"
+	createDocument  op = "create document"
+	writeDocument   op = "write document"
 )
 
 // translate turns an error of the client library into one of the contract of
@@ -87,12 +90,29 @@ func meaning(o op, resp *azcore.ResponseError) error {
 		return fs.ErrPermission
 	case code == "" || o == createContainer:
 		return nil
+	case o == createDocument || o == writeDocument:
+		return changed(o, code)
 	case status == http.StatusNotFound && o != create:
 		return fs.ErrNotExist
 	case status == http.StatusConflict:
 		return conflict(o, code)
 	case status == http.StatusPreconditionFailed:
 		return precondition(o, code)
+	}
+	return nil
+}
+
+// changed is the meaning of a refused write of a document. One that is missing is
+// changed too where its ETag was given. That of a leased one is unclear: documents have
+// no lease.
+func changed(o op, code bloberror.Code) error {
+	switch {
+	case code == bloberror.ConditionNotMet:
+		return store.ErrChanged
+	case o == createDocument && (code == bloberror.BlobAlreadyExists || code == bloberror.LeaseIDMissing):
+		return store.ErrChanged
+	case o == writeDocument && (code == bloberror.BlobNotFound || code == bloberror.ContainerNotFound):
+		return store.ErrChanged
 	}
 	return nil
 }

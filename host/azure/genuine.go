@@ -20,7 +20,7 @@ import (
 type genuine struct{}
 
 func (genuine) Do(r *policy.Request) (*http.Response, error) {
-	if r.Raw().Method == http.MethodHead {
+	if m := r.Raw().Method; m == http.MethodHead || m == http.MethodGet {
 		// A cache on the way would tell an ETag that the service refuses.
 		r.Raw().Header.Set("Cache-Control", "no-cache")
 	}
@@ -28,7 +28,7 @@ func (genuine) Do(r *policy.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case resp.StatusCode >= http.StatusMultipleChoices:
+	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode != http.StatusNotModified: // which the library takes for a success
 		return disarmed(resp), nil
 	case fromService(resp):
 		return resp, nil

@@ -78,6 +78,19 @@ var calls = []property{
 			return err
 		})
 	}},
+	{"Context/document", documenter, func(c *check) {
+		p := c.paper()
+		c.must("create", p.put("", "first"))
+		c.promptly("read of a document", func(ctx context.Context) error {
+			_, err := p.store.ReadDocument(ctx, p.name, "")
+			return err
+		})
+		c.promptly("write of a document", func(ctx context.Context) error {
+			_, err := p.store.WriteDocument(ctx, p.name, p.etag, []byte("late"))
+			return err
+		})
+		p.holds("after it", "first")
+	}},
 	{"Context/break", breaker, func(c *check) {
 		s := c.subject()
 		s.acquire(s.own, s.longest())

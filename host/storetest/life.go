@@ -160,10 +160,12 @@ func limits(c *check) {
 	}
 }
 
+// tolerance is how far a Date may be from this machine's time.
+const tolerance = 5 * time.Second
+
 // dates: the two clocks need not agree better than machines with NTP do, and a
 // service may cut its own to seconds.
 func dates(c *check) {
-	const tolerance = 5 * time.Second
 	var last time.Time
 	told := false
 	look := func(what string, d time.Time, err error) {

@@ -15,6 +15,7 @@ const (
 	breaker need = 1 << (iota - 1)
 	deleter
 	keeper
+	documenter
 	twins   // of the harness
 	lengths // of leases: two that can be told apart
 )
