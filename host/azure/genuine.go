@@ -30,7 +30,7 @@ func (genuine) Do(r *policy.Request) (*http.Response, error) {
 		return nil, err
 	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode != http.StatusNotModified: // which the library takes for a success
 		return disarmed(resp), nil
-	case fromService(resp):
+	case fromService(resp), resp.StatusCode == http.StatusNotModified && resp.Header.Get("x-ms-error-code") != "": // as an emulator says it
 		return resp, nil
 	}
 	resp.Body.Close()
