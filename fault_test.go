@@ -94,6 +94,24 @@ func (s *tap) Break(ctx context.Context, name string, period time.Duration) erro
 	return s.through(ctx, "break", func() error { return s.Store.(store.LeaseBreaker).Break(ctx, name, period) })
 }
 
+func (s *tap) ReadDocument(ctx context.Context, name, etag string) (d store.Document, err error) {
+	err = s.through(ctx, "read document", func() (err error) {
+		d, err = s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
+		return err
+	})
+	s.dated(&d.Revision)
+	return d, err
+}
+
+func (s *tap) WriteDocument(ctx context.Context, name, etag string, body []byte) (r store.Revision, err error) {
+	err = s.through(ctx, "write document", func() (err error) {
+		r, err = s.Store.(store.Documenter).WriteDocument(ctx, name, etag, body)
+		return err
+	})
+	s.dated(&r)
+	return r, err
+}
+
 // Lease checks that an id serves one acquisition, ever.
 func (s *tap) Lease(name, id string) store.Lease {
 	s.mu.Lock()

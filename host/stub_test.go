@@ -39,7 +39,7 @@ func wait(open <-chan struct{}) gate {
 }
 
 // A gated store has a gate, which a test can replace. It has no more than the
-// methods of a store.
+// methods of a store and those for documents.
 type gated struct {
 	store.Store
 	gate atomic.Pointer[gate]
@@ -82,6 +82,20 @@ func (s *gated) Read(ctx context.Context, name string) (store.Entry, error) {
 		return store.Entry{}, err
 	}
 	return s.Store.Read(ctx, name)
+}
+
+func (s *gated) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	if err := s.pass("read document", name); err != nil {
+		return store.Document{}, err
+	}
+	return s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
+}
+
+func (s *gated) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	if err := s.pass("write document", name); err != nil {
+		return store.Revision{}, err
+	}
+	return s.Store.(store.Documenter).WriteDocument(ctx, name, etag, body)
 }
 
 func (s *gated) Lease(name, id string) store.Lease {

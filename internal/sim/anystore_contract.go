@@ -43,15 +43,24 @@ func (r *contractChecker) judge(e *check.Event, x errand, got result, now time.T
 		r.entries[e.Job] = k
 	}
 	var wrong []string
+	if e.OfDocument() {
+		wrong = k.judgeDocument(e, x, got)
+	} else {
+		wrong = k.judgeEntry(e, x, got, now)
+	}
+	if d := got.Date; !d.IsZero() && (d.After(now.Add(rounding)) || d.Before(now.Add(-time.Second))) {
+		wrong = append(wrong, fmt.Sprintf("it tells the Date %s at %s", check.TimeOfDay(d), check.TimeOfDay(now)))
+	}
+	return wrong
+}
+
+func (k *kept) judgeEntry(e *check.Event, x errand, got result, now time.Time) (wrong []string) {
 	if want := k.outcomes(e, x.etag, now); !slices.ContainsFunc(want, func(err error) bool { return same(got.err, err) }) {
 		wrong = append(wrong, fmt.Sprintf("it answers %v, want %v", got.err, want))
 	}
 	if got.err == nil {
 		wrong = append(wrong, k.tells(e, x, got, now)...)
 		k.follow(e, x, got, now)
-	}
-	if d := got.Date; !d.IsZero() && (d.After(now.Add(rounding)) || d.Before(now.Add(-time.Second))) {
-		wrong = append(wrong, fmt.Sprintf("it tells the Date %s at %s", check.TimeOfDay(d), check.TimeOfDay(now)))
 	}
 	return wrong
 }

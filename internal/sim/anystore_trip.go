@@ -39,6 +39,7 @@ func verdict(err error) (status int, code string) {
 		{store.ErrHeld, http.StatusConflict},
 		{store.ErrChanged, http.StatusPreconditionFailed},
 		{store.ErrLost, http.StatusPreconditionFailed},
+		{store.ErrUnchanged, http.StatusNotModified},
 	} {
 		if errors.Is(err, v.err) {
 			return v.status, v.err.Error()

@@ -3,6 +3,7 @@ package sim
 import (
 	"path"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ type classifier struct {
 // event is what a request says of itself.
 func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
 	e := check.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
-	switch r.Op {
+	switch document := strings.HasPrefix(e.Job, "."); r.Op {
 	case "": // not for the service: a fetch of a token
 		e.Op, e.Job = "token", ""
 	case "create container", "delete container":
@@ -35,8 +36,14 @@ func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
 	case "head":
 		e.Op = "read"
 	case "get":
-		e.Op = "load"
+		if e.Op = "load"; document {
+			e.Op, e.Match = "read document", r.Header["if-none-match"] != ""
+		}
 	case "put", "metadata":
+		if document {
+			e.Op = "write document"
+			break
+		}
 		e.Record = records.record(r.Header["x-ms-meta-record"])
 		e.Op = t.write(&e, r)
 	}

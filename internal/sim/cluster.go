@@ -128,7 +128,7 @@ func newCluster(cfg Config) *Cluster {
 func (c *Cluster) store(m *machine) store.Store {
 	l := &line{Network: c.net, machine: m}
 	if c.Store != nil {
-		return &client{l, c.Store}
+		return over(l, c.Store)
 	}
 	config := m.azure
 	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {

@@ -54,7 +54,7 @@ type Event struct {
 	What    What
 
 	// Of a request. One that never reached the service has no Status.
-	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete
+	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete, read document, write document
 	Lease  string        // its id
 	Span   time.Duration // of an acquisition; of a break: zero at once, negative when its time is up
 	Match  bool          // it has an If-Match
@@ -94,6 +94,9 @@ func (e *Event) Writes() bool {
 	}
 	return false
 }
+
+// OfDocument reports whether a request is about a document, which no job has.
+func (e *Event) OfDocument() bool { return e.Op == "read document" || e.Op == "write document" }
 
 // A Log is all that a simulation leaves behind.
 type Log struct {
