@@ -24,7 +24,7 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	cache := web.NewCache(a.Scheduler.Status)
+	cache := newCache(a)
 	answers := routes(context.Background(), a, cache)
 	a.Flush()
 	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func Server(p Program) (s *http.Server, run func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h := routes(context.Background(), a, web.NewCache(a.Scheduler.Status))
+	h := routes(context.Background(), a, newCache(a))
 	return web.NewServer(h, a.Log), func() { a.Scheduler.RunDue(context.Background(), soloist.Wake{}) }, nil
 }
 

@@ -38,7 +38,7 @@ func serve(ctx context.Context, a *app.App) int {
 func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	cache, watched := web.NewCache(a.Scheduler.Status), func() {}
+	cache, watched := newCache(a), func() {}
 	done := serveHTTP(a, ln, routes(ctx, a, cache), stop)
 	say := sync.OnceFunc(func() { sayStopping(a) })
 	defer context.AfterFunc(ctx, say)()
@@ -64,6 +64,13 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	}
 	a.Log.Info("stopped")
 	return exitOK
+}
+
+// newCache returns the cache of the records for pages and metrics.
+func newCache(a *app.App) *web.Cache {
+	cache := web.NewCache(a.Scheduler.Status)
+	a.Telemetry.Watch(cache.Statuses)
+	return cache
 }
 
 // watchAll looks at the clock and the store in the background; done waits for

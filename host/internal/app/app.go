@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/logqueue"
 	"github.com/soloist-go/soloist/store"
@@ -20,6 +21,7 @@ type App struct {
 	Console   Console
 	Settings  Settings
 	Scheduler *soloist.Scheduler
+	Telemetry *telemetry.Telemetry // nil: nothing runs here, so nothing is measured
 	Log       *slog.Logger
 	Now       func() time.Time
 	Place     string   // the store, for people
@@ -27,6 +29,7 @@ type App struct {
 	Strange   []string // variables that look like settings and are none
 	Serves    bool     // it runs jobs by these settings until it is stopped
 
+	store store.Store    // as it was opened: the Scheduler's may be wrapped
 	lines logqueue.Queue // of Log, where it serves
 }
 
@@ -53,6 +56,9 @@ func Open(c Config) (*App, error) {
 	a.Strange = unknown(a.Jobs())
 	a.SetLog(newLog(c, &a.Settings))
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
+	if c.Serves || c.Runs {
+		errs = append(errs, a.measure())
+	}
 	return a, errors.Join(errs...)
 }
 
@@ -97,7 +103,7 @@ func (a *App) open(given store.Store) error {
 			return err
 		}
 	}
-	a.Scheduler.Store, a.Place = s.Store, format.Line(s.name)
+	a.store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
 	if s.note != "" {
 		a.Notes = append(a.Notes, s.note)
 	}
@@ -109,6 +115,12 @@ func describe(s store.Store) string {
 		return s.String()
 	}
 	return fmt.Sprintf("%T", s)
+}
+
+// measure makes metrics and traces of what the scheduler does.
+func (a *App) measure() (err error) {
+	a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log)
+	return err
 }
 
 // setLease applies SOLOIST_LEASE to whatever names no lease of its own.
@@ -151,7 +163,7 @@ type explainer interface {
 
 // Explain asks the store what its error is about.
 func (a *App) Explain(err error) (text, advice string) {
-	if s, ok := a.Scheduler.Store.(explainer); ok {
+	if s, ok := a.store.(explainer); ok {
 		return s.Explain(err)
 	}
 	return err.Error(), ""

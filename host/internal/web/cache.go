@@ -67,6 +67,9 @@ func (c *Cache) look(ctx context.Context) news {
 	return c.last
 }
 
+// Statuses returns the last reading, as look does.
+func (c *Cache) Statuses(ctx context.Context) []soloist.JobStatus { return c.look(ctx).all }
+
 // refresh returns the reading to wait for, or nil if the last one will do.
 func (c *Cache) refresh() <-chan struct{} {
 	c.mu.Lock()

@@ -1,0 +1,68 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// A countedStore counts the calls to a store.
+type countedStore struct {
+	store.Store
+	t *Telemetry
+}
+
+func (c *countedStore) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return measured(ctx, c.t, "create", func() (store.Entry, error) { return c.Store.Create(ctx, name, record) })
+}
+
+func (c *countedStore) Read(ctx context.Context, name string) (store.Entry, error) {
+	return measured(ctx, c.t, "read", func() (store.Entry, error) { return c.Store.Read(ctx, name) })
+}
+
+// Lease returns a lease that has checkpoints if those of the store have.
+func (c *countedStore) Lease(name, id string) store.Lease {
+	l := &countedLease{lease: c.Store.Lease(name, id), t: c.t}
+	if keeper, ok := l.lease.(store.Checkpointer); ok {
+		return &countedCheckpointer{l, keeper}
+	}
+	return l
+}
+
+// A countedLease counts the calls to a lease.
+type countedLease struct {
+	lease store.Lease
+	t     *Telemetry
+}
+
+func (l *countedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return measured(ctx, l.t, "acquire", func() (store.Revision, error) { return l.lease.Acquire(ctx, d, etag) })
+}
+
+func (l *countedLease) Renew(ctx context.Context) (store.Revision, error) {
+	return measured(ctx, l.t, "renew", func() (store.Revision, error) { return l.lease.Renew(ctx) })
+}
+
+func (l *countedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return measured(ctx, l.t, "write", func() (store.Revision, error) { return l.lease.Write(ctx, etag, record) })
+}
+
+func (l *countedLease) Release(ctx context.Context) error {
+	_, err := measured(ctx, l.t, "release", func() (struct{}, error) { return struct{}{}, l.lease.Release(ctx) })
+	return err
+}
+
+// A countedCheckpointer is a countedLease with checkpoints.
+type countedCheckpointer struct {
+	*countedLease
+	keeper store.Checkpointer
+}
+
+func (l *countedCheckpointer) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	return measured(ctx, l.t, "save", func() (store.Revision, error) { return l.keeper.Save(ctx, etag, record, checkpoint) })
+}
+
+func (l *countedCheckpointer) Load(ctx context.Context, etag string) ([]byte, error) {
+	return measured(ctx, l.t, "load", func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
+}

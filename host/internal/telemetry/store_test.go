@@ -1,0 +1,182 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A store that is counted does what it does uncounted.
+func TestCountedStoreKeepsTheContract(t *testing.T) {
+	storetest.Test(t, storetest.Harness{
+		New: func(t *testing.T) store.Store {
+			s := program()
+			open(t, s)
+			return s.Store
+		},
+		Virtual: true,
+	})
+}
+
+type (
+	breaker    struct{}
+	documenter struct{}
+	lister     struct{}
+	keeper     struct{ store.Lease }
+)
+
+func (breaker) Break(context.Context, string, time.Duration) error { return errBreak }
+func (documenter) ReadDocument(context.Context, string, string) (store.Document, error) {
+	return store.Document{}, store.ErrUnchanged
+}
+func (documenter) WriteDocument(context.Context, string, string, []byte) (store.Revision, error) {
+	return store.Revision{}, store.ErrChanged
+}
+func (lister) List(_ context.Context, _ string, f func(string, store.Entry) bool) error {
+	f("demo/report", store.Entry{})
+	return nil
+}
+func (keeper) Save(context.Context, string, []byte, []byte) (store.Revision, error) {
+	return store.Revision{}, nil
+}
+func (keeper) Load(context.Context, string) ([]byte, error) { return []byte("kept"), nil }
+
+var errBreak = errors.New("as the store says")
+
+// plain is a store with the methods that each store has. Its leases have no checkpoints.
+type plain struct{ store.Store }
+
+// keeping is one whose leases have checkpoints.
+type keeping struct{ store.Store }
+
+type lease struct{ store.Lease }
+
+func (p plain) Lease(name, id string) store.Lease   { return lease{p.Store.Lease(name, id)} }
+func (k keeping) Lease(name, id string) store.Lease { return keeper{k.Store.Lease(name, id)} }
+
+// The scheduler asks a store what it can do. A counted store gives the same answers, and
+// each method reaches that of the store.
+func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
+	type s = store.Store
+	base := plain{&local.Memory{}}
+	for i, backend := range []store.Store{
+		base,
+		struct {
+			s
+			breaker
+		}{base, breaker{}},
+		struct {
+			s
+			documenter
+		}{base, documenter{}},
+		struct {
+			s
+			lister
+		}{base, lister{}},
+		struct {
+			s
+			breaker
+			documenter
+		}{s: base},
+		struct {
+			s
+			breaker
+			lister
+		}{s: base},
+		struct {
+			s
+			documenter
+			lister
+		}{s: base},
+		struct {
+			s
+			breaker
+			documenter
+			lister
+		}{s: base},
+		keeping{&local.Memory{}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { sameInterfaces(t, backend) })
+	}
+}
+
+func sameInterfaces(t *testing.T, backend store.Store) {
+	scheduler := program()
+	scheduler.Store = backend
+	open(t, scheduler)
+	got, ctx := scheduler.Store, t.Context()
+	b, breaks := got.(store.LeaseBreaker)
+	if _, want := backend.(store.LeaseBreaker); breaks != want || breaks && !errors.Is(b.Break(ctx, "demo/report", 0), errBreak) {
+		t.Errorf("LeaseBreaker: got %t, want %t", breaks, want)
+	}
+	d, documents := got.(store.Documenter)
+	if _, want := backend.(store.Documenter); documents != want {
+		t.Errorf("Documenter: got %t, want %t", documents, want)
+	}
+	if documents {
+		if _, err := d.ReadDocument(ctx, "demo/.control", "1"); !errors.Is(err, store.ErrUnchanged) {
+			t.Errorf("ReadDocument: got %v", err)
+		}
+		if _, err := d.WriteDocument(ctx, "demo/.control", "1", nil); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("WriteDocument: got %v", err)
+		}
+	}
+	l, lists := got.(store.Lister)
+	if _, want := backend.(store.Lister); lists != want {
+		t.Errorf("Lister: got %t, want %t", lists, want)
+	}
+	var names []string
+	if lists && (l.List(ctx, "demo", func(name string, _ store.Entry) bool { names = append(names, name); return true }) != nil || len(names) != 1) {
+		t.Errorf("List: got %q", names)
+	}
+	k, keeps := got.Lease("demo/report", "id").(store.Checkpointer)
+	if _, want := backend.Lease("demo/report", "id").(store.Checkpointer); keeps != want {
+		t.Errorf("Checkpointer: got %t, want %t", keeps, want)
+	}
+	if keeps {
+		if b, err := k.Load(ctx, ""); err != nil || string(b) != "kept" {
+			t.Errorf("Load: got %q, %v", b, err)
+		}
+	}
+	gotShort, gotLong := got.Limits()
+	if short, long := backend.Limits(); gotShort != short || gotLong != long {
+		t.Errorf("Limits: got %s and %s, want %s and %s", gotShort, gotLong, short, long)
+	}
+}
+
+// failing answers each read with its error.
+type failing struct {
+	store.Store
+	err error
+}
+
+func (f failing) Read(context.Context, string) (store.Entry, error) { return store.Entry{}, f.err }
+
+// A refusal that the protocol is built on is no error, and the text of an error is no label.
+func TestCallsAreCountedByResult(t *testing.T) {
+	for word, err := range map[string]error{
+		"ok":        nil,
+		"refused":   fmt.Errorf("409: %w", store.ErrHeld),
+		"missing":   fs.ErrNotExist,
+		"unchanged": store.ErrUnchanged,
+		"denied":    fs.ErrPermission,
+		"timeout":   fmt.Errorf("calling: %w", context.DeadlineExceeded),
+		"cancelled": context.Canceled,
+		"error":     errors.New("Get https://account.blob.core.windows.net/c?sig=secret: EOF"),
+	} {
+		s := program()
+		s.Store = failing{&local.Memory{}, err}
+		m := open(t, s)
+		if _, got := s.Store.Read(t.Context(), "demo/report"); got != err {
+			t.Errorf("got %v, want %v", got, err)
+		}
+		wantLines(t, scrape(t, m), []string{`soloist_storage_call_duration_seconds_count{operation="read",result="` + word + `"} 1`})
+	}
+}

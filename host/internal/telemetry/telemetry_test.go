@@ -1,0 +1,179 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/internal/telemetry"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func nothing(context.Context, *soloist.Run) error { return nil }
+
+// program is a scheduler of two jobs, one of each replica and a singleton, at noon.
+func program() *soloist.Scheduler {
+	return &soloist.Scheduler{
+		App: "demo", Replica: "r1", Store: &local.Memory{}, Now: func() time.Time { return noon },
+		Jobs: []soloist.Job{
+			{Name: "report", Schedule: "@hourly", Do: nothing},
+			{Name: "sweep", Schedule: "@hourly", Do: nothing, Paused: true},
+			{Name: "cache", Schedule: "@hourly", Do: nothing, EveryReplica: true},
+		},
+		Singletons: []soloist.Singleton{{Name: "leader", Do: nothing}},
+	}
+}
+
+func open(t *testing.T, s *soloist.Scheduler) *telemetry.Telemetry {
+	t.Helper()
+	m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// scrape returns the lines of /metrics.
+func scrape(t *testing.T, m *telemetry.Telemetry) []string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("got %d, %s", w.Code, w.Body)
+	}
+	return strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+}
+
+// wantLines wants each of these lines, and none that begins with a word of without.
+func wantLines(t *testing.T, got []string, want []string, without ...string) {
+	t.Helper()
+	all := "\n" + strings.Join(got, "\n") + "\n"
+	for _, line := range want {
+		if !strings.Contains(all, "\n"+line+"\n") {
+			t.Errorf("got no %s", line)
+		}
+	}
+	for _, start := range without {
+		if strings.Contains(all, "\n"+start) {
+			t.Errorf("got a line that begins with %s", start)
+		}
+	}
+	if t.Failed() {
+		t.Log(all)
+	}
+}
+
+func TestEventsAreCounted(t *testing.T) {
+	m := open(t, program())
+	tick := noon.Add(-time.Minute)
+	ended := func(s store.Status, took time.Duration) event.Event {
+		return event.Event{Kind: event.Ended, Job: "report", Tick: tick, Token: 7, Took: took, Outcome: store.Outcome{Status: s, Reason: "password is hunter2"}}
+	}
+	for _, e := range []event.Event{
+		{Kind: event.Started, Job: "report", Tick: tick, Try: 1, Late: 2 * time.Second},
+		{Kind: event.Started, Job: "report", Tick: tick, Try: 2, Late: time.Minute},
+		{Kind: event.Started, Job: "report", Tick: tick, Try: 1, Request: "by-hand"},
+		{Kind: event.Started, Job: "leader", Try: 1},
+		ended(store.Succeeded, 3*time.Second),
+		ended(store.Failed, time.Second),
+		ended(store.Failed, time.Second),
+		{Kind: event.Settled, Job: "report", Outcome: store.Outcome{Status: store.Missed, From: noon.Add(-time.Hour), Count: 40}},
+		{Kind: event.Settled, Job: "report", Outcome: store.Outcome{Status: store.Missed, From: noon.Add(-time.Hour)}},
+		{Kind: event.Settled, Job: "report", Outcome: store.Outcome{Status: store.Abandoned}},
+		{Kind: event.Renewed, Job: "report", Took: 30 * time.Millisecond},
+		{Kind: event.Lost, Job: "report", Err: errors.New("gone")},
+		{Kind: event.TookOver, Job: "report", From: "r2", Note: "died"},
+		{Kind: event.TookOver, Job: "report", From: "r2", Note: "https://account/?sig=secret"},
+		{Kind: event.Dropped, Count: 12},
+	} {
+		m.Event(e)
+	}
+	got := scrape(t, m)
+	wantLines(t, got, []string{
+		`soloist_runs_total{job="report",outcome="succeeded"} 1`,
+		`soloist_runs_total{job="report",outcome="failed"} 2`,
+		`soloist_ticks_settled_total{job="report",outcome="missed"} 41`,
+		`soloist_ticks_settled_total{job="report",outcome="abandoned"} 1`,
+		`soloist_run_duration_seconds_sum{job="report"} 5`,
+		`soloist_run_duration_seconds_count{job="report"} 3`,
+		`soloist_run_start_delay_seconds_sum{job="report"} 2`,
+		`soloist_run_start_delay_seconds_count{job="report"} 1`,
+		`soloist_lease_renewal_duration_seconds_bucket{job="report",le="0.025"} 0`,
+		`soloist_lease_renewal_duration_seconds_bucket{job="report",le="0.05"} 1`,
+		`soloist_leases_lost_total{job="report"} 1`,
+		`soloist_takeovers_total{job="report",reason="died"} 1`,
+		`soloist_takeovers_total{job="report",reason="other"} 1`,
+		`soloist_events_dropped_total 12`,
+		`# TYPE soloist_runs_total counter`,
+		`# TYPE soloist_run_duration_seconds histogram`,
+		`# HELP soloist_runs_total Runs that ended on this replica, by outcome.`,
+	}, `soloist_run_start_delay_seconds_count{job="leader"}`)
+	for _, secret := range []string{"hunter2", "sig=", "gone", "r2"} {
+		if strings.Contains(strings.Join(got, "\n"), secret) {
+			t.Errorf("the metrics tell %q", secret)
+		}
+	}
+}
+
+// A series that begins with its first failure has no increase that an alert could see.
+func TestCountersStartAtZero(t *testing.T) {
+	wantLines(t, scrape(t, open(t, program())), []string{
+		`soloist_runs_total{job="report",outcome="failed"} 0`,
+		`soloist_runs_total{job="cache",outcome="failed"} 0`,
+		`soloist_runs_total{job="report",outcome="abandoned"} 0`,
+		`soloist_ticks_settled_total{job="report",outcome="missed"} 0`,
+		`soloist_events_dropped_total 0`,
+	}, `soloist_ticks_settled_total{job="cache"`)
+}
+
+func TestGaugesOfRecords(t *testing.T) {
+	m := open(t, program())
+	never := scrape(t, m)
+	wantLines(t, never, []string{`soloist_running{job="leader"} 0`, `soloist_storage_up 0`}, "soloist_job_failures", "soloist_tick_overdue_seconds")
+	history := []store.Outcome{{Status: store.Failed, End: noon}, {Status: store.Succeeded, End: noon.Add(-time.Hour)}, {Status: store.Succeeded}}
+	all := []soloist.JobStatus{
+		{Name: "report", Lease: store.Available, Next: noon.Add(-90 * time.Second), Record: store.Record{Failures: 43, History: history}},
+		{Name: "sweep", Next: noon.Add(time.Hour)}, // has no record yet
+		{Name: "cache", EveryReplica: true, Next: noon.Add(-time.Hour)},
+		{Name: "leader", Singleton: true, Lease: store.Leased, Record: store.Record{Failures: 1}},
+	}
+	m.Watch(func(context.Context) []soloist.JobStatus { return all })
+	wantLines(t, scrape(t, m), []string{
+		`soloist_job_failures{job="report"} 43`,
+		`soloist_tick_overdue_seconds{job="report"} 90`,
+		`soloist_job_last_success_timestamp_seconds{job="report"} 1.7953452e+09`,
+		`soloist_job_paused{job="report"} 0`,
+		`soloist_job_failures{job="sweep"} 0`,
+		`soloist_tick_overdue_seconds{job="sweep"} 0`,
+		`soloist_job_last_success_timestamp_seconds{job="sweep"} 0`,
+		`soloist_job_paused{job="sweep"} 1`,
+		`soloist_job_last_success_timestamp_seconds{job="leader"} 0`,
+	}, `soloist_job_failures{job="cache"}`, `soloist_tick_overdue_seconds{job="cache"}`, `soloist_tick_overdue_seconds{job="leader"}`)
+
+	all[0].Err = errors.New("the record cannot be read")
+	wantLines(t, scrape(t, m), []string{`soloist_job_failures{job="sweep"} 0`}, `soloist_job_failures{job="report"}`, `soloist_tick_overdue_seconds{job="report"}`)
+}
+
+// Ticks that come due during a run wait for its end. One whose runner died is overdue.
+func TestNoTickIsOverdueDuringARun(t *testing.T) {
+	m := open(t, program())
+	st := soloist.JobStatus{Name: "report", Lease: store.Leased, Next: noon.Add(-time.Minute), Record: store.Record{Run: store.Run{Status: store.Running}}}
+	m.Watch(func(context.Context) []soloist.JobStatus { return []soloist.JobStatus{st} })
+	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job="report"} 0`})
+	st.Lease = store.Expired
+	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job="report"} 60`})
+}
