@@ -94,7 +94,7 @@ func TestEachModuleHasOneImporter(t *testing.T) {
 
 func TestArrowsPointOneWay(t *testing.T) {
 	allowed := map[string][]string{ // what a room of this module may import of it
-		".":                    {"event", "store", "internal/elapsed", "internal/lease", "internal/logqueue", "internal/plan", "internal/runner", "internal/schedule", "internal/supervise"},
+		".":                    {"event", "store", "internal/elapsed", "internal/lease", "internal/logqueue", "internal/plan", "internal/queue", "internal/runner", "internal/schedule", "internal/supervise"},
 		"jobs":                 {".", "host"},
 		"event":                {"store"},
 		"host/azure":           {"store", "internal/descriptors"},
@@ -107,13 +107,14 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/filelock":    {"internal/safefile"},
 		"internal/functions":   {"internal/proctest"},
 		"internal/instant":     {},
-		"internal/lease":       {"store", "internal/instant"},
-		"internal/logqueue":    {},
+		"internal/lease":       {"event", "store", "internal/instant"},
+		"internal/logqueue":    {"internal/queue"},
 		"internal/near":        {},
 		"internal/plan":        {"store", "internal/instant"},
 		"internal/postgres":    {},
 		"internal/proctest":    {".", "store", "host/azure", "host/local", "internal/azurite"},
-		"internal/runner":      {"event", "store", "internal/instant", "internal/lease", "internal/logqueue", "internal/plan", "internal/supervise"},
+		"internal/queue":       {},
+		"internal/runner":      {"event", "store", "internal/instant", "internal/lease", "internal/plan", "internal/supervise"},
 		"internal/safefile":    {},
 		"internal/schedule":    {"internal/near"},
 		"internal/sim":         {".", "store", "host/azure", "internal/blobtest", "internal/sim/check"},
@@ -152,6 +153,19 @@ func TestArrowsPointOneWay(t *testing.T) {
 	for _, name := range []string{"net/http", "flag", "os"} {
 		if all["."][name] {
 			t.Errorf("the root imports %s: where it runs is the business of host", name)
+		}
+	}
+}
+
+// The core emits events. The root alone makes lines of them, so no room of the core has a
+// logger, and nothing that it does can wait for a log.
+func TestCoreHasNoLogger(t *testing.T) {
+	all := imports(t, false)
+	for _, room := range []string{"event", "internal/lease", "internal/plan", "internal/runner", "internal/supervise"} {
+		for _, name := range []string{"log", "log/slog", module + "/internal/logqueue", module + "/internal/queue"} {
+			if all[room][name] {
+				t.Errorf("%s imports %s: emit an event", room, name)
+			}
 		}
 	}
 }

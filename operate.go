@@ -48,7 +48,7 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 			return Report{}, fmt.Errorf("%s is a singleton: it has no ticks", name)
 		}
 	}
-	defer s.replica.FlushLog()
+	defer s.flush()
 	var jobs []*runner.Runner
 	for _, r := range s.runners {
 		if !r.Singleton() && (len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name())) {
@@ -96,7 +96,7 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outc
 	case readsAsTick(request):
 		return store.Outcome{}, wrong("request", quote(request), "none that reads as a tick: Run.ID would be the id of that tick")
 	}
-	defer s.replica.FlushLog()
+	defer s.flush()
 	return r.RunNow(ctx, request)
 }
 

@@ -26,10 +26,10 @@ type Run struct {
 	handle *supervise.Handle
 }
 
-// newRun returns the Run that Do gets for one try.
-func newRun(job string, h *supervise.Handle) *Run {
+// newRun returns the Run that Do gets for one try, which logs to log.
+func newRun(log *slog.Logger, job string, h *supervise.Handle) *Run {
 	return &Run{Job: job, Tick: h.Info.Tick, Request: h.Info.Request, Attempt: h.Info.Attempt, Try: h.Try,
-		Token: h.Info.Token, Log: h.Info.Log, handle: h}
+		Token: h.Info.Token, Log: ofRun(log, h.Info), handle: h}
 }
 
 // ID names the tick. It is the same on every attempt, so it serves as an idempotency key:

@@ -12,10 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/logqueue"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/queue"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -45,6 +47,14 @@ type Scheduler struct {
 	// Logger blocks stays until the Logger returns. The Log of a [Run] writes directly: a run
 	// that logs waits for the Logger.
 	Logger *slog.Logger
+
+	// Events receives what happens on this replica, as it happens: see package event. It may
+	// block: one goroutine at a time calls it, in order, and no run and no lease waits for it. Up
+	// to 5,000 events wait; further ones are dropped, and an event of the kind Dropped says how
+	// many. After three minutes [Health] reports it. If it panics, the panic is logged and the
+	// next event follows. Run, RunDue and RunNow wait for their events as they do for their lines.
+	// Nil: only the Logger tells what happens.
+	Events func(event.Event)
 
 	// Grace is how long running jobs may go on after the context of Run has ended, before their
 	// own contexts end. Singletons go on until the other replicas had the time to notice, a third
@@ -76,7 +86,9 @@ type Scheduler struct {
 	once    sync.Once
 	invalid error
 	replica *runner.Replica
-	runners []*runner.Runner // of Jobs, then of Singletons
+	lines   *logqueue.Queue           // of Logger
+	events  *queue.Queue[event.Event] // of Events; nil: no function takes them
+	runners []*runner.Runner          // of Jobs, then of Singletons
 }
 
 // Validate returns all that is wrong with the scheduler's fields, joined, or nil.
@@ -92,7 +104,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	defer s.replica.FlushLog()
+	defer s.flush()
 	runner.Each(s.runners, func(r *runner.Runner) { r.Loop(ctx) })
 	return nil
 }
@@ -118,14 +130,14 @@ func (s *Scheduler) prepare() {
 		s.Logger = slog.Default()
 	}
 	s.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Overrun: s.Overrun,
-		Wall: s.wall, Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Logger: s.Logger,
-		Lines: &logqueue.Queue{Root: s.Logger.Handler()}, Created: s.Elapsed()}
+		Wall: s.wall, Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
+	s.listen()
 	var errs []error
 	for i := range s.Jobs {
-		errs = append(errs, s.add(s.Jobs[i].runnerJob(s.Store)))
+		errs = append(errs, s.add(s.Jobs[i].runnerJob(s)))
 	}
 	for i := range s.Singletons {
-		errs = append(errs, s.add(s.Singletons[i].runnerJob(s.Store)))
+		errs = append(errs, s.add(s.Singletons[i].runnerJob(s)))
 	}
 	s.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
 }
@@ -161,12 +173,12 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 }
 
 // runnerJob returns the job in the form that internal/runner takes, or what is wrong with it.
-func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
-	ticks, err := j.check(backend)
+func (j *Job) runnerJob(s *Scheduler) (*runner.Job, error) {
+	ticks, err := j.check(s.Store)
 	if err != nil {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
-	task := newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
+	task := s.newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
 		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
@@ -175,19 +187,20 @@ func (j *Job) runnerJob(backend store.Store) (*runner.Job, error) {
 }
 
 // runnerJob returns the singleton in the form that internal/runner takes, or what is wrong with it.
-func (g *Singleton) runnerJob(backend store.Store) (*runner.Job, error) {
-	if err := g.check(backend); err != nil {
+func (g *Singleton) runnerJob(s *Scheduler) (*runner.Job, error) {
+	if err := g.check(s.Store); err != nil {
 		return nil, fmt.Errorf("singleton %q: %w", g.Name, err)
 	}
 	return &runner.Job{Name: g.Name, Rest: orDefault(g.Backoff, defaultRest),
-		Task:   newTask(g.Name, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint),
+		Task:   s.newTask(g.Name, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint),
 		Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: spec("singleton")}}, nil
 }
 
 // newTask returns the settings that jobs and singletons have in common, with their defaults.
-func newTask(name string, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
+func (s *Scheduler) newTask(name string, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
+	log := ofJob(s.Logger, name, s.Replica) // no queue: a run that logs waits for the Logger
 	return supervise.Task{
-		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(name, h)) },
+		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(log, name, h)) },
 		HeartbeatTimeout: silence, HealthCheck: health.Check,
 		HealthInterval: orDefault(health.Interval, defaultHealthy), FailureThreshold: orDefault(health.FailureThreshold, defaultFailures),
 		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}

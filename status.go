@@ -47,12 +47,15 @@ type Health struct {
 	Storage error            // why the store does not answer; nil: it does, as far as known
 	Reached bool             // the store has answered at least once
 	Log     error            // why log lines wait: the log has accepted none for three minutes; nil: none waits that long
+	Events  error            // why events wait: the function Events has not returned for three minutes; nil: none waits that long
 }
 
 // Health returns the state of the scheduler from memory. It makes no call to the store.
 func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
-	return Health(s.replica.Health())
+	h := s.replica.Health()
+	return Health{Running: h.Running, Stuck: h.Stuck, Broken: h.Broken, Overrun: h.Overrun, Skew: h.Skew,
+		Storage: h.Storage, Reached: h.Reached, Log: s.lines.Blocked(), Events: s.eventsBlocked()}
 }
 
 // A Report says what one call of [Scheduler.RunDue] did.

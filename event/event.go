@@ -24,15 +24,17 @@ type Event struct {
 	Try     int       // zero: not about a try
 	Token   int64     // the fencing token; zero: not about a run, or an EveryReplica job
 
-	Outcome store.Outcome // Ended, Settled
-	Took    time.Duration // Ended: the run, from its first start; Renewed, Saved: the call; StoreBack: the outage
+	Outcome store.Outcome // Ended, Unrecorded, Settled
+	Took    time.Duration // Ended, Unrecorded: the run, from its first start; Renewed, Saved: the call; StoreBack: the outage; Inherited: the silence
 	Late    time.Duration // Claimed, Started: since the tick; zero for a singleton and a run by hand
 	Wait    time.Duration // HoldOff, TryFailed: until it goes on; TryFailed: zero if no try follows
-	Skew    time.Duration // Skewed: by how much this machine's clock is wrong, as far as that is proved; zero: it is right again
+	Skew    time.Duration // Skewed: by how much this machine's clock is ahead, behind if negative, as far as that is proved; zero: it is right again
 	Of      int           // TryFailed: the largest number of tries; Unhealthy: the failures that end the run
 	Count   int           // Unhealthy: failures in a row so far; Dropped: how many events
 	From    string        // TookOver: the replica that ran it before
-	Note    string        // Heartbeat, Saved: the note; a Kind that has variants: which one, for people
+	Passing bool          // LeftAlone: it may end without a person
+	Since   time.Time     // Inherited: from when the definition was in force that gives way
+	Note    string        // Heartbeat, Saved: the note; StoreTrouble: the job that met it first; a Kind that has variants: which one, for people
 	Stack   string        // Stalled, Panicked: goroutines
 	Err     error         // why; nil: the Kind needs no reason
 }
@@ -45,19 +47,20 @@ const (
 	Claimed     Kind = "claimed"      // the claim is in the record; nothing has run yet
 	TookOver    Kind = "took-over"    // with Claimed: the last run was another replica's and had no end
 	Started     Kind = "started"      // a try begins
+	NotStarted  Kind = "not-started"  // with Started: the lease was lost before the function was called
 	Heartbeat   Kind = "heartbeat"    // the run makes progress; at most one a second for each job
 	Renewed     Kind = "renewed"      // the lease was renewed
 	Saved       Kind = "saved"        // the run has saved a checkpoint
 	TryFailed   Kind = "try-failed"   // perhaps another try follows
 	Unhealthy   Kind = "unhealthy"    // a health check has failed
-	Panicked    Kind = "panicked"     // the user's function has; the try has failed
-	HandingOver Kind = "handing-over" // the record announces the end of the run to the other replicas
+	Panicked    Kind = "panicked"     // the user's function has: the try, or the health check, has failed
+	HandingOver Kind = "handing-over" // the record announces the end of the run to the other replicas; a late heartbeat may take that back
 	Stalled     Kind = "stalled"      // no progress: the run gives up its lease
 	Lost        Kind = "lost"         // the lease cannot be trusted any more
 	Overrun     Kind = "overrun"      // the run goes on though its context has ended
 	Ended       Kind = "ended"        // the outcome is in the record; of a job of EveryReplica: it has returned
 	Unrecorded  Kind = "unrecorded"   // the run has ended, and its outcome is not known to be in the record
-	TakenBack   Kind = "taken-back"   // the claim was given up before the run began
+	TakenBack   Kind = "taken-back"   // the claim was given up before the run began; with Err, that is not known to be in the record
 )
 
 // What happens to ticks that no replica runs to their end, to a job, and to a replica.
@@ -66,10 +69,11 @@ const (
 	NotClaimed      Kind = "not-claimed"      // a claim was not confirmed, so nothing runs
 	HoldOff         Kind = "hold-off"         // the last lease did not expire by itself: it waits until its holder must have given up
 	ScheduleChanged Kind = "schedule-changed" // another definition of the job is in force
+	Inherited       Kind = "inherited"        // no replica with the definition in force has answered: this replica's comes into force
 	LeftAlone       Kind = "left-alone"       // the job cannot be run here, for the reason in Err
 	TakenUp         Kind = "taken-up"         // the end of LeftAlone
 	StoreTrouble    Kind = "store-trouble"    // a call to the store has failed; once for an outage
-	StoreBack       Kind = "store-back"       // the end of StoreTrouble
+	StoreBack       Kind = "store-back"       // the end of StoreTrouble; with Note, the store is not known to answer, and no run is left that would ask it
 	Skewed          Kind = "skewed"           // this machine's clock is wrong, or right again
 	Detail          Kind = "detail"           // a step that matters only to who follows the protocol
 	Dropped         Kind = "dropped"          // so many events before this one were dropped: their receiver was too slow

@@ -18,6 +18,13 @@ func dateStep(date time.Time) time.Duration {
 	return 0
 }
 
+// An error of the wall clock of more than skewWrong is told, and its end at skewRight: in
+// between, an answer that took long must not make it seem right and wrong in turn.
+const (
+	skewWrong = 5 * time.Second
+	skewRight = time.Second
+)
+
 // Drift is by how much the rates of two clocks may differ: one part in so many. It is the
 // only assumption about clocks: what they show does not matter. docs/correctness.md, H1.
 const Drift = 100
@@ -34,9 +41,14 @@ type Clock struct {
 	Wall    func() time.Time     // of this replica
 	Elapsed func() time.Duration // since some fixed instant; it counts suspensions of the machine and no steps of the wall clock
 
+	// Skewed is called when an answer proves the wall clock wrong by more than five seconds,
+	// and with zero when a later answer leaves it an error of at most one. Nil: it is not.
+	Skewed func(by time.Duration)
+
 	mu     sync.Mutex
 	known  bool          // an answer had a date
 	off    time.Duration // the correction of the wall clock
+	wrong  bool          // Skewed has said so
 	at     time.Duration // elapsed time at which lo and hi were the bounds
 	lo, hi time.Time
 }
@@ -46,6 +58,14 @@ func (c *Clock) Observe(sent time.Duration, date time.Time) {
 	if date.IsZero() {
 		return
 	}
+	if skew, turned := c.observe(sent, date); turned && c.Skewed != nil {
+		c.Skewed(skew)
+	}
+}
+
+// observe returns by how much the wall clock is proved wrong if the answer has turned that
+// from right to wrong, and zero if it has turned it to right.
+func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration, turned bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Elapsed()
@@ -58,6 +78,15 @@ func (c *Clock) Observe(sent time.Duration, date time.Time) {
 	c.known, c.at, c.lo, c.hi = true, now, lo, hi
 	wall := c.Wall()
 	c.off = instant.Earlier(instant.Later(wall, lo), hi).Sub(wall)
+	switch {
+	case !c.wrong && c.off.Abs() > skewWrong:
+		c.wrong = true
+		return -c.off, true
+	case c.wrong && c.off.Abs() <= skewRight:
+		c.wrong = false
+		return 0, true
+	}
+	return 0, false
 }
 
 // Best returns the time of the wall clock, corrected as far as the service's clock proves

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -86,6 +87,7 @@ func (s *Session) Renew(ctx context.Context) error {
 	}
 	s.client.Clock.Observe(sent, stamp.Date)
 	s.extend(sent)
+	s.emit(event.Event{Kind: event.Renewed, Took: s.client.Clock.Elapsed() - sent})
 	return nil
 }
 

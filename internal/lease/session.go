@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -36,8 +37,9 @@ type Session struct {
 	stop    func()                  // ends the renewals and the watch of the deadline, and waits for both
 	giveUp  context.CancelFunc      // ends the renewals alone: the lease expires, and the trust before it
 
-	renewing chan struct{} // has room for one renewal in flight
-	trouble  func(error)   // see Hold
+	renewing chan struct{}     // has room for one renewal in flight
+	trouble  func(error)       // see Hold
+	emit     func(event.Event) // see Hold
 
 	mu      sync.Mutex
 	until   time.Duration // elapsed time at which the trust ends
@@ -47,13 +49,14 @@ type Session struct {
 // Hold acquires the lease as Acquire does, and renews it at each third of its length until
 // Stop or GiveUp. The end of ctx does not end the lease: its holder may have a run to end and
 // an outcome to write. Trouble receives why a call has failed again, and nil once it
-// succeeds; several goroutines call it.
-func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration, trouble func(error)) (*Session, error) {
+// succeeds; emit receives Renewed, and Lost at the end of the trust, unless the caller has
+// ended it. Several goroutines call both; neither may block.
+func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration, trouble func(error), emit func(event.Event)) (*Session, error) {
 	s, err := Acquire(ctx, c, etag, rec, length)
 	if err != nil {
 		return s, err
 	}
-	s.trouble = trouble
+	s.trouble, s.emit = trouble, emit
 	s.keep(context.WithoutCancel(ctx))
 	return s, nil
 }
@@ -64,7 +67,7 @@ func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length
 // releases what it may have got.
 func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration) (*Session, error) {
 	s := &Session{client: c, lease: c.Store.Lease(c.Name, uuid.NewString()), Length: length,
-		ledger: newLedger(etag, rec), renewing: make(chan struct{}, 1), trouble: func(error) {}}
+		ledger: newLedger(etag, rec), renewing: make(chan struct{}, 1), trouble: func(error) {}, emit: func(event.Event) {}}
 	err := s.acquire(ctx)
 	if err != nil && !Definite(err) {
 		err = s.acquire(ctx)
@@ -99,7 +102,17 @@ func (s *Session) trust() time.Duration { return s.Length - s.Length/Drift - s.L
 // keep starts the renewals and the watch of the deadline. ctx must outlive a stop of the
 // replica: the session ends when its caller says so.
 func (s *Session) keep(ctx context.Context) {
-	s.trusted, s.lose = context.WithCancelCause(ctx)
+	trusted, end := context.WithCancelCause(ctx)
+	var once sync.Once
+	// The event comes before the end of the context: it precedes the outcome of a run that ends with the context.
+	s.trusted, s.lose = trusted, func(cause error) {
+		once.Do(func() {
+			if cause != nil {
+				s.emit(event.Event{Kind: event.Lost, Err: cause})
+			}
+			end(cause)
+		})
+	}
 	watch, cancel := context.WithCancel(s.trusted)
 	renewals, giveUp := context.WithCancel(watch)
 	s.giveUp = giveUp
@@ -125,7 +138,8 @@ func (s *Session) Stop() { s.stop() }
 // may still go on.
 func (s *Session) GiveUp() { s.giveUp() }
 
-// Lose ends the trust in the lease, and with it the contexts of its run.
+// Lose ends the trust in the lease, and with it the contexts of its run. A nil cause says
+// that the lease is given up in order.
 func (s *Session) Lose(cause error) { s.lose(cause) }
 
 // lookAgain is how often the deadline is compared with elapsed time: timers stand still

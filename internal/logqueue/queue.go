@@ -9,25 +9,22 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/queue"
 )
 
-const (
-	maxLines   = 500             // lines that wait for a log that blocks; the rest is dropped, since memory is bounded
-	LastLines  = 5 * time.Second // how long Run, RunDue, RunNow and a program wait for their lines before they return
-	logBlocked = 3 * time.Minute // a line that takes this long is trouble, which Health shows
-)
+// LastLines is how long Run, RunDue, RunNow and a program wait for their lines before they return.
+const LastLines = queue.LastItems
+
+const maxLines = 500 // lines that wait for a log that blocks
 
 // A Queue writes what the scheduler, or its program, itself logs, in order, in a goroutine
-// of its own. The goroutine starts with a line and ends when none is left, so an idle
-// scheduler has none, and nothing has to close the queue.
+// of its own; see [queue.Queue].
 type Queue struct {
 	Root slog.Handler // writes how many lines were dropped
 
-	mu      sync.Mutex
-	lines   []logLine
-	dropped int
-	since   time.Time     // when the line that is being written was begun; zero: none is being written
-	idle    chan struct{} // closed when no line is left; a new one for each goroutine
+	once  sync.Once
+	lines queue.Queue[logLine]
 }
 
 // A logLine is one line with the handler that writes it: loggers with different
@@ -44,82 +41,38 @@ func (q *Queue) Logger(l *slog.Logger) *slog.Logger {
 }
 
 // add hands a line over. It calls no handler and never waits for one.
-func (q *Queue) add(h slog.Handler, r slog.Record) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.lines) >= maxLines {
-		q.dropped++
-		return
-	}
-	q.tellDropped()
-	q.lines = append(q.lines, logLine{h, r})
-	if q.since.IsZero() {
-		q.since, q.idle = time.Now(), make(chan struct{})
-		go q.write()
-	}
+func (q *Queue) add(h slog.Handler, r slog.Record) { q.open().Add(logLine{h, r}) }
+
+// open returns the queue of lines. It is made by the first call, so that a Queue can be a
+// struct literal.
+func (q *Queue) open() *queue.Queue[logLine] {
+	q.once.Do(func() { q.lines.Take, q.lines.Most, q.lines.Lost = write, maxLines, q.lost })
+	return &q.lines
 }
 
-// write is the goroutine: it writes lines until none is left. It must not hold mu while a
-// handler writes, since add would then wait for the handler.
-func (q *Queue) write() {
-	for line, ok := q.next(); ok; line, ok = q.next() {
-		_ = line.handler.Handle(context.Background(), line.record) // there is no other log for the error
-	}
+// write has the handler of a line write it.
+func write(l logLine) {
+	_ = l.handler.Handle(context.Background(), l.record) // there is no other log for the error
 }
 
-// next returns the next line to write. If there is none, it returns false and the goroutine
-// must end: the next line starts another one.
-func (q *Queue) next() (line logLine, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.lines) == 0 {
-		q.tellDropped()
-	}
-	if len(q.lines) == 0 {
-		q.since = time.Time{}
-		close(q.idle)
-		return logLine{}, false
-	}
-	line, q.lines, q.since = q.lines[0], q.lines[1:], time.Now()
-	return line, true
-}
-
-// tellDropped adds a line about dropped lines where they are missing. The caller holds mu.
-func (q *Queue) tellDropped() {
-	if q.dropped == 0 {
-		return
-	}
+// lost returns the line that says how many were dropped.
+func (q *Queue) lost(n int) logLine {
 	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were dropped: the log blocks or is too slow", 0)
-	r.Add("lines", q.dropped)
-	q.lines, q.dropped = append(q.lines, logLine{q.Root, r}), 0
+	r.Add("lines", n)
+	return logLine{q.Root, r}
 }
 
 // Wait returns when all lines are written, or when one line has kept the log busy for
-// patience. The time counts from the beginning of that line, so that a log that blocks
-// delays the first caller and not every caller anew.
-func (q *Queue) Wait(patience time.Duration) {
-	q.mu.Lock()
-	idle, since := q.idle, q.since
-	q.mu.Unlock()
-	if since.IsZero() {
-		return
-	}
-	t := time.NewTimer(patience - time.Since(since))
-	defer t.Stop()
-	select {
-	case <-idle:
-	case <-t.C:
-	}
-}
+// patience.
+func (q *Queue) Wait(patience time.Duration) { q.open().Wait(patience) }
 
 // Blocked returns why lines wait. It returns nil if none waits, or not for long yet.
 func (q *Queue) Blocked() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.since.IsZero() || time.Since(q.since) < logBlocked {
+	since := q.open().Blocked()
+	if since.IsZero() {
 		return nil
 	}
-	return fmt.Errorf("the log has accepted no line since %s: see what reads it, or restart the process", q.since.UTC().Format(time.RFC3339))
+	return fmt.Errorf("the log has accepted no line since %s: see what reads it, or restart the process", since.UTC().Format(time.RFC3339))
 }
 
 // A queued is a handler whose lines go through a queue. What slog asks of it before a line,

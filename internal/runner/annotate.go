@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
@@ -25,7 +26,7 @@ func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 	}
 	err = s.WriteConfirmed(ctx, draft)
 	if rerr := s.Release(ctx); rerr != nil {
-		r.log.Debug("the lease was not released and will run out", "error", rerr)
+		r.notReleased(rerr)
 	}
 	if err != nil {
 		return err
@@ -70,15 +71,14 @@ func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 		return r.notAnnotated(ctx, err)
 	}
 	r.view.seen.AskedAt = time.Now()
-	r.log.Debug("asked whether replicas with the definition in force are up")
+	r.detail("asked whether replicas with the definition in force are up", nil)
 	return r.wait(a)
 }
 
 // inherit makes the definition of this replica the one in force, since no replica of
 // the younger definition has answered the mark. The claim that follows writes it.
 func (r *Runner) inherit(since time.Time) {
-	r.log.Warn("no replica with the definition in force has answered: this one takes the job back",
-		"since", r.view.rec.Definition.Since, "waited", time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute))
+	r.emit(event.Event{Kind: event.Inherited, Since: r.view.rec.Definition.Since, Took: time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute)})
 	r.since = since
 }
 
@@ -91,6 +91,6 @@ func (r *Runner) answer(ctx context.Context) time.Duration {
 	if err != nil {
 		return r.notAnnotated(ctx, err)
 	}
-	r.log.Debug("answered a replica with an older definition")
+	r.detail("answered a replica with an older definition", nil)
 	return 0
 }

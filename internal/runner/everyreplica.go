@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -93,8 +94,8 @@ func (r *Runner) earlyHere(wake Wake) time.Duration {
 	return max(0, tick.Sub(now))
 }
 
-// runHere runs a tick without lease, claim and record. Only the log and the report of
-// the call keep its outcome.
+// runHere runs a tick without lease, claim and record. Only its events and the report of
+// the call tell its outcome.
 func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
@@ -106,6 +107,7 @@ func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setRunning(true)
 	status, reason := a.Run()
 	r.source.setRunning(false)
-	c.ran = append(c.ran, store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: r.replica.Name})
-	logOutcome(a, status, reason, time.Since(start).Round(time.Millisecond))
+	outcome := store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: r.replica.Name}
+	c.ran = append(c.ran, outcome)
+	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: time.Since(start).Round(time.Millisecond)})
 }

@@ -11,13 +11,12 @@ type Health struct {
 	Skew    time.Duration
 	Storage error
 	Reached bool
-	Log     error
 }
 
 // Health returns the state of the replica's jobs from memory. It makes no storage call,
 // so it answers at once in an outage too.
 func (r *Replica) Health() Health {
-	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: r.Clock.Skew(), Log: r.Lines.Blocked()}
+	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: r.Clock.Skew()}
 	h.Storage, h.Reached = r.outage.now()
 	for _, s := range r.jobs {
 		n := s.get()

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
-	"slices"
-	"strconv"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
@@ -24,6 +22,7 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 	defer r.source.setBusy(false)
 	stop, done := r.stoppable(ctx)
 	defer done()
+	defer r.run.Store(nil)
 	defer s.Lose(nil)
 	defer s.Stop()
 	return r.underLease(ctx, stop, c, s)
@@ -64,7 +63,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	}
 	before := r.view.rec // takeBack restores it
 	if err := r.claim(c, s, &claim); err != nil {
-		r.log.Warn("the claim was not confirmed, so nothing runs", append(tickArgs(claim.Record.Run.Tick), "error", err)...)
+		r.emitNotClaimed(&claim, err)
 		return r.unclaimed(ctx, c, s, err)
 	}
 	r.reached()
@@ -80,7 +79,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 // the holder may not have noticed. It returns false if a stop or the loss of our lease comes
 // first.
 func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration) bool {
-	r.log.Warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", d)
+	r.emit(event.Event{Kind: event.HoldOff, Wait: d})
 	return lease.WaitFor(stop, s.Context(), d)
 }
 
@@ -150,50 +149,12 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	s.RenewFrom(written.Run.Claimed)
 	r.mayWrite()
 	r.note(nil)
-	r.tell(&written, news)
+	r.emitClaim(&written, news, next.Run)
 	r.written(s)
 	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
 	// The definition that this replica has taken back is now in force.
 	r.adopted = instant.Later(r.adopted, r.since)
 	return nil
-}
-
-// tell logs the outcomes that this claim wrote for ticks that did not run to their
-// end: each is logged once, by the replica that wrote it.
-func (r *Runner) tell(rec *store.Record, news []store.Outcome) {
-	if rec.Definition.Spec != r.view.rec.Definition.Spec {
-		r.log.Info("the schedule has changed")
-	}
-	for _, f := range slices.Backward(news) {
-		args := append(tickArgs(f.Tick), "outcome", f.Status, "reason", f.Reason)
-		if f.Count > 0 {
-			args = append(args, "after", f.From.Format(time.RFC3339), "ticks", counted(&f))
-		}
-		if f.Token != 0 {
-			args = append(args, "runner", f.Replica, "token", f.Token, "attempt", f.Attempt)
-		}
-		level := slog.LevelWarn
-		if f.Status == store.Skipped && f.Reason == plan.Paused {
-			level = slog.LevelInfo // on purpose
-		}
-		logAt(r.log, level, "not run to its end", args...)
-	}
-}
-
-// counted returns the number of ticks of a range, for a log line.
-func counted(f *store.Outcome) string {
-	if f.AtLeast {
-		return fmt.Sprintf("at least %d", f.Count)
-	}
-	return strconv.Itoa(f.Count)
-}
-
-// tickArgs names a tick in a log line. A singleton has no tick.
-func tickArgs(tick time.Time) []any {
-	if tick.IsZero() {
-		return nil
-	}
-	return []any{"tick", tick.Format(time.RFC3339)}
 }
 
 // unclaimed ends the time under a lease whose claim was not confirmed. It releases the
@@ -231,7 +192,7 @@ func (r *Runner) release(s *lease.Session) {
 	s.Stop()
 	r.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(s.Context()); err != nil {
-		r.log.Debug("the lease was not released and will run out", "error", err)
+		r.notReleased(err)
 	}
 	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()

@@ -2,9 +2,10 @@ package runner
 
 import (
 	"fmt"
-	"log/slog"
+	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/supervise"
@@ -33,8 +34,6 @@ type Runner struct {
 	replica *Replica
 	client  *lease.Client
 	source  *source
-	log     *slog.Logger  // through the queue
-	runLog  *slog.Logger  // what the user's function logs with; not through the queue
 	turn    chan struct{} // has room for one driver: Loop or RunDue
 
 	pause         *lease.Backoff // between calls to a store that does not answer
@@ -42,6 +41,7 @@ type Runner struct {
 	contradiction contradiction  // between reads and acquisitions
 	denial        denial
 
+	run     atomic.Pointer[event.Event] // which run is under way under a lease, for events of the lease; nil: none
 	view    view
 	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
 	adopted time.Time // when this replica took the job back from younger replicas that are gone, by the service's clock; zero: it did not
@@ -121,8 +121,7 @@ func (r *Runner) beside(request string) *Runner {
 
 // newRunner returns a runner of its own view and pauses. Clock, jitter and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
-	log := r.Logger.With("job", j.Name, "replica", r.Name)
-	return &Runner{job: j, replica: r, client: c, source: s, log: r.Lines.Logger(log), runLog: log,
+	return &Runner{job: j, replica: r, client: c, source: s,
 		turn: make(chan struct{}, 1), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
 		denial: denial{pause: &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}}}
 }

@@ -3,9 +3,9 @@ package runner
 import (
 	"errors"
 	"io/fs"
-	"log/slog"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 )
@@ -56,14 +56,14 @@ func (r *Runner) wait(a plan.Action) time.Duration {
 	return d
 }
 
-// note keeps why the job is left alone, for Health, and logs a change. Nil means that
+// note keeps why the job is left alone, for Health, and tells of a change. Nil means that
 // all is well; but a replica that cannot write the entry stays in trouble, however much
 // it can read.
-func (r *Runner) note(err error) { r.notice(slog.LevelError, err) }
+func (r *Runner) note(err error) { r.notice(false, err) }
 
-// notice is note with the level at which trouble is logged. The same text is logged
-// once and not at each step.
-func (r *Runner) notice(level slog.Level, err error) {
+// notice is note for trouble that may be passing. The same text is told once and not at
+// each step.
+func (r *Runner) notice(passing bool, err error) {
 	if err == nil {
 		err = r.denial.err
 	}
@@ -71,9 +71,9 @@ func (r *Runner) notice(level slog.Level, err error) {
 	r.source.state.set(func(n *snapshot) { old, n.broken = n.broken, err })
 	switch {
 	case err == nil && old != nil:
-		r.log.Info("the job is looked after again")
+		r.emit(event.Event{Kind: event.TakenUp})
 	case err != nil && (old == nil || old.Error() != err.Error()):
-		logAt(r.log, level, "the job is left alone", "error", err)
+		r.emit(event.Event{Kind: event.LeftAlone, Passing: passing, Err: err})
 	}
 }
 
@@ -97,17 +97,14 @@ func (r *Runner) tellTrouble(err error) {
 // failed notes a call that the store did not answer.
 func (r *Runner) failed(err error) {
 	r.source.state.set(func(n *snapshot) { n.storage = err })
-	r.replica.outage.begin(r.source, err, r.replicaLog())
+	r.replica.outage.begin(r.source, err, r.replica.Emit)
 }
 
 // answered notes a call that the store answered.
 func (r *Runner) answered() {
 	r.source.state.set(func(n *snapshot) { n.storage = nil })
-	r.replica.outage.end(r.source, r.replicaLog())
+	r.replica.outage.end(r.source, r.replica.Emit)
 }
-
-// replicaLog logs what concerns all jobs, so it names no job.
-func (r *Runner) replicaLog() *slog.Logger { return r.replica.Lines.Logger(r.replica.Logger) }
 
 // readable notes, for Status, that the store can be read. It ends an outage that was
 // seen by a call of RunDue, since no loop will ask the store before the next one. It

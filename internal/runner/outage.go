@@ -1,13 +1,14 @@
 package runner
 
 import (
-	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/event"
 )
 
 // An outage collects the trouble that the jobs of a replica have with the store, so
-// that it is logged once when it begins and once when it is over, however many jobs it
+// that it is told once when it begins and once when it is over, however many jobs it
 // hits. It also distinguishes a store that answers no job from one that refuses one job.
 type outage struct {
 	mu      sync.Mutex
@@ -25,12 +26,12 @@ type trouble struct {
 
 // begin notes a call of s that failed. The store is out of reach only if it has
 // answered no source since: a blob that is refused is the trouble of one job.
-func (o *outage) begin(s *source, err error, log *slog.Logger) {
+func (o *outage) begin(s *source, err error, emit func(event.Event)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.hit) == 0 {
 		o.hit, o.since = map[*source]trouble{}, time.Now()
-		log.Warn("a call to the store failed: trying again", "first", s.state.job, "error", err)
+		emit(event.Event{Kind: event.StoreTrouble, Note: s.state.job, Err: err})
 	}
 	t, again := o.hit[s]
 	if !again {
@@ -45,7 +46,7 @@ func (o *outage) begin(s *source, err error, log *slog.Logger) {
 }
 
 // end notes a call of s that was answered.
-func (o *outage) end(s *source, log *slog.Logger) {
+func (o *outage) end(s *source, emit func(event.Event)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.answers++
@@ -55,14 +56,14 @@ func (o *outage) end(s *source, log *slog.Logger) {
 	}
 	delete(o.hit, s)
 	if len(o.hit) == 0 {
-		log.Info("the store answers again", "after", time.Since(o.since).Round(time.Second))
+		emit(event.Event{Kind: event.StoreBack, Took: time.Since(o.since).Round(time.Second)})
 	}
 }
 
 // leave forgets the trouble of a source that is about to end, a run by hand: no call of
 // it will be answered any more. The loop of the same job may have trouble of its own,
 // which then stands for the job.
-func (o *outage) leave(s *source) {
+func (o *outage) leave(s *source, emit func(event.Event)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, hit := o.hit[s]; !hit {
@@ -78,6 +79,7 @@ func (o *outage) leave(s *source) {
 	s.state.set(func(n *snapshot) { n.storage = left })
 	if len(o.hit) == 0 {
 		o.err = nil
+		emit(event.Event{Kind: event.StoreBack, Took: time.Since(o.since).Round(time.Second), Note: "the run by hand that asked the store is over"})
 	}
 }
 

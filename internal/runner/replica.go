@@ -9,14 +9,12 @@
 package runner
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
-	"github.com/soloist-go/soloist/internal/logqueue"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -29,8 +27,12 @@ type Replica struct {
 	Overrun func(job string, cause error) // called when a run goes on without its lease; nil: it is not
 	Wall    func() time.Time              // the wall clock, without a monotonic reading
 	Clock   *lease.Clock
-	Logger  *slog.Logger
-	Lines   *logqueue.Queue // what the replica itself logs: a Logger that blocks must not delay a lease
+
+	// Events receives all that happens. Any goroutine calls it, also under a lock or just before
+	// a lease runs out, so it must not block.
+	Events func(event.Event)
+	// Flush waits until the log lines of all events are written, for at most d.
+	Flush func(d time.Duration)
 
 	Created time.Duration // elapsed time when the scheduler was made
 
@@ -66,9 +68,8 @@ func (r *Replica) degraded() error {
 	return nil
 }
 
-// FlushLog waits until the queued lines are written, for at most LastLines.
-func (r *Replica) FlushLog() { r.Lines.Wait(logqueue.LastLines) }
-
-func logAt(log *slog.Logger, level slog.Level, text string, args ...any) {
-	log.Log(context.Background(), level, text, args...)
+// Emit hands over an event, with the time and the name of this replica.
+func (r *Replica) Emit(e event.Event) {
+	e.Time, e.Replica = r.Clock.Best().Round(0).UTC(), r.Name
+	r.Events(e)
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/supervise"
@@ -20,7 +20,8 @@ import (
 func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
 	rec := &r.view.rec
 	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request)
-	a.Under.Lease, a.Under.Record = s, &notices{s, &r.job.Policy, r.client.Clock}
+	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, settled: r.settled, history: rec.History}
+	a.Under.Lease, a.Under.Record = s, told
 	if c.bounded {
 		a.Under.Until, _ = stop.Deadline()
 	}
@@ -43,12 +44,12 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	if status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
-	return r.finish(ctx, c, s, a, start, status, reason)
+	return r.finish(ctx, c, s, a, told, start, status, reason)
 }
 
 // finish writes the outcome of a run that has returned, and that began at start. It returns
 // false if the outcome is not known to be in the record.
-func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *supervise.Attempt, start time.Duration, status store.Status, reason string) bool {
+func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) bool {
 	rec := &r.view.rec
 	now := r.client.Clock.Elapsed()
 	took := (now - start).Round(time.Millisecond)
@@ -62,19 +63,21 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 		*last = r.job.Policy.Finish(last, status, reason, end, earliest)
 	})
 	if err != nil {
-		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, status, err))
+		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, plan.LastOutcome(rec, status, reason), took, err))
 		return false
 	}
 	r.written(s)
-	c.ran = append(c.ran, plan.LastOutcome(&r.view.rec, status, reason))
-	logOutcome(a, status, reason, took)
+	outcome := plan.LastOutcome(&r.view.rec, status, reason)
+	c.ran = append(c.ran, outcome)
+	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
+	told.tell(r.view.rec.History)
 	return true
 }
 
-// untold logs and returns that the outcome of a run is not known to be in the record,
+// untold tells and returns that the outcome of a run is not known to be in the record,
 // and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
-func (r *Runner) untold(a *supervise.Attempt, status store.Status, err error) error {
+func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.Duration, err error) error {
 	what, next := "was not confirmed", "if it was not written, a replica settles this run as one whose runner died"
 	switch {
 	case errors.Is(err, lease.ErrNotEncoded):
@@ -83,8 +86,8 @@ func (r *Runner) untold(a *supervise.Attempt, status store.Status, err error) er
 	case lease.Definite(err) && !errors.Is(err, lease.ErrNotConfirmed):
 		what, next = "was refused", "a replica settles this run"
 	}
-	a.Log.Error("the outcome "+what+": "+next, "outcome", status, "error", err)
-	return fmt.Errorf("the outcome, %s, %s: %w", status, what, err)
+	a.Emit(event.Event{Kind: event.Unrecorded, Note: "the outcome " + what + ": " + next, Outcome: outcome, Took: took, Err: err})
+	return fmt.Errorf("the outcome, %s, %s: %w", outcome.Status, what, err)
 }
 
 // takeBack gives up a claim whose run has not started, because of a stop, so that
@@ -94,12 +97,12 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 	tick := a.Info.Tick.Format(time.RFC3339)
 	err := r.confirm(ctx, c, s, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })
 	if err != nil {
-		a.Log.Error("stopped before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", err)
+		a.Emit(event.Event{Kind: event.TakenBack, Err: err})
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, err)
 		return false
 	}
 	r.written(s)
-	a.Log.Info("stopped before the run began: the claim was taken back")
+	a.Emit(event.Event{Kind: event.TakenBack})
 	c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, supervise.ErrStopped)
 	return true
 }
@@ -122,28 +125,17 @@ func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome
 	return s.WriteOutcome(writing, outcome)
 }
 
-// attempt returns an attempt without a lease; runClaimed adds lease and record. The
-// user's log line and the scheduler's carry the same attributes, but only the
-// scheduler's lines go through the queue.
+// attempt returns an attempt without a lease; runClaimed adds lease and record.
 func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, token int64, request string) *supervise.Attempt {
-	log := r.runLog
-	if !tick.IsZero() {
-		log = log.With("tick", tick.Format(time.RFC3339), "attempt", attempt)
-	}
-	if token != 0 {
-		log = log.With("token", token)
-	}
-	if request != "" {
-		log = log.With("request", request)
-	}
+	run := event.Event{Tick: tick, Request: request, Attempt: attempt, Token: token}
 	return &supervise.Attempt{
 		Task: &r.job.Task,
-		Info: supervise.Info{Tick: tick, Request: request, Attempt: attempt, Token: token, Log: log},
+		Info: supervise.Info{Tick: tick, Request: request, Attempt: attempt, Token: token},
 		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: r.client.Length, Approach: r.approach(),
 			Elapsed: r.client.Clock.Elapsed},
 		Jitter: r.client.Jitter,
 		Status: &overseer{r.job.Name, r.source, r.replica},
-		Log:    r.replica.Lines.Logger(log),
+		Emit:   func(e event.Event) { r.emit(ofRun(e, &run)) },
 	}
 }
 
@@ -175,13 +167,16 @@ func (o *overseer) Leaseless(cause error) {
 }
 
 // Flush implements [supervise.Status].
-func (o *overseer) Flush(d time.Duration) { o.replica.Lines.Wait(d) }
+func (o *overseer) Flush(d time.Duration) { o.replica.Flush(d) }
 
 // Notices is the supervise.Record of a run: what the other replicas read about it.
 type notices struct {
 	session *lease.Session
 	policy  *plan.Policy
 	clock   *lease.Clock
+
+	settled func([]store.Outcome) // tells of ticks that came due under the run
+	history []store.Outcome       // of the record, as far as its outcomes are told
 }
 
 // Stopping implements [supervise.Record].
@@ -198,7 +193,21 @@ func (n *notices) Progress(beat time.Time, note string) error {
 // not when the run returns, which it may never do.
 func (n *notices) Stalled(reason string) error {
 	earliest, _, _ := n.clock.Now()
-	return n.once(func(r *store.Record) { *r = n.policy.Stall(r, reason, earliest) })
+	var stalled []store.Outcome
+	err := n.once(func(r *store.Record) {
+		*r = n.policy.Stall(r, reason, earliest)
+		stalled = r.History
+	})
+	if err == nil {
+		n.tell(stalled)
+	}
+	return err
+}
+
+// tell tells of the ticks that came due under the run, once their outcomes are in the record.
+func (n *notices) tell(history []store.Outcome) {
+	n.settled(added(history, n.history))
+	n.history = history
 }
 
 // Save implements [supervise.Record]. Unlike the notices it is repeated until its
@@ -221,18 +230,4 @@ func (n *notices) progress(beat time.Time, note string) lease.Draft {
 	return func(r *store.Record) {
 		r.Run.Progress = store.Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()}
 	}
-}
-
-// logOutcome logs the end of a run, once the outcome is in the record. An abandoned
-// singleton is no warning: a stop always ends one so.
-func logOutcome(a *supervise.Attempt, status store.Status, reason string, took time.Duration) {
-	level := slog.LevelInfo
-	if status == store.Failed || status == store.Stalled || status == store.Abandoned && !a.Info.Tick.IsZero() {
-		level = slog.LevelWarn
-	}
-	args := []any{"outcome", status, "took", took}
-	if reason != "" {
-		args = append(args, "reason", reason)
-	}
-	logAt(a.Log, level, "run ended", args...)
 }

@@ -45,6 +45,7 @@ type snapshot struct {
 	byHand  int       // runs by hand that are under a lease, beside the loop
 	looping bool      // Loop is running
 	beat    time.Time // when the loop last began a step
+	told    time.Time // when a heartbeat of a run was last told
 	broken  error     // why this job is left alone; nil: it is not
 	storage error     // why the store could not be used for this job; nil: it could
 	overrun []overrun // runs that go on though their context has ended; never changed in place

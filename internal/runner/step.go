@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -100,7 +99,7 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	switch a.What {
 	case plan.Blocked:
-		r.notice(slog.LevelWarn, r.occupied())
+		r.notice(true, r.occupied())
 		return r.wait(a)
 	case plan.Queue:
 		c.again = true
@@ -124,8 +123,8 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 		return r.unusable(ctx.Err() != nil, &recordError{err})
 	}
 	etag := r.view.entry.ETag
-	r.notice(slog.LevelWarn, r.contradiction.of(etag))
-	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, length, r.tellTrouble)
+	r.notice(true, r.contradiction.of(etag))
+	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, length, r.tellTrouble, r.emitOfRun)
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
@@ -138,10 +137,10 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 		// Another replica was first. By firstLook a short run is over, so the loser
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
-		r.log.Debug("another replica was first", "error", err)
+		r.detail("another replica was first", err)
 		r.contradiction.refuse(etag, err, r.job.Policy.OccupiedAfter(&r.view.rec))
 		trouble := r.contradiction.of(etag)
-		r.notice(slog.LevelWarn, trouble)
+		r.notice(true, trouble)
 		c.again = trouble == nil // a call must end, and this trouble does not end by itself
 		return r.readAgain(firstLook + r.losses.Next())
 	}

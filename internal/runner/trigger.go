@@ -25,7 +25,7 @@ func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, err
 		return c.ran[0], nil
 	}
 	// The runner ends here, so its trouble must not stay in Health.
-	defer r.replica.outage.leave(b.source)
+	defer r.replica.outage.leave(b.source, r.replica.Emit)
 	return b.runNow(ctx, c)
 }
 

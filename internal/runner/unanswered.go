@@ -46,7 +46,7 @@ func (r *Runner) freeUnanswered(ctx context.Context, c *call) error {
 	case lease.Definite(err):
 		return nil
 	case err != nil:
-		r.log.Debug("the lease was not released and will run out", "error", err)
+		r.notReleased(err)
 	default:
 		r.view.entry.State = store.Available
 		r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()

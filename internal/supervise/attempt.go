@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -42,14 +43,19 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 			wait = max(wait, after)
 		}
 		if !a.hasTime(wait) {
-			a.Log.Warn("try failed, and this call has no time for another one", "try", try, "of", a.Task.MaxTries, "error", reason)
+			a.tryFailed(try, err, reason, 0)
 			return status, reason
 		}
-		a.Log.Warn("try failed", "try", try, "of", a.Task.MaxTries, "error", reason, "next", wait.Round(time.Millisecond))
+		a.tryFailed(try, err, reason, max(wait, 1)) // zero would say that no try follows
 		if !lease.WaitFor(a.Under.Stop, a.Under.held(), wait) {
 			return a.unfinished(try, reason)
 		}
 	}
+}
+
+// tryFailed tells that a try has failed, for the reason in the text, and when the next one begins.
+func (a *Attempt) tryFailed(try int, err error, reason string, wait time.Duration) {
+	a.Emit(event.Event{Kind: event.TryFailed, Try: try, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{err, reason}})
 }
 
 // hasTime reports whether a try can begin after wait and have its Timeout before the call
@@ -82,10 +88,10 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 // the deadline of the lease. Nothing after that check may wait: a run that starts
 // after its lease has expired may run beside the next holder's.
 func (a *Attempt) try(n int) (err, cause error) {
-	a.Log.Info("run started", "try", n)
-	a.Status.Flush(a.Under.callTimeout()) // so that this line precedes those of the run, whose log has no queue
+	a.Emit(event.Event{Kind: event.Started, Try: n})
+	a.Status.Flush(a.Under.callTimeout()) // so that the line of this event precedes those of the run, whose log has no queue
 	if a.Under.Lease != nil && a.Under.Lease.Expired() {
-		a.Log.Warn("the lease was lost before the run began: not run", "try", n)
+		a.Emit(event.Event{Kind: event.NotStarted, Try: n, Err: lease.ErrNotRenewed})
 		return errNotStarted, nil
 	}
 	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.
@@ -100,7 +106,7 @@ func (a *Attempt) try(n int) (err, cause error) {
 	// The order of these calls matters. The handle refuses calls once the
 	// function has returned. end comes next, since the watchdog waits for the
 	// end of the context; a cause that came earlier is kept.
-	err = call(a.Log, func() error { return a.Task.Do(ctx, h) })
+	err = call(a.Emit, func() error { return a.Task.Do(ctx, h) })
 	h.endOver()
 	end(errReturned)
 	gaveUp := watched()
@@ -120,5 +126,5 @@ func (a *Attempt) try(n int) (err, cause error) {
 func newHandle(a *Attempt, ctx context.Context, try int) *Handle {
 	over, end := context.WithCancel(context.Background())
 	return &Handle{Info: a.Info, Try: try, under: a.Under, timeout: a.Task.Timeout, largest: a.Task.MaxCheckpoint,
-		ctx: ctx, over: over, endOver: end, start: a.Under.Elapsed(), alarm: make(chan struct{}, 1), beat: time.Now()}
+		emit: a.Emit, ctx: ctx, over: over, endOver: end, start: a.Under.Elapsed(), alarm: make(chan struct{}, 1), beat: time.Now()}
 }

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -13,7 +12,6 @@ type Info struct {
 	Request string
 	Attempt int
 	Token   int64
-	Log     *slog.Logger // the user's: it does not go through the queue, so a Logger that blocks blocks the run
 }
 
 // A Lease is what a run needs of its [lease.Session]. The interface is small so

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
@@ -20,6 +21,7 @@ type Handle struct {
 	Info Info
 	Try  int
 
+	emit    func(event.Event)
 	under   *Conditions
 	timeout time.Duration   // zero: none
 	largest int             // the largest checkpoint in bytes
@@ -95,6 +97,7 @@ func (h *Handle) Heartbeat(note string) error {
 		return err
 	}
 	h.count(at, note)
+	h.emit(event.Event{Kind: event.Heartbeat, Try: h.Try, Note: note})
 	return nil
 }
 
@@ -224,6 +227,7 @@ func (h *Handle) Save(ctx context.Context, b []byte) error {
 	}
 	defer cancel()
 	_, note := h.last()
+	sent := h.under.Elapsed()
 	// The record has room for a note, so the last one is written again: Save has
 	// none of its own.
 	err = h.under.Record.Save(ctx, note, b)
@@ -231,6 +235,7 @@ func (h *Handle) Save(ctx context.Context, b []byte) error {
 		// The run may have sent a heartbeat while the write was under way.
 		_, note = h.last()
 		h.count(time.Now(), note)
+		h.emit(event.Event{Kind: event.Saved, Try: h.Try, Note: note, Took: h.under.Elapsed() - sent})
 	}
 	return h.refused(err)
 }

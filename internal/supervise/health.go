@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 )
 
@@ -36,7 +37,7 @@ func (w *watchdog) ask(over context.Context) (late bool) {
 	defer cancel()
 	answer := make(chan error, 1)
 	go func() {
-		answer <- call(w.log, func() error { return w.task.HealthCheck(ctx) })
+		answer <- call(w.emit, func() error { return w.task.HealthCheck(ctx) })
 	}()
 	for {
 		select {
@@ -82,7 +83,7 @@ func (w *watchdog) judge(err error) {
 		return
 	}
 	w.failures++
-	w.log.Warn("the run is not healthy", "failure", w.failures, "of", w.task.FailureThreshold, "error", err)
+	w.emit(event.Event{Kind: event.Unhealthy, Count: w.failures, Of: w.task.FailureThreshold, Err: err})
 	if w.failures >= w.task.FailureThreshold {
 		w.stalled(fmt.Errorf("%w: unhealthy %d times in a row: %w", ErrStalled, w.failures, err))
 		return

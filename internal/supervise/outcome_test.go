@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -62,7 +62,7 @@ func (f *findings) Error() string { return fmt.Sprint(f.all) }
 // An error tells what it told when it was returned, in other goroutines and later.
 func TestErrorIsFixedWhenReturned(t *testing.T) {
 	f := &findings{all: []string{"slow"}}
-	err := call(slog.New(slog.DiscardHandler), func() error { return f })
+	err := call(func(event.Event) {}, func() error { return f })
 	f.all[0] = "well again"
 	if got, ok := errors.AsType[*findings](err); err.Error() != "[slow]" || !ok || got != f {
 		t.Errorf("got %v, %v", err, got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
 )
@@ -46,7 +47,7 @@ func (w *watchdog) watchReturn(over context.Context) {
 		return
 	}
 	w.status.Overrun(cause)
-	w.log.Error("the run ignores the end of its context", "cause", cause)
+	w.emit(event.Event{Kind: event.Overrun, Note: "the run ignores the end of its context", Err: cause})
 }
 
 // watchLoss reports a run that goes on without its lease, whatever ended its context
@@ -72,7 +73,7 @@ func (w *watchdog) watchLoss(over context.Context) {
 	}
 	w.status.Overrun(cause)
 	w.status.Leaseless(cause)
-	w.log.Error("the run goes on without its lease", "cause", cause)
+	w.emit(event.Event{Kind: event.Overrun, Note: "the run goes on without its lease", Err: cause})
 }
 
 // endsLease reports whether cause means that the lease is gone, or will be gone soon

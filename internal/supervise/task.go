@@ -10,9 +10,9 @@ package supervise
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 )
 
@@ -55,5 +55,5 @@ type Attempt struct {
 	Under  *Conditions
 	Jitter *lease.Jitter
 	Status Status
-	Log    *slog.Logger // for lines that the scheduler writes; Info.Log is for the user's
+	Emit   func(event.Event) // must not block; it adds which run an event is about
 }

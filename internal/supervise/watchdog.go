@@ -3,15 +3,16 @@ package supervise
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/event"
 )
 
 const (
 	progressEvery = time.Minute // how often progress is written at most: each write costs a storage operation
-	maxDump       = 64 << 10    // bytes of goroutine stacks in one log line
+	maxDump       = 64 << 10    // bytes of goroutine stacks in one event
 )
 
 // A watchdog watches one try from its start until the user's function and its
@@ -23,7 +24,7 @@ type watchdog struct {
 	task   *Task
 	under  *Conditions
 	status Status
-	log    *slog.Logger
+	emit   func(event.Event)
 	fail   context.CancelCauseFunc // ends the context of the run
 
 	verdicts chan error // results of HealthCheck, from checkHealth
@@ -37,7 +38,7 @@ type watchdog struct {
 // the context of the run. done waits for all goroutines and returns why the watchdog
 // gave the run up, nil if it did not.
 func watch(a *Attempt, h *Handle, fail context.CancelCauseFunc) (done func() error) {
-	w := &watchdog{handle: h, task: a.Task, under: a.Under, status: a.Status, log: a.Log, fail: fail,
+	w := &watchdog{handle: h, task: a.Task, under: a.Under, status: a.Status, emit: a.Emit, fail: fail,
 		verdicts: make(chan error), written: h.beat}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch, ask sync.WaitGroup
@@ -172,14 +173,22 @@ func (w *watchdog) announce(stopping bool) {
 	if w.under.Lease == nil || stopping == w.under.announced.Swap(stopping) {
 		return
 	}
-	w.tell(w.under.Record.Stopping(stopping))
+	err := w.under.Record.Stopping(stopping)
+	w.tell(err)
+	if stopping && err == nil {
+		note := "the run is about to stall"
+		if w.under.Stop.Err() != nil {
+			note = "the replica stops"
+		}
+		w.emit(event.Event{Kind: event.HandingOver, Note: note})
+	}
 }
 
-// tell logs a write that failed. It is not repeated: other replicas learn the same a
+// tell tells of a write that failed. It is not repeated: other replicas learn the same a
 // little later, from the next write or from the lease.
 func (w *watchdog) tell(err error) {
 	if err != nil {
-		w.log.Debug("the record was not updated", "error", err)
+		w.emit(event.Event{Kind: event.Detail, Note: "the record was not updated", Err: err})
 	}
 }
 
@@ -202,7 +211,7 @@ func (w *watchdog) stalled(cause error) {
 	if w.under.Lease != nil {
 		w.under.Lease.GiveUp()
 	}
-	w.log.Error("the run has stalled", "error", cause, "goroutines", dump)
+	w.emit(event.Event{Kind: event.Stalled, Err: cause, Stack: dump})
 }
 
 // goroutines returns the stacks of all goroutines, cut at maxDump.

@@ -3,12 +3,12 @@ package supervise
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 )
 
@@ -55,7 +55,7 @@ func watchdogOf(run context.Context, end context.CancelCauseFunc, l Lease) *watc
 	h := &Handle{ctx: run, over: context.Background(), beat: time.Now().Add(-time.Minute),
 		under: &Conditions{Stop: context.Background(), Lease: l, Elapsed: func() time.Duration { return 0 }}}
 	return &watchdog{handle: h, under: h.under, task: &Task{HeartbeatTimeout: time.Second, FailureThreshold: 1},
-		log: slog.New(slog.DiscardHandler), fail: end, verdicts: make(chan error), written: time.Now()}
+		emit: func(event.Event) {}, fail: end, verdicts: make(chan error), written: time.Now()}
 }
 
 // A lostLease cannot be trusted any more.

@@ -1,0 +1,187 @@
+package soloist
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A line is how an event is logged.
+type line struct {
+	level slog.Level
+	text  string
+	args  []any
+}
+
+// The lines of events, by what their attributes name beside those of the line. An event
+// whose kind is in none of the tables is not logged.
+var (
+	runLines = map[event.Kind]func(*event.Event) line{ // job and run
+		event.Started: func(e *event.Event) line { return info("run started", "try", e.Try) },
+		event.NotStarted: func(e *event.Event) line {
+			return warn("the lease was lost before the run began: not run", "try", e.Try)
+		},
+		event.TryFailed: tryFailedLine,
+		event.Unhealthy: func(e *event.Event) line {
+			return warn("the run is not healthy", "failure", e.Count, "of", e.Of, "error", e.Err)
+		},
+		event.Panicked:   func(e *event.Event) line { return failed("panicked", "panic", e.Err.Error(), "stack", e.Stack) },
+		event.Stalled:    func(e *event.Event) line { return failed("the run has stalled", "error", e.Err, "goroutines", e.Stack) },
+		event.Overrun:    func(e *event.Event) line { return failed(e.Note, "cause", e.Err) },
+		event.Ended:      endedLine,
+		event.Unrecorded: func(e *event.Event) line { return failed(e.Note, "outcome", e.Outcome.Status, "error", e.Err) },
+		event.TakenBack:  takenBackLine,
+		event.Detail:     detailLine, // about no run, it names none
+	}
+	jobLines = map[event.Kind]func(*event.Event) line{ // the job
+		event.Settled: settledLine,
+		event.NotClaimed: func(e *event.Event) line {
+			return warn("the claim was not confirmed, so nothing runs", append(tickArgs(e.Tick), "error", e.Err)...)
+		},
+		event.HoldOff: func(e *event.Event) line {
+			return warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", e.Wait)
+		},
+		event.ScheduleChanged: func(*event.Event) line { return info("the schedule has changed") },
+		event.Inherited: func(e *event.Event) line {
+			return warn("no replica with the definition in force has answered: this one takes the job back", "since", e.Since, "waited", e.Took)
+		},
+		event.LeftAlone: leftAloneLine,
+		event.TakenUp:   func(*event.Event) line { return info("the job is looked after again") },
+	}
+	replicaLines = map[event.Kind]func(*event.Event) line{ // nothing: the line concerns all jobs
+		event.StoreTrouble: func(e *event.Event) line {
+			return warn("a call to the store failed: trying again", "first", e.Note, "error", e.Err)
+		},
+		event.StoreBack: storeBackLine,
+	}
+)
+
+// log writes the line of an event into the queue of lines.
+func (s *Scheduler) log(e *event.Event) {
+	l := s.lines.Logger(s.Logger)
+	if of := replicaLines[e.Kind]; of != nil {
+		of(e).write(l)
+	} else if of := jobLines[e.Kind]; of != nil {
+		of(e).write(ofJob(l, e.Job, e.Replica))
+	} else if of := runLines[e.Kind]; of != nil {
+		of(e).write(ofRun(ofJob(l, e.Job, e.Replica), supervise.Info{Tick: e.Tick, Request: e.Request, Attempt: e.Attempt, Token: e.Token}))
+	}
+}
+
+// ofJob returns a logger whose lines name a job and this replica.
+func ofJob(l *slog.Logger, job, replica string) *slog.Logger {
+	return l.With("job", job, "replica", replica)
+}
+
+// ofRun returns a logger whose lines name a run.
+func ofRun(l *slog.Logger, i supervise.Info) *slog.Logger {
+	if !i.Tick.IsZero() {
+		l = l.With("tick", i.Tick.Format(time.RFC3339), "attempt", i.Attempt)
+	}
+	if i.Token != 0 {
+		l = l.With("token", i.Token)
+	}
+	if i.Request != "" {
+		l = l.With("request", i.Request)
+	}
+	return l
+}
+
+func (l line) write(to *slog.Logger) { to.Log(context.Background(), l.level, l.text, l.args...) }
+
+func info(text string, args ...any) line   { return line{slog.LevelInfo, text, args} }
+func warn(text string, args ...any) line   { return line{slog.LevelWarn, text, args} }
+func failed(text string, args ...any) line { return line{slog.LevelError, text, args} }
+
+func tryFailedLine(e *event.Event) line {
+	if e.Wait == 0 {
+		return warn("try failed, and this call has no time for another one", "try", e.Try, "of", e.Of, "error", e.Err.Error())
+	}
+	return warn("try failed", "try", e.Try, "of", e.Of, "error", e.Err.Error(), "next", e.Wait.Round(time.Millisecond))
+}
+
+// endedLine is no warning for an abandoned singleton: a stop always ends one so.
+func endedLine(e *event.Event) line {
+	o := &e.Outcome
+	l := info("run ended", "outcome", o.Status, "took", e.Took)
+	if o.Status == store.Failed || o.Status == store.Stalled || o.Status == store.Abandoned && !e.Tick.IsZero() {
+		l.level = slog.LevelWarn
+	}
+	if o.Reason != "" {
+		l.args = append(l.args, "reason", o.Reason)
+	}
+	return l
+}
+
+func takenBackLine(e *event.Event) line {
+	if e.Err != nil {
+		return failed("stopped before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", e.Err)
+	}
+	return info("stopped before the run began: the claim was taken back")
+}
+
+func settledLine(e *event.Event) line {
+	o := &e.Outcome
+	args := append(tickArgs(o.Tick), "outcome", o.Status, "reason", o.Reason)
+	if o.Count > 0 {
+		args = append(args, "after", o.From.Format(time.RFC3339), "ticks", counted(o))
+	}
+	if o.Token != 0 {
+		args = append(args, "runner", o.Replica, "token", o.Token, "attempt", o.Attempt)
+	}
+	l := warn("not run to its end", args...)
+	switch {
+	case e.Note != "": // the line of the run tells enough
+		l.level = slog.LevelDebug
+	case o.Status == store.Skipped && o.Reason == plan.Paused: // on purpose
+		l.level = slog.LevelInfo
+	}
+	return l
+}
+
+// counted returns the number of ticks of a range.
+func counted(o *store.Outcome) string {
+	if o.AtLeast {
+		return fmt.Sprintf("at least %d", o.Count)
+	}
+	return strconv.Itoa(o.Count)
+}
+
+// tickArgs names a tick. A singleton has no tick.
+func tickArgs(tick time.Time) []any {
+	if tick.IsZero() {
+		return nil
+	}
+	return []any{"tick", tick.Format(time.RFC3339)}
+}
+
+func leftAloneLine(e *event.Event) line {
+	l := failed("the job is left alone", "error", e.Err)
+	if e.Passing {
+		l.level = slog.LevelWarn
+	}
+	return l
+}
+
+func storeBackLine(e *event.Event) line {
+	l := info("the store answers again", "after", e.Took)
+	if e.Note != "" {
+		l.level, l.text = slog.LevelDebug, e.Note
+	}
+	return l
+}
+
+func detailLine(e *event.Event) line {
+	l := line{level: slog.LevelDebug, text: e.Note}
+	if e.Err != nil {
+		l.args = []any{"error", e.Err}
+	}
+	return l
+}

@@ -1,0 +1,312 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
+)
+
+// An eventBook keeps the events of a replica.
+type eventBook struct {
+	mu  sync.Mutex
+	all []event.Event
+}
+
+// tells has a replica keep its events.
+func (r *replica) tells() *eventBook {
+	b := &eventBook{}
+	r.Events = b.add
+	return b
+}
+
+func (b *eventBook) add(e event.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, e)
+}
+
+// of returns the events of a job that are of one of the kinds, by default all of them.
+func (b *eventBook) of(job string, kinds ...event.Kind) (found []event.Event) {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.all {
+		if e.Job == job && (len(kinds) == 0 || slices.Contains(kinds, e.Kind)) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// want checks the kinds of the events of a job, in order, but for details and renewals: at the
+// instant of a renewal something else may happen.
+func (b *eventBook) want(t *testing.T, job string, want ...event.Kind) {
+	t.Helper()
+	var got []event.Kind
+	for _, e := range b.of(job) {
+		if e.Kind != event.Detail && e.Kind != event.Renewed {
+			got = append(got, e.Kind)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("events of %s:\ngot  %q\nwant %q", job, got, want)
+	}
+}
+
+// only returns the one event of a kind.
+func (b *eventBook) only(t *testing.T, job string, kind event.Kind) event.Event {
+	t.Helper()
+	all := b.of(job, kind)
+	if len(all) != 1 {
+		t.Fatalf("%d events of the kind %s: %+v", len(all), kind, all)
+	}
+	return all[0]
+}
+
+// A run tells its way from the claim to the outcome.
+func TestEventsOfARun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", doing("0 * * * *", func(_ context.Context, r *soloist.Run) error {
+			for i := range 12 {
+				if err := r.Heartbeat(fmt.Sprint("row ", i)); err != nil {
+					return err
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			if err := r.Save(context.Background(), "half"); err != nil {
+				return err
+			}
+			time.Sleep(11 * time.Second)
+			return soloist.Skip("empty")
+		}))
+		book := a.tells()
+		c.launch(a)
+		time.Sleep(time.Hour + time.Minute)
+		book.want(t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
+		outcome := c.record("work").History[0]
+		for _, e := range book.of("work") {
+			if e.Replica != "a" || !e.Tick.Equal(outcome.Tick) || e.Attempt != 1 || e.Token != outcome.Token || e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick) {
+				t.Errorf("not of the run: %+v", e)
+			}
+		}
+		if e := book.only(t, "work", event.Ended); e.Outcome != outcome || e.Took != 12200*time.Millisecond {
+			t.Errorf("got %+v, want %+v", e, outcome)
+		}
+		if n := len(book.of("work", event.Renewed)); n != 2 {
+			t.Errorf("%d renewals in 12 s", n)
+		}
+		if e := book.only(t, "work", event.Saved); e.Note != "row 11" {
+			t.Errorf("got %+v", e)
+		}
+		if e := book.only(t, "work", event.Started); e.Try != 1 || e.Late < 0 || e.Late > time.Second {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+// Each kind of trouble is an event with what its comment promises.
+func TestEventsOfTrouble(t *testing.T) {
+	type check = func(t *testing.T, c *cluster, a *eventBook)
+	hang := func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+	for name, tt := range map[string]struct {
+		job  soloist.Job
+		want []event.Kind
+		also check
+	}{
+		"a try fails": {soloist.Job{Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second}, Do: func(_ context.Context, r *soloist.Run) error {
+			if r.Try == 1 {
+				panic("boom")
+			}
+			return nil
+		}}, []event.Kind{event.Claimed, event.Started, event.Panicked, event.TryFailed, event.Started, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
+			failed, panicked := a.only(t, "work", event.TryFailed), a.only(t, "work", event.Panicked)
+			if failed.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom" || !strings.Contains(panicked.Stack, "events_test.go") {
+				t.Errorf("got %+v, %+v", failed, panicked)
+			}
+		}},
+		"it stalls": {soloist.Job{HeartbeatTimeout: 20 * time.Second, Do: hang},
+			[]event.Kind{event.Claimed, event.Started, event.HandingOver, event.Stalled, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
+				stalled, ended := a.only(t, "work", event.Stalled), a.only(t, "work", event.Ended)
+				if !errors.Is(stalled.Err, soloist.ErrStalled) || !strings.Contains(stalled.Stack, "goroutine") || ended.Outcome.Status != store.Stalled {
+					t.Errorf("got %+v, %+v", stalled.Err, ended)
+				}
+			}},
+		"it is not healthy": {soloist.Job{Do: hang, HealthCheck: soloist.HealthCheck{Interval: time.Second, FailureThreshold: 2, Check: func(context.Context) error { return errors.New("ill") }}},
+			[]event.Kind{event.Claimed, event.Started, event.Unhealthy, event.Unhealthy, event.Stalled, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
+				if all := a.of("work", event.Unhealthy); all[1].Count != 2 || all[1].Of != 2 || all[1].Err.Error() != "ill" {
+					t.Errorf("got %+v", all)
+				}
+			}},
+		"it ignores its time-out": {soloist.Job{Timeout: time.Second, Do: func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Second); return nil }},
+			[]event.Kind{event.Claimed, event.Started, event.Overrun, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
+				if e := a.only(t, "work", event.Overrun); !errors.Is(e.Err, soloist.ErrTimeout) || e.Note == "" {
+					t.Errorf("got %+v", e)
+				}
+			}},
+		"ticks are skipped": {soloist.Job{Paused: true, Do: hang}, []event.Kind{event.Settled}, func(t *testing.T, c *cluster, a *eventBook) {
+			if e := a.only(t, "work", event.Settled); e.Outcome != c.record("work").History[0] || e.Outcome.Reason != "paused" {
+				t.Errorf("got %+v", e)
+			}
+		}},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			tt.job.Name, tt.job.Schedule, tt.job.Lease = "work", "0 * * * *", D
+			a := c.replica("a", tt.job)
+			book := a.tells()
+			c.launch(a)
+			time.Sleep(time.Hour + 5*time.Minute)
+			book.want(t, "work", tt.want...)
+			if !t.Failed() {
+				tt.also(t, c, book)
+			}
+		})
+	}
+}
+
+// A replica that takes over says from whom; the one that is cut off says that it has lost
+// the lease, and that its outcome is not in the record.
+func TestEventsOfATakeover(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := rerun(work("0 * * * *", 30*time.Second))
+		a, b := c.replica("a", job), c.replica("b", job)
+		old, next := a.tells(), b.tells()
+		c.launch(a)
+		time.Sleep(time.Hour + 2*time.Second)
+		c.launch(b)
+		a.kill()
+		time.Sleep(2 * time.Minute)
+		if kinds := old.of("work", event.Lost); len(kinds) != 1 || !errors.Is(kinds[0].Err, soloist.ErrLost) || kinds[0].Token == 0 {
+			t.Errorf("got %+v", kinds)
+		}
+		if e := old.of("", event.StoreTrouble); len(e) != 1 || e[0].Note != "work" || e[0].Err == nil {
+			t.Errorf("got %+v", e)
+		}
+		took := next.only(t, "work", event.TookOver)
+		if claimed := next.only(t, "work", event.Claimed); took.From != "a" || took.Token != claimed.Token || claimed.Attempt != 2 || claimed.Late < 10*time.Second {
+			t.Errorf("got %+v, %+v", claimed, took)
+		}
+		a.tap.cut.Store(false)
+		time.Sleep(time.Minute)
+		if e := old.only(t, "work", event.Unrecorded); e.Outcome.Status != store.Abandoned || e.Err == nil {
+			t.Errorf("got %+v", e)
+		}
+		if e := old.of("", event.StoreBack); len(e) != 1 || e[0].Took < time.Minute {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+// A wall clock that the store proves wrong is an event, and so is its correction.
+func TestEventsOfAWrongClock(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var ahead atomic.Int64
+		a := c.replica("a", work("* * * * *", 0))
+		a.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		ahead.Store(int64(7 * time.Minute))
+		book := a.tells()
+		c.launch(a)
+		time.Sleep(10 * time.Minute)
+		ahead.Store(0)
+		time.Sleep(10 * time.Minute)
+		if e := book.of("", event.Skewed); len(e) != 2 || (e[0].Skew-7*time.Minute).Abs() > 2*time.Second || e[1].Skew != 0 {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+// Jobs that run on each replica have no record; their events tell how they end.
+func TestEventsOfEveryReplica(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", here("0 * * * *", func(context.Context, *soloist.Run) error { return errors.New("boom") }))
+		book := a.tells()
+		c.launch(a)
+		time.Sleep(time.Hour + time.Minute)
+		book.want(t, "here", event.Started, event.Ended)
+		if e := book.only(t, "here", event.Ended); e.Outcome.Status != store.Failed || e.Outcome.Reason != "boom" || e.Tick.IsZero() {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+// An Events function that blocks costs no tick and no lease. Health tells of it after three
+// minutes, and the event Dropped says how many events found no room.
+func TestBlockedEventsCostNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("*/5 * * * * *", 0))
+		open, book := make(chan struct{}), &eventBook{}
+		a.Events = func(e event.Event) { <-open; book.add(e) }
+		c.launch(a)
+		time.Sleep(2 * time.Minute)
+		if err := a.Health().Events; err != nil {
+			t.Errorf("after two minutes: %v", err)
+		}
+		time.Sleep(150 * time.Minute)
+		wantError(t, a.Health().Events, "2000-01-01T00:00:05Z")
+		if ticks, n := int(152*time.Minute/(5*time.Second)), len(c.all()); n < ticks-1 {
+			t.Errorf("%d runs of %d ticks", n, ticks)
+		}
+		close(open)
+		time.Sleep(time.Minute)
+		if err := a.Health().Events; err != nil {
+			t.Errorf("once it returns: %v", err)
+		}
+		if n := len(book.of("work", event.Ended)) + book.of("", event.Dropped)[0].Count/3; n < len(c.all())-1 || n > len(c.all())+1 {
+			t.Errorf("%d ends are told or dropped, of %d runs", n, len(c.all()))
+		}
+	})
+}
+
+// An Events function that panics, or ends its goroutine, costs no later event. What panics
+// the same way again and again is logged once.
+func TestPanicOfEventsIsLogged(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, book := c.replica("a", work("* * * * *", 0)), &eventBook{}
+		a.Events = func(e event.Event) {
+			book.add(e)
+			if e.Kind == event.Started {
+				panic("no such metric")
+			}
+			runtime.Goexit()
+		}
+		c.launch(a)
+		time.Sleep(3*time.Minute + time.Second)
+		book.want(t, "work", slices.Repeat([]event.Kind{event.Claimed, event.Started, event.Ended}, 3)...)
+		a.wantLines(1, "level=ERROR", "the Events function panicked", "no such metric", "events_test.go")
+	})
+}
+
+// Run, RunNow and RunDue return once their events are taken, and soon if Events blocks.
+func TestCallsWaitForTheirEvents(t *testing.T) {
+	for _, block := range []time.Duration{4 * time.Second, time.Hour} {
+		inCluster(t, func(c *cluster) {
+			a, book := c.replica("a", work("* * * * *", 0)), &eventBook{}
+			a.Events = func(e event.Event) {
+				if e.Kind == event.Ended {
+					time.Sleep(block)
+				}
+				book.add(e)
+			}
+			begin := time.Now()
+			if _, err := a.RunNow(context.Background(), "work", "x"); err != nil {
+				t.Error(err)
+			}
+			took, told := time.Since(begin), len(book.of("work", event.Ended)) > 0
+			if told != (block < time.Minute) || took > 8*time.Second {
+				t.Errorf("Events blocks for %s: the call took %s, told: %t", block, took, told)
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
+)
+
+// emit hands over an event of this job.
+func (r *Runner) emit(e event.Event) {
+	e.Job = r.job.Name
+	switch {
+	case e.Kind == event.Heartbeat && !r.source.mayTellBeat():
+		return
+	case e.Kind == event.Started && e.Request == "" && !e.Tick.IsZero():
+		e.Late = max(0, r.now().Sub(e.Tick))
+	}
+	r.replica.Emit(e)
+}
+
+// emitOfRun hands over an event of the lease. Several goroutines call it.
+func (r *Runner) emitOfRun(e event.Event) {
+	if run := r.run.Load(); run != nil {
+		e = ofRun(e, run)
+	}
+	r.emit(e)
+}
+
+// ofRun returns e with what names a run.
+func ofRun(e event.Event, run *event.Event) event.Event {
+	e.Tick, e.Request, e.Attempt, e.Token = run.Tick, run.Request, run.Attempt, run.Token
+	return e
+}
+
+// detail tells of a step that matters only to who follows the protocol.
+func (r *Runner) detail(what string, err error) {
+	r.emit(event.Event{Kind: event.Detail, Note: what, Err: err})
+}
+
+// notReleased tells of a lease that its holder could not release.
+func (r *Runner) notReleased(err error) {
+	r.detail("the lease was not released and will run out", err)
+}
+
+// emitClaim tells what a claim has written: the outcomes of ticks that did not run to their
+// end, news, and the run that it claims, if it claims one. Each outcome is told once, by the
+// replica that wrote it. The view still holds the record before the claim.
+func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
+	last := &r.view.rec
+	if rec.Definition.Spec != last.Definition.Spec {
+		r.emit(event.Event{Kind: event.ScheduleChanged})
+	}
+	for _, o := range slices.Backward(news) {
+		r.emitSettled(o, "")
+	}
+	if !runs {
+		return
+	}
+	run := event.Event{Kind: event.Claimed, Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
+	if run.Request == "" && !run.Tick.IsZero() {
+		run.Late = max(0, rec.Run.Claimed.Sub(run.Tick))
+	}
+	r.emit(run)
+	if last.Run.Status == store.Running && last.Run.Replica != r.replica.Name {
+		run.Kind, run.Late, run.From = event.TookOver, 0, last.Run.Replica
+		r.emit(run)
+	}
+	r.run.Store(&run)
+}
+
+// emitNotClaimed tells that a write was not confirmed that may have claimed a run. If it
+// claims none, the tick is that of the run before.
+func (r *Runner) emitNotClaimed(c *plan.Claim, err error) {
+	e := event.Event{Kind: event.NotClaimed, Tick: c.Record.Run.Tick, Err: err}
+	if c.Run {
+		e.Request, e.Attempt, e.Token = c.Record.Run.Request, c.Record.Run.Attempt, c.Record.Token
+	}
+	r.emit(e)
+}
+
+// emitSettled tells the outcome of a tick, or of a range of ticks.
+func (r *Runner) emitSettled(o store.Outcome, note string) {
+	r.emit(event.Event{Kind: event.Settled, Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token, Outcome: o, Note: note})
+}
+
+// settled tells the outcomes that were written together with the end of a run, or with its
+// stall. That of the run itself is told by Ended.
+func (r *Runner) settled(news []store.Outcome) {
+	for _, o := range slices.Backward(news) {
+		if o.Token == 0 {
+			r.emitSettled(o, "settled together with the end of a run")
+		}
+	}
+}
+
+// added returns the outcomes that history has before those of old, both newest first. What a
+// record has no room for is cut from the end of its history, so lengths cannot be compared.
+func added(history, old []store.Outcome) []store.Outcome {
+	n := slices.IndexFunc(history, func(o store.Outcome) bool {
+		return slices.ContainsFunc(old, func(known store.Outcome) bool { return known.Token == o.Token && known.Tick.Equal(o.Tick) })
+	})
+	if n < 0 {
+		return history
+	}
+	return history[:n]
+}
+
+// beatsEvery is how often heartbeats of a job become events at most.
+const beatsEvery = time.Second
+
+// mayTellBeat reports whether a heartbeat of the job becomes an event now.
+func (s *source) mayTellBeat() (yes bool) {
+	now := time.Now()
+	s.state.set(func(n *snapshot) {
+		if yes = n.told.IsZero() || now.Sub(n.told) >= beatsEvery; yes {
+			n.told = now
+		}
+	})
+	return yes
+}
