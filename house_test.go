@@ -134,7 +134,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/logging":   {"host/internal/format"},
 		"host/internal/telemetry": {".", "event", "store"},
 		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "internal/schedule"},
-		"host/internal/watch":     {".", "host/internal/format"},
+		"host/internal/watch":     {".", "store", "host/internal/format"},
 		"host/internal/web":       {".", "store", "host/internal/app", "host/internal/format", "host/internal/view", "internal/descriptors"},
 	}
 	all := imports(t, false)

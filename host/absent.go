@@ -51,7 +51,7 @@ func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string 
 // presence says what the store has instead of the records of this app.
 func presence(a *app.App, ctx context.Context) string {
 	check := "check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"
-	store, ok := a.Scheduler.Store.(lister)
+	store, ok := a.Store.(lister)
 	if !ok {
 		return check
 	}

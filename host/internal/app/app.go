@@ -21,6 +21,7 @@ type App struct {
 	Console   Console
 	Settings  Settings
 	Scheduler *soloist.Scheduler
+	Store     store.Store          // as it was opened: that of Scheduler counts calls, and hides what is this store's alone
 	Telemetry *telemetry.Telemetry // nil: nothing runs here, so nothing is measured
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -29,7 +30,6 @@ type App struct {
 	Strange   []string // variables that look like settings and are none
 	Serves    bool     // it runs jobs by these settings until it is stopped
 
-	store store.Store    // as it was opened: the Scheduler's may be wrapped
 	lines logqueue.Queue // of Log, where it serves
 }
 
@@ -99,11 +99,12 @@ func (a *App) open(given store.Store) error {
 	} else {
 		var err error
 		if s, err = a.Settings.storage(); err != nil {
-			a.Scheduler.Store = &local.Memory{}
+			a.Store = &local.Memory{}
+			a.Scheduler.Store = a.Store
 			return err
 		}
 	}
-	a.store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
+	a.Store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
 	if s.note != "" {
 		a.Notes = append(a.Notes, s.note)
 	}
@@ -163,7 +164,7 @@ type explainer interface {
 
 // Explain asks the store what its error is about.
 func (a *App) Explain(err error) (text, advice string) {
-	if s, ok := a.store.(explainer); ok {
+	if s, ok := a.Store.(explainer); ok {
 		return s.Explain(err)
 	}
 	return err.Error(), ""

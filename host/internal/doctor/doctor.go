@@ -192,7 +192,7 @@ func (d *doctor) checkStorage() {
 	for _, note := range d.app.Notes {
 		text = note
 	}
-	switch d.app.Scheduler.Store.(type) {
+	switch d.app.Store.(type) {
 	case *local.Memory:
 		r, advice = warns, "set SOLOIST_STORAGE where there is more than one replica, or records have to outlast a restart"
 	case local.Dir:
@@ -205,7 +205,7 @@ func (d *doctor) checkStorage() {
 
 // checkService runs the store's own checks, as far as the first failure.
 func (d *doctor) checkService() bool {
-	backend, ok := d.app.Scheduler.Store.(examiner)
+	backend, ok := d.app.Store.(examiner)
 	if !ok {
 		return true
 	}

@@ -42,7 +42,7 @@ const mostDoctors = 9
 // finds another one at work takes the next.
 func checkScratch(d *doctor) bool {
 	s := &scratch{doctor: d, name: d.app.Settings.App + "/.doctor"}
-	if _, s.once = d.app.Scheduler.Store.(deleter); s.once {
+	if _, s.once = d.app.Store.(deleter); s.once {
 		s.name += "-" + strings.ToLower(rand.Text()[:12])
 	}
 	defer s.tidy()
@@ -59,7 +59,7 @@ func checkScratch(d *doctor) bool {
 
 // pass does all acts on the entry, as far as the first failure.
 func (s *scratch) pass() bool {
-	s.lease, s.etag = s.doctor.app.Scheduler.Store.Lease(s.name, randomID()), ""
+	s.lease, s.etag = s.doctor.app.Store.Lease(s.name, randomID()), ""
 	for _, a := range s.acts() {
 		if !s.try(a) || s.taken {
 			return false
@@ -76,7 +76,7 @@ type versioner interface {
 
 // checkVersions looks at what the answers to the writes have told.
 func (s *scratch) checkVersions() {
-	if v, ok := s.doctor.app.Scheduler.Store.(versioner); ok && v.Versioned() {
+	if v, ok := s.doctor.app.Store.(versioner); ok && v.Versioned() {
 		s.doctor.add(warns, "versions", "the account keeps a version of the blob for each write, which is two or more for each run",
 			"use an account without blob versioning, or a lifecycle rule that deletes previous versions after a day")
 	}
@@ -147,7 +147,7 @@ func (s *scratch) acts() []act {
 func (s *scratch) text(what string) []byte { return fmt.Appendf(nil, `{"doctor":%q}`, what) }
 
 func (s *scratch) create(ctx context.Context, _ string) (store.Revision, error) {
-	e, err := s.doctor.app.Scheduler.Store.Create(ctx, s.name, s.text("created"))
+	e, err := s.doctor.app.Store.Create(ctx, s.name, s.text("created"))
 	if !s.once && errors.Is(err, fs.ErrExist) { // the read tells the rest
 		err = nil
 	}
@@ -155,7 +155,7 @@ func (s *scratch) create(ctx context.Context, _ string) (store.Revision, error) 
 }
 
 func (s *scratch) read(ctx context.Context, _ string) (store.Revision, error) {
-	e, err := s.doctor.app.Scheduler.Store.Read(ctx, s.name)
+	e, err := s.doctor.app.Store.Read(ctx, s.name)
 	if err == nil && s.once && !bytes.Equal(e.Record, s.text("created")) {
 		err = errors.New("the record is not what was written: something on the way changes headers")
 	}
@@ -163,7 +163,7 @@ func (s *scratch) read(ctx context.Context, _ string) (store.Revision, error) {
 }
 
 func (s *scratch) acquire(ctx context.Context, etag string) (store.Revision, error) {
-	shortest, longest := s.doctor.app.Scheduler.Store.Limits()
+	shortest, longest := s.doctor.app.Store.Limits()
 	return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
 }
 
@@ -209,7 +209,7 @@ func (s *scratch) tidy() {
 
 // remove ends the lease where a failure has left it.
 func (s *scratch) remove(ctx context.Context) error {
-	backend := s.doctor.app.Scheduler.Store.(deleter)
+	backend := s.doctor.app.Store.(deleter)
 	err := backend.Delete(ctx, s.name)
 	if errors.Is(err, store.ErrLost) && s.lease.Release(ctx) == nil {
 		err = backend.Delete(ctx, s.name)

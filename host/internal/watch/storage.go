@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -41,10 +42,10 @@ type Storage struct {
 
 // NewStorage watches the store of a scheduler. explain says what an error of the
 // store is about; end ends the program.
-func NewStorage(log *slog.Logger, sched *soloist.Scheduler, explain func(error) (text, advice string), end context.CancelCauseFunc) *Storage {
+func NewStorage(log *slog.Logger, sched *soloist.Scheduler, backend store.Store, explain func(error) (text, advice string), end context.CancelCauseFunc) *Storage {
 	s := &Storage{log: log, health: sched.Health, explain: explain, patience: defaultPatience, end: end}
-	if store, ok := sched.Store.(patient); ok {
-		s.patience = store.Patience()
+	if known, ok := backend.(patient); ok {
+		s.patience = known.Patience()
 	}
 	return s
 }
