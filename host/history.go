@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
@@ -19,7 +18,7 @@ type jobHistory struct {
 	State    view.State             `json:"state"`              // as status tells it
 	Failures int64                  `json:"failures,omitempty"` // as status tells it
 	Progress *store.Progress        `json:"progress,omitempty"` // as status tells it
-	History  []store.Outcome        `json:"history"`
+	History  []pastRun              `json:"history"`
 	Counts   map[store.Status]int64 `json:"counts"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read
 
@@ -28,11 +27,20 @@ type jobHistory struct {
 	words string // the state
 }
 
+// A pastRun is an outcome, with the id that logs have of its run.
+type pastRun struct {
+	ID string `json:"id,omitempty"` // as [soloist.Run.ID]; none of a range of ticks
+	store.Outcome
+}
+
 // historyCommand shows the outcomes that the records keep, newest first. It fails
 // if a record that was asked for could not be read.
 type historyCommand struct {
-	Job   string `arg:"" optional:"" name:"JOB" help:"this job or singleton alone"`
-	Limit number `short:"n" default:"20" help:"how many outcomes of each job, 1 to 1000"`
+	Job     string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z"`
+	JobFlag string   `name:"job" placeholder:"NAME" complete:"work" help:"the same as JOB"`
+	Since   *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, or an instant"`
+	Outcome []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
+	Limit   *number  `short:"n" placeholder:"20" help:"how many outcomes of each job, 1 to 1000; not given: 20, with --since or --outcome 1000"`
 	jsonFlag
 }
 
@@ -40,24 +48,13 @@ func (c *historyCommand) run(ctx context.Context, p *Program) int {
 	return p.with(mode{}, func(a *app.App) int { return c.show(ctx, a) })
 }
 
-// checkLimit returns what is wrong with -n.
-func checkLimit(n number) error {
-	if n < 1 || n > 1000 {
-		return fmt.Errorf("-n is %d: want 1 to 1000", n)
-	}
-	return nil
-}
-
 func (c *historyCommand) show(ctx context.Context, a *app.App) int {
-	if err := checkLimit(c.Limit); err != nil {
-		fmt.Fprintf(a.Console.Stderr, "%s: history: %v\n", a.Console.Name, err)
-		return exitUsage
-	}
-	if c.Job != "" {
-		if err := app.Known(c.Job, a.Names()); err != nil {
-			fmt.Fprintf(a.Console.Stderr, "%s: %v\n", a.Console.Name, err)
-			return exitUsage
+	wanted, err := c.filter(a)
+	if err != nil {
+		for _, text := range format.Lines(err) {
+			a.Console.Tell("%s", text)
 		}
+		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
@@ -66,7 +63,7 @@ func (c *historyCommand) show(ctx context.Context, a *app.App) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	pasts, code := c.histories(a, all), exitOK
+	pasts, code := wanted.histories(a, all), exitOK
 	if absent := absence(a, ctx, all); absent != nil {
 		body := view.New(a, pasts)
 		return tellAbsence(a, c.jsonFlag, absent, &body)
@@ -77,31 +74,11 @@ func (c *historyCommand) show(ctx context.Context, a *app.App) int {
 		}
 	}
 	if c.JSON {
-		return max(code, printed(a.Console.JSON(view.New(a, pasts))))
+		code = max(code, printed(a.Console.JSON(view.New(a, pasts))))
+	} else {
+		printHistory(a, pasts)
 	}
-	printHistory(a, pasts)
-	return code
-}
-
-// histories leaves out whom nobody asked for: their trouble is no trouble now.
-func (c *historyCommand) histories(a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
-	for _, st := range all {
-		if c.Job != "" && c.Job != st.Name {
-			continue
-		}
-		v := view.Of(a, st)
-		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
-			EveryReplica: v.EveryReplica, words: v.StateWords(a.Now())}
-		if p.Counts == nil {
-			p.Counts = map[store.Status]int64{}
-		}
-		p.History = []store.Outcome{}
-		if st.Err == nil {
-			p.History = format.PlainOutcomes(st.Record.History[:min(int(c.Limit), len(st.Record.History))])
-		}
-		pasts = append(pasts, p)
-	}
-	return pasts
+	return max(code, wanted.missing(a, pasts))
 }
 
 // printHistory has the outcomes, then what was counted since the record was made:
@@ -123,8 +100,8 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
 	for _, p := range pasts {
 		for _, f := range p.History {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f), f.Status, format.Number(int64(f.Attempt)),
-				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f), format.Number(f.Token), format.Join(format.Line(f.Reason)))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
+				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
 		}
 	}
 	w.Flush()

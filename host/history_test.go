@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,6 +108,7 @@ func TestHistoryInJSON(t *testing.T) {
 			      "failures": 1,
 			      "history": [
 			        {
+			          "id": "night-report@2000-01-01T01:30:00Z",
 			          "tick": "2000-01-01T01:30:00Z",
 			          "status": "failed",
 			          "reason": "no\npaper",
@@ -207,5 +209,113 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 	`)
 	if got := run(t.Context(), p, "history", "night-report"); got.code != 0 {
 		t.Errorf("beside a broken one: got %+v, want code 0", got)
+	}
+}
+
+// rows are the ticks and outcomes in a table of history.
+func rows(out string) (all []string) {
+	for line := range strings.Lines(out) {
+		for _, s := range []string{"succeeded", "failed", "skipped", "missed", "abandoned"} {
+			if before, _, ok := strings.Cut(line, "  "+s+"  "); ok && !strings.HasPrefix(line, " ") {
+				all = append(all, strings.Join(strings.Fields(before), " ")+" "+s)
+			}
+		}
+	}
+	return all
+}
+
+func TestHistoryOfSome(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	const newest, first, late = "beat 2000-01-01 01:33:00Z succeeded", "beat 2000-01-01 00:01:00Z succeeded", "beat after 2000-01-01 00:01:00Z .. 2000-01-01 01:32:00Z (91) missed"
+	const report = "night-report 2000-01-01 01:30:00Z failed"
+	synctest.Test(t, func(t *testing.T) {
+		p := aged(t, &local.Memory{})
+		p.Work = p.Work[:2]
+		for _, tt := range []struct {
+			args string
+			want []string
+		}{
+			{"--job beat", []string{newest, late, first}},
+			{"beat --outcome succeeded", []string{newest, first}},
+			{"--outcome succeeded,failed -n 1", []string{newest, report}},
+			{"--outcome missed --outcome failed", []string{late, report}},
+			{"--since 1h", []string{newest, late, report}},
+			{"--since 1d --limit 2", []string{newest, late, report}},
+			{"--since 2000-01-01T01:32:30Z", []string{newest, report}}, // the report ended after that
+			{"beat --since 2000-01-01", []string{newest, late, first}},
+			{"beat@2000-01-01T00:01:00Z", []string{first}},
+			{"beat@2000-01-01T01:01:00+01:00", []string{first}},
+			{"beat@2000-01-01T01:00:00Z", []string{late}},
+		} {
+			got := run(t.Context(), p, append([]string{"history"}, strings.Fields(tt.args)...)...)
+			if !slices.Equal(rows(got.out), tt.want) || got.code != 0 {
+				t.Errorf("%s: got %d, %q, want %q", tt.args, got.code, rows(got.out), tt.want)
+			}
+		}
+		if got := run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z"); !slices.Equal(rows(got.out), []string{first}) {
+			t.Errorf("as the table shows it: got %+v", got)
+		}
+		got := run(t.Context(), p, "history", "beat@2000-01-02T00:01:00Z")
+		const none = "demo: history: the record has no outcome of beat@2000-01-02T00:01:00Z: it keeps the newest ones only, and none of a run that has not ended, which status shows\n"
+		if got.code != 1 || got.err != none {
+			t.Errorf("got %+v, want %s", got, none)
+		}
+	})
+}
+
+// The id in the history is the one that the run had, so a line of a log leads here.
+func TestHistoryByIDOfRun(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		var ids []string
+		note := func(_ context.Context, r *soloist.Run) error { ids = append(ids, r.ID()); return nil }
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: note}}}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		run(t.Context(), p, "tick")
+		s := soloist.Scheduler{App: "demo", Store: p.Store, Jobs: []soloist.Job{p.Work[0].(soloist.Job)}}
+		if _, err := s.RunNow(t.Context(), "beat", "by:hand"); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(ids, []string{"beat@2000-01-01T00:01:00Z", "beat@by:hand"}) {
+			t.Fatalf("got %q", ids)
+		}
+		for _, id := range ids {
+			got := run(t.Context(), p, "history", id, "--json")
+			if strings.Count(got.out, `"id": `) != 1 || !strings.Contains(got.out, `"id": "`+id+`"`) {
+				t.Errorf("%s: got %+v", id, got)
+			}
+		}
+	})
+}
+
+func TestHistoryOfWrongArguments(t *testing.T) {
+	environment(t)
+	for args, want := range map[string]string{
+		"--since tomorrow":            `history: --since is "tomorrow": want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z`,
+		"--since -5m":                 `history: --since is "-5m": want a span`,
+		"--since 99999d":              `history: --since is "99999d": want a span`,
+		"--since 0s":                  `history: --since is "0s": want a span`,
+		"--since 2026-03-29":          `history: --since is "2026-03-29": want a time that has passed`,
+		"--outcome sucess":            `history: --outcome is "sucess": want one of `,
+		"--outcome x":                 `history: --outcome is "x": want one of `,
+		"beat --job leader":           "history: JOB and --job name two jobs: want one",
+		"--job betta":                 `there is no job "betta"`,
+		"@2026-03-28T01:00:00Z":       `there is no job ""`,
+		"--limit 0":                   "history: -n is 0: want 1 to 1000",
+		"nobody@2026-03-28T01:00:00Z": `there is no job "nobody"`,
+	} {
+		fields := strings.Fields(args)
+		if args == "--since -5m" {
+			fields = []string{"--since=-5m"}
+		}
+		got := run(t.Context(), host.Program{Work: work(), Store: down(), Now: spring}, append([]string{"history"}, fields...)...)
+		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, "demo: "+want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s: got %+v, want %s", args, got, want)
+		}
+	}
+	got := run(t.Context(), host.Program{Work: work(), Now: spring}, "history", "x", "--since", "y", "--outcome", "z", "-n", "0")
+	if got.code != 2 || strings.Count(got.err, "\n") != 4 {
+		t.Errorf("all at once: got %+v", got)
 	}
 }

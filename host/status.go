@@ -16,10 +16,18 @@ import (
 const statusTime = 10 * time.Second
 
 // statusCommand shows what the records tell. It fails if one could not be read.
-type statusCommand struct{ jsonFlag }
+type statusCommand struct {
+	Watch bool `short:"w" help:"go on until interrupted: a terminal shows the newest status, other outputs get a line for each change of a job"`
+	jsonFlag
+}
 
 func (c *statusCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int { return c.show(ctx, a) })
+	return p.with(mode{}, func(a *app.App) int {
+		if c.Watch {
+			return c.watch(ctx, a)
+		}
+		return c.show(ctx, a)
+	})
 }
 
 func (c *statusCommand) show(ctx context.Context, a *app.App) int {
@@ -35,7 +43,7 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 	if absent := absence(a, ctx, all); absent != nil {
 		body := view.Status(a, views, drift)
 		if !c.JSON {
-			printDrift(a, drift)
+			printDrift(a.Console, drift)
 		}
 		return tellAbsence(a, c.jsonFlag, absent, &body)
 	}
@@ -47,7 +55,7 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 	if c.JSON {
 		return max(code, printed(a.Console.JSON(view.Status(a, views, drift))))
 	}
-	printStatus(a, views, drift)
+	printStatus(a, a.Console, views, drift)
 	printAdvice(a, all)
 	return code
 }
@@ -65,22 +73,22 @@ func printAdvice(a *app.App, all []soloist.JobStatus) {
 	}
 }
 
-func printDrift(a *app.App, drift []string) {
+func printDrift(c app.Console, drift []string) {
 	for _, text := range drift {
-		fmt.Fprintln(a.Console.Stdout, text)
+		fmt.Fprintln(c.Stdout, text)
 	}
 }
 
-func printStatus(a *app.App, views []view.Job, drift []string) {
+func printStatus(a *app.App, c app.Console, views []view.Job, drift []string) {
 	now := a.Now()
-	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n", a.Settings.App, a.Place, format.Stamp(now))
+	fmt.Fprintf(c.Stdout, "app %s on %s, %s\n", a.Settings.App, a.Place, format.Stamp(now))
 	if text := format.SkewNote(a.Skew()); text != "" {
-		fmt.Fprintln(a.Console.Stdout, text)
+		fmt.Fprintln(c.Stdout, text)
 	}
-	printDrift(a, drift)
-	fmt.Fprintln(a.Console.Stdout)
-	colour := a.Console.OnTerminal(a.Console.Stdout) && format.WantsColour()
-	w := format.Table(a.Console.Stdout, "NAME\tSCHEDULE\t"+format.Paint(colour, format.Normal, "STATE")+"\tLAST\tNEXT\tCOUNTS")
+	printDrift(c, drift)
+	fmt.Fprintln(c.Stdout)
+	colour := c.OnTerminal(c.Stdout) && format.WantsColour()
+	w := format.Table(c.Stdout, "NAME\tSCHEDULE\t"+format.Paint(colour, format.Normal, "STATE")+"\tLAST\tNEXT\tCOUNTS")
 	for _, v := range views {
 		schedule := v.Schedule
 		switch {
@@ -94,10 +102,10 @@ func printStatus(a *app.App, views []view.Job, drift []string) {
 	w.Flush()
 	for _, v := range views {
 		if v.Error != "" {
-			fmt.Fprintf(a.Console.Stdout, "\n%s: %s\n", v.Name, v.Error)
+			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, v.Error)
 		}
 		for _, text := range v.Differs {
-			fmt.Fprintf(a.Console.Stdout, "\n%s: %s\n", v.Name, text)
+			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, text)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestStatusInColour(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	var out strings.Builder
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}}
-	printStatus(a, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil)
+	printStatus(a, a.Console, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil)
 	var column []int
 	for row := range strings.Lines(out.String()) {
 		if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[39m", "", "\x1b[0m", "").Replace(row); plain != row {
@@ -101,5 +101,31 @@ func TestStatusInColour(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "\x1b[31mfailing x3\x1b[0m") || len(column) != 3 || column[1] != column[2] {
 		t.Errorf("got %q, columns %v", out.String(), column)
+	}
+}
+
+// On a terminal a status takes the place of the one before, without a flicker: only
+// the first erases the screen.
+func TestWatchRedrawsTerminal(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	var out strings.Builder
+	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}, Place: "a store"}
+	s := &screen{a: a}
+	for range 2 {
+		if !s.show([]soloist.JobStatus{{Name: "beat", Singleton: true}}) {
+			t.Fatal("not shown")
+		}
+	}
+	frames := strings.Split(out.String(), "\x1b[H")
+	if len(frames) != 3 || frames[0] != "\x1b[2J" {
+		t.Fatalf("got %q, want two frames", out.String())
+	}
+	for _, line := range strings.SplitAfter(strings.TrimSuffix(frames[2], "\x1b[J"), "\n") {
+		if line != "" && !strings.HasSuffix(line, "\x1b[K\n") {
+			t.Errorf("got the line %q: what was in it before stays", line)
+		}
+	}
+	if !strings.HasSuffix(frames[2], "\x1b[J") || !strings.Contains(frames[2], "beat  (singleton)") {
+		t.Errorf("got %q", frames[2])
 	}
 }

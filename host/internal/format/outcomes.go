@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,6 +83,9 @@ func Number(n int64) string {
 
 // outcomes are those that a tick can have, the wanted one first.
 var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+
+// Outcomes are those that a tick can have, the wanted one first.
+func Outcomes() []store.Status { return slices.Clone(outcomes) }
 
 // Tally tells how often each outcome came.
 func Tally(counts map[store.Status]int64) string {
