@@ -12,6 +12,7 @@ type functionsCommand struct {
 	Binary string `placeholder:"FILE" help:"the program to deploy; not given: this one"`
 	Tick   bool   `help:"one timer for all jobs"`
 	Warmup bool   `help:"with a warm-up trigger"`
+	jsonFlag
 }
 
 func (c *functionsCommand) run(_ context.Context, p *Program) int {
@@ -26,6 +27,9 @@ func (c *functionsCommand) run(_ context.Context, p *Program) int {
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
+	}
+	if c.JSON {
+		return printed(a.Console.JSON(b.Answer()))
 	}
 	b.Print()
 	return exitOK

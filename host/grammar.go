@@ -20,16 +20,18 @@ import (
 type grammar struct {
 	ShowHelp bool `name:"help" short:"h" help:"show what the command does, and its flags"`
 
-	Serve     serveCommand     `cmd:"" default:"1" help:"run all jobs and singletons, and answer HTTP, until told to stop (the default)"`
-	Tick      tickCommand      `cmd:"" help:"run once what is due now, singletons left out; 1: a run failed"`
-	Status    statusCommand    `cmd:"" help:"what the records tell: who runs what, last and next tick"`
-	History   historyCommand   `cmd:"" help:"what became of the last ticks, by the records; 1: one cannot be read"`
-	Next      nextCommand      `cmd:"" help:"explain schedules, or the one given: in words, and by the next ticks; it asks no storage"`
-	Unlock    unlockCommand    `cmd:"" help:"free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"`
-	Functions functionsCommand `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
-	Validate  validateCommand  `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`
-	Doctor    doctorCommand    `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`
-	Help      helpCommand      `cmd:"" help:"this text, or what one command does"`
+	Serve      serveCommand      `cmd:"" default:"1" help:"run all jobs and singletons, and answer HTTP, until told to stop (the default)"`
+	Tick       tickCommand       `cmd:"" help:"run once what is due now, singletons left out; 1: a run failed"`
+	Status     statusCommand     `cmd:"" help:"what the records tell: who runs what, last and next tick"`
+	History    historyCommand    `cmd:"" help:"what became of the last ticks, by the records; 1: one cannot be read"`
+	Next       nextCommand       `cmd:"" help:"explain schedules, or the one given: in words, and by the next ticks; it asks no storage"`
+	Unlock     unlockCommand     `cmd:"" help:"free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"`
+	Functions  functionsCommand  `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
+	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`
+	Doctor     doctorCommand     `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`
+	Completion completionCommand `cmd:"" help:"print a script that makes bash, zsh or fish complete commands, flags and jobs: source <(PROGRAM completion bash)"`
+	Complete   completeCommand   `cmd:"" name:"__complete" hidden:""`
+	Help       helpCommand       `cmd:"" help:"this text, or what one command does"`
 }
 
 // A command is what the program does for one field of the grammar. Its own
@@ -97,7 +99,7 @@ func helpOn(selected *kong.Node, args []string) command {
 // name after two dashes. As with package flag, one dash will do for any flag, two
 // for one of a letter, and a value may follow after "=" in each case.
 func oneForm(k *kong.Kong, args []string) []string {
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "__complete" { // whose words are those of another call
 		return args
 	}
 	long := map[string]string{"h": "help"}
@@ -161,15 +163,11 @@ func plain(k *kong.Kong, selected *kong.Node, text string) error {
 		name, _, _ = strings.Cut(name, ":")
 		return fmt.Errorf("%s: %s needs a value", selected.Name, name)
 	}
-	return fmt.Errorf("%s: %s", selected.Name, text)
+	return fmt.Errorf("%s: %s", selected.Name, strings.NewReplacer("<", "", ">", "").Replace(text))
 }
 
 func unknownCommand(k *kong.Kong, name string) error {
-	var names []string
-	for _, c := range k.Model.Children {
-		names = append(names, c.Name)
-	}
-	return fmt.Errorf("unknown command %q%s", name, app.DidYouMean(": ", name, names))
+	return fmt.Errorf("unknown command %q%s", name, app.DidYouMean(": ", name, commandNames(k)))
 }
 
 // flagsOf says which flag of the command is meant, or which flags it has.
@@ -188,9 +186,9 @@ func flagsOf(c *kong.Node, wrong string) string {
 	return "want " + strings.Join(written, ", ")
 }
 
-// dashed writes a flag in its shortest form.
+// dashed writes a flag that has a value in its shortest form, another in full.
 func dashed(f *kong.Flag) string {
-	if f.Short != 0 {
+	if f.Short != 0 && !f.IsBool() {
 		return "-" + string(f.Short)
 	}
 	return "--" + f.Name

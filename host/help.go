@@ -14,7 +14,7 @@ import (
 // helpCommand explains the program, or one command. It reads no settings: they
 // may be wrong.
 type helpCommand struct {
-	Command string `arg:"" optional:"" name:"COMMAND" help:"the command to explain"`
+	Command string `arg:"" optional:"" name:"COMMAND" complete:"command" help:"the command to explain"`
 }
 
 func (c *helpCommand) run(_ context.Context, p *Program) int {
@@ -99,7 +99,7 @@ func flagUsage(f *kong.Flag) string {
 // bothForms is flagUsage with the long name too.
 func bothForms(f *kong.Flag) string {
 	if f.Short != 0 {
-		return dashed(f) + ", --" + f.Name + strings.TrimPrefix(flagUsage(f), dashed(f))
+		return "-" + string(f.Short) + ", --" + f.Name + strings.TrimPrefix(flagUsage(f), dashed(f))
 	}
 	return flagUsage(f)
 }

@@ -18,7 +18,7 @@ import (
 // nextCommand tells ticks by the schedules alone: the records know which of them
 // are settled, and status tells that.
 type nextCommand struct {
-	Job      string  `arg:"" optional:"" name:"JOB" help:"this job alone"`
+	Job      string  `arg:"" optional:"" name:"JOB" complete:"job" help:"this job alone"`
 	Limit    number  `short:"n" default:"10" help:"how many ticks of each job, 1 to 1000"`
 	At       *string `placeholder:"TIME" help:"ticks from then on: a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z; not given: from now on"`
 	Zone     *string `name:"tz" placeholder:"ZONE" help:"the time zone to show ticks in, and of the schedule that is given; not given: that of each job"`

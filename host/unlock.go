@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -21,9 +22,24 @@ import (
 // end: then it tells so first, and wants --yes. Where the app has no record at
 // all, it has probably looked in the wrong place, which is a failure.
 type unlockCommand struct {
-	Job string `arg:"" name:"JOB" missing:"of which job?" help:"the job or singleton"`
+	Job string `arg:"" name:"JOB" complete:"work" missing:"of which job?" help:"the job or singleton"`
 	Now bool   `help:"end the lease at once, while its holder may still work"`
 	Yes bool   `help:"also where a run loses its lease by this"`
+	jsonFlag
+}
+
+// An unlocking is what unlock tells in JSON.
+type unlocking struct {
+	App      string           `json:"app"`
+	Store    string           `json:"store"`
+	Time     time.Time        `json:"time"`
+	Job      string           `json:"job"`
+	Unlocked bool             `json:"unlocked"`          // its lease was ended, or will end
+	Lease    store.LeaseState `json:"lease,omitempty"`   // as it was found
+	Replica  string           `json:"replica,omitempty"` // that runs the job by the record
+	Ends     time.Time        `json:"ends,omitzero"`     // when the lease ends at the latest
+	Next     time.Time        `json:"next,omitzero"`     // about when another replica can run the job
+	Error    string           `json:"error,omitempty"`   // why it is not unlocked
 }
 
 func (c *unlockCommand) run(ctx context.Context, p *Program) int {
@@ -39,21 +55,24 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 	defer cancel()
 	all, err := a.Scheduler.Status(ctx)
 	if err != nil {
-		return notUnlocked(a, c.Job, err)
+		return c.failed(a, format.Line(err.Error()))
 	}
 	st, err := statusOf(all, c.Job)
 	if err != nil {
-		return notUnlocked(a, c.Job, err)
+		return c.failed(a, format.Line(err.Error()))
 	}
 	if lines := absence(a, ctx, all); lines != nil {
+		if c.JSON {
+			return c.failed(a, strings.Join(lines, "; "))
+		}
 		return printAbsence(a, lines)
 	}
 	l := lockOf(a, st)
 	if !st.Lease.Live() {
-		return unlocked(a, l)
+		return c.free(a, l)
 	}
 	if l.runs() && !c.Yes {
-		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\nNothing is done yet. To unlock it: %s unlock %s --yes\n", a.Console.Name, l.job.Name, l.cost(a.Now()), a.Console.Name, c.again())
+		c.failed(a, fmt.Sprintf("%s\nNothing is done yet. To unlock it: %s unlock %s --yes", l.cost(a.Now()), a.Console.Name, c.again()))
 		return exitUsage
 	}
 	if c.Now {
@@ -65,12 +84,11 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, c.Job, format.Line(err.Error()))
 	case errors.Is(err, store.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
 		l.state = store.Available
-		return unlocked(a, l)
+		return c.free(a, l)
 	case err != nil:
-		return notUnlocked(a, c.Job, err)
+		return c.failed(a, format.Line(err.Error()))
 	}
-	printUnlocked(a, l, c.Now)
-	return exitOK
+	return c.done(a, l)
 }
 
 func unlockable(a *app.App, job string) error {
@@ -97,8 +115,20 @@ func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
 	return soloist.JobStatus{}, fs.ErrNotExist
 }
 
-func notUnlocked(a *app.App, job string, err error) int {
-	fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, job, format.Line(err.Error()))
+// answer is what every outcome tells in JSON.
+func (c *unlockCommand) answer(a *app.App) unlocking {
+	return unlocking{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Job: c.Job}
+}
+
+// failed tells why the job is not unlocked.
+func (c *unlockCommand) failed(a *app.App, why string) int {
+	if !c.JSON {
+		a.Console.Tell("unlock %s: %s", c.Job, why)
+		return exitFail
+	}
+	body := c.answer(a)
+	body.Error = strings.ReplaceAll(why, "\n", ". ")
+	a.Console.JSON(body)
 	return exitFail
 }
 
@@ -153,14 +183,45 @@ func (l lock) warning() string {
 // notice is how long the holder does not know: until its next renewal.
 func (l lock) notice() time.Duration { return (l.length / 3).Round(100 * time.Millisecond) }
 
-// unlocked says that there was nothing to do.
-func unlocked(a *app.App, l lock) int {
+// free says that there was nothing to do.
+func (c *unlockCommand) free(a *app.App, l lock) int {
+	if c.JSON {
+		body := c.answer(a)
+		body.Lease = l.state
+		return printed(a.Console.JSON(body))
+	}
 	why := "it is " + string(l.state)
 	if l.state == "" {
 		why = "there is no record yet"
 	}
 	fmt.Fprintf(a.Console.Stdout, "%s: nobody has a lease: %s\n", l.job.Name, why)
 	return exitOK
+}
+
+// ends is when the lease that was ended is over, and about when another replica
+// can run the job.
+func (l lock) ends(at time.Time, now bool) (end, next time.Time) {
+	end = at
+	if !now {
+		end = at.Add(l.length)
+	}
+	if l.sure {
+		return end, end
+	}
+	return end, end.Add(l.length)
+}
+
+// done tells what was ended.
+func (c *unlockCommand) done(a *app.App, l lock) int {
+	if !c.JSON {
+		printUnlocked(a, l, c.Now)
+		return exitOK
+	}
+	body, at := c.answer(a), a.Now()
+	body.Unlocked, body.Lease, body.Replica = true, l.state, l.job.Replica
+	end, next := l.ends(at, c.Now)
+	body.Ends, body.Next = format.UTC(end), format.UTC(next)
+	return printed(a.Console.JSON(body))
 }
 
 // printUnlocked tells what the lease was, and when it matters no more.
@@ -170,18 +231,16 @@ func printUnlocked(a *app.App, l lock, now bool) {
 	if !l.sure {
 		fmt.Fprintf(a.Console.Stdout, "state: %s\n", l.job.StateWords(at))
 	}
-	end := at
+	end, next := l.ends(at, now)
 	if now {
 		fmt.Fprintln(a.Console.Stdout, "lease: ended now")
 	} else {
-		end = end.Add(l.length)
 		fmt.Fprintf(a.Console.Stdout, "lease: it cannot be renewed any more, which its holder notices within %s; it ends by %s, %s\n",
 			l.notice(), format.Stamp(end), format.Relative(end, at))
 	}
 	switch {
 	case !l.sure:
-		end = end.Add(l.length)
-		fmt.Fprintf(a.Console.Stdout, "next: another replica can run it from about %s on, %s; one that starts later, %s after its start\n", format.Stamp(end), format.Relative(end, at), l.length)
+		fmt.Fprintf(a.Console.Stdout, "next: another replica can run it from about %s on, %s; one that starts later, %s after its start\n", format.Stamp(next), format.Relative(next, at), l.length)
 	case now:
 		fmt.Fprintln(a.Console.Stdout, "next: another replica can run it now")
 	default:

@@ -179,12 +179,50 @@ func (b *Bundle) timeout() time.Duration {
 	return most
 }
 
+// all are the functions that were written.
+func (b *Bundle) all() []timer {
+	if b.files[warmupFunction+"/function.json"] == nil {
+		return b.timers
+	}
+	return append(slices.Clone(b.timers), timer{name: warmupFunction, schedule: "-", why: "called before an instance gets work"})
+}
+
+// notes are what an operator should know about what was written.
+func (b *Bundle) notes() []string {
+	notes := slices.Clone(b.warnings)
+	for _, path := range b.kept {
+		notes = append(notes, path+" was edited since it was written, and is left alone")
+	}
+	return notes
+}
+
+// A Function is one that was written, as JSON tells it.
+type Function struct {
+	Name     string `json:"function"`
+	Schedule string `json:"timer,omitempty"` // in UTC; empty: it has no timer
+	Why      string `json:"why,omitempty"`
+}
+
+// A Written is what the command functions tells in JSON.
+type Written struct {
+	Directory string     `json:"directory"`
+	Functions []Function `json:"functions"`
+	Removed   []string   `json:"removed"`
+	Warnings  []string   `json:"warnings"`
+}
+
+// Answer is Print in JSON.
+func (b *Bundle) Answer() Written {
+	w := Written{Directory: b.where, Functions: []Function{}, Removed: append([]string{}, b.removed...), Warnings: append([]string{}, b.notes()...)}
+	for _, t := range b.all() {
+		w.Functions = append(w.Functions, Function{t.name, strings.TrimPrefix(t.schedule, "-"), t.why})
+	}
+	return w
+}
+
 // Print tells what was written, and what an operator should know about it.
 func (b *Bundle) Print() {
-	all := b.timers
-	if b.files[warmupFunction+"/function.json"] != nil {
-		all = append(slices.Clone(all), timer{name: warmupFunction, schedule: "-", why: "called before an instance gets work"})
-	}
+	all := b.all()
 	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), b.where)
 	w := format.Table(b.app.Console.Stdout, "FUNCTION\tTIMER (UTC)\t")
 	for _, t := range all {
@@ -194,10 +232,7 @@ func (b *Bundle) Print() {
 	for _, path := range b.removed {
 		fmt.Fprintf(b.app.Console.Stdout, "removed %s\n", path)
 	}
-	for _, path := range b.kept {
-		b.warnings = append(b.warnings, path+" was edited since it was written, and is left alone")
-	}
-	for _, text := range b.warnings {
+	for _, text := range b.notes() {
 		fmt.Fprintf(b.app.Console.Stderr, "%s: %s\n", b.app.Console.Name, text)
 	}
 }
