@@ -3,9 +3,10 @@ package host_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ func TestStepDown(t *testing.T) {
 		s := open(t, host.Program{Work: obedient(), Store: backend})
 		ended := s.underway(5 * time.Second)
 		begin := time.Now()
-		got := s.send(http.MethodPost, "/api/jobs/long/stepdown", "Bearer "+adminToken)
+		got := s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken)
 		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"}`)
 		if e, err := backend.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
 			t.Errorf("got the lease %s, %v", e.State, err)
@@ -59,7 +60,7 @@ func TestStepDown(t *testing.T) {
 			t.Errorf("took %s, want the grace", took)
 		}
 		ended()
-		wantAnswer(t, "again", s.send(http.MethodPost, "/api/jobs/long/stepdown", "Bearer "+adminToken), 409, `{"job":"long","error":"long `, "on this replica")
+		wantAnswer(t, "again", s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken), 409, `{"error":"long holds no lease on this replica"}`)
 		s.wait()
 	})
 }
@@ -70,7 +71,7 @@ func TestStepDownOfRunThatDoesNotReturn(t *testing.T) {
 		release := make(chan struct{})
 		s := open(t, host.Program{Work: late(release), Store: &local.Memory{}})
 		ended := s.underway(5 * time.Second)
-		got := s.send(http.MethodPost, "/api/jobs/late/stepdown", "Bearer "+adminToken)
+		got := s.send(http.MethodPost, "/api/v1/jobs/late/step-down", "Bearer "+adminToken)
 		wantAnswer(t, "step down", got, 202, `{"job":"late","status":"stopping","error":"its run has not returned after 1m25s"}`)
 		close(release)
 		ended()
@@ -82,20 +83,20 @@ func TestWhoMaySendAStepDown(t *testing.T) {
 		name, token, method, path, header string
 		code                              int
 	}{
-		{"no token is set", "", "POST", "/api/jobs/long/stepdown", "Bearer " + adminToken, 403},
-		{"no token is set, and none sent", "", "POST", "/api/jobs/long/stepdown", "", 403},
-		{"none", adminToken, "POST", "/api/jobs/long/stepdown", "", 401},
-		{"wrong", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer wrong", 401},
-		{"longer", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer " + adminToken + "x", 401},
-		{"the one for reading", adminToken, "POST", "/api/jobs/long/stepdown", "Bearer " + readToken, 401},
-		{"wrong password", adminToken, "POST", "/api/jobs/long/stepdown", basic(adminToken, "wrong"), 401},
-		{"none, of an unknown job", adminToken, "POST", "/api/jobs/none/stepdown", "", 401},
-		{"unknown job", adminToken, "POST", "/api/jobs/none/stepdown", "Bearer " + adminToken, 404},
-		{"does not run", adminToken, "POST", "/api/jobs/beat/stepdown", "Bearer " + adminToken, 409},
-		{"as a password", adminToken, "POST", "/api/jobs/beat/stepdown", basic("anybody", adminToken), 409},
-		{"on each replica", adminToken, "POST", "/api/jobs/cache/stepdown", "Bearer " + adminToken, 409},
-		{"GET", adminToken, "GET", "/api/jobs/long/stepdown", "Bearer " + adminToken, 405},
-		{"PUT", adminToken, "PUT", "/api/jobs/long/stepdown", "Bearer " + adminToken, 405},
+		{"no token is set", "", "POST", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 403},
+		{"no token is set, and none sent", "", "POST", "/api/v1/jobs/long/step-down", "", 403},
+		{"none", adminToken, "POST", "/api/v1/jobs/long/step-down", "", 401},
+		{"wrong", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer wrong", 401},
+		{"longer", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer " + adminToken + "x", 401},
+		{"the one for reading", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer " + readToken, 401},
+		{"wrong password", adminToken, "POST", "/api/v1/jobs/long/step-down", basic(adminToken, "wrong"), 401},
+		{"none, of an unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "", 401},
+		{"unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "Bearer " + adminToken, 404},
+		{"does not run", adminToken, "POST", "/api/v1/jobs/beat/step-down", "Bearer " + adminToken, 409},
+		{"as a password", adminToken, "POST", "/api/v1/jobs/beat/step-down", basic("anybody", adminToken), 409},
+		{"on each replica", adminToken, "POST", "/api/v1/jobs/cache/step-down", "Bearer " + adminToken, 409},
+		{"GET", adminToken, "GET", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
+		{"PUT", adminToken, "PUT", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t, "SOLOIST_ADMIN_TOKEN="+test.token, "SOLOIST_READ_TOKEN="+readToken)
@@ -117,7 +118,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 	for site, code := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 409} {
-		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/jobs/beat/stepdown", nil)
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/jobs/beat/step-down", nil)
 		r.Header.Set("Authorization", basic("anybody", adminToken))
 		r.Header.Set("Sec-Fetch-Site", site)
 		w := httptest.NewRecorder()
@@ -126,6 +127,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
+// The list tells of each job what status --json tells, and more.
 func TestJobsAsJSON(t *testing.T) {
 	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
 	synctest.Test(t, func(t *testing.T) {
@@ -135,22 +137,38 @@ func TestJobsAsJSON(t *testing.T) {
 		s.tick()
 		time.Sleep(2 * time.Minute)
 		s.tick()
-		got, want := s.get("/api/jobs"), run(t.Context(), p, "status", "--json").out
-		if body := got.Body.String(); got.Code != 200 || strings.TrimSpace(body) != compact(want) || got.Header().Get("Content-Type") != "application/json" {
-			t.Errorf("got %d %s\nwant %s", got.Code, body, compact(want))
+		got, want := listed(t, s.get("/api/v1/jobs").Body.String()), listed(t, run(t.Context(), p, "status", "--json").out)
+		for name, job := range want {
+			for field, value := range job {
+				if !reflect.DeepEqual(got[name][field], value) {
+					t.Errorf("%s: got %s %v, want %v", name, field, got[name][field], value)
+				}
+			}
+		}
+		if len(got) != 3 || len(want) != 3 {
+			t.Errorf("got %d jobs, want %d and 3", len(got), len(want))
 		}
 		time.Sleep(time.Minute)
 		answer := make(chan struct{})
 		backend.set(wait(answer))
-		wantAnswer(t, "old", s.get("/api/jobs"), 200, `"note":"The store does not answer: this is what it told 1m ago."`, "succeeded")
+		wantAnswer(t, "old", s.get("/api/v1/jobs"), 200, `"note":"The store does not answer: this is what it told 1m ago."`, "succeeded")
 		close(answer)
 		s.wait()
 	})
 }
 
-// compact takes out what only people need.
-func compact(indented string) string {
-	return strings.ReplaceAll(regexp.MustCompile(`\n *`).ReplaceAllString(indented, ""), `": `, `":`)
+// listed are the jobs of an answer, by their names.
+func listed(t *testing.T, text string) map[string]map[string]any {
+	t.Helper()
+	var answer struct{ Jobs []map[string]any }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	jobs := map[string]map[string]any{}
+	for _, job := range answer.Jobs {
+		jobs[job["job"].(string)] = job
+	}
+	return jobs
 }
 
 func TestMetrics(t *testing.T) {
@@ -232,7 +250,7 @@ func TestMetricsOfJobOnEachReplica(t *testing.T) {
 func TestReadToken(t *testing.T) {
 	const token = "open:sesame-to-1700"
 	environment(t, "SOLOIST_READ_TOKEN="+token, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	for _, path := range []string{"/", "/api/jobs", "/metrics"} {
+	for _, path := range []string{"/", "/api/v1/jobs", "/metrics"} {
 		s := open(t, host.Program{Work: work(), Store: &local.Memory{}}) // a new one: 20 wrong tokens are its limit
 		for header, code := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer wrong": 401, "Bearer " + token + "x": 401, token: 401,
 			"Bearer " + adminToken: 401, basic(token, ""): 401, "Basic " + token: 401, basic("me", token+"x"): 401,

@@ -60,7 +60,7 @@ func TestJSONEscapesTextsOfRecords(t *testing.T) {
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
 	s := open(t, p)
 	for what, text := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
-		"history": run(t.Context(), p, "history", "--json").out, "/api/jobs": s.get("/api/jobs").Body.String()} {
+		"history": run(t.Context(), p, "history", "--json").out, "/api/v1/jobs": s.get("/api/v1/jobs").Body.String()} {
 		wantPlain(t, what, text)
 		var got struct {
 			Jobs []struct{ Progress store.Progress }

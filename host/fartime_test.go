@@ -25,7 +25,7 @@ func TestFarInstantHidesNoOtherJob(t *testing.T) {
 		wantJobs(t, command, []byte(got.out))
 	}
 	s := open(t, host.Program{Store: store, Work: work()})
-	wantJobs(t, "/api/jobs", s.get("/api/jobs").Body.Bytes())
+	wantJobs(t, "/api/v1/jobs", s.get("/api/v1/jobs").Body.Bytes())
 	s.wait()
 }
 

@@ -126,7 +126,7 @@ func TestDriftIsTold(t *testing.T) {
 		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: work})
 		heard := map[string]string{
 			"log":    log.String(),
-			"JSON":   s.get("/api/jobs").Body.String(),
+			"JSON":   s.get("/api/v1/jobs").Body.String(),
 			"page":   s.get("/").Body.String(),
 			"status": run(t.Context(), host.Program{Work: work}, "status").out,
 		}

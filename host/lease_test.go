@@ -102,7 +102,7 @@ func TestStatesOfRun(t *testing.T) {
 				page = append(page, "<small>"+note+"</small>")
 			}
 			wantAnswer(t, "page", s.get("/"), 200, page...)
-			for _, out := range []string{run(t.Context(), p, "status", "--json").out, run(t.Context(), p, "history", "--json").out, s.get("/api/jobs").Body.String()} {
+			for _, out := range []string{run(t.Context(), p, "status", "--json").out, run(t.Context(), p, "history", "--json").out, s.get("/api/v1/jobs").Body.String()} {
 				wantState(t, out, test.state, note != "")
 			}
 			s.wait()

@@ -22,7 +22,7 @@ func TestReadEndsOutageInFunctions(t *testing.T) {
 		store.away(time.Minute)
 		s.invoke(t, "beat", "{}")
 		time.Sleep(6 * time.Hour)
-		for _, path := range []string{"/api/jobs", "/readyz"} {
+		for _, path := range []string{"/api/v1/jobs", "/readyz"} {
 			wantAnswer(t, path+", hours after the outage", s.get(path), 200)
 		}
 		s.wait()

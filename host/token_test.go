@@ -20,15 +20,15 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 		s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 		codes := map[int]int{}
 		guess := func() *httptest.ResponseRecorder {
-			got := s.send(http.MethodPost, "/api/jobs/beat/stepdown", "Bearer wrong-"+adminToken)
+			got := s.send(http.MethodPost, "/api/v1/jobs/beat/step-down", "Bearer wrong-"+adminToken)
 			codes[got.Code]++
 			return got
 		}
 		for range 1000 {
 			guess()
-			wantAnswer(t, "the right token", s.send(http.MethodPost, "/api/jobs/beat/stepdown", "Bearer "+adminToken), 409)
-			wantAnswer(t, "the right token to read", s.get("/api/jobs", "Bearer "+readToken), 200)
-			wantAnswer(t, "no token", s.get("/api/jobs"), 401)
+			wantAnswer(t, "the right token", s.send(http.MethodPost, "/api/v1/jobs/beat/step-down", "Bearer "+adminToken), 409)
+			wantAnswer(t, "the right token to read", s.get("/api/v1/jobs", "Bearer "+readToken), 200)
+			wantAnswer(t, "no token", s.get("/api/v1/jobs"), 401)
 		}
 		if codes[401] != 20 || codes[429] != 980 {
 			t.Errorf("got the codes %v, want 401 for 20 guesses and 429 for the others", codes)
@@ -59,7 +59,7 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 func TestStepDownIsLoggedWithCaller(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/jobs/beat/stepdown", nil)
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/jobs/beat/step-down", nil)
 	r.Header.Set("Authorization", "Bearer "+adminToken)
 	r.Header.Set("X-Forwarded-For", "198.51.100.7,\x1b[2J")
 	s.ServeHTTP(httptest.NewRecorder(), r)

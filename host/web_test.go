@@ -112,10 +112,10 @@ func TestPage(t *testing.T) {
 func TestOtherPathsAndMethods(t *testing.T) {
 	environment(t)
 	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
-	for _, path := range []string{"/x", "/index.html", "/healthz/", "/api/jobs/", "/api/jobs/beat"} {
+	for _, path := range []string{"/x", "/index.html", "/healthz/", "/api/v1/jobs/", "/api/v1/none"} {
 		wantAnswer(t, path, s.get(path), 404)
 	}
-	for _, path := range []string{"/", "/healthz", "/readyz", "/api/jobs", "/metrics"} {
+	for _, path := range []string{"/", "/healthz", "/readyz", "/api/v1/jobs", "/metrics"} {
 		wantAnswer(t, "POST "+path, s.send(http.MethodPost, path), 405)
 	}
 	s.wait()

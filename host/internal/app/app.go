@@ -30,7 +30,8 @@ type App struct {
 	Strange   []string // variables that look like settings and are none
 	Serves    bool     // it runs jobs by these settings until it is stopped
 
-	lines logqueue.Queue // of Log, where it serves
+	lines  logqueue.Queue  // of Log, where it serves
+	paused map[string]bool // the jobs that the settings pause
 }
 
 // A Config is what a program says of itself. The environment says the rest.
@@ -51,6 +52,7 @@ func Open(c Config) (*App, error) {
 	errs := a.sort(c.Work)
 	errs = append(errs, a.Settings.read(c.Console.Name)...)
 	errs = append(errs, override(a.Scheduler.Jobs)...)
+	a.paused = pausedOf(a.Scheduler.Jobs)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease())
 	a.Strange = unknown(a.Jobs())

@@ -67,10 +67,13 @@ func Replica() string {
 	return fmt.Sprintf("%s-%d", machine, os.Getpid())
 }
 
-// Revision is the platform's name of the deployed version: for the log alone,
-// as two revisions that run at once share their records.
+// RevisionName is the platform's name of the deployed version, empty if it has none. It
+// is for people alone, as two revisions that run at once share their records.
+func RevisionName() string { return os.Getenv("CONTAINER_APP_REVISION") }
+
+// Revision is the name of the revision for the log.
 func Revision() []any {
-	if name := os.Getenv("CONTAINER_APP_REVISION"); name != "" {
+	if name := RevisionName(); name != "" {
 		return []any{"revision", name}
 	}
 	return nil

@@ -38,8 +38,18 @@ func (a *App) Job(name string) (soloist.Job, error) {
 }
 
 // Paused reports whether this program's settings pause a job.
-func (a *App) Paused(name string) bool {
-	return slices.ContainsFunc(a.Scheduler.Jobs, func(j soloist.Job) bool { return j.Name == name && j.Paused })
+func (a *App) Paused(name string) bool { return a.paused[name] }
+
+// pausedOf are the names of the jobs that are paused. It is a map since each refresh of
+// a list of many jobs asks for each of them.
+func pausedOf(jobs []soloist.Job) map[string]bool {
+	paused := map[string]bool{}
+	for i := range jobs {
+		if jobs[i].Paused {
+			paused[jobs[i].Name] = true
+		}
+	}
+	return paused
 }
 
 // EveryReplica reports whether each replica runs a job. Such a job has no lease.

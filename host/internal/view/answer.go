@@ -18,7 +18,6 @@ type Answer[J any] struct {
 	// Of status: seconds that this machine's clock is ahead of the store's, as
 	// far as that is proved.
 	Skew float64 `json:"skew,omitzero"`
-	Note string  `json:"note,omitempty"` // of /api/jobs: how old this is, if that is worth a word
 
 	// Of status, in Functions: what is deployed and is not what the jobs need.
 	Functions []string `json:"functions,omitempty"`
@@ -35,7 +34,7 @@ func New[J any](a *app.App, jobs []J) Answer[J] {
 	return Answer[J]{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Jobs: jobs}
 }
 
-// Status is what status --json tells, and /api/jobs: functions is what is
+// Status is what status --json tells: functions is what is
 // deployed in Functions and is not what the jobs need.
 func Status(a *app.App, views []Job, functions []string) Answer[Job] {
 	body := New(a, views)

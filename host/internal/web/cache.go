@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
 )
@@ -31,15 +32,34 @@ type Cache struct {
 
 // news is one reading. Zero: none yet.
 type news struct {
-	at  time.Time
-	all []soloist.JobStatus
+	at   time.Time
+	all  []soloist.JobStatus
+	made *rows
 }
+
+// rows are made once for a reading, however many look at it.
+type rows struct {
+	once sync.Once
+	all  []view.Row
+}
+
+// rows returns the rows of all jobs, in the order of all.
+func (n news) rows(a *app.App) []view.Row {
+	if n.made == nil {
+		return nil
+	}
+	n.made.once.Do(func() { n.made.all = view.Rows(a, n.all) })
+	return n.made.all
+}
+
+// notYet is what is told of jobs before the first answer of the store.
+const notYet = "The store has not answered yet."
 
 // old says how old the news is, if that is worth a word.
 func (n news) old() string {
 	switch age := time.Since(n.at); {
 	case n.at.IsZero():
-		return "The store has not answered yet."
+		return notYet
 	case age > freshFor+waitTime:
 		return "The store does not answer: this is what it told " + format.Roughly(age) + " ago."
 	}
@@ -90,7 +110,7 @@ func (c *Cache) reading() {
 	defer c.mu.Unlock()
 	ok := err == nil && answered(all)
 	if ok || err == nil && c.last.at.IsZero() {
-		c.last = news{at: time.Now(), all: all}
+		c.last = news{at: time.Now(), all: all, made: new(rows)}
 	}
 	c.met = c.met || ok
 	close(c.pending)

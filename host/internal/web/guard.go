@@ -46,7 +46,7 @@ func (g *Guard) aroundLocal(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !IsLocal(r.Host) {
 			g.refused.note(r, "request refused: the header Host is of another machine", "host", format.Brief(r.Host))
-			http.Error(w, "the header Host is of another machine: want localhost, 127.0.0.1 or [::1], since the program listens on "+g.addr, http.StatusForbidden)
+			fail(w, http.StatusForbidden, "the header Host is of another machine: want localhost, 127.0.0.1 or [::1], since the program listens on "+g.addr)
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -79,12 +79,23 @@ func (g *Guard) mayRead(r *http.Request) bool {
 	return g.read.token == "" || g.read.check(r) == http.StatusOK
 }
 
+// changes reports whether a request may change something.
+func (g *Guard) changes(r *http.Request) access {
+	switch {
+	case g.admin.token == "":
+		return accessOff
+	case offers(r, g.admin.token):
+		return accessYes
+	}
+	return accessNo
+}
+
 // Admin is around all that changes state. A browser that has the token sends it
 // along on behalf of any site, so other sites are refused.
 func (g *Guard) Admin(h http.HandlerFunc) http.Handler {
 	if g.admin.token == "" {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "SOLOIST_ADMIN_TOKEN is not set: nothing over HTTP changes state", http.StatusForbidden)
+			fail(w, http.StatusForbidden, "SOLOIST_ADMIN_TOKEN is not set: nothing over HTTP changes state")
 		})
 	}
 	return http.NewCrossOriginProtection().Handler(g.admin.around(h))

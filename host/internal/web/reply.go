@@ -19,3 +19,11 @@ func Reply(w http.ResponseWriter, code int, body any) {
 	w.WriteHeader(code)
 	w.Write(text.Bytes())
 }
+
+// A problem is the answer to a request that is refused or fails.
+type problem struct {
+	Error string `json:"error"` // what is wrong, and what to do
+}
+
+// fail answers with what is wrong.
+func fail(w http.ResponseWriter, code int, text string) { Reply(w, code, problem{format.Line(text)}) }

@@ -6,16 +6,39 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 )
 
+// A route is one method of one path.
+type route struct {
+	method, path string
+	handler      http.Handler
+}
+
 // Routes are all paths. The two for probes are open: a platform has no token.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
 	p := &pages{app: a, guard: guard, cache: cache, functions: functions}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", guard.Read(p.page))
-	mux.Handle("GET /api/jobs", guard.Read(p.jobs))
 	mux.Handle("GET /metrics", guard.Read(p.metrics))
 	mux.HandleFunc("GET /healthz", p.healthz)
 	mux.HandleFunc("GET /readyz", p.readyz)
-	mux.Handle("POST /api/jobs/{job}/stepdown", guard.Admin(p.stepDown))
+	for _, r := range p.api() {
+		mux.Handle(r.method+" "+apiRoot+r.path, r.handler)
+	}
 	return mux
+}
+
+// apiRoot is the path of the API. Its number grows with a change that a client would
+// have to know of.
+const apiRoot = "/api/v1"
+
+// api are the routes under apiRoot, which openapi.json describes.
+func (p *pages) api() []route {
+	read, admin := p.guard.Read, p.guard.Admin
+	return []route{
+		{"GET", "/openapi.json", read(p.openAPI)},
+		{"GET", "/app", read(p.info)},
+		{"GET", "/jobs", read(p.jobs)},
+		{"GET", "/jobs/{job}", read(p.job)},
+		{"POST", "/jobs/{job}/step-down", admin(p.stepDown)},
+	}
 }

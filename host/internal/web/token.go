@@ -23,11 +23,11 @@ func (g tokenGuard) around(h http.Handler) http.Handler {
 		case http.StatusTooManyRequests:
 			w.Header().Set("Retry-After", refusalSeconds)
 			w.Header().Set("Connection", "close") // so that each guess costs a connection
-			http.Error(w, "too many wrong tokens: wait "+refusalSeconds+" s", http.StatusTooManyRequests)
+			fail(w, http.StatusTooManyRequests, "too many wrong tokens: wait "+refusalSeconds+" s")
 		default:
 			w.Header().Add("WWW-Authenticate", "Bearer")
 			w.Header().Add("WWW-Authenticate", fmt.Sprintf(`Basic realm=%q, charset="UTF-8"`, g.setting))
-			http.Error(w, "want the header Authorization: Bearer, with the token of "+g.setting+", or the token as the password of any user", http.StatusUnauthorized)
+			fail(w, http.StatusUnauthorized, "want the header Authorization: Bearer, with the token of "+g.setting+", or the token as the password of any user")
 		}
 	})
 }

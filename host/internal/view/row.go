@@ -1,0 +1,66 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Row is a job as a list of many shows it.
+type Row struct {
+	Job
+	Here       bool      `json:"here,omitempty"`       // it runs on this replica
+	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
+	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
+	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first
+}
+
+// An Outcome is a [store.Outcome] as a strip or a plot shows it.
+type Outcome struct {
+	At      time.Time    `json:"at,omitzero"`
+	Status  store.Status `json:"status"`
+	Seconds float64      `json:"seconds,omitzero"` // how long it ran; zero: it did not, or that is not known
+	Count   int          `json:"count,omitzero"`   // of a range of ticks
+	Reason  string       `json:"reason,omitempty"`
+}
+
+// RowOf is a job in a list, by its record and by what runs here.
+func RowOf(a *app.App, st soloist.JobStatus, here bool) Row {
+	row := Row{Job: Of(a, st), Here: here, Checkpoint: st.Checkpoint, Recent: []Outcome{}}
+	row.Trouble = row.Tone() == format.Red
+	if row.Last != nil {
+		last := format.PlainOutcomes([]store.Outcome{*row.Last})[0]
+		row.Last = &last
+	}
+	if st.Err == nil {
+		for i := range st.Record.History {
+			row.Recent = append(row.Recent, outcomeOf(&st.Record.History[i]))
+		}
+	}
+	return row
+}
+
+// Rows is [RowOf] for each of them.
+func Rows(a *app.App, all []soloist.JobStatus) []Row {
+	running := a.Scheduler.Health().Running
+	rows := make([]Row, len(all))
+	for i, st := range all {
+		rows[i] = RowOf(a, st, slices.Contains(running, st.Name))
+	}
+	return rows
+}
+
+func outcomeOf(f *store.Outcome) Outcome {
+	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: f.Reason}
+	if !f.Start.IsZero() && f.End.After(f.Start) {
+		o.Seconds = f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
+	}
+	if !f.From.IsZero() {
+		o.Count = f.Count
+	}
+	return o
+}

@@ -1,0 +1,102 @@
+package web
+
+import (
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
+)
+
+// An appInfo is what each answer tells of the program and of the replica that answers.
+type appInfo struct {
+	Name     string    `json:"name"`
+	Replica  string    `json:"replica"`
+	Store    string    `json:"store"`
+	Version  string    `json:"version,omitempty"`  // of the program
+	Revision string    `json:"revision,omitempty"` // of the deployment, as the platform names it
+	Time     time.Time `json:"time"`               // now
+	ReadAt   time.Time `json:"readAt,omitzero"`    // when the records were read; zero: not yet
+
+	Jobs    int `json:"jobs"`    // how many jobs and singletons there are
+	Trouble int `json:"trouble"` // how many of them an operator should look at
+
+	Note      string            `json:"note,omitempty"`      // how old the answer is, if that is worth a word
+	Storage   string            `json:"storage,omitempty"`   // why the store is out of reach
+	Log       string            `json:"log,omitempty"`       // why lines of the log wait
+	Skew      float64           `json:"skew"`                // seconds that this machine's clock is ahead of the store's, as far as that is proved
+	Clock     string            `json:"clock,omitempty"`     // the skew in words, if it is worth a word
+	Stuck     []string          `json:"stuck,omitempty"`     // what only a restart of the replica helps
+	Overrun   map[string]string `json:"overrun,omitempty"`   // runs that go on though their context has ended, and why it did
+	Functions []string          `json:"functions,omitempty"` // in Functions: what is deployed and is not what the jobs need
+
+	Changes access `json:"changes"` // whether this caller may change something
+}
+
+// An access says whether a caller may change something.
+type access string
+
+const (
+	accessOff access = "off" // nobody may: there is no admin token
+	accessNo  access = "no"  // the caller has not shown the admin token
+	accessYes access = "yes"
+)
+
+// A jobsAnswer is one page of the list of jobs.
+type jobsAnswer struct {
+	App     appInfo    `json:"app"`
+	Matched int        `json:"matched"` // how many jobs match the query
+	Offset  int        `json:"offset"`  // how many of them come before these
+	Jobs    []view.Row `json:"jobs"`
+}
+
+// A jobAnswer is one job.
+type jobAnswer struct {
+	App appInfo     `json:"app"`
+	Job view.Detail `json:"job"`
+}
+
+// infoFor is what an answer to this request tells of the program.
+func (p *pages) infoFor(r *http.Request, n news) appInfo {
+	h := p.app.Scheduler.Health()
+	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: version(), Revision: app.RevisionName(),
+		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Scheduler.Jobs) + len(p.app.Scheduler.Singletons),
+		Note: n.old(), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
+		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r)}
+	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
+		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
+	}
+	for _, row := range n.rows(p.app) {
+		if row.Trouble {
+			out.Trouble++
+		}
+	}
+	if h.Storage != nil {
+		out.Storage = text(h.Storage)
+	}
+	if err := p.app.LogBlocked(h); err != nil {
+		out.Log = text(err)
+	}
+	return out
+}
+
+// version is what the build says of the program: the version of its module, else the
+// revision of its source; empty if neither is known.
+var version = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return ""
+})

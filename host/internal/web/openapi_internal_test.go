@@ -1,0 +1,164 @@
+package web
+
+import (
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A description is what the tests read of openapi.json.
+type description struct {
+	Paths      map[string]map[string]struct{ Parameters []struct{ Name string } }
+	Components struct {
+		Schemas map[string]struct {
+			Properties map[string]struct {
+				Ref  string `json:"$ref"`
+				Type string
+				Enum []string
+			}
+			Required []string
+		}
+	}
+}
+
+func described(t *testing.T) (d description) {
+	t.Helper()
+	if err := json.Unmarshal(openAPIText, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDescriptionHasEachRoute(t *testing.T) {
+	var want, got []string
+	p := &pages{guard: NewGuard(&app.Settings{}, slog.New(slog.DiscardHandler))}
+	for _, r := range p.api() {
+		want = append(want, r.method+" "+r.path)
+	}
+	for path, methods := range described(t).Paths {
+		for method := range methods {
+			got = append(got, strings.ToUpper(method)+" "+path)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("openapi.json has %q, the server %q", got, want)
+	}
+}
+
+// Each parameter of a list is read, and an error names all of them.
+func TestDescriptionHasEachParameter(t *testing.T) {
+	_, err := parseQuery(map[string][]string{"x": {""}})
+	if err == nil {
+		t.Fatal("an unknown parameter is taken")
+	}
+	_, list, _ := strings.Cut(err.Error(), ": want ")
+	want := regexp.MustCompile(`, | or `).Split(list, -1)
+	var got []string
+	for _, parameter := range described(t).Paths["/jobs"]["get"].Parameters {
+		got = append(got, parameter.Name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("openapi.json has %q, the server %q", got, want)
+	}
+}
+
+// A field that comes or goes comes or goes in the description.
+func TestDescriptionHasEachField(t *testing.T) {
+	schemas := described(t).Components.Schemas
+	for name, value := range answerTypes {
+		required, optional := fieldsOf(reflect.TypeOf(value))
+		schema := schemas[name]
+		if got, want := slices.Sorted(maps.Keys(schema.Properties)), slices.Sorted(slices.Values(slices.Concat(required, optional))); !slices.Equal(got, want) {
+			t.Errorf("%s: openapi.json has %q, the server %q", name, got, want)
+		}
+		if got, want := slices.Sorted(slices.Values(schema.Required)), slices.Sorted(slices.Values(required)); !slices.Equal(got, want) {
+			t.Errorf("%s: openapi.json requires %q, the server always answers %q", name, got, want)
+		}
+	}
+	for name := range schemas {
+		if answerTypes[name] == nil {
+			t.Errorf("openapi.json has the schema %s, and the server has no such answer", name)
+		}
+	}
+}
+
+// answerTypes are the Go types of the schemas.
+var answerTypes = map[string]any{
+	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "SteppedDown": steppedDown{},
+	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Upcoming": view.Upcoming{},
+	"Outcome": store.Outcome{}, "Progress": store.Progress{},
+}
+
+// fieldsOf returns the names in JSON of the fields that are always there, and of those
+// that may be left out.
+func fieldsOf(t reflect.Type) (required, optional []string) {
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			r, o := fieldsOf(f.Type)
+			required, optional = append(required, r...), append(optional, o...)
+		case name == "-":
+		case strings.Contains(options, "omit"):
+			optional = append(optional, name)
+		default:
+			required = append(required, name)
+		}
+	}
+	// The list of next is of many jobs; here it is in one.
+	if t == reflect.TypeFor[view.Outlook]() {
+		optional = slices.DeleteFunc(optional, func(name string) bool { return name == "job" })
+	}
+	return required, optional
+}
+
+func TestOrderOfRows(t *testing.T) {
+	at := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
+	rows := []view.Row{
+		{Job: view.Job{Name: "b", State: view.Idle, Next: at, Last: &store.Outcome{Tick: at.Add(-time.Minute)}}},
+		{Job: view.Job{Name: "a", State: "running", Replica: "Replica-X"}, Recent: []view.Outcome{{}, {Seconds: 3}}},
+		{Job: view.Job{Name: "d", State: view.Failing, Failures: 3, Next: at.Add(time.Hour), Progress: &store.Progress{Note: "page 3"}}, Trouble: true},
+		{Job: view.Job{Name: "c", State: "unknown", Schedule: "every minute", Last: &store.Outcome{Start: at}}},
+	}
+	for text, want := range map[string]string{
+		"": "abcd", "sort=-name": "dcba", "sort=state": "dcab", "sort=next": "bdac", "sort=last": "bcad", "sort=-took": "adcb", "sort=-failures": "dcba",
+		"sort=schedule": "abdc", "trouble=true": "d", "trouble=false": "abcd", "state=running,idle": "ab", "q=REPLICA": "a", "q=minute": "c", "q=page": "d",
+		"offset=1&limit=2": "bc", "offset=9": "", "q=none": "",
+	} {
+		got := ""
+		page, matched := parsed(t, text).page(rows)
+		for _, row := range page {
+			got += row.Name
+		}
+		if got != want || !strings.Contains(text, "offset") && matched != len(want) {
+			t.Errorf("%s: got %q of %d, want %q", text, got, matched, want)
+		}
+	}
+}
+
+func parsed(t *testing.T, text string) query {
+	t.Helper()
+	values := map[string][]string{}
+	for pair := range strings.SplitSeq(text, "&") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			values[name] = append(values[name], value)
+		}
+	}
+	q, err := parseQuery(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}

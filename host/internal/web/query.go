@@ -1,0 +1,170 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
+)
+
+// mostRows is how many jobs one answer has at most.
+const mostRows = 100
+
+// A query is which jobs a list shows, and in what order.
+type query struct {
+	text          string   // in lower case; it is in the name, the schedule, the replica or the note
+	states        []string // one of them; empty: any
+	trouble       bool     // only jobs to look at
+	sort          string   // a key of sorts
+	reverse       bool
+	offset, limit int
+}
+
+// sorts are the orders of a list. Jobs that are equal in one are in the order of their names.
+var sorts = map[string]func(a, b *view.Row) int{
+	"name":     func(a, b *view.Row) int { return 0 },
+	"state":    func(a, b *view.Row) int { return cmp.Compare(rank(a), rank(b)) },
+	"schedule": func(a, b *view.Row) int { return cmp.Compare(a.Schedule, b.Schedule) },
+	"next":     func(a, b *view.Row) int { return compareTimes(a.Next, b.Next) },
+	"last":     func(a, b *view.Row) int { return compareTimes(lastMoment(a), lastMoment(b)) },
+	"took":     func(a, b *view.Row) int { return cmp.Compare(lastSeconds(a), lastSeconds(b)) },
+	"failures": func(a, b *view.Row) int { return cmp.Compare(a.Failures, b.Failures) },
+}
+
+// parseQuery reads the parameters of a list. An unknown one is an error: without it, a
+// mistyped filter would show all jobs.
+func parseQuery(values url.Values, others ...string) (q query, err error) {
+	q = query{sort: "name", limit: mostRows}
+	for name, all := range values {
+		value := all[0]
+		switch {
+		case slices.Contains(others, name):
+			continue
+		case len(all) > 1:
+			return q, fmt.Errorf("the parameter %s is there %d times: want it once", name, len(all))
+		}
+		switch name {
+		case "q":
+			q.text = strings.ToLower(value)
+		case "state":
+			q.states = strings.Split(value, ",")
+		case "trouble":
+			q.trouble, err = flagOf(name, value)
+		case "sort":
+			q.sort, q.reverse, err = sortOf(value)
+		case "offset":
+			q.offset, err = numberOf(name, value, 0, 1<<31-1)
+		case "limit":
+			q.limit, err = numberOf(name, value, 1, mostRows)
+		default:
+			err = fmt.Errorf("unknown parameter %q: want q, state, trouble, sort, offset or limit", format.Brief(name))
+		}
+		if err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+func flagOf(name, value string) (bool, error) {
+	if value != "true" && value != "false" {
+		return false, fmt.Errorf("%s is %q: want true or false", name, format.Brief(value))
+	}
+	return value == "true", nil
+}
+
+func sortOf(value string) (key string, reverse bool, err error) {
+	key, reverse = strings.CutPrefix(value, "-")
+	if sorts[key] == nil {
+		return "", false, fmt.Errorf("sort is %q: want name, state, schedule, next, last, took or failures, or one of them after a hyphen for the reverse order", format.Brief(value))
+	}
+	return key, reverse, nil
+}
+
+func numberOf(name, value string, least, most int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s is %q: want a number from %d to %d", name, format.Brief(value), least, most)
+	}
+	return n, nil
+}
+
+// page returns the rows of one page, and how many match in all.
+func (q query) page(rows []view.Row) (page []view.Row, matched int) {
+	page = []view.Row{}
+	for i := range rows {
+		if q.matches(&rows[i]) {
+			page = append(page, rows[i])
+		}
+	}
+	slices.SortStableFunc(page, q.compare)
+	matched = len(page)
+	return page[min(q.offset, matched):min(q.offset+q.limit, matched)], matched
+}
+
+func (q query) matches(row *view.Row) bool {
+	switch {
+	case q.trouble && !row.Trouble:
+		return false
+	case q.states != nil && !slices.Contains(q.states, string(row.State)):
+		return false
+	case q.text == "":
+		return true
+	}
+	text := row.Name + "\n" + row.Schedule + "\n" + row.Replica
+	if row.Progress != nil {
+		text += "\n" + row.Progress.Note
+	}
+	return strings.Contains(strings.ToLower(text), q.text)
+}
+
+func (q query) compare(a, b view.Row) int {
+	order := cmp.Or(sorts[q.sort](&a, &b), strings.Compare(a.Name, b.Name))
+	if q.reverse {
+		return -order
+	}
+	return order
+}
+
+// rank puts first what an operator should look at, then what runs.
+func rank(row *view.Row) int {
+	switch {
+	case row.Trouble:
+		return 0
+	case row.Tone() == format.Yellow:
+		return 1
+	case row.State != view.Idle:
+		return 2
+	}
+	return 3
+}
+
+// compareTimes puts a time that is not known last.
+func compareTimes(a, b time.Time) int {
+	if a.IsZero() || b.IsZero() {
+		return cmp.Compare(one(a.IsZero()), one(b.IsZero()))
+	}
+	return a.Compare(b)
+}
+
+func lastMoment(row *view.Row) time.Time {
+	if row.Last == nil {
+		return time.Time{}
+	}
+	return format.Moment(row.Last)
+}
+
+func lastSeconds(row *view.Row) float64 {
+	for i := range row.Recent {
+		if row.Recent[i].Seconds > 0 {
+			return row.Recent[i].Seconds
+		}
+	}
+	return 0
+}
