@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,6 +39,12 @@ type ran struct {
 	cause      error
 }
 
+// TestMain lets the heap grow: a cluster in virtual time makes little that lasts.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
 // inCluster runs f in a bubble of virtual time that starts at a whole hour.
 func inCluster(t *testing.T, f func(c *cluster)) {
 	t.Helper()
@@ -51,6 +59,15 @@ func inCluster(t *testing.T, f func(c *cluster)) {
 func inCase(t *testing.T, name string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
+		inCluster(t, func(c *cluster) { f(c.t, c) })
+	})
+}
+
+// beside is inCase beside others of its kind: they take long.
+func beside(t *testing.T, name string, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
 		inCluster(t, func(c *cluster) { f(c.t, c) })
 	})
 }

@@ -485,7 +485,7 @@ func TestEachTickHasOneOutcome(t *testing.T) {
 			if missed == soloist.RunLatest && interrupted == soloist.Abandon {
 				days = long
 			}
-			inCase(t, fmt.Sprintf("missed %q interrupted %q", missed, interrupted), func(t *testing.T, c *cluster) {
+			beside(t, fmt.Sprintf("missed %q interrupted %q", missed, interrupted), func(t *testing.T, c *cluster) {
 				rnd := rand.New(rand.NewPCG(1, 2))
 				l := &ledger{t: t, seen: map[string]bool{}}
 				job := soloist.Job{Name: "work", Schedule: "@every 5m", Lease: time.Minute, Missed: missed, Interrupted: interrupted,

@@ -112,7 +112,7 @@ func TestFileBesideAppsIsNoApp(t *testing.T) {
 // The typical slips: in the container and in the app.
 func TestStatusOfAnotherContainer(t *testing.T) {
 	t.Parallel()
-	env := []string{"AzureWebJobsStorage=" + azurite.Start(t).ConnectionString(), "SOLOIST_CONTAINER=ticks", "SOLOIST_APP=shop"}
+	env := []string{"AzureWebJobsStorage=" + azurite.Shared(t).ConnectionString(), "SOLOIST_CONTAINER=slips", "SOLOIST_APP=shop"}
 	ticked(t, env)
 	env[2] = "SOLOIST_APP=shpo"
 	if got := child(t, env, "status"); got.code != 1 || !strings.Contains(got.err, `no records of app "shpo" in http://127.0.0.1`) || !strings.Contains(got.err, "did you mean SOLOIST_APP=shop?") {

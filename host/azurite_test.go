@@ -12,7 +12,7 @@ import (
 // ahead by itself: a run needs a tick, and a tick needs time.
 func TestBlobs(t *testing.T) {
 	t.Parallel()
-	server := azurite.Start(t)
+	server := azurite.Shared(t)
 	env := []string{"AzureWebJobsStorage=" + server.ConnectionString(), "SOLOIST_CONTAINER=ticks", "CONTAINER_APP_NAME=shop"}
 	if got := child(t, env, "validate"); got.code != 0 || !strings.Contains(got.out, "/ticks\n") {
 		t.Errorf("validate: got %+v", got)

@@ -66,6 +66,7 @@ func wantSkew(t *testing.T, out string, want time.Duration) {
 }
 
 func TestServeWatchesTheClock(t *testing.T) {
+	inRealTime(t)
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_STORAGE=memory:")
 	log, stop, code := serving(t, host.Program{Work: work(), Now: func() time.Time { return time.Now().Add(time.Hour) }})
 	if m := await(t, log, "this machine's clock is 1h0m0s ahead of the store's"); m.Level != "WARN" {

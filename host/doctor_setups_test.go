@@ -100,12 +100,14 @@ var setups = []setup{
 	{"an app without an identity", withIdentity(nil, "IDENTITY_ENDPOINT=", "IDENTITY_HEADER="),
 		1, "credentials", []string{"no token for the identity", "IDENTITY_ENDPOINT is not set", "az containerapp identity assign"}},
 	{"an identity endpoint that is down", func(t *testing.T, p *host.Program) []string {
+		inRealTime(t)
 		platform := azurite.NewPlatform(t)
 		platform.Break(true)
 		*p = host.Hurried(host.Program{Work: p.Work, Store: byIdentity(t, new(ruled), platform)}, time.Second)
 		return nil
 	}, 1, "credentials", []string{"no token for the identity", "az containerapp identity show"}},
 	{"an identity endpoint that hangs", func(t *testing.T, p *host.Program) []string {
+		inRealTime(t)
 		platform := azurite.NewPlatform(t)
 		platform.Give(time.Hour, time.Minute)
 		*p = host.Hurried(host.Program{Work: p.Work, Store: byIdentity(t, new(ruled), platform)}, time.Second)

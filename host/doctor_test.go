@@ -101,6 +101,7 @@ func TestDoctorOfManyMistakes(t *testing.T) {
 
 // A service that takes the connection and says no more.
 func TestDoctorOfSilence(t *testing.T) {
+	inRealTime(t)
 	environment(t, bySignature(served(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()

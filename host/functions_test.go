@@ -141,6 +141,7 @@ func readJSON(t *testing.T, path string, v any) {
 // A stop gives the runs of an invocation their grace, then ends their contexts,
 // and the host has its answer.
 func TestStopDuringInvocation(t *testing.T) {
+	inRealTime(t)
 	t.Run("within the grace", func(t *testing.T) {
 		release := make(chan struct{})
 		stopDuringInvocation(t, "30s", "succeeded", func(ctx context.Context) error {

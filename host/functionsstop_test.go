@@ -17,6 +17,7 @@ import (
 
 // A stop that cuts off a run is no success: the log names what runs.
 func TestStopThatCutsOffRunFails(t *testing.T) {
+	inRealTime(t)
 	began, release := make(chan struct{}), make(chan struct{})
 	code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
 		close(began)
@@ -33,6 +34,7 @@ func TestStopThatCutsOffRunFails(t *testing.T) {
 // The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
 // time that its own lease gives.
 func TestStopWaitsForLongestLease(t *testing.T) {
+	inRealTime(t)
 	backend := newGated(new(local.Memory), nil)
 	began := make(chan struct{})
 	code, _ := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {

@@ -223,6 +223,7 @@ func (s stuckPipe) Write(b []byte) (int, error) {
 
 // A log that nobody reads does not keep the process.
 func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
+	inRealTime(t)
 	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LEASE=1s")
 	exit, release := make(chan int, 1), make(chan struct{})
 	j := still(release)

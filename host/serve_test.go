@@ -131,6 +131,14 @@ func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
 	return process{cmd, messages(out)}
 }
 
+// inRealTime skips a test with -short: it waits for a second or more.
+func inRealTime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("waits for seconds of real time: run it without -short")
+	}
+}
+
 // end signals the process and returns its exit code.
 func (p process) end(t *testing.T) int {
 	t.Helper()
@@ -213,6 +221,7 @@ func wantOK(t *testing.T, url string) {
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	p := start(t, "deaf", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0")
 	await(t, p.log, "run started")
 	p.Process.Signal(syscall.SIGTERM)
@@ -254,6 +263,7 @@ func serving(t *testing.T, p host.Program) (log <-chan message, stop func(), cod
 }
 
 func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
+	inRealTime(t)
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_STORAGE=memory:", "SOLOIST_GRACE=30s")
 	started, release := make(chan context.Context), make(chan struct{})
 	log, stop, code := serving(t, host.Program{Work: []soloist.Work{
@@ -329,6 +339,7 @@ func (refusesAll) Explain(error) (text, advice string) { return "403", "replace 
 func (refusesAll) Patience() time.Duration { return 0 }
 
 func TestServeEndsWhenStoreRefusesIt(t *testing.T) {
+	inRealTime(t)
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
 	refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read"))
 	got := run(t.Context(), host.Program{Work: work(), Store: refusesAll{refused}}, "serve")

@@ -195,7 +195,6 @@ func (c *cloud) identified(t *testing.T, life time.Duration) *azure.Store {
 // A token that is about to end is replaced while it is good: the platform takes
 // four seconds for the second one, and no call waits for it.
 func replacedInTime(t *testing.T) {
-	t.Parallel()
 	c := newCloud(t)
 	s := c.identified(t, 40*time.Second)
 	l := s.Lease(name, idA)
@@ -218,7 +217,6 @@ func replacedInTime(t *testing.T) {
 // The platform gives no tokens for a while, in the middle of a run, and the
 // last one runs out meanwhile.
 func breaksDuringARun(t *testing.T) {
-	t.Parallel()
 	c := newCloud(t)
 	s := c.identified(t, 15*time.Second)
 	done := make(chan error, 1)

@@ -1,11 +1,14 @@
 package azure_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
+
+var tokens = flag.Bool("tokens", false, "also wait for tokens of an identity to run out, for a minute")
 
 // TestMain lets more tests run at once than there are cores: those that are parallel wait
 // for leases and tokens.
@@ -17,10 +20,21 @@ func TestInRealTime(t *testing.T) {
 		t.Skip("waits for real leases and tokens to run out: run it without -short")
 	}
 	bare(t, "IDENTITY_ENDPOINT=http://"+platformHost+"/token", "IDENTITY_HEADER="+azurite.IdentityHeader)
-	t.Run("token replaced in time", replacedInTime)
-	t.Run("token source breaks", breaksDuringARun)
+	t.Run("token replaced in time", withTokens(replacedInTime))
+	t.Run("token source breaks", withTokens(breaksDuringARun))
 	t.Run("Azurite conforms", func(t *testing.T) {
 		t.Parallel()
 		azuriteConforms(t)
 	})
+}
+
+// withTokens skips a test without -tokens: it takes a minute, nearly all of it waiting.
+func withTokens(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		if !*tokens {
+			t.Skip("waits a minute for tokens to run out: run it with -tokens")
+		}
+		t.Parallel()
+		test(t)
+	}
 }

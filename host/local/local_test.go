@@ -42,6 +42,7 @@ func TestDirReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for real leases to run out: run it without -short")
 	}
+	t.Parallel()
 	storetest.Test(t, storetest.Harness{
 		New: func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir()} },
 		Two: func(t *testing.T) (one, other store.Store) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -34,9 +35,15 @@ var roles = map[string]func(d local.Dir) error{
 	"behind": func(d local.Dir) error { return await(d, -time.Hour) },
 }
 
+var kills = flag.Int("kills", 6, "how often a process is killed in TestDirKilled: about a second each")
+
+// TestMain lets more tests run at once than there are cores: those that are parallel
+// wait for leases.
 func TestMain(m *testing.M) {
 	role := roles[os.Getenv(roleVariable)]
 	if role == nil {
+		flag.Parse()
+		flag.Set("test.parallel", "8")
 		os.Exit(m.Run())
 	}
 	if err := role(local.Dir{Path: os.Getenv(pathVariable)}); err != nil {
@@ -138,7 +145,7 @@ func newID() string {
 // The directory is readable at all times, no count is lost or given twice, and
 // no two processes may believe at once that they hold the lease.
 func TestDirKilled(t *testing.T) {
-	const processes, kills = 3, 12
+	const processes = 3
 	d := local.Dir{Path: t.TempDir()}
 	create(t, d, "app/job")
 	j := &journal{t: t, holds: make(map[string]*stretch), counts: make(map[int]bool)}
@@ -147,7 +154,7 @@ func TestDirKilled(t *testing.T) {
 		running[i] = start(t, "count", d.Path)
 	}
 	watch := watch(t, d)
-	for range kills {
+	for range *kills {
 		victim := rand.IntN(processes)
 		c := running[victim]
 		for range 1 + rand.IntN(12) { // between any two lines, and then some
@@ -167,7 +174,7 @@ func TestDirKilled(t *testing.T) {
 		j.drain(c)
 	}
 	last := watch()
-	j.check(last, kills+processes)
+	j.check(last, *kills+processes)
 }
 
 // watch reads the record again and again until the returned function is called,
@@ -326,6 +333,7 @@ func await(d local.Dir, step time.Duration) error {
 // Two processes go by one clock, whatever their wall clocks say: a lease is
 // given on neither before its time nor an hour late.
 func TestDirProcessesAgree(t *testing.T) {
+	t.Parallel()
 	const length = 3 * time.Second
 	for _, role := range []string{"ahead", "behind"} {
 		t.Run(role, func(t *testing.T) {

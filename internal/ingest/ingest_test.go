@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	kills        = flag.Int("kills", 10, "how often replicas over a directory are killed")
+	kills        = flag.Int("kills", 6, "how often replicas over a directory are killed")
 	azuriteKills = flag.Int("azurite-kills", 0, "how often replicas over Azurite are killed: 15 s or more each")
 	seed         = flag.Uint64("seed", rand.Uint64N(1_000_000), "when they are killed, and what else is random")
 )

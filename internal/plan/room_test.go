@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +15,7 @@ import (
 func TestAClaimWithRoomHasRoomForEachOutcome(t *testing.T) {
 	for _, holder := range []string{"a", strings.Repeat("é", 60)} {
 		for _, attempt := range []int{1, 2, store.MaxAttempt} {
-			size := 7500
-			for RoomForOutcome(claimBeside(t, size, attempt, holder)) != nil {
-				size--
-			}
+			size := sort.Search(7500, func(n int) bool { return RoomForOutcome(claimBeside(t, n, attempt, holder)) != nil }) - 1
 			for i := range 3 {
 				claim := claimBeside(t, size-i, attempt, holder)
 				for _, reason := range []string{"", strings.Repeat("🦊", 500)} {

@@ -22,6 +22,6 @@ func TestHalfOpenConnections(t *testing.T) {
 		if name == "replies that are cut off" {
 			o.mean = 1 // a read has no body, so it gets through
 		}
-		each(t, name, o, 4*time.Second, time.Minute, 10*time.Minute)
+		each(t, name, o, time.Minute, 4*time.Second, 10*time.Minute)
 	}
 }

@@ -16,7 +16,7 @@ func TestThrottling(t *testing.T) {
 			"retry-after-ms: 50000", "x-ms-retry-after-ms: 50000", // as the client library knows it too
 		} {
 			o := outage{fault: refuse(status, "ServerBusy", told), share: 1}
-			each(t, fmt.Sprintf("%d, %s", status, told), o, 6*time.Second, time.Minute, 10*time.Minute)
+			each(t, fmt.Sprintf("%d, %s", status, told), o, time.Minute, 6*time.Second, 10*time.Minute)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +33,12 @@ func by(connection string) func() azure.Config {
 }
 
 var seedFlag = flag.Uint64("seed", 0, "of the faults; 0: one that the name of the test makes")
+
+// TestMain lets the heap grow: a story makes little that lasts.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // A world is a story of one job, "work", that replicas run while faults come and go.
 // A reply takes long enough that a deadline which is counted from it differs from
@@ -78,6 +86,16 @@ func beside(t *testing.T, name string, j job, f func(w *world)) {
 		t.Parallel()
 		in(t, j, f)
 	})
+}
+
+// fewer returns some of the cases of a sweep with -short, which has to end within seconds.
+func fewer[T any](t *testing.T, all ...T) []T {
+	t.Helper()
+	if !testing.Short() {
+		return all
+	}
+	t.Logf("of %d values the first: run it without -short for all", len(all))
+	return all[:1]
 }
 
 // start has replicas begin, with other work beside the job, if any.
