@@ -321,13 +321,14 @@ func TestHelpOfOneCommand(t *testing.T) {
 	environment(t, "SOLOIST_LEASE=wrong")
 	for _, args := range []string{"help unlock", "unlock --help", "unlock -h", "unlock beat --now -h leader"} {
 		wantRun(t, host.Program{}, args, 0, `
-			usage: demo unlock JOB [--now] [--yes]
+			usage: demo unlock JOB [--now] [--yes] [--json]
 
 			free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease
 
-			  JOB    the job or singleton
-			  --now  end the lease at once, while its holder may still work
-			  --yes  also where a run loses its lease by this
+			  JOB     the job or singleton
+			  --now   end the lease at once, while its holder may still work
+			  --yes   also where a run loses its lease by this
+			  --json  answer with one JSON value
 		`)
 	}
 	got := run(t.Context(), host.Program{}, "help", "nxt")

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func TestWatchAndPageAgreeThroughDeath(t *testing.T) {
 		wires := map[string]*gated{}
 		for _, name := range []string{"replica-a", "replica-b"} {
 			wires[name] = newGated(backend, nil)
-			s := &soloist.Scheduler{App: "demo", Replica: name, Store: wires[name], Singletons: []soloist.Singleton{leader}}
+			s := &soloist.Scheduler{App: "demo", Replica: name, Store: wires[name], Logger: slog.New(slog.DiscardHandler), Singletons: []soloist.Singleton{leader}}
 			done := make(chan error, 1)
 			ended = append(ended, done)
 			go func() { done <- s.Run(ctx) }()
