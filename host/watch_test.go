@@ -135,7 +135,7 @@ func TestWatchAndPageAgreeThroughDeath(t *testing.T) {
 		if len(want) != 2 || last != want[1] {
 			t.Fatalf("the record named %q, and %q at last: want two leaders", want, last)
 		}
-		wantAnswer(t, "page", page.get("/api/jobs"), 200, `"state":"running","replica":"`+last+`"`)
+		wantAnswer(t, "page", page.get("/api/v1/jobs"), 200, `"state":"running","replica":"`+last+`"`)
 		var got []string
 		for _, m := range regexp.MustCompile(`leader  running on (\S+)`).FindAllStringSubmatch(end().out, -1) {
 			got = append(got, m[1])

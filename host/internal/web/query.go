@@ -147,10 +147,13 @@ func rank(row *view.Row) int {
 
 // compareTimes puts a time that is not known last.
 func compareTimes(a, b time.Time) int {
-	if a.IsZero() || b.IsZero() {
-		return cmp.Compare(one(a.IsZero()), one(b.IsZero()))
+	switch {
+	case a.IsZero() == b.IsZero():
+		return a.Compare(b)
+	case a.IsZero():
+		return 1
 	}
-	return a.Compare(b)
+	return -1
 }
 
 func lastMoment(row *view.Row) time.Time {
