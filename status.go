@@ -26,14 +26,16 @@ type JobStatus struct {
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
 }
 
-// Status reads every record once. The error is that of Validate; the error of a single read is in
-// its JobStatus.
+// Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
+// error is that of Validate; the error of a single read is in its JobStatus.
 func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	all := make([]JobStatus, len(s.runners))
-	s.each(s.runners, func(i int, r *runner.Runner) { all[i] = JobStatus(r.Status(ctx)) })
+	for i, st := range runner.Statuses(ctx, s.runners) {
+		all[i] = JobStatus(st)
+	}
 	return all, nil
 }
 

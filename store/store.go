@@ -96,8 +96,8 @@ type Checkpointer interface {
 }
 
 // A Documenter is a [Store] that keeps documents beside the entries: up to [MaxDocument]
-// bytes of any kind, under the name of an entry that no job has. A document has no lease:
-// its ETag alone guards it. Operators' orders are in one; a store that is no Documenter
+// bytes of any kind, under a name with a dot after the slash, "app/.document", which no job
+// has. A document has no lease: its ETag alone guards it. Operators' orders are in one; a store that is no Documenter
 // takes none.
 type Documenter interface {
 	// ReadDocument returns the document and its ETag. ErrUnchanged: its ETag is etag, and
@@ -122,8 +122,11 @@ type Document struct {
 // entry is read by itself.
 type Lister interface {
 	// List calls f for each entry of app, in the order of their names, until f returns
-	// false. It lists neither documents nor names that begin with a dot. The entries are
-	// those of one moment each, and not all of the same moment.
+	// false. It leaves out what has a dot after the slash, such as documents. An app
+	// without entries is no error. Each entry is what a read of it at some moment of the
+	// call would return, not all at the same moment; one that is made or removed during the
+	// call may be listed or not. f may call the store. If List fails, it has called f for
+	// some entries.
 	List(ctx context.Context, app string, f func(name string, e Entry) bool) error
 }
 
@@ -181,7 +184,7 @@ func (s LeaseState) Live() bool { return s == Leased || s == Breaking }
 // the difference is room for the header's name.
 const MaxRecord = 8<<10 - 64
 
-// MaxDocument is the largest document in bytes.
+// MaxDocument is the largest document in bytes; it is read by each replica after each change.
 const MaxDocument = 1 << 20
 
 // MaxCheckpoint is the largest checkpoint in bytes: sending a larger one could take so long

@@ -73,6 +73,7 @@ var (
 	_ store.Store        = (*Store)(nil)
 	_ store.LeaseBreaker = (*Store)(nil)
 	_ store.Documenter   = (*Store)(nil)
+	_ store.Lister       = (*Store)(nil)
 	_ store.Checkpointer = (*lease)(nil)
 )
 

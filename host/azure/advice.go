@@ -158,7 +158,7 @@ func (s *Store) account() string { return cmp.Or(s.way.account, "ACCOUNT") }
 // signatureAdvice is how to get a signature that is enough: on the container,
 // which is less than one of the account. It lacks the right to create that.
 func (e *credentials) signatureAdvice() string {
-	return fmt.Sprintf("make a new one: az storage container generate-sas --account-name %s --name %s --permissions rcwd --expiry DATE --https-only",
+	return fmt.Sprintf("make a new one: az storage container generate-sas --account-name %s --name %s --permissions rcwdl --expiry DATE --https-only",
 		cmp.Or(e.account, "ACCOUNT"), strings.Trim(e.box.Path[strings.LastIndex(e.box.Path, "/")+1:], "/"))
 }
 

@@ -8,7 +8,7 @@
 // which a checkpoint is billed
 // (https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories).
 //
-// Each method sends one request and repeats nothing. Only Create and the first
+// Each method sends one request and repeats nothing. List sends one for each page. Only Create and the first
 // WriteDocument may send three: a missing container is created. A request by an identity is sent a
 // second time if the service asks for a token with more claims.
 //
@@ -133,14 +133,9 @@ func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 	if err != nil {
 		return store.Entry{}, err
 	}
-	e := store.Entry{Revision: stamp, State: store.LeaseState(*resp.LeaseState)}
+	e := store.Entry{Revision: stamp, Record: recordOf(resp.Metadata), State: store.LeaseState(*resp.LeaseState)}
 	if resp.ContentLength != nil {
 		e.Checkpoint = *resp.ContentLength
-	}
-	for k, v := range resp.Metadata {
-		if strings.EqualFold(k, key) && v != nil {
-			e.Record = []byte(*v)
-		}
 	}
 	return e, nil
 }
@@ -181,6 +176,16 @@ func (s *Store) Break(ctx context.Context, name string, period time.Duration) er
 func metadata(record []byte) map[string]*string {
 	value := string(record)
 	return map[string]*string{key: &value}
+}
+
+// recordOf is what the metadata carries, nil if there is none.
+func recordOf(metadata map[string]*string) []byte {
+	for k, v := range metadata {
+		if strings.EqualFold(k, key) && v != nil {
+			return []byte(*v)
+		}
+	}
+	return nil
 }
 
 // checkRecord keeps out what would not come back as it went: a header loses

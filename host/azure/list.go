@@ -2,10 +2,71 @@ package azure
 
 import (
 	"context"
+	"fmt"
+	"path"
 	"strings"
+	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/soloist-go/soloist/store"
 )
+
+var _ store.Lister = (*Store)(nil)
+
+// List implements [store.Lister]: a request for each 5,000 entries. The delimiter keeps
+// out what is deeper, of which a page would else be full.
+func (s *Store) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
+	prefix := app + "/"
+	pages := s.container.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{
+		Prefix: &prefix, Include: container.ListBlobsInclude{Metadata: true}})
+	for pages.More() {
+		page, err := pages.NextPage(ctx)
+		if bloberror.HasCode(err, bloberror.ContainerNotFound) {
+			return nil
+		}
+		if err != nil {
+			return translate(list, app, err)
+		}
+		if page.Segment == nil {
+			continue
+		}
+		for _, item := range page.Segment.BlobItems {
+			if item.Name == nil || strings.HasPrefix(path.Base(*item.Name), ".") {
+				continue
+			}
+			e, err := listed(item, page.Date)
+			if err != nil {
+				return err
+			}
+			if !f(*item.Name, e) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// listed is an entry as a page of a listing tells it. The ETags there have no quotation
+// marks, those of single answers have.
+func listed(item *container.BlobItem, date *time.Time) (store.Entry, error) {
+	p := item.Properties
+	if p == nil || p.ETag == nil || *p.ETag == "" || p.LeaseState == nil {
+		return store.Entry{}, fmt.Errorf("azure: %s %s: the answer has no ETag or no lease state: it is not from the Blob service", list, *item.Name)
+	}
+	e := store.Entry{Revision: store.Revision{ETag: string(*p.ETag)}, Record: recordOf(item.Metadata), State: store.LeaseState(*p.LeaseState)}
+	if !strings.HasPrefix(e.ETag, `"`) {
+		e.ETag = `"` + e.ETag + `"`
+	}
+	if date != nil {
+		e.Date = *date
+	}
+	if p.ContentLength != nil {
+		e.Checkpoint = *p.ContentLength
+	}
+	return e, nil
+}
 
 // Apps returns the names before the slash of the container's blobs: the apps
 // that have entries there. It asks for one page, which has up to 5,000 of them

@@ -8,11 +8,12 @@ import (
 )
 
 // The client library reads the whole body of most answers into memory. An error
-// of the service has about 300 bytes. The longest other answer is a page of a
-// listing: 5,000 names with their properties have about 5 MB.
+// of the service has about 300 bytes, a page of names about 5 MB. A page of entries has
+// 5,000 of them, each with about 1 kB of properties and up to 8 kB of record.
 const (
 	maxError  = 64 << 10
 	maxAnswer = 16 << 20
+	maxPage   = 64 << 20
 )
 
 // A cutter sends requests and cuts the bodies of the answers, which a proxy may
@@ -25,8 +26,11 @@ func (c cutter) Do(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	limit := int64(maxAnswer)
-	if resp.StatusCode >= http.StatusMultipleChoices {
+	switch {
+	case resp.StatusCode >= http.StatusMultipleChoices:
 		limit = maxError
+	case r.URL.Query().Get("comp") == "list":
+		limit = maxPage
 	}
 	resp.Body = struct {
 		io.Reader

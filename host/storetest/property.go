@@ -16,6 +16,7 @@ const (
 	deleter
 	keeper
 	documenter
+	lister
 	twins   // of the harness
 	lengths // of leases: two that can be told apart
 )

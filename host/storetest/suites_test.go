@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"crypto/rand"
+	"maps"
 	"sync"
 	"testing"
 
@@ -10,14 +11,16 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// suites are run in a process of their own, because they have to fail.
-var suites = map[string]struct {
+type suite struct {
 	harness storetest.Harness
 	fails   string // at least these
 	passes  string // at least these, to tell a careful failure from a broken suite
 	says    string
 	only    string // more of -test.run, for a suite that takes real time
-}{
+}
+
+// suites are run in a process of their own, because they have to fail.
+var suites = map[string]suite{
 	"renew takes any id": {harness: leases[renewsAny](),
 		fails: "Outcome/leased/renew-other Outcome/expired/renew-other Late/renew Expiry/taken", passes: "Outcome/expired/renew-own Race/counter"},
 	"renew keeps the first length": {harness: leases[renewsFirst](),
@@ -191,3 +194,5 @@ func good(differences map[string]string) storetest.Harness {
 		Differences: differences,
 	}
 }
+
+func init() { maps.Copy(suites, listSuites) }

@@ -37,7 +37,7 @@ type Blob struct {
 // An Op is one request, in the order in which the service applied them.
 type Op struct {
 	Time   time.Time
-	Op     string // "put", "get", "head", "metadata", "delete", "acquire", "renew", "change", "release", "break", "create container", "delete container", "unknown"
+	Op     string // "put", "get", "head", "metadata", "delete", "acquire", "renew", "change", "release", "break", "create container", "delete container", "list", "unknown"
 	Blob   string // container/blob
 	Lease  string // the lease id in the request; of acquire the proposed one
 	ETag   string // of the blob afterwards
@@ -178,6 +178,8 @@ func (r *Request) operation() string {
 			return "create container"
 		case "DELETE container":
 			return "delete container"
+		case "GET containerlist":
+			return "list"
 		}
 		return ""
 	}
@@ -212,6 +214,8 @@ func (b *Blob) apply(r *Request) answer {
 		return b.createContainer(r)
 	case "delete container":
 		return b.deleteContainer(r)
+	case "list":
+		return b.list(r)
 	case "put", "get", "head", "delete", "metadata":
 		return b.onBlob(r)
 	case "acquire", "renew", "change", "release", "break":

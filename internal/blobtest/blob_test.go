@@ -155,7 +155,10 @@ func TestRequests(t *testing.T) {
 		{"break after 61 s", "PUT", "box/app/job?comp=lease", []string{"x-ms-lease-action: break", "x-ms-lease-break-period: 61"}, 400, "InvalidHeaderValue"},
 		{"delete", "DELETE", "box/app/job", nil, 202, ""},
 		{"delete container", "DELETE", "box?restype=container", nil, 202, ""},
-		{"list", "GET", "box?restype=container&comp=list", nil, 501, "NotImplemented"},
+		{"list", "GET", "box?restype=container&comp=list", nil, 200, ""},
+		{"list of no container", "GET", "none?restype=container&comp=list", nil, 404, "ContainerNotFound"},
+		{"list with snapshots", "GET", "box?restype=container&comp=list&include=snapshots", nil, 400, "OutOfRangeQueryParameterValue"},
+		{"list of no results", "GET", "box?restype=container&comp=list&maxresults=0", nil, 400, "OutOfRangeQueryParameterValue"},
 		{"tags", "PUT", "box/app/job?comp=tags", nil, 501, "NotImplemented"},
 		{"part", "GET", "box/app/job", []string{"Range: bytes=0-1"}, 400, "UnsupportedHeader"},
 	}

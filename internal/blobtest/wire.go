@@ -20,6 +20,7 @@ var statuses = map[string]int{
 	"EmptyMetadataKey":                   http.StatusBadRequest,
 	"MetadataTooLarge":                   http.StatusBadRequest,
 	"UnsupportedHeader":                  http.StatusBadRequest,
+	"OutOfRangeQueryParameterValue":      http.StatusBadRequest,
 	"AuthenticationFailed":               http.StatusForbidden,
 	"BlobNotFound":                       http.StatusNotFound,
 	"ContainerNotFound":                  http.StatusNotFound,

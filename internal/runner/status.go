@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/plan"
@@ -27,19 +28,33 @@ type Status struct {
 	Occupied     error
 }
 
-// Status reads the entry once. It changes neither the entry nor the view of the runner,
-// so that any goroutine may call it.
-func (r *Runner) Status(ctx context.Context) Status {
+// Statuses returns the statuses of the runners, which are all of one replica. It changes
+// neither the entries nor the views of the runners, so that any goroutine may call it.
+func Statuses(ctx context.Context, runners []*Runner) []Status {
+	all, known := make([]Status, len(runners)), list(ctx, runners)
+	var reads sync.WaitGroup
+	for i, r := range runners {
+		reads.Go(func() { all[i] = r.status(ctx, known) })
+	}
+	reads.Wait()
+	return all
+}
+
+// status reads the entry once, unless it is listed.
+func (r *Runner) status(ctx context.Context, known listing) Status {
+	if r.job.EveryReplica {
+		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: r.job.Policy.Ticks.Next(r.replica.Wall())}
+	}
+	return r.statusOf(known.entry(ctx, r))
+}
+
+// statusOf returns what an answer to a read of the entry says.
+func (r *Runner) statusOf(entry store.Entry, err error) Status {
 	p := &r.job.Policy
 	st := Status{Name: r.job.Name, Singleton: r.Singleton()}
 	if !st.Singleton {
 		st.Schedule = r.job.Schedule()
 	}
-	if r.job.EveryReplica {
-		st.EveryReplica, st.Next = true, p.Ticks.Next(r.replica.Wall())
-		return st
-	}
-	entry, err := r.client.Read(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is made when a scheduler starts
 		st.Next = p.NextTick(&store.Record{Watermark: r.now()})
