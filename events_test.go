@@ -310,3 +310,12 @@ func TestCallsWaitForTheirEvents(t *testing.T) {
 		})
 	}
 }
+
+// The page of events has a row for each kind that the program has, and for no other one.
+func TestPageOfEvents(t *testing.T) {
+	got := allMatches("(?m)^\\| `([a-z-]+)` \\|", readPage(t, "docs/events.md"))
+	want := allMatches(`(?m)^\t\w+ +Kind = "([^"]+)"`, readPage(t, "event/event.go"))
+	if len(want) < 20 || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("docs/events.md has the kinds\n%q\nand the program\n%q", got, want)
+	}
+}

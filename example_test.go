@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 )
 
@@ -41,6 +42,30 @@ func Example() {
 	}
 	fmt.Println("the same tick twice:", first == second)
 	// Output: the same tick twice: false
+}
+
+// Events tell what a replica does, as it does it.
+func ExampleScheduler_events() {
+	s := &soloist.Scheduler{
+		Store:  &local.Memory{},
+		Logger: slog.New(slog.DiscardHandler),
+		Events: func(e event.Event) {
+			switch e.Kind {
+			case event.Started:
+				fmt.Println(e.Job, "starts")
+			case event.Ended:
+				fmt.Println(e.Job, e.Outcome.Status, e.Outcome.Reason)
+			}
+		},
+		Jobs: []soloist.Job{{Name: "report", Schedule: "@hourly",
+			Do: func(context.Context, *soloist.Run) error { return errors.New("the printer is out of paper") }}},
+	}
+	if _, err := s.RunNow(context.Background(), "report", "by-ann"); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// report starts
+	// report failed the printer is out of paper
 }
 
 func ExampleScheduler_Validate() {

@@ -117,8 +117,8 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/runner":      {"event", "store", "internal/instant", "internal/lease", "internal/plan", "internal/supervise"},
 		"internal/safefile":    {},
 		"internal/schedule":    {"internal/near"},
-		"internal/sim":         {".", "store", "host/azure", "internal/blobtest", "internal/sim/check"},
-		"internal/sim/check":   {".", "store"},
+		"internal/sim":         {".", "event", "store", "host/azure", "internal/blobtest", "internal/sim/check"},
+		"internal/sim/check":   {".", "event", "store"},
 		"internal/supervise":   {"event", "store", "internal/instant", "internal/lease", "internal/plan"},
 		"store":                {},
 

@@ -1,5 +1,13 @@
 // Package event is what a [soloist.Scheduler] tells about the work of its replica, as it
 // happens. Logs, metrics, traces and alerts are made from these events alone.
+//
+// A program receives them with Scheduler.Events. The page docs/events.md has a table of the
+// kinds and what each one carries.
+//
+// An outcome is told once, by the replica that wrote it, and only after the store has
+// confirmed the write: see [Ended] and [Settled]. Events are not stored, and those that a
+// receiver is too slow for are dropped and counted: see [Dropped]. What has to be complete
+// reads the record.
 package event
 
 import (

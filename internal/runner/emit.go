@@ -15,6 +15,8 @@ func (r *Runner) emit(e event.Event) {
 	switch {
 	case e.Kind == event.Heartbeat && !r.source.mayTellBeat():
 		return
+	case e.Kind == event.Heartbeat || e.Kind == event.Saved:
+		e.Note = store.ShortNote(e.Note)
 	case e.Kind == event.Started && e.Request == "" && !e.Tick.IsZero():
 		e.Late = max(0, r.now().Sub(e.Tick))
 	}

@@ -107,7 +107,7 @@ func newCluster(cfg Config) *Cluster {
 		cfg.Program = Program(cfg.Seed)
 	}
 	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
-	c := &Cluster{Config: cfg, log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}},
+	c := &Cluster{Config: cfg, log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}, Emits: true},
 		healed: make(chan struct{}), over: make(chan struct{})}
 	c.net = &Network{seed: cfg.Seed, blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log}
 	c.version.now = cfg.Program

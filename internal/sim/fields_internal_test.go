@@ -15,7 +15,7 @@ import (
 // notDrawn are the fields that are the same in each seed, or that no seed can
 // draw. docs/correctness.md says why.
 var notDrawn = []string{"Job.Do", "Job.TimeZone", "Job.Name", "Singleton.Do", "Singleton.Name",
-	"Scheduler.App", "Scheduler.Store", "Scheduler.Replica", "Scheduler.Logger", "Scheduler.Now", "Scheduler.Elapsed", "Scheduler.Overrun"}
+	"Scheduler.App", "Scheduler.Store", "Scheduler.Replica", "Scheduler.Logger", "Scheduler.Now", "Scheduler.Elapsed", "Scheduler.Overrun", "Scheduler.Events"}
 
 // fieldsOf collects the values of the exported fields of a struct.
 func fieldsOf(values map[string]map[string]bool, kind string, v reflect.Value) {
@@ -58,7 +58,7 @@ func TestEachFieldIsDrawnOrListed(t *testing.T) {
 			program = next(program, newRoll(seed, version, "fields"))
 		}
 		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: drawGrace(newRoll(seed, 0, "grace")),
-			Overrun: func(string, error) {}, Logger: slog.New(slog.DiscardHandler)}
+			Overrun: func(string, error) {}, Events: m.emitted, Logger: slog.New(slog.DiscardHandler)}
 		fieldsOf(values, "Scheduler", reflect.ValueOf(s).Elem())
 	}
 	docs, err := os.ReadFile("../../docs/correctness.md")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
@@ -20,6 +21,17 @@ type logCapture struct {
 	job   string
 	token int64
 	tick  time.Time
+}
+
+// emitted keeps the events of a replica that tell what has become of a tick.
+func (m *machine) emitted(e event.Event) {
+	switch e.Kind {
+	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed:
+		if !m.gone() {
+			m.log.Add(check.Event{What: check.Emitted, Replica: m.name, Job: e.Job, Op: string(e.Kind), Token: e.Token, Tick: e.Tick, Request: e.Request,
+				Attempt: e.Attempt, Note: string(e.Outcome.Status)})
+		}
+	}
 }
 
 // unsure leaves open which was first: where a context is cancelled at its deadline,

@@ -153,6 +153,13 @@ var mutants = []mutant{
 	{name: "each write of a hold is remembered", file: "internal/lease/ledger.go", pkg: ".", story: "TestMemoryDoesNotGrowWithSaves",
 		text: "\tl.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })\n", with: "",
 		also: [2]string{"\t\tl.ours = slices.Delete(l.ours, 0, extra)\n", "\t\t_ = extra\n"}},
+	{name: "an outcome is told before it is written", file: "internal/runner/run.go",
+		text: "\terr := r.confirm(ctx, c, s, func(last ", with: "\ta.Emit(event.Event{Kind: event.Ended, Outcome: plan.LastOutcome(rec, status, reason), Took: took})\n\terr := r.confirm(ctx, c, s, func(last ",
+		also: [2]string{"\ta.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})\n", ""}},
+	{name: "ticks that came due under a run are not told", file: "internal/runner/run.go",
+		text: "\ttold.tell(r.view.rec.History)\n", with: ""},
+	{name: "ticks that came due under a stalled run are told twice", file: "internal/runner/run.go",
+		text: "\tn.history = history\n", with: ""},
 	{name: "the end of a run does not count its claim", file: "internal/runner/run.go",
 		text: "\terr := r.confirm(ctx, c, s, func(last ", with: "\tend = rec.Run.Claimed.Add(took)\n\terr := r.confirm(ctx, c, s, func(last "},
 

@@ -83,6 +83,7 @@ var Invariants = []Invariant{
 	{"I20 deadline", deadlines},
 	{"I21 overrun", overruns},
 	{"I22 taken back", takenBack},
+	{"I23 events", emitted},
 }
 
 // Judge returns what contradicts an invariant, in the order of the invariants.

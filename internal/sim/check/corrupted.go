@@ -184,6 +184,8 @@ func (x *lawless) of(e *Event) bool {
 	switch e.What {
 	case Request:
 		return e.OK() && e.Op != "read" && x.in(e)
+	case Emitted:
+		return x.in(e)
 	case Ran, Said, Effect, Loaded:
 		from, ok := x.runs[run{e.Replica, e.Job, e.Token}]
 		return ok && !e.Time.Before(from)

@@ -29,6 +29,7 @@ const (
 	Effect    What = "effect"   // what a run wrote to a resource that fences, sent at Sent
 	Loaded    What = "loaded"   // a checkpoint, read at Time by a run
 	Said      What = "said"     // a line of a replica's log
+	Emitted   What = "emitted"  // an event of a replica: Op is its kind, Note the status of its outcome
 	Asked     What = "asked"    // a call of HealthCheck, from Time to End
 	Down      What = "down"     // all replicas are, until End
 	Stepped   What = "stepped"  // its wall clock was set
@@ -104,6 +105,8 @@ type Log struct {
 	Fleet  map[string][]Definition // by replica: what it does
 	Drift  map[string]int64        // by replica: what its clocks gain, in millionths
 
+	Emits bool // Emitted is in the log for each replica
+
 	// Watch gets each request once the service has applied it, in the order of the
 	// service. The log then keeps no events. Nil: it keeps them all.
 	Watch func(*Event)
@@ -162,9 +165,11 @@ func (l *Log) Sort() {
 
 // Write writes the log, a line an event, without what differs from one
 // simulation of a seed to the next: lease ids are random, so they are numbered.
-func (l *Log) Write(w io.Writer) {
+func (l *Log) Write(w io.Writer) { l.writeAll(w, l.Events) }
+
+func (l *Log) writeAll(w io.Writer, events []*Event) {
 	leases := map[string]int{}
-	for _, e := range l.Events {
+	for _, e := range events {
 		n := 0
 		if e.Lease != "" {
 			if leases[e.Lease] == 0 {
@@ -176,10 +181,11 @@ func (l *Log) Write(w io.Writer) {
 	}
 }
 
-// Hash is the same for equal logs.
+// Hash is the same for equal logs. It leaves out what replicas emit: their lines, which are
+// made from that, are in it.
 func (l *Log) Hash() string {
 	h := sha256.New()
-	l.Write(h)
+	l.writeAll(h, slices.DeleteFunc(slices.Clone(l.Events), func(e *Event) bool { return e.What == Emitted }))
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 

@@ -1,0 +1,230 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
+)
+
+// The events of a job come in the order of its record, and each outcome in the record is told
+// once: over a mixture of retries, stalls, panics, overruns, runs by hand, stops, replicas that
+// are cut off, and lost calls and answers.
+func TestEventsFollowTheRecord(t *testing.T) {
+	for seed := range uint64(6) {
+		inCase(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
+			m := &mixture{c: c, t: t, roll: rand.New(rand.NewPCG(seed, 1)), books: map[*replica]*eventBook{}, seen: map[string]store.Outcome{}}
+			m.play(20 * time.Minute)
+			m.judge()
+		})
+	}
+}
+
+// A mixture is a cluster whose replicas come and go, with all kinds of runs.
+type mixture struct {
+	c *cluster
+	t *testing.T
+
+	mu   sync.Mutex
+	roll *rand.Rand
+
+	up     []*replica
+	books  map[*replica]*eventBook
+	seen   map[string]store.Outcome // all that the record of the job has had in its history, by outcomeName
+	byHand sync.WaitGroup
+}
+
+func (m *mixture) below(n int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.roll.IntN(n)
+}
+
+// play lets things happen for d, and looks at the record each second.
+func (m *mixture) play(d time.Duration) {
+	for range 3 {
+		m.join()
+	}
+	for range int(d / time.Second) {
+		time.Sleep(time.Second)
+		m.happen()
+		m.look()
+	}
+	for _, r := range m.up {
+		r.meets(nil)
+	}
+	time.Sleep(5 * time.Minute)
+	m.byHand.Wait()
+	m.c.stopAll()
+	m.look()
+}
+
+// happen has something happen, now and then.
+func (m *mixture) happen() {
+	i := m.below(len(m.up))
+	switch r := m.up[i]; m.below(60) {
+	case 0:
+		go r.stop()
+		m.up = slices.Delete(m.up, i, i+1)
+		m.join()
+	case 1:
+		r.kill()
+		m.up = slices.Delete(m.up, i, i+1)
+		m.join()
+		time.AfterFunc(3*time.Minute, func() { r.tap.cut.Store(false) })
+	case 2, 3:
+		request := fmt.Sprint("by-hand-", len(m.seen), "-", m.below(1000))
+		m.byHand.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+			defer cancel()
+			_, _ = r.RunNow(ctx, "work", request)
+		})
+	}
+}
+
+// join has a new replica join, whose calls to the store get lost now and then, and answers too.
+func (m *mixture) join() {
+	job := rerun(doing("*/20 * * * * *", m.do))
+	job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
+	r := m.c.replica(fmt.Sprint("r", len(m.books)), job)
+	r.Grace = 5 * time.Second
+	m.books[r] = r.tells()
+	m.c.launch(r.meets(func(_ string, apply func() error) error {
+		switch m.below(30) {
+		case 0:
+			return errNetwork
+		case 1:
+			_ = apply()
+			return errNetwork
+		}
+		return apply()
+	}))
+	m.up = append(m.up, r)
+}
+
+// do is a run of one kind or another.
+func (m *mixture) do(ctx context.Context, r *soloist.Run) error {
+	switch m.below(12) {
+	case 0:
+		panic("boom")
+	case 1, 2:
+		return errors.New("not yet")
+	case 3:
+		<-ctx.Done() // it stalls
+		return ctx.Err()
+	case 4:
+		<-ctx.Done()
+		time.Sleep(20 * time.Second) // and does not return in time
+		return nil
+	case 5:
+		for range 30 { // ticks come due under it
+			if err := errors.Join(pause(ctx, time.Second), r.Heartbeat("on the way")); err != nil {
+				return err
+			}
+		}
+	case 6:
+		return r.Save(ctx, "a line")
+	}
+	return pause(ctx, time.Second)
+}
+
+// outcomeName names what an outcome is of: a run, or a tick or range of ticks that did not run.
+func outcomeName(o store.Outcome) string {
+	return fmt.Sprint(o.Status, " ", o.Token, " ", o.Tick.Format(time.TimeOnly), " ", o.Request)
+}
+
+// look adds what the history of the job shows.
+func (m *mixture) look() {
+	for _, o := range m.c.record("work").History {
+		m.seen[outcomeName(o)] = o
+	}
+}
+
+// judge checks the order of each replica's events, and compares all of them with the record.
+func (m *mixture) judge() {
+	told, doubt := map[string]int{}, map[int64]bool{}
+	for r, book := range m.books {
+		all := book.of("work")
+		if text := outOfOrder(all); text != "" {
+			m.t.Errorf("%s: %s", r.Replica, text)
+		}
+		for _, e := range all {
+			switch e.Kind {
+			case event.Ended, event.Settled:
+				told[outcomeName(e.Outcome)]++
+			case event.Unrecorded, event.NotClaimed:
+				doubt[e.Token] = true
+			}
+		}
+	}
+	if len(m.seen) < 30 {
+		m.t.Errorf("only %d outcomes", len(m.seen))
+	}
+	for name, o := range m.seen {
+		if n := told[name]; n > 1 || n == 0 && !doubt[o.Token] {
+			m.t.Errorf("%q is told %d times", name, n)
+		}
+	}
+	for name := range told {
+		_, written := m.seen[name]
+		open := slices.ContainsFunc([]store.Status{store.Abandoned, store.Stalled}, func(s store.Status) bool { return name[:len(s)] == string(s) })
+		if !written && !open { // an open tick has no outcome yet
+			m.t.Errorf("%q is told and not in the record", name)
+		}
+	}
+}
+
+// outOfOrder returns what is wrong with the order of one replica's events of one job, empty if
+// nothing is.
+func outOfOrder(all []event.Event) string {
+	var run event.Event // the last that was claimed
+	var tick time.Time  // the last that was claimed or settled
+	open, tries := false, 0
+	for i, e := range all {
+		wrong := false
+		switch e.Kind {
+		case event.Claimed:
+			wrong = open || e.Token <= run.Token || e.Request == "" && e.Tick.Before(tick)
+			run, open, tries = e, true, 0
+		case event.TookOver:
+			wrong = !open || e.Token != run.Token || all[i-1].Kind != event.Claimed
+		case event.Started:
+			tries++
+			wrong = !open || e.Token != run.Token || e.Try != tries
+		case event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked, event.HandingOver, event.Stalled, event.Overrun:
+			wrong = !open || e.Token != run.Token || tries == 0
+		case event.NotStarted:
+			wrong = !open || e.Token != run.Token || e.Try != tries
+			open = tries > 1 // the outcome follows
+		case event.Ended, event.Unrecorded, event.TakenBack:
+			wrong = !open || e.Token != run.Token || (tries == 0) != (e.Kind == event.TakenBack)
+			open = false
+		case event.Settled:
+			wrong = e.Request == "" && e.Tick.Before(tick)
+		case event.Renewed, event.Lost:
+			wrong = e.Token != 0 && e.Token != run.Token
+		}
+		if wrong {
+			return fmt.Sprintf("%s of token %d, tick %s, try %d, after %s", e.Kind, e.Token, e.Tick.Format(time.TimeOnly), e.Try, kindsOf(all[max(0, i-8):i]))
+		}
+		if (e.Kind == event.Claimed || e.Kind == event.Settled) && e.Request == "" {
+			tick = e.Tick
+		}
+	}
+	return ""
+}
+
+func kindsOf(all []event.Event) (kinds []string) {
+	for _, e := range all {
+		kinds = append(kinds, fmt.Sprint(e.Kind, " ", e.Token))
+	}
+	return kinds
+}
