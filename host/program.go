@@ -68,6 +68,7 @@ func (p *Program) open(m mode) (*app.App, error) {
 	a, err := app.Open(app.Config{Work: p.Work, Store: p.Store, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
+		a.Telemetry.MakeDefault()           // likewise
 	}
 	if app.InFunctions() {
 		functions.TellBegins(a.Scheduler.Jobs)
@@ -105,6 +106,7 @@ func (p *Program) openOr(m mode) (*app.App, int) {
 func (p *Program) with(m mode, do func(a *app.App) int) int {
 	a, code := p.openOr(m)
 	defer a.Flush()
+	defer a.Telemetry.Close()
 	if code != exitOK {
 		return code
 	}

@@ -57,6 +57,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	}
 	watched()
 	err = errors.Join(err, done())
+	a.Telemetry.Watch(nil) // nothing asks the cache any more
 	cache.Wait()
 	if err != nil {
 		a.Log.Error("stopped", "error", err)

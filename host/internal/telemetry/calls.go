@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,17 +13,19 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// measured makes a call to the store and counts it.
-func measured[T any](ctx context.Context, t *Telemetry, op string, call func() (T, error)) (T, error) {
-	start := time.Now()
-	answer, err := call()
-	t.metrics.calls.Record(ctx, time.Since(start).Seconds(),
-		metric.WithAttributes(attribute.String("operation", op), attribute.String("result", result(err))))
+// measured makes a call to the store and counts it. Of a call with a lease, s is what was
+// done under it.
+func measured[T any](ctx context.Context, t *Telemetry, s *session, c call, do func() (T, error)) (T, error) {
+	c.start = time.Now()
+	answer, err := do()
+	c.end, c.result = time.Now(), result(err)
+	t.metrics.calls.Record(ctx, c.end.Sub(c.start).Seconds(),
+		metric.WithAttributes(attribute.String("operation", c.op), attribute.String("result", c.result)))
+	t.traces.called(ctx, s, c)
 	return answer, err
 }
 
-// result is what a call came to, in one word. The answers that the protocol is built on
-// are no errors: another replica was faster, or there is nothing new.
+// result is what a call came to, in one word.
 func result(err error) string {
 	for _, known := range results {
 		if errors.Is(err, known.err) {
@@ -48,4 +51,11 @@ var results = []struct {
 	{fs.ErrPermission, "denied"},
 	{context.DeadlineExceeded, "timeout"},
 	{context.Canceled, "cancelled"},
+}
+
+// isTrouble reports whether a result is an error. The answers that the protocol is built
+// on are none: another replica was faster, or there is nothing new. Nor is a call that
+// its caller gave up.
+func isTrouble(result string) bool {
+	return slices.Contains([]string{"too-large", "denied", "timeout", "error"}, result)
 }

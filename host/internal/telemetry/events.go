@@ -12,6 +12,7 @@ import (
 
 // Event counts an event of the scheduler. It does not wait for anything.
 func (t *Telemetry) Event(e event.Event) {
+	t.traces.event(e)
 	ctx, m, job := context.Background(), t.metrics, of(e.Job)
 	switch e.Kind {
 	case event.Started:

@@ -22,12 +22,13 @@ func (t *Telemetry) observe(ctx context.Context, o metric.Observer) error {
 		o.ObserveFloat64(m.overrun, one(h.Overrun[name] != nil), of(name))
 		o.ObserveFloat64(m.broken, one(h.Broken[name] != nil), of(name))
 	}
-	look := t.look.Load()
-	if look == nil {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.look == nil {
 		return nil
 	}
 	now := t.now().Add(-h.Skew) // ticks come due by the store's clock
-	for _, st := range (*look)(ctx) {
+	for _, st := range t.look(ctx) {
 		t.observeRecord(o, &st, now)
 	}
 	return nil

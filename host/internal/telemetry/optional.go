@@ -69,7 +69,7 @@ type countedBreaker struct {
 }
 
 func (c countedBreaker) Break(ctx context.Context, name string, period time.Duration) error {
-	_, err := measured(ctx, c.t, "break", func() (struct{}, error) { return struct{}{}, c.breaker.Break(ctx, name, period) })
+	_, err := measured(ctx, c.t, nil, call{op: "break"}, func() (struct{}, error) { return struct{}{}, c.breaker.Break(ctx, name, period) })
 	return err
 }
 
@@ -79,11 +79,11 @@ type countedDocumenter struct {
 }
 
 func (c countedDocumenter) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return measured(ctx, c.t, "read-document", func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
+	return measured(ctx, c.t, nil, call{op: "read-document"}, func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
 }
 
 func (c countedDocumenter) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	return measured(ctx, c.t, "write-document", func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
+	return measured(ctx, c.t, nil, call{op: "write-document"}, func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
 }
 
 type countedLister struct {
@@ -92,6 +92,6 @@ type countedLister struct {
 }
 
 func (c countedLister) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	_, err := measured(ctx, c.t, "list", func() (struct{}, error) { return struct{}{}, c.lister.List(ctx, app, f) })
+	_, err := measured(ctx, c.t, nil, call{op: "list"}, func() (struct{}, error) { return struct{}{}, c.lister.List(ctx, app, f) })
 	return err
 }

@@ -3,56 +3,78 @@
 //
 // Counters and histograms are about this replica. They come from events and from calls
 // to the store. Gauges of a job come from its record, so they are the same on each
-// replica. Labels are names of jobs and words of this package: never text of an error.
+// replica. Labels and attributes are names of jobs, what a run is about, and words of
+// this package: never text of an error, in which a secret may be.
 package telemetry
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/soloist-go/soloist"
 )
+
+// scope names this instrumentation.
+const scope = "github.com/soloist-go/soloist"
 
 // A Look returns what the records say now, from a cache: it is called for each scrape.
 type Look func(context.Context) []soloist.JobStatus
 
 // A Telemetry measures one scheduler.
 type Telemetry struct {
-	scheduler *soloist.Scheduler
-	look      atomic.Pointer[Look]
-	metrics   *instruments
-	meters    *sdkmetric.MeterProvider
-	page      http.Handler
+	scheduler  *soloist.Scheduler
+	log        *slog.Logger
+	metrics    *instruments
+	traces     *traces
+	page       http.Handler
+	meters     *sdkmetric.MeterProvider
+	spans      *sdktrace.TracerProvider // nil: no traces
+	collectors []*collector
+
+	mu   sync.RWMutex // held for reading while look is called
+	look Look
 }
 
 // Open makes a Telemetry for a scheduler and makes the scheduler use it: its store and
 // its jobs are wrapped. It has to be called before any method of the scheduler.
 func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
+	t := &Telemetry{scheduler: s, log: log}
+	who := describe(s)
 	registry := prometheus.NewRegistry() // its own: the default one may have metrics of other programs in it
-	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
+	t.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+	page, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
 	if err != nil {
 		return nil, err
 	}
-	t := &Telemetry{scheduler: s, page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})}
-	t.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(describe(s)),
-		sdkmetric.WithCardinalityLimit(0)) // no limit: the program's jobs are the limit
-	t.metrics, err = newInstruments(t.meters.Meter("github.com/soloist-go/soloist"), t.observe)
-	if err != nil {
+	options := []sdkmetric.Option{sdkmetric.WithReader(page), sdkmetric.WithResource(who),
+		sdkmetric.WithCardinalityLimit(0)} // no limit: the program's jobs are the limit
+	if c := t.collector("METRICS"); c != nil {
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(&metricExporter{c})))
+	}
+	t.meters = sdkmetric.NewMeterProvider(options...)
+	if t.metrics, err = newInstruments(t.meters.Meter(scope), t.observe); err != nil {
 		return nil, err
+	}
+	if c := t.collector("TRACES"); c != nil {
+		t.spans = sdktrace.NewTracerProvider(sdktrace.WithBatcher(newSpanExporter(c)), sdktrace.WithResource(who))
+		t.traces = newTraces(t.spans)
 	}
 	t.startAtZero()
 	s.Store = t.counted(s.Store)
+	t.traces.wrap(s)
 	return t, nil
 }
 
@@ -66,23 +88,67 @@ func describe(s *soloist.Scheduler) *resource.Resource {
 	return r
 }
 
-// Watch sets where metrics about jobs on all replicas come from. Without it there are
-// none.
-func (t *Telemetry) Watch(look Look) { t.look.Store(&look) }
+// collector returns where the signal goes, METRICS or TRACES; nil: nowhere.
+func (t *Telemetry) collector(signal string) *collector {
+	c, err := collectorOf(signal, t.log)
+	if err != nil {
+		t.log.Warn("what this replica measures goes to no collector", "signal", signal, "error", err)
+	}
+	if c != nil {
+		t.collectors = append(t.collectors, c)
+	}
+	return c
+}
+
+// Watch sets where metrics about jobs on all replicas come from; nil: there are none.
+// It waits until the last one is not asked any more.
+func (t *Telemetry) Watch(look Look) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look = look
+}
 
 // ServeHTTP answers with all metrics in the text format of Prometheus.
 func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.page.ServeHTTP(w, r) }
 
-// Close sends what has not been sent. A collector that does not answer delays it by
-// closeTime at most. A nil Telemetry has nothing to send.
-func (t *Telemetry) Close() error {
+// MakeDefault makes what a job measures with OpenTelemetry itself go the same way. It
+// changes the whole process.
+func (t *Telemetry) MakeDefault() {
 	if t == nil {
-		return nil
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-	defer cancel()
-	return errors.Join(t.meters.Shutdown(ctx))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { t.log.Debug("OpenTelemetry", "error", err) }))
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
+	if t.spans != nil {
+		otel.SetTracerProvider(t.spans)
+	}
 }
 
 // closeTime is part of what a platform allows between the end of the grace and its kill.
 const closeTime = 2 * time.Second
+
+// Close sends what has not been sent. A collector that does not answer delays it by
+// closeTime at most. A nil Telemetry has nothing to send.
+func (t *Telemetry) Close() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() { t.closed(t.meters.Shutdown(ctx)) })
+	if t.spans != nil {
+		t.traces.endAll()
+		all.Go(func() { t.closed(t.spans.Shutdown(ctx)) })
+	}
+	all.Wait()
+	for _, c := range t.collectors {
+		c.close()
+	}
+}
+
+func (t *Telemetry) closed(err error) {
+	if err != nil {
+		t.log.Debug("not all that this replica measured was sent", "error", err)
+	}
+}

@@ -39,11 +39,7 @@ func open(t *testing.T, s *soloist.Scheduler) *telemetry.Telemetry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(m.Close)
 	return m
 }
 

@@ -1,0 +1,223 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
+)
+
+// traces makes one trace of each run: a span for the run, and below it one for each try
+// and for each call to the store that belongs to it. Nil: there are no traces.
+//
+// A run has three sources, which come at their own times: calls to the store, the first
+// of which come before it is known whether anything runs; tries, which need the span in
+// their context; and events, which are delivered later. They meet by job and token.
+type traces struct {
+	tracer trace.Tracer
+
+	mu       sync.Mutex
+	sessions map[string]*session // of each job, the lease that was acquired last
+	open     map[string][]*run   // of each job, the runs without an end, oldest first
+}
+
+func newTraces(p trace.TracerProvider) *traces {
+	return &traces{tracer: p.Tracer(scope), sessions: map[string]*session{}, open: map[string][]*run{}}
+}
+
+// A run is one span under way.
+type run struct {
+	id   runID
+	span trace.Span
+	last time.Time // the latest end of what belongs to it: that is its end
+}
+
+// A runID tells the runs of one job apart.
+type runID struct {
+	token   int64 // zero: EveryReplica
+	tick    int64
+	request string
+}
+
+func idOf(token int64, tick time.Time, request string) runID {
+	return runID{token, tick.UnixNano(), request}
+}
+
+// A session is what was done under one lease.
+type session struct {
+	job   string
+	run   *run   // nil: nothing runs yet
+	calls []call // before that
+}
+
+// A call is one call to the store.
+type call struct {
+	op, result string
+	name       string // of its span; empty: op
+	start, end time.Time
+}
+
+// maxCalls bounds the calls that are kept for a run that may come: a hold-off renews
+// for long.
+const maxCalls = 32
+
+// called keeps or tells a call to the store. A call without a lease belongs to the span
+// of its context, if there is one: those of a replica that waits would be traces of
+// nothing.
+func (t *traces) called(ctx context.Context, s *session, c call) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case s == nil:
+		if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
+			t.tell(parent, c)
+		}
+	case s.run != nil:
+		if c.name == "claim" {
+			c.name = "progress" // the run has begun
+		}
+		t.tell(s.run.span, c)
+		if c.op != "release" { // the run has ended
+			s.run.last = c.end
+		}
+	case len(s.calls) < maxCalls:
+		s.calls = append(s.calls, c)
+	}
+	if s != nil && c.op == "acquire" && c.result == "ok" {
+		t.sessions[s.job] = s
+	}
+}
+
+// nameOf says what a write of this record is for.
+func (t *traces) nameOf(record []byte) string {
+	if t == nil {
+		return ""
+	}
+	var r struct{ Run struct{ Status store.Status } }
+	if json.Unmarshal(record, &r) == nil && r.Run.Status != store.Running {
+		return "outcome"
+	}
+	return "claim"
+}
+
+// tell makes the span of a call.
+func (t *traces) tell(parent trace.Span, c call) {
+	_, span := t.tracer.Start(trace.ContextWithSpan(context.Background(), parent), cmp.Or(c.name, c.op), trace.WithTimestamp(c.start),
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("soloist.result", c.result)))
+	if isTrouble(c.result) {
+		span.SetStatus(codes.Error, c.result)
+	}
+	span.End(trace.WithTimestamp(c.end))
+}
+
+// begin returns the span of a run. The first try of the run starts it.
+func (t *traces) begin(job string, id runID, attributes []attribute.KeyValue) *run {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.open[job] {
+		if r.id == id {
+			return r
+		}
+	}
+	s, start := t.sessions[job], time.Now()
+	if id.token == 0 {
+		s = nil // no lease
+	}
+	if s != nil && len(s.calls) > 0 {
+		start = s.calls[0].start
+	}
+	_, span := t.tracer.Start(context.Background(), job, trace.WithNewRoot(), trace.WithTimestamp(start), trace.WithAttributes(attributes...))
+	r := &run{id: id, span: span, last: time.Now()}
+	if s != nil {
+		for _, c := range s.calls {
+			t.tell(span, c)
+		}
+		s.run, s.calls = r, nil
+	}
+	t.keep(job, r)
+	return r
+}
+
+// keep adds a run to those without an end. The event that ends a run may come after the
+// next run has begun, but not much later: an older one was dropped.
+func (t *traces) keep(job string, r *run) {
+	t.open[job] = append(t.open[job], r)
+	if len(t.open[job]) > 2 {
+		t.open[job][0].end("")
+		t.open[job] = t.open[job][1:]
+	}
+}
+
+// ended says that a try of the run has returned.
+func (t *traces) ended(r *run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.last = time.Now()
+}
+
+// event notes an event of a run, and ends it with the last one.
+func (t *traces) event(e event.Event) {
+	if t == nil || e.Job == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range t.open[e.Job] {
+		if r.id != idOf(e.Token, e.Tick, e.Request) {
+			continue
+		}
+		switch e.Kind {
+		case event.TookOver, event.Unhealthy, event.Stalled, event.Lost, event.Overrun, event.HandingOver:
+			r.span.AddEvent(string(e.Kind))
+		case event.Ended:
+			r.end(e.Outcome.Status)
+		case event.Unrecorded:
+			r.end("unrecorded")
+		default:
+			return
+		}
+		if e.Kind == event.Ended || e.Kind == event.Unrecorded {
+			t.open[e.Job] = append(t.open[e.Job][:i:i], t.open[e.Job][i+1:]...)
+		}
+		return
+	}
+}
+
+// end ends the span of a run. Empty: its outcome is not known.
+func (r *run) end(outcome store.Status) {
+	if outcome != "" {
+		r.span.SetAttributes(attribute.String("soloist.outcome", string(outcome)))
+	}
+	switch outcome {
+	case store.Succeeded, store.Skipped, "":
+	default:
+		r.span.SetStatus(codes.Error, string(outcome))
+	}
+	r.span.End(trace.WithTimestamp(r.last))
+}
+
+// endAll ends the spans of runs whose last event has not come.
+func (t *traces) endAll() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for job, runs := range t.open {
+		for _, r := range runs {
+			r.end("")
+		}
+		delete(t.open, job)
+	}
+}
