@@ -43,15 +43,16 @@ type Telemetry struct {
 	meters     *sdkmetric.MeterProvider
 	spans      *sdktrace.TracerProvider // nil: no traces
 	collectors []*collector
+	patience   time.Duration // of Close with a collector that does not answer
 
 	mu   sync.RWMutex // held for reading while look is called
 	look Look
 }
 
 // Open makes a Telemetry for a scheduler and makes the scheduler use it: its store and
-// its jobs are wrapped. It has to be called before any method of the scheduler.
+// its jobs are wrapped, and it gets the events. It has to be called before any method of the scheduler.
 func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
-	t := &Telemetry{scheduler: s, log: log}
+	t := &Telemetry{scheduler: s, log: log, patience: 2 * time.Second}
 	who := describe(s)
 	registry := prometheus.NewRegistry() // its own: the default one may have metrics of other programs in it
 	t.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
@@ -73,7 +74,7 @@ func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
 		t.traces = newTraces(t.spans)
 	}
 	t.startAtZero()
-	s.Store = t.counted(s.Store)
+	s.Store, s.Events = t.counted(s.Store), t.Event
 	t.traces.wrap(s)
 	return t, nil
 }
@@ -124,16 +125,14 @@ func (t *Telemetry) MakeDefault() {
 	}
 }
 
-// closeTime is part of what a platform allows between the end of the grace and its kill.
-const closeTime = 2 * time.Second
-
-// Close sends what has not been sent. A collector that does not answer delays it by
-// closeTime at most. A nil Telemetry has nothing to send.
+// Close sends what has not been sent. A collector that does not answer delays it by two
+// seconds at most: they are part of what a platform allows between the end of the grace
+// and its kill. A nil Telemetry has nothing to send.
 func (t *Telemetry) Close() {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
 	defer cancel()
 	var all sync.WaitGroup
 	all.Go(func() { t.closed(t.meters.Shutdown(ctx)) })

@@ -1,0 +1,316 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/internal/telemetry"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// runOnce does what a scheduler does for one run of report: it acquires a lease, calls the
+// function, and tells the end.
+func runOnce(t *testing.T, s *soloist.Scheduler, m *telemetry.Telemetry, failure error) {
+	t.Helper()
+	l := s.Store.Lease("demo/report", "11111111-1111-4111-8111-111111111111")
+	l.Acquire(t.Context(), time.Minute, "1")
+	l.Write(t.Context(), "1", []byte(`{"run":{"status":"running"}}`))
+	s.Jobs[0].Do(t.Context(), &soloist.Run{Job: "report", Tick: noon, Attempt: 1, Try: 1, Token: 7})
+	l.Renew(t.Context())
+	l.Write(t.Context(), "1", []byte(`{"run":{"status":"succeeded"}}`))
+	status := store.Succeeded
+	if failure != nil {
+		status = store.Failed
+	}
+	m.Event(event.Event{Kind: event.Ended, Job: "report", Tick: noon, Token: 7, Outcome: store.Outcome{Status: status}, Err: failure})
+	l.Release(t.Context())
+}
+
+// attributesOf are the attributes of a span as text.
+func attributesOf(s *tracepb.Span) map[string]string {
+	all := map[string]string{}
+	for _, a := range s.Attributes {
+		all[a.Key] = strings.Trim(strings.SplitN(a.Value.String(), ":", 2)[1], `"`)
+	}
+	return all
+}
+
+// A run that a scheduler does is one trace: the calls to the store and the tries are below
+// the run, and the context of the job is in it.
+func TestRunIsOneTrace(t *testing.T) {
+	r := receive(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	var seen []string
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		s := &soloist.Scheduler{App: "demo", Replica: "r1", Store: &local.Memory{}, Logger: slog.New(slog.DiscardHandler),
+			Jobs: []soloist.Job{{Name: "report", Schedule: "* * * * *", Retry: soloist.Retry{MaxTries: 2},
+				Do: func(ctx context.Context, run *soloist.Run) error {
+					seen = append(seen, trace.SpanContextFromContext(ctx).TraceID().String())
+					_, mine := trace.SpanFromContext(ctx).TracerProvider().Tracer("mine").Start(ctx, "query")
+					mine.End()
+					if tries++; tries == 1 {
+						return errors.New("password is hunter2")
+					}
+					return nil
+				}}}}
+		m := open(t, s)
+		s.RunDue(t.Context(), soloist.Wake{}) // makes the entry
+		time.Sleep(2 * time.Minute)
+		if _, err := s.RunDue(t.Context(), soloist.Wake{}); err != nil {
+			t.Fatal(err)
+		}
+		m.Close()
+	})
+	if len(seen) < 2 {
+		t.Fatalf("got %d tries", len(seen))
+	}
+	root := r.span(t, "report")
+	got := attributesOf(root)
+	for name, want := range map[string]string{"faas.trigger": "timer", "faas.cron": "* * * * *", "faas.time": "2000-01-01T00:02:00Z", "soloist.tick": "2000-01-01T00:02:00Z",
+		"soloist.attempt": "1", "soloist.job": "report", "soloist.outcome": "succeeded", "faas.invocation_id": "report@2000-01-01T00:02:00Z"} {
+		if got[name] != want {
+			t.Errorf("got %s %q, want %q", name, got[name], want)
+		}
+	}
+	if got["soloist.token"] == "" || !strings.Contains(got["code.function.name"], "TestRunIsOneTrace") || len(root.ParentSpanId) > 0 || root.Status.GetCode() != 0 {
+		t.Errorf("got %v", root)
+	}
+	for _, name := range []string{"acquire", "claim", "try", "outcome", "release"} {
+		all := r.named(name)
+		if len(all) == 0 {
+			t.Errorf("got no span %s in %v", name, r.names())
+		}
+		for _, s := range all {
+			if string(s.TraceId) != string(root.TraceId) || string(s.ParentSpanId) != string(root.SpanId) || s.StartTimeUnixNano < root.StartTimeUnixNano {
+				t.Errorf("%s is not below the run: %v", name, s)
+			}
+		}
+	}
+	tries := r.named("try")
+	if len(tries) != 2 || tries[0].Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || attributesOf(tries[0])["error.type"] != "error" || tries[1].Status.GetCode() != 0 {
+		t.Errorf("got the tries %v", tries)
+	}
+	for _, id := range seen {
+		if id != fmt.Sprintf("%x", root.TraceId) {
+			t.Errorf("the context of the job has trace %s, want %x", id, root.TraceId)
+		}
+	}
+	if own := r.named("query"); len(own) != 2 || string(own[0].TraceId) != string(root.TraceId) {
+		t.Errorf("got the job's own spans %v", own)
+	}
+	if end := r.span(t, "outcome").EndTimeUnixNano; root.EndTimeUnixNano < end {
+		t.Errorf("the run ends before its outcome is written")
+	}
+	if strings.Contains(string(r.raw), "hunter2") {
+		t.Error("the traces tell the text of an error")
+	}
+}
+
+// refusing is a store whose leases answer with these errors, by the call.
+type refusing struct {
+	store.Store
+	errs map[string]error
+}
+
+type refusingLease struct{ errs map[string]error }
+
+func (r refusing) Lease(string, string) store.Lease { return refusingLease{r.errs} }
+
+func (l refusingLease) Acquire(context.Context, time.Duration, string) (store.Revision, error) {
+	return store.Revision{}, l.errs["acquire"]
+}
+func (l refusingLease) Renew(context.Context) (store.Revision, error) {
+	return store.Revision{}, l.errs["renew"]
+}
+func (l refusingLease) Write(context.Context, string, []byte) (store.Revision, error) {
+	return store.Revision{}, l.errs["write"]
+}
+func (l refusingLease) Release(context.Context) error { return l.errs["release"] }
+
+// An answer that the protocol is built on is no error, and trouble is told in one word.
+func TestExpectedRefusalIsNoError(t *testing.T) {
+	r := receive(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	s := program()
+	s.Store = refusing{&local.Memory{}, map[string]error{
+		"renew":   fmt.Errorf("412: %w", store.ErrLost),
+		"release": errors.New("Put https://account.blob.core.windows.net/c/b?sig=secret: EOF")}}
+	m := open(t, s)
+	runOnce(t, s, m, errors.New("secret"))
+	m.Close()
+	if got := r.span(t, "renew"); got.Status.GetCode() != 0 || attributesOf(got)["soloist.result"] != "refused" {
+		t.Errorf("got %v, want no error", got)
+	}
+	if got := r.span(t, "release"); got.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || got.Status.Message != "error" {
+		t.Errorf("got %v, want an error", got)
+	}
+	if got := r.span(t, "report"); got.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || attributesOf(got)["soloist.outcome"] != "failed" {
+		t.Errorf("got %v, want failed", got)
+	}
+	if strings.Contains(string(r.raw), "secret") || strings.Contains(string(r.raw), "account") {
+		t.Error("the traces tell the text of an error")
+	}
+}
+
+// A replica that waits makes no traces: one that was not faster, or that looks whether
+// something is due.
+func TestNoTraceWithoutARun(t *testing.T) {
+	r := receive(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	s := program()
+	s.Store = refusing{&local.Memory{}, map[string]error{"acquire": store.ErrHeld}}
+	m := open(t, s)
+	s.Store.Read(t.Context(), "demo/report")
+	s.Store.Lease("demo/report", "id").Acquire(t.Context(), time.Minute, "1")
+	m.Close()
+	if len(r.requests) > 0 {
+		t.Errorf("got the spans %q", r.names())
+	}
+}
+
+// The events of a run come late, perhaps when the next run has begun.
+func TestEventsMayComeLate(t *testing.T) {
+	r := receive(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	s := program()
+	m := open(t, s)
+	for token := range int64(5) {
+		s.Jobs[0].Do(t.Context(), &soloist.Run{Job: "report", Tick: noon, Token: token + 1, Try: 1})
+	}
+	for _, token := range []int64{5, 4, 1} { // those of 3 and 2 were dropped
+		m.Event(event.Event{Kind: event.Stalled, Job: "report", Tick: noon, Token: token})
+		m.Event(event.Event{Kind: event.Ended, Job: "report", Tick: noon, Token: token, Outcome: store.Outcome{Status: store.Stalled}})
+		m.Event(event.Event{Kind: event.Ended, Job: "report", Tick: noon, Token: token, Outcome: store.Outcome{Status: store.Stalled}})
+	}
+	m.Close()
+	var outcomes []string
+	for _, span := range r.named("report") {
+		outcomes = append(outcomes, attributesOf(span)["soloist.token"]+attributesOf(span)["soloist.outcome"]+fmt.Sprint(len(span.Events)))
+	}
+	slices.Sort(outcomes)
+	if want := []string{"10", "20", "30", "4stalled1", "5stalled1"}; !slices.Equal(outcomes, want) {
+		t.Errorf("got %q, want %q", outcomes, want)
+	}
+}
+
+// A panic goes on, and its try and its run are told. Without a lease there is no token.
+func TestPanicOfATry(t *testing.T) {
+	r := receive(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	s := program()
+	s.Jobs[2].Do = func(context.Context, *soloist.Run) error { panic("secret") }
+	m := open(t, s)
+	func() {
+		defer func() {
+			if recover() != "secret" {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		s.Jobs[2].Do(t.Context(), &soloist.Run{Job: "cache", Tick: noon, Try: 1})
+	}()
+	s.Jobs[0].Do(t.Context(), &soloist.Run{Job: "report", Request: "by-hand", Tick: noon, Token: 1, Try: 1})
+	m.Close()
+	if got := r.named("try"); attributesOf(got[0])["error.type"] != "panic" {
+		t.Errorf("got %v", got)
+	}
+	if got := attributesOf(r.span(t, "cache")); got["soloist.token"] != "" || got["faas.trigger"] != "timer" {
+		t.Errorf("got %v", got)
+	}
+	if got := attributesOf(r.span(t, "report")); got["faas.trigger"] != "other" || got["faas.cron"] != "" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSkippedTryIsNoError(t *testing.T) {
+	r := receive(t)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	s := program()
+	s.Jobs[0].Do = func(context.Context, *soloist.Run) error {
+		return fmt.Errorf("today: %w", soloist.Skip("nothing to do"))
+	}
+	m := open(t, s)
+	s.Jobs[0].Do(t.Context(), &soloist.Run{Job: "report", Tick: noon, Token: 1, Try: 1})
+	m.Close()
+	if got := r.span(t, "try"); got.Status.GetCode() != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Without a collector in the environment nothing is wrapped around the jobs.
+func TestNoTracesUnlessAskedFor(t *testing.T) {
+	s := program()
+	valid := true
+	s.Jobs[0].Do = func(ctx context.Context, _ *soloist.Run) error {
+		valid = trace.SpanContextFromContext(ctx).IsValid()
+		return nil
+	}
+	open(t, s)
+	s.Jobs[0].Do(t.Context(), &soloist.Run{})
+	if valid {
+		t.Error("the context of the job has a span")
+	}
+}
+
+// A collector that does not answer keeps no run waiting, and the end not for long.
+func TestDeadCollectorDelaysNothing(t *testing.T) {
+	hang := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	defer server.Close()
+	defer close(hang)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	s := program()
+	var log strings.Builder
+	m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 { // more than the queue has room for
+		runOnce(t, s, m, nil)
+	}
+	m.Hurry(50 * time.Millisecond)
+	m.Close() // returns
+	if strings.Contains(log.String(), server.URL) {
+		t.Errorf("the log shows the URL: %s", &log)
+	}
+}
+
+// The end of a collector, and its return, are each told once.
+func TestOutageOfACollectorIsToldOnce(t *testing.T) {
+	r := receive(t)
+	r.refusals = slices.Repeat([]int{500}, 2)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", r.URL+"/v1/traces?key=secret")
+	var log strings.Builder
+	synctest.Test(t, func(t *testing.T) {
+		s := program()
+		m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			runOnce(t, s, m, nil)
+			time.Sleep(time.Minute) // a batch
+		}
+		m.Close()
+	})
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "500") || !strings.Contains(lines[1], "reached again") || strings.Contains(log.String(), "secret") {
+		t.Errorf("got %q", lines)
+	}
+}
