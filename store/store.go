@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -130,6 +131,35 @@ type Lister interface {
 	List(ctx context.Context, app string, f func(name string, e Entry) bool) error
 }
 
+// An Appender is a [Store] that keeps logs beside the entries: bytes that are appended and
+// never changed. An entry has any number of logs; the name of one is that of [LogName].
+// Without an Appender, the history of a job is what its record has of it.
+type Appender interface {
+	// Append appends b, 1 to [MaxAppend] bytes, to a log that has size bytes. If size is
+	// zero, it makes the log if there is none. ErrChanged: the log has another size, or
+	// there is none. It appends all of b or nothing; only after a crash of the store itself
+	// may a log end with a part of it. A log takes [MaxLog] bytes in up to 50,000 appends.
+	Append(ctx context.Context, name string, size int64, b []byte) error
+
+	// ReadLog returns the bytes of a log from offset on, at most n; none, if it ends
+	// there. fs.ErrNotExist.
+	ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error)
+
+	// Logs calls f for each log of an entry, in the order of their names, until f returns
+	// false. None is no error. The entry need not exist. f may call the store.
+	Logs(ctx context.Context, entry string, f func(name string, size int64) bool) error
+
+	// RemoveLog removes a log. fs.ErrNotExist.
+	RemoveLog(ctx context.Context, name string) error
+}
+
+// LogName returns the name of a log of the entry "app/job": "app/.log/job/part". A part has
+// 1 to 63 lower-case letters, digits and hyphens.
+func LogName(entry, part string) string {
+	app, job, _ := strings.Cut(entry, "/")
+	return app + "/.log/" + job + "/" + part
+}
+
 // A LeaseBreaker is a [Store] that lets an operator end the lease of a holder.
 type LeaseBreaker interface {
 	// Break ends the lease after period, in whole seconds up to a minute. It ends
@@ -186,6 +216,12 @@ const MaxRecord = 8<<10 - 64
 
 // MaxDocument is the largest document in bytes; it is read by each replica after each change.
 const MaxDocument = 1 << 20
+
+// MaxAppend is the most that one Append takes, MaxLog what a log takes, in bytes.
+const (
+	MaxAppend = 64 << 10
+	MaxLog    = 4 << 20
+)
 
 // MaxCheckpoint is the largest checkpoint in bytes: sending a larger one could take so long
 // that the lease is not renewed in time.

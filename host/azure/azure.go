@@ -2,14 +2,15 @@
 //
 // The entry "app/job" is the block blob of that name. Its lease is the lock;
 // its metadata, under the key "record", is the record; its content is the
-// checkpoint. A document is a block blob too: its content, without a record. The record is metadata, because one HEAD request then returns
+// checkpoint. A document is a block blob too: its content, without a record. A log is an
+// append blob. The record is metadata, because one HEAD request then returns
 // record, ETag, state of the lease and the service's time as one view, and
 // because it is billed like a lease operation, about a twelfth of a write, as
 // which a checkpoint is billed
 // (https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories).
 //
-// Each method sends one request and repeats nothing. List sends one for each page. Only Create and the first
-// WriteDocument may send three: a missing container is created. A request by an identity is sent a
+// Each method sends one request and repeats nothing. A listing sends one for each page. Only Create and the first
+// WriteDocument or Append may send more: a missing container is created. A request by an identity is sent a
 // second time if the service asks for a token with more claims.
 //
 // What is not promised: that a token which the service refuses is replaced before

@@ -99,6 +99,16 @@ var calls = map[string]func(ctx context.Context, s *azure.Store) error{
 		_, err := s.WriteDocument(ctx, name, `"0x1"`, []byte("text"))
 		return err
 	},
+	"append": func(ctx context.Context, s *azure.Store) error {
+		return s.Append(ctx, store.LogName(name, "1"), 5, []byte("line"))
+	},
+	"read log": func(ctx context.Context, s *azure.Store) error {
+		_, err := s.ReadLog(ctx, store.LogName(name, "1"), 5, 10)
+		return err
+	},
+	"logs": func(ctx context.Context, s *azure.Store) error {
+		return s.Logs(ctx, name, func(string, int64) bool { return true })
+	},
 	"list": func(ctx context.Context, s *azure.Store) error {
 		return s.List(ctx, "app", func(string, store.Entry) bool { return true })
 	},
@@ -134,6 +144,9 @@ func TestRequestsCarryGuards(t *testing.T) {
 		"read document":   {"GET", "", map[string]string{"x-ms-lease-id": "", "If-Match": "", "If-None-Match": `"0x2"`, "Range": "", "x-ms-range": ""}},
 		"write document":  {"PUT", "", map[string]string{"x-ms-lease-id": "", "If-Match": `"0x1"`, "If-None-Match": "", "x-ms-meta-record": "", "x-ms-blob-type": "BlockBlob", "Content-Length": "4"}},
 		"create document": {"PUT", "", map[string]string{"x-ms-lease-id": "", "If-Match": "", "If-None-Match": "*", "x-ms-blob-type": "BlockBlob", "Content-Length": "4"}},
+		"append":          {"PUT", "appendblock", map[string]string{"x-ms-blob-condition-appendpos": "5", "Content-Length": "4", "x-ms-lease-id": ""}},
+		"read log":        {"GET", "", map[string]string{"x-ms-range": "bytes=5-14"}},
+		"logs":            {"GET", "list", nil},
 		"list":            {"GET", "list", nil},
 		"release":         {"PUT", "lease", map[string]string{"x-ms-lease-action": "release", "x-ms-lease-id": idA}},
 		"break":           {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0"}},
@@ -146,7 +159,7 @@ func TestRequestsCarryGuards(t *testing.T) {
 				t.Fatal("no request")
 			}
 			r := w.requests[0]
-			if r.Method != tt.method || r.URL.Path != path && call != "list" || r.URL.Query().Get("comp") != tt.query {
+			if r.Method != tt.method || r.URL.Path != path && tt.query != "list" && !strings.HasSuffix(r.URL.Path, "/app/.log/job/1") || r.URL.Query().Get("comp") != tt.query {
 				t.Errorf("got %s %s", r.Method, r.URL)
 			}
 			for h, want := range tt.headers {
@@ -326,6 +339,11 @@ func TestWrongArgumentsAreNotSent(t *testing.T) {
 	}
 	if _, err := s.WriteDocument(t.Context(), name, "", make([]byte, store.MaxDocument+1)); err == nil || !strings.Contains(err.Error(), "the document has") {
 		t.Errorf("wrote too much: %v", err)
+	}
+	for _, b := range [][]byte{nil, make([]byte, store.MaxAppend+1)} {
+		if err := s.Append(t.Context(), name, 0, b); err == nil {
+			t.Errorf("appended %d bytes", len(b))
+		}
 	}
 	for _, d := range []time.Duration{61 * time.Second, time.Second / 2} {
 		if err := s.Break(t.Context(), name, d); err == nil {

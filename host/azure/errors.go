@@ -37,6 +37,9 @@ const (
 	readDocument    op = "read document"
 	createDocument  op = "create document"
 	writeDocument   op = "write document"
+	createLog       op = "create log"
+	appendLog       op = "append"
+	readLog         op = "read log"
 )
 
 // translate turns an error of the client library into one of the contract of
@@ -90,7 +93,7 @@ func meaning(o op, resp *azcore.ResponseError) error {
 		return fs.ErrPermission
 	case code == "" || o == createContainer:
 		return nil
-	case o == createDocument || o == writeDocument:
+	case o == createDocument || o == writeDocument || o == createLog || o == appendLog:
 		return changed(o, code)
 	case status == http.StatusNotFound && o != create:
 		return fs.ErrNotExist
@@ -102,16 +105,16 @@ func meaning(o op, resp *azcore.ResponseError) error {
 	return nil
 }
 
-// changed is the meaning of a refused write of a document. One that is missing is
-// changed too where its ETag was given. That of a leased one is unclear: documents have
-// no lease.
+// changed is the meaning of a refused write of a document or a log. One that is missing
+// is changed too where its ETag or size was given. That of a leased one is unclear: they
+// have no lease.
 func changed(o op, code bloberror.Code) error {
 	switch {
-	case code == bloberror.ConditionNotMet:
+	case code == bloberror.ConditionNotMet || code == bloberror.AppendPositionConditionNotMet:
 		return store.ErrChanged
 	case o == createDocument && (code == bloberror.BlobAlreadyExists || code == bloberror.LeaseIDMissing):
 		return store.ErrChanged
-	case o == writeDocument && (code == bloberror.BlobNotFound || code == bloberror.ContainerNotFound):
+	case (o == writeDocument || o == appendLog) && (code == bloberror.BlobNotFound || code == bloberror.ContainerNotFound):
 		return store.ErrChanged
 	}
 	return nil

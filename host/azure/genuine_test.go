@@ -70,7 +70,7 @@ func TestForeignRefusalIsUnclear(t *testing.T) {
 // An answer of the Blob service without the ETag that is due says nothing of the
 // entry. No If-Match fits a weak ETag, which a proxy makes that changes the content.
 func TestSuccessWithoutStrongETagIsUnclear(t *testing.T) {
-	for _, op := range []string{"create", "read", "acquire", "renew", "write", "save", "load", "read document", "write document"} {
+	for _, op := range []string{"create", "read", "acquire", "renew", "write", "save", "load", "read document", "write document", "append", "read log"} {
 		for etag, says := range map[string]string{"": "not from the Blob service", `W/"0x8D"`: "ETag"} {
 			t.Run(op+" "+etag, func(t *testing.T) {
 				s := open(t, transport(func(r *http.Request) (*http.Response, error) {
@@ -102,7 +102,7 @@ func TestReadTakesNoCachedAnswer(t *testing.T) {
 // success is the status of a success of a request.
 func success(r *http.Request) int {
 	lease := r.URL.Query().Get("comp") == "lease" && header(r, "x-ms-lease-action") == "acquire"
-	if lease || r.Method == http.MethodPut && r.URL.Query().Get("comp") == "" {
+	if comp := r.URL.Query().Get("comp"); lease || r.Method == http.MethodPut && (comp == "" || comp == "appendblock") {
 		return http.StatusCreated
 	}
 	return http.StatusOK

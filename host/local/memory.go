@@ -17,6 +17,7 @@ type Memory struct {
 
 	mu      sync.Mutex
 	entries map[string]entry
+	logs    map[string][]byte
 }
 
 var (

@@ -17,6 +17,7 @@ const (
 	keeper
 	documenter
 	lister
+	appender
 	twins   // of the harness
 	lengths // of leases: two that can be told apart
 )

@@ -195,4 +195,7 @@ func good(differences map[string]string) storetest.Harness {
 	}
 }
 
-func init() { maps.Copy(suites, listSuites) }
+func init() {
+	maps.Copy(suites, listSuites)
+	maps.Copy(suites, logSuites)
+}

@@ -37,7 +37,7 @@ type Blob struct {
 // An Op is one request, in the order in which the service applied them.
 type Op struct {
 	Time   time.Time
-	Op     string // "put", "get", "head", "metadata", "delete", "acquire", "renew", "change", "release", "break", "create container", "delete container", "list", "unknown"
+	Op     string // "put", "get", "head", "append", "metadata", "delete", "acquire", "renew", "change", "release", "break", "create container", "delete container", "list", "unknown"
 	Blob   string // container/blob
 	Lease  string // the lease id in the request; of acquire the proposed one
 	ETag   string // of the blob afterwards
@@ -56,6 +56,8 @@ type object struct {
 	meta              map[string]string
 	body              []byte
 	mediaType         string
+	kind              string // BlockBlob or AppendBlob
+	blocks            int    // of an AppendBlob
 	lease             lease
 }
 
@@ -194,6 +196,8 @@ func (r *Request) operation() string {
 		return "delete"
 	case "PUT metadata":
 		return "metadata"
+	case "PUT appendblock":
+		return "append"
 	case "PUT lease":
 		return strings.ToLower(r.Header["x-ms-lease-action"])
 	}
@@ -201,7 +205,7 @@ func (r *Request) operation() string {
 }
 
 // unmodelled are headers that would change what a request means.
-var unmodelled = []string{"if-modified-since", "if-unmodified-since", "range", "x-ms-range", "x-ms-if-tags", "x-ms-copy-source"}
+var unmodelled = []string{"if-modified-since", "if-unmodified-since", "range", "x-ms-if-tags", "x-ms-copy-source"}
 
 func (b *Blob) apply(r *Request) answer {
 	for _, name := range unmodelled {
@@ -216,7 +220,7 @@ func (b *Blob) apply(r *Request) answer {
 		return b.deleteContainer(r)
 	case "list":
 		return b.list(r)
-	case "put", "get", "head", "delete", "metadata":
+	case "put", "get", "head", "delete", "metadata", "append":
 		return b.onBlob(r)
 	case "acquire", "renew", "change", "release", "break":
 		return b.onLease(r)
@@ -290,6 +294,8 @@ func (b *Blob) onBlob(r *Request) answer {
 	switch r.Op {
 	case "put":
 		return b.put(r, c, o)
+	case "append":
+		return b.append(r, o)
 	case "metadata":
 		return b.setMetadata(r, o)
 	case "delete":
@@ -305,6 +311,10 @@ func (b *Blob) put(r *Request, c *container, o *object) answer {
 	case "":
 		return refuse("MissingRequiredHeader")
 	case "BlockBlob":
+	case "AppendBlob":
+		if len(r.Body) > 0 {
+			return refuse("InvalidHeaderValue")
+		}
 	default:
 		return refuse("InvalidHeaderValue")
 	}
@@ -316,6 +326,7 @@ func (b *Blob) put(r *Request, c *container, o *object) answer {
 		o = &object{created: r.now, lease: lease{state: available}}
 		c.blobs[r.Blob] = o
 	}
+	o.kind, o.blocks = r.Header["x-ms-blob-type"], 0
 	o.meta, o.body, o.mediaType = meta, r.Body, cmp.Or(r.Header["x-ms-blob-content-type"], "application/octet-stream")
 	b.touch(r, o)
 	return accept(http.StatusCreated).of(o)
@@ -343,8 +354,11 @@ func (b *Blob) touch(r *Request, o *object) {
 func read(r *Request, o *object) answer {
 	a := accept(http.StatusOK).of(o)
 	a.body = o.body
+	if code := a.part(r.Header["x-ms-range"]); code != "" {
+		return refuse(code)
+	}
 	a.header.Set("Content-Type", o.mediaType)
-	a.header.Set("X-Ms-Blob-Type", "BlockBlob")
+	a.header.Set("X-Ms-Blob-Type", o.kind)
 	a.header.Set("X-Ms-Creation-Time", o.created.UTC().Format(http.TimeFormat))
 	o.lease.describe(a.header)
 	for name, value := range o.meta {

@@ -159,6 +159,11 @@ func TestRequests(t *testing.T) {
 		{"list of no container", "GET", "none?restype=container&comp=list", nil, 404, "ContainerNotFound"},
 		{"list with snapshots", "GET", "box?restype=container&comp=list&include=snapshots", nil, 400, "OutOfRangeQueryParameterValue"},
 		{"list of no results", "GET", "box?restype=container&comp=list&maxresults=0", nil, 400, "OutOfRangeQueryParameterValue"},
+		{"append blob", "PUT", "box/app/log", []string{"x-ms-blob-type: AppendBlob"}, 201, ""},
+		{"append to a block blob", "PUT", "box/app/job?comp=appendblock", nil, 409, "InvalidBlobType"},
+		{"append to no blob", "PUT", "box/app/none?comp=appendblock", nil, 404, "BlobNotFound"},
+		{"part beyond the end", "GET", "box/app/job", []string{"x-ms-range: bytes=100-101"}, 416, "InvalidRange"},
+		{"no part", "GET", "box/app/job", []string{"x-ms-range: some"}, 400, "InvalidHeaderValue"},
 		{"tags", "PUT", "box/app/job?comp=tags", nil, 501, "NotImplemented"},
 		{"part", "GET", "box/app/job", []string{"Range: bytes=0-1"}, 400, "UnsupportedHeader"},
 	}
