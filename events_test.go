@@ -208,6 +208,23 @@ func TestEventsOfATakeover(t *testing.T) {
 	})
 }
 
+// An outage that only a run by hand has met ends for its receivers with that run: no later
+// call would end it. The log does not claim that the store answers.
+func TestOutageOfRunByHandEnds(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", 0)).meets(fail(errNetwork))
+		book := a.tells()
+		if _, err := a.RunNow(c.within(time.Minute), "work", "x"); err == nil {
+			t.Error("it ran without a store")
+		}
+		began, back := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
+		if len(began) != 1 || len(back) != 1 || back[0].Note == "" || back[0].Took < 50*time.Second {
+			t.Errorf("got %+v, %+v", began, back)
+		}
+		a.wantLines(0, "answers again")
+	})
+}
+
 // A wall clock that the store proves wrong is an event, and so is its correction.
 func TestEventsOfAWrongClock(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -45,3 +45,37 @@ func TestTheServiceClockIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// A wrong wall clock is told once, with its error, when that is proved to be more than five
+// seconds, and once that it is right again, within one second.
+func TestAWrongWallClockIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wrong time.Duration
+		var told []time.Duration
+		c := Clock{Wall: func() time.Time { return time.Now().Add(wrong) }, Elapsed: elapsed.Now, Skewed: func(by time.Duration) { told = append(told, by) }}
+		for _, step := range []struct {
+			wrong time.Duration
+			want  []time.Duration
+		}{
+			{0, nil},
+			{4 * time.Second, nil},
+			{10 * time.Second, []time.Duration{9 * time.Second}}, // the date leaves a second open
+			{30 * time.Second, nil},
+			{3 * time.Second, nil},
+			{10 * time.Second, nil},
+			{time.Second, []time.Duration{0}},
+			{3 * time.Second, nil},
+			{-time.Hour, []time.Duration{-time.Hour}},
+			{0, []time.Duration{0}},
+		} {
+			wrong, told = step.wrong, nil
+			time.Sleep(time.Hour)
+			for range 3 {
+				c.Observe(elapsed.Now(), time.Now().Truncate(time.Second))
+			}
+			if len(told) != len(step.want) || len(told) > 0 && told[0] != step.want[0] {
+				t.Errorf("wrong by %s: told %s, want %s", step.wrong, told, step.want)
+			}
+		}
+	})
+}
