@@ -39,6 +39,7 @@ func open(t *testing.T, s *soloist.Scheduler) *telemetry.Telemetry {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Hurry(time.Minute) // a slow machine is no dead collector
 	t.Cleanup(m.Close)
 	return m
 }
