@@ -225,6 +225,35 @@ func TestOutageOfRunByHandEnds(t *testing.T) {
 	})
 }
 
+// A replica that takes over says what it knows of the last run: that it died, stalled or was
+// unlocked.
+func TestTakeoverSaysWhy(t *testing.T) {
+	for why, c := range map[string]struct {
+		job soloist.Work
+		end func(ctx context.Context, a, b *replica)
+	}{
+		"died":     {leader(), func(_ context.Context, a, _ *replica) { a.kill() }},
+		"stalled":  {beating(time.Second, 30*time.Second, false), func(context.Context, *replica, *replica) {}},
+		"unlocked": {leader(), func(ctx context.Context, a, b *replica) { a.tap.cut.Store(true); b.Unlock(ctx, "lead", true) }},
+	} {
+		t.Run(why, func(t *testing.T) {
+			inCluster(t, func(cl *cluster) {
+				a, b := cl.replica("a", c.job), cl.replica("b", c.job)
+				next := b.tells()
+				cl.launch(a)
+				time.Sleep(10 * time.Second)
+				cl.launch(b)
+				time.Sleep(10 * time.Second)
+				c.end(cl.within(time.Minute), a, b)
+				time.Sleep(5 * time.Minute)
+				if e := next.only(t, "lead", event.TookOver); e.Note != why || e.From != "a" {
+					t.Errorf("got %+v", e)
+				}
+			})
+		})
+	}
+}
+
 // A wall clock that the store proves wrong is an event, and so is its correction.
 func TestEventsOfAWrongClock(t *testing.T) {
 	inCluster(t, func(c *cluster) {

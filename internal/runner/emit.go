@@ -66,11 +66,22 @@ func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 		run.Late = max(0, rec.Run.Claimed.Sub(run.Tick))
 	}
 	r.emit(run)
-	if last.Run.Status == store.Running && last.Run.Replica != r.replica.Name {
-		run.Kind, run.Late, run.From = event.TookOver, 0, last.Run.Replica
+	if last.MayRun() && last.Run.Replica != r.replica.Name {
+		run.Kind, run.Late, run.From, run.Note = event.TookOver, 0, last.Run.Replica, fateOf(&last.Run)
 		r.emit(run)
 	}
 	r.run.Store(&run)
+}
+
+// fateOf is what is known of a run without an end, in one word.
+func fateOf(run *store.Run) string {
+	switch {
+	case run.Unlocked.By != "":
+		return "unlocked"
+	case run.Status == store.Stalled:
+		return "stalled"
+	}
+	return "died"
 }
 
 // emitNotClaimed tells that a write was not confirmed that may have claimed a run. If it
