@@ -124,7 +124,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 
 		"host": {".", "store", "host/local", "host/internal/app", "host/internal/doctor", "host/internal/format", "host/internal/functions",
 			"host/internal/logging", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/near", "internal/schedule"},
-		"host/internal/app": {".", "store", "host/azure", "host/local", "host/internal/format", "host/internal/logging", "host/internal/telemetry",
+		"host/internal/app": {".", "event", "store", "host/azure", "host/local", "host/internal/format", "host/internal/logging", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule"},
 		"host/internal/doctor": {".", "store", "host/azure", "host/local", "host/internal/app", "host/internal/format", "host/internal/functions",
 			"host/internal/view"},
@@ -135,7 +135,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/telemetry": {".", "event", "store"},
 		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "internal/schedule"},
 		"host/internal/watch":     {".", "store", "host/internal/format"},
-		"host/internal/web":       {".", "store", "host/internal/app", "host/internal/format", "host/internal/view", "internal/descriptors"},
+		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/view", "internal/descriptors"},
 	}
 	all := imports(t, false)
 	for _, dir := range slices.Sorted(maps.Keys(all)) {

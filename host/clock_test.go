@@ -38,12 +38,11 @@ func TestWrongClockIsTold(t *testing.T) {
 				got = run(t.Context(), p, "status", "--json")
 				wantSkew(t, got.out, test.off)
 				s := open(t, p)
-				page := s.get("/")
-				if got := strings.Contains(page.Body.String(), "clock"); got != (test.want != "") {
-					t.Errorf("page: speaks of the clock: %t", got)
+				wantSkew(t, s.get("/api/v1/jobs").Body.String(), test.off)
+				if got := strings.Contains(s.get("/api/v1/app").Body.String(), `"clock":`); got != (test.want != "") {
+					t.Errorf("the app speaks of the clock: %t", got)
 				}
 				wantSkew(t, s.get("/healthz").Body.String(), test.off)
-				wantSkew(t, s.get("/api/v1/jobs").Body.String(), test.off)
 				s.wait()
 			})
 		})

@@ -62,7 +62,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	url := await(t, log, "listening").URL
 	used := dial(t, url)
 	var idle []client
-	for range 109 {
+	for range 209 {
 		idle = append(idle, dial(t, url))
 		idle[len(idle)-1].wantOK(t)
 		used.wantOK(t)
@@ -74,7 +74,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		}
 	}
 	if closed != 10 {
-		t.Errorf("got %d connections closed, want 10 of 110", closed)
+		t.Errorf("got %d connections closed, want 10 of 210", closed)
 	}
 	stop()
 	wantCode(t, <-code, 0)

@@ -96,7 +96,7 @@ func TestFailingJobTellsFailures(t *testing.T) {
 			t.Errorf("status --json: got %s", got.out)
 		}
 		s := open(t, p)
-		wantAnswer(t, "the page", s.get("/"), 200, `<span class="s failing">failing x43</span>`)
+		wantAnswer(t, "the API", s.get("/api/v1/jobs"), 200, `"trouble":1`, `"state":"failing"`, `"failures":43`, `"trouble":true`)
 		s.wait()
 
 		mend := soloist.Job{Name: "broke", Schedule: "@every 1m", Do: do}

@@ -72,15 +72,6 @@ func TestJSONEscapesTextsOfRecords(t *testing.T) {
 	s.wait()
 }
 
-func TestPageEscapesTextsOfRecords(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-\u202ea")
-	s := open(t, host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring})
-	got := s.get("/")
-	wantPlain(t, "page", got.Body.String())
-	wantAnswer(t, "page", got, 200, "<small>"+escaped+"</small>", "<small>"+escaped+", 20s ago</small>", "on "+escaped, "("+escaped+")", `replica-\u202ea`)
-	s.wait()
-}
-
 // What a job returns reaches terminals at once too, without a record.
 func TestTextsOfErrorsAreEscaped(t *testing.T) {
 	broke := func(context.Context, *soloist.Run) error { return errors.New(hostile) }

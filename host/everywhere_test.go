@@ -71,7 +71,7 @@ func TestNextOfJobOnEachReplica(t *testing.T) {
 	`)
 }
 
-func TestPageOfJobOnEachReplica(t *testing.T) {
+func TestListOfJobOnEachReplica(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {
@@ -80,12 +80,12 @@ func TestPageOfJobOnEachReplica(t *testing.T) {
 		}}
 		s := open(t, host.Program{Work: append(here(), slow), Store: &local.Memory{}})
 		s.tick()
-		wantAnswer(t, "page", s.get("/"), 200, ">each replica</span><", ">paused</span><")
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"each replica"`, `"state":"paused"`)
 		time.Sleep(time.Minute)
 		var all sync.WaitGroup
 		all.Go(s.tick)
 		time.Sleep(10 * time.Second)
-		wantAnswer(t, "page", s.get("/"), 200, `<span class="s running">running</span> here`)
+		wantAnswer(t, "list", s.get("/api/v1/jobs?q=slow"), 200, `"state":"running"`, `"here":true`)
 		all.Wait()
 	})
 }

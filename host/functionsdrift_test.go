@@ -127,7 +127,6 @@ func TestDriftIsTold(t *testing.T) {
 		heard := map[string]string{
 			"log":    log.String(),
 			"JSON":   s.get("/api/v1/jobs").Body.String(),
-			"page":   s.get("/").Body.String(),
 			"status": run(t.Context(), host.Program{Work: work}, "status").out,
 		}
 		for where, got := range heard {

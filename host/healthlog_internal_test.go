@@ -110,7 +110,7 @@ func TestOwnLinesThatWaitAreTold(t *testing.T) {
 	})
 }
 
-// wantBlocked checks what probe and page say of the log.
+// wantBlocked checks what probe and API say of the log.
 func wantBlocked(t *testing.T, a *app.App, code int) {
 	t.Helper()
 	cache := web.NewCache(a.Scheduler.Status)
@@ -125,7 +125,7 @@ func wantBlocked(t *testing.T, a *app.App, code int) {
 	if told := strings.Contains(got.Body.String(), "accepted no line since"); got.Code != code || told != want {
 		t.Errorf("/healthz says %d %s, want %d", got.Code, got.Body, code)
 	}
-	if page := get("/").Body.String(); strings.Contains(page, "accepted no line since") != want {
-		t.Errorf("the page says %s", page)
+	if info := get("/api/v1/app").Body.String(); strings.Contains(info, "accepted no line since") != want {
+		t.Errorf("/api/v1/app says %s", info)
 	}
 }

@@ -97,11 +97,6 @@ func TestStatesOfRun(t *testing.T) {
 			}
 			s := open(t, p)
 			_, note, _ := strings.Cut(strings.TrimSuffix(test.words, ")"), " (")
-			page := []string{`<span class="s ` + test.state + `">` + test.state + `</span>`}
-			if note != "" {
-				page = append(page, "<small>"+note+"</small>")
-			}
-			wantAnswer(t, "page", s.get("/"), 200, page...)
 			for _, out := range []string{run(t.Context(), p, "status", "--json").out, run(t.Context(), p, "history", "--json").out, s.get("/api/v1/jobs").Body.String()} {
 				wantState(t, out, test.state, note != "")
 			}
@@ -139,7 +134,7 @@ func TestOutcomeOfStalledRun(t *testing.T) {
 		t.Errorf("history: got %s", got.out)
 	}
 	s := open(t, p)
-	wantAnswer(t, "page", s.get("/"), 200, `<span class="bad">`+words+`</span>`, "1 stalled")
+	wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"recent":[{"at":"2026-03-28T11:58:00Z","status":"stalled","seconds":60,"reason":"stalled: no heartbeat for 1m0s"}]`)
 	s.wait()
 }
 

@@ -265,7 +265,7 @@ func TestNotReadyInLaterOutage(t *testing.T) {
 			s.tick()
 			if outage == nil {
 				wantAnswer(t, "readyz", s.get("/readyz"), 200, `"status":"ready"`)
-				wantAnswer(t, "page", s.get("/"), 200) // which reads the records too
+				wantAnswer(t, "list", s.get("/api/v1/jobs"), 200) // which reads the records too
 			} else {
 				wantAnswer(t, "readyz in an outage", s.get("/readyz"), 503, `"status":"waiting"`, outage.Error())
 			}

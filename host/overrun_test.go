@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,7 +200,7 @@ func TestWhoDoesNotExit(t *testing.T) {
 				go s.tick()
 				time.Sleep(20 * time.Second)
 				wantAnswer(t, "healthz", s.get("/healthz"), test.code, test.want...)
-				wantAnswer(t, "page", s.browse(), 200, "goes on though its context has ended (stalled: ")
+				wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "stalled: ", `"trouble":true`)
 				close(release)
 			})
 		})
@@ -254,15 +253,6 @@ func late(release <-chan struct{}) []soloist.Work {
 	}
 }
 
-// browse asks for the page as a browser does.
-func (s site) browse() *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
-	r.Header.Set("Accept", "text/html")
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
-	return w
-}
-
 func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	synctest.Test(t, func(t *testing.T) {
@@ -284,7 +274,7 @@ func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 			t.Errorf("got code %d and %q", code, logs)
 		}
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"`+words)
-		wantAnswer(t, "page", s.browse(), 200, `<p class="note">`+words+`: only a restart helps.</p>`)
+		wantAnswer(t, "app", s.get("/api/v1/app"), 200, `"overrun":{"late":"timed out after 10s"}`)
 		wantAnswer(t, "metrics", s.get("/metrics"), 200, `soloist_overrun{job="late"} 1`, `soloist_overrun{job="beat"} 0`, `soloist_job_broken{job="beat"} 1`)
 
 		close(release)

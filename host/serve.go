@@ -39,7 +39,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cache, watched := newCache(a), func() {}
-	done := serveHTTP(a, ln, routes(ctx, a, cache), stop)
+	done := serveHTTP(a, ln, routes(ctx, a, cache), cache.Close, stop)
 	say := sync.OnceFunc(func() { sayStopping(a) })
 	defer context.AfterFunc(ctx, say)()
 	var err error
@@ -70,6 +70,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 // newCache returns the cache of the records for pages and metrics.
 func newCache(a *app.App) *web.Cache {
 	cache := web.NewCache(a.Scheduler.Status)
+	a.Listen(cache.Hear)
 	a.Telemetry.Watch(cache.Statuses)
 	return cache
 }
@@ -95,9 +96,11 @@ func routes(ctx context.Context, a *app.App, cache *web.Cache) http.Handler {
 }
 
 // serveHTTP serves HTTP in the background. Trouble with that stops the
-// scheduler; done ends it and tells the trouble.
-func serveHTTP(a *app.App, ln net.Listener, h http.Handler, stop context.CancelCauseFunc) (done func() error) {
+// scheduler; done ends it, and calls end for the answers that go on and on, and
+// tells the trouble.
+func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop context.CancelCauseFunc) (done func() error) {
 	s := web.NewServer(h, a.Log)
+	s.RegisterOnShutdown(end)
 	// On a loopback address in Functions all calls come from the host: none may be cut off.
 	conns := web.NewConnections(app.InFunctions() && web.IsLocal(a.Settings.Addr))
 	ended := make(chan error, 1)

@@ -36,7 +36,7 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 		if got := guess(); got.Header().Get("Retry-After") != "10" || got.Header().Get("Connection") != "close" || got.Header().Get("WWW-Authenticate") != "" {
 			t.Errorf("got %v, want the time to wait", got.Header())
 		}
-		wantAnswer(t, "a wrong token at a probe", s.get("/healthz", "Bearer wrong"), 200)
+		wantAnswer(t, "a wrong token at a probe", s.get("/healthz", "Bearer wrong"), 200) // which is no guess: it would get nothing for it
 		time.Sleep(10 * time.Second)
 		wantAnswer(t, "after a while", guess(), 401)
 		s.wait()
@@ -47,7 +47,7 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 				told++
 			}
 		}
-		if last := lines[len(lines)-1]; told != 21 || !strings.Contains(last, `"remote":"192.0.2.1:1234"`) || !strings.Contains(last, `"unlogged":982`) || !strings.Contains(last, `"level":"WARN"`) {
+		if last := lines[len(lines)-1]; told != 21 || !strings.Contains(last, `"remote":"192.0.2.1:1234"`) || !strings.Contains(last, `"unlogged":981`) || !strings.Contains(last, `"level":"WARN"`) {
 			t.Errorf("got %d lines, the last is %s, want 21 with the address, and what was not logged", told, last)
 		}
 		if strings.Contains(log.String(), adminToken) {
@@ -109,5 +109,27 @@ func TestDefaultAddress(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		wantAnswer(t, variable, w, want)
+	}
+}
+
+// A program that other machines reach says so, unless a token keeps them out.
+func TestOpenAddressIsWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		env  []string
+		want bool
+	}{
+		{nil, false},
+		{[]string{"SOLOIST_ADDR=:8080"}, true},
+		{[]string{"SOLOIST_ADDR=192.0.2.9:80"}, true},
+		{[]string{"CONTAINER_APP_NAME=demo"}, true},
+		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_READ_TOKEN=" + readToken}, false},
+		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_ADMIN_TOKEN=" + adminToken}, true},
+		{[]string{"SOLOIST_ADDR=[::1]:8080"}, false},
+	} {
+		environment(t, append(test.env, "SOLOIST_STORAGE=memory:")...)
+		_, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
+		if got := strings.Contains(log.String(), "can read the API and the metrics: set SOLOIST_READ_TOKEN"); got != test.want {
+			t.Errorf("%q: warned is %t: %s", test.env, got, log)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func TestStatusAfterUnlock(t *testing.T) {
 			}
 		}
 		s := open(t, p)
-		wantAnswer(t, "page", s.get("/"), 200, strings.TrimPrefix(name, "waiting"), `<span class="s waiting">waiting</span>`)
+		wantAnswer(t, "list", s.get("/api/v1/jobs?q=beat"), 200, `"state":"waiting"`, `"waits":"2026-03-28T12:00:37`)
 		s.wait()
 	}
 	if got := run(t.Context(), p, "status", "--json"); !strings.Contains(got.out, `"state": "waiting"`) || !strings.Contains(got.out, `"waits": "2026-03-28T12:0`) {

@@ -2,11 +2,14 @@ package host_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,26 +90,60 @@ func wantAnswer(t *testing.T, what string, got *httptest.ResponseRecorder, code 
 	}
 }
 
+// The page is one document for all jobs and programs: what it shows it asks the API for.
 func TestPage(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-<a>", "SOLOIST_JOB_BEAT_PAUSED=true")
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
-		s.tick()
-		time.Sleep(2 * time.Hour)
-		s.tick()
-		got := s.get("/")
-		wantAnswer(t, "page", got, 200, "<h1>demo</h1>", "replica replica-&lt;a&gt; · store *local.Memory", `content="10"`,
-			"at 02:30 every day, Europe/Berlin", `<span class="bad">failed (no paper)</span>`, "2000-01-01 01:30:00Z, 30m ago",
-			"in 23h", "1 failed", `<span class="s paused">paused</span>`, "120 skipped (paused)", "<small>singleton</small>")
-		if strings.Contains(got.Body.String(), "note\">") {
-			t.Errorf("all is well, yet there is a note:\n%s", got.Body)
+	environment(t, "SOLOIST_READ_TOKEN="+readToken)
+	first := open(t, host.Program{Work: work(), Store: claimed(t, true, poisoned), Now: spring})
+	second := open(t, host.Program{Work: here(), Store: down()})
+	got := first.get("/")
+	wantAnswer(t, "page", got, 200, "<title>Soloist</title>")
+	for what, other := range map[string]*httptest.ResponseRecorder{"a job": first.get("/jobs/beat"), "no job": first.get("/jobs/none"), "another program": second.get("/")} {
+		if other.Code != 200 || other.Body.String() != got.Body.String() {
+			t.Errorf("%s: got code %d and another document", what, other.Code)
 		}
-		for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
-			if got := got.Header().Get(name); got != want {
-				t.Errorf("got %s %q, want %q", name, got, want)
-			}
+	}
+	if size := got.Body.Len(); size > 100<<10 {
+		t.Errorf("the page has %d bytes, want 100 KB at most", size)
+	}
+	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+		"Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin", "Access-Control-Allow-Origin": ""} {
+		if got := got.Header().Get(name); got != want {
+			t.Errorf("got %s %q, want %q", name, got, want)
 		}
-	})
+	}
+	first.wait()
+	second.wait()
+}
+
+// The policy allows the page's own style and script, by their hashes, and no other source.
+// The script makes no markup from text.
+func TestPageAllowsNoOtherScript(t *testing.T) {
+	environment(t)
+	got := open(t, host.Program{Work: work(), Store: &local.Memory{}}).get("/")
+	policy, body := got.Header().Get("Content-Security-Policy"), got.Body.String()
+	for tag, directive := range map[string]string{"style": "style-src", "script": "script-src"} {
+		parts := regexp.MustCompile("(?s)<"+tag+">(.*?)</"+tag+">").FindAllStringSubmatch(body, -1)
+		if len(parts) != 1 {
+			t.Fatalf("got %d of %s, want one", len(parts), tag)
+		}
+		sum := sha256.Sum256([]byte(parts[0][1]))
+		if want := directive + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; !strings.Contains(policy, want) {
+			t.Errorf("got the policy %s, want %s", policy, want)
+		}
+	}
+	for _, want := range []string{"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("got the policy %s, want %s", policy, want)
+		}
+	}
+	if strings.Contains(policy, "unsafe") {
+		t.Errorf("got the policy %s", policy)
+	}
+	for _, sink := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "style=", " onclick", "http://", "https://"} {
+		if strings.Contains(strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), sink) {
+			t.Errorf("the page has %s", sink)
+		}
+	}
 }
 
 func TestOtherPathsAndMethods(t *testing.T) {
@@ -115,13 +152,13 @@ func TestOtherPathsAndMethods(t *testing.T) {
 	for _, path := range []string{"/x", "/index.html", "/healthz/", "/api/v1/jobs/", "/api/v1/none"} {
 		wantAnswer(t, path, s.get(path), 404)
 	}
-	for _, path := range []string{"/", "/healthz", "/readyz", "/api/v1/jobs", "/metrics"} {
+	for _, path := range []string{"/", "/jobs/beat", "/healthz", "/readyz", "/api/v1/jobs", "/api/v1/stream", "/metrics"} {
 		wantAnswer(t, "POST "+path, s.send(http.MethodPost, path), 405)
 	}
 	s.wait()
 }
 
-func TestPageUnderLoadReadsNoMore(t *testing.T) {
+func TestListUnderLoadReadsNoMore(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
@@ -134,19 +171,19 @@ func TestPageUnderLoadReadsNoMore(t *testing.T) {
 		s := open(t, host.Program{Work: work(), Store: store})
 		var all sync.WaitGroup
 		for range 50 {
-			all.Go(func() { wantAnswer(t, "page", s.get("/"), 200, "beat") })
+			all.Go(func() { wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "beat") })
 		}
 		all.Wait()
 		if n := reads.Load(); n != 3 {
-			t.Errorf("got %d reads for 50 pages at once, want one for each of 3 names", n)
+			t.Errorf("got %d reads for 50 requests at once, want one for each of 3 names", n)
 		}
 		time.Sleep(1900 * time.Millisecond)
-		s.get("/")
+		s.get("/api/v1/jobs")
 		if n := reads.Load(); n != 3 {
 			t.Errorf("got %d reads after 1.9 s, want 3", n)
 		}
 		time.Sleep(200 * time.Millisecond)
-		s.get("/")
+		s.get("/api/v1/jobs")
 		if n := reads.Load(); n != 6 {
 			t.Errorf("got %d reads after 2.1 s, want 6", n)
 		}
@@ -162,7 +199,7 @@ func TestStorageDown(t *testing.T) {
 		s.tick()
 		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"storage":"no route to the storage"`)
 		wantAnswer(t, "readyz", s.get("/readyz"), 503, "no route to the storage")
-		wantAnswer(t, "page", s.get("/"), 200, "The store is out of reach: no route to the storage", "every minute", "unknown")
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"storage":"no route to the storage"`, "every minute", `"state":"unknown"`)
 		s.wait()
 	})
 }
@@ -172,15 +209,15 @@ func TestStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		s := open(t, host.Program{Work: work(), Store: newGated(down(), wait(hang))})
-		for _, path := range []string{"/", "/readyz", "/healthz"} {
+		for _, path := range []string{"/", "/api/v1/jobs", "/readyz", "/healthz"} {
 			start := time.Now()
 			got := s.get(path)
 			if d := time.Since(start); d > time.Second {
 				t.Errorf("%s answered after %s, want a second at most", path, d)
 			}
-			wantAnswer(t, path, got, map[string]int{"/": 200, "/readyz": 503, "/healthz": 200}[path])
+			wantAnswer(t, path, got, map[string]int{"/": 200, "/api/v1/jobs": 200, "/readyz": 503, "/healthz": 200}[path])
 		}
-		wantAnswer(t, "page", s.get("/"), 200, "The store has not answered yet.", "<h1>demo</h1>")
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "The store has not answered yet.", `"name":"demo"`)
 		close(hang)
 		s.wait()
 	})
@@ -196,12 +233,12 @@ func TestOldNews(t *testing.T) {
 			s.tick()
 			time.Sleep(time.Minute)
 			s.tick()
-			wantAnswer(t, "page", s.get("/"), 200, "at 02:30 every day", "1 succeeded")
+			wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "at 02:30 every day", `"succeeded":1`)
 			time.Sleep(time.Minute)
 			if store.set(wait(answer)); refusal != nil {
 				store.set(refuse(refusal, "read"))
 			}
-			wantAnswer(t, fmt.Sprint("old page, refusal ", refusal), s.get("/"), 200, "at 02:30 every day", "1 succeeded",
+			wantAnswer(t, fmt.Sprint("old list, refusal ", refusal), s.get("/api/v1/jobs"), 200, "at 02:30 every day", `"succeeded":1`,
 				"The store does not answer: this is what it told 1m ago.")
 			close(answer)
 			s.wait()
@@ -223,7 +260,7 @@ func TestFailureUnderOverlapIsShown(t *testing.T) {
 		s.tick()
 		time.Sleep(2 * time.Second)
 		s.tick()
-		wantAnswer(t, "page", s.get("/"), 200, `class="bad">failed in 3s (no paper)`, ", on ", "1 failed, 1 skipped")
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"last":{"tick":"2000-01-01T00:00:02Z","status":"failed"`, `"trouble":true`, `"status":"skipped"`)
 		s.wait()
 	})
 }
@@ -234,9 +271,9 @@ func TestStoppedSingletonIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &local.Memory{}
 		s := open(t, host.Program{Work: led(t, store, time.Minute), Store: store})
-		got := s.get("/")
-		wantAnswer(t, "page", got, 200, "abandoned")
-		if strings.Contains(got.Body.String(), `class="bad"`) {
+		got := s.get("/api/v1/jobs")
+		wantAnswer(t, "list", got, 200, "abandoned", `"trouble":0`)
+		if strings.Contains(got.Body.String(), `"trouble":true`) {
 			t.Errorf("got\n%s\nwant nothing bad", got.Body)
 		}
 	})
@@ -259,7 +296,7 @@ func TestBrokenRecord(t *testing.T) {
 			t.Errorf("healthz: got %+v, %v", h, err)
 		}
 		wantAnswer(t, "readyz", s.get("/readyz"), 200)
-		wantAnswer(t, "page", s.get("/"), 200, `<span class="s broken">broken</span>`, "the record has schema 99")
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"broken"`, "the record has schema 99", `"trouble":true`)
 	})
 }
 
@@ -273,8 +310,8 @@ func TestRunningHere(t *testing.T) {
 			}},
 		}})
 		ended := s.underway(30 * time.Second)
-		wantAnswer(t, "page", s.get("/"), 200, `<span class="s running">running</span> here`, "<small>replica-a</small>", "tick 2000-01-01 00:01:00Z",
-			"in 30s", "2000-01-01 00:02:00Z")
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"running"`, `"here":true`, `"replica":"replica-a"`, `"tick":"2000-01-01T00:01:00Z"`,
+			`"attempt":1`, `"next":"2000-01-01T00:02:00Z"`)
 		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"running":["long"]`)
 		ended()
 	})

@@ -32,6 +32,8 @@ type App struct {
 
 	lines  logqueue.Queue  // of Log, where it serves
 	paused map[string]bool // the jobs that the settings pause
+
+	listeners listeners
 }
 
 // A Config is what a program says of itself. The environment says the rest.
@@ -60,6 +62,7 @@ func Open(c Config) (*App, error) {
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
 	if c.Serves || c.Runs {
 		errs = append(errs, a.measure())
+		a.hear()
 	}
 	return a, errors.Join(errs...)
 }

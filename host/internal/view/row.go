@@ -14,6 +14,7 @@ import (
 type Row struct {
 	Job
 	Here       bool      `json:"here,omitempty"`       // it runs on this replica
+	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
 	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
 	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
 	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first
@@ -28,15 +29,18 @@ type Outcome struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// RowOf is a job in a list, by its record and by what runs here.
-func RowOf(a *app.App, st soloist.JobStatus, here bool) Row {
-	row := Row{Job: Of(a, st), Here: here, Checkpoint: st.Checkpoint, Recent: []Outcome{}}
-	row.Trouble = row.Tone() == format.Red
+// RowOf is a job in a list, by its record and by the health of this replica.
+func RowOf(a *app.App, st soloist.JobStatus, h soloist.Health) Row {
+	row := Row{Job: Of(a, st), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint, Recent: []Outcome{}}
+	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
 	if row.Last != nil {
 		last := format.PlainOutcomes([]store.Outcome{*row.Last})[0]
 		row.Last = &last
 	}
 	if st.Err == nil {
+		if MayRun(&st.Record) {
+			row.Attempt = st.Record.Run.Attempt
+		}
 		for i := range st.Record.History {
 			row.Recent = append(row.Recent, outcomeOf(&st.Record.History[i]))
 		}
@@ -46,10 +50,10 @@ func RowOf(a *app.App, st soloist.JobStatus, here bool) Row {
 
 // Rows is [RowOf] for each of them.
 func Rows(a *app.App, all []soloist.JobStatus) []Row {
-	running := a.Scheduler.Health().Running
+	h := a.Scheduler.Health()
 	rows := make([]Row, len(all))
 	for i, st := range all {
-		rows[i] = RowOf(a, st, slices.Contains(running, st.Name))
+		rows[i] = RowOf(a, st, h)
 	}
 	return rows
 }

@@ -33,7 +33,8 @@ type appInfo struct {
 	Overrun   map[string]string `json:"overrun,omitempty"`   // runs that go on though their context has ended, and why it did
 	Functions []string          `json:"functions,omitempty"` // in Functions: what is deployed and is not what the jobs need
 
-	Changes access `json:"changes"` // whether this caller may change something
+	Changes  access `json:"changes"`            // whether this caller may change something
+	SignedIn bool   `json:"signedIn,omitempty"` // the caller is a browser that has signed in
 }
 
 // An access says whether a caller may change something.
@@ -65,7 +66,7 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: version(), Revision: app.RevisionName(),
 		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Scheduler.Jobs) + len(p.app.Scheduler.Singletons),
 		Note: n.old(), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
-		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r)}
+		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
 		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
 	}

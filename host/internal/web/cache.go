@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
@@ -27,14 +28,20 @@ type Cache struct {
 	mu      sync.Mutex
 	last    news
 	met     bool          // the store has answered, once
+	failed  bool          // the last reading got no answer
 	pending chan struct{} // closed when the reading under way is over; nil: none is
+	begun   time.Time     // that reading
+
+	watching watching
+	closing  sync.Once
 }
 
 // news is one reading. Zero: none yet.
 type news struct {
-	at   time.Time
-	all  []soloist.JobStatus
-	made *rows
+	at     time.Time
+	all    []soloist.JobStatus
+	made   *rows
+	silent bool // the store was asked after that, and has not answered
 }
 
 // rows are made once for a reading, however many look at it.
@@ -60,7 +67,7 @@ func (n news) old() string {
 	switch age := time.Since(n.at); {
 	case n.at.IsZero():
 		return notYet
-	case age > freshFor+waitTime:
+	case n.silent && age > freshFor+waitTime:
 		return "The store does not answer: this is what it told " + format.Roughly(age) + " ago."
 	}
 	return ""
@@ -68,7 +75,7 @@ func (n news) old() string {
 
 // NewCache returns an empty cache of what read tells.
 func NewCache(read func(context.Context) ([]soloist.JobStatus, error)) *Cache {
-	return &Cache{read: read}
+	return &Cache{read: read, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1), closed: make(chan struct{})}}
 }
 
 // look returns the last reading, after a wait for a new one if that is due.
@@ -82,9 +89,16 @@ func (c *Cache) look(ctx context.Context) news {
 		case <-ctx.Done():
 		}
 	}
+	return c.now()
+}
+
+// now returns the last reading as it is.
+func (c *Cache) now() news {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.last
+	n := c.last
+	n.silent = c.failed || c.pending != nil && time.Since(c.begun) >= waitTime
+	return n
 }
 
 // Statuses returns the last reading, as look does.
@@ -95,7 +109,15 @@ func (c *Cache) refresh() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pending == nil && (c.last.at.IsZero() || time.Since(c.last.at) >= freshFor) {
-		c.pending = make(chan struct{})
+		c.begin()
+	}
+	return c.pending
+}
+
+// begin begins a reading, unless one is under way. It is called with the lock.
+func (c *Cache) begin() <-chan struct{} {
+	if c.pending == nil {
+		c.pending, c.begun = make(chan struct{}), time.Now()
 		c.readings.Go(c.reading)
 	}
 	return c.pending
@@ -109,8 +131,14 @@ func (c *Cache) reading() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ok := err == nil && answered(all)
+	changed := ok == c.failed
+	c.failed = !ok
 	if ok || err == nil && c.last.at.IsZero() {
+		changed = changed || !reflect.DeepEqual(all, c.last.all)
 		c.last = news{at: time.Now(), all: all, made: new(rows)}
+	}
+	if changed {
+		c.tellWatching()
 	}
 	c.met = c.met || ok
 	close(c.pending)

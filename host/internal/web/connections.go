@@ -8,9 +8,21 @@ import (
 	"github.com/soloist-go/soloist/internal/descriptors"
 )
 
-// mostConnections is how many connections HTTP keeps open: people, probes and
-// proxies need a few.
-const mostConnections = 100
+// mostConnections is how many connections HTTP keeps open: each page that somebody looks
+// at needs one, and probes and proxies a few.
+const mostConnections = 200
+
+// connectionLimit leaves most of the descriptors to the store.
+func connectionLimit() int {
+	if limit := descriptors.Limit(); limit > 0 {
+		return max(min(mostConnections, limit/4), 4)
+	}
+	return mostConnections
+}
+
+// mostStreams is how many pages may follow the news at once. The other connections are for
+// what asks and goes.
+func mostStreams() int { return connectionLimit() * 3 / 4 }
 
 // Connections caps how many connections HTTP has. A new one is always taken,
 // and an old one closed to make room, so that clients which hold connections
@@ -37,13 +49,9 @@ type connection struct {
 	waiting bool
 }
 
-// NewConnections leaves most of the descriptors to the store.
+// NewConnections is for the connections of one server.
 func NewConnections(keep bool) *Connections {
-	c := &Connections{most: mostConnections, keep: keep, open: map[net.Conn]connection{}}
-	if limit := descriptors.Limit(); limit > 0 {
-		c.most = max(min(c.most, limit/4), 4)
-	}
-	return c
+	return &Connections{most: connectionLimit(), keep: keep, open: map[net.Conn]connection{}}
 }
 
 // Serve serves HTTP on ln under the cap.

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
@@ -13,16 +15,30 @@ import (
 // A Guard decides which requests are answered.
 type Guard struct {
 	read, admin tokenGuard // without a token: all may read, and nobody may change anything
-	addr        string     // where the program listens
+	sessions    *sessions
+	addr        string // where the program listens
 	refused     *refusals
 }
 
-// NewGuard is for a program with these settings.
+// A role is what a caller may do. The admin may read, too.
+type role string
+
+const (
+	nobody    role = ""
+	reader    role = "read"
+	adminRole role = "admin"
+)
+
+// NewGuard is for a program with these settings. It warns of those that let anybody read.
 func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
 	refused := newRefusals(log)
+	if s.ReadToken == "" && s.Addr != "" && !IsLocal(s.Addr) {
+		log.Warn("everybody who reaches this address can read the API and the metrics: set SOLOIST_READ_TOKEN, or SOLOIST_ADDR to a loopback address", "addr", s.Addr)
+	}
 	return &Guard{addr: s.Addr, refused: refused,
-		read:  tokenGuard{"SOLOIST_READ_TOKEN", s.ReadToken, refused},
-		admin: tokenGuard{"SOLOIST_ADMIN_TOKEN", s.AdminToken, refused}}
+		sessions: &sessions{app: s.App, now: time.Now, ended: map[string]time.Time{}},
+		read:     tokenGuard{"SOLOIST_READ_TOKEN", s.ReadToken, refused},
+		admin:    tokenGuard{"SOLOIST_ADMIN_TOKEN", s.AdminToken, refused}}
 }
 
 // Around is around all that is answered.
@@ -32,6 +48,8 @@ func plainHeaders(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.ServeHTTP(w, r)
 	})
 }
@@ -66,39 +84,105 @@ func IsLocal(addr string) bool {
 	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
 }
 
-// Read is around what only reads.
-func (g *Guard) Read(h http.HandlerFunc) http.Handler {
-	if g.read.token == "" {
-		return h
+// tokens are those of the roles.
+func (g *Guard) tokens() map[role]string {
+	return map[role]string{reader: g.read.token, adminRole: g.admin.token}
+}
+
+// roleOf is what the caller of a request may do, by its token or its session.
+func (g *Guard) roleOf(r *http.Request) role {
+	switch {
+	case g.admin.offered(r):
+		return adminRole
+	case g.read.offered(r):
+		return reader
 	}
-	return g.read.around(h)
+	if s, ok := g.sessions.open(r, g.tokens()); ok {
+		return s.role
+	}
+	if g.read.token == "" {
+		return reader
+	}
+	return nobody
 }
 
 // mayRead reports whether a request may be told everything.
-func (g *Guard) mayRead(r *http.Request) bool {
-	return g.read.token == "" || g.read.check(r) == http.StatusOK
-}
+func (g *Guard) mayRead(r *http.Request) bool { return g.roleOf(r) != nobody }
 
 // changes reports whether a request may change something.
-func (g *Guard) changes(r *http.Request) access {
+func (g *Guard) changes(r *http.Request) access { return g.changesAs(g.roleOf(r)) }
+
+func (g *Guard) changesAs(as role) access {
 	switch {
 	case g.admin.token == "":
 		return accessOff
-	case offers(r, g.admin.token):
+	case as == adminRole:
 		return accessYes
 	}
 	return accessNo
 }
 
-// Admin is around all that changes state. A browser that has the token sends it
-// along on behalf of any site, so other sites are refused.
+// Read is around what only reads.
+func (g *Guard) Read(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.mayRead(r) {
+			h(w, r)
+			return
+		}
+		g.read.refuse(w, g.read.code(r))
+	})
+}
+
+// Admin is around all that changes state. A browser that has a session, or the host of
+// Functions, would send the request on behalf of any site, so other sites are refused.
 func (g *Guard) Admin(h http.HandlerFunc) http.Handler {
-	if g.admin.token == "" {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return ownSite(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case g.admin.token == "":
 			fail(w, http.StatusForbidden, "SOLOIST_ADMIN_TOKEN is not set: nothing over HTTP changes state")
-		})
+		case g.roleOf(r) == adminRole:
+			h(w, r)
+		default:
+			g.admin.refuse(w, g.admin.code(r))
+		}
+	})
+}
+
+// ownSite refuses requests that the page of another site makes a browser send.
+func ownSite(h http.HandlerFunc) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusForbidden, "the page of another site sent this request")
+	}))
+	return protection.Handler(h)
+}
+
+// signIn begins a session with the role of the token.
+func (g *Guard) signIn(w http.ResponseWriter, r *http.Request, in signIn) (session, int) {
+	for _, as := range []role{adminRole, reader} {
+		if token := g.tokens()[as]; token != "" && equal(in.Token, token) {
+			g.refused.log.Info("signed in over HTTP", append([]any{"role", as, "name", format.Brief(in.Name)}, caller(r)...)...)
+			return g.sessions.begin(w, r, as, token, format.Brief(in.Name)), http.StatusOK
+		}
 	}
-	return http.NewCrossOriginProtection().Handler(g.admin.around(h))
+	switch {
+	case cmp.Or(g.read.token, g.admin.token) == "":
+		return session{}, http.StatusForbidden
+	case g.refused.note(r, "request refused: wrong token", "setting", "SOLOIST_READ_TOKEN or SOLOIST_ADMIN_TOKEN"):
+		return session{}, http.StatusUnauthorized
+	}
+	return session{}, http.StatusTooManyRequests
+}
+
+// signedIn reports whether a request is of a browser that has signed in.
+func (g *Guard) signedIn(r *http.Request) bool {
+	_, ok := g.sessions.open(r, g.tokens())
+	return ok
+}
+
+func (g *Guard) signOut(w http.ResponseWriter, r *http.Request) {
+	s, _ := g.sessions.open(r, g.tokens())
+	g.sessions.end(w, r, s)
 }
 
 // Refused logs a request that is turned away, as far as the limit of refusals goes.

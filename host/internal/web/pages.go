@@ -12,4 +12,5 @@ type pages struct {
 	guard     *Guard
 	cache     *Cache
 	functions []string // in Functions: what is deployed and is not what the jobs need
+	streams   streams
 }

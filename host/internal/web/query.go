@@ -39,15 +39,12 @@ var sorts = map[string]func(a, b *view.Row) int{
 
 // parseQuery reads the parameters of a list. An unknown one is an error: without it, a
 // mistyped filter would show all jobs.
-func parseQuery(values url.Values, others ...string) (q query, err error) {
+func parseQuery(values url.Values) (q query, err error) {
 	q = query{sort: "name", limit: mostRows}
 	for name, all := range values {
 		value := all[0]
-		switch {
-		case slices.Contains(others, name):
-			continue
-		case len(all) > 1:
-			return q, fmt.Errorf("the parameter %s is there %d times: want it once", name, len(all))
+		if len(all) > 1 {
+			return q, fmt.Errorf("the parameter %s is there %d times: want it once", format.Brief(name), len(all))
 		}
 		switch name {
 		case "q":

@@ -12,12 +12,14 @@ type route struct {
 	handler      http.Handler
 }
 
-// Routes are all paths. The two for probes are open: a platform has no token.
+// Routes are all paths. Those for probes are open: a platform has no token. The page is
+// open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
 	p := &pages{app: a, guard: guard, cache: cache, functions: functions}
 	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", guard.Read(p.page))
+	mux.HandleFunc("GET /{$}", page)
+	mux.HandleFunc("GET /jobs/{job}", page)
 	mux.Handle("GET /metrics", guard.Read(p.metrics))
 	mux.HandleFunc("GET /healthz", p.healthz)
 	mux.HandleFunc("GET /readyz", p.readyz)
@@ -39,6 +41,9 @@ func (p *pages) api() []route {
 		{"GET", "/app", read(p.info)},
 		{"GET", "/jobs", read(p.jobs)},
 		{"GET", "/jobs/{job}", read(p.job)},
+		{"GET", "/stream", read(p.stream)},
+		{"POST", "/session", ownSite(p.signIn)},
+		{"DELETE", "/session", ownSite(p.signOut)},
 		{"POST", "/jobs/{job}/step-down", admin(p.stepDown)},
 	}
 }

@@ -1,0 +1,388 @@
+'use strict';
+(() => {
+  // Texts of jobs and blobs reach the page as text nodes and attributes alone, never as markup.
+  const $ = (id) => document.getElementById(id);
+  const hidden = /[\p{Cc}\p{Cf}]/gu;
+  const plain = (text) => String(text).replace(hidden, (c) => '\\u{' + c.codePointAt(0).toString(16) + '}');
+  const set = (node, text) => { text = plain(text); if (node.textContent !== text) node.textContent = text; };
+  const attr = (node, name, value) => {
+    if (value === null || value === undefined || value === false) node.removeAttribute(name);
+    else if (node.getAttribute(name) !== plain(value)) node.setAttribute(name, plain(value));
+  };
+  const el = (tag, attrs = {}, ...children) => {
+    const node = tag[0] === '<' ? document.createElementNS('http://www.w3.org/2000/svg', tag.slice(1)) : document.createElement(tag);
+    for (const [name, value] of Object.entries(attrs)) attr(node, name, value);
+    for (const child of children) if (child !== null) node.append(typeof child === 'string' ? plain(child) : child);
+    return node;
+  };
+
+  // Times. The server's clock counts: this machine's may be wrong.
+  let ahead = 0; // of this machine's clock
+  const now = () => Date.now() - ahead;
+  const stamp = (at) => new Date(at).toISOString().replace('T', ' ').replace(/\.\d+/, '');
+  const roughly = (ms) => {
+    const s = Math.max(0, Math.floor(ms / 1000));
+    if (s < 60) return s + 's';
+    if (s < 3600) return Math.floor(s / 60) + 'm ' + s % 60 + 's';
+    if (s < 48 * 3600) return Math.floor(s / 3600) + 'h ' + Math.floor(s % 3600 / 60) + 'm';
+    return Math.floor(s / 86400) + 'd';
+  };
+  const took = (seconds) => seconds < 1 ? Math.round(seconds * 1000) + ' ms' : seconds < 60 ? +seconds.toFixed(1) + ' s' : roughly(seconds * 1000);
+  const forms = {
+    next: (at) => at > now() ? 'in ' + roughly(at - now()) : 'due',
+    ago: (at) => at > now() ? 'in ' + roughly(at - now()) : roughly(now() - at) + ' ago',
+    since: (at) => 'for ' + roughly(now() - at),
+  };
+  const timed = (at, form) => el('time', { datetime: at, title: stamp(at), 'data-form': form }, forms[form](Date.parse(at)));
+  setInterval(() => {
+    if (!document.hidden) for (const node of document.querySelectorAll('time[data-form]')) set(node, forms[node.dataset.form](Date.parse(node.dateTime)));
+  }, 1000);
+
+  // Which part of the page is shown. The path is .../ or .../jobs/NAME, perhaps below a prefix of a proxy.
+  const base = location.pathname.replace(/jobs\/[^/]*$/, '').replace(/[^/]*$/, '');
+  const api = base + 'api/v1';
+  const view = { job: null, q: '', trouble: false, sort: 'name', offset: 0 };
+  const route = () => {
+    const match = location.pathname.slice(base.length).match(/^jobs\/([^/]+)$/);
+    view.job = match ? decodeURIComponent(match[1]) : null;
+    const given = new URLSearchParams(location.search);
+    view.q = given.get('q') || '';
+    view.trouble = given.get('trouble') === 'true';
+    view.sort = given.get('sort') || 'name';
+    view.offset = +given.get('offset') || 0;
+  };
+  const query = () => {
+    const out = new URLSearchParams();
+    if (view.q) out.set('q', view.q);
+    if (view.trouble) out.set('trouble', 'true');
+    if (view.sort !== 'name') out.set('sort', view.sort);
+    if (view.offset) out.set('offset', view.offset);
+    return out.toString();
+  };
+  const withQuery = (path, text) => text ? path + '?' + text : path;
+  const jobPath = (name) => base + 'jobs/' + encodeURIComponent(name);
+  const go = (path, focus) => { history.pushState(null, '', path); route(); shown = null; connect(); if (focus) focusNext = true; };
+  let focusNext = false;
+  addEventListener('popstate', () => { route(); shown = null; focusNext = true; connect(); });
+  document.addEventListener('click', (e) => {
+    const a = e.target.closest('a[data-local]');
+    if (!a || e.button || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+    e.preventDefault();
+    go(a.getAttribute('href'), true);
+  });
+  for (const id of ['home', 'back']) { $(id).href = base; $(id).dataset.local = ''; }
+
+  // News come by a stream. Where it does not work, as behind a proxy that waits for the end of an answer, they are asked for.
+  const pollTime = 5000, silence = 25000, streamAgain = 60000;
+  let source = null, timer = 0, heard = 0, streamless = 0;
+  const link = (text, kind) => { set($('link'), text); $('link').className = 'link ' + kind; };
+  const disconnect = () => { if (source) source.close(); source = null; clearTimeout(timer); };
+  const connect = () => {
+    disconnect();
+    if (document.hidden) return;
+    if (Date.now() < streamless || !window.EventSource) { poll(); return; }
+    heard = Date.now();
+    const s = source = new EventSource(api + '/' + withQuery('stream', view.job ? 'job=' + encodeURIComponent(view.job) : query()));
+    const hear = (f) => (e) => { if (s !== source) return; heard = Date.now(); link('live', 'live'); f(JSON.parse(e.data)); };
+    s.addEventListener('news', hear(render));
+    s.addEventListener('beat', hear((beat) => { ahead = Date.now() - Date.parse(beat.time); }));
+    s.onerror = () => {
+      if (s !== source) return;
+      link('reconnecting', 'off');
+      if (s.readyState === EventSource.CLOSED) { streamless = Date.now() + streamAgain; connect(); }
+    };
+    watchdog(s);
+  };
+  const watchdog = (s) => {
+    timer = setTimeout(() => {
+      if (s !== source) return;
+      const patience = shown ? silence : pollTime;
+      if (Date.now() - heard > patience) { streamless = Date.now() + streamAgain; connect(); } else watchdog(s);
+    }, 1000);
+  };
+  const poll = async () => {
+    const asked = location.href;
+    try {
+      const answer = await ask(view.job ? '/jobs/' + encodeURIComponent(view.job) : withQuery('/jobs', query()));
+      if (asked !== location.href || document.hidden) return;
+      if (answer.status === 401) { showSignIn(); return; }
+      if (answer.ok) { link('refreshed every 5 s', 'live'); render(answer.body); }
+      else { link('refused', 'off'); if (!shown || answer.status === 404 || answer.status === 400) wrong(answer.body.error); }
+    } catch (err) { link('no connection', 'off'); }
+    clearTimeout(timer);
+    timer = setTimeout(connect, pollTime);
+  };
+  const ask = async (path, method = 'GET', body) => {
+    const r = await fetch(api + path, { method, body: body && JSON.stringify(body), headers: body ? { 'Content-Type': 'application/json' } : {}, cache: 'no-store' });
+    const text = await r.text();
+    let parsed = {};
+    try { parsed = text ? JSON.parse(text) : {}; } catch (err) { parsed = { error: 'The answer is not from Soloist: status ' + r.status }; }
+    return { ok: r.ok, status: r.status, body: parsed };
+  };
+  document.addEventListener('visibilitychange', () => document.hidden ? disconnect() : $('signin').hidden && connect());
+
+  // What changes is changed in place, so that focus and a reader's place stay.
+  const sync = (parent, items, keyOf, make, update) => {
+    const active = document.activeElement;
+    const old = new Map();
+    for (const node of parent.children) old.set(node.dataset.key, node);
+    let place = parent.firstElementChild;
+    for (const item of items) {
+      const key = plain(keyOf(item));
+      let node = old.get(key);
+      if (!node) { node = make(item); node.dataset.key = key; }
+      old.delete(key);
+      if (node === place) place = place.nextElementSibling;
+      else parent.insertBefore(node, place);
+      update(node, item);
+    }
+    for (const node of old.values()) node.remove();
+    if (active && active !== document.activeElement && parent.contains(active)) active.focus({ preventScroll: true });
+  };
+  const replace = (parent, text, ...children) => { // unless it would look the same
+    if (parent.dataset.was === text) return;
+    parent.dataset.was = text;
+    parent.replaceChildren(...children.filter((c) => c !== null));
+  };
+
+  const tones = { succeeded: 'good', failed: 'bad', stalled: 'bad', abandoned: 'wait', missed: 'wait', cancelled: 'wait', skipped: 'none' };
+  const stateTone = (j) => j.trouble ? 'bad' : ({ running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
+  const stateText = (j) => j.state === 'failing' ? 'failing ×' + j.failures : j.state + (j.failures ? ', failing ×' + j.failures : '');
+
+  const stateNodes = (j) => [
+    el('span', { class: 'state tone-' + stateTone(j) }, stateText(j)),
+    j.here ? ' here' : null,
+    j.replica ? el('small', {}, 'on ' + j.replica, j.attempt > 1 ? ', attempt ' + j.attempt : null) : null,
+    j.claimed ? el('small', {}, timed(j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
+    j.progress ? el('small', {}, (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')) : null,
+    j.waits ? el('small', {}, 'after unlock, until about ' + stamp(j.waits)) : null,
+    j.error ? el('small', { class: 'tone-bad' }, j.error) : null,
+    ...(j.differs || []).map((text) => el('small', {}, text)),
+  ];
+  const outcomeText = (o) => (o.count > 1 ? o.count + ' ' : '') + o.status + (o.seconds ? ' in ' + took(o.seconds) : '') + (o.reason ? ' (' + o.reason + ')' : '');
+  const strip = (recent) => {
+    const counts = {};
+    for (const o of recent) counts[o.status] = (counts[o.status] || 0) + 1;
+    const words = Object.entries(counts).map(([status, n]) => n + ' ' + status).join(', ');
+    const bars = recent.slice().reverse().map((o) => el('i', { class: tones[o.status] || 'none', title: (o.at ? stamp(o.at) + ' ' : '') + outcomeText(o) }));
+    return el('span', { class: 'strip', role: 'img', 'aria-label': 'newest last: ' + words }, ...bars);
+  };
+  const bars = (recent, width, height) => {
+    const runs = recent.filter((o) => o.seconds > 0).reverse();
+    if (!runs.length) return null;
+    const most = Math.max(...runs.map((o) => o.seconds)), step = Math.min(width / runs.length, width / 8);
+    const all = runs.map((o, i) => {
+      const h = Math.max(1, o.seconds / most * height);
+      return el('<rect', { class: tones[o.status] || 'none', x: (i * step).toFixed(1), y: (height - h).toFixed(1), width: Math.max(1, step - 2).toFixed(1), height: h.toFixed(1) },
+        el('<title', {}, stamp(o.at) + ' ' + outcomeText(o)));
+    });
+    return { runs, most, all };
+  };
+  const spark = (recent) => {
+    const made = bars(recent, 96, 22);
+    if (!made) return [el('span', { class: 'tone-none' }, '–')];
+    return [el('<svg', { width: 96, height: 22, viewBox: '0 0 96 22', 'aria-hidden': 'true' }, ...made.all), el('small', {}, took(made.runs[made.runs.length - 1].seconds))];
+  };
+  const plot = (recent) => {
+    const made = bars(recent, 560, 110);
+    if (!made) return [el('p', { class: 'help' }, 'No run has ended yet.')];
+    const sorted = made.runs.map((o) => o.seconds).sort((a, b) => a - b);
+    const label = made.runs.length + ' runs: shortest ' + took(sorted[0]) + ', median ' + took(sorted[sorted.length >> 1]) + ', longest ' + took(made.most);
+    return [el('<svg', { width: 640, height: 140, viewBox: '0 0 640 140', role: 'img', 'aria-label': label },
+      el('<line', { x1: 0, x2: 560, y1: 10, y2: 10 }), el('<line', { x1: 0, x2: 560, y1: 120, y2: 120 }),
+      el('<g', { transform: 'translate(0 10)' }, ...made.all), el('<text', { x: 568, y: 14 }, took(made.most)), el('<text', { x: 568, y: 124 }, '0')),
+    el('p', { class: 'help' }, label)];
+  };
+
+  // The app, above all.
+  const renderApp = (a) => {
+    ahead = Date.now() - Date.parse(a.time);
+    set($('home'), a.name);
+    set($('facts'), a.jobs + (a.jobs === 1 ? ' job' : ' jobs') + (a.trouble ? ', ' + a.trouble + ' in trouble' : '') + ' · replica ' + a.replica + ' · ' + a.store);
+    set($('version'), [a.version, a.revision].filter(Boolean).join(', '));
+    const notes = [a.note, a.storage && 'The store is out of reach: ' + a.storage, a.clock, a.log && 'On this replica ' + a.log,
+      ...(a.stuck || []).map((job) => job + ' is stuck on this replica: only a restart helps'),
+      ...Object.entries(a.overrun || {}).map(([job, why]) => job + ' goes on though its context has ended (' + why + '): only a restart helps'),
+      ...(a.functions || [])].filter(Boolean);
+    sync($('notes'), notes, (text) => text, (text) => el('li', {}, text), () => {});
+    $('enter').hidden = a.signedIn || a.changes !== 'no';
+    $('leave').hidden = !a.signedIn;
+  };
+
+  // The list.
+  const makeRow = (j) => {
+    const cell = (label) => el('td', { role: 'cell', 'data-label': label });
+    return el('tr', { role: 'row' }, el('th', { role: 'rowheader', scope: 'row' }, el('a', { href: jobPath(j.job), 'data-local': '' }, j.job), el('small')),
+      cell('State'), cell('Last outcomes'), cell('Durations'), cell('Next tick'));
+  };
+  const updateRow = (tr, j) => {
+    const [name, state, last, durations, next] = tr.children;
+    tr.className = j.trouble ? 'trouble' : '';
+    set(name.lastChild, j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '');
+    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.error, j.differs]), ...stateNodes(j));
+    const recent = JSON.stringify(j.recent), newest = j.recent[0];
+    replace(last, recent, strip(j.recent), newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
+    replace(durations, recent, ...spark(j.recent));
+    replace(next, j.next || '', j.next ? timed(j.next, 'next') : el('span', { class: 'tone-none' }, '–'), j.next ? el('small', {}, stamp(j.next)) : null);
+  };
+  const renderList = (d) => {
+    const shownRows = d.jobs.length, last = d.offset + shownRows;
+    sync($('rows'), d.jobs, (j) => j.job, makeRow, updateRow);
+    set($('count'), d.matched === d.app.jobs ? '' : d.matched + ' of ' + d.app.jobs + ' jobs');
+    $('empty').hidden = shownRows > 0;
+    set($('empty'), d.app.note || (d.app.jobs ? 'No job matches.' : 'This program has no jobs.'));
+    $('pager').hidden = d.matched <= shownRows && d.offset === 0;
+    set($('range'), shownRows ? d.offset + 1 + ' to ' + last + ' of ' + d.matched : '');
+    $('previous').disabled = d.offset === 0;
+    $('next').disabled = last >= d.matched;
+    for (const button of document.querySelectorAll('[data-sort]')) {
+      const key = view.sort.replace(/^-/, '');
+      attr(button.closest('th'), 'aria-sort', key !== button.dataset.sort ? null : view.sort[0] === '-' ? 'descending' : 'ascending');
+    }
+    if (document.activeElement !== $('q')) $('q').value = view.q;
+    $('trouble').checked = view.trouble;
+  };
+  const refine = (change) => { Object.assign(view, { offset: 0 }, change); history.replaceState(null, '', withQuery(base, query())); connect(); };
+  let typing = 0;
+  $('q').addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => refine({ q: $('q').value.trim() }), 250); });
+  $('filter').addEventListener('submit', (e) => { e.preventDefault(); clearTimeout(typing); refine({ q: $('q').value.trim() }); });
+  $('trouble').addEventListener('change', () => refine({ trouble: $('trouble').checked }));
+  for (const button of document.querySelectorAll('[data-sort]')) {
+    button.addEventListener('click', () => refine({ sort: view.sort === button.dataset.sort ? '-' + view.sort : button.dataset.sort }));
+  }
+  $('previous').addEventListener('click', () => refine({ offset: Math.max(0, view.offset - 100) }));
+  $('next').addEventListener('click', () => refine({ offset: view.offset + 100 }));
+
+  // One job.
+  const fact = (name, ...value) => [el('dt', {}, name), el('dd', {}, ...value)];
+  const renderJob = (d) => {
+    const j = d.job, o = j.outlook;
+    set($('job-title'), j.job);
+    $('job-title').className = j.trouble ? 'trouble' : '';
+    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.error, j.differs]), ...stateNodes(j));
+    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.counts, j.checkpoint, j.token, j.lease]),
+      ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
+      ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
+      ...(o && o.warnings.length ? fact('Note', o.warnings.join('; ')) : []),
+      ...(j.next ? fact('Next tick', timed(j.next, 'next'), ', ' + stamp(j.next)) : []),
+      ...fact('Outcomes', Object.entries(j.counts || {}).map(([status, n]) => n + ' ' + status).join(', ') || '–'),
+      ...fact('Checkpoint', j.checkpoint ? j.checkpoint.toLocaleString('en') + ' bytes' : 'none'),
+      ...(j.token ? fact('Fencing token', String(j.token)) : []),
+      ...(j.lease ? fact('Lease', j.lease) : []));
+    replace($('plot'), JSON.stringify(j.recent), ...plot(j.recent));
+    const span = (f) => f.from ? 'after ' + stamp(f.from) + ' to ' + stamp(f.tick) + (f.count ? ' (' + (f.atLeast ? 'at least ' : '') + f.count + ')' : '') : f.tick ? stamp(f.tick) : '–';
+    sync($('history').tBodies[0], j.history, (f) => JSON.stringify(f), (f) => el('tr', {}, el('td', {}, span(f) + (f.request ? ', by hand: ' + f.request : '')),
+      el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
+      el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000) : '–'), el('td', {}, f.token ? String(f.token) : '–')), () => {});
+    $('ticks-title').hidden = !o;
+    sync($('ticks'), o ? o.ticks : [], (t) => t.tick, (t) => el('li', {}, stamp(t.tick) + ' ', el('span', { class: 'help' }, o.zone === 'UTC' ? '' : t.local.slice(0, 19).replace('T', ' ') + ' in ' + o.zone + ' ', '(', timed(t.tick, 'next'), ')', t.clock ? ', ' + t.clock : '')), () => {});
+    const record = j.record ? JSON.stringify(j.record, null, 2).replace(hidden, (c) => c === '\n' ? c : plain(c)) : 'There is none.';
+    if ($('record').textContent !== record) $('record').textContent = record;
+    renderActions(d);
+  };
+
+  // Changes. Each says what it risks before it is made.
+  const actions = [
+    { key: 'step-down', label: 'Step down', when: (j) => j.here, risk: 'The run on this replica is stopped, and another replica may take it over. A job that cannot be interrupted loses its work so far.' },
+  ];
+  const renderActions = (d) => {
+    const j = d.job, possible = d.app.changes === 'yes' && !j.everyReplica ? actions.filter((a) => a.when(j)) : [];
+    $('actions').hidden = !possible.length;
+    sync($('actions'), possible, (a) => a.key, (a) => {
+      const button = el('button', { type: 'button', class: a.danger ? 'danger' : 'quiet' }, a.label + ' …');
+      button.addEventListener('click', () => confirm(a, view.job));
+      return button;
+    }, () => {});
+  };
+  let asking = null;
+  const confirm = (action, job) => {
+    asking = { action, job };
+    set($('ask-title'), action.label + ': ' + job);
+    set($('ask-risk'), action.risk);
+    set($('ask-yes'), action.label);
+    set($('ask-error'), '');
+    $('ask-yes').disabled = false;
+    $('ask-yes').className = action.danger ? 'danger' : '';
+    $('ask-fields').replaceChildren(...(action.fields || []).map((f) => el('label', {}, f.label, el('input', { name: f.name, type: 'text', autocomplete: 'off', required: f.required ? '' : null, maxlength: 100, placeholder: f.example || '' }))));
+    $('ask').showModal();
+  };
+  $('ask-no').addEventListener('click', () => $('ask').close());
+  $('ask-form').addEventListener('submit', async (e) => {
+    e.preventDefault();
+    const { action, job } = asking, body = { ...action.body };
+    for (const input of $('ask-fields').querySelectorAll('input')) if (input.value.trim()) body[input.name] = input.value.trim();
+    $('ask-yes').disabled = true;
+    set($('ask-error'), '');
+    try {
+      const answer = await ask('/jobs/' + encodeURIComponent(job) + '/' + action.key, 'POST', body);
+      if (answer.ok) { $('ask').close(); say(action.label + ': done'); } else set($('ask-error'), answer.body.error || 'Status ' + answer.status);
+    } catch (err) { set($('ask-error'), 'There is no connection: it is not known whether this was done.'); }
+    $('ask-yes').disabled = false;
+  });
+
+  // What a screen reader is told: trouble and its end anywhere, and what happens to the job that is shown.
+  const say = (text) => set($('say'), text);
+  let before = null;
+  const tell = (d) => {
+    const rows = d.job ? [d.job] : d.jobs, lines = [], known = new Map(rows.map((j) => [j.job, j]));
+    for (const [name, was] of before || []) {
+      const is = known.get(name);
+      if (!is) continue;
+      if (is.trouble !== was.trouble) lines.push(name + (is.trouble ? ' is in trouble: ' + stateText(is) : ' has recovered'));
+      else if (d.job && is.state !== was.state) lines.push(name + ' is ' + stateText(is));
+    }
+    before = known;
+    if (lines.length) say(lines.slice(0, 3).join('. ') + (lines.length > 3 ? ', and ' + (lines.length - 3) + ' more' : ''));
+  };
+
+  let shown = null;
+  const show = (id) => {
+    for (const section of ['signin', 'list', 'job']) $(section).hidden = section !== id;
+    if (focusNext && id !== 'signin') { focusNext = false; $(id + '-title').focus(); }
+  };
+  const render = (d) => {
+    if (!d.app) return;
+    if (!shown || !!shown.job !== !!d.job) before = null;
+    shown = d;
+    renderApp(d.app);
+    if (d.job) renderJob(d); else if (d.jobs) renderList(d);
+    show(d.job ? 'job' : view.job ? '' : 'list');
+    tell(d);
+    const trouble = d.app.trouble ? '(' + d.app.trouble + ' in trouble) ' : '';
+    document.title = plain(d.job ? (d.job.trouble ? '(' + stateText(d.job) + ') ' : trouble) + d.job.job + ' – ' + d.app.name : trouble + d.app.name);
+  };
+  const wrong = (text) => {
+    show('');
+    sync($('notes'), [text], (t) => t, (t) => el('li', {}, t), () => {});
+  };
+
+  // Sign in and out.
+  const showSignIn = (optional) => {
+    disconnect();
+    link('signed out', 'off');
+    show('signin');
+    $('signin-cancel').hidden = !optional;
+    $('token').focus();
+  };
+  $('enter').addEventListener('click', () => showSignIn(true));
+  $('signin-cancel').addEventListener('click', () => { shown = null; focusNext = true; connect(); });
+  $('signin-form').addEventListener('submit', async (e) => {
+    e.preventDefault();
+    set($('signin-error'), '');
+    try {
+      const answer = await ask('/session', 'POST', { token: $('token').value.trim(), name: $('who').value.trim() });
+      if (!answer.ok) { set($('signin-error'), answer.body.error); $('token').select(); return; }
+      $('token').value = '';
+      shown = null; focusNext = true; streamless = 0;
+      connect();
+    } catch (err) { set($('signin-error'), 'There is no connection.'); }
+  });
+  $('leave').addEventListener('click', async () => {
+    disconnect();
+    try { await ask('/session', 'DELETE'); } catch (err) { say('There is no connection.'); }
+    location.assign(base);
+  });
+
+  route();
+  connect();
+})();

@@ -1,0 +1,110 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// sessionTime is how long a browser stays signed in at most.
+const sessionTime = 12 * time.Hour
+
+// A session is what a browser that has signed in shows in a cookie. All of it is in the
+// cookie, so that any replica with the same tokens knows it. The cookie is signed with a
+// key that is made of the token: another token ends the session.
+type session struct {
+	role    role
+	expires time.Time
+	id      string // tells it from others, to end it
+	name    string // who has signed in, by their own account
+}
+
+// sessions knows which sessions have been ended. It forgets those that have expired.
+type sessions struct {
+	app string
+	now func() time.Time
+
+	mu    sync.Mutex
+	ended map[string]time.Time // by id: when it would have expired
+}
+
+// encode returns the cookie's value.
+func (s *session) encode(app, token string) string {
+	text := strings.Join([]string{string(s.role), strconv.FormatInt(s.expires.Unix(), 10), s.id, s.name}, "|")
+	return base64.RawURLEncoding.EncodeToString([]byte(text)) + "." + base64.RawURLEncoding.EncodeToString(sign(app, token, text))
+}
+
+func sign(app, token, text string) []byte {
+	mac := hmac.New(sha256.New, []byte(token))
+	fmt.Fprintf(mac, "soloist session\x00%s\x00%s", app, text)
+	return mac.Sum(nil)
+}
+
+// open returns the session of a request, false if it has none that counts. tokens are
+// those of the roles.
+func (all *sessions) open(r *http.Request, tokens map[role]string) (session, bool) {
+	cookie, err := r.Cookie(all.cookieName())
+	if err != nil {
+		return session{}, false
+	}
+	first, second, _ := strings.Cut(cookie.Value, ".")
+	text, err := base64.RawURLEncoding.DecodeString(first)
+	mac, err2 := base64.RawURLEncoding.DecodeString(second)
+	parts := strings.SplitN(string(text), "|", 4)
+	if err != nil || err2 != nil || len(parts) != 4 {
+		return session{}, false
+	}
+	seconds, err := strconv.ParseInt(parts[1], 10, 64)
+	s := session{role: role(parts[0]), expires: time.Unix(seconds, 0), id: parts[2], name: parts[3]}
+	token := tokens[s.role]
+	if err != nil || token == "" || !hmac.Equal(mac, sign(all.app, token, string(text))) {
+		return session{}, false
+	}
+	return s, all.now().Before(s.expires) && !all.over(s.id)
+}
+
+// begin gives a browser a session.
+func (all *sessions) begin(w http.ResponseWriter, r *http.Request, as role, token, name string) session {
+	s := session{role: as, expires: all.now().Add(sessionTime), id: rand.Text()[:16], name: name}
+	http.SetCookie(w, all.cookie(r, s.encode(all.app, token), int(sessionTime/time.Second)))
+	return s
+}
+
+// end ends the session of a browser, also for one who has copied the cookie. Other
+// replicas learn nothing of that.
+func (all *sessions) end(w http.ResponseWriter, r *http.Request, s session) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for id, expires := range all.ended {
+		if all.now().After(expires) {
+			delete(all.ended, id)
+		}
+	}
+	if s.id != "" {
+		all.ended[s.id] = s.expires
+	}
+	http.SetCookie(w, all.cookie(r, "", -1))
+}
+
+func (all *sessions) over(id string) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	_, over := all.ended[id]
+	return over
+}
+
+// cookieName has the name of the app, since ports of one machine share their cookies.
+func (all *sessions) cookieName() string { return "soloist-" + all.app }
+
+// cookie is one that no script can read, and that no other site makes a browser send.
+func (all *sessions) cookie(r *http.Request, value string, age int) *http.Cookie {
+	return &http.Cookie{Name: all.cookieName(), Value: value, MaxAge: age, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
+}

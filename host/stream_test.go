@@ -1,0 +1,313 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// A watcher is a browser that follows a stream. Its answers are read at once.
+type watcher struct {
+	header http.Header
+	stop   func()
+	ended  chan struct{}
+
+	mu    sync.Mutex
+	code  int
+	all   []streamed
+	stuck bool // it reads no more
+}
+
+type streamed struct {
+	at          time.Time
+	event, data string
+}
+
+var errStuck = errors.New("the reader is too slow")
+
+func (w *watcher) Header() http.Header { return w.header }
+func (w *watcher) WriteHeader(code int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.code = code
+}
+func (w *watcher) Flush() {}
+func (w *watcher) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stuck {
+		return 0, errStuck // as a connection does after the write deadline
+	}
+	m := streamed{at: time.Now()}
+	for line := range strings.Lines(string(b)) {
+		if event, ok := strings.CutPrefix(line, "event: "); ok {
+			m.event = strings.TrimSpace(event)
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			m.data = data
+		}
+	}
+	w.all = append(w.all, m)
+	return len(b), nil
+}
+
+// news are the messages so far that are no beats.
+func (w *watcher) news() (all []streamed) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.all {
+		if m.event == "news" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func watch(s site, query string, cookies ...*http.Cookie) *watcher {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watcher{header: http.Header{}, stop: cancel, ended: make(chan struct{})}
+	r := httptest.NewRequest("GET", "http://localhost/api/v1/stream"+query, nil).WithContext(ctx)
+	for _, c := range cookies {
+		r.AddCookie(c)
+	}
+	go func() {
+		defer close(w.ended)
+		s.ServeHTTP(w, r)
+	}()
+	return w
+}
+
+// counted is a store that counts its reads.
+func counted() (*gated, *atomic.Int64) {
+	var reads atomic.Int64
+	return newGated(&local.Memory{}, func(op, _ string) error {
+		if op == "read" {
+			reads.Add(1)
+		}
+		return nil
+	}), &reads
+}
+
+// A hundred pages cost the storage what one does, and none costs nothing.
+func TestHundredPagesCostOne(t *testing.T) {
+	environment(t)
+	cost := func(pages int) (reads int64) {
+		synctest.Test(t, func(t *testing.T) {
+			store, count := counted()
+			s := open(t, host.Program{Work: work(), Store: store})
+			var all []*watcher
+			for range pages {
+				all = append(all, watch(s, ""))
+			}
+			time.Sleep(59 * time.Second) // and not at the instant of a reading
+			for _, w := range all {
+				if len(w.news()) == 0 {
+					t.Error("a page has no news")
+				}
+				w.stop()
+				<-w.ended
+			}
+			synctest.Wait()
+			reads = count.Load()
+			time.Sleep(time.Hour)
+			if n := count.Load() - reads; n != 0 {
+				t.Errorf("got %d reads while nobody watched", n)
+			}
+			s.wait()
+		})
+		return reads
+	}
+	if one, hundred := cost(1), cost(100); one == 0 || hundred != one {
+		t.Errorf("one page costs %d reads a minute, a hundred %d", one, hundred)
+	}
+}
+
+// What happens on this replica is shown at once, what happens on another within a second.
+func TestStreamTellsRunInTime(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
+	synctest.Test(t, func(t *testing.T) {
+		store := &local.Memory{}
+		p := host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+			time.Sleep(20 * time.Second)
+			return nil
+		}}}}
+		here := open(t, p)
+		t.Setenv("CONTAINER_APP_REPLICA_NAME", "replica-b")
+		there := open(t, p)
+		here.tick()
+		for _, viewer := range []site{here, there} {
+			for _, query := range []string{"", "?job=slow"} {
+				w := watch(viewer, query)
+				time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+				begin := time.Now()
+				here.tick()
+				end := time.Now()
+				time.Sleep(2 * time.Second)
+				w.stop()
+				<-w.ended
+				wantSoon(t, query, w, begin, `"state":"running"`)
+				wantSoon(t, query, w, end, `"status":"succeeded"`)
+			}
+		}
+		here.wait()
+		there.wait()
+	})
+}
+
+// wantSoon wants a message with this text within a second.
+func wantSoon(t *testing.T, query string, w *watcher, since time.Time, text string) {
+	t.Helper()
+	for _, m := range w.news() {
+		if d := m.at.Sub(since); d >= 0 && d <= time.Second && strings.Contains(m.data, text) {
+			return
+		}
+	}
+	t.Errorf("%q: got no %s within a second of %s in %d messages", query, text, since.Format(time.TimeOnly), len(w.news()))
+}
+
+// A message is what a GET of the same would answer, and comes only if something is new.
+func TestStreamSendsWhatGetAnswers(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+		s.tick()
+		d := described(t, s)
+		for query, path := range map[string]string{"?q=report": "/api/v1/jobs?q=report", "?job=night-report": "/api/v1/jobs/night-report", "": "/api/v1/jobs"} {
+			w := watch(s, query)
+			time.Sleep(35 * time.Second)
+			w.stop()
+			<-w.ended
+			all := w.news()
+			if len(all) != 1 || len(w.all) != 4 || w.header.Get("Content-Type") != "text/event-stream" {
+				t.Fatalf("%s: got %d news of %d messages, %v, want one and three beats", query, len(all), len(w.all), w.header)
+			}
+			got := httptest.NewRecorder()
+			got.Header().Set("Content-Type", "application/json")
+			got.Body.WriteString(all[0].data)
+			d.wantAsDescribed(t, "GET", path, got)
+			if now := s.get(path).Body.String(); timeless(t, now) != timeless(t, all[0].data) {
+				t.Errorf("%s: got %s\nwant %s", query, all[0].data, now)
+			}
+		}
+		for query, code := range map[string]int{"?job=none": 400, "?job=beat&q=x": 400, "?sort=x": 400} {
+			got := s.get("/api/v1/stream" + query)
+			wantAnswer(t, query, got, code)
+			d.wantAsDescribed(t, "GET", "/api/v1/stream", got)
+		}
+		s.wait()
+	})
+}
+
+// timeless leaves out when an answer was made.
+func timeless(t *testing.T, text string) string {
+	t.Helper()
+	var whole map[string]any
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	info := whole["app"].(map[string]any)
+	delete(info, "time")
+	delete(info, "readAt")
+	b, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A reader that is stuck holds up neither the store's readings nor other readers.
+func TestSlowReaderIsCut(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+		slow, other := watch(s, ""), watch(s, "")
+		time.Sleep(time.Second)
+		slow.mu.Lock()
+		slow.stuck = true
+		slow.mu.Unlock()
+		time.Sleep(time.Minute)
+		<-slow.ended
+		s.tick()
+		time.Sleep(time.Second)
+		if n := len(other.news()); n < 2 {
+			t.Errorf("the other got %d messages", n)
+		}
+		other.stop()
+		<-other.ended
+		s.wait()
+	})
+}
+
+// A stream ends with the session that it was opened by.
+func TestStreamEndsWithSession(t *testing.T) {
+	environment(t, "SOLOIST_READ_TOKEN="+readToken)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work()[:1], Store: &local.Memory{}})
+		cookies := signedIn(t, s, readToken)
+		w := watch(s, "", cookies...)
+		time.Sleep(time.Minute)
+		select {
+		case <-w.ended:
+			t.Fatal("it has ended too early")
+		default:
+		}
+		wantAnswer(t, "sign out", s.ask("DELETE", "/api/v1/session", "", cookies), 204)
+		time.Sleep(11 * time.Second)
+		select {
+		case <-w.ended:
+		default:
+			t.Error("it goes on after the session")
+			w.stop()
+		}
+		s.wait()
+	})
+}
+
+// Those that are too many are told so, and can ask now and then.
+func TestStreamsAreLimited(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work()[:1], Store: &local.Memory{}})
+		var all []*watcher
+		refused := 0
+		for range 200 {
+			all = append(all, watch(s, ""))
+		}
+		time.Sleep(time.Second)
+		for _, w := range all {
+			select {
+			case <-w.ended:
+				refused++
+				if w.code != http.StatusServiceUnavailable {
+					t.Errorf("got code %d", w.code)
+				}
+			default:
+				w.stop()
+				<-w.ended
+			}
+		}
+		if refused < 50 || refused == 200 {
+			t.Errorf("%d of 200 were refused", refused)
+		}
+		again := watch(s, "")
+		time.Sleep(time.Second)
+		if len(again.news()) != 1 {
+			t.Error("there is no room after the others have gone")
+		}
+		again.stop()
+		<-again.ended
+		s.wait()
+	})
+}
