@@ -10,14 +10,18 @@ import (
 
 // Why a run's context ended, as [context.Cause] returns it.
 var (
-	ErrLost    = store.ErrLost
-	ErrStalled = supervise.ErrStalled
-	ErrTimeout = supervise.ErrTimeout
-	ErrStopped = supervise.ErrStopped
+	ErrLost      = store.ErrLost
+	ErrStalled   = supervise.ErrStalled
+	ErrTimeout   = supervise.ErrTimeout
+	ErrCancelled = supervise.ErrCancelled
+	ErrStopped   = supervise.ErrStopped
 )
 
 // ErrHeld is returned when another replica runs the job.
 var ErrHeld = store.ErrHeld
+
+// ErrNotRunning is what [Scheduler.Order] returns if there is no run to end.
+var ErrNotRunning = runner.ErrNotRunning
 
 // ErrUntold is what [Scheduler.Unlock] returns if it has ended the lease and could not write
 // that into the record.

@@ -122,9 +122,9 @@ func endedLine(e *event.Event) line {
 
 func takenBackLine(e *event.Event) line {
 	if e.Err != nil {
-		return failed("stopped before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", e.Err)
+		return failed(e.Note+" before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", e.Err)
 	}
-	return info("stopped before the run began: the claim was taken back")
+	return info(e.Note+" before the run began: the claim was taken back")
 }
 
 func settledLine(e *event.Event) line {

@@ -20,8 +20,8 @@ type Job struct {
 	TimeZone string
 
 	// Do does the work of one tick. Its context ends when the run has to end;
-	// [context.Cause] then says why: [ErrLost], [ErrStalled], [ErrTimeout] or
-	// [ErrStopped]. A panic counts as a failure.
+	// [context.Cause] then says why: [ErrLost], [ErrStalled], [ErrTimeout], [ErrCancelled]
+	// or [ErrStopped]. A panic counts as a failure.
 	Do func(ctx context.Context, run *Run) error
 
 	// Timeout ends the context of a try after so long. Zero: never.
@@ -67,6 +67,11 @@ type Job struct {
 	// that it is the first to reach, and no other replica then runs that tick. Set it on all
 	// replicas, or some ticks are run and others skipped.
 	Paused bool
+
+	// PauseAfter is how many failures in a row, failed or stalled ticks, pause the job by itself,
+	// until an operator resumes it; see [Scheduler.Order]. Zero: it goes on whatever happens. Not
+	// for a job of EveryReplica.
+	PauseAfter int
 
 	// MaxCheckpoint is the largest checkpoint that [Run.Save] accepts, in bytes of JSON; at
 	// most [store.MaxCheckpoint]. Zero: 64 KiB.

@@ -49,6 +49,8 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 		}
 	}
 	defer s.flush()
+	s.replica.Orders.Read(ctx) // a step that needs them tries again if this fails
+	defer s.replica.Orders.Use()()
 	var jobs []*runner.Runner
 	for _, r := range s.runners {
 		if !r.Singleton() && (len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name())) {
@@ -91,12 +93,12 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outc
 		return store.Outcome{}, err
 	case r.Singleton():
 		return store.Outcome{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
-	case !requestRule.MatchString(request):
-		return store.Outcome{}, wrong("request", quote(request), "a letter or digit, then up to 63 of them or . : - _")
-	case readsAsTick(request):
-		return store.Outcome{}, wrong("request", quote(request), "none that reads as a tick: Run.ID would be the id of that tick")
+	}
+	if err := checkRequest(request); err != nil {
+		return store.Outcome{}, err
 	}
 	defer s.flush()
+	defer s.replica.Orders.Use()()
 	return r.RunNow(ctx, request)
 }
 

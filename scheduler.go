@@ -105,6 +105,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.flush()
+	defer s.replica.Orders.Use()()
 	runner.Each(s.runners, func(r *runner.Runner) { r.Loop(ctx) })
 	return nil
 }
@@ -132,6 +133,7 @@ func (s *Scheduler) prepare() {
 	s.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Overrun: s.Overrun,
 		Wall: s.wall, Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
 	s.listen()
+	s.prepareOrders()
 	var errs []error
 	for i := range s.Jobs {
 		errs = append(errs, s.add(s.Jobs[i].runnerJob(s)))
@@ -182,7 +184,7 @@ func (j *Job) runnerJob(s *Scheduler) (*runner.Job, error) {
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
 		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
-			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), Paused: j.Paused,
+			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), Paused: j.Paused, PauseAfter: int64(j.PauseAfter),
 			Spec: spec("job", ticks.String())}}, nil
 }
 

@@ -33,6 +33,9 @@ type Record struct {
 
 	Run      Run              `json:"run"`               // the last one
 	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
+	Spared   int64            `json:"spared,omitzero"`   // of Failures: those from before the job was last resumed
+	Paused   SelfPause        `json:"paused,omitzero"`   // zero: the job has not paused itself
+	Served   int64            `json:"served,omitzero"`   // the order of the last request that has its run or its outcome; older ones have theirs
 	Counts   map[Status]int64 `json:"counts,omitzero"`
 	History  []Outcome        `json:"history,omitzero"` // newest first
 
@@ -50,6 +53,7 @@ type Definition struct {
 type Run struct {
 	Tick     time.Time `json:"tick,omitzero"`    // zero for a singleton
 	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
+	Order    int64     `json:"order,omitzero"`   // of a run by hand that was ordered: the number of the order
 	Attempt  int       `json:"attempt,omitzero"`
 	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
 	Status   Status    `json:"status"`
@@ -99,6 +103,13 @@ type Unlocked struct {
 	At time.Time `json:"at"` // by the store's clock
 }
 
+// A SelfPause says that a job has paused itself after too many failures in a row. It goes on
+// once an operator has resumed it.
+type SelfPause struct {
+	At    time.Time `json:"at"`    // by the store's clock
+	Token int64     `json:"token"` // of the run that was one too many
+}
+
 // Status is the state of a job, or the outcome of a tick.
 type Status string
 
@@ -111,6 +122,7 @@ const (
 	Abandoned Status = "abandoned" // its runner died, or was stopped before the end
 	Skipped   Status = "skipped"   // on purpose: its job was running or paused, or returned Skip
 	Missed    Status = "missed"    // came due while no replica could run it
+	Cancelled Status = "cancelled" // ended by an operator
 )
 
 // Seconds is a duration that JSON shows as a number of seconds.
@@ -208,7 +220,7 @@ func (r *Record) check(app, job string) error {
 // program has added.
 func (s Status) known() bool {
 	switch s {
-	case Idle, Running, Succeeded, Failed, Stalled, Abandoned, Skipped, Missed:
+	case Idle, Running, Succeeded, Failed, Stalled, Abandoned, Skipped, Missed, Cancelled:
 		return true
 	}
 	return false

@@ -45,12 +45,25 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 		return next, next.Run
 	}
 	if p.Ticks == nil {
-		p.claim(&next, v, time.Time{}, 1)
-		return next, true
+		return next, p.claimTerm(&next, v) || changed
 	}
 	changed = p.adopt(&next.Record, v) || changed
-	changed = p.claimDue(&next, v) || changed
+	if !p.PausedAt(v) {
+		changed = p.claimDue(&next, v) || changed
+	}
+	if !next.Run {
+		changed = p.claimOrdered(&next, v) || changed
+	}
 	return next, changed
+}
+
+// claimTerm claims the next run of a singleton.
+func (p *Policy) claimTerm(next *Claim, v View) bool {
+	if p.PausedAt(v) {
+		return false
+	}
+	p.claim(next, v, time.Time{}, 1)
+	return true
 }
 
 // settleDead decides about the last run if its runner is gone: the run gets another attempt,
@@ -64,6 +77,9 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 	}
 	next.Record.Run.Deaths = deaths(r)
 	again := p.mayRepeat(r)
+	if again && p.PausedAt(v) {
+		return false // the tick waits for the end of the pause
+	}
 	late := p.StartingDeadline > 0 && v.Now.Sub(r.Run.Tick) > p.StartingDeadline
 	if again && !late {
 		p.claim(next, v, r.Run.Tick, r.Run.Attempt+1)
@@ -127,15 +143,17 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 		p.pass(r, newest, store.Skipped, Paused)
 		return true
 	}
-	tick, reason := p.choose(r.Watermark, newest, v.Now)
+	pauses := pausesOf(v)
+	resume(r)
+	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	if tick.IsZero() {
-		p.pass(r, newest, store.Missed, reason)
+		p.passAll(r, newest, reason, pauses)
 		return true
 	}
 	before := p.Ticks.Last(tick.Add(-1))
 	passed := before.After(r.Watermark)
 	if passed {
-		p.pass(r, before, store.Missed, reason)
+		p.passAll(r, before, reason, pauses)
 	}
 	if v.SettleOnly {
 		return passed
@@ -145,8 +163,8 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 }
 
 // choose returns the tick to run of those after through, up to newest, and why the ones
-// before it are missed. A zero tick: none is to run.
-func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason string) {
+// before it are missed. A zero tick: none is to run. Ticks of a pause are not run later.
+func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (tick time.Time, reason string) {
 	deadline := p.StartingDeadline
 	if deadline == 0 && p.Missed == SkipMissed {
 		deadline = p.Lease
@@ -155,23 +173,24 @@ func (p *Policy) choose(through, newest, now time.Time) (tick time.Time, reason 
 		return time.Time{}, "past the starting deadline"
 	}
 	if p.Missed != RunAll {
-		return newest, "a newer one was due"
+		if p.lastOutside(newest, pauses).Equal(newest) {
+			tick = newest
+		}
+		return tick, "a newer one was due"
 	}
 	if deadline > 0 {
 		through = instant.Later(through, now.Add(-deadline-1))
 	}
-	tick = newest
 	// RunAll: go back from the newest tick to the oldest one that may still run.
-	for n := 1; ; n++ {
-		before := p.Ticks.Last(tick.Add(-1))
-		if !before.After(through) {
-			return tick, "past the starting deadline"
-		}
+	before := p.lastOutside(newest, pauses)
+	for n := 0; before.After(through); n++ {
 		if n == maxBacklog {
 			return tick, "too many were due"
 		}
 		tick = before
+		before = p.lastOutside(p.Ticks.Last(tick.Add(-1)), pauses)
 	}
+	return tick, "past the starting deadline"
 }
 
 // pass settles the ticks up to last, which no replica runs, with one outcome.
@@ -188,7 +207,7 @@ func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reas
 func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	r := &next.Record
 	r.Token++
-	r.Run.Tick, r.Run.Request, r.Run.Attempt = tick, "", attempt
+	r.Run.Tick, r.Run.Request, r.Run.Order, r.Run.Attempt = tick, "", 0, attempt
 	if attempt == 1 {
 		r.Run.Deaths = 0
 	}
@@ -213,6 +232,9 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	}
 	if r.Run.Request == v.Request { // its runner died: there is only its outcome to write
 		return r.Run.Status == store.Running
+	}
+	if unsettled(&next.Record) {
+		return false
 	}
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Run.Request = v.Request

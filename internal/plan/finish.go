@@ -24,7 +24,7 @@ func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end
 	if f.Run.Status == store.Stalled {
 		endStalled(&f, end)
 	} else {
-		p.conclude(&f, status, reason)
+		p.conclude(&f, status, reason, end)
 	}
 	p.skipUnder(&f, lo)
 	return f
@@ -46,7 +46,7 @@ func endStalled(r *store.Record, end time.Time) {
 func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
-	p.conclude(&f, store.Stalled, reason)
+	p.conclude(&f, store.Stalled, reason, lo)
 	p.skipUnder(&f, lo)
 	return f
 }
@@ -56,7 +56,11 @@ func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Recor
 // its token stays spent: the claim may have been read.
 func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
-	r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Deaths = before.Run.Tick, before.Run.Request, before.Run.Attempt, deaths(before)
+	if claim.Run.Order != 0 {
+		r.Served = claim.Run.Order - 1 // another replica serves the request
+	}
+	r.Run.Tick, r.Run.Request, r.Run.Order = before.Run.Tick, before.Run.Request, before.Run.Order
+	r.Run.Attempt, r.Run.Deaths = before.Run.Attempt, deaths(before)
 	r.Run.Status, r.Run.Error, r.Run.Progress = before.Run.Status, before.Run.Error, before.Run.Progress
 	r.Run.Replica, r.Run.Lease = before.Run.Replica, before.Run.Lease
 	r.Run.Claimed, r.Run.Finished, r.Run.Stopping = before.Run.Claimed, before.Run.Finished, false
@@ -70,8 +74,9 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	return r
 }
 
-// conclude gives the tick of the record its outcome, unless the tick stays open.
-func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
+// conclude gives the tick of the record its outcome, unless the tick stays open. A job that
+// has failed too often pauses itself at at.
+func (p *Policy) conclude(r *store.Record, status store.Status, reason string, at time.Time) {
 	if status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped) {
 		r.Run.Deaths = deaths(r)
 	}
@@ -81,6 +86,9 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string) {
 	}
 	if !p.offeredAgain(r) {
 		settle(r, LastOutcome(r, status, reason))
+	}
+	if p.PauseAfter > 0 && r.Run.Request == "" && r.Paused.At.IsZero() && r.Failures-r.Spared >= p.PauseAfter {
+		r.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
 	}
 	r.Due = p.due(r)
 }

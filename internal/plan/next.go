@@ -69,8 +69,8 @@ func (p *Policy) idle(v View, o *Observation) Action {
 		return Action{Read: true}
 	}
 	next := p.NextTick(v.Record)
-	if next.IsZero() {
-		return Action{After: min(stale, maxSleep)}
+	if next.IsZero() || p.PausedAt(v) {
+		return Action{After: min(stale, maxSleep, p.pauseLeft(v))}
 	}
 	return Action{After: min(stale, max(next.Sub(v.Now), minIdle))}
 }

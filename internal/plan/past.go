@@ -24,6 +24,10 @@ func open(r *store.Record) bool {
 	return (r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled) && claimed(r).After(r.Watermark)
 }
 
+// unsettled reports whether the last run still waits for its outcome or for another attempt,
+// so that no other run may take its place in the record.
+func unsettled(r *store.Record) bool { return r.Run.Status == store.Running || open(r) }
+
 // claimed returns the last tick that was claimed. It is zero after a run by hand, which
 // claims no tick.
 func claimed(r *store.Record) time.Time {
@@ -59,7 +63,7 @@ func settle(r *store.Record, f store.Outcome) {
 	r.Counts[f.Status] += int64(n)
 	switch f.Status {
 	case store.Succeeded:
-		r.Failures = 0
+		r.Failures, r.Spared = 0, 0
 	case store.Failed, store.Stalled:
 		r.Failures++
 	}

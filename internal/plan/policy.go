@@ -52,6 +52,7 @@ type Policy struct {
 	Missed           Missed
 	Interrupted      Interrupted
 	Paused           bool
+	PauseAfter       int64  // failures in a row after which the job pauses itself; zero: it does not
 	Spec             string // hash of the definition: two replicas with the same one agree about every tick
 }
 
@@ -72,6 +73,8 @@ type View struct {
 	State  store.LeaseState
 	Now    time.Time // ticks up to Now are due
 	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
+
+	Control store.JobControl // what operators have ordered for the job
 
 	// Request is the name of a run by hand. Then the claim is for that run alone.
 	Request string

@@ -68,6 +68,11 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	if r.job.Policy.Paused || tick.After(now) || !tick.After(r.here.settled) {
 		return time.Time{}
 	}
+	// By what was last read: such a job needs no store, so it does not wait for a newer order.
+	if r.orders().Pause.On(now) {
+		r.here.settled = tick
+		return time.Time{}
+	}
 	return tick
 }
 

@@ -91,7 +91,7 @@ func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration
 // the service's clock. So the holder waits until a second in which no older entry can
 // have been claimed, and takes the token from that second.
 func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.View) (next plan.Claim, todo bool) {
-	v.Now = r.now()
+	v.Now, v.Control = r.now(), r.orders()
 	next, todo = r.job.Policy.Claim(v)
 	if !next.Run || !r.view.rec.Run.Claimed.IsZero() || s.Dated.IsZero() {
 		return next, todo

@@ -35,6 +35,7 @@ type Runner struct {
 	client  *lease.Client
 	source  *source
 	turn    chan struct{} // has room for one driver: Loop or RunDue
+	nudge   chan struct{} // ends a sleep of Loop; has room for one
 
 	pause         *lease.Backoff // between calls to a store that does not answer
 	losses        *lease.Backoff // between acquisitions that another replica won
@@ -122,12 +123,15 @@ func (r *Runner) beside(request string) *Runner {
 // newRunner returns a runner of its own view and pauses. Clock, jitter and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	return &Runner{job: j, replica: r, client: c, source: s,
-		turn: make(chan struct{}, 1), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
+		turn: make(chan struct{}, 1), nudge: make(chan struct{}, 1), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
 		denial: denial{pause: &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}}}
 }
 
 // Name returns the name of the job.
 func (r *Runner) Name() string { return r.job.Name }
+
+// EveryReplica reports whether the job runs on each replica, without an entry.
+func (r *Runner) EveryReplica() bool { return r.job.EveryReplica }
 
 // Singleton reports whether the job has no ticks and runs all the time.
 func (r *Runner) Singleton() bool { return r.job.Policy.Ticks == nil }

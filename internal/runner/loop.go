@@ -3,8 +3,7 @@ package runner
 import (
 	"context"
 	"sync"
-
-	"github.com/soloist-go/soloist/internal/lease"
+	"time"
 )
 
 // Each calls f for every runner, at the same time, and returns when all calls have
@@ -34,6 +33,17 @@ func (r *Runner) Loop(ctx context.Context) {
 	defer r.source.setLooping(false)
 	for ctx.Err() == nil {
 		// Timers stand still while a machine is suspended, so no sleep is long.
-		lease.Sleep(ctx, min(r.step(ctx, &call{}), maxSleep))
+		r.sleep(ctx, min(r.step(ctx, &call{}), maxSleep))
+	}
+}
+
+// sleep returns after d, at a nudge, or when ctx ends.
+func (r *Runner) sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.nudge:
+	case <-ctx.Done():
 	}
 }

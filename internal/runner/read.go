@@ -111,7 +111,7 @@ func (r *Runner) decideBy(c *call) plan.View {
 	n := r.source.state.get()
 	o := &r.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.since, Request: c.request}
+	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.since, Request: c.request, Control: r.orders()}
 	if r.view.entry != nil {
 		v.State = r.view.entry.State
 	}

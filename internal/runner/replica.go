@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
 )
@@ -27,6 +28,7 @@ type Replica struct {
 	Overrun func(job string, cause error) // called when a run goes on without its lease; nil: it is not
 	Wall    func() time.Time              // the wall clock, without a monotonic reading
 	Clock   *lease.Clock
+	Orders  *control.Watch // of operators; nil: the store keeps none
 
 	// Events receives all that happens. Any goroutine calls it, also under a lock or just before
 	// a lease runs out, so it must not block.

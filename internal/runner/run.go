@@ -27,12 +27,17 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	}
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if stop.Err() != nil {
-		return r.takeBack(ctx, c, s, before, a)
+		return r.takeBack(ctx, c, s, before, a, supervise.ErrStopped)
 	}
+	done := r.obeying(a, rec)
 	start := r.client.Clock.Elapsed()
 	r.source.setRunning(true)
 	status, reason := a.Run()
 	r.source.setRunning(false)
+	done()
+	if status == supervise.Barred {
+		return r.takeBack(ctx, c, s, before, a, errPaused)
+	}
 	// Nothing has run, but the record cannot be corrected without a lease.
 	if status == "" {
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Run.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
@@ -90,20 +95,23 @@ func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.D
 	return fmt.Errorf("the outcome, %s, %s: %w", outcome.Status, what, err)
 }
 
-// takeBack gives up a claim whose run has not started, because of a stop, so that
-// another replica runs the tick at once and the attempt does not count. It returns false
+// takeBack gives up a claim whose run has not started, because of a stop or a pause, so that
+// another replica can run the tick and the attempt does not count. It returns false
 // if the record may still say that the tick is running.
-func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, a *supervise.Attempt) bool {
-	tick := a.Info.Tick.Format(time.RFC3339)
+func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, a *supervise.Attempt, why error) bool {
+	tick, note := a.Info.Tick.Format(time.RFC3339), "stopped"
+	if why != supervise.ErrStopped {
+		note = "paused"
+	}
 	err := r.confirm(ctx, c, s, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })
 	if err != nil {
-		a.Emit(event.Event{Kind: event.TakenBack, Err: err})
+		a.Emit(event.Event{Kind: event.TakenBack, Note: note, Err: err})
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, err)
 		return false
 	}
 	r.written(s)
-	a.Emit(event.Event{Kind: event.TakenBack})
-	c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, supervise.ErrStopped)
+	a.Emit(event.Event{Kind: event.TakenBack, Note: note})
+	c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
 	return true
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,6 +53,13 @@ type snapshot struct {
 
 	entry entryHistory
 	hand  *handover // how to end what runs here under a lease; nil: nothing does
+	run   claimed   // the run that is under way here; zero: none is
+}
+
+// A claimed is a run with a claim, as an operator's order names it.
+type claimed struct {
+	token  int64
+	cancel context.CancelCauseFunc
 }
 
 // An entryHistory is what this process has seen of the entry. The loop and the runs by

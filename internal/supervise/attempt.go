@@ -20,11 +20,15 @@ const longestBackoff = 5 * time.Minute
 // outcome for the record. It returns an empty status if the lease was lost before
 // the first try: nothing has run, so there is no outcome to write. The lease must be
 // kept renewed until Run returns, pauses included.
+//
+// With the status [Barred] nothing has run either, and the lease is still held.
 func (a *Attempt) Run() (status store.Status, reason string) {
 	pause := &lease.Backoff{First: a.Task.Backoff, Longest: longestBackoff, Jitter: a.Jitter}
 	for try := 1; ; try++ {
 		err, cause := a.try(try)
 		switch {
+		case err == errBarred:
+			return Barred, ""
 		case err == errNotStarted && try == 1:
 			return "", ""
 		case err == errNotStarted:
@@ -47,7 +51,7 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 			return status, reason
 		}
 		a.tryFailed(try, err, reason, max(wait, 1)) // zero would say that no try follows
-		if !lease.WaitFor(a.Under.Stop, a.Under.held(), wait) {
+		if !a.wait(wait) {
 			return a.unfinished(try, reason)
 		}
 	}
@@ -56,6 +60,16 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 // tryFailed tells that a try has failed, for the reason in the text, and when the next one begins.
 func (a *Attempt) tryFailed(try int, err error, reason string, wait time.Duration) {
 	a.Emit(event.Event{Kind: event.TryFailed, Try: try, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{err, reason}})
+}
+
+// Barred is what Run returns for a run that was barred before its first try.
+const Barred store.Status = "barred"
+
+// wait is the pause between two tries. It returns false if the attempt ends in it.
+func (a *Attempt) wait(d time.Duration) bool {
+	live, end := a.Under.live()
+	defer end(nil)
+	return lease.WaitFor(a.Under.Stop, live, d)
 }
 
 // hasTime reports whether a try can begin after wait and have its Timeout before the call
@@ -76,6 +90,9 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 	if held := a.Under.held(); held.Err() != nil {
 		return store.Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
 	}
+	if c := a.Under.Cancelled; c != nil && c.Err() != nil {
+		return store.Cancelled, fmt.Sprintf("%s after try %d: %s", cancelledWith(context.Cause(c), context.Canceled), try, reason)
+	}
 	return store.Abandoned, fmt.Sprintf(plan.Stopped+" after try %d: %s", try, reason)
 }
 
@@ -94,8 +111,11 @@ func (a *Attempt) try(n int) (err, cause error) {
 		a.Emit(event.Event{Kind: event.NotStarted, Try: n, Err: lease.ErrNotRenewed})
 		return errNotStarted, nil
 	}
+	if n == 1 && a.Under.Barred != nil && a.Under.Barred() != nil {
+		return errBarred, nil
+	}
 	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.
-	ctx, end := context.WithCancelCause(a.Under.held())
+	ctx, end := a.Under.live()
 	h := newHandle(a, ctx, n)
 	if a.Task.Timeout > 0 {
 		t := time.AfterFunc(a.Task.Timeout, func() { end(fmt.Errorf("%w after %s", ErrTimeout, a.Task.Timeout)) })

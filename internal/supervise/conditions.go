@@ -48,9 +48,15 @@ type Record interface {
 // that may be lost. The runner makes one value for each attempt, and the tries of
 // the attempt share it.
 type Conditions struct {
-	Stop   context.Context // ends when the replica stops or steps down; the run may then go on for Grace
-	Until  time.Time       // when the call ends that runs it; zero: it has no end
-	Grace  time.Duration
+	Stop  context.Context // ends when the replica stops or steps down; the run may then go on for Grace
+	Until time.Time       // when the call ends that runs it; zero: it has no end
+	Grace time.Duration
+
+	// Cancelled ends when an operator cancels the run; nil: none can. Barred returns why the
+	// run must not begin after all, nil if it may; a nil Barred never does.
+	Cancelled context.Context
+	Barred    func() error
+
 	Lease  Lease  // nil for a job that runs on each replica
 	Record Record // nil if Lease is nil
 
@@ -67,6 +73,16 @@ type Conditions struct {
 // between the end of the trust and the end of the lease, so it is how long a run
 // may take to return before the process has to end.
 func (c *Conditions) callTimeout() time.Duration { return c.Length / 6 }
+
+// live returns the context that ends with the trust in the lease, or when the run is cancelled.
+// The caller calls end when it needs the context no more.
+func (c *Conditions) live() (ctx context.Context, end context.CancelCauseFunc) {
+	ctx, end = context.WithCancelCause(c.held())
+	if c.Cancelled != nil {
+		context.AfterFunc(c.Cancelled, func() { end(context.Cause(c.Cancelled)) })
+	}
+	return ctx, end
+}
 
 // held returns the context that ends with the trust in the lease. Without a lease
 // it never ends; a stop must not end it, since Grace comes first.

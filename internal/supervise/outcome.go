@@ -17,6 +17,8 @@ var (
 	ErrStalled = errors.New("stalled")
 	// ErrTimeout: the try took longer than Timeout.
 	ErrTimeout = errors.New("timed out")
+	// ErrCancelled: an operator has cancelled the run.
+	ErrCancelled = errors.New("cancelled")
 	// ErrStopped: Grace has passed since the replica was asked to stop.
 	ErrStopped = errors.New("the replica is stopping")
 )
@@ -26,7 +28,17 @@ var (
 	errReturned = errors.New("the run has returned")
 	// errNotStarted: the lease was lost before the function was called.
 	errNotStarted = errors.New("the run was not started")
+	// errBarred: an operator has paused the job before the function was called.
+	errBarred = errors.New("the run may not start")
 )
+
+// Cancelled returns the cause that ends a run which an operator has cancelled.
+func Cancelled(by, reason string) error {
+	if reason != "" {
+		by += ": " + reason
+	}
+	return fmt.Errorf("%w by %s", ErrCancelled, by)
+}
 
 // Permanent wraps the error of a task for which another try would fail as well.
 func Permanent(err error) error {
@@ -120,6 +132,8 @@ func outcome(err, cause error) (store.Status, string) {
 		return store.Succeeded, ""
 	case skipped:
 		return store.Skipped, skip.reason
+	case errors.Is(cause, ErrCancelled):
+		return store.Cancelled, cancelledWith(cause, err)
 	case errors.Is(cause, ErrStopped):
 		return store.Abandoned, stoppedWith(err)
 	case errors.Is(cause, store.ErrLost):
@@ -140,6 +154,16 @@ func stoppedWith(err error) string {
 		return plan.Stopped
 	}
 	return fmt.Sprintf(plan.Stopped+": %v", err)
+}
+
+// cancelledWith is the reason of a run that an operator has cancelled: who it was, and what the
+// function returned, unless that repeats that its context had ended.
+func cancelledWith(cause, err error) string {
+	reason := strings.TrimPrefix(cause.Error(), ErrCancelled.Error()+" ")
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrCancelled) {
+		return reason
+	}
+	return fmt.Sprintf("%s: %v", reason, err)
 }
 
 // stallReason is the cause of a stall without its first word, which the status

@@ -1,0 +1,152 @@
+package soloist
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/store"
+)
+
+// An Order is what an operator wants done, on whichever replicas are up.
+type Order struct {
+	// Kind is what to do.
+	//
+	//   - store.OrderPause: nothing of the job starts any more but runs by hand. It binds every
+	//     replica eight seconds after Order has returned, at the latest. A run that is under way
+	//     goes on. Ticks that come due are skipped.
+	//   - store.OrderResume: the end of a pause, also of one by [Job.PauseAfter].
+	//   - store.OrderRun: one run, beside the ticks, on whichever replica is first. It waits for
+	//     the end of a run that was under way before it, and is skipped if it was ordered during
+	//     that run, unless Missed is RunAll.
+	//   - store.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
+	//     Its tick is not run again.
+	//   - store.OrderStepDown: the run that is under way is handed over, as at a stop of its
+	//     replica.
+	Kind store.OrderKind
+
+	Job string
+
+	// By says who orders. Empty: the name of this Replica.
+	By string
+
+	// Reason is kept with the order, and shown.
+	Reason string
+
+	// Until ends a pause, or is when a run that has not started is given up. Zero: a pause has no
+	// end, and a run is given up after an hour.
+	Until time.Time
+
+	// Request names a run; see [Scheduler.RunNow]. Empty: a new name.
+	Request string
+}
+
+// requestLife is how long a run that was ordered may wait for a replica.
+const requestLife = time.Hour
+
+// Order writes an order into the store, where replicas read it within five seconds; none has to
+// be up. It returns the order as it was written, with its number, its time and the name of its
+// request. An error may leave open whether the order was written; then it says so.
+// [ErrNotRunning]: there is no run to end. fs.ErrNotExist: the job has no entry, since no
+// scheduler has ever started it.
+func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
+	r, err := s.runner(o.Job)
+	if err == nil {
+		err = s.checkOrder(&o, r)
+	}
+	if err != nil {
+		return store.Order{}, err
+	}
+	now := s.replica.Clock.Best()
+	order := store.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
+	if order.Token, err = r.Orderable(ctx, o.Kind); err != nil {
+		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
+	}
+	if o.Kind == store.OrderRun {
+		order.Until = cmp.Or(order.Until, now.Add(requestLife)).UTC()
+		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405.000"))
+	}
+	order, err = s.replica.Orders.Client.Order(ctx, order)
+	if err != nil {
+		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
+	}
+	s.replica.Orders.Read(ctx) // this replica need not wait for its next read
+	return order, nil
+}
+
+// Control returns what operators have ordered. It reads the store.
+func (s *Scheduler) Control(ctx context.Context) (store.Control, error) {
+	if err := s.Validate(); err != nil {
+		return store.Control{}, err
+	}
+	if s.replica.Orders == nil {
+		return store.Control{}, errNoOrders
+	}
+	return s.replica.Orders.Client.Read(ctx)
+}
+
+// errNoOrders is for a store of the user's own without the optional interface.
+var errNoOrders = errors.New("the store keeps no orders of operators: it does not implement store.Documenter")
+
+// plainText keeps what people write short and on one line.
+var plainText = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
+
+// checkOrder returns what is wrong with an order.
+func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
+	begins := o.Kind == store.OrderPause || o.Kind == store.OrderResume
+	run := o.Kind == store.OrderRun
+	switch {
+	case s.replica.Orders == nil:
+		return errNoOrders
+	case !begins && !run && o.Kind != store.OrderCancel && o.Kind != store.OrderStepDown:
+		return wrong("kind of the order", quote(string(o.Kind)), "pause, resume, run, cancel and step-down")
+	case r.EveryReplica() && !begins:
+		return fmt.Errorf("%s runs on each replica: it can be paused and resumed", o.Job)
+	case run && r.Singleton():
+		return fmt.Errorf("%s is a singleton: it is not run by hand", o.Job)
+	case !plainText.MatchString(o.By):
+		return wrong("name of who orders", quote(o.By), "up to 200 characters on one line")
+	case !plainText.MatchString(o.Reason):
+		return wrong("reason", quote(o.Reason), "up to 200 characters on one line")
+	case !o.Until.IsZero() && !o.Until.After(s.replica.Clock.Best()):
+		return wrong("end", o.Until.UTC().Format(time.RFC3339), "a time in the future")
+	case !o.Until.IsZero() && o.Kind != store.OrderPause && !run:
+		return fmt.Errorf("%s has no end", o.Kind)
+	case o.Request != "" && !run:
+		return fmt.Errorf("%s has no request: only a run has", o.Kind)
+	case o.Request == "":
+		return nil
+	}
+	return checkRequest(o.Request)
+}
+
+// checkRequest returns what is wrong with the name of a run by hand.
+func checkRequest(name string) error {
+	switch {
+	case !requestRule.MatchString(name):
+		return wrong("request", quote(name), "a letter or digit, then up to 63 of them or . : - _")
+	case readsAsTick(name):
+		return wrong("request", quote(name), "none that reads as a tick: Run.ID would be the id of that tick")
+	}
+	return nil
+}
+
+// prepareOrders lets the replica read what operators order, if the store keeps it.
+func (s *Scheduler) prepareOrders() {
+	documents, ok := s.Store.(store.Documenter)
+	if !ok {
+		return
+	}
+	s.replica.Orders = control.NewWatch(&control.Client{Store: documents, App: s.App, Clock: s.replica.Clock,
+		Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "orders", s.replica.Created))}, func() {
+		for _, r := range s.runners {
+			r.Heed()
+		}
+	})
+}

@@ -1,0 +1,88 @@
+// Package control carries the orders of operators to the replicas, through one document of
+// the store for each app. A [Client] writes an order; a [Watch] reads what is in force, every
+// few seconds. What an order means for a tick is decided by internal/plan.
+package control
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	maxAudit    = 100            // orders that are kept
+	maxPauses   = 10             // pauses of a job that are kept after their end
+	maxRequests = 100            // of one job
+	keepRequest = 24 * time.Hour // a request that no replica has served is kept this long after its end, so that its outcome can still be written
+)
+
+// Apply changes the document by one order, which gets the next number. The order was checked
+// by its caller.
+func Apply(c *store.Control, o *store.Order) error {
+	o.Seq = max(c.Seq+1, o.At.UnixMicro())
+	j := c.Jobs[o.Job]
+	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests)
+	switch o.Kind {
+	case store.OrderPause:
+		pause(&j, o)
+	case store.OrderResume:
+		resume(&j, o.At)
+		j.Resumed = store.Resume{At: o.At, Token: o.Token}
+	case store.OrderRun:
+		if err := request(&j, o); err != nil {
+			return err
+		}
+	case store.OrderCancel, store.OrderStepDown:
+		j.End = store.End{Seq: o.Seq, Token: o.Token, Cancel: o.Kind == store.OrderCancel, By: o.By, Reason: o.Reason}
+	default:
+		return fmt.Errorf("there is no order %q", o.Kind)
+	}
+	if c.Jobs == nil {
+		c.Jobs = map[string]store.JobControl{}
+	}
+	c.Jobs[o.Job], c.Seq = j, o.Seq
+	c.Audit = append([]store.Order{*o}, c.Audit[:min(len(c.Audit), maxAudit-1)]...)
+	return nil
+}
+
+// pause begins a pause, or changes the reason and the end of one that is in force.
+func pause(j *store.JobControl, o *store.Order) {
+	since := o.At
+	if j.Pause.On(o.At) {
+		since = j.Pause.At
+	} else {
+		resume(j, o.At)
+	}
+	j.Pause = store.Pause{At: since, By: o.By, Reason: o.Reason, Until: o.Until}
+}
+
+// resume ends the pause, or keeps that it has ended by itself.
+func resume(j *store.JobControl, at time.Time) {
+	if j.Pause.At.IsZero() {
+		return
+	}
+	if !j.Pause.On(at) {
+		at = j.Pause.Until
+	}
+	j.Pauses = append(j.Pauses, store.Span{From: j.Pause.At, To: at})
+	j.Pauses = j.Pauses[max(0, len(j.Pauses)-maxPauses):]
+	j.Pause = store.Pause{}
+}
+
+// request adds a request, and drops those that are long over.
+func request(j *store.JobControl, o *store.Order) error {
+	j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return o.At.Sub(q.Until) > keepRequest })
+	if len(j.Requests) >= maxRequests {
+		j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return o.At.After(q.Until) })
+	}
+	switch {
+	case len(j.Requests) >= maxRequests:
+		return fmt.Errorf("%d runs of %s are ordered already: wait until they are over", maxRequests, o.Job)
+	case slices.ContainsFunc(j.Requests, func(q store.Request) bool { return q.Name == o.Name }):
+		return fmt.Errorf("a run of %s under the name %q is ordered already: choose another name", o.Job, o.Name)
+	}
+	j.Requests = append(j.Requests, store.Request{Seq: o.Seq, Name: o.Name, By: o.By, At: o.At, Until: o.Until})
+	return nil
+}

@@ -1,0 +1,111 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	// CallTimeout is how long one call for the document may take.
+	CallTimeout = 3 * time.Second
+
+	orderTries = 20 // several operators may write at the same time
+)
+
+// A Client reads and writes the document of one app.
+type Client struct {
+	Store  store.Documenter
+	App    string
+	Clock  *lease.Clock
+	Jitter *lease.Jitter
+}
+
+// read returns the document and its ETag: an empty one, with an empty ETag, if there is none.
+// store.ErrUnchanged: its ETag is etag.
+func (c *Client) read(ctx context.Context, etag string) (store.Control, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	sent := c.Clock.Elapsed()
+	d, err := c.Store.ReadDocument(ctx, store.ControlName(c.App), etag)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrUnchanged) {
+		c.Clock.Observe(sent, d.Date)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return store.Control{App: c.App}, "", nil
+	case err != nil:
+		return store.Control{}, "", err
+	case d.ETag == "":
+		return store.Control{}, "", errors.New("the answer has no ETag: it is not from the store")
+	}
+	doc, err := store.DecodeControl(d.Body, c.App)
+	return doc, d.ETag, err
+}
+
+// Read returns what is in force and what was ordered.
+func (c *Client) Read(ctx context.Context) (store.Control, error) {
+	doc, _, err := c.read(ctx, "")
+	return doc, err
+}
+
+// Order writes an order, and returns it with its number and time. It gives up when ctx ends,
+// or after some tries. An error that does not say that the order is refused leaves open
+// whether it is in force.
+func (c *Client) Order(ctx context.Context, o store.Order) (store.Order, error) {
+	o.ID = rand.Text()[:12]
+	for try := 1; ; try++ {
+		doc, etag, err := c.read(ctx, "")
+		if err == nil {
+			if i := slices.IndexFunc(doc.Audit, func(old store.Order) bool { return old.ID == o.ID }); i >= 0 {
+				return doc.Audit[i], nil // an earlier try was applied, and only its answer was lost
+			}
+			if err = c.write(ctx, &doc, etag, &o); err == nil {
+				return o, nil
+			}
+		}
+		if _, refused := errors.AsType[*refusedError](err); refused || try == orderTries || errors.Is(err, fs.ErrPermission) {
+			return o, err
+		}
+		if lease.Sleep(ctx, c.Jitter.UpTo(time.Duration(try)*100*time.Millisecond)); ctx.Err() != nil {
+			return o, fmt.Errorf("%w: it is not known whether the order was written: %w", err, context.Cause(ctx))
+		}
+	}
+}
+
+// A refusedError says that an order is not possible. Nothing was written.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// write applies the order to the document as it was read, and writes that.
+func (c *Client) write(ctx context.Context, doc *store.Control, etag string, o *store.Order) error {
+	if lo, _, known := c.Clock.Now(); known {
+		o.At = lo
+	} else {
+		o.At = c.Clock.Wall()
+	}
+	o.At = o.At.UTC().Truncate(time.Millisecond)
+	if err := Apply(doc, o); err != nil {
+		return &refusedError{err}
+	}
+	b, err := doc.Encode()
+	if err != nil {
+		return &refusedError{err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	sent := c.Clock.Elapsed()
+	d, err := c.Store.WriteDocument(ctx, store.ControlName(c.App), etag, b)
+	if err == nil {
+		c.Clock.Observe(sent, d.Date)
+	}
+	return err
+}

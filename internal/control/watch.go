@@ -1,0 +1,177 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	// Every is how often a replica reads the document.
+	Every = 5 * time.Second
+
+	// Fresh is how old the last successful read may be when a run starts. So a pause binds
+	// Fresh after it was written, however the calls of a replica fail.
+	Fresh = Every + CallTimeout
+)
+
+// A Watch is what one replica knows of the orders. A nil Watch knows none: the store keeps no
+// documents.
+type Watch struct {
+	Client  *Client
+	Changed func() // called after each read that has shown something new
+
+	turn chan struct{} // has room for one reader
+
+	mu    sync.Mutex
+	doc   store.Control
+	etag  string
+	known bool          // doc was read
+	sent  time.Duration // elapsed: when the last successful read was sent
+	err   error         // of the last read; nil: it succeeded
+	users int           // of the goroutine that reads
+	quit  func()        // ends that goroutine, and waits for it
+}
+
+// NewWatch returns a watch that reads nothing before it is asked to.
+func NewWatch(c *Client, changed func()) *Watch {
+	return &Watch{Client: c, Changed: changed, turn: make(chan struct{}, 1)}
+}
+
+// Job returns what is in force for a job, as far as it is known.
+func (w *Watch) Job(name string) store.JobControl {
+	if w == nil {
+		return store.JobControl{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.doc.Jobs[name]
+}
+
+// Stale returns why no run may start by what is known: it was read too long ago. The order of
+// an operator may be newer.
+func (w *Watch) Stale() error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known && w.Client.Clock.Elapsed()-w.sent <= Fresh {
+		return nil
+	}
+	return fmt.Errorf("the orders of operators cannot be read, so nothing starts: %w", w.err)
+}
+
+// Refresh reads the document if what is known is too old, and returns what Stale does then.
+func (w *Watch) Refresh(ctx context.Context) error {
+	if w.Stale() == nil {
+		return nil
+	}
+	w.read(ctx)
+	return w.Stale()
+}
+
+// Read reads the document, unless another goroutine does so already: then it waits for that.
+func (w *Watch) Read(ctx context.Context) {
+	if w != nil {
+		w.read(ctx)
+	}
+}
+
+func (w *Watch) read(ctx context.Context) {
+	before := w.Client.Clock.Elapsed()
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return
+	}
+	w.mu.Lock()
+	etag, done := w.etag, w.known && w.sent > before
+	w.mu.Unlock()
+	if done { // while this goroutine waited for its turn
+		return
+	}
+	sent := w.Client.Clock.Elapsed()
+	doc, etag, err := w.Client.read(ctx, etag)
+	changed := w.take(doc, etag, sent, err)
+	if changed {
+		w.Changed()
+	}
+}
+
+// take keeps what a read has shown, and reports whether that is new.
+func (w *Watch) take(doc store.Control, etag string, sent time.Duration, err error) (changed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+	switch {
+	case errors.Is(err, store.ErrUnchanged):
+		w.sent, w.err = sent, nil
+	case err == nil:
+		changed = etag != w.etag
+		w.doc, w.etag, w.sent, w.known = doc, etag, sent, true
+	}
+	return changed
+}
+
+// Use keeps the document read until done is called: several callers share the goroutine that
+// reads. Calls of done wait for its end, so that nothing goes on after the last of them.
+func (w *Watch) Use() (done func()) {
+	if w == nil {
+		return func() {}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.users++; w.users == 1 {
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			w.loop(ctx)
+		}()
+		w.quit = func() { cancel(); <-over }
+	}
+	return sync.OnceFunc(w.leave)
+}
+
+// leave ends the goroutine that reads, if nobody needs it any more.
+func (w *Watch) leave() {
+	w.mu.Lock()
+	w.users--
+	quit := w.quit
+	last := w.users == 0
+	w.mu.Unlock()
+	if last {
+		quit()
+	}
+}
+
+// loop reads each time that Every has passed since the last successful read was sent.
+func (w *Watch) loop(ctx context.Context) {
+	for ctx.Err() == nil {
+		if left := w.left(); left > 0 {
+			lease.Sleep(ctx, left)
+			continue
+		}
+		w.read(ctx)
+		if w.left() <= 0 { // it failed
+			lease.Sleep(ctx, Every/5)
+		}
+	}
+}
+
+// left returns how long it is until the next read.
+func (w *Watch) left() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.known {
+		return 0
+	}
+	return Every - (w.Client.Clock.Elapsed() - w.sent)
+}

@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"math"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/store"
+)
+
+// What operators order reaches a replica a few seconds later; see internal/control. Each
+// replica decides by what it has read, and the record makes one decision of it:
+//
+//   - While a job is paused nothing of it starts but a run by hand. Nothing is written for
+//     the ticks that come due. A tick that waits for another attempt goes on waiting.
+//   - The first claim after the pause records its ticks as skipped. A pause that is over is
+//     kept for that: the ticks may have come due while no replica was up.
+//   - A run by hand that was ordered is claimed once: the record keeps the number of the last
+//     order that was served, and orders are served in their order.
+
+// PausedAt reports whether the job is paused, by an operator or by itself.
+func (p *Policy) PausedAt(v View) bool { return v.Control.Pause.On(v.Now) || selfPaused(v) }
+
+// selfPaused reports whether the job has paused itself and was not resumed since.
+func selfPaused(v View) bool {
+	pause := v.Record.Paused
+	return !pause.At.IsZero() && v.Control.Resumed.Token < pause.Token
+}
+
+// pauseLeft returns how long the pause lasts if nothing is ordered.
+func (p *Policy) pauseLeft(v View) time.Duration {
+	if until := v.Control.Pause.Until; v.Control.Pause.On(v.Now) && !until.IsZero() && !selfPaused(v) {
+		return max(until.Sub(v.Now), minIdle)
+	}
+	return math.MaxInt64
+}
+
+// pausesOf returns the times in which the job was paused, the newest last of those that
+// operators have ordered.
+func pausesOf(v View) []store.Span {
+	spans := v.Control.Pauses[:len(v.Control.Pauses):len(v.Control.Pauses)]
+	if pause := v.Control.Pause; !pause.At.IsZero() && !pause.On(v.Now) {
+		spans = append(spans, store.Span{From: pause.At, To: pause.Until})
+	}
+	if at := v.Record.Paused.At; !at.IsZero() {
+		spans = append(spans, store.Span{From: at, To: v.Control.Resumed.At})
+	}
+	return spans
+}
+
+// resume notes that a job which has paused itself goes on.
+func resume(r *store.Record) {
+	if !r.Paused.At.IsZero() {
+		r.Paused, r.Spared = store.SelfPause{}, r.Failures
+	}
+}
+
+// lastOutside returns the last tick at or before an instant that came due in no pause.
+func (p *Policy) lastOutside(at time.Time, pauses []store.Span) time.Time {
+	tick := p.Ticks.Last(at)
+	for again := true; again; {
+		again = false
+		for _, s := range pauses {
+			if tick.After(s.From) && !tick.After(s.To) {
+				tick, again = p.Ticks.Last(s.From), true
+			}
+		}
+	}
+	return tick
+}
+
+// passAll settles the ticks up to last, which no replica runs: those of a pause as skipped,
+// the others as missed for the reason.
+func (p *Policy) passAll(r *store.Record, last time.Time, reason string, pauses []store.Span) {
+	for through := r.Watermark; through.Before(last); {
+		from, to := nextPause(through, last, pauses)
+		if outside := p.Ticks.Last(from); outside.After(r.Watermark) {
+			p.pass(r, outside, store.Missed, reason)
+		}
+		if in := p.Ticks.Last(to); in.After(r.Watermark) {
+			p.pass(r, in, store.Skipped, Paused)
+		}
+		through = to
+	}
+}
+
+// nextPause returns the begin and the end of the first pause that has a part after through and
+// at or before last. Without one, both are last.
+func nextPause(through, last time.Time, pauses []store.Span) (from, to time.Time) {
+	from, to = last, last
+	for _, s := range pauses {
+		if s.To.After(through) && s.From.Before(from) && s.To.After(s.From) {
+			from, to = s.From, instant.Earlier(s.To, last)
+		}
+	}
+	return from, to
+}
+
+// Ordered reports whether a run by hand was ordered that waits for a claim.
+func (p *Policy) Ordered(v View) bool {
+	next := Claim{Record: v.Record.Clone()}
+	return p.Ticks != nil && !p.Outdated(v) && p.claimOrdered(&next, v)
+}
+
+// claimOrdered claims the oldest run by hand that was ordered and not served. It settles
+// requests that cannot be run any more, and those that were made while the job was running:
+// they are skipped, as a tick is, unless the job makes up for all its ticks.
+func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
+	r := &next.Record
+	if unsettled(r) {
+		return false
+	}
+	for _, q := range v.Control.Requests {
+		switch {
+		case q.Seq <= r.Served:
+			continue
+		case v.Now.After(q.Until):
+			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
+		case p.Missed != RunAll && under(v.Record, q.At):
+			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
+		case v.SettleOnly:
+			return changed
+		default:
+			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
+			r.Run.Request, r.Run.Order, r.Served = q.Name, q.Seq, q.Seq
+			return true
+		}
+		r.Served, changed = q.Seq, true
+	}
+	return changed
+}
+
+// under reports whether at lies in the last run.
+func under(r *store.Record, at time.Time) bool {
+	return at.After(r.Run.Claimed) && at.Before(r.Run.Finished)
+}

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
+)
+
+// orders returns what operators have ordered for the job, as far as this replica knows.
+func (r *Runner) orders() store.JobControl { return r.replica.Orders.Job(r.job.Name) }
+
+// Heed makes the loop look at its job now, and ends a run whose end was ordered. Any goroutine
+// may call it.
+func (r *Runner) Heed() {
+	select {
+	case r.nudge <- struct{}{}:
+	default: // there is a nudge already
+	}
+	r.obey()
+}
+
+// obey ends the run that is under way here if an operator has ordered that.
+func (r *Runner) obey() {
+	n, end := r.source.state.get(), r.orders().End
+	if n.run.token == 0 || n.run.token != end.Token {
+		return
+	}
+	if end.Cancel {
+		n.run.cancel(supervise.Cancelled(end.By, end.Reason))
+	} else if n.hand != nil {
+		n.hand.stop()
+	}
+}
+
+// obeying lets operators end the run of an attempt until done is called, and keep it from
+// beginning. A run by hand begins also while its job is paused.
+func (r *Runner) obeying(a *supervise.Attempt, rec *store.Record) (done func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a.Under.Cancelled = ctx
+	if rec.Run.Request == "" {
+		a.Under.Barred = r.barred
+	}
+	r.source.state.set(func(n *snapshot) { n.run = claimed{rec.Token, cancel} })
+	r.obey() // the order may have come before the claim was known here
+	return func() {
+		r.source.state.set(func(n *snapshot) { n.run = claimed{} })
+		cancel(nil)
+	}
+}
+
+// errPaused keeps a run from beginning.
+var errPaused = errors.New("the job is paused")
+
+// barred returns why a run must not begin: the job was paused while the claim was written, or
+// this replica cannot know whether it was.
+func (r *Runner) barred() error {
+	if err := r.replica.Orders.Stale(); err != nil {
+		return err
+	}
+	if r.job.Policy.PausedAt(r.decideBy(&call{})) {
+		return errPaused
+	}
+	return nil
+}
+
+// ErrNotRunning says that there is no run to end.
+var ErrNotRunning = errors.New("nothing runs")
+
+// Orderable returns the token in the job's record, or why the order is not possible now.
+// A job of EveryReplica has no record.
+func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (token int64, err error) {
+	if r.job.EveryReplica {
+		return 0, nil
+	}
+	b := r.beside("")
+	begins := kind == store.OrderPause || kind == store.OrderResume
+	if err := b.readOnly(ctx); errors.Is(err, fs.ErrNotExist) && begins {
+		return 0, nil // the job may be paused before it is ever started
+	} else if err != nil {
+		return 0, err
+	}
+	if rec := &b.view.rec; (kind == store.OrderCancel || kind == store.OrderStepDown) && (!rec.MayRun() || !b.view.entry.State.Live()) {
+		return 0, fmt.Errorf("%w: its last run is over", ErrNotRunning)
+	}
+	return b.view.rec.Token, nil
+}

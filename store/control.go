@@ -1,0 +1,130 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ControlName is the name of the document of operators' orders, "app/.control".
+func ControlName(app string) string { return app + "/.control" }
+
+// A Control is what operators have ordered for the jobs of one app. One document of the store
+// holds it; see [Documenter]. Replicas read it every few seconds, and only operators write it.
+type Control struct {
+	Schema int    `json:"schema"`
+	App    string `json:"app"`
+	Seq    int64  `json:"seq"` // of the last order; it only grows, and starts from the store's time in microseconds
+
+	Jobs  map[string]JobControl `json:"jobs,omitzero"`
+	Audit []Order               `json:"audit,omitzero"` // the last orders, newest first
+}
+
+// A JobControl is what is in force for one job.
+type JobControl struct {
+	Pause    Pause     `json:"pause,omitzero"`    // zero: the job is not paused
+	Pauses   []Span    `json:"pauses,omitzero"`   // pauses that are over, oldest first
+	Resumed  Resume    `json:"resumed,omitzero"`  // the last one
+	Requests []Request `json:"requests,omitzero"` // runs by hand, oldest first; which of them are served is in the job's record
+	End      End       `json:"end,omitzero"`      // the run that was last ordered to end
+}
+
+// A Pause keeps a job from starting. A run that is under way goes on, and a run by hand is
+// possible.
+type Pause struct {
+	At     time.Time `json:"at"` // by the store's clock
+	By     string    `json:"by"` // who ordered it
+	Reason string    `json:"reason,omitzero"`
+	Until  time.Time `json:"until,omitzero"` // when it ends by itself; zero: it does not
+}
+
+// On reports whether the pause is in force at an instant.
+func (p Pause) On(at time.Time) bool {
+	return !p.At.IsZero() && (p.Until.IsZero() || at.Before(p.Until))
+}
+
+// A Resume also ends the pause of a job that has paused itself.
+type Resume struct {
+	At    time.Time `json:"at"`             // by the store's clock
+	Token int64     `json:"token,omitzero"` // in the job's record by then
+}
+
+// A Span is the time of a pause that is over: after From, up to To.
+type Span struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// A Request asks for one run by hand, on whichever replica is first.
+type Request struct {
+	Seq   int64     `json:"seq"`  // of the order
+	Name  string    `json:"name"` // Request of the run and of its outcome
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`    // by the store's clock
+	Until time.Time `json:"until"` // it is not started later
+}
+
+// An End asks the holder of a job to end one run.
+type End struct {
+	Seq    int64  `json:"seq"`
+	Token  int64  `json:"token"`           // of the run
+	Cancel bool   `json:"cancel,omitzero"` // it is cancelled, and its tick not run again; otherwise it is handed over
+	By     string `json:"by"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// OrderKind is what an operator can order.
+type OrderKind string
+
+const (
+	OrderPause    OrderKind = "pause"
+	OrderResume   OrderKind = "resume"
+	OrderRun      OrderKind = "run"
+	OrderCancel   OrderKind = "cancel"
+	OrderStepDown OrderKind = "step-down"
+)
+
+// An Order is one line of the audit.
+type Order struct {
+	Seq    int64     `json:"seq"`
+	ID     string    `json:"id"` // a nonce: tells a writer whether a write of unclear outcome is its own
+	At     time.Time `json:"at"`
+	Kind   OrderKind `json:"kind"`
+	Job    string    `json:"job"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitzero"`
+	Until  time.Time `json:"until,omitzero"`
+	Token  int64     `json:"token,omitzero"`   // in the job's record: cancel and step-down are for that run alone
+	Name   string    `json:"request,omitzero"` // run: the name of the request
+}
+
+// DecodeControl reads the control document of an app. One that it refuses must neither be
+// obeyed in part nor overwritten.
+func DecodeControl(b []byte, app string) (Control, error) {
+	var c Control
+	if err := json.Unmarshal(b, &c); err != nil {
+		return Control{}, fmt.Errorf("the control document is not JSON: %w", err)
+	}
+	switch {
+	case c.Schema > schema:
+		return Control{}, fmt.Errorf("the control document has schema %d and this program reads up to %d: update the program", c.Schema, schema)
+	case c.Schema < 1:
+		return Control{}, fmt.Errorf("the control document has schema %d: another program wrote it", c.Schema)
+	case c.App != app:
+		return Control{}, fmt.Errorf("the control document belongs to %.80q, not to %q: two programs share a name", c.App, app)
+	case c.Seq < 1 || c.Seq > MaxToken:
+		return Control{}, fmt.Errorf("the control document has the order %d: an order is from 1 to %d", c.Seq, int64(MaxToken))
+	}
+	return c, nil
+}
+
+// Encode returns the document as JSON.
+func (c *Control) Encode() ([]byte, error) {
+	c.Schema = schema
+	b, err := json.Marshal(c)
+	if err == nil && len(b) > MaxDocument {
+		err = errors.New("the control document is too large: resume jobs, or wait until requests are over")
+	}
+	return b, err
+}
