@@ -124,7 +124,7 @@ func takenBackLine(e *event.Event) line {
 	if e.Err != nil {
 		return failed(e.Note+" before the run began, and the claim was not taken back: the tick counts as one whose runner died", "error", e.Err)
 	}
-	return info(e.Note+" before the run began: the claim was taken back")
+	return info(e.Note + " before the run began: the claim was taken back")
 }
 
 func settledLine(e *event.Event) line {

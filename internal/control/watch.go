@@ -33,7 +33,8 @@ type Watch struct {
 	etag  string
 	known bool          // doc was read
 	sent  time.Duration // elapsed: when the last successful read was sent
-	err   error         // of the last read; nil: it succeeded
+	tried time.Duration // elapsed: when the last read ended
+	err   error         // of that read; nil: it succeeded
 	users int           // of the goroutine that reads
 	quit  func()        // ends that goroutine, and waits for it
 }
@@ -67,13 +68,24 @@ func (w *Watch) Stale() error {
 	return fmt.Errorf("the orders of operators cannot be read, so nothing starts: %w", w.err)
 }
 
-// Refresh reads the document if what is known is too old, and returns what Stale does then.
+// Refresh reads the document if what is known is too old, and returns what Stale does then. In
+// an outage it makes one call a second at most, however many jobs ask.
 func (w *Watch) Refresh(ctx context.Context) error {
-	if w.Stale() == nil {
-		return nil
+	if err := w.Stale(); err == nil || w.resting() {
+		return err
 	}
 	w.read(ctx)
 	return w.Stale()
+}
+
+// again is how soon a read is repeated that has failed.
+const again = Every / 5
+
+// resting reports whether a read has failed a moment ago.
+func (w *Watch) resting() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil && w.Client.Clock.Elapsed()-w.tried < again
 }
 
 // Read reads the document, unless another goroutine does so already: then it waits for that.
@@ -109,7 +121,7 @@ func (w *Watch) read(ctx context.Context) {
 func (w *Watch) take(doc store.Control, etag string, sent time.Duration, err error) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err = err
+	w.err, w.tried = err, w.Client.Clock.Elapsed()
 	switch {
 	case errors.Is(err, store.ErrUnchanged):
 		w.sent, w.err = sent, nil
@@ -161,7 +173,7 @@ func (w *Watch) loop(ctx context.Context) {
 		}
 		w.read(ctx)
 		if w.left() <= 0 { // it failed
-			lease.Sleep(ctx, Every/5)
+			lease.Sleep(ctx, again)
 		}
 	}
 }

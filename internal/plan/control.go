@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -32,7 +31,7 @@ func (p *Policy) pauseLeft(v View) time.Duration {
 	if until := v.Control.Pause.Until; v.Control.Pause.On(v.Now) && !until.IsZero() && !selfPaused(v) {
 		return max(until.Sub(v.Now), minIdle)
 	}
-	return math.MaxInt64
+	return maxSleep
 }
 
 // pausesOf returns the times in which the job was paused, the newest last of those that
@@ -130,7 +129,9 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 	return changed
 }
 
-// under reports whether at lies in the last run.
+// under reports whether an order surely came during the last run. The time of an order is the
+// earliest that it can have been, and the end of a run is the latest.
 func under(r *store.Record, at time.Time) bool {
-	return at.After(r.Run.Claimed) && at.Before(r.Run.Finished)
+	const doubt = 2 * time.Second
+	return at.After(r.Run.Claimed) && at.Add(doubt).Before(r.Run.Finished)
 }

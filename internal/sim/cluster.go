@@ -49,6 +49,7 @@ type Cluster struct {
 	over       chan struct{} // closed: all are to stop
 	slots      []*slot
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
+	ordered    bool           // operators give orders, and replicas read them
 	wg         sync.WaitGroup // whatever was started
 	version    struct {
 		sync.Mutex
@@ -86,6 +87,7 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 		c.carryOut(d)
 	}
 	time.Sleep(time.Until(c.end))
+	c.resumeAll()
 	c.traps.disarm()
 	close(c.healed)
 	rest := c.settling()
@@ -114,6 +116,7 @@ func newCluster(cfg Config) *Cluster {
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
+	c.ordered = cfg.Store == nil && newRoll(cfg.Seed, 0, "ordered").chance(0.5)
 	c.liveBefore()
 	start := time.Now()
 	c.end = start.Add(cfg.Length)
@@ -138,7 +141,16 @@ func (c *Cluster) store(m *machine) store.Store {
 	if err != nil {
 		panic(err)
 	}
+	if !c.ordered {
+		return plain{backend, backend}
+	}
 	return backend
+}
+
+// plain is a store that keeps no orders of operators.
+type plain struct {
+	store.Store
+	store.LeaseBreaker
 }
 
 const bySignature = "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none"
@@ -153,6 +165,9 @@ func (c *Cluster) plan() []plannedFault {
 	start := time.Now()
 	all := faultPlan(c.Seed, start, c.end, c.Replicas, c.Program)
 	all = append(all, upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
+	if c.ordered {
+		all = append(all, orderPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
+	}
 	slices.SortStableFunc(all, func(a, b plannedFault) int { return a.at.Compare(b.at) })
 	return all
 }
@@ -197,6 +212,8 @@ func (c *Cluster) carryOut(d plannedFault) {
 	case d.what == "restart":
 		s.order("restart")
 	case c.upheaval(d):
+	case d.what == orders:
+		c.wg.Go(func() { c.giveOrder(d) })
 	case r == nil || r.gone():
 	case d.what == "crash":
 		r.crash("any time")
@@ -300,6 +317,8 @@ func (c *Cluster) tally() Tally {
 			}
 		case check.Corrupted:
 			t.Faults["entry spoilt: "+e.Note]++
+		case check.Ordered:
+			t.Faults["ordered: "+e.Op]++
 		case check.Unlocked:
 			t.Faults["unlocked, and then "+e.Note]++
 		case check.Fared:

@@ -31,7 +31,7 @@ func (c *Cluster) unlock(d plannedFault) {
 		return
 	}
 	s := c.desk(d.job, r)
-	if s == nil {
+	if s == nil || len(s.Jobs) == 1 && s.Jobs[0].EveryReplica {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -86,13 +86,13 @@ func (c *Cluster) untilItRuns(job string, r *roll) bool {
 }
 
 // desk is an operator's program, which runs nothing. It returns nil if there is
-// nothing to unlock.
+// no such job.
 func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	c.version.Lock()
 	defs := c.version.now
 	c.version.Unlock()
 	n := slices.IndexFunc(defs, func(d check.Definition) bool { return d.Name == job })
-	if n < 0 || defs[n].EveryReplica {
+	if n < 0 {
 		return nil
 	}
 	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})

@@ -57,6 +57,7 @@ func drawn(r *roll) check.Definition {
 		Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Nothing, check.Silent, check.Tardy, check.Tardy, check.Deaf, check.Stubborn}}
 	d.Schedule = "@every " + d.Every.String()
 	drawPulse(&d, r)
+	d.PauseAfter = pick(r, 0, 0, 1, 2, 4)
 	return d
 }
 

@@ -93,7 +93,7 @@ func cause(ctx context.Context) string { return why(context.Cause(ctx)) }
 
 // why is which of the reasons to end a run an error is.
 func why(cause error) string {
-	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
+	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrCancelled, soloist.ErrStopped} {
 		if errors.Is(cause, err) {
 			return err.Error()
 		}

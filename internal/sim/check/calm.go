@@ -15,7 +15,7 @@ func unhindered(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if n.outcome.Status != store.Missed || n.outcome.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll {
+			if n.outcome.Request != "" || n.outcome.Status != store.Missed || n.outcome.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll {
 				continue
 			}
 			for tick := d.After(n.mark); !tick.After(n.outcome.Tick); tick = tick.Add(d.Every) {
@@ -37,6 +37,9 @@ func unhindered(l *Log, bad report) {
 func (l *Log) fit(job string, d *Definition, tick time.Time) string {
 	window, _ := d.window(1)
 	from, to := tick.Add(-unrest), tick.Add(min(window, d.Every)-time.Second)
+	if l.orderedAround(job, from, to) {
+		return ""
+	}
 	if to.Sub(tick) < 10*time.Second+d.Lease || l.entryHindered(job, from, to) || l.others(job, from, to) {
 		return ""
 	}

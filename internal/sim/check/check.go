@@ -84,6 +84,9 @@ var Invariants = []Invariant{
 	{"I21 overrun", overruns},
 	{"I22 taken back", takenBack},
 	{"I23 events", emitted},
+	{"I23 paused", paused},
+	{"I23 requested", requested},
+	{"I23 cancelled", cancels},
 }
 
 // Judge returns what contradicts an invariant, in the order of the invariants.

@@ -19,7 +19,7 @@ func woken(l *Log, bad report) {
 				}
 			}
 			switch want := w.owes(d); {
-			case want.IsZero() && len(ticks) == 0:
+			case want.IsZero() && len(ticks) == 0, len(ticks) == 0 && l.mayBePaused(job, w.End):
 			case len(ticks) == 0:
 				bad(w.End, "%s was started for %s, owes tick %s, and runs nothing", w.Replica, job, TimeOfDay(want))
 			case len(ticks) > 1 || !ticks[0].Equal(want):

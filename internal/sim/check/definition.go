@@ -22,6 +22,7 @@ type Definition struct {
 	Missed           soloist.MissedPolicy
 	Interrupted      soloist.InterruptedPolicy
 	Paused           bool
+	PauseAfter       int
 	EveryReplica     bool
 
 	Pulse            Pulse // how HealthCheck answers

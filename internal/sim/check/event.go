@@ -44,6 +44,7 @@ const (
 	Fared     What = "fared"    // what the Health of a replica says of a job whose entry an operator has corrupted
 	Deleted   What = "deleted"  // the entry of a job, by somebody
 	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
+	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
 	Healed    What = "healed"   // from here on nothing goes wrong
 )
 

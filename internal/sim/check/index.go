@@ -31,11 +31,15 @@ func newIndex(l *Log) *index {
 		if lawless.of(e) {
 			continue
 		}
-		if x.events[e.Job] == nil {
-			x.events[e.Job] = map[What][]*Event{}
-			x.jobs = append(x.jobs, e.Job)
+		job := e.Job
+		if e.OfDocument() {
+			job = "" // the document of orders concerns all jobs
 		}
-		x.events[e.Job][e.What] = append(x.events[e.Job][e.What], e)
+		if x.events[job] == nil {
+			x.events[job] = map[What][]*Event{}
+			x.jobs = append(x.jobs, job)
+		}
+		x.events[job][e.What] = append(x.events[job][e.What], e)
 		switch e.What {
 		case Crash:
 			x.crashed[e.Replica] = e.Time

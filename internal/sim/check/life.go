@@ -185,7 +185,7 @@ func audit(l *Log, bad report) {
 			started := count(e.Replica, "run started", token, e.Sent)
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent)
-			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + count(e.Replica, "stopped before the run began", token, e.Sent)
+			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + count(e.Replica, "stopped before the run began", token, e.Sent) + count(e.Replica, "paused before the run began", token, e.Sent)
 			tries := 0
 			for i := range runs {
 				if runs[i].Token == token && runs[i].Replica == e.Replica {
@@ -237,6 +237,9 @@ func liveness(l *Log, bad report) {
 			continue
 		}
 		last, through := l.ledger(job, by)
+		if last != nil && !last.Paused.At.IsZero() {
+			continue // it has failed too often since all jobs were resumed
+		}
 		if through.IsZero() || d.count(through, healed) > 0 && !l.worksOff(job, d, by) {
 			bad(by, "%s: ticks up to %s are without an outcome: %s", job, TimeOfDay(healed), describe(last))
 		}

@@ -24,6 +24,8 @@ func (l *Log) patienceOf(e *Event) time.Duration {
 	switch d := l.definition(e.Replica, e.Job); {
 	case e.Op == "token":
 		return time.Minute
+	case e.OfDocument():
+		return 3 * time.Second
 	case e.Op == "container":
 		return l.longestLease(e.Replica) / 3
 	case d == nil:

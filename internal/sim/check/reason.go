@@ -18,7 +18,7 @@ func overlaps(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if n.outcome.Status != store.Skipped || n.outcome.Reason != "overlap" || d == nil || d.Every == 0 {
+			if n.outcome.Request != "" || n.outcome.Status != store.Skipped || n.outcome.Reason != "overlap" || d == nil || d.Every == 0 {
 				continue
 			}
 			count, stray := 0, time.Time{}
@@ -73,8 +73,10 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 		return l.contradictsRun(job, d, n)
 	case f.Reason == "the schedule changed":
 		return unless(n.before.Definition.Spec != n.write.Record.Definition.Spec, "the definition is the same")
+	case f.Request != "":
+		return l.contradictsRequest(job, n)
 	case f.Reason == "paused":
-		return unless(d.Paused, "it is not paused")
+		return unless(d.Paused || l.mayBePaused(job, f.Tick), "it is not paused")
 	case f.Reason == "a newer one was due":
 		return unless(d.count(f.Tick, at.Add(doubt)) > 0, "none was")
 	case f.Reason == "too many were due":
@@ -136,6 +138,8 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		// Another reason may come while the write that says so is under way, and a heartbeat too.
 		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(r.beat()) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
 		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
+	case f.Status == store.Cancelled:
+		return unless(r.Cause == soloist.ErrCancelled.Error() || l.cancelled(job, t), "nobody has cancelled it")
 	case f.Status == store.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
 		return unless(r.Cause == stopped || l.askedToYield(t), "its replica was not to stop")
 	case f.Status == store.Abandoned:
@@ -156,7 +160,33 @@ func (l *Log) toldStalled(t *term, then time.Time) bool {
 // claim: asked to stop, to step down, or on a call that ends.
 func (l *Log) askedToYield(t *term) bool {
 	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == t.claim.Replica }) ||
+		slices.ContainsFunc(l.of(t.claim.Job, Ordered), func(e *Event) bool {
+			return e.Op == string(store.OrderStepDown) && e.Time.After(t.claim.Sent) && e.Time.Before(t.over)
+		}) ||
 		slices.ContainsFunc(l.of(t.claim.Job, Yield), func(e *Event) bool { return e.Time.After(t.claim.Sent) && e.Time.Before(t.over) }) ||
 		slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == t.claim.Replica && u.Cause != "" }) ||
 		t.claim.Record.Run.Request != ""
+}
+
+// cancelled reports whether an operator may have cancelled the run of a term.
+func (l *Log) cancelled(job string, t *term) bool {
+	return slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
+		return o.Op == string(store.OrderCancel) && (o.Token == t.claim.Record.Token || o.Heard.IsZero())
+	})
+}
+
+// contradictsRequest is contradicts for a run that was ordered and not run.
+func (l *Log) contradictsRequest(job string, n told) string {
+	i := slices.IndexFunc(l.of(job, Ordered), func(o *Event) bool { return o.Request == n.outcome.Request })
+	if i < 0 {
+		return "nobody has ordered it"
+	}
+	o := l.of(job, Ordered)[i]
+	switch n.outcome.Reason {
+	case "overlap":
+		return unless(l.underRun(job, o.Time) || l.underRun(job, o.Heard) || o.Heard.IsZero(), "no run was under way")
+	case "no replica could run it in time":
+		return unless(o.End.IsZero() || !n.write.Time.Before(o.End.Add(-l.doubt(n.write))), "there was time")
+	}
+	return "there is no such reason"
 }

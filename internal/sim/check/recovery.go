@@ -30,7 +30,7 @@ func (l *Log) gaps(ended func(r *Event) (time.Time, bool)) (all []gap) {
 				continue
 			}
 			n := slices.IndexFunc(runs, func(o Event) bool { return o.Time.After(from) })
-			if n >= 0 {
+			if n >= 0 && !l.orderedAround(job, from, runs[n].Time) {
 				all = append(all, gap{&runs[i], from, l.begun(&runs[n])})
 			}
 		}
@@ -105,6 +105,11 @@ func (l *Log) calm(claim *Event, from, to time.Time) bool {
 	for _, e := range l.of(job, Request) {
 		underway := !e.Sent.IsZero() && e.Sent.Before(to) && e.Time.After(begin)
 		if underway && (e.Cause != "" || e.Replica == Operator) {
+			return false
+		}
+	}
+	for _, e := range l.of("", Request) { // who cannot read the orders of operators starts nothing
+		if e.OfDocument() && e.Cause != "" && e.Sent.Before(to) && e.Time.After(begin) {
 			return false
 		}
 	}
