@@ -49,7 +49,6 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 		}
 	}
 	defer s.flush()
-	s.replica.Orders.Read(ctx) // a step that needs them tries again if this fails
 	defer s.replica.Orders.Use()()
 	var jobs []*runner.Runner
 	for _, r := range s.runners {

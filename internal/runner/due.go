@@ -35,11 +35,13 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 	if r.frozen() {
 		r.lookedAway()
 	}
-	if r.job.EveryReplica {
-		wake.Tick, _ = r.namedHere(wake, r.replica.Wall())
-	}
 	begin, more := time.Now(), true
-	c := &call{wake: wake, bounded: true}
+	c := &call{wake: wake, bounded: true, now: r.replica.Wall()}
+	if r.job.EveryReplica {
+		c.wake.Tick, _ = r.namedHere(wake, c.now)
+		wake = c.wake
+	}
+	r.replica.Orders.Read(ctx) // a step that needs the orders tries again if this fails
 	r.view.readAt = time.Time{}
 	for more && ctx.Err() == nil {
 		c.again = false

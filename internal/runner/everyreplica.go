@@ -15,6 +15,9 @@ import (
 func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	r.source.beat()
 	now := r.replica.Wall()
+	if !c.now.IsZero() { // since then the call has waited for the orders of operators
+		now, c.now = c.now, time.Time{}
+	}
 	if err := r.replica.degraded(); err != nil {
 		// These ticks are not run late: that is what "settled up to now" says.
 		r.here = here{settled: now, resting: true}
@@ -69,7 +72,7 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 		return time.Time{}
 	}
 	// By what was last read: such a job needs no store, so it does not wait for a newer order.
-	if r.orders().Pause.On(now) {
+	if r.orders().Pause.On(r.now()) {
 		r.here.settled = tick
 		return time.Time{}
 	}

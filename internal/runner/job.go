@@ -89,9 +89,10 @@ type Wake struct {
 // A call is what a step is made for, and what came of it. RunDue and RunNow make one
 // for all their steps; Loop makes one for each, since it reports nothing.
 type call struct {
-	request string // RunNow: the name of the request
-	wake    Wake   // RunDue: what it was called for
-	bounded bool   // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
+	request string    // RunNow: the name of the request
+	wake    Wake      // RunDue: what it was called for
+	now     time.Time // RunDue of an EveryReplica job: the wall clock when the call began, for its first step
+	bounded bool      // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
 
 	claimedAt time.Duration // elapsed time when the claim was drafted
 

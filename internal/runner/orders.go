@@ -70,8 +70,9 @@ func (r *Runner) barred() error {
 // ErrNotRunning says that there is no run to end.
 var ErrNotRunning = errors.New("nothing runs")
 
-// Orderable returns the token in the job's record, or why the order is not possible now.
-// A job of EveryReplica has no record.
+// Orderable returns the token that the order is about, or why the order is not possible now:
+// that of the last run. A resume is about the runs that are over, since one that is under way
+// may be the failure that pauses the job. A job of EveryReplica has no record.
 func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (token int64, err error) {
 	if r.job.EveryReplica {
 		return 0, nil
@@ -83,8 +84,12 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (token int
 	} else if err != nil {
 		return 0, err
 	}
-	if rec := &b.view.rec; (kind == store.OrderCancel || kind == store.OrderStepDown) && (!rec.MayRun() || !b.view.entry.State.Live()) {
+	rec := &b.view.rec
+	switch {
+	case kind == store.OrderResume && rec.MayRun():
+		return rec.Token - 1, nil
+	case (kind == store.OrderCancel || kind == store.OrderStepDown) && (!rec.MayRun() || !b.view.entry.State.Live()):
 		return 0, fmt.Errorf("%w: its last run is over", ErrNotRunning)
 	}
-	return b.view.rec.Token, nil
+	return rec.Token, nil
 }

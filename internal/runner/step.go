@@ -24,15 +24,15 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		r.note(err)
 		return restDegraded
 	}
+	fresh := r.view.entry == nil
+	if wait := time.Until(r.view.readAt); fresh && wait > 0 {
+		return wait
+	}
 	// An order may be newer than what this replica knows.
 	if err := r.replica.Orders.Refresh(ctx); err != nil {
 		return r.unusable(ctx.Err() != nil, err)
 	}
-	fresh := r.view.entry == nil
 	if fresh {
-		if wait := time.Until(r.view.readAt); wait > 0 {
-			return wait
-		}
 		if err := r.read(ctx, c.wake); err != nil {
 			return r.unusable(ctx.Err() != nil, err)
 		}

@@ -85,14 +85,23 @@ func (l *Log) mayBePaused(job string, t time.Time) bool {
 			return true
 		}
 	}
+	return l.mayHavePausedItself(job, t)
+}
+
+// mayHavePausedItself reports whether a record says that the job had paused itself at t, or a
+// moment before or after.
+func (l *Log) mayHavePausedItself(job string, t time.Time) bool {
+	var since time.Time
 	for _, w := range l.writes(job) {
-		if w.Record != nil && !w.Record.Paused.At.IsZero() && !w.Time.After(t.Add(slack)) {
-			if last := l.recordAt(job, t); last != nil && !last.Paused.At.IsZero() || w.Time.After(t.Add(-time.Minute)) {
-				return true
-			}
+		if w.Record == nil {
+			continue
 		}
+		if !since.IsZero() && w.Record.Paused.At.IsZero() && t.After(since.Add(-slack)) && t.Before(w.Time.Add(slack)) {
+			return true
+		}
+		since = w.Record.Paused.At
 	}
-	return false
+	return !since.IsZero() && t.After(since.Add(-slack))
 }
 
 // resumedBetween reports whether a pause was surely over at t: it was resumed and each replica
@@ -104,16 +113,6 @@ func (l *Log) resumedBetween(job string, pause *Event, t time.Time) bool {
 	return slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
 		return o.Op == string(store.OrderResume) && pause.before(o) && !o.Heard.IsZero() && o.Heard.Add(binds).Before(t)
 	})
-}
-
-// recordAt is what the entry of a job said at t.
-func (l *Log) recordAt(job string, t time.Time) (last *store.Record) {
-	for _, e := range l.writes(job) {
-		if e.Record != nil && !e.Time.After(t) {
-			last = e.Record
-		}
-	}
-	return last
 }
 
 // requested: a run that was ordered starts once, after it was ordered and not after its time
