@@ -104,7 +104,7 @@ func (w *Watch) read(ctx context.Context) {
 		return
 	}
 	w.mu.Lock()
-	etag, done := w.etag, w.known && w.sent > before
+	etag, done := w.etag, w.known && w.sent >= before
 	w.mu.Unlock()
 	if done { // while this goroutine waited for its turn
 		return
@@ -164,17 +164,18 @@ func (w *Watch) leave() {
 	}
 }
 
-// loop reads each time that Every has passed since the last successful read was sent.
+// loop reads each time that Every has passed since the last successful read was sent. It does
+// not read at once: a step that has something to decide does. After a failure it waits as long:
+// such a step tries again before that.
 func (w *Watch) loop(ctx context.Context) {
-	for ctx.Err() == nil {
-		if left := w.left(); left > 0 {
+	for wait := again; ctx.Err() == nil; wait = Every {
+		if lease.Sleep(ctx, wait); ctx.Err() != nil {
+			return
+		}
+		for left := w.left(); left > 0 && ctx.Err() == nil; left = w.left() {
 			lease.Sleep(ctx, left)
-			continue
 		}
 		w.read(ctx)
-		if w.left() <= 0 { // it failed
-			lease.Sleep(ctx, again)
-		}
 	}
 }
 
