@@ -76,7 +76,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	if err != nil {
 		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
-	s.replica.Orders.Read(ctx) // this replica need not wait for its next read
+	s.replica.Orders.Read(ctx, s.replica.Clock.Elapsed()) // this replica need not wait for its next read
 	return order, nil
 }
 

@@ -56,8 +56,8 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 			jobs = append(jobs, r)
 		}
 	}
-	reports := make([]JobReport, len(jobs))
-	s.each(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, runner.Wake(wake))) })
+	reports, began := make([]JobReport, len(jobs)), s.replica.Clock.Elapsed()
+	s.each(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
 	return newReport(reports)
 }
 

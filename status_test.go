@@ -159,10 +159,13 @@ func TestTickCallsAreFew(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		var total int
 		for _, r := range all {
-			counts := r.tap.counts()
-			t.Log(counts)
+			counts, orders := r.tap.countsAndOrders()
+			t.Log(counts, orders)
 			for _, n := range counts {
 				total += n
+			}
+			if orders < 119 || orders > 121 {
+				t.Errorf("%d reads of operators' orders in ten minutes, want one each five seconds", orders)
 			}
 		}
 		// Four for the winner, two for each of the others.

@@ -74,7 +74,7 @@ func (w *Watch) Refresh(ctx context.Context) error {
 	if err := w.Stale(); err == nil || w.resting() {
 		return err
 	}
-	w.read(ctx)
+	w.read(ctx, w.Client.Clock.Elapsed())
 	return w.Stale()
 }
 
@@ -88,15 +88,16 @@ func (w *Watch) resting() bool {
 	return w.err != nil && w.Client.Clock.Elapsed()-w.tried < again
 }
 
-// Read reads the document, unless another goroutine does so already: then it waits for that.
-func (w *Watch) Read(ctx context.Context) {
+// Read reads the document, unless that was done since begin, in elapsed time. The callers of
+// one call share a read.
+func (w *Watch) Read(ctx context.Context, begin time.Duration) {
 	if w != nil {
-		w.read(ctx)
+		w.read(ctx, begin)
 	}
 }
 
-func (w *Watch) read(ctx context.Context) {
-	before := w.Client.Clock.Elapsed()
+// read reads the document, unless another goroutine has done so since begin.
+func (w *Watch) read(ctx context.Context, begin time.Duration) {
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
@@ -104,7 +105,7 @@ func (w *Watch) read(ctx context.Context) {
 		return
 	}
 	w.mu.Lock()
-	etag, done := w.etag, w.known && w.sent >= before
+	etag, done := w.etag, w.known && w.sent > begin
 	w.mu.Unlock()
 	if done { // while this goroutine waited for its turn
 		return
@@ -175,7 +176,7 @@ func (w *Watch) loop(ctx context.Context) {
 		for left := w.left(); left > 0 && ctx.Err() == nil; left = w.left() {
 			lease.Sleep(ctx, left)
 		}
-		w.read(ctx)
+		w.read(ctx, w.Client.Clock.Elapsed())
 	}
 }
 

@@ -23,7 +23,10 @@ type Report struct {
 // RunDue steps until nothing that was due is left to do, and returns what it did. If
 // another call, or Loop, is driving this runner, it does nothing: that one does what is
 // due. A pause that an earlier call has asked for does not bind this one.
-func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
+//
+// The caller's call began at began, in elapsed time: the orders of operators are read once
+// since then.
+func (r *Runner) RunDue(ctx context.Context, began time.Duration, wake Wake) Report {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -41,7 +44,7 @@ func (r *Runner) RunDue(ctx context.Context, wake Wake) Report {
 		c.wake.Tick, _ = r.namedHere(wake, c.now)
 		wake = c.wake
 	}
-	r.replica.Orders.Read(ctx) // a step that needs the orders tries again if this fails
+	r.replica.Orders.Read(ctx, began) // a step that needs the orders tries again if this fails
 	r.view.readAt = time.Time{}
 	for more && ctx.Err() == nil {
 		c.again = false
@@ -90,12 +93,15 @@ func (r *Runner) busyReport() Report {
 	return report
 }
 
-// owed reports whether ticks are left for this call: those that were due when it began,
-// and those up to the tick of its wake-up. Later ones wait for the next call. Else a
+// owed reports whether ticks are left for this call, or runs that were ordered: those that were
+// due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
 // job whose run takes longer than its period would keep the call going for ever.
 func (r *Runner) owed(begin time.Time, wake Wake) bool {
 	if r.job.EveryReplica {
 		return false
+	}
+	if r.job.Policy.Ordered(r.decideBy(&call{})) {
+		return true
 	}
 	now, next := r.now(), r.job.Policy.NextTick(&r.view.rec)
 	last := now.Add(-time.Since(begin))
