@@ -26,6 +26,17 @@ func (c *cluster) order(o soloist.Order, work ...soloist.Work) store.Order {
 	return got
 }
 
+// newest returns the newest outcome of the job "work".
+func (c *cluster) newest() store.Outcome {
+	c.t.Helper()
+	h := c.record("work").History
+	if len(h) == 0 {
+		c.t.Error("there is no outcome")
+		return store.Outcome{}
+	}
+	return h[0]
+}
+
 func TestPause(t *testing.T) {
 	for name, job := range map[string]func(*soloist.Job){
 		"latest": func(*soloist.Job) {},
@@ -164,7 +175,7 @@ func TestOrderedRunWithoutReplicas(t *testing.T) {
 		c.replica("second", w).wake()
 		c.replica("third", w).wake()
 		c.wantRuns(2)
-		if f := c.record("work").History[0]; f.Request != "late" || f.Status != store.Missed {
+		if f := c.newest(); f.Request != "late" || f.Status != store.Missed {
 			t.Errorf("got %+v", f)
 		}
 	})
@@ -180,7 +191,7 @@ func TestOrderedRunOverlaps(t *testing.T) {
 			time.Sleep(time.Hour + 20*time.Second)
 			c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
 			time.Sleep(2 * time.Minute)
-			if f := c.record("work").History[0]; f.Request != "please" || string(f.Status) != name {
+			if f := c.newest(); f.Request != "please" || string(f.Status) != name {
 				t.Errorf("got %+v", f)
 			}
 		})
@@ -207,7 +218,7 @@ func TestCancel(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			c.wantRuns(1)
 			r := c.record("work")
-			if f := r.History[0]; f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data") || r.Failures != 0 || !r.Paused.At.IsZero() {
+			if f := c.newest(); f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data") || r.Failures != 0 || !r.Paused.At.IsZero() {
 				t.Errorf("got %+v, %d failures", f, r.Failures)
 			}
 		})
@@ -225,7 +236,7 @@ func TestCancelBetweenTries(t *testing.T) {
 		c.order(soloist.Order{Kind: store.OrderCancel}, w)
 		time.Sleep(10 * time.Minute)
 		c.wantRuns(1)
-		if f := c.record("work").History[0]; f.Status != store.Cancelled {
+		if f := c.newest(); f.Status != store.Cancelled {
 			t.Errorf("got %+v", f)
 		}
 	})
@@ -398,4 +409,72 @@ func TestForeignOrders(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A cancellation is for one run: the next tick runs on.
+func TestCancelIsForOneRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 40*time.Second)
+		c.start("a", w)
+		time.Sleep(65 * time.Second)
+		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		time.Sleep(2 * time.Minute)
+		c.wantOutcomes("work", "cancelled 00:01:00 by anna", "succeeded 00:02:00")
+	})
+}
+
+// A resume that comes while the run is under way which then is one failure too many does not
+// resume what that failure pauses.
+func TestResumeDuringFailure(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 0)
+		w.PauseAfter = 1
+		w.Do = func(ctx context.Context, _ *soloist.Run) error {
+			return errors.Join(pause(ctx, 30*time.Second), errors.New("boom"))
+		}
+		c.start("a", w)
+		time.Sleep(70 * time.Second)
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(5 * time.Minute)
+		c.wantRuns(1)
+	})
+}
+
+// A stop while the claim of an ordered run is written gives the request back.
+func TestOrderedRunIsGivenBack(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", time.Second)
+		c.replica("first", w).wake()
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		c.stopDuringAClaim(w)
+		time.Sleep(time.Minute)
+		c.wantRuns(0)
+		c.start("other", w)
+		time.Sleep(time.Minute)
+		if all := c.all(); len(all) != 1 || all[0].Request != "please" || all[0].replica != "other" {
+			t.Errorf("got %+v", all)
+		}
+	})
+}
+
+// A run that is ordered waits for a tick that waits for another attempt: the record has room
+// for one of them.
+func TestOrderedRunLeavesOpenTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", 5*time.Minute)
+		w.Interrupted = soloist.Rerun
+		a := c.start("a", w)
+		time.Sleep(time.Hour + time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		a.kill()
+		a.stop()
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		c.start("b", w)
+		time.Sleep(2 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(15 * time.Minute)
+		if all := c.all(); len(all) != 3 || all[1].Attempt != 2 || all[2].Request != "please" {
+			t.Errorf("got %+v", all)
+		}
+	})
 }

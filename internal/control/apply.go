@@ -18,10 +18,10 @@ const (
 	keepRequest = 24 * time.Hour // a request that no replica has served is kept this long after its end, so that its outcome can still be written
 )
 
-// Apply changes the document by one order, which gets the next number. The order was checked
-// by its caller.
+// Apply changes the document by one order, which gets the next number, or keeps its own if that
+// is larger. The order was checked by its caller.
 func Apply(c *store.Control, o *store.Order) error {
-	o.Seq = max(c.Seq+1, o.At.UnixMicro())
+	o.Seq = max(c.Seq+1, o.Seq)
 	j := c.Jobs[o.Job]
 	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests)
 	switch o.Kind {

@@ -87,12 +87,13 @@ func (e *refusedError) Unwrap() error { return e.error }
 
 // write applies the order to the document as it was read, and writes that.
 func (c *Client) write(ctx context.Context, doc *store.Control, etag string, o *store.Order) error {
-	if lo, _, known := c.Clock.Now(); known {
-		o.At = lo
-	} else {
-		o.At = c.Clock.Wall()
+	lo, hi, known := c.Clock.Now()
+	if !known {
+		lo, hi = c.Clock.Wall(), c.Clock.Wall()
 	}
-	o.At = o.At.UTC().Truncate(time.Millisecond)
+	o.At = lo.UTC().Truncate(time.Millisecond)
+	// The number is larger than that of an entry that was made before: see plan.Policy.New.
+	o.Seq = hi.UnixMicro() + 1
 	if err := Apply(doc, o); err != nil {
 		return &refusedError{err}
 	}

@@ -147,7 +147,54 @@ var _ = plant(stories{
 		s.say("v", 40, check.Crash)
 		s.request("a", "read", "", 900, 200)
 	}},
+	"I23 paused": {func(s *story) { // it is known eight seconds later
+		s.order(store.OrderPause, 1, 2)
+		s.begin("a", "1", 20, 21, 22)
+		s.request("a", "read", "", 60, 200)
+	}},
+	"I23 requested": {
+		func(s *story) { // twice
+			s.order(store.OrderRun, 1, 2)
+			s.serve("a", "1", 10)
+			s.serve("b", "2", 30)
+		},
+		func(s *story) { // too late
+			s.order(store.OrderRun, 1, 2).End = at(5)
+			s.serve("a", "1", 10)
+		},
+		func(s *story) { // not at all
+			s.order(store.OrderRun, 1, 2).End = at(20)
+			s.say("", 30, check.Healed).End = at(600)
+			s.request("a", "read", "", 700, 200)
+		},
+	},
+	"I23 cancelled": {
+		func(s *story) { // it goes on
+			s.begin("a", "1", 10, 11, 60)
+			s.order(store.OrderCancel, 20, 21).Token = s.last.Token
+		},
+		func(s *story) { s.begin("a", "1", 10, 11, 60).cancelled(20, soloist.ErrCancelled) },
+		func(s *story) { // another run was
+			s.begin("a", "1", 10, 11, 12).cancelled(11.5, soloist.ErrCancelled)
+			s.order(store.OrderCancel, 5, 6).Token = s.last.Token - 1
+		},
+	},
 })
+
+// order is one of an operator, given and confirmed.
+func (s *story) order(kind store.OrderKind, from, to float64) *check.Event {
+	return s.add(check.Event{What: check.Ordered, Replica: check.Orderer, Job: "job", Op: string(kind), Request: "please",
+		Time: at(from), Sent: at(from), Heard: at(to)})
+}
+
+// serve is a run that was ordered.
+func (s *story) serve(replica, id string, t float64) {
+	s.acquire(replica, id, t)
+	s.write(replica, "claim", id, t+0.5, func(r *store.Record) {
+		r.Token, r.Run.Tick, r.Run.Attempt, r.Run.Status, r.Run.Request = r.Token+1, at(t), 1, store.Running, "please"
+	})
+	s.run(replica, t+1, t+2).Request = "please"
+}
 
 // begin is a tick that is claimed, and its run.
 func (s *story) begin(replica, id string, tick, from, to float64) *ran {

@@ -83,7 +83,7 @@ var Invariants = []Invariant{
 	{"I20 deadline", deadlines},
 	{"I21 overrun", overruns},
 	{"I22 taken back", takenBack},
-	{"I23 events", emitted},
+	{"I26 events", emitted},
 	{"I23 paused", paused},
 	{"I23 requested", requested},
 	{"I23 cancelled", cancels},

@@ -26,7 +26,7 @@ var _ = plant(stories{
 			s.emit("a", 13.6, event.Ended, store.Abandoned)
 		},
 	},
-	"I23 events": {
+	"I26 events": {
 		func(s *story) { s.emits(); s.tick("a", "1", 10) },
 		func(s *story) { s.emits(); s.reruns(); s.stopped(13.5) },
 		func(s *story) { // twice
