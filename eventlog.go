@@ -65,13 +65,12 @@ var (
 
 // log writes the line of an event into the queue of lines.
 func (s *Scheduler) log(e *event.Event) {
-	l := s.lines.Logger(s.Logger)
 	if of := replicaLines[e.Kind]; of != nil {
-		of(e).write(l)
+		of(e).write(s.lines.Logger(s.Logger))
 	} else if of := jobLines[e.Kind]; of != nil {
-		of(e).write(ofJob(l, e.Job, e.Replica))
+		of(e).write(s.logs[e.Job])
 	} else if of := runLines[e.Kind]; of != nil {
-		of(e).write(ofRun(ofJob(l, e.Job, e.Replica), supervise.Info{Tick: e.Tick, Request: e.Request, Attempt: e.Attempt, Token: e.Token}))
+		of(e).write(ofRun(s.logs[e.Job], supervise.Info{Tick: e.Tick, Request: e.Request, Attempt: e.Attempt, Token: e.Token}))
 	}
 }
 

@@ -2,6 +2,7 @@ package soloist
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -15,7 +16,7 @@ const maxEvents = 5000
 
 // listen connects the replica, which only emits events, with the log and with Events.
 func (s *Scheduler) listen() {
-	s.lines = &logqueue.Queue{Root: s.Logger.Handler()}
+	s.lines, s.logs = &logqueue.Queue{Root: s.Logger.Handler()}, map[string]*slog.Logger{}
 	if s.Events != nil {
 		s.events = &queue.Queue[event.Event]{Take: s.guarded(), Most: maxEvents, Lost: func(n int) event.Event {
 			return event.Event{Kind: event.Dropped, Time: s.replica.Clock.Best().Round(0).UTC(), Replica: s.Replica, Count: n}

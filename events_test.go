@@ -80,7 +80,7 @@ func TestEventsOfARun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", doing("0 * * * *", func(_ context.Context, r *soloist.Run) error {
 			for i := range 12 {
-				if err := r.Heartbeat(fmt.Sprint("row ", i)); err != nil {
+				if err := r.Heartbeat(fmt.Sprint("row ", i, strings.Repeat(" of very many", 10))); err != nil {
 					return err
 				}
 				time.Sleep(100 * time.Millisecond)
@@ -107,7 +107,7 @@ func TestEventsOfARun(t *testing.T) {
 		if n := len(book.of("work", event.Renewed)); n != 2 {
 			t.Errorf("%d renewals in 12 s", n)
 		}
-		if e := book.only(t, "work", event.Saved); e.Note != "row 11" {
+		if e := book.only(t, "work", event.Saved); e.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(e.Note, "row 11 ") {
 			t.Errorf("got %+v", e)
 		}
 		if e := book.only(t, "work", event.Started); e.Try != 1 || e.Late < 0 || e.Late > time.Second {

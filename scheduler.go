@@ -87,6 +87,7 @@ type Scheduler struct {
 	invalid error
 	replica *runner.Replica
 	lines   *logqueue.Queue           // of Logger
+	logs    map[string]*slog.Logger   // of each job, by name, into lines
 	events  *queue.Queue[event.Event] // of Events; nil: no function takes them
 	runners []*runner.Runner          // of Jobs, then of Singletons
 }
@@ -201,6 +202,7 @@ func (g *Singleton) runnerJob(s *Scheduler) (*runner.Job, error) {
 // newTask returns the settings that jobs and singletons have in common, with their defaults.
 func (s *Scheduler) newTask(name string, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
 	log := ofJob(s.Logger, name, s.Replica) // no queue: a run that logs waits for the Logger
+	s.logs[name] = s.lines.Logger(log)
 	return supervise.Task{
 		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(log, name, h)) },
 		HeartbeatTimeout: silence, HealthCheck: health.Check,

@@ -13,14 +13,11 @@ import (
 // is shortened.
 func (r *Record) Encode() ([]byte, error) { return r.EncodeWithin(MaxRecord) }
 
-// ShortNote returns as much of a note as a record keeps: 100 characters.
-func ShortNote(note string) string { return cut(note, maxNoteLen) }
-
 // EncodeWithin is Encode with another limit, in bytes.
 func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	r.Schema = schema
 	r.Run.Error = cut(r.Run.Error, maxErrorLen)
-	r.Run.Progress.Note = ShortNote(r.Run.Progress.Note)
+	r.Run.Progress.Note = cut(r.Run.Progress.Note, maxNoteLen)
 	r.Run.Unlocked.By = cut(r.Run.Unlocked.By, maxNameLen)
 	r.History = r.History[:min(len(r.History), maxHistory)]
 	r.cutReasons()

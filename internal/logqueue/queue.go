@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,18 +31,15 @@ type Queue struct {
 // A logLine is one line with the handler that writes it: loggers with different
 // attributes share the queue, and with it the order.
 type logLine struct {
-	handler slog.Handler
+	handler queued
 	record  slog.Record
 }
 
 // Logger returns l with its lines going through the queue. Levels and attributes are those
 // of l.
 func (q *Queue) Logger(l *slog.Logger) *slog.Logger {
-	return slog.New(queued{l.Handler(), q.add})
+	return slog.New(queued{Handler: l.Handler(), queue: q})
 }
-
-// add hands a line over. It calls no handler and never waits for one.
-func (q *Queue) add(h slog.Handler, r slog.Record) { q.open().Add(logLine{h, r}) }
 
 // open returns the queue of lines. It is made by the first call, so that a Queue can be a
 // struct literal.
@@ -52,14 +50,18 @@ func (q *Queue) open() *queue.Queue[logLine] {
 
 // write has the handler of a line write it.
 func write(l logLine) {
-	_ = l.handler.Handle(context.Background(), l.record) // there is no other log for the error
+	h := l.handler.Handler
+	for _, with := range l.handler.with {
+		h = with(h)
+	}
+	_ = h.Handle(context.Background(), l.record) // there is no other log for the error
 }
 
 // lost returns the line that says how many were dropped.
 func (q *Queue) lost(n int) logLine {
 	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were dropped: the log blocks or is too slow", 0)
 	r.Add("lines", n)
-	return logLine{q.Root, r}
+	return logLine{queued{Handler: q.Root}, r}
 }
 
 // Wait returns when all lines are written, or when one line has kept the log busy for
@@ -75,25 +77,34 @@ func (q *Queue) Blocked() error {
 	return fmt.Errorf("the log has accepted no line since %s: see what reads it, or restart the process", since.UTC().Format(time.RFC3339))
 }
 
-// A queued is a handler whose lines go through a queue. What slog asks of it before a line,
-// such as the level, the handler inside answers at once.
+// A queued is a handler whose lines go through a queue. The handler inside answers at once
+// only whether a level is enabled. Attributes and groups that are added later are added when
+// a line is written: the handler may lock for that, and its lock may be that of a line that
+// blocks.
 type queued struct {
 	slog.Handler
-	add func(slog.Handler, slog.Record)
+	with  []func(slog.Handler) slog.Handler
+	queue *Queue
 }
 
-// Handle implements [slog.Handler]. It copies the record, which it must not keep otherwise.
+// Handle implements [slog.Handler]. It calls no handler and never waits for one. It copies
+// the record, which it must not keep otherwise.
 func (h queued) Handle(_ context.Context, r slog.Record) error {
-	h.add(h.Handler, r.Clone())
+	h.queue.open().Add(logLine{h, r.Clone()})
 	return nil
 }
 
 // WithAttrs implements [slog.Handler].
 func (h queued) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return queued{h.Handler.WithAttrs(attrs), h.add}
+	return h.and(func(inside slog.Handler) slog.Handler { return inside.WithAttrs(attrs) })
 }
 
 // WithGroup implements [slog.Handler].
 func (h queued) WithGroup(name string) slog.Handler {
-	return queued{h.Handler.WithGroup(name), h.add}
+	return h.and(func(inside slog.Handler) slog.Handler { return inside.WithGroup(name) })
+}
+
+func (h queued) and(with func(slog.Handler) slog.Handler) queued {
+	h.with = append(slices.Clip(h.with), with)
+	return h
 }

@@ -210,3 +210,40 @@ func TestBlockedTellsOfALineThatTakesThreeMinutes(t *testing.T) {
 		check("once it takes lines again", false)
 	})
 }
+
+// A lockedLog is a handler that locks to add attributes, as it does to write a line.
+type lockedLog struct {
+	slog.Handler
+	lock chan struct{} // has room for one
+}
+
+func (h lockedLog) Handle(ctx context.Context, r slog.Record) error {
+	h.lock <- struct{}{}
+	defer func() { <-h.lock }()
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h lockedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	h.lock <- struct{}{}
+	defer func() { <-h.lock }()
+	return lockedLog{h.Handler.WithAttrs(attrs), h.lock}
+}
+
+func TestAttributesOfABlockedLogDelayNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSink(nil)
+		h := lockedLog{s, make(chan struct{}, 1)}
+		log := (&logqueue.Queue{Root: h}).Logger(slog.New(h))
+		h.lock <- struct{}{} // a line is being written
+		begin := time.AfterFunc(time.Minute, func() { <-h.lock })
+		log.With("job", "report").WithGroup("run").With("tick", 1).Info("line", "n", 2)
+		if !begin.Stop() {
+			t.Error("the attributes have waited for the lock")
+		} else {
+			<-h.lock
+		}
+		if got, want := s.lines(), []string{"level=INFO msg=line job=report run.tick=1 run.n=2"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}

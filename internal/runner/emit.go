@@ -16,7 +16,7 @@ func (r *Runner) emit(e event.Event) {
 	case e.Kind == event.Heartbeat && !r.source.mayTellBeat():
 		return
 	case e.Kind == event.Heartbeat || e.Kind == event.Saved:
-		e.Note = store.ShortNote(e.Note)
+		e.Note = shortNote(e.Note)
 	case e.Kind == event.Started && e.Request == "" && !e.Tick.IsZero():
 		e.Late = max(0, r.now().Sub(e.Tick))
 	}
@@ -119,6 +119,18 @@ func added(history, old []store.Outcome) []store.Outcome {
 		return history
 	}
 	return history[:n]
+}
+
+// maxNote is how many characters of a note a record keeps.
+const maxNote = 100
+
+// shortNote returns as much of a note as the record keeps: events that wait must not take much
+// memory.
+func shortNote(note string) string {
+	if all := []rune(note); len(all) > maxNote {
+		return string(all[:maxNote])
+	}
+	return note
 }
 
 // beatsEvery is how often heartbeats of a job become events at most.
