@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -503,7 +504,7 @@ func (c *cluster) checkUnknown(before, after []byte) {
 	var old, now, known map[string]json.RawMessage
 	json.Unmarshal(before, &old)
 	json.Unmarshal(after, &now)
-	sample, _ := json.Marshal(store.Record{Due: time.Now(), Run: store.Run{Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Replica: "x", Lease: 1, Claimed: time.Now(), Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x"}, Failures: 1, Definition: store.Definition{Mark: store.Mark{Spec: "x"}}, Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
+	sample, _ := json.Marshal(store.Record{Due: time.Now(), Succeeded: time.Now(), Run: store.Run{Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Replica: "x", Lease: 1, Claimed: time.Now(), Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x"}, Failures: 1, Definition: store.Definition{Mark: store.Mark{Spec: "x"}}, Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
 	json.Unmarshal(sample, &known)
 	for name, value := range old {
 		isKnown := false
@@ -528,4 +529,22 @@ func sameJSON(a, b json.RawMessage) bool {
 	p, _ := json.Marshal(x)
 	q, _ := json.Marshal(y)
 	return bytes.Equal(p, q)
+}
+
+// The record says when a job last succeeded, also when its history does not reach back to it.
+func TestLastSuccessOutlivesTheHistory(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var fails atomic.Bool
+		c.start("a", doing("* * * * *", func(context.Context, *soloist.Run) error {
+			if fails.Swap(true) {
+				return errors.New("no luck")
+			}
+			return nil
+		}))
+		time.Sleep(50*time.Minute + 30*time.Second)
+		r := c.record("work")
+		if want := r.Watermark.Add(-49 * time.Minute); r.Failures != 49 || r.Succeeded.Before(want) || r.Succeeded.Sub(want) > 10*time.Second {
+			t.Errorf("got %s after %d failures, want about %s", r.Succeeded, r.Failures, want)
+		}
+	})
 }

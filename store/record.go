@@ -31,6 +31,8 @@ type Record struct {
 	Watermark time.Time `json:"watermark"`    // each tick up to it has its outcome
 	Due       time.Time `json:"due,omitzero"` // the next tick under Definition that is neither settled nor claimed
 
+	Succeeded time.Time `json:"succeeded,omitzero"` // end of the last run that succeeded, by hand or not; History may not reach back to it
+
 	Run      Run              `json:"run"`               // the last one
 	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
 	Spared   int64            `json:"spared,omitzero"`   // of Failures: those from before the job was last resumed

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -57,6 +58,9 @@ func settle(r *store.Record, f store.Outcome) {
 		n = 1
 	}
 	r.History = append([]store.Outcome{f}, r.History...)
+	if f.Status == store.Succeeded {
+		r.Succeeded = instant.Later(r.Succeeded, f.End)
+	}
 	if f.Request != "" {
 		return
 	}

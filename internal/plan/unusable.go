@@ -89,6 +89,7 @@ func RoomForOutcome(r *store.Record) error {
 	f := r.Clone()
 	f.Writer = rand.Text() // only its length counts: that of the nonce of a write
 	f.Run.Finished, f.Run.Progress.At, f.Run.Stopping = r.Run.Claimed, r.Run.Claimed, true
+	f.Succeeded = r.Run.Claimed
 	f.History = []store.Outcome{LastOutcome(&f, store.Succeeded, "")}
 	if _, err := f.EncodeWithin(store.MaxRecord - spare); err != nil {
 		return fmt.Errorf("it has no room for the outcome of a run: %w", err)

@@ -58,14 +58,15 @@ func overdue(st *soloist.JobStatus, now time.Time) time.Duration {
 	return max(now.Sub(st.Next), 0)
 }
 
-// lastSuccess is the end of the newest run that succeeded; zero if the history has none.
+// lastSuccess is the end of the newest run that succeeded; zero: none has. A replica with
+// an older program may have written a success into the history alone.
 func lastSuccess(r *store.Record) time.Time {
 	for _, f := range r.History {
-		if f.Status == store.Succeeded {
+		if f.Status == store.Succeeded && f.End.After(r.Succeeded) {
 			return f.End
 		}
 	}
-	return time.Time{}
+	return r.Succeeded
 }
 
 // unix is a time as Prometheus has it.

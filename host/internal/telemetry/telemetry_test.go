@@ -146,7 +146,7 @@ func TestGaugesOfRecords(t *testing.T) {
 		{Name: "report", Lease: store.Available, Next: noon.Add(-90 * time.Second), Record: store.Record{Failures: 43, History: history}},
 		{Name: "sweep", Next: noon.Add(time.Hour)}, // has no record yet
 		{Name: "cache", EveryReplica: true, Next: noon.Add(-time.Hour)},
-		{Name: "leader", Singleton: true, Lease: store.Leased, Record: store.Record{Failures: 1}},
+		{Name: "leader", Singleton: true, Lease: store.Leased, Record: store.Record{Failures: 1, Succeeded: noon}},
 	}
 	m.Watch(func(context.Context) []soloist.JobStatus { return all })
 	wantLines(t, scrape(t, m), []string{
@@ -158,7 +158,7 @@ func TestGaugesOfRecords(t *testing.T) {
 		`soloist_tick_overdue_seconds{job="sweep"} 0`,
 		`soloist_job_last_success_timestamp_seconds{job="sweep"} 0`,
 		`soloist_job_paused{job="sweep"} 1`,
-		`soloist_job_last_success_timestamp_seconds{job="leader"} 0`,
+		`soloist_job_last_success_timestamp_seconds{job="leader"} 1.7953488e+09`,
 	}, `soloist_job_failures{job="cache"}`, `soloist_tick_overdue_seconds{job="cache"}`, `soloist_tick_overdue_seconds{job="leader"}`)
 
 	all[0].Err = errors.New("the record cannot be read")
