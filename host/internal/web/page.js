@@ -242,10 +242,10 @@
     if (document.activeElement !== $('q')) $('q').value = view.q;
     $('trouble').checked = view.trouble;
   };
-  const refine = (change) => { Object.assign(view, { offset: 0 }, change); history.replaceState(null, '', withQuery(base, query())); connect(); };
+  const refine = (change) => { clearTimeout(typing); Object.assign(view, { offset: 0, q: $('q').value.trim() }, change); history.replaceState(null, '', withQuery(base, query())); connect(); };
   let typing = 0;
-  $('q').addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => refine({ q: $('q').value.trim() }), 250); });
-  $('filter').addEventListener('submit', (e) => { e.preventDefault(); clearTimeout(typing); refine({ q: $('q').value.trim() }); });
+  $('q').addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => refine({}), 250); });
+  $('filter').addEventListener('submit', (e) => { e.preventDefault(); refine({}); });
   $('trouble').addEventListener('change', () => refine({ trouble: $('trouble').checked }));
   for (const button of document.querySelectorAll('[data-sort]')) {
     button.addEventListener('click', () => refine({ sort: view.sort === button.dataset.sort ? '-' + view.sort : button.dataset.sort }));

@@ -1,0 +1,172 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// row is the selector of a job's row.
+func row(job string) string { return fmt.Sprintf(`tr[data-key="%s"]`, job) }
+
+// has is an expression: an element has this text.
+func has(selector, part string) string { return text(selector) + fmt.Sprintf(".includes(%q)", part) }
+
+// The page shows the start and the end of a run within a second, whichever replica runs it.
+func TestPageShowsRunsInTime(t *testing.T) {
+	f := newFleet(t)
+	urls := []string{f.start("a"), f.start("b")}
+	for _, url := range urls {
+		b := newTab(t)
+		b.do(chromedp.Navigate(url))
+		b.await("the list", has(row("pulse"), "every 4 seconds"))
+		for range 2 {
+			start := f.told("start")
+			if d := b.await("the start", has(row("pulse"), "running")).Sub(start.At); d > time.Second {
+				t.Errorf("%s shows the start of the run on %s after %s", url, start.Replica, d)
+			}
+			end := f.told("end")
+			if d := b.await("the end", "!"+has(row("pulse"), "running")).Sub(end.At); d > time.Second {
+				t.Errorf("%s shows the end of the run on %s after %s", url, end.Replica, d)
+			}
+		}
+		b.wantNothingWrong()
+		if len(b.requests) != 2 || !strings.HasSuffix(b.requests[1], "/api/v1/stream") {
+			t.Errorf("got the requests %q, want the page and one stream", b.requests)
+		}
+	}
+}
+
+// Texts of jobs are shown as they are, and trouble is red in row, title and the job's page.
+func TestPageShowsTroubleAndText(t *testing.T) {
+	f := newFleet(t)
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a")))
+	b.await("the note", has(row("pulse"), markup))
+	b.await("trouble", has(row("broken"), "failing ×")+` && document.title.startsWith('(1 in trouble) demo')`)
+	red := eval[string](b, `getComputedStyle(document.querySelector('`+row("broken")+` .state')).color`)
+	if idle := eval[string](b, `getComputedStyle(document.querySelector('`+row("night")+` .state')).color`); red == idle {
+		t.Errorf("the state is %s in both rows", red)
+	}
+	b.do(chromedp.Click(row("broken") + " a"))
+	b.await("the job's page", has("#history", "no paper "+markup)+` && location.pathname === '/jobs/broken' && document.title.startsWith('(failing ×')`)
+	b.await("focus on the title", `document.activeElement.id === 'job-title'`)
+	b.await("its ticks", `document.querySelectorAll('#ticks li').length === 10`)
+	if n := eval[int](b, `document.querySelectorAll('main img, main script').length`); n != 0 || strings.Contains(eval[string](b, "document.title"), "owned") {
+		t.Errorf("%d elements were made from text", n)
+	}
+	b.do(chromedp.Reload())
+	b.await("the job's page by its address", has("#history", "no paper"))
+	b.do(chromedp.NavigateBack())
+	b.await("the list again", has(row("broken"), "failing"))
+	b.wantNothingWrong()
+}
+
+// The list filters and sorts by keyboard alone, and focus stays where it is while news come.
+func TestPageByKeyboard(t *testing.T) {
+	f := newFleet(t)
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a")))
+	b.await("the list", has(row("pulse"), "every 4 seconds"))
+	b.do(chromedp.Focus("#q"), chromedp.KeyEvent("pul"))
+	b.await("the filtered list", `document.querySelectorAll('#rows tr').length === 1 && `+has("#count", "1 of 5 jobs"))
+	f.told("start")
+	b.await("a run", has(row("pulse"), "running"))
+	if id := eval[string](b, "document.activeElement.id"); id != "q" {
+		t.Errorf("the focus is on %q", id)
+	}
+	b.do(chromedp.KeyEvent(kb.Backspace+kb.Backspace+kb.Backspace), chromedp.Focus(`[data-sort="state"]`), chromedp.KeyEvent(kb.Enter))
+	b.await("the order", `document.querySelector('#rows tr').dataset.key === 'broken' && document.querySelector('th[aria-sort]').innerText.startsWith('State')`)
+	b.do(chromedp.Focus(row("pulse") + " a"))
+	f.told("start")
+	f.told("end")
+	if key := eval[string](b, "document.activeElement.closest('tr')?.dataset.key ?? ''"); key != "pulse" {
+		t.Errorf("the focus is on the row %q", key)
+	}
+	b.wantNothingWrong()
+}
+
+// Who has no token sees nothing but the form; who signs in sees the page until they sign out.
+func TestPageSignIn(t *testing.T) {
+	f := newFleet(t, "SOLOIST_READ_TOKEN="+readToken, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a")))
+	b.await("the form", `!document.querySelector('#signin').hidden && document.activeElement.id === 'token'`)
+	if page := eval[string](b, "document.documentElement.innerText"); strings.Contains(page, "pulse") || strings.Contains(page, "demo") {
+		t.Errorf("without a token the page says %s", page)
+	}
+	b.do(chromedp.KeyEvent("wrong" + kb.Enter))
+	b.await("the refusal", has("#signin-error", "neither the read token nor the admin token"))
+	b.do(chromedp.KeyEvent(readToken + kb.Enter))
+	b.await("the list", has(row("pulse"), "every 4 seconds"))
+	b.do(chromedp.Reload())
+	b.await("the list after a reload", has(row("pulse"), "every 4 seconds"))
+	if cookie := eval[string](b, "document.cookie"); cookie != "" {
+		t.Errorf("a script reads the cookie %q", cookie)
+	}
+	b.do(chromedp.Click("#leave"))
+	b.await("the form again", `!document.querySelector('#signin').hidden`)
+	b.wantNothingWrong("401")
+}
+
+// No rule of axe is broken: in no part of the page, width or colours.
+func TestPageIsAccessible(t *testing.T) {
+	axe := axeSource(t)
+	f := newFleet(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	url := f.start("a")
+	b := newTab(t)
+	for _, part := range []struct{ name, path, ready string }{
+		{"list", "", has(row("broken"), "failing ×2")},
+		{"job", "jobs/broken", has("#history", "no paper")},
+		{"signin", "", `document.querySelector('#enter').click() ?? !document.querySelector('#signin').hidden`},
+	} {
+		b.do(chromedp.Navigate(url + part.path))
+		b.await("the page", `!document.querySelector('#list').hidden || !document.querySelector('#job').hidden`)
+		b.await(part.name, part.ready)
+		for _, look := range []struct {
+			name   string
+			width  int64
+			height int64
+		}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+			for _, scheme := range []string{"light", "dark"} {
+				b.looks(look.width, look.height, scheme)
+				name := strings.Join([]string{part.name, look.name, scheme}, "-")
+				b.picture(name)
+				if wide := eval[bool](b, "document.documentElement.scrollWidth > innerWidth"); wide {
+					t.Errorf("%s: the page is wider than the window", name)
+				}
+				b.do(chromedp.Evaluate(axe, nil))
+				var found []string
+				b.do(chromedp.Evaluate(`axe.run().then(r => r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.map(n => n.html + ' ' + n.failureSummary).join('; ')))`, &found, awaitPromise))
+				for _, text := range found {
+					t.Errorf("%s: %s", name, text)
+				}
+			}
+		}
+	}
+}
+
+// axeSource is the script of axe-core, which is installed the first time.
+func axeSource(t *testing.T) string {
+	t.Helper()
+	const file = "testdata/node_modules/axe-core/axe.min.js"
+	if _, err := os.Stat(file); err != nil {
+		if _, err := exec.LookPath("npm"); err != nil {
+			t.Skip("axe-core is installed by npm, and there is no npm")
+		}
+		if out, err := exec.Command("npm", "ci", "--prefix", "testdata", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

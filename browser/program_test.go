@@ -1,0 +1,43 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/proctest"
+)
+
+// markup is what a job says of itself: text that a careless page would take for markup.
+const markup = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
+
+// TestMain makes this binary the program that the page is of.
+func TestMain(m *testing.M) {
+	if _, ok := proctest.Order(); ok {
+		host.Main(jobs()...)
+	}
+	os.Exit(m.Run())
+}
+
+// jobs are one that runs now and then, one that always fails, and some that rest.
+func jobs() []soloist.Work {
+	return []soloist.Work{
+		soloist.Job{Name: "pulse", Schedule: "@every 4s", Do: func(ctx context.Context, run *soloist.Run) error {
+			proctest.Tell(proctest.Of("start", run))
+			run.Heartbeat(markup)
+			if err := run.Save(ctx, 1); err != nil { // which brings the note into the record at once
+				return err
+			}
+			defer func() { proctest.Tell(proctest.Of("end", run)) }()
+			return proctest.Pause(ctx, 1500*time.Millisecond)
+		}},
+		soloist.Job{Name: "broken", Schedule: "@every 3s", Do: func(context.Context, *soloist.Run) error { return errors.New("no paper " + markup) }},
+		soloist.Job{Name: "night", Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Do: func(context.Context, *soloist.Run) error { return nil }},
+		soloist.Job{Name: "rested", Schedule: "@every 5s", Paused: true, Do: func(context.Context, *soloist.Run) error { return nil }},
+		soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil }},
+	}
+}

@@ -1,0 +1,188 @@
+// Package browser looks at the page in a headless Chromium. It is a module of its own, so
+// that users of the library do not get what only this needs.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/soloist-go/soloist/internal/proctest"
+)
+
+const (
+	readToken  = "read-me-and-no-more"
+	adminToken = "open-sesame-to-1800"
+)
+
+// A fleet is some replicas over one directory.
+type fleet struct {
+	proctest.Fleet
+	t *testing.T
+}
+
+func newFleet(t *testing.T, env ...string) *fleet {
+	t.Helper()
+	f := &fleet{t: t}
+	f.Env = append([]string{"SOLOIST_STORAGE=dir:" + t.TempDir(), "SOLOIST_APP=demo", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s"}, env...)
+	t.Cleanup(func() { f.End(t) })
+	return f
+}
+
+// start starts a replica and returns the address of its page.
+func (f *fleet) start(name string) (url string) {
+	f.t.Helper()
+	if err := f.Start(name, proctest.As("serve"), "CONTAINER_APP_REPLICA_NAME="+name); err != nil {
+		f.t.Fatal(err)
+	}
+	e, err := f.Have("the address of "+name, time.Minute, func(e proctest.Event) bool { return e.Replica == name && e.Msg == "listening" })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return e.URL
+}
+
+// told waits for what a job tells.
+func (f *fleet) told(what string) proctest.Event {
+	f.t.Helper()
+	e, err := f.Await(what+" of pulse", time.Minute, func(e proctest.Event) bool { return e.What == what && e.Job == "pulse" })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return e
+}
+
+// A tab is one page in a browser, and what was wrong in it.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu       sync.Mutex
+	wrong    []string
+	requests []string
+}
+
+// newTab opens a tab. It skips the test where there is no Chromium.
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no chromium: apt-get install chromium")
+		}
+		t.Skip("there is no chromium: apt-get install chromium")
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	b := &tab{t: t, ctx: ctx}
+	chromedp.ListenTarget(ctx, b.hear)
+	b.do(log.Enable())
+	return b
+}
+
+// hear notes what a console would show in red, and each request.
+func (b *tab) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		b.wrong = append(b.wrong, e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			b.wrong = append(b.wrong, fmt.Sprint("console: ", e.Args))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			b.wrong = append(b.wrong, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.Method+" "+e.Request.URL)
+	}
+}
+
+func (b *tab) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// wantNothingWrong wants no error in the console so far, but for those that the test expects.
+func (b *tab) wantNothingWrong(expected ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, text := range b.wrong {
+		if !slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(text, part) }) {
+			b.t.Errorf("the console says %s", text)
+		}
+	}
+}
+
+// eval returns the value of an expression.
+func eval[T any](b *tab, expression string) (value T) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(expression, &value))
+	return value
+}
+
+// await waits until an expression is true, and returns when it was.
+func (b *tab) await(what, expression string) time.Time {
+	b.t.Helper()
+	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
+		if eval[bool](b, expression) {
+			return time.Now()
+		}
+	}
+	b.t.Fatalf("%s: not within 30 s; the page says\n%s", what, eval[string](b, "document.body.innerText"))
+	return time.Time{}
+}
+
+// text is a JavaScript expression for the text of an element.
+func text(selector string) string {
+	return fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '')", selector)
+}
+
+// looks sets the width, and the colours that the reader prefers.
+func (b *tab) looks(width, height int64, scheme string) {
+	b.t.Helper()
+	b.do(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+}
+
+// picture keeps a screenshot as an artifact of the test.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	var png []byte
+	b.do(chromedp.FullScreenshot(&png, 100))
+	if err := os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), png, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// awaitPromise has an expression's promise waited for.
+func awaitPromise(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
