@@ -22,6 +22,7 @@ type JobStatus struct {
 	Next         time.Time        // the next tick by the schedule in force; zero: none, or not known
 	Foreign      bool             // the schedule in force is another one than this Scheduler's, and the record belongs to it
 	Waits        time.Time        // if the job was unlocked during a run: about when the next run can follow; else zero
+	Paused       bool             // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
 	Err          error            // why Record could not be read
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
 }

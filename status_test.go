@@ -2,11 +2,13 @@ package soloist_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The next tick is the one by the schedule in force, which a Scheduler with
@@ -302,4 +305,34 @@ func faraway(seed uint64) func(op string, apply func() error) error {
 		defer leg()
 		return apply()
 	}
+}
+
+// A replica that runs says which jobs are paused, whoever paused them.
+func TestStatusSaysWhatIsPaused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		bySettings, byItself := named("settings", work("@every 1m", 0)), named("itself", doing("@every 1m", func(context.Context, *soloist.Run) error { return errors.New("boom") }))
+		bySettings.Paused, byItself.PauseAfter = true, 2
+		byOrder, each := work("@every 1m", 0), named("each", here("@every 1m", func(context.Context, *soloist.Run) error { return nil }))
+		a := c.start("a", byOrder, bySettings, byItself, each, named("free", byOrder))
+		paused := func() (names []string) {
+			all, err := a.Status(c.t.Context())
+			for _, st := range all {
+				if err == nil && st.Paused {
+					names = append(names, st.Name)
+				}
+			}
+			return names
+		}
+		time.Sleep(5 * time.Minute)
+		if got, want := paused(), []string{"settings", "itself"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		c.order(soloist.Order{Kind: store.OrderPause}, byOrder)
+		c.order(soloist.Order{Kind: store.OrderPause, Job: "each"}, each)
+		c.order(soloist.Order{Kind: store.OrderResume, Job: "itself"}, byItself)
+		time.Sleep(10 * time.Second)
+		if got, want := paused(), []string{"work", "settings", "each"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }

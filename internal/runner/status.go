@@ -24,6 +24,7 @@ type Status struct {
 	Next         time.Time
 	Foreign      bool
 	Waits        time.Time
+	Paused       bool
 	Err          error
 	Occupied     error
 }
@@ -43,9 +44,19 @@ func Statuses(ctx context.Context, runners []*Runner) []Status {
 // status reads the entry once, unless it is listed.
 func (r *Runner) status(ctx context.Context, known listing) Status {
 	if r.job.EveryReplica {
-		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: r.job.Policy.Ticks.Next(r.replica.Wall())}
+		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: r.job.Policy.Ticks.Next(r.replica.Wall()),
+			Paused: r.pausedBy(&store.Record{})}
 	}
-	return r.statusOf(known.entry(ctx, r))
+	st := r.statusOf(known.entry(ctx, r))
+	st.Paused = st.Err == nil && r.pausedBy(&st.Record)
+	return st
+}
+
+// pausedBy reports whether ticks are skipped, by the settings of this replica, by the record,
+// or by the orders that this replica has read.
+func (r *Runner) pausedBy(rec *store.Record) bool {
+	p := &r.job.Policy
+	return p.Paused || p.PausedAt(plan.View{Now: r.now(), Record: rec, Control: r.orders()})
 }
 
 // statusOf returns what an answer to a read of the entry says.

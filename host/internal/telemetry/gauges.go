@@ -45,7 +45,7 @@ func (t *Telemetry) observeRecord(o metric.Observer, st *soloist.JobStatus, now 
 	o.ObserveFloat64(t.metrics.lastSuccess, unix(lastSuccess(&st.Record)), job)
 	if !st.Singleton {
 		o.ObserveFloat64(t.metrics.overdue, overdue(st, now).Seconds(), job)
-		o.ObserveFloat64(t.metrics.paused, one(t.paused(st.Name)), job)
+		o.ObserveFloat64(t.metrics.paused, one(st.Paused), job)
 	}
 }
 
@@ -107,11 +107,6 @@ func (t *Telemetry) names() (names []string) {
 		names = append(names, g.Name)
 	}
 	return names
-}
-
-// paused reports whether this replica's settings pause a job.
-func (t *Telemetry) paused(name string) bool {
-	return slices.ContainsFunc(t.scheduler.Jobs, func(j soloist.Job) bool { return j.Name == name && j.Paused })
 }
 
 // asksStore reports whether anything needs the store.

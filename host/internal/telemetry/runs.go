@@ -200,7 +200,7 @@ func (r *run) end(outcome store.Status) {
 		r.span.SetAttributes(attribute.String("soloist.outcome", string(outcome)))
 	}
 	switch outcome {
-	case store.Succeeded, store.Skipped, "":
+	case store.Succeeded, store.Skipped, store.Cancelled, "": // as wanted, or not known
 	default:
 		r.span.SetStatus(codes.Error, string(outcome))
 	}

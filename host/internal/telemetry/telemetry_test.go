@@ -26,7 +26,7 @@ func program() *soloist.Scheduler {
 		App: "demo", Replica: "r1", Store: &local.Memory{}, Now: func() time.Time { return noon },
 		Jobs: []soloist.Job{
 			{Name: "report", Schedule: "@hourly", Do: nothing},
-			{Name: "sweep", Schedule: "@hourly", Do: nothing, Paused: true},
+			{Name: "sweep", Schedule: "@hourly", Do: nothing},
 			{Name: "cache", Schedule: "@hourly", Do: nothing, EveryReplica: true},
 		},
 		Singletons: []soloist.Singleton{{Name: "leader", Do: nothing}},
@@ -144,7 +144,7 @@ func TestGaugesOfRecords(t *testing.T) {
 	history := []store.Outcome{{Status: store.Failed, End: noon}, {Status: store.Succeeded, End: noon.Add(-time.Hour)}, {Status: store.Succeeded}}
 	all := []soloist.JobStatus{
 		{Name: "report", Lease: store.Available, Next: noon.Add(-90 * time.Second), Record: store.Record{Failures: 43, History: history}},
-		{Name: "sweep", Next: noon.Add(time.Hour)}, // has no record yet
+		{Name: "sweep", Next: noon.Add(time.Hour), Paused: true}, // has no record yet
 		{Name: "cache", EveryReplica: true, Next: noon.Add(-time.Hour)},
 		{Name: "leader", Singleton: true, Lease: store.Leased, Record: store.Record{Failures: 1, Succeeded: noon}},
 	}

@@ -97,4 +97,5 @@ var causes = []struct {
 	{soloist.ErrStalled, "stalled"},
 	{soloist.ErrTimeout, "timeout"},
 	{soloist.ErrStopped, "stopped"},
+	{soloist.ErrCancelled, "cancelled"},
 }
