@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/host/local"
@@ -107,6 +108,38 @@ func TestOwnLinesThatWaitAreTold(t *testing.T) {
 		close(dead)
 		synctest.Wait()
 		wantBlocked(t, a, http.StatusOK)
+	})
+}
+
+// A receiver of events that blocks makes the replica degraded: no restart, since its jobs run.
+func TestEventsThatWaitAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		a := &app.App{Now: time.Now, Serves: true, Scheduler: &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(slog.DiscardHandler),
+			Events: func(event.Event) { <-open },
+			Jobs:   []soloist.Job{{Name: "work", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return nil }}}}}
+		a.SetLog(slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.Scheduler.Run(ctx) }()
+		cache := web.NewCache(a.Scheduler.Status)
+		defer cache.Wait()
+		for _, told := range []bool{false, true, false} {
+			time.Sleep(150 * time.Second)
+			r := httptest.NewRecorder()
+			web.Routes(a, web.NewGuard(&a.Settings, a.Log), cache, nil).ServeHTTP(r, httptest.NewRequest("GET", "/healthz", nil))
+			body := r.Body.String()
+			if r.Code != http.StatusOK || strings.Contains(body, `"degraded"`) != told || strings.Contains(body, "Events function has not returned since") != told {
+				t.Errorf("/healthz says %d %s, want the events in it: %t", r.Code, body, told)
+			}
+			if told {
+				close(open)
+			}
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
 

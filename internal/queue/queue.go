@@ -20,6 +20,7 @@ type Queue[T any] struct {
 	Take func(T)       // may block
 	Most int           // items that wait for Take; further ones are dropped, since memory is bounded
 	Lost func(n int) T // returns the item that says how many were dropped, at the place where they are missing
+
 	mu   sync.Mutex    // guards all below
 	wait []T           // those that wait
 	lost int           // dropped since the last item of Lost

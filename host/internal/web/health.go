@@ -18,6 +18,7 @@ type health struct {
 	Broken  map[string]string `json:"broken,omitempty"`
 	Storage string            `json:"storage,omitempty"` // why it is out of reach
 	Log     string            `json:"log,omitempty"`     // since when it has blocked
+	Events  string            `json:"events,omitempty"`  // since when what receives events has blocked
 	Skew    float64           `json:"skew"`              // seconds that this machine's clock is ahead, as far as that is proved
 }
 
@@ -33,13 +34,16 @@ func (p *pages) healthz(w http.ResponseWriter, r *http.Request) {
 	if err := p.app.LogBlocked(now); err != nil {
 		h.Log = text(err)
 	}
+	if now.Events != nil {
+		h.Events = text(now.Events)
+	}
 	code := http.StatusOK
 	switch {
 	case len(h.Overrun) > 0:
 		h.Status, code = "overrun", http.StatusServiceUnavailable
 	case len(h.Stuck) > 0 || h.Log != "":
 		h.Status, code = "stuck", http.StatusServiceUnavailable
-	case len(h.Broken) > 0 || h.Storage != "":
+	case len(h.Broken) > 0 || h.Storage != "" || h.Events != "":
 		h.Status = "degraded"
 	}
 	Reply(w, code, h)
