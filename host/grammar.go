@@ -25,6 +25,12 @@ type grammar struct {
 	Status     statusCommand     `cmd:"" help:"what the records tell: who runs what, last and next tick"`
 	History    historyCommand    `cmd:"" help:"what became of the last ticks, by the records; 1: one cannot be read"`
 	Next       nextCommand       `cmd:"" help:"explain schedules, or the one given: in words, and by the next ticks; it asks no storage"`
+	Pause      pauseCommand      `cmd:"" help:"keep a job from starting, on all replicas, also on those that start later"`
+	Resume     resumeCommand     `cmd:"" help:"end a pause, also of a job that has paused itself after failures"`
+	Run        runCommand        `cmd:"" help:"run a job once by hand, on whichever replica is first, and wait for its outcome; 1: it did not succeed"`
+	Cancel     cancelCommand     `cmd:"" help:"end the run of a job for good: its tick is not run again; 1: nothing runs"`
+	StepDown   stepDownCommand   `cmd:"" help:"hand the run of a job or singleton over to another replica; 1: nothing runs"`
+	Audit      auditCommand      `cmd:"" help:"who paused, resumed, ran, cancelled or handed over what, and when"`
 	Unlock     unlockCommand     `cmd:"" help:"free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"`
 	Functions  functionsCommand  `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
 	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`

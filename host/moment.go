@@ -21,6 +21,15 @@ func ago(text string, now time.Time) (time.Time, error) {
 	return at, err
 }
 
+// later reads when something ends: a span from now on, a date in UTC, or an instant.
+func later(text string, now time.Time) (time.Time, error) {
+	at, err := moment(text, now, 1)
+	if err == nil && !at.After(now) {
+		return at, errors.New("want a time to come")
+	}
+	return at, err
+}
+
 // moment reads a span from now on, forward or back, a date in UTC, or an instant.
 func moment(text string, now time.Time, direction time.Duration) (time.Time, error) {
 	if d, ok := span(text); ok {

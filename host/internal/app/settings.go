@@ -29,6 +29,7 @@ type Settings struct {
 	Grace           time.Duration  `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
 	ReadToken       string         `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, /api/v1 and /metrics ask for it: Authorization: Bearer TOKEN, and the page has a form for it; 16 characters at least" unset:"they are open" secret:"true"`
 	AdminToken      string         `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what each change over HTTP asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
+	By              string         `envconfig:"SOLOIST_BY" doc:"whom pause, resume, run, cancel and step-down name as the one who orders it" unset:"the user and machine that call the program"`
 	FunctionTimeout time.Duration  `envconfig:"SOLOIST_FUNCTION_TIMEOUT" doc:"in Functions, how long an invocation may take" unset:"functionTimeout of host.json, else the plan's default" want:"a duration of a second or more, such as 10m"`
 	FunctionFailure Failure        `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error. It is an error anyway that a job could not be looked after" unset:"log" want:"log or error"`
 	LogFormat       logging.Format `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json; on a terminal, text is short and, without NO_COLOR, in colour" unset:"text on a terminal, else json" want:"text or json"`

@@ -82,7 +82,7 @@ func Number(n int64) string {
 }
 
 // outcomes are those that a tick can have, the wanted one first.
-var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Cancelled, store.Skipped, store.Missed}
 
 // Outcomes are those that a tick can have, the wanted one first.
 func Outcomes() []store.Status { return slices.Clone(outcomes) }

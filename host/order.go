@@ -1,0 +1,164 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
+)
+
+// Orders of an operator go into the store, where replicas read them. So these
+// commands work from any machine that may write to the storage, whether replicas are
+// up or not.
+
+// heeded is how long it takes at most until each replica that is up obeys an order.
+const heeded = 8 * time.Second
+
+// orderFlags are embedded by each command that orders something.
+type orderFlags struct {
+	Reason string `placeholder:"TEXT" help:"why; it is kept with the order, and shown"`
+	By     string `placeholder:"NAME" help:"who orders it; not given: SOLOIST_BY, else USER@MACHINE"`
+	jsonFlag
+}
+
+// An orderAnswer is what these commands tell in JSON.
+type orderAnswer struct {
+	App     string       `json:"app"`
+	Store   string       `json:"store"`
+	Time    time.Time    `json:"time"`
+	Job     string       `json:"job"`
+	Order   *store.Order `json:"order,omitempty"`   // as it was written
+	Outcome *pastRun     `json:"outcome,omitempty"` // of run: what became of it
+	Error   string       `json:"error,omitempty"`
+}
+
+// pauseCommand keeps a job from starting.
+type pauseCommand struct {
+	Job   string  `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
+	Until *string `placeholder:"TIME" help:"when the pause ends by itself: a span from now on such as 2h, a date, or an instant; not given: resume ends it"`
+	orderFlags
+}
+
+func (c *pauseCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{}, func(a *app.App) int {
+		o := soloist.Order{Kind: store.OrderPause, Job: c.Job}
+		if c.Until != nil {
+			var err error
+			if o.Until, err = later(*c.Until, a.Now()); err != nil {
+				a.Console.Tell("pause: --until is %.70q: %v", *c.Until, err)
+				return exitUsage
+			}
+		}
+		return c.order(ctx, a, o, func(o store.Order) string {
+			end := "until " + a.Console.Name + " resume " + c.Job
+			if !o.Until.IsZero() {
+				end = "until " + format.Stamp(o.Until) + ", " + format.Relative(o.Until, a.Now())
+			}
+			return fmt.Sprintf("paused by %s %s: its ticks are skipped; within %s every replica obeys; a run that is under way goes on, and %s cancel %s ends it",
+				format.Line(o.By), end, heeded, a.Console.Name, c.Job)
+		})
+	})
+}
+
+// resumeCommand ends a pause, also one of a job that has paused itself.
+type resumeCommand struct {
+	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
+	orderFlags
+}
+
+func (c *resumeCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{}, func(a *app.App) int {
+		if a.Paused(c.Job) {
+			a.Console.Tell("resume %s: the settings here pause it too (Job.Paused, or SOLOIST_JOB_<NAME>_PAUSED). Where replicas have them, it stays paused", c.Job)
+		}
+		return c.order(ctx, a, soloist.Order{Kind: store.OrderResume, Job: c.Job}, func(o store.Order) string {
+			return fmt.Sprintf("resumed by %s; within %s every replica obeys", format.Line(o.By), heeded)
+		})
+	})
+}
+
+// cancelCommand ends the run that is under way, for good.
+type cancelCommand struct {
+	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
+	orderFlags
+}
+
+func (c *cancelCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{}, func(a *app.App) int {
+		return c.order(ctx, a, soloist.Order{Kind: store.OrderCancel, Job: c.Job}, func(o store.Order) string {
+			return fmt.Sprintf("its run is cancelled by %s: within %s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it",
+				format.Line(o.By), heeded)
+		})
+	})
+}
+
+// stepDownCommand hands a run over to another replica.
+type stepDownCommand struct {
+	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
+	orderFlags
+}
+
+func (c *stepDownCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{}, func(a *app.App) int {
+		return c.order(ctx, a, soloist.Order{Kind: store.OrderStepDown, Job: c.Job}, func(o store.Order) string {
+			return fmt.Sprintf("its run is to be handed over, by %s: within %s its replica begins to, as at a stop", format.Line(o.By), heeded)
+		})
+	})
+}
+
+// order writes an order and tells it.
+func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
+	written, code := f.write(ctx, a, o)
+	switch {
+	case code != exitOK:
+		return code
+	case f.JSON:
+		body := newOrderAnswer(a, o.Job)
+		body.Order = &written
+		return printed(a.Console.JSON(body))
+	}
+	fmt.Fprintf(a.Console.Stdout, "%s: %s\n", o.Job, words(written))
+	return exitOK
+}
+
+// write writes an order. An error is told, and is the code.
+func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (store.Order, int) {
+	if err := app.Known(o.Job, a.Names()); err != nil {
+		a.Console.Tell("%v", err)
+		return store.Order{}, exitUsage
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	o.By, o.Reason = cmp.Or(f.By, a.Settings.By, operator()), f.Reason
+	written, err := a.Scheduler.Order(ctx, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s %s: there is no record of it in %s, so no replica has ever started it: check SOLOIST_APP (it is %s), SOLOIST_CONTAINER and SOLOIST_STORAGE", o.Kind, o.Job, a.Place, a.Settings.App)
+	}
+	if err != nil {
+		return written, f.refused(a, o.Job, err)
+	}
+	return written, exitOK
+}
+
+// refused tells why something ordered is not done.
+func (f *orderFlags) refused(a *app.App, job string, err error) int {
+	if !f.JSON {
+		a.Console.Tell("%s", format.Line(err.Error()))
+		return exitFail
+	}
+	body := newOrderAnswer(a, job)
+	body.Error = format.Line(err.Error())
+	a.Console.JSON(body)
+	return exitFail
+}
+
+func newOrderAnswer(a *app.App, job string) orderAnswer {
+	return orderAnswer{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Job: job}
+}

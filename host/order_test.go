@@ -1,0 +1,299 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A runsLog is what jobs have run, by the id of the run.
+type runsLog struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+func (l *runsLog) add(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ids = append(l.ids, id)
+}
+
+func (l *runsLog) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.ids)
+}
+
+// steered is a program whose jobs note their runs: beat is due each hour and takes ten
+// seconds, sad fails.
+func steered(runs *runsLog) host.Program {
+	beat := func(ctx context.Context, r *soloist.Run) error {
+		runs.add(r.ID())
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Second):
+			return nil
+		}
+	}
+	return host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+		soloist.Job{Name: "beat", Schedule: "@every 1h", Do: beat},
+		soloist.Job{Name: "sad", Schedule: "@every 1h", Do: fail},
+		soloist.Job{Name: "cache", Schedule: "@every 1h", Do: do, EveryReplica: true},
+		soloist.Singleton{Name: "leader", Do: untilStopped},
+	}}
+}
+
+// replica runs the jobs of a program until stop is called.
+func replica(t *testing.T, p host.Program, name string) (stop func()) {
+	t.Helper()
+	s := &soloist.Scheduler{App: "demo", Replica: name, Store: p.Store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	for _, w := range p.Work {
+		switch w := w.(type) {
+		case soloist.Job:
+			s.Jobs = append(s.Jobs, w)
+		case soloist.Singleton:
+			s.Singletons = append(s.Singletons, w)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	environment(t, "SOLOIST_BY=ann@desk")
+	synctest.Test(t, func(t *testing.T) {
+		runs := &runsLog{}
+		p := steered(runs)
+		// No replica is up, and none has ever been: the job has no record yet.
+		wantRun(t, p, "pause beat --until 90m --reason late", 0, `
+			beat: paused by ann@desk until 2000-01-01 01:30:00Z, in 1h: its ticks are skipped; within 8s every replica obeys; a run that is under way goes on, and demo cancel beat ends it
+		`)
+		stop := replica(t, p, "replica-a")
+		time.Sleep(65 * time.Minute)
+		if got := runs.all(); got != nil {
+			t.Errorf("ran while paused: %q", got)
+		}
+		wantRun(t, p, "resume beat --by bob", 0, `
+			beat: resumed by bob; within 8s every replica obeys
+		`)
+		time.Sleep(time.Hour)
+		if got, want := runs.all(), []string{"beat@2000-01-01T02:00:00Z"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q, want %q", got, want)
+		}
+		stop()
+		wantRun(t, p, "audit", 0, `
+			app demo on *local.Memory, 2000-01-01 02:05:00Z
+
+			AT                    BY        ORDER   JOB   UNTIL                 REQUEST  REASON
+			2000-01-01 01:05:00Z  bob       resume  beat  -                     -        -
+			2000-01-01 00:00:00Z  ann@desk  pause   beat  2000-01-01 01:30:00Z  -        late
+		`)
+		if got := run(t.Context(), p, "history", "beat", "--outcome", "skipped"); !strings.Contains(got.out, "skipped") || !strings.Contains(got.out, "paused") {
+			t.Errorf("got %+v, want the tick of 01:00 as skipped, paused", got)
+		}
+	})
+}
+
+func TestRunByOrder(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		runs := &runsLog{}
+		p := steered(runs)
+		stop := replica(t, p, "replica-a")
+		time.Sleep(10 * time.Second)
+		got := run(t.Context(), p, "run", "beat", "--request", "one", "--by", "ann")
+		if want := "demo: run beat: ordered as beat@one by ann; waiting for its outcome, which history shows too\n"; got != (result{0, "beat@one: succeeded in 10s on replica-a\n", want}) {
+			t.Errorf("got %+v", got)
+		}
+		if got = run(t.Context(), p, "run", "sad", "--request", "two"); got.code != 1 || got.out != "sad@two: failed (no paper) on replica-a\n" {
+			t.Errorf("a run that fails: got %+v", got)
+		}
+		if got = run(t.Context(), p, "run", "beat", "--request", "one"); got.code != 1 || got.out != "" || !strings.Contains(got.err, `"one" is ordered already`) {
+			t.Errorf("the same name again: got %+v", got)
+		}
+		if got = run(t.Context(), p, "run", "beat", "--request", "three", "--no-wait", "--until", "5m"); got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "beat: ordered as beat@three by ") {
+			t.Errorf("without waiting: got %+v", got)
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if got, want := runs.all(), []string{"beat@one", "beat@three"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q, want %q", got, want)
+		}
+	})
+}
+
+// Without a replica an order waits. The command says so, and runs it itself if it is
+// told to; a replica that starts later does not run it again.
+func TestRunByOrderWithoutReplica(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=laptop")
+	synctest.Test(t, func(t *testing.T) {
+		runs := &runsLog{}
+		p := steered(runs)
+		if got := run(t.Context(), p, "run", "beat"); got.code != 1 || !strings.Contains(got.err, "there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)") {
+			t.Errorf("without a record: got %+v", got)
+		}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		got := run(ctx, p, "run", "beat", "--request", "one", "--until", "10m")
+		if got.code != 1 || strings.Count(got.err, "no replica has begun it yet; it is given up at 2000-01-01 00:11:00Z. If none is up, demo run beat --here runs it in its own process\n") != 1 ||
+			!strings.HasSuffix(got.err, "run beat: stopped waiting; the order stands until 2000-01-01 00:11:00Z, and demo history beat@one shows its outcome\n") {
+			t.Errorf("without a replica: got %+v", got)
+		}
+		got = run(t.Context(), p, "run", "beat", "--request", "two", "--here", "--reason", "by hand")
+		if got.code != 0 || got.out != "beat@two: succeeded in 10s on laptop\n" {
+			t.Errorf("here: got %+v", got)
+		}
+		stop := replica(t, p, "replica-a")
+		time.Sleep(time.Minute)
+		stop()
+		if got, want := runs.all(), []string{"beat@one", "beat@two"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q, want each request once", got)
+		}
+	})
+}
+
+// An order that no replica has begun in time is given up, and the store's trouble is
+// told once.
+func TestRunByOrderGivenUp(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := steered(&runsLog{})
+		run(t.Context(), p, "tick")
+		backend := newGated(p.Store, nil)
+		p.Store = backend
+		time.AfterFunc(3*time.Second, func() { backend.away(10 * time.Second) })
+		got := run(t.Context(), p, "run", "beat", "--until", "20s")
+		if got.code != 1 || strings.Count(got.err, "no route to the storage") != 1 || !strings.HasSuffix(got.err, "no replica has begun it by 2000-01-01 00:00:20Z, so it is given up\n") {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestCancelAndStepDown(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		runs := &runsLog{}
+		p := steered(runs)
+		stops := []func(){replica(t, p, "replica-a"), replica(t, p, "replica-b")}
+		time.Sleep(time.Minute)
+		for _, command := range []string{"cancel", "step-down"} {
+			if got := run(t.Context(), p, command, "beat"); got.code != 1 || got.out != "" || got.err != "demo: "+command+" beat: nothing runs: its last run is over\n" {
+				t.Errorf("%s: got %+v", command, got)
+			}
+		}
+		waits := make(chan result)
+		go func() { waits <- run(t.Context(), p, "run", "beat", "--request", "one") }()
+		time.Sleep(8 * time.Second)
+		wantRun(t, p, "cancel beat --by ann --reason wrong", 0, `
+			beat: its run is cancelled by ann: within 8s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it
+		`)
+		if got := <-waits; got.code != 1 || !strings.HasPrefix(got.out, "beat@one: cancelled ") || !strings.Contains(got.out, "ann") {
+			t.Errorf("the cancelled run: got %+v", got)
+		}
+		before := leaderOf(t, p.Store)
+		wantRun(t, p, "step-down leader --by ann", 0, `
+			leader: its run is to be handed over, by ann: within 8s its replica begins to, as at a stop
+		`)
+		time.Sleep(time.Minute)
+		if after := leaderOf(t, p.Store); before == "" || after == "" || after == before {
+			t.Errorf("%q leads after %q", after, before)
+		}
+		for _, stop := range stops {
+			stop()
+		}
+	})
+}
+
+func TestOrdersOfWrongArguments(t *testing.T) {
+	environment(t)
+	p := steered(&runsLog{})
+	p.Now = spring
+	for args, want := range map[string]struct {
+		code int
+		err  string
+	}{
+		"pause":                         {2, "pause: which job?"},
+		"pause nobody":                  {2, `there is no job "nobody": want one of beat, sad, cache, leader`},
+		"pause beat --until yesterday":  {2, `pause: --until is "yesterday": want a span such as`},
+		"pause beat --until 2020-01-01": {2, `pause: --until is "2020-01-01": want a time to come`},
+		"run leader":                    {1, "leader is a singleton: it is not run by hand"},
+		"run cache":                     {1, "cache runs on each replica: it can be paused and resumed"},
+		"run beat --request a/b":        {1, `request is "a/b"`},
+		"run beat --until 0s":           {2, `run: --until is "0s": want a span`},
+		"cancel beat":                   {1, "cancel beat: there is no record of it"},
+		"audit nobody":                  {2, `there is no job "nobody"`},
+		"audit -n 0":                    {2, "audit: -n is 0: want 1 to 1000"},
+		"audit --since x":               {2, `audit: --since is "x": want a span`},
+	} {
+		got := run(t.Context(), p, strings.Fields(args)...)
+		if got.code != want.code || got.out != "" || !strings.HasPrefix(got.err, "demo: "+want.err) {
+			t.Errorf("%s: got %+v, want %d and %s", args, got, want.code, want.err)
+		}
+	}
+	p.Store = newGated(&local.Memory{}, refuse(errDown))
+	for _, args := range []string{"pause beat", "audit", "pause beat --json"} {
+		if got := run(t.Context(), p, strings.Fields(args)...); got.code != 1 || !strings.Contains(got.out+got.err, "no route to the storage") {
+			t.Errorf("%s in an outage: got %+v", args, got)
+		}
+	}
+}
+
+// What operators write is shown in one line, and cannot move a cursor.
+func TestOrdersAreEscaped(t *testing.T) {
+	environment(t)
+	p := steered(&runsLog{})
+	if got := run(t.Context(), p, "pause", "beat", "--by", "<b>ann", "--reason", "a\u202eb"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	if got := run(t.Context(), p, "audit"); !strings.Contains(got.out, `a\u202eb`) || !strings.Contains(got.out, "<b>ann") {
+		t.Errorf("got %s", got.out)
+	}
+	if got := run(t.Context(), p, "pause", "beat", "--reason", "a\x1b[2Jb"); got.code == 0 || strings.Contains(got.err, "\x1b") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRunByOrderInJSON(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := steered(&runsLog{})
+		stop := replica(t, p, "replica-a")
+		time.Sleep(10 * time.Second)
+		got := run(t.Context(), p, "run", "beat", "--request", "one", "--json")
+		var answer struct {
+			Job     string
+			Order   store.Order
+			Outcome struct{ ID, Status string }
+		}
+		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 || got.err != "" ||
+			answer.Order.Kind != store.OrderRun || answer.Order.Name != "one" || answer.Outcome.ID != "beat@one" || answer.Outcome.Status != "succeeded" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		if got := run(t.Context(), p, "cancel", "beat", "--json"); got.code != 1 || got.err != "" || !strings.Contains(got.out, `"error": "cancel beat: nothing runs: its last run is over"`) {
+			t.Errorf("got %+v", got)
+		}
+		stop()
+	})
+}

@@ -1,0 +1,157 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
+)
+
+// runCommand orders one run of a job and, unless told otherwise, waits for its
+// outcome. Whichever replica reads the order first runs it, once.
+type runCommand struct {
+	Job     string  `arg:"" name:"JOB" complete:"job" missing:"which job?" help:"the job"`
+	Here    bool    `help:"run it in this process, with what else is due of the job, unless a replica is faster"`
+	NoWait  bool    `help:"do not wait for the outcome"`
+	Until   *string `placeholder:"TIME" help:"give it up if no replica has begun it by then: a span from now on such as 10m, a date, or an instant; not given: an hour"`
+	Request string  `placeholder:"NAME" help:"the name of the run, JOB@NAME; one name is run once; not given: a new one"`
+	orderFlags
+}
+
+func (c *runCommand) run(ctx context.Context, p *Program) int {
+	return p.with(mode{runs: c.Here}, func(a *app.App) int { return c.now(ctx, a) })
+}
+
+func (c *runCommand) now(ctx context.Context, a *app.App) int {
+	o := soloist.Order{Kind: store.OrderRun, Job: c.Job, Request: c.Request}
+	if c.Until != nil {
+		var err error
+		if o.Until, err = later(*c.Until, a.Now()); err != nil {
+			a.Console.Tell("run: --until is %.70q: %v", *c.Until, err)
+			return exitUsage
+		}
+	}
+	written, code := c.write(ctx, a, o)
+	if code != exitOK {
+		return code
+	}
+	if c.NoWait && !c.Here {
+		return c.tell(a, &written, nil)
+	}
+	if !c.JSON {
+		a.Console.Tell("run %s: ordered as %s@%s by %s; waiting for its outcome, which history shows too", c.Job, c.Job, written.Name, format.Line(written.By))
+	}
+	return c.await(ctx, a, &written)
+}
+
+// How run waits for an outcome.
+const (
+	pollInterval = time.Second
+	lonely       = 15 * time.Second // after so long without a replica it says so
+)
+
+// await reads the record until it has the outcome of the order, or until ctx ends:
+// the order stays in force then. With --here it does what is due of the job
+// meanwhile, as a replica would: older orders come first.
+func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int {
+	s, begin := only(a, c.Job), a.Now()
+	told := "" // once, however often it is so
+	note := func(text string) {
+		if told != text {
+			told = text
+			a.Console.Tell("run %s: %s", c.Job, text)
+		}
+	}
+	for ctx.Err() == nil {
+		if c.Here {
+			c.serve(ctx, a, note)
+		}
+		st, found, err := readOutcome(ctx, s, o)
+		alone := !st.Lease.Live()
+		switch now := a.Now(); {
+		case found != nil:
+			return c.tell(a, o, found)
+		case err != nil:
+			note(format.Line(err.Error()))
+		case alone && now.After(o.Until.Add(heeded)):
+			return c.refused(a, c.Job, fmt.Errorf("run %s: no replica has begun it by %s, so it is given up", c.Job, format.Stamp(o.Until)))
+		case alone && now.Sub(begin) > lonely:
+			note(fmt.Sprintf("no replica has begun it yet; it is given up at %s. If none is up, %s run %s --here runs it in its own process", format.Stamp(o.Until), a.Console.Name, c.Job))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollInterval):
+		}
+	}
+	return c.refused(a, c.Job, fmt.Errorf("run %s: stopped waiting; the order stands until %s, and %s history %s@%s shows its outcome", c.Job, format.Stamp(o.Until), a.Console.Name, c.Job, o.Name))
+}
+
+// serve does what is due of the job in this process. An error is no end: another
+// replica may still run what was ordered.
+func (c *runCommand) serve(ctx context.Context, a *app.App, note func(string)) {
+	if _, err := a.Scheduler.RunDue(ctx, soloist.Wake{Jobs: []string{c.Job}}); err != nil && ctx.Err() == nil {
+		note(format.Line(err.Error()))
+	}
+}
+
+// readOutcome reads the record of the job and what became of the order, nil if that is
+// not known yet.
+func readOutcome(ctx context.Context, s *soloist.Scheduler, o *store.Order) (soloist.JobStatus, *pastRun, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	all, err := s.Status(ctx)
+	if err != nil {
+		return soloist.JobStatus{}, nil, err
+	}
+	return all[0], outcomeOf(&all[0].Record, o.Job, o.Name), all[0].Err
+}
+
+// only is a scheduler of one job, to read its record alone.
+func only(a *app.App, job string) *soloist.Scheduler {
+	s := &soloist.Scheduler{App: a.Settings.App, Store: a.Scheduler.Store, Replica: a.Scheduler.Replica, Logger: a.Scheduler.Logger, Now: a.Now}
+	for _, j := range a.Scheduler.Jobs {
+		if j.Name == job {
+			s.Jobs = append(s.Jobs, j)
+		}
+	}
+	return s
+}
+
+// outcomeOf is the outcome of a run by hand, nil if it has none yet.
+func outcomeOf(r *store.Record, job, request string) *pastRun {
+	for _, o := range format.PlainOutcomes(r.History) {
+		if o.Request == request {
+			return &pastRun{ID: job + "@" + request, Outcome: o}
+		}
+	}
+	return nil
+}
+
+// tell tells the order and, if it is known, the outcome, which is the code: a run that
+// was skipped came to no bad end.
+func (c *runCommand) tell(a *app.App, o *store.Order, found *pastRun) int {
+	code := exitOK
+	if found != nil && found.Status != store.Succeeded && found.Status != store.Skipped {
+		code = exitFail
+	}
+	if c.JSON {
+		body := newOrderAnswer(a, c.Job)
+		body.Order, body.Outcome = o, found
+		return max(code, printed(a.Console.JSON(body)))
+	}
+	if found == nil {
+		fmt.Fprintf(a.Console.Stdout, "%s: ordered as %s@%s by %s: the first replica that reads it runs it, within %s if one is up; given up at %s\n",
+			c.Job, c.Job, o.Name, format.Line(o.By), heeded, format.Stamp(o.Until))
+		return exitOK
+	}
+	text := fmt.Sprintf("%s: %s", found.ID, format.Outcome(&found.Outcome))
+	if found.Replica != "" {
+		text += " on " + format.Line(found.Replica)
+	}
+	fmt.Fprintln(a.Console.Stdout, text)
+	return code
+}
