@@ -107,6 +107,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/elapsed":     {},
 		"internal/filelock":    {"internal/safefile"},
 		"internal/functions":   {"internal/proctest"},
+		"internal/history":     {"event", "store"},
 		"internal/instant":     {},
 		"internal/lease":       {"event", "store", "internal/instant"},
 		"internal/logqueue":    {"internal/queue"},

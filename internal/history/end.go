@@ -1,0 +1,131 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strconv"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// An end is the end of a job's logs, as it was read.
+type end struct {
+	number int          // of the log to be written
+	size   int64        // of it
+	torn   bool         // it ends in the middle of a line
+	token  int64        // the largest there
+	known  map[key]bool // the last outcomes, at least those that the record has
+	parts  []extent     // all logs, the oldest first
+}
+
+// An extent is one log of a job.
+type extent struct {
+	name string
+	size int64
+}
+
+// enough is how many outcomes an end has to know: a record has up to twenty.
+const enough = 40
+
+// list returns the logs of a job.
+func list(ctx context.Context, s store.Appender, entry string) (all []extent, err error) {
+	err = s.Logs(ctx, entry, func(name string, size int64) bool {
+		if _, err := strconv.Atoi(path.Base(name)); err == nil {
+			all = append(all, extent{name, size})
+		}
+		return true
+	})
+	return all, err
+}
+
+// look reads the end of a job's logs.
+func look(ctx context.Context, s store.Appender, entry string) (*end, error) {
+	parts, err := list(ctx, s, entry)
+	if err != nil {
+		return nil, err
+	}
+	e := &end{number: 1, known: map[key]bool{}, parts: parts}
+	for i := len(parts) - 1; i >= 0 && len(e.known) < enough; i-- {
+		p := parts[i]
+		from := max(0, p.size-store.MaxAppend)
+		b, err := s.ReadLog(ctx, p.name, from, int(p.size-from))
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(b)) != p.size-from {
+			return nil, fmt.Errorf("log %s has %d bytes from %d on, and %d were listed", p.name, len(b), from, p.size-from)
+		}
+		if i == len(parts)-1 {
+			e.number, _ = strconv.Atoi(path.Base(p.name))
+			e.size, e.torn = p.size, len(b) > 0 && b[len(b)-1] != '\n'
+		}
+		e.learn(decode(b))
+	}
+	if e.size >= full {
+		e.number, e.size, e.torn = e.number+1, 0, false
+	}
+	return e, nil
+}
+
+func (e *end) learn(lines []Line) {
+	for i := range lines {
+		e.known[keyOf(&lines[i].Outcome)] = true
+		e.token = max(e.token, lines[i].Token)
+	}
+}
+
+// missing returns the outcomes of a record that the log lacks, the oldest first. One whose
+// run has not returned yet is left for later, since its end is not known.
+func (e *end) missing(rec *store.Record) (news []Line) {
+	met := false
+	for i := len(rec.History) - 1; i >= 0; i-- {
+		o := rec.History[i]
+		running := i == 0 && rec.MayRun() && o.Token == rec.Token
+		if known := e.known[keyOf(&o)]; known {
+			met = true
+		} else if !running {
+			news = append(news, Line{Outcome: o})
+		}
+	}
+	if len(news) > 0 && !met && len(e.parts) > 0 {
+		news[0].Gap = true
+	}
+	return news
+}
+
+// forget forgets what the record does not have any more.
+func (e *end) forget(rec *store.Record) {
+	known := make(map[key]bool, len(rec.History))
+	for i := range rec.History {
+		if k := keyOf(&rec.History[i]); e.known[k] {
+			known[k] = true
+		}
+	}
+	e.known = known
+}
+
+// append appends lines to the log, and learns what they say. They are those of one record,
+// so they are not too many for one append.
+func (e *end) append(ctx context.Context, s store.Appender, entry string, lines []Line) error {
+	b, err := encode(lines)
+	if err != nil {
+		return err
+	}
+	if e.torn {
+		b = append([]byte("\n"), b...)
+	}
+	name := store.LogName(entry, part(e.number))
+	if err := s.Append(ctx, name, e.size, b); err != nil {
+		return err
+	}
+	if e.size += int64(len(b)); len(e.parts) == 0 || e.parts[len(e.parts)-1].name != name {
+		e.parts = append(e.parts, extent{name: name})
+	}
+	e.parts[len(e.parts)-1].size, e.torn = e.size, false
+	e.learn(lines)
+	if e.size >= full {
+		e.number, e.size = e.number+1, 0
+	}
+	return nil
+}

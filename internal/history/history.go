@@ -1,0 +1,87 @@
+// Package history keeps the outcomes of jobs for longer than their records do, which have
+// the last twenty. Each job has a log beside its entry, a line of JSON for each outcome,
+// in the order of the record.
+//
+// The record is the source of each line: a replica that has ended some runs reads the
+// record and appends those of its outcomes that the log lacks, whichever replica has
+// written them. So a replica that dies leaves nothing to be repaired; the next one that
+// writes mends the log. An append is made at the size that the log had when its end was
+// read, and fails if another replica was faster: no outcome is there twice.
+//
+// What is not promised: that the log is complete. If more than twenty outcomes came while
+// no replica could write the log, the ones before those of the record are lost; the line
+// after them says that some may be. Nor that an outcome is in the log soon: they are written in batches
+// of about ten. [Read] adds what only the record has yet.
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Line is one outcome in a log.
+type Line struct {
+	store.Outcome
+	Gap bool `json:"gap,omitempty"` // outcomes before this one may be lost
+}
+
+// At is when the outcome came about: the end of the run, as far as it is known.
+func (l *Line) At() time.Time {
+	switch {
+	case !l.End.IsZero():
+		return l.End
+	case !l.Start.IsZero():
+		return l.Start
+	}
+	return l.Tick
+}
+
+// A key tells outcomes of one job apart. It has what does not change: the end of a stalled
+// run is added later, and a long reason is shortened.
+type key struct {
+	token      int64
+	tick, from int64
+	status     store.Status
+	request    string
+	attempt    int
+}
+
+func keyOf(o *store.Outcome) key {
+	return key{o.Token, o.Tick.UnixNano(), o.From.UnixNano(), o.Status, o.Request, o.Attempt}
+}
+
+// encode returns lines as they are in a log.
+func encode(lines []Line) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	for i := range lines {
+		if err := e.Encode(&lines[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// decode reads the lines of a part of a log. What is no line is left out: a store that
+// crashed may have kept the beginning of one.
+func decode(b []byte) (lines []Line) {
+	for text := range bytes.Lines(b) {
+		var l Line
+		if json.Unmarshal(text, &l) == nil && l.Status != "" {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// part names the logs of a job, which follow each other. All replicas begin a new one at
+// the same size, so there is one that is written.
+func part(n int) string { return fmt.Sprintf("%06d", n) }
+
+// full is the size from which on a log is not written any more. An append is at most
+// [store.MaxAppend] long.
+const full = store.MaxLog - store.MaxAppend

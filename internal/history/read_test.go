@@ -1,0 +1,179 @@
+package history_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/history"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A past is the logs of a job that has run each twenty seconds.
+type past struct {
+	*counting
+	start  time.Time
+	runs   int
+	number int
+	size   int64
+}
+
+// grow appends n outcomes, many at a time: the logs are what counts.
+func (p *past) grow(t *testing.T, n int) {
+	t.Helper()
+	for n > 0 {
+		var b bytes.Buffer
+		for e := json.NewEncoder(&b); n > 0 && b.Len() < store.MaxAppend-1000; n-- {
+			at := p.start.Add(time.Duration(p.runs) * 20 * time.Second)
+			p.runs++
+			_ = e.Encode(history.Line{Outcome: store.Outcome{Tick: at, Status: store.Succeeded, Attempt: 1, Token: int64(1763827200000000 + p.runs),
+				Replica: "vm-7775-x3ff", Start: at.Add(123456789), End: at.Add(4123456789)}})
+		}
+		if err := p.Memory.Append(t.Context(), store.LogName(entry, fmt.Sprintf("%06d", p.number)), p.size, b.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		if p.size += int64(b.Len()); p.size >= store.MaxLog-store.MaxAppend {
+			p.number, p.size = p.number+1, 0
+		}
+	}
+}
+
+func newPast(start time.Time) *past {
+	return &past{counting: &counting{Memory: new(local.Memory)}, start: start, number: 1}
+}
+
+// To read a day of ninety takes two calls, and one more if it is in two logs.
+func TestReadOfADay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes and reads 75 MB: run it without -short")
+	}
+	const day = 24 * 60 * 3
+	p := newPast(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
+	p.grow(t, 90*day)
+	for _, more := range []int{0, day / 2, day, day} {
+		p.grow(t, more)
+		now := p.start.Add(time.Duration(p.runs) * 20 * time.Second)
+		p.looks = 0
+		lines, err := history.Read(t.Context(), p, entry, now.Add(-24*time.Hour), nil)
+		if err != nil || len(lines) < day || len(lines) > day+1 {
+			t.Fatalf("got %d outcomes, %v, want %d", len(lines), err, day)
+		}
+		for i := range lines[1:] {
+			if lines[i+1].Token != lines[i].Token+1 {
+				t.Fatalf("after %d comes %d", lines[i].Token, lines[i+1].Token)
+			}
+		}
+		within := p.size > 900_000
+		if want := map[bool]int{true: 2, false: 3}[within]; p.looks != want {
+			t.Errorf("%d bytes in the last log: %d calls, want %d", p.size, p.looks, want)
+		}
+	}
+	p.looks = 0
+	if lines, err := history.Read(t.Context(), p, entry, time.Time{}, nil); err != nil || len(lines) != p.runs {
+		t.Errorf("all: got %d of %d outcomes, %v", len(lines), p.runs, err)
+	}
+}
+
+// The logs that are too old, or too many, are removed; the one that is written stays.
+func TestOldLogsAreRemoved(t *testing.T) {
+	for what, one := range map[string]struct {
+		keep history.Keep
+		left int
+	}{
+		"for ever":  {history.Keep{}, 4},
+		"by age":    {history.Keep{Age: 6 * 24 * time.Hour}, 2},
+		"by size":   {history.Keep{Bytes: 9 << 20}, 3},
+		"very soon": {history.Keep{Age: time.Second}, 1},
+		"none":      {history.Keep{Bytes: 1}, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				const day = 24 * 60 * 3
+				p := newPast(time.Now().Add(-16 * 24 * time.Hour))
+				p.Memory = w.store
+				p.grow(w.t, 16*day)
+				writer := &history.Writer{Store: w.store, App: "app", Keep: one.keep, Failed: func(_ string, err error) { w.t.Error(err) }}
+				r := &replica{done: make(chan struct{})}
+				r.run(writer)
+				writer.Take(w.run(store.Succeeded))
+				time.Sleep(time.Minute)
+				r.stop()
+				<-r.done
+				left := 0
+				_ = w.store.Logs(w.t.Context(), entry, func(string, int64) bool { left++; return true })
+				if left != one.left || p.number != 4 {
+					w.t.Errorf("%d logs are left of %d, want %d", left, p.number, one.left)
+				}
+				lines, err := history.Read(w.t.Context(), w.store, entry, time.Time{}, &w.rec)
+				if err != nil || len(lines) == 0 || lines[len(lines)-1].Token != w.rec.Token {
+					w.t.Errorf("the last outcome is missing, %v", err)
+				}
+			})
+		})
+	}
+}
+
+// What a store that crashed has left of an append is closed, and left out.
+func TestTornLineIsLeftOut(t *testing.T) {
+	inWorld(t, func(w *world) {
+		torn := []byte(`{"tick":"2026-11-22T00:00:00Z","status":"succ`)
+		if err := w.store.Append(w.t.Context(), store.LogName(entry, "000001"), 0, torn); err != nil {
+			w.t.Fatal(err)
+		}
+		r := w.replica(nil)
+		r.Take(w.run(store.Succeeded))
+		time.Sleep(time.Minute)
+		r.end()
+		lines, err := history.Read(w.t.Context(), w.store, entry, time.Time{}, nil)
+		if err != nil || len(lines) != 1 || lines[0].Outcome != w.all[0] || !lines[0].Gap {
+			w.t.Errorf("got %+v, %v", lines, err)
+		}
+	})
+}
+
+// A stalled run is in the log once its function has returned, or another run has begun.
+func TestStalledRunIsLoggedWithItsEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		e := w.run(store.Stalled)
+		end := w.rec.Run.Finished
+		w.rec.Run.Finished, w.rec.History[0].End = time.Time{}, time.Time{}
+		w.keep()
+		r := w.replica(nil)
+		r.Take(e)
+		time.Sleep(time.Minute)
+		if lines, err := history.Read(w.t.Context(), w.store, entry, time.Time{}, nil); err != nil || len(lines) > 0 {
+			w.t.Errorf("while it runs: got %+v, %v", lines, err)
+		}
+		w.rec.Run.Finished, w.rec.History[0].End = end, end
+		w.keep()
+		r.Take(w.run(store.Succeeded))
+		time.Sleep(2 * time.Hour)
+		r.end()
+		w.holds(nil)
+	})
+}
+
+// Jobs without a record, and events of other kinds, cost no call.
+func TestOnlyOutcomesOfARecordCount(t *testing.T) {
+	inWorld(t, func(w *world) {
+		counts := &counting{Memory: w.store}
+		writer := &history.Writer{Store: counts, App: "app"}
+		r := &replica{done: make(chan struct{})}
+		r.run(writer)
+		for range 30 {
+			writer.Take(event.Event{Kind: event.Ended, Job: "everywhere"})
+			writer.Take(event.Event{Kind: event.Started, Job: "job", Token: 5})
+			writer.Take(event.Event{Kind: event.Settled})
+		}
+		time.Sleep(2 * time.Hour)
+		r.stop()
+		<-r.done
+		if counts.reads+counts.looks+counts.appends > 0 {
+			w.t.Errorf("%d reads, %d looks, %d appends", counts.reads, counts.looks, counts.appends)
+		}
+	})
+}

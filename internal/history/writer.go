@@ -1,0 +1,208 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	batch    = 10               // outcomes that are waited for; a record has twenty
+	longest  = time.Hour        // that an outcome waits for others
+	rest     = time.Minute      // between two looks at what waits
+	again    = 10 * time.Second // after a failure
+	tidying  = 24 * time.Hour   // between two looks at what is too old
+	patience = 10 * time.Second // with one job
+	farewell = 5 * time.Second  // at the end, with all jobs
+)
+
+// A Writer writes the logs of one replica's jobs. Give its Take to the Scheduler's Events,
+// and run Run beside the Scheduler.
+type Writer struct {
+	Store interface {
+		store.Store
+		store.Appender
+	}
+	App  string
+	Keep Keep
+
+	// Failed is told of each job whose log could not be written; the next try follows.
+	// Nil: no function is.
+	Failed func(job string, err error)
+
+	mu   sync.Mutex
+	jobs map[string]*waiting
+	wake chan struct{}
+}
+
+// A waiting is what is known of a job between two writes.
+type waiting struct {
+	count  int       // outcomes that this replica has ended and not seen in the log
+	since  time.Time // the first of them
+	token  int64     // the largest of them
+	known  bool      // the end of the log is
+	logged int64     // the largest token that is in the log, or in count
+	tries  time.Time // not before this instant, after a failure
+
+	end  *end      // of Run alone; nil: it has to be read
+	tidy time.Time // of Run alone: the last look at what is too old
+}
+
+// Take notes an event. It never waits for the store.
+func (w *Writer) Take(e event.Event) {
+	everywhere := e.Kind == event.Ended && e.Token == 0 // a job of EveryReplica has no record
+	if e.Kind != event.Ended && e.Kind != event.Settled || e.Job == "" || everywhere {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.prepare()
+	j := w.jobs[e.Job]
+	if j == nil {
+		j = &waiting{}
+		w.jobs[e.Job] = j
+	}
+	if j.count == 0 {
+		j.since = time.Now()
+	}
+	j.count++
+	j.token = max(j.token, e.Token)
+	if j.due(time.Now()) {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *Writer) prepare() {
+	if w.jobs == nil {
+		w.jobs, w.wake = map[string]*waiting{}, make(chan struct{}, 1)
+	}
+}
+
+// due reports whether it is time to write. The first outcome of a replica is written at
+// once, since one that died may have left a log to be mended; after that tokens count the
+// runs of all replicas.
+func (j *waiting) due(now time.Time) bool {
+	switch {
+	case j.count == 0 || now.Before(j.tries):
+		return false
+	case !j.known || j.count >= batch || j.token-j.logged >= batch:
+		return true
+	}
+	return now.Sub(j.since) >= longest
+}
+
+// Run writes until ctx ends, and then what waits.
+func (w *Writer) Run(ctx context.Context) {
+	w.mu.Lock()
+	w.prepare()
+	w.mu.Unlock()
+	for ctx.Err() == nil {
+		for _, job := range w.due(func(j *waiting) bool { return j.due(time.Now()) }) {
+			w.write(ctx, job)
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-w.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	for _, job := range w.due(func(j *waiting) bool { return j.count > 0 }) {
+		w.write(ctx, job)
+	}
+}
+
+// due lists the jobs that a function picks.
+func (w *Writer) due(picks func(*waiting) bool) (jobs []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for job, j := range w.jobs {
+		if picks(j) {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs
+}
+
+// write brings the log of a job up to its record, and notes what came of it. What is due
+// for the sake of tokens alone may have been written by another replica, so the end of the
+// log is read again, and written only if there is enough.
+func (w *Writer) write(ctx context.Context, job string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	w.mu.Lock()
+	j := w.jobs[job]
+	before, least := j.count, 1
+	if j.known && before < batch && j.token-j.logged >= batch && time.Since(j.since) < longest {
+		j.end, least = nil, batch
+	}
+	w.mu.Unlock()
+	left, err := w.bring(ctx, job, j, least)
+	now := time.Now()
+	if err == nil && now.Sub(j.tidy) >= tidying {
+		j.tidy, err = now, w.Keep.tidy(ctx, w.Store, j.end, now)
+	}
+	if err != nil && w.Failed != nil {
+		w.Failed(job, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j.known = j.end != nil; j.known {
+		j.count, j.logged = j.count-before+left, max(j.end.token, j.token-int64(left))
+	}
+	if left == 0 {
+		j.since = now
+	}
+	if err != nil {
+		j.tries = now.Add(again)
+	}
+}
+
+// bring appends what the log lacks, if that is not less than least, and returns how much
+// it has left. An append that another replica was faster than, and one whose outcome is
+// unclear, have the end of the log read again.
+func (w *Writer) bring(ctx context.Context, job string, j *waiting, least int) (left int, err error) {
+	entry := w.App + "/" + job
+	for range 5 {
+		rec, err := w.record(ctx, job)
+		if err != nil {
+			return 0, err
+		}
+		if j.end == nil {
+			if j.end, err = look(ctx, w.Store, entry); err != nil {
+				return 0, err
+			}
+		}
+		news := j.end.missing(&rec)
+		if left = len(news); left >= least {
+			left, err = 0, j.end.append(ctx, w.Store, entry, news)
+		}
+		if err == nil {
+			j.end.forget(&rec)
+			return left, nil
+		}
+		if j.end = nil; !errors.Is(err, store.ErrChanged) {
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("log of %s: other replicas were faster five times", entry)
+}
+
+func (w *Writer) record(ctx context.Context, job string) (store.Record, error) {
+	read, err := w.Store.Read(ctx, w.App+"/"+job)
+	if err != nil {
+		return store.Record{}, err
+	}
+	return store.DecodeRecord(read.Record, w.App, job)
+}
