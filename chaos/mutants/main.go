@@ -45,6 +45,7 @@ var targets = []struct {
 	{"internal/lease", core},
 	{"internal/logqueue", core},
 	{"internal/plan", core},
+	{"internal/queue", core},
 	{"internal/runner", core},
 	{"internal/supervise", core},
 	{"host/azure", nil},
