@@ -21,7 +21,7 @@ type Order struct {
 	//   - store.OrderPause: nothing of the job starts any more but runs by hand. It binds every
 	//     replica eight seconds after Order has returned, at the latest. A run that is under way
 	//     goes on. Ticks that come due are skipped.
-	//   - store.OrderResume: the end of a pause, also of one by [Job.PauseAfter].
+	//   - store.OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
 	//   - store.OrderRun: one run, beside the ticks, on whichever replica is first. It waits for
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
 	//     that run, unless Missed is RunAll.

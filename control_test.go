@@ -112,7 +112,7 @@ func TestPauseKeepsAttempt(t *testing.T) {
 func TestPauseAfterFailures(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w, bad := work("@every 1m", time.Second), true
-		w.PauseAfter = 3
+		w.Retry.PauseAfter = 3
 		w.Do = func(context.Context, *soloist.Run) error {
 			if bad {
 				return errors.New("boom")
@@ -122,8 +122,8 @@ func TestPauseAfterFailures(t *testing.T) {
 		c.startAll(w, "a", "b")
 		time.Sleep(10*time.Minute + 30*time.Second)
 		c.wantRuns(3)
-		if r := c.record("work"); r.Paused.At.IsZero() || r.Failures != 3 {
-			t.Errorf("paused %+v after %d failures", r.Paused, r.Failures)
+		if r := c.record("work"); r.Orders.Paused.At.IsZero() || r.Failures != 3 {
+			t.Errorf("paused %+v after %d failures", r.Orders.Paused, r.Failures)
 		}
 		// Three more failures pause it again, though it has six in a row by then.
 		c.order(soloist.Order{Kind: store.OrderResume}, w)
@@ -133,8 +133,8 @@ func TestPauseAfterFailures(t *testing.T) {
 		c.order(soloist.Order{Kind: store.OrderResume}, w)
 		time.Sleep(2 * time.Minute)
 		c.wantRuns(8)
-		if r := c.record("work"); !r.Paused.At.IsZero() || r.Failures != 0 || r.Spared != 0 {
-			t.Errorf("paused %+v, %d failures, %d spared", r.Paused, r.Failures, r.Spared)
+		if r := c.record("work"); !r.Orders.Paused.At.IsZero() || r.Failures != 0 || r.Orders.Spared != 0 {
+			t.Errorf("paused %+v, %d failures, %d spared", r.Orders.Paused, r.Failures, r.Orders.Spared)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestCancel(t *testing.T) {
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			w := work("@every 1h", 0)
-			w.Interrupted, w.Retry.MaxTries, w.PauseAfter = soloist.Rerun, 3, 1
+			w.Interrupted, w.Retry.MaxTries, w.Retry.PauseAfter = soloist.Rerun, 3, 1
 			w.Do = func(ctx context.Context, _ *soloist.Run) error { return do(ctx) }
 			c.startAll(w, "a", "b")
 			time.Sleep(time.Hour + 20*time.Second)
@@ -218,7 +218,7 @@ func TestCancel(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			c.wantRuns(1)
 			r := c.record("work")
-			if f := c.newest(); f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data") || r.Failures != 0 || !r.Paused.At.IsZero() {
+			if f := c.newest(); f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data") || r.Failures != 0 || !r.Orders.Paused.At.IsZero() {
 				t.Errorf("got %+v, %d failures", f, r.Failures)
 			}
 		})
@@ -428,7 +428,7 @@ func TestCancelIsForOneRun(t *testing.T) {
 func TestResumeDuringFailure(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1m", 0)
-		w.PauseAfter = 1
+		w.Retry.PauseAfter = 1
 		w.Do = func(ctx context.Context, _ *soloist.Run) error {
 			return errors.Join(pause(ctx, 30*time.Second), errors.New("boom"))
 		}

@@ -36,7 +36,7 @@ type Job struct {
 	// HealthCheck asks a run whether it still does its work. Zero: it is not asked.
 	HealthCheck HealthCheck
 
-	// Retry says how often this replica calls Do for one tick. Zero: once.
+	// Retry says what follows a failure. Zero: nothing; the next tick is run.
 	Retry Retry
 
 	// StartingDeadline is how late a run may start, counted from its tick. An older tick is
@@ -68,11 +68,6 @@ type Job struct {
 	// replicas, or some ticks are run and others skipped.
 	Paused bool
 
-	// PauseAfter is how many failures in a row, failed or stalled ticks, pause the job by itself,
-	// until an operator resumes it; see [Scheduler.Order]. Zero: it goes on whatever happens. Not
-	// for a job of EveryReplica.
-	PauseAfter int
-
 	// MaxCheckpoint is the largest checkpoint that [Run.Save] accepts, in bytes of JSON; at
 	// most [store.MaxCheckpoint]. Zero: 64 KiB.
 	MaxCheckpoint int
@@ -98,16 +93,21 @@ type HealthCheck struct {
 	FailureThreshold int
 }
 
-// Retry says how often at most the replica that has claimed a tick calls Do for it, all under
-// the same lease, until a call succeeds.
+// Retry says what follows a failure: further calls for the same tick and, in the end, a pause.
 type Retry struct {
-	// MaxTries is the largest number of calls. Zero: one.
+	// MaxTries is how often at most the replica that has claimed a tick calls Do for it, all
+	// under the same lease, until a call succeeds. Zero: once.
 	MaxTries int
 
 	// Backoff is the pause before the second try. It doubles with each further try, up to
 	// five minutes; a longer Backoff counts as five minutes. Each pause is shortened at
 	// random by up to a half. Zero: 10 s.
 	Backoff time.Duration
+
+	// PauseAfter is how many failures in a row, failed or stalled ticks, pause the job by itself,
+	// until an operator resumes it; see [Scheduler.Order]. Zero: it goes on whatever happens. Not
+	// for a job of EveryReplica.
+	PauseAfter int
 }
 
 // A MissedPolicy says what becomes of ticks that came due while no replica ran them.

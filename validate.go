@@ -81,8 +81,8 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
-	if j.PauseAfter < 0 || j.PauseAfter > 0 && j.EveryReplica {
-		errs = append(errs, wrong("PauseAfter", j.PauseAfter, "zero or more, and zero for a job of EveryReplica"))
+	if j.Retry.PauseAfter < 0 || j.Retry.PauseAfter > 0 && j.EveryReplica {
+		errs = append(errs, wrong("Retry.PauseAfter", j.Retry.PauseAfter, "zero or more, and zero for a job of EveryReplica"))
 	}
 	if j.Retry.MaxTries < 0 {
 		errs = append(errs, wrong("Retry.MaxTries", j.Retry.MaxTries, "zero or more"))

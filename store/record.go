@@ -35,9 +35,7 @@ type Record struct {
 
 	Run      Run              `json:"run"`               // the last one
 	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
-	Spared   int64            `json:"spared,omitzero"`   // of Failures: those from before the job was last resumed
-	Paused   SelfPause        `json:"paused,omitzero"`   // zero: the job has not paused itself
-	Served   int64            `json:"served,omitzero"`   // the order of the last request that has its run or its outcome; older ones have theirs
+	Orders   Orders           `json:"orders,omitzero"`   // how far operators' orders are carried out
 	Counts   map[Status]int64 `json:"counts,omitzero"`
 	History  []Outcome        `json:"history,omitzero"` // newest first
 
@@ -103,6 +101,13 @@ type Mark struct {
 type Unlocked struct {
 	By string    `json:"by"` // the replica or operator that unlocked the job
 	At time.Time `json:"at"` // by the store's clock
+}
+
+// Orders is what a record keeps because of the orders of operators.
+type Orders struct {
+	Served int64     `json:"served,omitzero"` // the order of the last request that has its run or its outcome; older ones have theirs
+	Paused SelfPause `json:"paused,omitzero"` // zero: the job has not paused itself
+	Spared int64     `json:"spared,omitzero"` // of the failures in a row: those from before the job was last resumed
 }
 
 // A SelfPause says that a job has paused itself after too many failures in a row. It goes on

@@ -193,15 +193,6 @@ func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (ti
 	return tick, "past the starting deadline"
 }
 
-// pass settles the ticks up to last, which no replica runs, with one outcome.
-func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reason string) {
-	f := store.Outcome{Tick: last, Status: status, Reason: reason}
-	if n := p.Ticks.Count(r.Watermark, last, maxCount+1); n > 1 {
-		f.From, f.Count, f.AtLeast = r.Watermark, min(n, maxCount), n > maxCount
-	}
-	settle(r, f)
-}
-
 // claim makes the record say that this replica runs the tick. The token grows with each
 // claim and never otherwise. The caller of Policy.Claim adds who claims, and when.
 func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {

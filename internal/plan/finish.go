@@ -57,7 +57,7 @@ func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Recor
 func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
 	if claim.Run.Order != 0 {
-		r.Served = claim.Run.Order - 1 // another replica serves the request
+		r.Orders.Served = claim.Run.Order - 1 // another replica serves the request
 	}
 	r.Run.Tick, r.Run.Request, r.Run.Order = before.Run.Tick, before.Run.Request, before.Run.Order
 	r.Run.Attempt, r.Run.Deaths = before.Run.Attempt, deaths(before)
@@ -87,8 +87,8 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 	if !p.offeredAgain(r) {
 		settle(r, LastOutcome(r, status, reason))
 	}
-	if p.PauseAfter > 0 && r.Run.Request == "" && r.Paused.At.IsZero() && r.Failures-r.Spared >= p.PauseAfter {
-		r.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
+	if p.PauseAfter > 0 && r.Run.Request == "" && r.Orders.Paused.At.IsZero() && r.Failures-r.Orders.Spared >= p.PauseAfter {
+		r.Orders.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
 	}
 	r.Due = p.due(r)
 }

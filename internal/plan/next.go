@@ -9,7 +9,6 @@ import (
 
 const (
 	nearEvery = 100 * time.Millisecond // how often a follower reads a run that is about to be handed over
-	minIdle   = 10 * time.Millisecond  // the shortest wait for a tick: a loop must not spin, whatever the clocks say
 )
 
 // Next says what to do about an entry as it was last seen. The order of the cases matters.

@@ -67,13 +67,22 @@ func settle(r *store.Record, f store.Outcome) {
 	r.Counts[f.Status] += int64(n)
 	switch f.Status {
 	case store.Succeeded:
-		r.Failures, r.Spared = 0, 0
+		r.Failures, r.Orders.Spared = 0, 0
 	case store.Failed, store.Stalled:
 		r.Failures++
 	}
 	if f.Tick.After(r.Watermark) {
 		r.Watermark = f.Tick
 	}
+}
+
+// pass settles the ticks up to last, which no replica runs, with one outcome.
+func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reason string) {
+	f := store.Outcome{Tick: last, Status: status, Reason: reason}
+	if n := p.Ticks.Count(r.Watermark, last, maxCount+1); n > 1 {
+		f.From, f.Count, f.AtLeast = r.Watermark, min(n, maxCount), n > maxCount
+	}
+	settle(r, f)
 }
 
 // LastOutcome returns the outcome of the last run.

@@ -57,8 +57,9 @@ type Policy struct {
 }
 
 const (
-	maxSleep  = 30 * time.Second // timers stand still while a machine is suspended, so the clocks are looked at again
-	LookEvery = time.Minute      // how often a record is read that is not expected to change
+	minIdle   = 10 * time.Millisecond // the shortest wait for a tick: a loop must not spin, whatever the clocks say
+	maxSleep  = 30 * time.Second      // timers stand still while a machine is suspended, so the clocks are looked at again
+	LookEvery = time.Minute           // how often a record is read that is not expected to change
 )
 
 const (

@@ -51,7 +51,7 @@ func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 // that it is larger than the tokens of an entry of that name which was deleted before. Runs by
 // hand that were ordered before count as served, as that entry may have had them.
 func (p *Policy) New(app, job string, date, since, wake time.Time) store.Record {
-	r := store.Record{App: app, Job: job, Created: date, Watermark: p.FirstWatermark(date, wake), Token: date.UnixMicro(), Served: date.UnixMicro(),
+	r := store.Record{App: app, Job: job, Created: date, Watermark: p.FirstWatermark(date, wake), Token: date.UnixMicro(), Orders: store.Orders{Served: date.UnixMicro()},
 		Definition: store.Definition{Spec: p.Spec, Since: since}, Run: store.Run{Status: store.Idle, Lease: store.Seconds(p.Lease)}}
 	r.Due = p.due(&r)
 	return r

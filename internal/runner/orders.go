@@ -86,7 +86,7 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (token int
 	}
 	rec := &b.view.rec
 	switch {
-	case kind == store.OrderResume && rec.Run.Status == store.Running && rec.Paused.At.IsZero():
+	case kind == store.OrderResume && rec.Run.Status == store.Running && rec.Orders.Paused.At.IsZero():
 		return rec.Token - 1, nil
 	case (kind == store.OrderCancel || kind == store.OrderStepDown) && (!rec.MayRun() || !b.view.entry.State.Live()):
 		return 0, fmt.Errorf("%w: its last run is over", ErrNotRunning)

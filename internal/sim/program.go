@@ -66,7 +66,7 @@ func next(old []check.Definition, r *roll) []check.Definition {
 
 func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
 	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
-		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff}, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, PauseAfter: d.PauseAfter, EveryReplica: d.EveryReplica,
+		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }
 

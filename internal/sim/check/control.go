@@ -96,10 +96,10 @@ func (l *Log) mayHavePausedItself(job string, t time.Time) bool {
 		if w.Record == nil {
 			continue
 		}
-		if !since.IsZero() && w.Record.Paused.At.IsZero() && t.After(since.Add(-slack)) && t.Before(w.Time.Add(slack)) {
+		if !since.IsZero() && w.Record.Orders.Paused.At.IsZero() && t.After(since.Add(-slack)) && t.Before(w.Time.Add(slack)) {
 			return true
 		}
-		since = w.Record.Paused.At
+		since = w.Record.Orders.Paused.At
 	}
 	return !since.IsZero() && t.After(since.Add(-slack))
 }

@@ -237,7 +237,7 @@ func liveness(l *Log, bad report) {
 			continue
 		}
 		last, through := l.ledger(job, by)
-		if last != nil && !last.Paused.At.IsZero() {
+		if last != nil && !last.Orders.Paused.At.IsZero() {
 			continue // it has failed too often since all jobs were resumed
 		}
 		if through.IsZero() || d.count(through, healed) > 0 && !l.worksOff(job, d, by) {

@@ -22,7 +22,7 @@ func (p *Policy) PausedAt(v View) bool { return v.Control.Pause.On(v.Now) || sel
 
 // selfPaused reports whether the job has paused itself and was not resumed since.
 func selfPaused(v View) bool {
-	pause := v.Record.Paused
+	pause := v.Record.Orders.Paused
 	return !pause.At.IsZero() && v.Control.Resumed.Token < pause.Token
 }
 
@@ -41,7 +41,7 @@ func pausesOf(v View) []store.Span {
 	if pause := v.Control.Pause; !pause.At.IsZero() && !pause.On(v.Now) {
 		spans = append(spans, store.Span{From: pause.At, To: pause.Until})
 	}
-	if at := v.Record.Paused.At; !at.IsZero() {
+	if at := v.Record.Orders.Paused.At; !at.IsZero() {
 		spans = append(spans, store.Span{From: at, To: v.Control.Resumed.At})
 	}
 	return spans
@@ -49,8 +49,8 @@ func pausesOf(v View) []store.Span {
 
 // resume notes that a job which has paused itself goes on.
 func resume(r *store.Record) {
-	if !r.Paused.At.IsZero() {
-		r.Paused, r.Spared = store.SelfPause{}, r.Failures
+	if !r.Orders.Paused.At.IsZero() {
+		r.Orders.Paused, r.Orders.Spared = store.SelfPause{}, r.Failures
 	}
 }
 
@@ -93,45 +93,4 @@ func nextPause(through, last time.Time, pauses []store.Span) (from, to time.Time
 		}
 	}
 	return from, to
-}
-
-// Ordered reports whether a run by hand was ordered that waits for a claim.
-func (p *Policy) Ordered(v View) bool {
-	next := Claim{Record: v.Record.Clone()}
-	return p.Ticks != nil && !p.Outdated(v) && p.claimOrdered(&next, v)
-}
-
-// claimOrdered claims the oldest run by hand that was ordered and not served. It settles
-// requests that cannot be run any more, and those that were made while the job was running:
-// they are skipped, as a tick is, unless the job makes up for all its ticks.
-func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
-	r := &next.Record
-	if unsettled(r) {
-		return false
-	}
-	for _, q := range v.Control.Requests {
-		switch {
-		case q.Seq <= r.Served:
-			continue
-		case v.Now.After(q.Until):
-			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
-		case p.Missed != RunAll && under(v.Record, q.At):
-			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
-		case v.SettleOnly:
-			return changed
-		default:
-			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
-			r.Run.Request, r.Run.Order, r.Served = q.Name, q.Seq, q.Seq
-			return true
-		}
-		r.Served, changed = q.Seq, true
-	}
-	return changed
-}
-
-// under reports whether an order surely came during the last run. The time of an order is the
-// earliest that it can have been, and the end of a run is the latest.
-func under(r *store.Record, at time.Time) bool {
-	const doubt = 2 * time.Second
-	return at.After(r.Run.Claimed) && at.Add(doubt).Before(r.Run.Finished)
 }

@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// Ordered reports whether a run by hand was ordered that waits for a claim.
+func (p *Policy) Ordered(v View) bool {
+	next := Claim{Record: v.Record.Clone()}
+	return p.Ticks != nil && !p.Outdated(v) && p.claimOrdered(&next, v)
+}
+
+// claimOrdered claims the oldest run by hand that was ordered and not served. It settles
+// requests that cannot be run any more, and those that were made while the job was running:
+// they are skipped, as a tick is, unless the job makes up for all its ticks.
+func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
+	r := &next.Record
+	if unsettled(r) {
+		return false
+	}
+	for _, q := range v.Control.Requests {
+		switch {
+		case q.Seq <= r.Orders.Served:
+			continue
+		case v.Now.After(q.Until):
+			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
+		case p.Missed != RunAll && under(v.Record, q.At):
+			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
+		case v.SettleOnly:
+			return changed
+		default:
+			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
+			r.Run.Request, r.Run.Order, r.Orders.Served = q.Name, q.Seq, q.Seq
+			return true
+		}
+		r.Orders.Served, changed = q.Seq, true
+	}
+	return changed
+}
+
+// under reports whether an order surely came during the last run. The time of an order is the
+// earliest that it can have been, and the end of a run is the latest.
+func under(r *store.Record, at time.Time) bool {
+	const doubt = 2 * time.Second
+	return at.After(r.Run.Claimed) && at.Add(doubt).Before(r.Run.Finished)
+}
