@@ -478,3 +478,46 @@ func TestOrderedRunLeavesOpenTick(t *testing.T) {
 		}
 	})
 }
+
+// A job of EveryReplica is paused by the orders that were read last.
+func TestPauseEverywhere(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := here("@every 1m", nil)
+		a := c.start("a", w)
+		time.Sleep(70 * time.Second)
+		c.order(soloist.Order{Kind: store.OrderPause, Job: "here"}, w)
+		time.Sleep(10 * time.Second)
+		a.tap.meet(fail(errNetwork))
+		time.Sleep(2 * time.Minute)
+		c.wantRuns(1)
+		a.tap.meet(nil)
+		c.order(soloist.Order{Kind: store.OrderResume, Job: "here"}, w)
+		time.Sleep(time.Minute)
+		c.wantRuns(2)
+		a.tap.meet(fail(errNetwork))
+		time.Sleep(2 * time.Minute)
+		c.wantRuns(4)
+	})
+}
+
+// A wake-up for a job of EveryReplica reads the orders first. If that takes long, the tick is
+// run all the same: one that was due when the call began, or has come due since.
+func TestSlowOrdersCostNoTick(t *testing.T) {
+	for _, at := range []time.Duration{59 * time.Second, 60 * time.Second, 119 * time.Second} {
+		inCase(t, at.String(), func(t *testing.T, c *cluster) {
+			w := here("@every 1m", nil)
+			time.Sleep(at)
+			tick := time.Now().Round(time.Minute)
+			if at == 119*time.Second {
+				tick = time.Now().Truncate(time.Minute)
+			}
+			a := c.replica("a", w).meets(slow(2*time.Second, "read document"))
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: tick}); err != nil {
+				t.Error(err)
+			}
+			if all := c.all(); len(all) != 1 || !all[0].Tick.Equal(tick) {
+				t.Errorf("got %+v, want tick %s", all, tick)
+			}
+		})
+	}
+}

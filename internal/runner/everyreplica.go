@@ -15,9 +15,6 @@ import (
 func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	r.source.beat()
 	now := r.replica.Wall()
-	if !c.now.IsZero() { // since then the call has waited for the orders of operators
-		now, c.now = c.now, time.Time{}
-	}
 	if err := r.replica.degraded(); err != nil {
 		// These ticks are not run late: that is what "settled up to now" says.
 		r.here = here{settled: now, resting: true}
@@ -29,7 +26,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 		r.note(nil)
 	}
 	ticks := r.job.Policy.Ticks
-	if tick := r.dueHere(c, now); !tick.IsZero() {
+	if tick := r.dueSince(c, now); !tick.IsZero() {
 		if c.short = r.fits(ctx, c); c.short != nil {
 			return maxSleep
 		}
@@ -48,6 +45,19 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 		return maxSleep
 	}
 	return next.Sub(now)
+}
+
+// dueSince is dueHere for the time at which the call began, and then for now: the first step of
+// a call has waited for the orders of operators, which must cost no tick.
+func (r *Runner) dueSince(c *call, now time.Time) (tick time.Time) {
+	if !c.now.IsZero() {
+		tick = r.dueHere(c, c.now)
+		c.now = time.Time{}
+	}
+	if tick.IsZero() {
+		tick = r.dueHere(c, now)
+	}
+	return tick
 }
 
 // dueHere returns the tick that is to run here at now, zero if there is none. A replica

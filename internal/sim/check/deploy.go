@@ -102,7 +102,7 @@ func occupied(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		d := l.latest(job)
 		for _, e := range l.of(job, Leased) {
-			if d == nil || d.Every == 0 || d.Every > occupiedFor/4 || e.End.Sub(e.Time) < occupiedFor || !l.alone(job, e.Time, e.End) {
+			if d == nil || d.Every == 0 || d.Every > occupiedFor/4 || e.End.Sub(e.Time) < occupiedFor || !l.alone(job, e.Time, e.End) || l.orderedAround(job, e.Time, e.End) {
 				continue
 			}
 			for _, u := range l.of("", Up) {

@@ -206,6 +206,9 @@ func (e *Event) line(lease int) string {
 			b.WriteByte('}')
 		}
 	}
+	if e.What == Ordered {
+		b.WriteString(" " + e.Op)
+	}
 	if e.Token != 0 {
 		fmt.Fprintf(&b, " token %d %s/%d/%d %s", e.Token, TimeOfDay(e.Tick), e.Attempt, e.Try, e.Request)
 	}
