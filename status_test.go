@@ -311,7 +311,7 @@ func faraway(seed uint64) func(op string, apply func() error) error {
 func TestStatusSaysWhatIsPaused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		bySettings, byItself := named("settings", work("@every 1m", 0)), named("itself", doing("@every 1m", func(context.Context, *soloist.Run) error { return errors.New("boom") }))
-		bySettings.Paused, byItself.PauseAfter = true, 2
+		bySettings.Paused, byItself.Retry.PauseAfter = true, 2
 		byOrder, each := work("@every 1m", 0), named("each", here("@every 1m", func(context.Context, *soloist.Run) error { return nil }))
 		a := c.start("a", byOrder, bySettings, byItself, each, named("free", byOrder))
 		paused := func() (names []string) {
