@@ -185,10 +185,10 @@ func TestMetrics(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(s.tick)
 		time.Sleep(time.Second)
-		got := wantMetrics(t, s, 60, "soloist_storage_up 1", `soloist_running{job="long"} 1`, `soloist_running{job="beat"} 0`, `soloist_overrun{job="long"} 0`,
-			`soloist_overrun{job="beat"} 0`, `soloist_job_broken{job="long"} 0`, `soloist_job_broken{job="beat"} 1`, `soloist_job_failures{job="long"} 0`)
+		got := wantMetrics(t, s, 60, "soloist_storage_up 1", `soloist_running{job_name="long"} 1`, `soloist_running{job_name="beat"} 0`, `soloist_overrun{job_name="long"} 0`,
+			`soloist_overrun{job_name="beat"} 0`, `soloist_job_broken{job_name="long"} 0`, `soloist_job_broken{job_name="beat"} 1`, `soloist_job_failures{job_name="long"} 0`)
 		for _, line := range got {
-			if strings.Contains(line, `{job="beat"`) && strings.HasPrefix(line, "soloist_job_failures") {
+			if strings.Contains(line, `{job_name="beat"`) && strings.HasPrefix(line, "soloist_job_failures") {
 				t.Errorf("got %s of a job whose record cannot be read", line)
 			}
 		}
@@ -226,9 +226,9 @@ func wantMetrics(t *testing.T, s site, skew float64, want ...string) []string {
 func TestMetricsOfFailuresInARow(t *testing.T) {
 	environment(t)
 	s := open(t, host.Program{Work: append(work(), here()[0]), Now: spring, Store: claimed(t, true, func(r *store.Record) { r.Failures = 43 })})
-	all := wantMetrics(t, s, 0, `soloist_job_failures{job="beat"} 43`)
+	all := wantMetrics(t, s, 0, `soloist_job_failures{job_name="beat"} 43`)
 	for _, line := range all {
-		if strings.HasPrefix(line, `soloist_job_failures{job="cache"}`) {
+		if strings.HasPrefix(line, `soloist_job_failures{job_name="cache"}`) {
 			t.Errorf("got %s of a job without a record", line)
 		}
 	}
@@ -243,7 +243,7 @@ func TestMetricsOfFailuresInARow(t *testing.T) {
 func TestMetricsOfJobOnEachReplica(t *testing.T) {
 	environment(t)
 	s := open(t, host.Program{Work: here()[:1], Store: down()})
-	wantMetrics(t, s, 0, "soloist_storage_up 1", `soloist_running{job="cache"} 0`)
+	wantMetrics(t, s, 0, "soloist_storage_up 1", `soloist_running{job_name="cache"} 0`)
 }
 
 func TestReadToken(t *testing.T) {

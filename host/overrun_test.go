@@ -275,7 +275,7 @@ func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 		}
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"`+words)
 		wantAnswer(t, "app", s.get("/api/v1/app"), 200, `"overrun":{"late":"timed out after 10s"}`)
-		wantAnswer(t, "metrics", s.get("/metrics"), 200, `soloist_overrun{job="late"} 1`, `soloist_overrun{job="beat"} 0`, `soloist_job_broken{job="beat"} 1`)
+		wantAnswer(t, "metrics", s.get("/metrics"), 200, `soloist_overrun{job_name="late"} 1`, `soloist_overrun{job_name="beat"} 0`, `soloist_job_broken{job_name="beat"} 1`)
 
 		close(release)
 		<-ended

@@ -29,7 +29,7 @@ func (t *Telemetry) Event(e event.Event) {
 	case event.Lost:
 		m.lost.Add(ctx, 1, job)
 	case event.TookOver:
-		m.takeovers.Add(ctx, 1, metric.WithAttributes(attribute.String("job", e.Job), attribute.String("reason", reason(e.Note))))
+		m.takeovers.Add(ctx, 1, metric.WithAttributes(attribute.String(jobLabel, e.Job), attribute.String("reason", reason(e.Note))))
 	case event.Dropped:
 		m.dropped.Add(ctx, int64(e.Count))
 	}
@@ -39,10 +39,13 @@ func (t *Telemetry) Event(e event.Event) {
 // series that begins with its first count.
 func (t *Telemetry) startAtZero() {
 	ctx, m := context.Background(), t.metrics
-	for _, j := range t.scheduler.Jobs {
+	for _, name := range t.names() {
 		for _, s := range []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned} {
-			m.runs.Add(ctx, 0, outcome(j.Name, s))
+			m.runs.Add(ctx, 0, outcome(name, s))
 		}
+		m.lost.Add(ctx, 0, of(name))
+	}
+	for _, j := range t.scheduler.Jobs {
 		if !j.EveryReplica {
 			m.settled.Add(ctx, 0, outcome(j.Name, store.Missed))
 			m.settled.Add(ctx, 0, outcome(j.Name, store.Abandoned))
@@ -60,7 +63,7 @@ func ticks(f *store.Outcome) int64 {
 }
 
 func outcome(job string, s store.Status) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String("job", job), attribute.String("outcome", string(s))))
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String(jobLabel, job), attribute.String("outcome", string(s))))
 }
 
 // reason is the variant of a take-over if it is a known one: a label has few values.

@@ -85,9 +85,13 @@ func one(yes bool) float64 {
 	return 0
 }
 
-// of is the label with the job's name.
+// jobLabel is the label with the job's name. Prometheus has a label "job" of its own, for
+// what it scrapes, and would rename another one of that name.
+const jobLabel = "job_name"
+
+// of is that label.
 func of(job string) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String("job", job)))
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String(jobLabel, job)))
 }
 
 // now is the scheduler's wall clock.

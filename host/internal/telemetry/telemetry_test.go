@@ -101,24 +101,24 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 	got := scrape(t, m)
 	wantLines(t, got, []string{
-		`soloist_runs_total{job="report",outcome="succeeded"} 1`,
-		`soloist_runs_total{job="report",outcome="failed"} 2`,
-		`soloist_ticks_settled_total{job="report",outcome="missed"} 41`,
-		`soloist_ticks_settled_total{job="report",outcome="abandoned"} 1`,
-		`soloist_run_duration_seconds_sum{job="report"} 5`,
-		`soloist_run_duration_seconds_count{job="report"} 3`,
-		`soloist_run_start_delay_seconds_sum{job="report"} 2`,
-		`soloist_run_start_delay_seconds_count{job="report"} 1`,
-		`soloist_lease_renewal_duration_seconds_bucket{job="report",le="0.025"} 0`,
-		`soloist_lease_renewal_duration_seconds_bucket{job="report",le="0.05"} 1`,
-		`soloist_leases_lost_total{job="report"} 1`,
-		`soloist_takeovers_total{job="report",reason="died"} 1`,
-		`soloist_takeovers_total{job="report",reason="other"} 1`,
+		`soloist_runs_total{job_name="report",outcome="succeeded"} 1`,
+		`soloist_runs_total{job_name="report",outcome="failed"} 2`,
+		`soloist_ticks_settled_total{job_name="report",outcome="missed"} 41`,
+		`soloist_ticks_settled_total{job_name="report",outcome="abandoned"} 1`,
+		`soloist_run_duration_seconds_sum{job_name="report"} 5`,
+		`soloist_run_duration_seconds_count{job_name="report"} 3`,
+		`soloist_run_start_delay_seconds_sum{job_name="report"} 2`,
+		`soloist_run_start_delay_seconds_count{job_name="report"} 1`,
+		`soloist_lease_renewal_duration_seconds_bucket{job_name="report",le="0.025"} 0`,
+		`soloist_lease_renewal_duration_seconds_bucket{job_name="report",le="0.05"} 1`,
+		`soloist_leases_lost_total{job_name="report"} 1`,
+		`soloist_takeovers_total{job_name="report",reason="died"} 1`,
+		`soloist_takeovers_total{job_name="report",reason="other"} 1`,
 		`soloist_events_dropped_total 12`,
 		`# TYPE soloist_runs_total counter`,
 		`# TYPE soloist_run_duration_seconds histogram`,
 		`# HELP soloist_runs_total Runs that ended on this replica, by outcome.`,
-	}, `soloist_run_start_delay_seconds_count{job="leader"}`)
+	}, `soloist_run_start_delay_seconds_count{job_name="leader"}`)
 	for _, secret := range []string{"hunter2", "sig=", "gone", "r2"} {
 		if strings.Contains(strings.Join(got, "\n"), secret) {
 			t.Errorf("the metrics tell %q", secret)
@@ -129,18 +129,20 @@ func TestEventsAreCounted(t *testing.T) {
 // A series that begins with its first failure has no increase that an alert could see.
 func TestCountersStartAtZero(t *testing.T) {
 	wantLines(t, scrape(t, open(t, program())), []string{
-		`soloist_runs_total{job="report",outcome="failed"} 0`,
-		`soloist_runs_total{job="cache",outcome="failed"} 0`,
-		`soloist_runs_total{job="report",outcome="abandoned"} 0`,
-		`soloist_ticks_settled_total{job="report",outcome="missed"} 0`,
+		`soloist_runs_total{job_name="report",outcome="failed"} 0`,
+		`soloist_runs_total{job_name="cache",outcome="failed"} 0`,
+		`soloist_runs_total{job_name="report",outcome="abandoned"} 0`,
+		`soloist_ticks_settled_total{job_name="report",outcome="missed"} 0`,
+		`soloist_runs_total{job_name="leader",outcome="stalled"} 0`,
+		`soloist_leases_lost_total{job_name="leader"} 0`,
 		`soloist_events_dropped_total 0`,
-	}, `soloist_ticks_settled_total{job="cache"`)
+	}, `soloist_ticks_settled_total{job_name="cache"`)
 }
 
 func TestGaugesOfRecords(t *testing.T) {
 	m := open(t, program())
 	never := scrape(t, m)
-	wantLines(t, never, []string{`soloist_running{job="leader"} 0`, `soloist_storage_up 0`}, "soloist_job_failures", "soloist_tick_overdue_seconds")
+	wantLines(t, never, []string{`soloist_running{job_name="leader"} 0`, `soloist_storage_up 0`}, "soloist_job_failures", "soloist_tick_overdue_seconds")
 	history := []store.Outcome{{Status: store.Failed, End: noon}, {Status: store.Succeeded, End: noon.Add(-time.Hour)}, {Status: store.Succeeded}}
 	all := []soloist.JobStatus{
 		{Name: "report", Lease: store.Available, Next: noon.Add(-90 * time.Second), Record: store.Record{Failures: 43, History: history}},
@@ -150,19 +152,19 @@ func TestGaugesOfRecords(t *testing.T) {
 	}
 	m.Watch(func(context.Context) []soloist.JobStatus { return all })
 	wantLines(t, scrape(t, m), []string{
-		`soloist_job_failures{job="report"} 43`,
-		`soloist_tick_overdue_seconds{job="report"} 90`,
-		`soloist_job_last_success_timestamp_seconds{job="report"} 1.7953452e+09`,
-		`soloist_job_paused{job="report"} 0`,
-		`soloist_job_failures{job="sweep"} 0`,
-		`soloist_tick_overdue_seconds{job="sweep"} 0`,
-		`soloist_job_last_success_timestamp_seconds{job="sweep"} 0`,
-		`soloist_job_paused{job="sweep"} 1`,
-		`soloist_job_last_success_timestamp_seconds{job="leader"} 1.7953488e+09`,
-	}, `soloist_job_failures{job="cache"}`, `soloist_tick_overdue_seconds{job="cache"}`, `soloist_tick_overdue_seconds{job="leader"}`)
+		`soloist_job_failures{job_name="report"} 43`,
+		`soloist_tick_overdue_seconds{job_name="report"} 90`,
+		`soloist_job_last_success_timestamp_seconds{job_name="report"} 1.7953452e+09`,
+		`soloist_job_paused{job_name="report"} 0`,
+		`soloist_job_failures{job_name="sweep"} 0`,
+		`soloist_tick_overdue_seconds{job_name="sweep"} 0`,
+		`soloist_job_last_success_timestamp_seconds{job_name="sweep"} 0`,
+		`soloist_job_paused{job_name="sweep"} 1`,
+		`soloist_job_last_success_timestamp_seconds{job_name="leader"} 1.7953488e+09`,
+	}, `soloist_job_failures{job_name="cache"}`, `soloist_tick_overdue_seconds{job_name="cache"}`, `soloist_tick_overdue_seconds{job_name="leader"}`)
 
 	all[0].Err = errors.New("the record cannot be read")
-	wantLines(t, scrape(t, m), []string{`soloist_job_failures{job="sweep"} 0`}, `soloist_job_failures{job="report"}`, `soloist_tick_overdue_seconds{job="report"}`)
+	wantLines(t, scrape(t, m), []string{`soloist_job_failures{job_name="sweep"} 0`}, `soloist_job_failures{job_name="report"}`, `soloist_tick_overdue_seconds{job_name="report"}`)
 }
 
 // Ticks that come due during a run wait for its end. One whose runner died is overdue.
@@ -170,7 +172,7 @@ func TestNoTickIsOverdueDuringARun(t *testing.T) {
 	m := open(t, program())
 	st := soloist.JobStatus{Name: "report", Lease: store.Leased, Next: noon.Add(-time.Minute), Record: store.Record{Run: store.Run{Status: store.Running}}}
 	m.Watch(func(context.Context) []soloist.JobStatus { return []soloist.JobStatus{st} })
-	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job="report"} 0`})
+	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job_name="report"} 0`})
 	st.Lease = store.Expired
-	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job="report"} 60`})
+	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job_name="report"} 60`})
 }
