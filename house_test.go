@@ -125,7 +125,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"store":                {},
 
 		"host": {".", "store", "host/local", "host/internal/app", "host/internal/doctor", "host/internal/format", "host/internal/functions",
-			"host/internal/logging", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/near", "internal/schedule"},
+			"host/internal/logging", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/history", "internal/near", "internal/schedule"},
 		"host/internal/app": {".", "event", "store", "host/azure", "host/local", "host/internal/format", "host/internal/logging", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule"},
 		"host/internal/doctor": {".", "store", "host/azure", "host/local", "host/internal/app", "host/internal/format", "host/internal/functions",

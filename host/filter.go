@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -87,7 +89,7 @@ func statusNamed(name string) (store.Status, error) {
 
 // histories leaves out the jobs that were not asked for: their trouble does not
 // matter now.
-func (f filter) histories(a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
+func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
 	for _, st := range all {
 		if f.job != "" && f.job != st.Name {
 			continue
@@ -99,19 +101,31 @@ func (f filter) histories(a *app.App, all []soloist.JobStatus) (pasts []jobHisto
 			p.Counts = map[store.Status]int64{}
 		}
 		if st.Err == nil {
-			p.History = f.outcomesOf(st)
+			lines, err := f.pastOf(ctx, a, &st)
+			p.History = f.outcomesOf(st.Name, lines)
+			if err != nil {
+				p.Error = err.Error()
+			}
 		}
 		pasts = append(pasts, p)
 	}
 	return pasts
 }
 
-// outcomesOf are the outcomes of one job that are wanted, newest first.
-func (f filter) outcomesOf(st soloist.JobStatus) []pastRun {
+// outcomesOf are the outcomes of one job that are wanted, newest first. What may be lost
+// before one that is left out may be lost before the one that is shown after it.
+func (f filter) outcomesOf(job string, lines []history.Line) []pastRun {
 	found := []pastRun{}
-	for _, o := range format.PlainOutcomes(st.Record.History) {
-		if len(found) < f.limit && f.wants(st.Name, &o) {
-			found = append(found, pastRun{ID: runID(st.Name, &o), Outcome: o})
+	for _, l := range lines {
+		o := format.PlainOutcomes([]store.Outcome{l.Outcome})[0]
+		if f.wants(job, &o) {
+			if len(found) == f.limit {
+				break
+			}
+			found = append(found, pastRun{ID: runID(job, &o), Outcome: o})
+		}
+		if n := len(found); l.Gap && n > 0 {
+			found[n-1].Gap = true
 		}
 	}
 	return found

@@ -31,9 +31,11 @@ type jobHistory struct {
 type pastRun struct {
 	ID string `json:"id,omitempty"` // as [soloist.Run.ID]; none of a range of ticks
 	store.Outcome
+	Gap bool `json:"gap,omitempty"` // older outcomes, before this one, may be lost
 }
 
-// historyCommand shows the outcomes that the records keep, newest first. It fails
+// historyCommand shows the outcomes that the records keep, newest first, and those of
+// the logs beside them where more are asked for. It fails
 // if a record that was asked for could not be read.
 type historyCommand struct {
 	Job     string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z"`
@@ -63,7 +65,7 @@ func (c *historyCommand) show(ctx context.Context, a *app.App) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	pasts, code := wanted.histories(a, all), exitOK
+	pasts, code := wanted.histories(ctx, a, all), exitOK
 	if absent := absence(a, ctx, all); absent != nil {
 		body := view.New(a, pasts)
 		return tellAbsence(a, c.jsonFlag, absent, &body)
@@ -102,6 +104,9 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 		for _, f := range p.History {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
 				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
+			if f.Gap {
+				fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", p.Name)
+			}
 		}
 	}
 	w.Flush()

@@ -110,6 +110,9 @@ func (p *Program) with(m mode, do func(a *app.App) int) int {
 	if code != exitOK {
 		return code
 	}
+	if m.serves || m.runs {
+		defer keepHistory(a)()
+	}
 	return do(a)
 }
 

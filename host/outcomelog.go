@@ -1,0 +1,66 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/internal/history"
+	"github.com/soloist-go/soloist/store"
+)
+
+// keepHistory writes the outcomes of the jobs to logs beside their records, if
+// SOLOIST_HISTORY says for how long to keep them. stop writes what waits.
+func keepHistory(a *app.App) (stop func()) {
+	if a.Settings.History == 0 {
+		return func() {}
+	}
+	s, ok := a.Store.(interface {
+		store.Store
+		store.Appender
+	})
+	if !ok {
+		a.Log.Warn("SOLOIST_HISTORY has no effect: the store keeps no logs, as it does not implement store.Appender")
+		return func() {}
+	}
+	w := &history.Writer{Store: s, App: a.Settings.App, Keep: history.Keep{Age: a.Settings.History}, Failed: func(job string, err error) {
+		a.Log.Warn("the history of a job could not be written: trying again", "job", job, "error", err)
+	}}
+	a.Listen(w.Take)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// pastOf returns the outcomes of a job, newest first: those of its record and, where they
+// may be too few, those of its log.
+func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) ([]history.Line, error) {
+	s, ok := a.Store.(store.Appender)
+	few := f.since.IsZero() && len(f.outcomes) == 0 && f.run == "" && f.limit <= len(st.Record.History)
+	if !ok || few || st.Lease == "" {
+		return linesOf(st), nil
+	}
+	lines, err := history.Read(ctx, s, a.Settings.App+"/"+st.Name, f.since, &st.Record)
+	if err != nil {
+		return linesOf(st), fmt.Errorf("the log of outcomes could not be read, so this is what the record has: %w", err)
+	}
+	slices.Reverse(lines)
+	return lines, nil
+}
+
+// linesOf are the outcomes that a record has.
+func linesOf(st *soloist.JobStatus) (lines []history.Line) {
+	for _, o := range st.Record.History {
+		lines = append(lines, history.Line{Outcome: o})
+	}
+	return lines
+}
