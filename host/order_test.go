@@ -297,3 +297,50 @@ func TestRunByOrderInJSON(t *testing.T) {
 		stop()
 	})
 }
+
+// While a pause is in force status tells who has ordered it, until when and why; after
+// it the ticks that it skipped are no pause.
+func TestStatusOfOrderedPause(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := steered(&runsLog{})
+		p.Work = p.Work[:1]
+		stop := replica(t, p, "replica-a")
+		time.Sleep(time.Minute)
+		run(t.Context(), p, "pause", "beat", "--by", "ann", "--reason", "too late", "--until", "3h")
+		for at, want := range map[string]string{"": "  paused by ann until 2000-01-01 03:01:00Z, in 3h: too late  ", "--json": `"by": "ann"`} {
+			if got := run(t.Context(), p, strings.Fields("status "+at)...); got.code != 0 || !strings.Contains(got.out, want) {
+				t.Errorf("status %s: got %+v, want %s", at, got, want)
+			}
+		}
+		time.Sleep(time.Hour)
+		run(t.Context(), p, "resume", "beat")
+		time.Sleep(90 * time.Minute) // two ticks later than the pause
+		run(t.Context(), p, "pause", "beat", "--until", "1h")
+		time.Sleep(time.Hour + 10*time.Second)
+		stop()
+		got := run(t.Context(), p, "status")
+		if strings.Contains(got.out, "paused") {
+			t.Errorf("after the pause: got %s", got.out)
+		}
+	})
+}
+
+// A job that has paused itself says so, also where no replica is up.
+func TestStatusOfSelfPause(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail, Retry: soloist.Retry{PauseAfter: 2}}
+		p := host.Program{Work: []soloist.Work{sad}, Store: &local.Memory{}}
+		stop := replica(t, p, "replica-a")
+		time.Sleep(5 * time.Minute)
+		stop()
+		if got := run(t.Context(), p, "status"); !strings.Contains(got.out, "paused by itself: failures in a row, failing x2") {
+			t.Errorf("got %s", got.out)
+		}
+		run(t.Context(), p, "resume", "sad")
+		if got := run(t.Context(), p, "status"); strings.Contains(got.out, "paused") || !strings.Contains(got.out, "failing x2") {
+			t.Errorf("after resume: got %s", got.out)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
 )
 
 // statusTime bounds the reads of status: somebody waits for it.
@@ -39,7 +40,7 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		return exitFail
 	}
 	drift := functions.DriftWords(a)
-	views, code := view.All(a, all), exitOK
+	views, code := view.AllOrdered(a, all, ordersOf(ctx, a)), exitOK
 	if absent := absence(a, ctx, all); absent != nil {
 		body := view.Status(a, views, drift)
 		if !c.JSON {
@@ -58,6 +59,16 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 	printStatus(a, a.Console, views, drift)
 	printAdvice(a, all)
 	return code
+}
+
+// ordersOf are the orders of operators. Where they cannot be read the store does not
+// answer, which the records tell too, or it keeps none.
+func ordersOf(ctx context.Context, a *app.App) store.Control {
+	control, err := a.Scheduler.Control(ctx)
+	if err != nil {
+		return store.Control{}
+	}
+	return control
 }
 
 // printAdvice says once what to do where the store did not answer.

@@ -112,7 +112,7 @@ func TestWatchRedrawsTerminal(t *testing.T) {
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}, Place: "a store"}
 	s := &screen{a: a}
 	for range 2 {
-		if !s.show([]soloist.JobStatus{{Name: "beat", Singleton: true}}) {
+		if !s.show([]view.Job{{Name: "beat", Kind: "singleton"}}) {
 			t.Fatal("not shown")
 		}
 	}

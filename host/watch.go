@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
 )
 
 // watchInterval is how long status --watch waits after each reading of the records.
@@ -25,7 +26,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 		show = (&screen{a: a}).show
 	}
 	for ctx.Err() == nil {
-		all, err := readStatus(ctx, a)
+		all, orders, err := readStatus(ctx, a)
 		if err != nil {
 			a.Console.Complain(err)
 			return exitFail
@@ -33,7 +34,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 		if ctx.Err() != nil { // what it has read may be no more than that
 			return exitOK
 		}
-		if !show(all) {
+		if !show(view.AllOrdered(a, all, orders)) {
 			return exitFail
 		}
 		select {
@@ -44,10 +45,11 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 	return exitOK
 }
 
-func readStatus(ctx context.Context, a *app.App) ([]soloist.JobStatus, error) {
+func readStatus(ctx context.Context, a *app.App) ([]soloist.JobStatus, store.Control, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	return a.Scheduler.Status(ctx)
+	all, err := a.Scheduler.Status(ctx)
+	return all, ordersOf(ctx, a), err
 }
 
 // A screen shows the newest status on a terminal.
@@ -66,11 +68,11 @@ const (
 )
 
 // show reports whether the status could be written.
-func (s *screen) show(all []soloist.JobStatus) bool {
+func (s *screen) show(views []view.Job) bool {
 	var b bytes.Buffer
 	c := s.a.Console
 	c.Stdout, c.Terminal = &b, true
-	printStatus(s.a, c, view.All(s.a, all), functions.DriftWords(s.a))
+	printStatus(s.a, c, views, functions.DriftWords(s.a))
 	fmt.Fprintf(&b, "\nread every %s; Ctrl-C ends it\n", watchInterval)
 	text := toTop + string(bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte(endLine))) + eraseEnd
 	if !s.full {
@@ -89,8 +91,8 @@ type changes struct {
 }
 
 // show reports whether the changes could be written.
-func (w *changes) show(all []soloist.JobStatus) bool {
-	for _, v := range view.All(w.a, all) {
+func (w *changes) show(views []view.Job) bool {
+	for _, v := range views {
 		if key := changeKey(v); w.shown[v.Name] != key {
 			w.shown[v.Name] = key
 			if err := w.line(v); err != nil {

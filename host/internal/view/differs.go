@@ -27,6 +27,8 @@ func recordPaused(r *store.Record) bool {
 	return false
 }
 
+const skippedElsewhere = "this environment does not pause it, but by the record its last tick was skipped as paused"
+
 // differsOf says where the settings of this program are not those that the record
 // shows in force.
 func differsOf(a *app.App, st soloist.JobStatus) (notes []string) {
@@ -40,7 +42,7 @@ func differsOf(a *app.App, st soloist.JobStatus) (notes []string) {
 	case here && !there:
 		notes = append(notes, "this environment pauses it, but by the record its last tick was not skipped as paused")
 	case there && !here:
-		notes = append(notes, "this environment does not pause it, but by the record its last tick was skipped as paused")
+		notes = append(notes, skippedElsewhere)
 	}
 	return notes
 }

@@ -31,6 +31,7 @@ type Job struct {
 	Counts   map[store.Status]int64 `json:"counts,omitempty"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
 
+	Pause    *Pause   `json:"pause,omitempty"`    // nil: no order or failure pauses it; the settings of replicas may
 	Failures int64    `json:"failures,omitempty"` // runs that failed or stalled since the last success
 	Differs  []string `json:"differs,omitempty"`  // where this program's settings are not those in force
 
@@ -171,6 +172,9 @@ func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == 
 // StateWords is the state, and who runs what since when.
 func (v Job) StateWords(now time.Time) string {
 	text := string(v.State) + v.WaitWords(now)
+	if v.State == paused {
+		text += v.PauseWords(now)
+	}
 	if v.Replica != "" {
 		text += " on " + format.Line(v.Replica)
 	}
@@ -179,6 +183,9 @@ func (v Job) StateWords(now time.Time) string {
 	}
 	if told := v.ProgressWords(now); told != "" {
 		text += " (" + told + ")"
+	}
+	if v.State != paused {
+		text += v.PauseWords(now)
 	}
 	return text + v.FailureWords()
 }

@@ -1,0 +1,71 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
+)
+
+// AllOrdered is [All], with the pauses that operators have ordered.
+func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control) []Job {
+	views := All(a, all)
+	for i := range views {
+		views[i].heed(&all[i], orders.Jobs[all[i].Name], a.Now())
+	}
+	return views
+}
+
+// heed shows the pause that is in force. A pause that is over may have skipped the
+// newest tick: that is no pause now, and no difference to the settings.
+func (v *Job) heed(st *soloist.JobStatus, ordered store.JobControl, now time.Time) {
+	v.Pause = pauseOf(st, ordered, now)
+	if v.Pause == nil && !pausedByOrder(st, ordered) {
+		return
+	}
+	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere })
+	switch {
+	case v.Pause != nil && slices.Contains([]State{Idle, Failing, noRecord, onEach}, v.State):
+		v.State = paused
+	case v.Pause == nil && v.State == paused && v.Failures > 0:
+		v.State = Failing
+	case v.Pause == nil && v.State == paused:
+		v.State = Idle
+	}
+}
+
+// pausedByOrder reports whether the newest tick was skipped because of a pause that is
+// over: one that was ordered, or one of the job itself that was resumed.
+func pausedByOrder(st *soloist.JobStatus, ordered store.JobControl) bool {
+	if len(st.Record.History) == 0 {
+		return false
+	}
+	tick := st.Record.History[0].Tick
+	return !ordered.Resumed.At.IsZero() && !tick.After(ordered.Resumed.At) ||
+		slices.ContainsFunc(ordered.Pauses, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) }) ||
+		!ordered.Pause.Until.IsZero() && tick.After(ordered.Pause.At) && !tick.After(ordered.Pause.Until)
+}
+
+// PauseWords completes the state: who has paused the job, until when and why.
+func (v Job) PauseWords(now time.Time) string {
+	if v.Pause == nil {
+		return ""
+	}
+	text := " by itself"
+	if v.Pause.By != "" {
+		text = " by " + format.Line(v.Pause.By)
+	}
+	if v.State != paused { // a run goes on
+		text = ", paused" + text
+	}
+	if !v.Pause.Until.IsZero() {
+		text += " until " + format.Stamp(v.Pause.Until) + ", " + format.Relative(v.Pause.Until, now)
+	}
+	if v.Pause.Reason != "" {
+		text += ": " + format.Line(v.Pause.Reason)
+	}
+	return text
+}
