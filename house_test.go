@@ -124,8 +124,9 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/supervise":   {"event", "store", "internal/instant", "internal/lease", "internal/plan"},
 		"store":                {},
 
-		"host": {".", "store", "host/local", "host/internal/app", "host/internal/doctor", "host/internal/format", "host/internal/functions",
-			"host/internal/logging", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/history", "internal/near", "internal/schedule"},
+		"host": {".", "store", "host/local", "host/internal/alert", "host/internal/app", "host/internal/doctor", "host/internal/format", "host/internal/functions",
+			"host/internal/logging", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
+		"host/internal/alert": {".", "event", "store"},
 		"host/internal/app": {".", "event", "store", "host/azure", "host/local", "host/internal/format", "host/internal/logging", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule"},
 		"host/internal/doctor": {".", "store", "host/azure", "host/local", "host/internal/app", "host/internal/format", "host/internal/functions",

@@ -304,7 +304,8 @@ func TestHelp(t *testing.T) {
 		}
 		for _, want := range []string{"serve", "tick", "status", "history", "next", "unlock", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
 			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_HISTORY", "SOLOIST_READ_TOKEN", "SOLOIST_ADMIN_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
-			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED"} {
+			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED", "SOLOIST_JOB_<NAME>_PING",
+			"SOLOIST_ALERT_WEBHOOK", "SOLOIST_ALERT_SECRET", "SOLOIST_ALERT_FAILURES"} {
 			if !strings.Contains(got.out, "\n  "+want+" ") {
 				t.Errorf("%s: got no %s in\n%s", args, want, got.out)
 			}

@@ -112,6 +112,7 @@ func (p *Program) with(m mode, do func(a *app.App) int) int {
 	}
 	if m.serves || m.runs {
 		defer keepHistory(a)()
+		defer sendPings(a)()
 	}
 	return do(a)
 }

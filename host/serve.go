@@ -40,6 +40,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	defer stop(nil)
 	cache, watched := newCache(a), func() {}
 	done := serveHTTP(a, ln, routes(ctx, a, cache), cache.Close, stop)
+	alerts := startAlerts(ctx, a, cache)
 	say := sync.OnceFunc(func() { sayStopping(a) })
 	defer context.AfterFunc(ctx, say)()
 	var err error
@@ -56,6 +57,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 		say() // or wait until it is said
 	}
 	watched()
+	alerts()
 	err = errors.Join(err, done())
 	a.Telemetry.Watch(nil) // nothing asks the cache any more
 	cache.Wait()

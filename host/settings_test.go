@@ -86,6 +86,15 @@ func TestSettings(t *testing.T) {
 		{name: "short read token", env: []string{"SOLOIST_READ_TOKEN=x"}, bad: []string{"SOLOIST_READ_TOKEN (not shown) has less than 16 characters"}},
 		{name: "tokens", env: []string{"SOLOIST_ADMIN_TOKEN=a:b~!0123456789a", "SOLOIST_READ_TOKEN=" + key}, ok: "demo"},
 		{name: "job's pause", env: []string{"SOLOIST_JOB_BEAT_PAUSED=perhaps"}, bad: []string{`SOLOIST_JOB_BEAT_PAUSED is "perhaps": want true or false`}},
+		{name: "alerts", env: []string{"SOLOIST_ALERT_WEBHOOK=https://me:" + key + "@hooks.example/x?sig=1", "SOLOIST_ALERT_SECRET=" + key, "SOLOIST_ALERT_FAILURES=3"}, ok: "demo"},
+		{name: "alerts to no URL", env: []string{"SOLOIST_ALERT_WEBHOOK=" + key}, bad: []string{"SOLOIST_ALERT_WEBHOOK (not shown) is no URL: want https://HOST/PATH"}},
+		{name: "alerts to a file", env: []string{"SOLOIST_ALERT_WEBHOOK=file:///" + key}, bad: []string{"SOLOIST_ALERT_WEBHOOK (not shown) is no URL"}},
+		{name: "alerts with a short secret", env: []string{"SOLOIST_ALERT_WEBHOOK=https://hooks.example", "SOLOIST_ALERT_SECRET=x"}, bad: []string{"SOLOIST_ALERT_SECRET (not shown) has less than 16 characters"}},
+		{name: "secret of no alerts", env: []string{"SOLOIST_ALERT_SECRET=" + key}, bad: []string{"SOLOIST_ALERT_SECRET signs nothing without SOLOIST_ALERT_WEBHOOK"}},
+		{name: "failures of alerts", env: []string{"SOLOIST_ALERT_FAILURES=0"}, bad: []string{`SOLOIST_ALERT_FAILURES is "0": want a number from 1 to 1000`}},
+		{name: "failures of alerts no number", env: []string{"SOLOIST_ALERT_FAILURES=many"}, bad: []string{`SOLOIST_ALERT_FAILURES is "many": want a number from 1 to 1000`}},
+		{name: "job's ping", env: []string{"SOLOIST_JOB_NIGHT_REPORT_PING=https://hc.example/" + key}, ok: "demo"},
+		{name: "job's ping to no URL", env: []string{"SOLOIST_JOB_BEAT_PING=" + key}, bad: []string{"SOLOIST_JOB_BEAT_PING (not shown) is no URL"}},
 		{name: "several", env: []string{"SOLOIST_GRACE=x", "SOLOIST_LEASE=y", "SOLOIST_STORAGE=" + key, "SOLOIST_JOB_BEAT_PAUSED=z"}, bad: []string{
 			"SOLOIST_GRACE is", "SOLOIST_LEASE is", "SOLOIST_STORAGE: want", "SOLOIST_JOB_BEAT_PAUSED is"}},
 	} {

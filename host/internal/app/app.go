@@ -25,10 +25,11 @@ type App struct {
 	Telemetry *telemetry.Telemetry // nil: nothing runs here, so nothing is measured
 	Log       *slog.Logger
 	Now       func() time.Time
-	Place     string   // the store, for people
-	Notes     []string // what an operator should know, though it is no mistake
-	Strange   []string // variables that look like settings and are none
-	Serves    bool     // it runs jobs by these settings until it is stopped
+	Place     string            // the store, for people
+	Notes     []string          // what an operator should know, though it is no mistake
+	Strange   []string          // variables that look like settings and are none
+	Pings     map[string]string // the URLs of jobs that hear of their runs; secret
+	Serves    bool              // it runs jobs by these settings until it is stopped
 
 	lines  logqueue.Queue  // of Log, where it serves
 	paused map[string]bool // the jobs that the settings pause
@@ -53,10 +54,11 @@ func Open(c Config) (*App, error) {
 	a := &App{Console: c.Console, Now: c.Now, Serves: c.Serves, Scheduler: &soloist.Scheduler{Now: c.Now}}
 	errs := a.sort(c.Work)
 	errs = append(errs, a.Settings.read(c.Console.Name)...)
-	errs = append(errs, override(a.Scheduler.Jobs)...)
+	pings, mistakes := override(a.Scheduler.Jobs)
+	a.Pings, errs = pings, append(errs, mistakes...)
 	a.paused = pausedOf(a.Scheduler.Jobs)
 	errs = append(errs, a.open(c.Store))
-	errs = append(errs, a.setLease())
+	errs = append(errs, a.setLease(), a.checkAlerts())
 	a.Strange = unknown(a.Jobs())
 	a.SetLog(newLog(c, &a.Settings))
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
@@ -127,6 +129,14 @@ func describe(s store.Store) string {
 func (a *App) measure() (err error) {
 	a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log)
 	return err
+}
+
+// checkAlerts refuses alerts over a store in which the replicas cannot agree on them.
+func (a *App) checkAlerts() error {
+	if _, ok := a.Scheduler.Store.(store.Documenter); !ok && a.Settings.AlertWebhook != "" {
+		return errors.New("SOLOIST_ALERT_WEBHOOK is set, and the store of this program keeps no documents, by which the replicas agree on who sends a message: unset it, or implement store.Documenter")
+	}
+	return nil
 }
 
 // setLease applies SOLOIST_LEASE to whatever names no lease of its own.

@@ -13,9 +13,10 @@ import (
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
-// override applies the settings of single jobs. Wrong ones are left out, so
+// override applies the settings of single jobs, and returns the URLs that hear of their runs. Wrong ones are left out, so
 // that a mistake is told once, by the variable's name.
-func override(jobs []soloist.Job) (errs []error) {
+func override(jobs []soloist.Job) (pings map[string]string, errs []error) {
+	pings = map[string]string{}
 	for i := range jobs {
 		j := &jobs[i]
 		prefix := jobPrefix(j.Name)
@@ -23,8 +24,12 @@ func override(jobs []soloist.Job) (errs []error) {
 		errs = append(errs, readFields(prefix, &s)...)
 		j.Paused = s.Paused
 		errs = append(errs, reschedule(j, prefix, s))
+		if s.Ping != "" {
+			pings[j.Name] = s.Ping
+			errs = append(errs, checkURL(prefix+"_PING", s.Ping))
+		}
 	}
-	return errs
+	return pings, errs
 }
 
 // reschedule blames the variables for a schedule that is wrong with them.

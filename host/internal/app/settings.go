@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"reflect"
 	"regexp"
@@ -31,6 +32,9 @@ type Settings struct {
 	ReadToken       string         `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, /api/v1 and /metrics ask for it: Authorization: Bearer TOKEN, and the page has a form for it; 16 characters at least" unset:"they are open" secret:"true"`
 	AdminToken      string         `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what each change over HTTP asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
 	By              string         `envconfig:"SOLOIST_BY" doc:"whom pause, resume, run, cancel and step-down name as the one who orders it" unset:"the user and machine that call the program"`
+	AlertWebhook    string         `envconfig:"SOLOIST_ALERT_WEBHOOK" doc:"URL that gets a message when something is wrong with a job, and when it is right again" unset:"no messages" secret:"true"`
+	AlertSecret     string         `envconfig:"SOLOIST_ALERT_SECRET" doc:"signs these messages; 16 characters at least" unset:"they are not signed" secret:"true"`
+	AlertFailures   int            `envconfig:"SOLOIST_ALERT_FAILURES" doc:"how many failures of a job in a row are worth a message" unset:"1" want:"a number from 1 to 1000"`
 	FunctionTimeout time.Duration  `envconfig:"SOLOIST_FUNCTION_TIMEOUT" doc:"in Functions, how long an invocation may take" unset:"functionTimeout of host.json, else the plan's default" want:"a duration of a second or more, such as 10m"`
 	FunctionFailure Failure        `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error. It is an error anyway that a job could not be looked after" unset:"log" want:"log or error"`
 	LogFormat       logging.Format `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json; on a terminal, text is short and, without NO_COLOR, in colour" unset:"text on a terminal, else json" want:"text or json"`
@@ -42,6 +46,7 @@ type JobSettings struct {
 	Schedule string `envconfig:"SCHEDULE" doc:"schedule of one job"`
 	TimeZone string `envconfig:"TIMEZONE" doc:"its time zone"`
 	Paused   bool   `envconfig:"PAUSED" doc:"true: its ticks are skipped" want:"true or false"`
+	Ping     string `envconfig:"PING" doc:"URL of a dead-man's switch, such as healthchecks.io, that hears of each run" secret:"true"`
 }
 
 // read returns all that is wrong with the variables, each of which then has
@@ -53,6 +58,8 @@ func (s *Settings) read(program string) []error {
 		Lease:     30 * time.Second,
 		Addr:      defaultAddr(),
 		Grace:     25 * time.Second,
+
+		AlertFailures: 1,
 	}
 	*s = preset
 	errs := readFields("", s)
@@ -66,6 +73,7 @@ func (s *Settings) read(program string) []error {
 		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
 		{"SOLOIST_GRACE", s.Grace == 0 || s.Grace >= time.Millisecond, func() { s.Grace = preset.Grace }},
 		{"SOLOIST_HISTORY", s.History == 0 || s.History >= time.Hour, func() { s.History = 0 }},
+		{"SOLOIST_ALERT_FAILURES", s.AlertFailures >= 1 && s.AlertFailures <= 1000, func() { s.AlertFailures = preset.AlertFailures }},
 		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},
 	} {
 		if !rule.ok {
@@ -74,6 +82,7 @@ func (s *Settings) read(program string) []error {
 		}
 	}
 	errs = append(errs, s.checkTokens()...)
+	errs = append(errs, s.checkAlerts())
 	return append(errs, s.checkAddr())
 }
 
@@ -142,9 +151,30 @@ func wanted(name string) string {
 	return ""
 }
 
+// checkAlerts returns what is wrong with the receiver of alerts. It does not show it.
+func (s *Settings) checkAlerts() error {
+	if s.AlertWebhook == "" {
+		if s.AlertSecret != "" {
+			return errors.New("SOLOIST_ALERT_SECRET signs nothing without SOLOIST_ALERT_WEBHOOK: want both, or neither")
+		}
+		return nil
+	}
+	return checkURL("SOLOIST_ALERT_WEBHOOK", s.AlertWebhook)
+}
+
+// checkURL returns what is wrong with a URL that is called. It may have a secret in it, so it
+// is not shown.
+func checkURL(name, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return errors.New(name + " (not shown) is no URL: want https://HOST/PATH, or http://HOST/PATH within a network of your own")
+	}
+	return nil
+}
+
 // checkTokens returns what is wrong with the tokens. It does not tell them.
 func (s *Settings) checkTokens() (errs []error) {
-	for _, token := range []struct{ name, value string }{{"SOLOIST_READ_TOKEN", s.ReadToken}, {"SOLOIST_ADMIN_TOKEN", s.AdminToken}} {
+	for _, token := range []struct{ name, value string }{{"SOLOIST_READ_TOKEN", s.ReadToken}, {"SOLOIST_ADMIN_TOKEN", s.AdminToken}, {"SOLOIST_ALERT_SECRET", s.AlertSecret}} {
 		switch {
 		case strings.ContainsFunc(token.value, func(c rune) bool { return c <= ' ' || c > '~' }):
 			errs = append(errs, errors.New(token.name+" (not shown) has a blank, a line break or another character that no header can carry: want printable ASCII"))

@@ -1,0 +1,243 @@
+// Package alert sends a message when something is wrong with a job, and one when it is right
+// again, and pings a dead-man's switch for each run.
+//
+// What is wrong is an incident. Each replica finds the incidents of jobs in their records, so
+// that one is also found if the replica that has to do with it is gone. The replicas agree by
+// one document of the store, "<app>/.alerts": it has the open incidents, and which replica
+// has taken a message to send and until when. All times in it are the store's, so no clocks
+// of two machines are compared.
+//
+// # What is not promised
+//
+// That a message is sent once if its sender dies between the send and the note of it, or if
+// the answer of the receiver is lost: then another replica sends it again, when the claim of
+// the first has expired. Both messages have the same id. A living replica that can reach the
+// store does not send a message twice after it was confirmed.
+package alert
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	idlePace = 30 * time.Second // how often the records are looked at
+	busyPace = 5 * time.Second  // while a message waits, or a tick seems overdue
+	restPace = 2 * time.Second  // from an event to the look: records are cached for so long
+
+	claimFor  = 30 * time.Second // for so long one replica has a message; longer than its call takes
+	callTime  = 3 * time.Second  // for one call to the store
+	mostSends = 20               // messages that one replica sends at the same time
+
+	outageTime = time.Minute // so long the store is out of reach before that is an incident
+)
+
+// A Config is what a Notifier needs to know. All fields are needed.
+type Config struct {
+	App, Replica string
+	Store        store.Documenter
+	Webhook      *Webhook
+	Failures     int // failures in a row that are an incident
+
+	Look    func(context.Context) []soloist.JobStatus    // what the records say, from a cache
+	Health  func() soloist.Health                        // of this replica
+	Control func(context.Context) (store.Control, error) // what operators have ordered
+	Late    func(job string) time.Duration               // how late a tick may be claimed
+	Now     func() time.Time                             // the wall clock
+	Elapsed func() time.Duration                         // counts the time in suspension
+	Log     *slog.Logger
+}
+
+// A Notifier finds incidents and sends messages about them.
+type Notifier struct {
+	c     Config
+	me    string // tells the claims of this process from those of one before it with the same name
+	poked chan struct{}
+
+	// These belong to the goroutine of Run.
+	shared  shared
+	local   document          // incidents of this replica alone
+	sent    map[string]bool   // messages that were confirmed, until the document says so
+	floors  map[string]int64  // the version of each record at the first look
+	overdue map[string]waited // ticks that seem overdue
+	outage  outage
+	busy    bool   // the next look comes soon
+	told    string // the last trouble with the document
+
+	mu      sync.Mutex
+	skew    time.Duration
+	failing map[string]bool // jobs that have an open incident
+}
+
+// NewNotifier returns a Notifier, which does nothing before Run.
+func NewNotifier(c Config) *Notifier {
+	return &Notifier{c: c, me: c.Replica + "-" + rand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
+		floors: map[string]int64{}, overdue: map[string]waited{}}
+}
+
+// Hear takes an event of the scheduler. It does not block.
+func (n *Notifier) Hear(e event.Event) {
+	n.mu.Lock()
+	good := e.Kind == event.Ended && e.Outcome.Status == store.Succeeded && !n.failing[e.Job]
+	if e.Kind == event.Skewed {
+		n.skew = e.Skew
+	}
+	n.mu.Unlock()
+	switch e.Kind {
+	case event.Ended, event.Settled, event.Stalled, event.Skewed, event.StoreBack:
+		if good {
+			return
+		}
+		select {
+		case n.poked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run finds and sends until ctx ends. A message that is being sent then has its time.
+func (n *Notifier) Run(ctx context.Context) {
+	for n.rest(ctx) {
+		n.step(ctx)
+	}
+}
+
+// rest waits for the next look. It returns false once ctx has ended.
+func (n *Notifier) rest(ctx context.Context) bool {
+	pace := idlePace
+	if n.busy {
+		pace = busyPace
+	}
+	if !sleep(ctx, restPace) {
+		return false
+	}
+	t := time.NewTimer(jittered(pace - restPace)) // replicas that look at the same time get in each other's way
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-n.poked:
+		return sleep(ctx, restPace)
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// step is one look and the messages that follow from it.
+func (n *Notifier) step(ctx context.Context) {
+	n.busy = false
+	n.lookHere()
+	n.deliverLocal(ctx)
+	seen := n.detect(ctx)
+	var due []delivery
+	var dropped []string
+	begun := n.c.Elapsed()
+	err := n.shared.update(ctx, &n.c, func(d *document, now time.Time) bool {
+		begun = n.shared.sentAt
+		changed := n.note(d, now, nil)
+		changed = d.observe(seen, n.floors, now) || changed
+		due, dropped = d.take(n.me, now)
+		return changed || len(due)+len(dropped) > 0
+	})
+	if n.trouble(err); err != nil {
+		return
+	}
+	for _, id := range dropped {
+		n.c.Log.Error("the receiver of alerts has not taken a message for a day: it is not sent any more", "message", id)
+	}
+	results := n.send(ctx, due, begun)
+	if len(results) > 0 {
+		n.trouble(n.shared.update(context.WithoutCancel(ctx), &n.c, func(d *document, now time.Time) bool {
+			return n.note(d, now, results)
+		}))
+	}
+	n.remember()
+}
+
+// note writes into the document what became of messages: of the last sends, and of earlier
+// ones that could not be noted.
+func (n *Notifier) note(d *document, now time.Time, results map[string]error) (changed bool) {
+	for _, i := range slices.Clone(d.Incidents) {
+		id := i.message()
+		_, tried := results[id]
+		switch {
+		case n.sent[id]:
+			d.sent(i, now)
+		case tried && i.Claim.By == n.me:
+			i.failed(now)
+		default:
+			continue
+		}
+		changed = true
+	}
+	return changed
+}
+
+// remember keeps from the document what the next look needs.
+func (n *Notifier) remember() {
+	failing, known := map[string]bool{}, map[string]bool{}
+	for _, i := range n.shared.last.Incidents {
+		failing[i.Job] = failing[i.Job] || i.Over.IsZero()
+		known[i.message()] = true
+		n.busy = n.busy || i.waits()
+	}
+	for id := range n.sent {
+		if !known[id] {
+			delete(n.sent, id)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failing = failing
+}
+
+// send sends messages at the same time, and returns what became of those that were sent. A
+// claim that may have expired by the end of the call is not used.
+func (n *Notifier) send(ctx context.Context, due []delivery, begun time.Duration) map[string]error {
+	results := map[string]error{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, d := range due {
+		if n.c.Elapsed()-begun > claimFor-2*sendTime {
+			break
+		}
+		all.Go(func() {
+			err := n.c.Webhook.send(context.WithoutCancel(ctx), d)
+			mu.Lock()
+			defer mu.Unlock()
+			results[d.message] = err
+		})
+	}
+	all.Wait()
+	for id, err := range results {
+		if err == nil {
+			n.sent[id] = true
+			n.c.Log.Info("alert sent", "message", id)
+			continue
+		}
+		n.c.Log.Warn("the receiver of alerts has not taken a message: it is sent again later", "message", id, "error", err)
+	}
+	return results
+}
+
+// trouble logs that the document cannot be used, once for each reason.
+func (n *Notifier) trouble(err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		n.told = ""
+		return
+	}
+	n.busy = true
+	if text := err.Error(); text != n.told {
+		n.told = text
+		n.c.Log.Warn("alerts wait: the replicas cannot agree on who sends them", "error", err)
+	}
+}

@@ -1,0 +1,175 @@
+package alert
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	pingTries = 3
+	pingPause = time.Second
+	mostPings = 20    // of one job that wait; further ones are dropped
+	pingBody  = 10000 // bytes of an error's end
+)
+
+// Pings tell a dead-man's switch for each run that it begins and how it ends, as
+// https://healthchecks.io/docs/http_api/ takes it. The replica that runs sends them. No run
+// waits for them.
+type Pings struct {
+	app    string
+	urls   map[string]string // by job
+	client *http.Client
+	log    *slog.Logger
+
+	ctx     context.Context // ends the calls
+	cancel  context.CancelFunc
+	mu      sync.Mutex
+	queues  map[string]chan ping
+	senders sync.WaitGroup
+	closed  bool
+}
+
+// A ping is one call.
+type ping struct {
+	path, run, body string
+}
+
+// NewPings returns the pings of jobs with a URL.
+func NewPings(app string, urls map[string]string, client *http.Client, log *slog.Logger) *Pings {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Pings{app: app, urls: urls, client: client, log: log, ctx: ctx, cancel: cancel, queues: map[string]chan ping{}}
+}
+
+// Hear takes an event of the scheduler. It does not block.
+func (p *Pings) Hear(e event.Event) {
+	if p.urls[e.Job] == "" {
+		return
+	}
+	switch e.Kind {
+	case event.Started:
+		if e.Try <= 1 {
+			p.add(e.Job, ping{"/start", runID(p.app, &e), ""})
+		}
+	case event.Ended, event.Unrecorded:
+		switch e.Outcome.Status {
+		case store.Succeeded, store.Skipped:
+			p.add(e.Job, ping{"", runID(p.app, &e), ""})
+		case store.Failed, store.Stalled, store.Cancelled:
+			p.add(e.Job, ping{"/fail", runID(p.app, &e), tail(failure(&e))})
+		}
+		// Another replica may take up what was abandoned; if none does, the success is missing.
+	}
+}
+
+// failure is why a run has failed.
+func failure(e *event.Event) string {
+	text := string(e.Outcome.Status)
+	if e.Outcome.Reason != "" {
+		text += ": " + e.Outcome.Reason
+	}
+	return text
+}
+
+// tail is the end of a text.
+func tail(text string) string {
+	if len(text) > pingBody {
+		text = text[len(text)-pingBody:]
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+// runID is a UUID that the pings of one run share.
+func runID(app string, e *event.Event) string {
+	b := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00%s\x00%d", app, e.Job, everywhere(e), e.Token, e.Request, e.Tick.UnixNano()))
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8, of one's own making
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// everywhere names the replica of a run without a token: other replicas have one of the same
+// tick.
+func everywhere(e *event.Event) string {
+	if e.Token == 0 {
+		return e.Replica
+	}
+	return ""
+}
+
+// add gives a ping to the sender of its job, which keeps the order.
+func (p *Pings) add(job string, one ping) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	queue := p.queues[job]
+	if queue == nil {
+		queue = make(chan ping, mostPings)
+		p.queues[job] = queue
+		p.senders.Go(func() {
+			for one := range queue {
+				p.send(job, one)
+			}
+		})
+	}
+	select {
+	case queue <- one:
+	default:
+		p.log.Warn("a ping is left out: too many wait for the receiver", "job", job)
+	}
+}
+
+// send makes the calls of one ping until one is taken.
+func (p *Pings) send(job string, one ping) {
+	for try := 1; ; try++ {
+		err := p.call(p.urls[job], one)
+		if err == nil || p.ctx.Err() != nil {
+			return
+		}
+		if try == pingTries || !sleep(p.ctx, pingPause<<(try-1)) {
+			p.log.Warn("a ping was not taken", "job", job, "ping", strings.TrimPrefix(one.path, "/"), "error", err)
+			return
+		}
+	}
+}
+
+func (p *Pings) call(base string, one ping) error {
+	u, err := url.Parse(base)
+	if err != nil {
+		return errNoURL
+	}
+	u = u.JoinPath(one.path)
+	query := u.Query()
+	query.Set("rid", one.run)
+	u.RawQuery = query.Encode()
+	ctx, cancel := context.WithTimeout(p.ctx, sendTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader(one.body))
+	if err != nil {
+		return errNoURL
+	}
+	return do(p.client, r)
+}
+
+// Close waits for the pings that are on their way, for so long at most.
+func (p *Pings) Close(patience time.Duration) {
+	p.mu.Lock()
+	p.closed = true
+	for _, queue := range p.queues {
+		close(queue)
+	}
+	p.mu.Unlock()
+	defer p.cancel()
+	t := time.AfterFunc(patience, p.cancel)
+	defer t.Stop()
+	p.senders.Wait()
+}
