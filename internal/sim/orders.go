@@ -87,7 +87,7 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 
 // resumeAll ends all pauses, so that what is due at the end has to run.
 func (c *Cluster) resumeAll() {
-	if !c.ordered {
+	if !c.ordered || c.NoFaultPlan {
 		return
 	}
 	c.version.Lock()
