@@ -2,6 +2,7 @@ package soloist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -24,11 +25,9 @@ type line struct {
 // whose kind is in none of the tables is not logged.
 var (
 	runLines = map[event.Kind]func(*event.Event) line{ // job and run
-		event.Started: func(e *event.Event) line { return info("run started", "try", e.Try) },
-		event.NotStarted: func(e *event.Event) line {
-			return warn("the lease was lost before the run began: not run", "try", e.Try)
-		},
-		event.TryFailed: tryFailedLine,
+		event.Started:    func(e *event.Event) line { return info("run started", "try", e.Try) },
+		event.NotStarted: notStartedLine,
+		event.TryFailed:  tryFailedLine,
 		event.Unhealthy: func(e *event.Event) line {
 			return warn("the run is not healthy", "failure", e.Count, "of", e.Of, "error", e.Err)
 		},
@@ -117,6 +116,13 @@ func endedLine(e *event.Event) line {
 		l.args = append(l.args, "reason", o.Reason)
 	}
 	return l
+}
+
+func notStartedLine(e *event.Event) line {
+	if errors.Is(e.Err, store.ErrLost) {
+		return warn("the lease was lost before the run began: not run", "try", e.Try)
+	}
+	return warn("the run may not begin: not run", "try", e.Try, "error", e.Err)
 }
 
 func takenBackLine(e *event.Event) line {

@@ -62,6 +62,14 @@ func (a *Attempt) tryFailed(try int, err error, reason string, wait time.Duratio
 	a.Emit(event.Event{Kind: event.TryFailed, Try: try, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{err, reason}})
 }
 
+// barred returns why the first try must not begin after all, nil if it may.
+func (a *Attempt) barred(try int) error {
+	if try > 1 || a.Under.Barred == nil {
+		return nil
+	}
+	return a.Under.Barred()
+}
+
 // Barred is what Run returns for a run that was barred before its first try.
 const Barred store.Status = "barred"
 
@@ -111,7 +119,8 @@ func (a *Attempt) try(n int) (err, cause error) {
 		a.Emit(event.Event{Kind: event.NotStarted, Try: n, Err: lease.ErrNotRenewed})
 		return errNotStarted, nil
 	}
-	if n == 1 && a.Under.Barred != nil && a.Under.Barred() != nil {
+	if err := a.barred(n); err != nil {
+		a.Emit(event.Event{Kind: event.NotStarted, Try: n, Err: err})
 		return errBarred, nil
 	}
 	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.

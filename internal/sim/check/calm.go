@@ -104,7 +104,9 @@ func (l *Log) replicaHindered(replica, job string, from, to time.Time) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(l.of(job, Request), func(e *Event) bool {
+	// A replica that cannot read the orders of operators starts nothing.
+	requests := slices.Concat(l.of(job, Request), slices.DeleteFunc(slices.Clone(l.of("", Request)), func(e *Event) bool { return !e.OfDocument() }))
+	return slices.ContainsFunc(requests, func(e *Event) bool {
 		fault := e.Cause == string(ReadOnly) || e.Time.After(from) && (e.Cause != "" || e.Heard.IsZero())
 		return e.Replica == replica && fault && e.Sent.Before(to)
 	})

@@ -184,7 +184,7 @@ func audit(l *Log, bad report) {
 			token := e.Record.Token
 			started := count(e.Replica, "run started", token, e.Sent)
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
-			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent)
+			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + count(e.Replica, "the run may not begin", token, e.Sent)
 			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + count(e.Replica, "stopped before the run began", token, e.Sent) + count(e.Replica, "paused before the run began", token, e.Sent)
 			tries := 0
 			for i := range runs {
