@@ -204,7 +204,7 @@ var mutants = []mutant{
 	{name: "a token is claimed that nobody reads", file: "internal/plan/unusable.go", pkg: root, story: "TestUnusableRecordIsLeftAlone",
 		text: "\tif r.Token < store.MaxToken {", with: "\tif true {"},
 	{name: "a pause is not looked at before the start", file: "internal/supervise/attempt.go", pkg: root, story: "TestPauseDuringClaim",
-		text: "a.Under.Barred() != nil {", with: "false {"},
+		text: "return a.Under.Barred()", with: "return nil"},
 	{name: "who cannot read the orders starts all the same", file: "internal/control/watch.go", pkg: root, story: "TestUnreadableOrdersStopAll",
 		text: "w.sent <= Fresh {", with: "w.sent <= 1000*Fresh {"},
 	{name: "a request is served twice", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunIsGivenBack",
