@@ -11,7 +11,9 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -78,6 +80,34 @@ func TestHistoryReachesBack(t *testing.T) {
 		}
 		if recent := historyOf(t, p, "--since", "30m"); len(recent) < 88 || len(recent) > 91 {
 			t.Errorf("got %d outcomes of 30 minutes, want 90", len(recent))
+		}
+	})
+}
+
+// The same over the Blob service, where the log is an append blob.
+func TestHistoryOverBlobs(t *testing.T) {
+	environment(t, "SOLOIST_HISTORY=24h")
+	synctest.Test(t, func(t *testing.T) {
+		service := new(blobtest.Blob)
+		backend, err := azure.Open(azure.Config{ConnectionString: "AccountName=sim;AccountKey=c2VjcmV0", Transport: service})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := frequent(backend)
+		for range 40 {
+			run(t.Context(), p, "tick")
+			time.Sleep(20 * time.Second)
+		}
+		before := len(service.Log())
+		if all := historyOf(t, p, "-n", "1000"); len(all) < 39 || all[len(all)-1].Gap {
+			t.Errorf("got %d outcomes, want those of 40 ticks", len(all))
+		}
+		var asked []string
+		for _, op := range service.Log()[before:] {
+			asked = append(asked, op.Op)
+		}
+		if got := strings.Join(asked, " "); got != "head list get" {
+			t.Errorf("history asked for %s, want the record, the list of logs and one log", got)
 		}
 	})
 }
