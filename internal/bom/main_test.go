@@ -34,7 +34,7 @@ func TestEachLinkedModuleIsTold(t *testing.T) {
 	}
 	notices, bom := read(t, first, "NOTICES"), read(t, first, "sbom.cdx.json")
 	for _, m := range info.Deps {
-		if !strings.Contains(notices, "\n"+m.Path+" "+m.Version+": LICENSE") {
+		if !strings.Contains(notices, "\n"+m.Path+" "+m.Version+": ") {
 			t.Errorf("no licence of %s", m.Path)
 		}
 		if !strings.Contains(bom, `"purl": "pkg:golang/`+m.Path+"@"+m.Version+`"`) || !strings.Contains(bom, m.Sum) {

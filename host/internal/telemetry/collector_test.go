@@ -37,6 +37,7 @@ func receive(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Connection", "close") // in a bubble, time stands still while a connection waits
 		if code := r.take(t, q); code != 200 {
+			w.Header().Set("Location", q.URL.Path) // of a redirection
 			w.WriteHeader(code)
 		}
 	}))

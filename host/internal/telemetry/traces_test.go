@@ -50,6 +50,18 @@ func attributesOf(s *tracepb.Span) map[string]string {
 	return all
 }
 
+// slow is a store whose leases take a second to acquire.
+type slow struct{ store.Store }
+
+type slowLease struct{ store.Lease }
+
+func (s slow) Lease(name, id string) store.Lease { return slowLease{s.Store.Lease(name, id)} }
+
+func (l slowLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	time.Sleep(time.Second)
+	return l.Lease.Acquire(ctx, d, etag)
+}
+
 // A run that a scheduler does is one trace: the calls to the store and the tries are below
 // the run, and the context of the job is in it.
 func TestRunIsOneTrace(t *testing.T) {
@@ -58,7 +70,7 @@ func TestRunIsOneTrace(t *testing.T) {
 	var seen []string
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		s := &soloist.Scheduler{App: "demo", Replica: "r1", Store: &local.Memory{}, Logger: slog.New(slog.DiscardHandler),
+		s := &soloist.Scheduler{App: "demo", Replica: "r1", Store: slow{&local.Memory{}}, Logger: slog.New(slog.DiscardHandler),
 			Jobs: []soloist.Job{{Name: "report", Schedule: "* * * * *", Retry: soloist.Retry{MaxTries: 2},
 				Do: func(ctx context.Context, run *soloist.Run) error {
 					seen = append(seen, trace.SpanContextFromContext(ctx).TraceID().String())
@@ -274,6 +286,7 @@ func TestDeadCollectorDelaysNothing(t *testing.T) {
 	defer server.Close()
 	defer close(hang)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "86400000") // only Close ends it
 	s := program()
 	var log strings.Builder
 	m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(&log, nil)))
@@ -313,5 +326,25 @@ func TestOutageOfACollectorIsToldOnce(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], "500") || !strings.Contains(lines[1], "reached again") || strings.Contains(log.String(), "secret") {
 		t.Errorf("got %q", lines)
+	}
+}
+
+// The URL of a collector may have a key in it.
+func TestLogHidesTheURLOfACollector(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", gone.URL+"/v1/traces?key=secret")
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "200")
+	var log strings.Builder
+	s := program()
+	m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Hurry(time.Minute)
+	runOnce(t, s, m, nil)
+	m.Close()
+	if got := log.String(); !strings.Contains(got, "cannot be reached") || strings.Contains(got, "secret") {
+		t.Errorf("got %s", got)
 	}
 }
