@@ -153,7 +153,7 @@ func TestMetricsGoToACollector(t *testing.T) {
 	if len(took) != 1 || took[0].Count != 1 || len(took[0].BucketCounts) != len(took[0].ExplicitBounds)+1 || found["soloist.run.duration"].Unit != "s" {
 		t.Errorf("got %v, want one run", found["soloist.run.duration"])
 	}
-	if points := found["soloist.job.failures"].GetGauge().GetDataPoints(); len(points) != 1 {
+	if points := found["soloist.job.failures"].GetGauge().GetDataPoints(); len(points) != 1 || points[0].Attributes[0].Value.GetStringValue() != "report" {
 		t.Errorf("got the failures of %d jobs, want one", len(points))
 	}
 	header := r.requests[0].Header

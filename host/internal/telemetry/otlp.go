@@ -123,7 +123,7 @@ func temporality(t metricdata.Temporality) metricspb.AggregationTemporality {
 // pairs are attributes as the protocol has them.
 func pairs(set *attribute.Set) (all []*commonpb.KeyValue) {
 	for _, a := range set.ToSlice() {
-		all = append(all, &commonpb.KeyValue{Key: string(a.Key), Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: a.Value.Emit()}}})
+		all = append(all, &commonpb.KeyValue{Key: string(a.Key), Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: a.Value.String()}}})
 	}
 	return all
 }
