@@ -30,6 +30,7 @@ type world struct {
 	start time.Time
 
 	mu       sync.Mutex
+	slow     time.Duration // of the receiver; set before the replicas start
 	all      map[string]soloist.JobStatus
 	orders   store.Control
 	down     bool            // the receiver answers 503
@@ -174,6 +175,7 @@ func (r *replica) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err := r.comes("send"); err != nil {
 		return nil, err
 	}
+	time.Sleep(r.w.slow)
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
 	body, _ := io.ReadAll(q.Body)
@@ -301,6 +303,20 @@ func TestReplicaThatHasNoticedIsKilled(t *testing.T) {
 	}
 }
 
+// While one replica waits for the receiver no other one sends.
+func TestSlowReceiverGetsEachMessageOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0)
+		w.slow = 9 * time.Second
+		for i := range 10 {
+			w.add(fmt.Sprint("r", i))
+		}
+		w.end("report", store.Failed)
+		time.Sleep(3 * time.Minute)
+		w.want("report failures alert")
+	})
+}
+
 // A replica that goes on from an old reading neither ends an incident nor brings it back.
 func TestOldReadingChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -387,6 +403,54 @@ func TestIncidentsOfRecords(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A replica that has not noticed yet that a lease is held in vain does not end the incident.
+func TestUnclaimedLeaseIsNoticedAtDifferentTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		held := func(st *soloist.JobStatus) { st.Lease, st.Next = store.Leased, time.Now().Add(-10*time.Second) }
+		w.set("report", held)
+		w.set("report", func(st *soloist.JobStatus) { st.Occupied = errors.New("leased by a client that has claimed nothing") })
+		time.Sleep(30 * time.Second)
+		w.set("report", func(st *soloist.JobStatus) { st.Occupied = nil })
+		time.Sleep(30 * time.Second)
+		w.want("report unclaimed alert")
+		w.set("report", func(st *soloist.JobStatus) { st.Lease, st.Next = store.Available, time.Time{} })
+		time.Sleep(time.Minute)
+		w.want("report unclaimed alert", "report unclaimed recovered")
+	})
+}
+
+// The document has a limit. What does not fit is told when there is room.
+func TestManyIncidents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		var first, rest []string
+		for i := range 600 {
+			job := fmt.Sprintf("job-%03d", i)
+			w.end(job, store.Failed)
+			first, rest = append(first, job+" failures alert"), append(rest, job+" failures recovered")
+		}
+		time.Sleep(10 * time.Minute)
+		w.mu.Lock()
+		got := len(w.got)
+		w.mu.Unlock()
+		if got != 500 {
+			t.Errorf("got %d messages, want 500", got)
+		}
+		for _, m := range w.got {
+			w.end(m.Job, store.Succeeded)
+		}
+		time.Sleep(20 * time.Minute)
+		for _, st := range w.look(t.Context()) {
+			if st.Record.Failures > 0 {
+				w.end(st.Name, store.Succeeded)
+			}
+		}
+		time.Sleep(20 * time.Minute)
+		w.want(append(first, rest...)...)
+	})
 }
 
 // stall makes the record say that the last run has stalled, and goes on.

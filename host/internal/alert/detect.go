@@ -35,7 +35,7 @@ func (n *Notifier) detect(ctx context.Context) (seen []condition) {
 		if _, known := n.floors[st.Name]; !known {
 			n.floors[st.Name] = v
 		}
-		conditions := append(ofRecord(st, n.c.Failures, now), unclaimed(st))
+		conditions := append(ofRecord(st, n.c.Failures, now), unclaimed(st, now)...)
 		if n.isLate(st, now) && orders == nil {
 			if c, err := n.c.Control(ctx); err == nil {
 				orders = &c
@@ -166,14 +166,17 @@ func isFine(st *soloist.JobStatus, now time.Time) bool {
 	return st.Singleton && r.Run.Status == store.Running && st.Lease.Live() && now.Sub(r.Run.Claimed) > fineAfter
 }
 
-// unclaimed is about a lease without a claim.
-func unclaimed(st *soloist.JobStatus) condition {
+// unclaimed is about a lease without a claim. Replicas notice it at different times, so it is
+// over only if the lease is free, its holder runs, or nothing is due.
+func unclaimed(st *soloist.JobStatus, now time.Time) []condition {
 	c := condition{Kind: Unclaimed, On: st.Occupied != nil}
 	if c.On {
 		c.About = version(&st.Record)
 		c.facts = facts{Text: "does not run: " + st.Occupied.Error(), Tick: st.Next}
+	} else if st.Lease.Live() && !st.Record.MayRun() && st.Next.Before(now) {
+		return nil
 	}
-	return c
+	return []condition{c}
 }
 
 // isLate reports whether a tick has been due for too long. Ticks that come due during a run

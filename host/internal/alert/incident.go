@@ -30,6 +30,9 @@ const (
 // giveUp is how long a receiver may be down.
 const giveUp = 24 * time.Hour
 
+// mostIncidents keeps the document small. Further ones wait until some are over.
+const mostIncidents = 500
+
 // A condition is what one look says about one kind of incident of one job.
 type condition struct {
 	Job     string
@@ -99,7 +102,7 @@ func (d *document) observe(seen []condition, floors map[string]int64, now time.T
 		at := slices.IndexFunc(d.Incidents, func(i *incident) bool { return keyOf(i.Job, i.Kind) == c.key() })
 		news := c.About > d.Closed[c.key()] && (c.On || c.About > floors[c.Job])
 		switch {
-		case at < 0 && news:
+		case at < 0 && news && len(d.Incidents) < mostIncidents:
 			d.open(c, now)
 		case at >= 0 && d.Incidents[at].Over.IsZero() && !c.On && c.Version >= d.Incidents[at].Version:
 			d.end(d.Incidents[at], c.Version, now)
