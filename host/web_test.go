@@ -197,9 +197,9 @@ func TestStorageDown(t *testing.T) {
 		wantAnswer(t, "readyz before", s.get("/readyz"), 503, "it has not answered yet")
 		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
 		s.tick()
-		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"storage":"no route to the storage"`)
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `so nothing starts: no route to the storage"`)
 		wantAnswer(t, "readyz", s.get("/readyz"), 503, "no route to the storage")
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"storage":"no route to the storage"`, "every minute", `"state":"unknown"`)
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `so nothing starts: no route to the storage"`, "every minute", `"state":"unknown"`)
 		s.wait()
 	})
 }
