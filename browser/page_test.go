@@ -115,6 +115,41 @@ func TestPageSignIn(t *testing.T) {
 	b.wantNothingWrong("401")
 }
 
+// Who has the admin token pauses, runs and cancels on the page, and the orders tell of it. Without, there is no button.
+func TestPageOrders(t *testing.T) {
+	f := newFleet(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	url := f.start("a")
+	f.start("b")
+	b := newTab(t)
+	b.do(chromedp.Navigate(url + "jobs/night"))
+	b.await("the job", has("#job-facts", "at 02:30 every day"))
+	if !eval[bool](b, `document.querySelector('#actions').hidden`) {
+		t.Error("there are buttons without the admin token")
+	}
+	b.do(chromedp.Click("#enter"))
+	b.await("the form", `document.activeElement.id === 'token'`)
+	b.do(chromedp.KeyEvent(adminToken + kb.Tab + "Ada" + kb.Enter))
+	order := func(key, reason string) {
+		t.Helper()
+		button := fmt.Sprintf(`#actions [data-key=%q]`, key)
+		b.await("the button "+key, fmt.Sprintf("!!document.querySelector(%q) && !document.querySelector('#actions').hidden", button))
+		b.do(chromedp.Click(button))
+		b.await("the question", `document.querySelector('#ask').open && document.querySelector('#ask-risk').innerText.length > 40`)
+		b.do(chromedp.SendKeys(`#ask-fields [name="reason"]`, reason+kb.Enter))
+		b.await("the answer", `!document.querySelector('#ask').open`)
+		b.await("the order", has("#orders", reason))
+	}
+	order("pause", "paper "+markup)
+	b.await("the pause", has("#job-state", "paused by Ada: paper "+markup))
+	order("run", "just once")
+	b.await("the run", has("#job-state", "running"))
+	order("cancel", "enough")
+	b.await("the outcome", has("#history", "cancelled"))
+	order("resume", "new paper")
+	b.await("the end of the pause", "!"+has("#job-state", "paused by"))
+	b.wantNothingWrong()
+}
+
 // No rule of axe is broken: in no part of the page, width or colours.
 func TestPageIsAccessible(t *testing.T) {
 	axe := axeSource(t)
@@ -125,7 +160,11 @@ func TestPageIsAccessible(t *testing.T) {
 		{"list", "", has(row("broken"), "failing ×2")},
 		{"job", "jobs/broken", has("#history", "no paper")},
 		{"signin", "", `document.querySelector('#enter').click() ?? !document.querySelector('#signin').hidden`},
+		{"ask", "jobs/broken", `document.querySelector('#ask').open || !!document.querySelector('#actions [data-key="pause"]')?.click()`},
 	} {
+		if part.name == "ask" {
+			b.do(chromedp.Evaluate(fmt.Sprintf(`fetch('/api/v1/session', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({token: %q, name: 'Ada'})})`, adminToken), nil, awaitPromise))
+		}
 		b.do(chromedp.Navigate(url + part.path))
 		b.await("the page", `!document.querySelector('#list').hidden || !document.querySelector('#job').hidden`)
 		b.await(part.name, part.ready)

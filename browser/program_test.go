@@ -36,7 +36,7 @@ func jobs() []soloist.Work {
 			return proctest.Pause(ctx, 1500*time.Millisecond)
 		}},
 		soloist.Job{Name: "broken", Schedule: "@every 3s", Do: func(context.Context, *soloist.Run) error { return errors.New("no paper " + markup) }},
-		soloist.Job{Name: "night", Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Do: func(context.Context, *soloist.Run) error { return nil }},
+		soloist.Job{Name: "night", Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Do: func(ctx context.Context, _ *soloist.Run) error { return proctest.Pause(ctx, time.Minute) }},
 		soloist.Job{Name: "rested", Schedule: "@every 5s", Paused: true, Do: func(context.Context, *soloist.Run) error { return nil }},
 		soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil }},
 	}

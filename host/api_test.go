@@ -52,7 +52,7 @@ func TestStepDown(t *testing.T) {
 		ended := s.underway(5 * time.Second)
 		begin := time.Now()
 		got := s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken)
-		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"}`)
+		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"`, `"kind":"step-down","job":"long","by":"admin over HTTP"`)
 		if e, err := backend.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
 			t.Errorf("got the lease %s, %v", e.State, err)
 		}
@@ -60,7 +60,7 @@ func TestStepDown(t *testing.T) {
 			t.Errorf("took %s, want the grace", took)
 		}
 		ended()
-		wantAnswer(t, "again", s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken), 409, `{"error":"long holds no lease on this replica"}`)
+		wantAnswer(t, "again", s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken), 409, "nothing runs")
 		s.wait()
 	})
 }
@@ -72,7 +72,7 @@ func TestStepDownOfRunThatDoesNotReturn(t *testing.T) {
 		s := open(t, host.Program{Work: late(release), Store: &local.Memory{}})
 		ended := s.underway(5 * time.Second)
 		got := s.send(http.MethodPost, "/api/v1/jobs/late/step-down", "Bearer "+adminToken)
-		wantAnswer(t, "step down", got, 202, `{"job":"late","status":"stopping","error":"its run has not returned after 1m25s"}`)
+		wantAnswer(t, "step down", got, 202, `{"job":"late","status":"stopping"`, `"note":"its run has not returned after 1m25s"`)
 		close(release)
 		ended()
 	})
@@ -92,7 +92,7 @@ func TestWhoMaySendAStepDown(t *testing.T) {
 		{"as a password", adminToken, "POST", "/api/v1/jobs/beat/step-down", basic("anybody", adminToken), 401},
 		{"none, of an unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "", 401},
 		{"unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "Bearer " + adminToken, 404},
-		{"does not run", adminToken, "POST", "/api/v1/jobs/beat/step-down", "Bearer " + adminToken, 409},
+		{"has no record yet", adminToken, "POST", "/api/v1/jobs/beat/step-down", "Bearer " + adminToken, 404},
 		{"on each replica", adminToken, "POST", "/api/v1/jobs/cache/step-down", "Bearer " + adminToken, 409},
 		{"GET", adminToken, "GET", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
 		{"PUT", adminToken, "PUT", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
@@ -116,7 +116,7 @@ func TestWhoMaySendAStepDown(t *testing.T) {
 func TestOtherSitesAreRefused(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	for site, code := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 409} {
+	for site, code := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 404} {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/jobs/beat/step-down", nil)
 		r.Header.Set("Authorization", "Bearer "+adminToken)
 		r.Header.Set("Sec-Fetch-Site", site)
@@ -281,7 +281,7 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 			if strings.Contains(got.Body.String(), errDown.Error()) {
 				t.Errorf("%s: got %s", path, got.Body)
 			}
-			wantAnswer(t, path+" with the token", s.get(path, "Bearer "+readToken), got.Code, errDown.Error()+`"`)
+			wantAnswer(t, path+" with the token", s.get(path, "Bearer "+readToken), got.Code, `"storage":"`+errDown.Error()+`"`)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

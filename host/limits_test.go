@@ -177,7 +177,7 @@ func TestStepDownIsAnsweredAfterGrace(t *testing.T) {
 		all.Go(run)
 		time.Sleep(time.Second)
 		begin := time.Now()
-		code, body, err := c.post("/api/v1/jobs/long/step-down", "Authorization: Bearer "+adminToken+"\r\n")
+		code, body, err := c.post("/api/v1/jobs/long/step-down", "Content-Type: application/json\r\nAuthorization: Bearer "+adminToken+"\r\n")
 		if took := time.Since(begin); err != nil || code != 200 || !strings.Contains(body, "handed over") || took < 24*time.Second {
 			t.Errorf("got code %d, %s, %v after %s, want the answer after the grace", code, body, err, took)
 		}

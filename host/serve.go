@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/watch"
 	"github.com/soloist-go/soloist/host/internal/web"
+	"github.com/soloist-go/soloist/store"
 )
 
 type serveCommand struct{}
@@ -71,7 +72,11 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 
 // newCache returns the cache of the records for pages and metrics.
 func newCache(a *app.App) *web.Cache {
-	cache := web.NewCache(a.Scheduler.Status)
+	orders := a.Scheduler.Control
+	if _, ok := a.Store.(store.Documenter); !ok {
+		orders = nil
+	}
+	cache := web.NewCache(a.Scheduler.Status, orders)
 	a.Listen(cache.Hear)
 	a.Telemetry.Watch(cache.Statuses)
 	return cache

@@ -26,7 +26,7 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 		}
 		for range 1000 {
 			guess()
-			wantAnswer(t, "the right token", s.send(http.MethodPost, "/api/v1/jobs/beat/step-down", "Bearer "+adminToken), 409)
+			wantAnswer(t, "the right token", s.send(http.MethodPost, "/api/v1/jobs/cache/step-down", "Bearer "+adminToken), 409)
 			wantAnswer(t, "the right token to read", s.get("/api/v1/jobs", "Bearer "+readToken), 200)
 			wantAnswer(t, "no token", s.get("/api/v1/jobs"), 401)
 		}
@@ -63,7 +63,7 @@ func TestStepDownIsLoggedWithCaller(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+adminToken)
 	r.Header.Set("X-Forwarded-For", "198.51.100.7,\x1b[2J")
 	s.ServeHTTP(httptest.NewRecorder(), r)
-	if want := `"msg":"step-down asked for over HTTP","job":"beat","remote":"192.0.2.1:1234","forwarded":"198.51.100.7,\\x1b[2J"`; !strings.Contains(log.String(), want) {
+	if want := `"msg":"order over HTTP refused","order":"step-down","job":"beat","by":"admin over HTTP","remote":"192.0.2.1:1234","forwarded":"198.51.100.7,\\x1b[2J"`; !strings.Contains(log.String(), want) {
 		t.Errorf("got %s, want %s", log, want)
 	}
 }

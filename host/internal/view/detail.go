@@ -21,17 +21,30 @@ type Detail struct {
 	Token   int64            `json:"token,omitzero"`    // the newest fencing token
 	Outlook *Outlook         `json:"outlook,omitempty"` // by this program's schedule; nil: there is none, or another one is in force
 	History []store.Outcome  `json:"history"`
+	Orders  []store.Order    `json:"orders"`           // of operators, newest first
 	Record  json.RawMessage  `json:"record,omitempty"` // as it is in the store
 }
 
 // DetailOf is all that is known of a job.
-func DetailOf(a *app.App, st soloist.JobStatus, row Row) Detail {
-	d := Detail{Row: row, Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st), History: []store.Outcome{}}
+func DetailOf(a *app.App, st soloist.JobStatus, row Row, audit []store.Order) Detail {
+	d := Detail{Row: row, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st), History: []store.Outcome{}}
 	if st.Err == nil {
 		d.History = format.PlainOutcomes(st.Record.History)
 		d.Record = recordOf(&st.Record)
 	}
 	return d
+}
+
+// OrdersOf are the orders for one job; empty: for all.
+func OrdersOf(audit []store.Order, job string) []store.Order {
+	orders := []store.Order{}
+	for _, o := range audit {
+		if job == "" || job == o.Job {
+			o.At = format.UTC(o.At)
+			orders = append(orders, o)
+		}
+	}
+	return orders
 }
 
 // recordOf is nil for a job without a record.

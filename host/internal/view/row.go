@@ -17,6 +17,7 @@ type Row struct {
 	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
 	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
 	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
+	Ordered    int       `json:"ordered,omitzero"`     // runs by hand that were ordered and have not begun
 	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first
 }
 
@@ -29,10 +30,17 @@ type Outcome struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// RowOf is a job in a list, by its record and by the health of this replica.
-func RowOf(a *app.App, st soloist.JobStatus, h soloist.Health) Row {
+// RowOf is a job in a list, by its record, what operators have ordered for it, and the
+// health of this replica.
+func RowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health) Row {
 	row := Row{Job: Of(a, st), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint, Recent: []Outcome{}}
 	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
+	row.heed(&st, ordered, a.Now())
+	for _, r := range ordered.Requests {
+		if st.Err == nil && r.Seq > st.Record.Orders.Served && r.Until.After(a.Now()) {
+			row.Ordered++
+		}
+	}
 	if row.Last != nil {
 		last := format.PlainOutcomes([]store.Outcome{*row.Last})[0]
 		row.Last = &last
@@ -49,11 +57,11 @@ func RowOf(a *app.App, st soloist.JobStatus, h soloist.Health) Row {
 }
 
 // Rows is [RowOf] for each of them.
-func Rows(a *app.App, all []soloist.JobStatus) []Row {
+func Rows(a *app.App, all []soloist.JobStatus, orders store.Control) []Row {
 	h := a.Scheduler.Health()
 	rows := make([]Row, len(all))
 	for i, st := range all {
-		rows[i] = RowOf(a, st, h)
+		rows[i] = RowOf(a, st, orders.Jobs[st.Name], h)
 	}
 	return rows
 }

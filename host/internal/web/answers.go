@@ -9,6 +9,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An appInfo is what each answer tells of the program and of the replica that answers.
@@ -26,6 +27,7 @@ type appInfo struct {
 
 	Note      string            `json:"note,omitempty"`      // how old the answer is, if that is worth a word
 	Storage   string            `json:"storage,omitempty"`   // why the store is out of reach
+	Orders    string            `json:"orders,omitempty"`    // why the orders of operators cannot be read
 	Log       string            `json:"log,omitempty"`       // why lines of the log wait
 	Skew      float64           `json:"skew"`                // seconds that this machine's clock is ahead of the store's, as far as that is proved
 	Clock     string            `json:"clock,omitempty"`     // the skew in words, if it is worth a word
@@ -60,6 +62,12 @@ type jobAnswer struct {
 	Job view.Detail `json:"job"`
 }
 
+// An ordersAnswer is what operators have ordered last.
+type ordersAnswer struct {
+	App    appInfo       `json:"app"`
+	Orders []store.Order `json:"orders"` // newest first
+}
+
 // infoFor is what an answer to this request tells of the program.
 func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	h := p.app.Scheduler.Health()
@@ -74,6 +82,9 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 		if row.Trouble {
 			out.Trouble++
 		}
+	}
+	if n.deaf != nil {
+		out.Orders = text(n.deaf)
 	}
 	if h.Storage != nil {
 		out.Storage = text(h.Storage)

@@ -1,13 +1,9 @@
 package web
 
 import (
-	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -65,41 +61,11 @@ func (p *pages) jobFor(r *http.Request, n news, name string) (jobAnswer, bool) {
 	if i < 0 {
 		return jobAnswer{}, false
 	}
-	return jobAnswer{App: p.infoFor(r, n), Job: view.DetailOf(p.app, n.all[i], rows[i])}, true
+	return jobAnswer{App: p.infoFor(r, n), Job: view.DetailOf(p.app, n.all[i], rows[i], n.orders.Audit)}, true
 }
 
-// A steppedDown is what stepDown answers.
-type steppedDown struct {
-	Job    string `json:"job"`
-	Status string `json:"status"`          // handed over; stopping
-	Error  string `json:"error,omitempty"` // of stopping: why it is not handed over yet
-}
-
-// stepDown hands over what runs here of a job or singleton.
-func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
-	job := r.PathValue("job")
-	if err := app.Known(job, p.app.Names()); err != nil {
-		fail(w, http.StatusNotFound, err.Error())
-		return
-	}
-	if p.app.EveryReplica(job) {
-		fail(w, http.StatusConflict, app.WithoutLease(job))
-		return
-	}
-	p.app.Log.Info("step-down asked for over HTTP", append([]any{"job", job}, caller(r)...)...)
-	// The run has its grace, and then some writes follow. It is stopped whether or
-	// not anybody waits for the answer.
-	patience := p.app.Settings.Grace + 2*p.app.LeaseOf(job)
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 5*time.Second))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
-	defer cancel()
-	switch err := p.app.Scheduler.StepDown(ctx, job); {
-	case err == nil:
-		p.app.Log.Info("stepped down, as asked over HTTP", append([]any{"job", job}, caller(r)...)...)
-		Reply(w, http.StatusOK, steppedDown{Job: job, Status: "handed over"})
-	case errors.Is(err, context.DeadlineExceeded):
-		Reply(w, http.StatusAccepted, steppedDown{Job: job, Status: "stopping", Error: fmt.Sprintf("its run has not returned after %s", patience)})
-	default:
-		fail(w, http.StatusConflict, err.Error())
-	}
+// orders answers with what operators have ordered last.
+func (p *pages) orders(w http.ResponseWriter, r *http.Request) {
+	n := p.cache.look(r.Context())
+	Reply(w, http.StatusOK, ordersAnswer{App: p.infoFor(r, n), Orders: view.OrdersOf(n.orders.Audit, "")})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -21,7 +22,8 @@ const (
 // A Cache keeps what the records told last. At most one reading is under way,
 // so that a page under load asks the store no more often than an idle one.
 type Cache struct {
-	read func(context.Context) ([]soloist.JobStatus, error)
+	read   func(context.Context) ([]soloist.JobStatus, error)
+	orders func(context.Context) (store.Control, error) // nil: the store keeps none
 
 	readings sync.WaitGroup
 
@@ -40,6 +42,8 @@ type Cache struct {
 type news struct {
 	at     time.Time
 	all    []soloist.JobStatus
+	orders store.Control // the last that could be read
+	deaf   error         // why they cannot be read now
 	made   *rows
 	silent bool // the store was asked after that, and has not answered
 }
@@ -55,7 +59,7 @@ func (n news) rows(a *app.App) []view.Row {
 	if n.made == nil {
 		return nil
 	}
-	n.made.once.Do(func() { n.made.all = view.Rows(a, n.all) })
+	n.made.once.Do(func() { n.made.all = view.Rows(a, n.all, n.orders) })
 	return n.made.all
 }
 
@@ -73,9 +77,10 @@ func (n news) old() string {
 	return ""
 }
 
-// NewCache returns an empty cache of what read tells.
-func NewCache(read func(context.Context) ([]soloist.JobStatus, error)) *Cache {
-	return &Cache{read: read, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1), closed: make(chan struct{})}}
+// NewCache returns an empty cache of what read tells, and orders: nil if the store keeps
+// no orders of operators.
+func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (store.Control, error)) *Cache {
+	return &Cache{read: read, orders: orders, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1), closed: make(chan struct{})}}
 }
 
 // look returns the last reading, after a wait for a new one if that is due.
@@ -128,14 +133,20 @@ func (c *Cache) reading() {
 	ctx, cancel := context.WithTimeout(context.Background(), readTime)
 	defer cancel()
 	all, err := c.read(ctx)
+	orders, deaf := c.readOrders(ctx)
+	last := c.now() // nothing else writes it
+	if deaf != nil {
+		orders = last.orders
+	}
+	same := orders.Seq == last.orders.Seq && (deaf == nil) == (last.deaf == nil) && reflect.DeepEqual(all, last.all)
+	ok := err == nil && answered(all)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ok := err == nil && answered(all)
 	changed := ok == c.failed
 	c.failed = !ok
 	if ok || err == nil && c.last.at.IsZero() {
-		changed = changed || !reflect.DeepEqual(all, c.last.all)
-		c.last = news{at: time.Now(), all: all, made: new(rows)}
+		changed = changed || !same
+		c.last = news{at: time.Now(), all: all, orders: orders, deaf: deaf, made: new(rows)}
 	}
 	if changed {
 		c.tellWatching()
@@ -143,6 +154,13 @@ func (c *Cache) reading() {
 	c.met = c.met || ok
 	close(c.pending)
 	c.pending = nil
+}
+
+func (c *Cache) readOrders(ctx context.Context) (store.Control, error) {
+	if c.orders == nil {
+		return store.Control{}, nil
+	}
+	return c.orders(ctx)
 }
 
 // answered reports whether the store gave at least one answer, if it was asked.

@@ -180,6 +180,14 @@ func (g *Guard) signedIn(r *http.Request) bool {
 	return ok
 }
 
+// nameOf is who has sent a request, by their own account or, behind the sign-in of Container
+// Apps and App Service, by the platform's
+// (https://learn.microsoft.com/azure/app-service/configure-authentication-user-identities).
+func (g *Guard) nameOf(r *http.Request) string {
+	s, _ := g.sessions.open(r, g.tokens())
+	return cmp.Or(s.name, format.Brief(r.Header.Get("X-MS-CLIENT-PRINCIPAL-NAME")), "admin over HTTP")
+}
+
 func (g *Guard) signOut(w http.ResponseWriter, r *http.Request) {
 	s, _ := g.sessions.open(r, g.tokens())
 	g.sessions.end(w, r, s)

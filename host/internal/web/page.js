@@ -156,6 +156,8 @@
     j.claimed ? el('small', {}, timed(j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
     j.progress ? el('small', {}, (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')) : null,
     j.waits ? el('small', {}, 'after unlock, until about ' + stamp(j.waits)) : null,
+    j.pause ? el('small', {}, 'paused by ' + (j.pause.by || 'itself') + (j.pause.reason ? ': ' + j.pause.reason : '') + ', ', timed(j.pause.at, 'ago'), j.pause.until ? ', until ' + stamp(j.pause.until) : '') : null,
+    j.ordered ? el('small', {}, j.ordered + (j.ordered === 1 ? ' run is' : ' runs are') + ' ordered') : null,
     j.error ? el('small', { class: 'tone-bad' }, j.error) : null,
     ...(j.differs || []).map((text) => el('small', {}, text)),
   ];
@@ -200,7 +202,7 @@
     set($('home'), a.name);
     set($('facts'), a.jobs + (a.jobs === 1 ? ' job' : ' jobs') + (a.trouble ? ', ' + a.trouble + ' in trouble' : '') + ' · replica ' + a.replica + ' · ' + a.store);
     set($('version'), [a.version, a.revision].filter(Boolean).join(', '));
-    const notes = [a.note, a.storage && 'The store is out of reach: ' + a.storage, a.clock, a.log && 'On this replica ' + a.log,
+    const notes = [a.note, a.storage && 'The store is out of reach: ' + a.storage, a.clock, a.orders && 'The orders of operators cannot be read, so nothing starts: ' + a.orders, a.log && 'On this replica ' + a.log,
       ...(a.stuck || []).map((job) => job + ' is stuck on this replica: only a restart helps'),
       ...Object.entries(a.overrun || {}).map(([job, why]) => job + ' goes on though its context has ended (' + why + '): only a restart helps'),
       ...(a.functions || [])].filter(Boolean);
@@ -219,9 +221,9 @@
     const [name, state, last, durations, next] = tr.children;
     tr.className = j.trouble ? 'trouble' : '';
     set(name.lastChild, j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '');
-    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.error, j.differs]), ...stateNodes(j));
+    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.pause, j.ordered, j.error, j.differs]), ...stateNodes(j));
     const recent = JSON.stringify(j.recent), newest = j.recent[0];
-    replace(last, recent, strip(j.recent), newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
+    replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
     replace(next, j.next || '', j.next ? timed(j.next, 'next') : el('span', { class: 'tone-none' }, '–'), j.next ? el('small', {}, stamp(j.next)) : null);
   };
@@ -259,7 +261,7 @@
     const j = d.job, o = j.outlook;
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
-    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.error, j.differs]), ...stateNodes(j));
+    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.pause, j.ordered, j.error, j.differs]), ...stateNodes(j));
     replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
@@ -274,6 +276,8 @@
     sync($('history').tBodies[0], j.history, (f) => JSON.stringify(f), (f) => el('tr', {}, el('td', {}, span(f) + (f.request ? ', by hand: ' + f.request : '')),
       el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
       el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000) : '–'), el('td', {}, f.token ? String(f.token) : '–')), () => {});
+    $('orders-title').hidden = $('orders').hidden = !j.orders.length;
+    sync($('orders').tBodies[0], j.orders, (x) => x.id, (x) => el('tr', {}, el('td', {}, stamp(x.at)), el('td', {}, x.by), el('td', {}, x.kind + (x.until && x.kind === 'pause' ? ' until ' + stamp(x.until) : '')), el('td', {}, x.reason || '–')), () => {});
     $('ticks-title').hidden = !o;
     sync($('ticks'), o ? o.ticks : [], (t) => t.tick, (t) => el('li', {}, stamp(t.tick) + ' ', el('span', { class: 'help' }, o.zone === 'UTC' ? '' : t.local.slice(0, 19).replace('T', ' ') + ' in ' + o.zone + ' ', '(', timed(t.tick, 'next'), ')', t.clock ? ', ' + t.clock : '')), () => {});
     const record = j.record ? JSON.stringify(j.record, null, 2).replace(hidden, (c) => c === '\n' ? c : plain(c)) : 'There is none.';
@@ -282,11 +286,26 @@
   };
 
   // Changes. Each says what it risks before it is made.
+  const why = { name: 'reason', label: 'Reason (it is shown with the change)' };
+  const runs = (j) => ['running', 'stopping', 'stalled', 'interrupted'].includes(j.state);
   const actions = [
-    { key: 'step-down', label: 'Step down', when: (j) => j.here, risk: 'The run on this replica is stopped, and another replica may take it over. A job that cannot be interrupted loses its work so far.' },
+    { key: 'run', label: 'Run now', when: (j) => j.kind === 'job', fields: [why], risk: 'One run beside the ticks, on whichever replica is first. If the job runs already, it is skipped, unless missed ticks of the job are all run. Its effects come once more.' },
+    { key: 'pause', label: 'Pause', when: (j) => !j.pause, everywhere: true, fields: [why, { name: 'until', label: 'Until (empty: until it is resumed)', example: '2h, 3d or 2026-12-24T08:00Z' }],
+      risk: 'Nothing of the job starts any more, 8 s from now at the latest. Ticks are skipped, and are not made up for. A run under way goes on.' },
+    { key: 'resume', label: 'Resume', when: (j) => j.pause, everywhere: true, fields: [why], risk: 'The job runs again from its next tick on. Ticks of the pause stay skipped.' },
+    { key: 'cancel', label: 'Cancel the run', when: runs, danger: true, fields: [why], risk: 'The context of the run ends, and its tick is not run again. What it has done so far stays done. A run that ignores its context goes on.' },
+    { key: 'step-down', label: 'Step down', when: runs, fields: [why], risk: 'The run ends, as at a stop of its replica, and another replica may run its tick again. A job that keeps no checkpoint loses its work so far.' },
+    { key: 'unlock', label: 'Unlock', when: (j) => j.lease === 'leased' || j.lease === 'breaking', danger: true, risk: 'For a holder that hangs: its lease ends when it expires, and another replica follows after that. A holder that is well loses its run, and its process may be ended.' },
   ];
+  const spans = { s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
+  const instant = (text) => { // a span from now on, or a date
+    const span = text.match(/^(\d+(?:\.\d+)?)\s*([smhd])$/);
+    const at = span ? now() + span[1] * spans[span[2]] : Date.parse(text);
+    if (Number.isNaN(at)) throw new Error('Until is ' + text + ': want a span such as 2h or 3d, or a date such as 2026-12-24T08:00Z');
+    return new Date(at).toISOString();
+  };
   const renderActions = (d) => {
-    const j = d.job, possible = d.app.changes === 'yes' && !j.everyReplica ? actions.filter((a) => a.when(j)) : [];
+    const j = d.job, possible = d.app.changes === 'yes' ? actions.filter((a) => (a.everywhere || !j.everyReplica) && a.when(j)) : [];
     $('actions').hidden = !possible.length;
     sync($('actions'), possible, (a) => a.key, (a) => {
       const button = el('button', { type: 'button', class: a.danger ? 'danger' : 'quiet' }, a.label + ' …');
@@ -310,12 +329,17 @@
   $('ask-form').addEventListener('submit', async (e) => {
     e.preventDefault();
     const { action, job } = asking, body = { ...action.body };
-    for (const input of $('ask-fields').querySelectorAll('input')) if (input.value.trim()) body[input.name] = input.value.trim();
-    $('ask-yes').disabled = true;
     set($('ask-error'), '');
     try {
+      for (const input of $('ask-fields').querySelectorAll('input')) {
+        const value = input.value.trim();
+        if (value) body[input.name] = input.name === 'until' ? instant(value) : value;
+      }
+    } catch (err) { set($('ask-error'), err.message); return; }
+    $('ask-yes').disabled = true;
+    try {
       const answer = await ask('/jobs/' + encodeURIComponent(job) + '/' + action.key, 'POST', body);
-      if (answer.ok) { $('ask').close(); say(action.label + ': done'); } else set($('ask-error'), answer.body.error || 'Status ' + answer.status);
+      if (answer.ok) { $('ask').close(); say(action.label + ': ' + answer.body.status + (answer.body.note ? ', ' + answer.body.note : '')); } else set($('ask-error'), answer.body.error || 'Status ' + answer.status);
     } catch (err) { set($('ask-error'), 'There is no connection: it is not known whether this was done.'); }
     $('ask-yes').disabled = false;
   });

@@ -94,15 +94,18 @@ func numberOf(name, value string, least, most int) (int, error) {
 
 // page returns the rows of one page, and how many match in all.
 func (q query) page(rows []view.Row) (page []view.Row, matched int) {
-	page = []view.Row{}
+	var all []*view.Row // a row is large, and there may be thousands
 	for i := range rows {
 		if q.matches(&rows[i]) {
-			page = append(page, rows[i])
+			all = append(all, &rows[i])
 		}
 	}
-	slices.SortStableFunc(page, q.compare)
-	matched = len(page)
-	return page[min(q.offset, matched):min(q.offset+q.limit, matched)], matched
+	slices.SortFunc(all, q.compare)
+	page = []view.Row{}
+	for _, row := range all[min(q.offset, len(all)):min(q.offset+q.limit, len(all))] {
+		page = append(page, *row)
+	}
+	return page, len(all)
 }
 
 func (q query) matches(row *view.Row) bool {
@@ -121,8 +124,8 @@ func (q query) matches(row *view.Row) bool {
 	return strings.Contains(strings.ToLower(text), q.text)
 }
 
-func (q query) compare(a, b view.Row) int {
-	order := cmp.Or(sorts[q.sort](&a, &b), strings.Compare(a.Name, b.Name))
+func (q query) compare(a, b *view.Row) int {
+	order := cmp.Or(sorts[q.sort](a, b), strings.Compare(a.Name, b.Name))
 	if q.reverse {
 		return -order
 	}

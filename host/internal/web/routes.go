@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A route is one method of one path.
@@ -44,6 +45,12 @@ func (p *pages) api() []route {
 		{"GET", "/stream", read(p.stream)},
 		{"POST", "/session", ownSite(p.signIn)},
 		{"DELETE", "/session", ownSite(p.signOut)},
+		{"GET", "/orders", read(p.orders)},
+		{"POST", "/jobs/{job}/run", admin(p.order(store.OrderRun))},
+		{"POST", "/jobs/{job}/pause", admin(p.order(store.OrderPause))},
+		{"POST", "/jobs/{job}/resume", admin(p.order(store.OrderResume))},
+		{"POST", "/jobs/{job}/cancel", admin(p.order(store.OrderCancel))},
 		{"POST", "/jobs/{job}/step-down", admin(p.stepDown)},
+		{"POST", "/jobs/{job}/unlock", admin(p.unlock)},
 	}
 }

@@ -2,6 +2,8 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -27,7 +29,7 @@ type signedIn struct {
 // signIn gives a browser that has a token a session.
 func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
 	var in signIn
-	if !readBody(w, r, &in) {
+	if !readBody(w, r, &in, false) {
 		return
 	}
 	s, code := p.guard.signIn(w, r, in)
@@ -50,15 +52,18 @@ func (p *pages) signOut(w http.ResponseWriter, r *http.Request) {
 }
 
 // readBody decodes the body of a request, or answers with what is wrong with it. A form of
-// another site cannot send this type.
-func readBody(w http.ResponseWriter, r *http.Request, body any) bool {
+// another site cannot send this type. An optional body may be missing.
+func readBody(w http.ResponseWriter, r *http.Request, body any, optional bool) bool {
+	if optional && r.ContentLength == 0 {
+		return true
+	}
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
 		fail(w, http.StatusUnsupportedMediaType, "want a body of the type application/json")
 		return false
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
 	d.DisallowUnknownFields()
-	if err := d.Decode(body); err != nil {
+	if err := d.Decode(body); err != nil && !(errors.Is(err, io.EOF) && optional) {
 		fail(w, http.StatusBadRequest, "the body cannot be read: "+err.Error())
 		return false
 	}

@@ -132,6 +132,11 @@ func (c *Cache) Hear(e event.Event) {
 	case event.Renewed, event.Detail, event.Skewed, event.Dropped:
 		return
 	}
+	c.poke()
+}
+
+// poke has the records read soon, if somebody watches.
+func (c *Cache) poke() {
 	select {
 	case c.watching.poked <- struct{}{}:
 	default:

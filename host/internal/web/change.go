@@ -1,0 +1,198 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
+)
+
+// orderTime bounds the calls to the store for one change.
+const orderTime = 10 * time.Second
+
+// A change is what a request to change something says. All of it may be left out.
+type change struct {
+	By     string    `json:"by"`     // who wants it; empty: whoever has signed in
+	Reason string    `json:"reason"` // it is kept with the order, and shown
+	Until  time.Time `json:"until"`  // pause: when it ends by itself; run: when it is given up
+	Now    bool      `json:"now"`    // unlock: at once, while the holder may still be working
+}
+
+// A changed is what a change has come to.
+type changed struct {
+	Job    string       `json:"job"`
+	Status string       `json:"status"`          // ordered; handed over; stopping; unlocked
+	Order  *store.Order `json:"order,omitempty"` // as it was written
+	Note   string       `json:"note,omitempty"`  // what else there is to know
+}
+
+// lineRule is what people may write.
+var lineRule = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
+
+// readChange returns false if it has answered that the request is wrong.
+func (p *pages) readChange(w http.ResponseWriter, r *http.Request) (job string, c change, ok bool) {
+	job = r.PathValue("job")
+	if err := app.Known(job, p.app.Names()); err != nil {
+		fail(w, http.StatusNotFound, err.Error())
+		return job, c, false
+	}
+	if !readBody(w, r, &c, true) {
+		return job, c, false
+	}
+	c.By = cmp.Or(c.By, p.guard.nameOf(r))
+	switch {
+	case !lineRule.MatchString(c.By) || !lineRule.MatchString(c.Reason):
+		fail(w, http.StatusBadRequest, "by and reason: want up to 200 characters on one line")
+	case !c.Until.IsZero() && !c.Until.After(p.app.Now()):
+		fail(w, http.StatusBadRequest, "until is "+format.Stamp(c.Until)+": want a time in the future")
+	default:
+		return job, c, true
+	}
+	return job, c, false
+}
+
+// order writes an order, which replicas read within a few seconds.
+func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		job, c, ok := p.readChange(w, r)
+		if !ok {
+			return
+		}
+		if err := p.refusal(kind, job, c); err != nil {
+			fail(w, http.StatusConflict, err.Error())
+			return
+		}
+		if written, ok := p.write(w, r, kind, job, c); ok {
+			Reply(w, http.StatusOK, changed{Job: job, Status: "ordered", Order: &written})
+		}
+	}
+}
+
+// refusal is why an order is of no use for a job.
+func (p *pages) refusal(kind store.OrderKind, job string, c change) error {
+	singleton := slices.ContainsFunc(p.app.Scheduler.Singletons, func(g soloist.Singleton) bool { return g.Name == job })
+	switch _, ok := p.app.Store.(store.Documenter); {
+	case !ok:
+		return errors.New("this store keeps no orders of operators")
+	case p.app.EveryReplica(job) && kind != store.OrderPause && kind != store.OrderResume:
+		return errors.New(app.WithoutLease(job))
+	case singleton && kind == store.OrderRun:
+		return fmt.Errorf("%s is a singleton: it is not run by hand", job)
+	case !c.Until.IsZero() && kind != store.OrderPause && kind != store.OrderRun:
+		return fmt.Errorf("%s has no end: leave out until", kind)
+	}
+	return nil
+}
+
+// write writes an order, or answers why it cannot be written.
+func (p *pages) write(w http.ResponseWriter, r *http.Request, kind store.OrderKind, job string, c change) (store.Order, bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
+	defer cancel()
+	written, err := p.app.Scheduler.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until})
+	who := append([]any{"order", kind, "job", job, "by", format.Brief(c.By)}, caller(r)...)
+	if err != nil {
+		p.app.Log.Warn("order over HTTP refused", append(who, "error", err)...)
+		failChange(w, job, err)
+		return written, false
+	}
+	p.app.Log.Info("order over HTTP", who...)
+	p.cache.poke()
+	return written, true
+}
+
+// failChange answers why a change is not made. What is left is trouble with the store.
+func failChange(w http.ResponseWriter, job string, err error) {
+	switch {
+	case errors.Is(err, soloist.ErrNotRunning), errors.Is(err, soloist.ErrLost):
+		fail(w, http.StatusConflict, err.Error())
+	case errors.Is(err, fs.ErrNotExist):
+		fail(w, http.StatusNotFound, "there is no record of "+job+" yet: no replica has ever started it")
+	default:
+		fail(w, http.StatusServiceUnavailable, err.Error())
+	}
+}
+
+// stepDown has a run handed over. If it is on this replica, the answer comes when it is.
+func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
+	job, c, ok := p.readChange(w, r)
+	if !ok {
+		return
+	}
+	here := slices.Contains(p.app.Scheduler.Health().Running, job)
+	out := changed{Job: job, Status: "ordered"}
+	if err := p.refusal(store.OrderStepDown, job, c); err == nil {
+		written, ok := p.write(w, r, store.OrderStepDown, job, c)
+		if !ok {
+			return
+		}
+		out.Order = &written
+	} else if !here || p.app.EveryReplica(job) {
+		fail(w, http.StatusConflict, err.Error())
+		return
+	}
+	if here {
+		p.stepDownHere(w, r, out)
+		return
+	}
+	Reply(w, http.StatusAccepted, out)
+}
+
+// stepDownHere hands over what runs here.
+func (p *pages) stepDownHere(w http.ResponseWriter, r *http.Request, out changed) {
+	p.app.Log.Info("step-down asked for over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
+	// The run has its grace, and then some writes follow. It is stopped whether or
+	// not anybody waits for the answer.
+	patience := p.app.Settings.Grace + 2*p.app.LeaseOf(out.Job)
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 5*time.Second))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
+	defer cancel()
+	switch err := p.app.Scheduler.StepDown(ctx, out.Job); {
+	case err == nil:
+		p.app.Log.Info("stepped down, as asked over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
+		out.Status = "handed over"
+		Reply(w, http.StatusOK, out)
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Status, out.Note = "stopping", fmt.Sprintf("its run has not returned after %s", patience)
+		Reply(w, http.StatusAccepted, out)
+	default:
+		fail(w, http.StatusConflict, err.Error())
+	}
+}
+
+// unlock ends the lease of a holder that hangs.
+func (p *pages) unlock(w http.ResponseWriter, r *http.Request) {
+	job, c, ok := p.readChange(w, r)
+	if !ok {
+		return
+	}
+	if p.app.EveryReplica(job) {
+		fail(w, http.StatusConflict, app.WithoutLease(job))
+		return
+	}
+	p.app.Log.Warn("unlock asked for over HTTP", append([]any{"job", job, "now", c.Now, "by", format.Brief(c.By)}, caller(r)...)...)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
+	defer cancel()
+	out := changed{Job: job, Status: "unlocked"}
+	switch err := p.app.Scheduler.Unlock(ctx, job, c.Now); {
+	case errors.Is(err, soloist.ErrUntold):
+		out.Note = text(err)
+	case errors.Is(err, soloist.ErrLost):
+		fail(w, http.StatusConflict, job+" has no lease: no replica holds it")
+		return
+	case err != nil:
+		failChange(w, job, err)
+		return
+	}
+	p.cache.poke()
+	Reply(w, http.StatusOK, out)
+}
