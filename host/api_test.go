@@ -281,7 +281,7 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 			if strings.Contains(got.Body.String(), errDown.Error()) {
 				t.Errorf("%s: got %s", path, got.Body)
 			}
-			wantAnswer(t, path+" with the token", s.get(path, "Bearer "+readToken), got.Code, `"storage":"`+errDown.Error()+`"`)
+			wantAnswer(t, path+" with the token", s.get(path, "Bearer "+readToken), got.Code, errDown.Error()+`"`)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

@@ -241,8 +241,8 @@ func TestCommandsFailInAnOutage(t *testing.T) {
 	environment(t)
 	for command, says := range map[string]map[string]int{
 		"status":         {"unknown": 3, "\nbeat: no route to the storage\n": 1},
-		"tick":           {"error: no route to the storage": 2},
-		"tick --json":    {`"error": "no route to the storage"`: 2, `"ran": []`: 2},
+		"tick":           {"error: the orders of operators cannot be read, so nothing starts: no route to the storage": 2},
+		"tick --json":    {`nothing starts: no route to the storage"`: 2, `"ran": []`: 2},
 		"history":        {"unknown": 3, "no route to the storage": 3},
 		"history --json": {"unknown": 3, "no route to the storage": 3},
 	} {

@@ -343,7 +343,7 @@ func (refusesAll) Patience() time.Duration { return 0 }
 func TestServeEndsWhenStoreRefusesIt(t *testing.T) {
 	inRealTime(t)
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read"))
+	refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read", "read document"))
 	got := run(t.Context(), host.Program{Work: work(), Store: refusesAll{refused}}, "serve")
 	if want := "the store has refused this program since it started, for 0s: 403: replace the key"; got.code != 1 || !strings.Contains(got.out, want) {
 		t.Errorf("got %+v, want %q", got, want)

@@ -60,5 +60,11 @@ func unlogged(lines []Line, rec *store.Record) []Line {
 	if e.learn(lines); len(lines) > 0 {
 		e.parts = []extent{{}}
 	}
-	return e.missing(rec)
+	news := e.missing(rec)
+	if len(rec.History) > 0 && rec.MayRun() { // a stalled run has its outcome before its end is known
+		if last := rec.History[0]; last.Token == rec.Token && !e.known[keyOf(&last)] {
+			news = append(news, Line{Outcome: last})
+		}
+	}
+	return news
 }
