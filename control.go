@@ -3,9 +3,11 @@ package soloist
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
@@ -57,6 +59,9 @@ const requestLife = time.Hour
 // scheduler has ever started it.
 func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	r, err := s.runner(o.Job)
+	if err == nil && s.replica.Orders != nil {
+		s.replica.Orders.Read(ctx, s.replica.Clock.Elapsed()) // the order's times are by the store's clock
+	}
 	if err == nil {
 		err = s.checkOrder(&o, r)
 	}
@@ -70,7 +75,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	}
 	if o.Kind == store.OrderRun {
 		order.Until = cmp.Or(order.Until, now.Add(requestLife)).UTC()
-		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405.000"))
+		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405-")+strings.ToLower(rand.Text()[:6]))
 	}
 	order, err = s.replica.Orders.Client.Order(ctx, order)
 	if err != nil {

@@ -181,6 +181,9 @@ func (j *Job) runnerJob(s *Scheduler) (*runner.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
+	if _, ok := s.Store.(store.Documenter); j.Retry.PauseAfter > 0 && !ok {
+		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, errNoOrders)
+	}
 	task := s.newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,

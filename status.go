@@ -33,6 +33,7 @@ func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
+	_ = s.replica.Orders.Refresh(ctx) // without the orders a status may leave out that a job is paused
 	all := make([]JobStatus, len(s.runners))
 	for i, st := range runner.Statuses(ctx, s.runners) {
 		all[i] = JobStatus(st)

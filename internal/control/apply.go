@@ -4,6 +4,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -29,12 +30,17 @@ func Apply(c *store.Control, o *store.Order) error {
 		pause(&j, o)
 	case store.OrderResume:
 		resume(&j, o.At)
-		j.Resumed = store.Resume{At: o.At, Token: o.Token}
+		if j.Resumed.Token != o.Token || o.Token == 0 { // else the job goes on since the resume before
+			j.Resumed = store.Resume{At: o.At, Token: o.Token}
+		}
 	case store.OrderRun:
 		if err := request(&j, o); err != nil {
 			return err
 		}
 	case store.OrderCancel, store.OrderStepDown:
+		if o.Kind == store.OrderStepDown && j.End.Cancel && j.End.Token == o.Token {
+			return errors.New("the run is cancelled already")
+		}
 		j.End = store.End{Seq: o.Seq, Token: o.Token, Cancel: o.Kind == store.OrderCancel, By: o.By, Reason: o.Reason}
 	default:
 		return fmt.Errorf("there is no order %q", o.Kind)
@@ -64,7 +70,7 @@ func resume(j *store.JobControl, at time.Time) {
 		return
 	}
 	if !j.Pause.On(at) {
-		at = j.Pause.Until
+		at = j.Pause.Until.Add(-1) // it is not in force at Until
 	}
 	j.Pauses = append(j.Pauses, store.Span{From: j.Pause.At, To: at})
 	j.Pauses = j.Pauses[max(0, len(j.Pauses)-maxPauses):]

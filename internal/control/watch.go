@@ -78,14 +78,14 @@ func (w *Watch) Refresh(ctx context.Context) error {
 	return w.Stale()
 }
 
-// again is how soon a read is repeated that has failed.
-const again = Every / 5
+// Again is how soon a read is repeated that has failed.
+const Again = Every / 5
 
 // resting reports whether a read has failed a moment ago.
 func (w *Watch) resting() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.err != nil && w.Client.Clock.Elapsed()-w.tried < again
+	return w.err != nil && w.Client.Clock.Elapsed()-w.tried < Again
 }
 
 // Read reads the document, unless that was done since begin, in elapsed time. The callers of
@@ -105,7 +105,7 @@ func (w *Watch) read(ctx context.Context, begin time.Duration) {
 		return
 	}
 	w.mu.Lock()
-	etag, done := w.etag, w.known && w.sent > begin
+	etag, done := w.etag, w.known && w.sent > begin || w.err != nil && w.tried > begin
 	w.mu.Unlock()
 	if done { // while this goroutine waited for its turn
 		return
@@ -169,7 +169,7 @@ func (w *Watch) leave() {
 // not read at once: a step that has something to decide does. After a failure it waits as long:
 // such a step tries again before that.
 func (w *Watch) loop(ctx context.Context) {
-	for wait := again; ctx.Err() == nil; wait = Every {
+	for wait := Again; ctx.Err() == nil; wait = Every {
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return
 		}

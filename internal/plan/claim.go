@@ -51,9 +51,7 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	if !p.PausedAt(v) {
 		changed = p.claimDue(&next, v) || changed
 	}
-	if !next.Run {
-		changed = p.claimOrdered(&next, v) || changed
-	}
+	changed = p.claimOrdered(&next, v) || changed
 	return next, changed
 }
 
@@ -76,6 +74,11 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		return false
 	}
 	next.Record.Run.Deaths = deaths(r)
+	if end := v.Control.End; end.Cancel && end.Token == r.Token { // its runner may not have known
+		next.Record.Run.Status = store.Cancelled
+		settle(&next.Record, LastOutcome(r, store.Cancelled, CancelledBy(end)))
+		return true
+	}
 	again := p.mayRepeat(r)
 	if again && p.PausedAt(v) {
 		return false // the tick waits for the end of the pause
@@ -94,6 +97,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 	}
 	next.Record.Run.Status = status
 	settle(&next.Record, LastOutcome(r, status, reason))
+	p.pauseSelf(&next.Record, v.Now)
 	return true
 }
 
@@ -115,7 +119,11 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 	}
 	r.Definition.Spec, r.Definition.Since = p.Spec, v.Since
 	if from := p.countsFrom(r, v.Now); from.After(r.Watermark) {
-		settle(r, store.Outcome{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"})
+		f := store.Outcome{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"}
+		if p.pausedOn(v, r.Due) {
+			f.Status, f.Reason = store.Skipped, Paused
+		}
+		settle(r, f)
 	}
 	return true
 }
@@ -143,7 +151,7 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 		p.pass(r, newest, store.Skipped, Paused)
 		return true
 	}
-	pauses := pausesOf(v)
+	pauses := Pauses(v.Record, v.Control, v.Now)
 	resume(r)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	if tick.IsZero() {

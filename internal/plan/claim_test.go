@@ -196,7 +196,7 @@ func TestEachTickHasOneFate(t *testing.T) {
 				if next.Run && rnd.IntN(4) > 0 { // else the runner dies
 					now = now.Add(time.Duration(rnd.ExpFloat64() * float64(9*time.Second)))
 					status := []store.Status{store.Succeeded, store.Failed, store.Abandoned, store.Skipped}[rnd.IntN(4)]
-					r = p.Finish(&r, status, "reason", now, now)
+					r = p.Finish(&r, status, "reason", now, now, nil)
 				}
 			}
 			if r.Watermark.Before(before) {

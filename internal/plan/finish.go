@@ -17,8 +17,8 @@ const Stopped = "stopped"
 
 // Finish returns the record with the outcome of its run, which ended at end. lo is the
 // earliest time that the service's clock can show: ticks up to it came due under the run for
-// certain.
-func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time) store.Record {
+// certain. For pauses see [Pauses].
+func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time, pauses []store.Span) store.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
 	if f.Run.Status == store.Stalled {
@@ -26,7 +26,7 @@ func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end
 	} else {
 		p.conclude(&f, status, reason, end)
 	}
-	p.skipUnder(&f, lo)
+	p.skipUnder(&f, lo, pauses)
 	return f
 }
 
@@ -43,11 +43,11 @@ func endStalled(r *store.Record, end time.Time) {
 
 // Stall returns the record that says that its run has stalled. The run may still go on, so
 // the record has no end of it yet: Finish adds that when the run has returned.
-func (p *Policy) Stall(r *store.Record, reason string, lo time.Time) store.Record {
+func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, pauses []store.Span) store.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
 	p.conclude(&f, store.Stalled, reason, lo)
-	p.skipUnder(&f, lo)
+	p.skipUnder(&f, lo, pauses)
 	return f
 }
 
@@ -87,15 +87,21 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 	if !p.offeredAgain(r) {
 		settle(r, LastOutcome(r, status, reason))
 	}
-	if p.PauseAfter > 0 && r.Run.Request == "" && r.Orders.Paused.At.IsZero() && r.Failures-r.Orders.Spared >= p.PauseAfter {
+	p.pauseSelf(r, at)
+	r.Due = p.due(r)
+}
+
+// pauseSelf pauses a job whose last run was one failure too many.
+func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
+	failed := r.Run.Status == store.Failed || r.Run.Status == store.Stalled
+	if p.PauseAfter > 0 && failed && r.Run.Request == "" && r.Orders.Paused.At.IsZero() && r.Failures-r.Orders.Spared >= p.PauseAfter {
 		r.Orders.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
 	}
-	r.Due = p.due(r)
 }
 
 // skipUnder settles the ticks up to lo as skipped: they came due under the run. It must not
 // settle a tick that came due before the run, which is missed or still owed.
-func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
+func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
 	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
 	}
@@ -103,7 +109,7 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 		return // a tick was due before this run by hand, and still is
 	}
 	last := p.Ticks.Last(lo)
-	if r.Run.Attempt > 1 && !p.missBefore(r, last) {
+	if r.Run.Attempt > 1 && !p.missBefore(r, last, pauses) {
 		return
 	}
 	if last.After(r.Watermark) {
@@ -115,13 +121,14 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time) {
 // missBefore settles the ticks that came due before the claim of a further attempt. If no tick
 // has come due since that claim, it settles nothing and returns false. Otherwise the caller
 // will record all ticks up to last as skipped. Those from before the claim came due under no
-// run, so they are recorded here, first, as missed.
-func (p *Policy) missBefore(r *store.Record, last time.Time) bool {
+// run, so they are recorded here, first, as missed, or
+// as skipped if they came due in a pause.
+func (p *Policy) missBefore(r *store.Record, last time.Time, pauses []store.Span) bool {
 	if !last.After(r.Run.Claimed) {
 		return false
 	}
 	if before := p.Ticks.Last(r.Run.Claimed); before.After(r.Watermark) {
-		p.pass(r, before, store.Missed, "a newer one was due")
+		p.passAll(r, before, "a newer one was due", pauses)
 	}
 	return true
 }

@@ -34,17 +34,34 @@ func (p *Policy) pauseLeft(v View) time.Duration {
 	return maxSleep
 }
 
-// pausesOf returns the times in which the job was paused, the newest last of those that
-// operators have ordered.
-func pausesOf(v View) []store.Span {
-	spans := v.Control.Pauses[:len(v.Control.Pauses):len(v.Control.Pauses)]
-	if pause := v.Control.Pause; !pause.At.IsZero() && !pause.On(v.Now) {
-		spans = append(spans, store.Span{From: pause.At, To: pause.Until})
+// Pauses returns the times in which the job of a record was paused and is not any more, the
+// newest last of those that operators have ordered.
+func Pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
+	spans := c.Pauses[:len(c.Pauses):len(c.Pauses)]
+	if pause := c.Pause; !pause.At.IsZero() && !pause.On(now) {
+		spans = append(spans, store.Span{From: pause.At, To: pause.Until.Add(-1)})
 	}
-	if at := v.Record.Orders.Paused.At; !at.IsZero() {
-		spans = append(spans, store.Span{From: at, To: v.Control.Resumed.At})
+	if at := r.Orders.Paused.At; !at.IsZero() {
+		spans = append(spans, store.Span{From: at, To: c.Resumed.At})
 	}
 	return spans
+}
+
+// pausedOn reports whether the job was paused at a tick, or is since before it.
+func (p *Policy) pausedOn(v View, tick time.Time) bool {
+	spans := Pauses(v.Record, v.Control, v.Now)
+	if pause := v.Control.Pause; pause.On(v.Now) {
+		spans = append(spans, store.Span{From: pause.At, To: v.Now})
+	}
+	if selfPaused(v) {
+		spans = append(spans, store.Span{From: v.Record.Orders.Paused.At, To: v.Now})
+	}
+	for _, s := range spans {
+		if tick.After(s.From) && !tick.After(s.To) {
+			return true
+		}
+	}
+	return false
 }
 
 // resume notes that a job which has paused itself goes on.

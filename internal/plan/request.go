@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
@@ -17,18 +18,17 @@ func (p *Policy) Ordered(v View) bool {
 // they are skipped, as a tick is, unless the job makes up for all its ticks.
 func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 	r := &next.Record
-	if unsettled(r) {
-		return false
-	}
 	for _, q := range v.Control.Requests {
 		switch {
 		case q.Seq <= r.Orders.Served:
 			continue
+		case r.Run.Request == q.Name || slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == q.Name }):
+			// RunNow has run it
 		case v.Now.After(q.Until):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
 		case p.Missed != RunAll && under(v.Record, q.At):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
-		case v.SettleOnly:
+		case next.Run || v.SettleOnly || unsettled(r):
 			return changed
 		default:
 			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
@@ -45,4 +45,12 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 func under(r *store.Record, at time.Time) bool {
 	const doubt = 2 * time.Second
 	return at.After(r.Run.Claimed) && at.Add(doubt).Before(r.Run.Finished)
+}
+
+// CancelledBy returns the reason of a run that an operator has cancelled.
+func CancelledBy(e store.End) string {
+	if e.Reason == "" {
+		return "by " + e.By
+	}
+	return "by " + e.By + ": " + e.Reason
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
@@ -44,7 +45,7 @@ func (r *Runner) RunDue(ctx context.Context, began time.Duration, wake Wake) Rep
 		c.wake.Tick, _ = r.namedHere(wake, c.now)
 		wake = c.wake
 	}
-	r.replica.Orders.Read(ctx, began) // a step that needs the orders tries again if this fails
+	r.readOrders(ctx, began)
 	r.view.readAt = time.Time{}
 	for more && ctx.Err() == nil {
 		c.again = false
@@ -68,6 +69,18 @@ func (r *Runner) RunDue(ctx context.Context, began time.Duration, wake Wake) Rep
 	return report
 }
 
+// readOrders reads the orders of operators once for all jobs of a call. If that fails it is
+// tried once more: without them the call can do nothing for a job that has a lease.
+func (r *Runner) readOrders(ctx context.Context, began time.Duration) {
+	r.replica.Orders.Read(ctx, began)
+	if r.job.EveryReplica || r.replica.Orders.Stale() == nil {
+		return
+	}
+	again := r.client.Clock.Elapsed()
+	lease.Sleep(ctx, control.Again)
+	r.replica.Orders.Read(ctx, again)
+}
+
 // nextDue returns when the next tick is due, as far as this replica knows. If another
 // definition is in force, the record says so; before the first read only the schedule
 // does.
@@ -80,6 +93,9 @@ func (r *Runner) nextDue() time.Time {
 		return p.Ticks.Next(r.now())
 	case p.Outdated(r.decideBy(&call{})):
 		return plan.Due(&r.view.rec)
+	}
+	if p.PausedAt(r.decideBy(&call{})) {
+		return p.Ticks.Next(r.now())
 	}
 	return p.NextTick(&r.view.rec)
 }

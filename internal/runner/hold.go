@@ -93,6 +93,12 @@ func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration
 func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.View) (next plan.Claim, todo bool) {
 	v.Now, v.Control = r.now(), r.orders()
 	next, todo = r.job.Policy.Claim(v)
+	// The run before may have been cancelled since the orders were read.
+	if next.Run && next.Record.Run.Attempt > 1 {
+		r.replica.Orders.Read(stop, r.client.Clock.Elapsed())
+		v.Now, v.Control = r.now(), r.orders()
+		next, todo = r.job.Policy.Claim(v)
+	}
 	if !next.Run || !r.view.rec.Run.Claimed.IsZero() || s.Dated.IsZero() {
 		return next, todo
 	}

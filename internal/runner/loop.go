@@ -28,6 +28,7 @@ func (r *Runner) Loop(ctx context.Context) {
 	}
 	if r.job.EveryReplica {
 		r.here.settled = r.replica.Wall() // a replica that starts owes no older tick, even if it has run before
+		_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
 	}
 	r.source.setLooping(true)
 	defer r.source.setLooping(false)

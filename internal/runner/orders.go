@@ -30,7 +30,7 @@ func (r *Runner) obey() {
 		return
 	}
 	if end.Cancel {
-		n.run.cancel(supervise.Cancelled(end.By, end.Reason))
+		n.run.cancel(supervise.Cancelled(end))
 	} else if n.hand != nil {
 		n.hand.stop()
 	}

@@ -20,7 +20,7 @@ import (
 func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
 	rec := &r.view.rec
 	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request)
-	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, settled: r.settled, history: rec.History}
+	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, history: rec.History}
 	a.Under.Lease, a.Under.Record = s, told
 	if c.bounded {
 		a.Under.Until, _ = stop.Deadline()
@@ -65,7 +65,7 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	err := r.confirm(ctx, c, s, func(last *store.Record) {
-		*last = r.job.Policy.Finish(last, status, reason, end, earliest)
+		*last = r.job.Policy.Finish(last, status, reason, end, earliest, plan.Pauses(last, r.orders(), r.now()))
 	})
 	if err != nil {
 		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, plan.LastOutcome(rec, status, reason), took, err))
@@ -111,7 +111,9 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 	}
 	r.written(s)
 	a.Emit(event.Event{Kind: event.TakenBack, Note: note})
-	c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
+	if why != errPaused { // a call does what operators have ordered
+		c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
+	}
 	return true
 }
 
@@ -182,6 +184,7 @@ type notices struct {
 	session *lease.Session
 	policy  *plan.Policy
 	clock   *lease.Clock
+	orders  func() store.JobControl
 
 	settled func([]store.Outcome) // tells of ticks that came due under the run
 	history []store.Outcome       // of the record, as far as its outcomes are told
@@ -203,7 +206,7 @@ func (n *notices) Stalled(reason string) error {
 	earliest, _, _ := n.clock.Now()
 	var stalled []store.Outcome
 	err := n.once(func(r *store.Record) {
-		*r = n.policy.Stall(r, reason, earliest)
+		*r = n.policy.Stall(r, reason, earliest, plan.Pauses(r, n.orders(), n.clock.Best()))
 		stalled = r.History
 	})
 	if err == nil {

@@ -117,6 +117,13 @@ func newCluster(cfg Config) *Cluster {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
 	c.ordered = cfg.Store == nil && newRoll(cfg.Seed, 0, "ordered").chance(0.5)
+	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
+		c.Program = slices.Clone(c.Program)
+		for i := range c.Program {
+			c.Program[i].PauseAfter = 0
+		}
+		c.version.now = c.Program
+	}
 	c.liveBefore()
 	start := time.Now()
 	c.end = start.Add(cfg.Length)

@@ -113,6 +113,9 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 // the deadline of the lease. Nothing after that check may wait: a run that starts
 // after its lease has expired may run beside the next holder's.
 func (a *Attempt) try(n int) (err, cause error) {
+	if a.barred(n) != nil {
+		return errBarred, nil
+	}
 	a.Emit(event.Event{Kind: event.Started, Try: n})
 	a.Status.Flush(a.Under.callTimeout()) // so that the line of this event precedes those of the run, whose log has no queue
 	if a.Under.Lease != nil && a.Under.Lease.Expired() {

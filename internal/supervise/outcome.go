@@ -33,12 +33,7 @@ var (
 )
 
 // Cancelled returns the cause that ends a run which an operator has cancelled.
-func Cancelled(by, reason string) error {
-	if reason != "" {
-		by += ": " + reason
-	}
-	return fmt.Errorf("%w by %s", ErrCancelled, by)
-}
+func Cancelled(e store.End) error { return fmt.Errorf("%w %s", ErrCancelled, plan.CancelledBy(e)) }
 
 // Permanent wraps the error of a task for which another try would fail as well.
 func Permanent(err error) error {

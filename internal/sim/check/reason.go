@@ -119,6 +119,9 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	if t == nil {
 		return "" // claims has something to say
 	}
+	if n.outcome.Status == store.Cancelled && t.claim.Lease != n.write.Lease {
+		return unless(l.cancelled(job, t), "nobody has cancelled it") // its runner died and may not have known
+	}
 	if t.claim.Lease != n.write.Lease || t.claim.Replica != n.write.Replica {
 		return l.contradictsDeath(t, d, n)
 	}
