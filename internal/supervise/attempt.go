@@ -113,7 +113,8 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 // the deadline of the lease. Nothing after that check may wait: a run that starts
 // after its lease has expired may run beside the next holder's.
 func (a *Attempt) try(n int) (err, cause error) {
-	if a.barred(n) != nil {
+	// A run that may not begin is not told as started. A lost lease is told below.
+	if (a.Under.Lease == nil || a.Under.Lease.Left() > 0) && a.barred(n) != nil {
 		return errBarred, nil
 	}
 	a.Emit(event.Event{Kind: event.Started, Try: n})
