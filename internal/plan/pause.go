@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -56,12 +57,7 @@ func (p *Policy) pausedOn(v View, tick time.Time) bool {
 	if selfPaused(v) {
 		spans = append(spans, store.Span{From: v.Record.Orders.Paused.At, To: v.Now})
 	}
-	for _, s := range spans {
-		if tick.After(s.From) && !tick.After(s.To) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(spans, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) })
 }
 
 // resume notes that a job which has paused itself goes on.

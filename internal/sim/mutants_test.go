@@ -219,8 +219,12 @@ var mutants = []mutant{
 		text: "return rec.Token - 1, nil", with: "return rec.Token, nil"},
 	{name: "a request that is given back is lost", file: "internal/plan/finish.go", pkg: root, story: "TestOrderedRunIsGivenBack",
 		text: "r.Orders.Served = claim.Run.Order - 1", with: "r.Orders.Served = claim.Run.Order"},
+	{name: "a cancellation dies with its runner", file: "internal/plan/claim.go", pkg: root, story: "TestCancelOutlivesDeath",
+		text: "end.Cancel && end.Token == r.Token {", with: "false {"},
+	{name: "an outage of the orders is met by each job anew", file: "internal/control/watch.go", pkg: root, story: "TestOutageOfOrdersSticksNoJob",
+		text: "|| w.err != nil && w.tried > begin", with: ""},
 	{name: "a run by hand takes the place of an open tick", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunLeavesOpenTick",
-		text: "\tif unsettled(r) {", with: "\tif false {"},
+		text: "v.SettleOnly || unsettled(r):", with: "v.SettleOnly:"},
 }
 
 // Each mistake can still be made: its text stands in the source, once.
