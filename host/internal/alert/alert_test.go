@@ -219,7 +219,9 @@ func TestFailingJobIsOneIncident(t *testing.T) {
 		w.end("report", store.Succeeded)
 		time.Sleep(time.Minute)
 		w.want()
-		for range 43 {
+		w.end("report", store.Failed)
+		time.Sleep(time.Minute) // the first look at it
+		for range 42 {
 			w.end("report", store.Failed)
 			time.Sleep(20 * time.Second)
 		}
