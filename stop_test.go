@@ -385,6 +385,7 @@ func TestOverrunAfterEndAndLoss(t *testing.T) {
 // sixth of the lease after the next renewal shows the loss.
 func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
 	c.t.Helper()
+	time.Sleep(time.Second / 2) // no renewal is under way then
 	lost := make(chan time.Time, 1)
 	a.tap.meet(func(op string, apply func() error) error {
 		err := apply()

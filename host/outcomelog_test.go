@@ -106,8 +106,8 @@ func TestHistoryOverBlobs(t *testing.T) {
 		for _, op := range service.Log()[before:] {
 			asked = append(asked, op.Op)
 		}
-		if got := strings.Join(asked, " "); got != "head list get" {
-			t.Errorf("history asked for %s, want the record, the list of logs and one log", got)
+		if got := strings.Join(asked, " "); got != "get head list get" {
+			t.Errorf("history asked for %s, want the orders, the record, the list of logs and one log", got)
 		}
 	})
 }

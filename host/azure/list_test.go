@@ -33,8 +33,12 @@ func TestStatusOfManyJobsIsThreeRequests(t *testing.T) {
 	if err != nil || len(all) != 10_000 || all[0].Lease != store.Available || all[9_999].Lease != store.Available {
 		t.Fatalf("got %d statuses, %v", len(all), err)
 	}
-	if got := operations(w.Log()[before:]); got != "list list list" {
-		t.Errorf("requests: %.100s, want three lists", got)
+	if got := operations(w.Log()[before:]); got != "get list list list" {
+		t.Errorf("requests: %.100s, want the orders and three lists", got)
+	}
+	before = len(w.Log())
+	if _, err := scheduler.Status(t.Context()); err != nil || operations(w.Log()[before:]) != "list list list" {
+		t.Errorf("requests: %.100s, want three lists: the orders are known, %v", operations(w.Log()[before:]), err)
 	}
 	for _, r := range w.requests[len(w.requests)-3:] {
 		if q := r.URL.Query(); q.Get("prefix") != "app/" || q.Get("include") != "metadata" || q.Get("delimiter") != "/" {
