@@ -76,8 +76,7 @@ func newParser(p *Program) *kong.Kong {
 func parse(p *Program) (command, error) {
 	k := newParser(p)
 	c, err := k.Parse(oneForm(k, p.Args))
-	var wrong *kong.ParseError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
 		c = wrong.Context
 	}
 	selected := c.Selected()

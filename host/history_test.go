@@ -297,7 +297,7 @@ func TestHistoryOfWrongArguments(t *testing.T) {
 		"--since 99999d":              `history: --since is "99999d": want a span`,
 		"--since 0s":                  `history: --since is "0s": want a span`,
 		"--since 2026-03-29":          `history: --since is "2026-03-29": want a time that has passed`,
-		"--outcome sucess":            `history: --outcome is "sucess": want one of `,
+		"--outcome succeed":           `history: --outcome is "succeed": want one of `,
 		"--outcome x":                 `history: --outcome is "x": want one of `,
 		"beat --job leader":           "history: JOB and --job name two jobs: want one",
 		"--job betta":                 `there is no job "betta"`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 
 	"github.com/soloist-go/soloist/store"
@@ -79,8 +80,7 @@ func (e *end) learn(lines []Line) {
 // run has not returned yet is left for later, since its end is not known.
 func (e *end) missing(rec *store.Record) (news []Line) {
 	met := false
-	for i := len(rec.History) - 1; i >= 0; i-- {
-		o := rec.History[i]
+	for i, o := range slices.Backward(rec.History) {
 		running := i == 0 && rec.MayRun() && o.Token == rec.Token
 		if known := e.known[keyOf(&o)]; known {
 			met = true

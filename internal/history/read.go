@@ -20,8 +20,8 @@ func Read(ctx context.Context, s store.Appender, entry string, since time.Time, 
 		return nil, err
 	}
 	var all []Line
-	for i := len(parts) - 1; i >= 0; i-- {
-		lines, whole, err := back(ctx, s, parts[i], since)
+	for _, part := range slices.Backward(parts) {
+		lines, whole, err := back(ctx, s, part, since)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func (p *Policy) pauseLeft(v View) time.Duration {
 // Pauses returns the times in which the job of a record was paused and is not any more, the
 // newest last of those that operators have ordered.
 func Pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
-	spans := c.Pauses[:len(c.Pauses):len(c.Pauses)]
+	spans := slices.Clip(c.Pauses)
 	if pause := c.Pause; !pause.At.IsZero() && !pause.On(now) {
 		spans = append(spans, store.Span{From: pause.At, To: pause.Until.Add(-1)})
 	}
