@@ -71,10 +71,10 @@ func (w *Watch) Stale() error {
 // Refresh reads the document if what is known is too old, and returns what Stale does then. In
 // an outage it makes one call a second at most, however many jobs ask.
 func (w *Watch) Refresh(ctx context.Context) error {
-	if err := w.Stale(); err == nil || w.resting() {
-		return err
+	if w == nil {
+		return nil
 	}
-	w.read(ctx, w.Client.Clock.Elapsed())
+	w.readUnless(ctx, func() bool { return w.Stale() == nil || w.resting() })
 	return w.Stale()
 }
 
@@ -92,24 +92,35 @@ func (w *Watch) resting() bool {
 // one call share a read.
 func (w *Watch) Read(ctx context.Context, begin time.Duration) {
 	if w != nil {
-		w.read(ctx, begin)
+		w.readUnless(ctx, func() bool { return w.readSince(begin) })
 	}
 }
 
-// read reads the document, unless another goroutine has done so since begin.
-func (w *Watch) read(ctx context.Context, begin time.Duration) {
+// readSince reports whether a read was begun after begin, or has failed since.
+func (w *Watch) readSince(begin time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.known && w.sent > begin || w.err != nil && w.tried > begin
+}
+
+// readUnless reads the document unless enough says that there is no need, also after the reads
+// of others that it has waited for.
+func (w *Watch) readUnless(ctx context.Context, enough func() bool) {
+	if enough() {
+		return
+	}
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
 	case <-ctx.Done():
 		return
 	}
-	w.mu.Lock()
-	etag, done := w.etag, w.known && w.sent > begin || w.err != nil && w.tried > begin
-	w.mu.Unlock()
-	if done { // while this goroutine waited for its turn
+	if enough() {
 		return
 	}
+	w.mu.Lock()
+	etag := w.etag
+	w.mu.Unlock()
 	sent := w.Client.Clock.Elapsed()
 	doc, etag, err := w.Client.read(ctx, etag)
 	changed := w.take(doc, etag, sent, err)
@@ -176,7 +187,7 @@ func (w *Watch) loop(ctx context.Context) {
 		for left := w.left(); left > 0 && ctx.Err() == nil; left = w.left() {
 			lease.Sleep(ctx, left)
 		}
-		w.read(ctx, w.Client.Clock.Elapsed())
+		w.readUnless(ctx, func() bool { return w.left() > 0 })
 	}
 }
 

@@ -166,7 +166,10 @@ func (l *line) open(r *http.Request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.What, e.Replica, e.Sent, e.Time, e.Note = check.Request, l.machine.name, time.Now(), time.Now(), brief(string(req.Body))
+	e.What, e.Replica, e.Sent, e.Time = check.Request, l.machine.name, time.Now(), time.Now()
+	if !e.OfDocument() { // each order has a random id
+		e.Note = brief(string(req.Body))
+	}
 	return &call{line: l, Event: l.log.Add(e), request: req, roll: roll}, nil
 }
 
