@@ -40,6 +40,7 @@ func unlocked(l *Log, bad report) {
 			own := claim != nil && claim.Lease == n.write.Lease
 			named := strings.HasPrefix(n.outcome.Reason, "unlocked by "+Unlocker)
 			switch {
+			case n.outcome.Status == store.Cancelled: // by whom, the outcome says
 			case n.outcome.Token != 0 && u != nil && !own && !named && n.write.Time.After(u.Heard):
 				bad(n.write.Time, "%s writes that the run of %s with token %d is %s (%s), and %s unlocked it", n.write.Replica, job, n.outcome.Token, n.outcome.Status, n.outcome.Reason, Unlocker)
 			case strings.HasPrefix(n.outcome.Reason, "unlocked by ") && !(named && l.unlockedBefore(job, n)):
