@@ -76,7 +76,8 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 	case f.Request != "":
 		return l.contradictsRequest(job, n)
 	case f.Reason == "paused":
-		return unless(d.Paused || l.mayBePaused(job, f.Tick), "it is not paused")
+		// Where the schedule has changed in the pause, the range goes on after it.
+		return unless(d.Paused || l.mayBePaused(job, f.Tick) || l.mayBePaused(job, n.before.Due), "it is not paused")
 	case f.Reason == "a newer one was due":
 		return unless(d.count(f.Tick, at.Add(doubt)) > 0, "none was")
 	case f.Reason == "too many were due":
