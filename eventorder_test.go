@@ -199,12 +199,21 @@ func outOfOrder(all []event.Event) string {
 	var run event.Event // the last that was claimed
 	var tick time.Time  // the last that was claimed or settled
 	open, tries := false, 0
+	leaseLost := false       // that of run
+	rest := map[int64]bool{} // runs that have lost their lease, and whose outcome is told after the next claim
 	for i, e := range all {
+		if rest[e.Token] && (e.Kind == event.Ended || e.Kind == event.Unrecorded) {
+			delete(rest, e.Token)
+			continue
+		}
 		wrong := false
 		switch e.Kind {
 		case event.Claimed:
+			if open && leaseLost && e.Request != "" {
+				rest[run.Token], open = true, false
+			}
 			wrong = open || e.Token <= run.Token || e.Request == "" && e.Tick.Before(tick)
-			run, open, tries = e, true, 0
+			run, open, tries, leaseLost = e, true, 0, false
 		case event.TookOver:
 			wrong = !open || e.Token != run.Token || all[i-1].Kind != event.Claimed
 		case event.Started:
@@ -221,7 +230,8 @@ func outOfOrder(all []event.Event) string {
 		case event.Settled:
 			wrong = e.Request == "" && e.Tick.Before(tick)
 		case event.Renewed, event.Lost:
-			wrong = e.Token != 0 && e.Token != run.Token
+			wrong = e.Token != 0 && e.Token != run.Token && !rest[e.Token]
+			leaseLost = leaseLost || e.Kind == event.Lost
 		}
 		if wrong {
 			return fmt.Sprintf("%s of token %d, tick %s, try %d, after %s", e.Kind, e.Token, e.Tick.Format(time.TimeOnly), e.Try, kindsOf(all[max(0, i-8):i]))

@@ -298,8 +298,14 @@ func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
 // faraway makes each call take as long as it does within a region. Two calls
 // then never meet at one instant, where the order of goroutines would decide.
 func faraway(seed uint64) func(op string, apply func() error) error {
+	var mu sync.Mutex
 	dice := rand.New(rand.NewPCG(seed, 0))
-	leg := func() { time.Sleep(2*time.Millisecond + time.Duration(dice.Int64N(int64(8*time.Millisecond)))) }
+	leg := func() {
+		mu.Lock()
+		d := 2*time.Millisecond + time.Duration(dice.Int64N(int64(8*time.Millisecond)))
+		mu.Unlock()
+		time.Sleep(d)
+	}
 	return func(_ string, apply func() error) error {
 		leg()
 		defer leg()

@@ -20,7 +20,9 @@ import (
 // Kind; the fields of the first group are set where they are known.
 //
 // The events of one job come in the order of its record: Claimed before Started, Started
-// before Ended, Ended before the next Claimed. Events of different jobs come in any order.
+// before Ended, Ended before the next Claimed. There is one exception: while the outcome of a run
+// that has lost its lease is still being written, a run by hand may be claimed. Events of
+// different jobs come in any order.
 type Event struct {
 	Kind    Kind
 	Time    time.Time // when it happened, by the service's clock as far as it is known

@@ -194,8 +194,11 @@ func TestRunByOrderGivenUp(t *testing.T) {
 func TestCancelAndStepDown(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		runs := &runsLog{}
-		p := steered(runs)
+		p := steered(&runsLog{})
+		p.Work = append(p.Work, soloist.Job{Name: "long", Schedule: "@every 1h", Do: func(ctx context.Context, _ *soloist.Run) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}})
 		stops := []func(){replica(t, p, "replica-a"), replica(t, p, "replica-b")}
 		time.Sleep(time.Minute)
 		for _, command := range []string{"cancel", "step-down"} {
@@ -204,12 +207,12 @@ func TestCancelAndStepDown(t *testing.T) {
 			}
 		}
 		waits := make(chan result)
-		go func() { waits <- run(t.Context(), p, "run", "beat", "--request", "one") }()
+		go func() { waits <- run(t.Context(), p, "run", "long", "--request", "one") }()
 		time.Sleep(8 * time.Second)
-		wantRun(t, p, "cancel beat --by ann --reason wrong", 0, `
-			beat: its run is cancelled by ann: within 8s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it
+		wantRun(t, p, "cancel long --by ann --reason wrong", 0, `
+			long: its run is cancelled by ann: within 8s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it
 		`)
-		if got := <-waits; got.code != 1 || !strings.HasPrefix(got.out, "beat@one: cancelled ") || !strings.Contains(got.out, "ann") {
+		if got := <-waits; got.code != 1 || !strings.HasPrefix(got.out, "long@one: cancelled ") || !strings.Contains(got.out, "ann") {
 			t.Errorf("the cancelled run: got %+v", got)
 		}
 		before := leaderOf(t, p.Store)
