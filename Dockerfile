@@ -23,7 +23,7 @@ COPY --from=build /licenses /licenses
 # A number, since a platform that refuses root cannot look up a name.
 USER 65532:65532
 EXPOSE 8080
-# Outside of a container the default is an address that only the same machine reaches.
+# The program does so by itself as process 1. Below an init process (docker run --init) it could not know.
 ENV SOLOIST_ADDR=:8080
 # Without a shell in between, the program is process 1 and gets SIGTERM itself.
 ENTRYPOINT ["/soloist"]

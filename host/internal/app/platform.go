@@ -79,11 +79,13 @@ func Revision() []any {
 	return nil
 }
 
-// OnPlatform reports whether probes and proxies of a platform call the program
-// from outside: on Container Apps, App Service or Kubernetes
-// (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables).
+// OnPlatform reports whether probes and proxies call the program from outside: on
+// Container Apps, App Service or Kubernetes
+// (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables),
+// and in any other container whose first process it is. There a loopback address would
+// reach nothing but the container itself.
 func OnPlatform() bool {
-	return InContainerApps() || os.Getenv("WEBSITE_SITE_NAME") != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+	return InContainerApps() || os.Getenv("WEBSITE_SITE_NAME") != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "" || os.Getpid() == 1
 }
 
 // defaultAddr is where the Functions host expects its handler; on another
