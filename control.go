@@ -60,7 +60,7 @@ const requestLife = time.Hour
 func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	r, err := s.runner(o.Job)
 	if err == nil && s.replica.Orders != nil {
-		s.replica.Orders.Read(ctx, s.replica.Clock.Elapsed()) // the order's times are by the store's clock
+		s.replica.Orders.Read(ctx, s.replica.Orders.Now()) // the order's times are by the store's clock
 	}
 	if err == nil {
 		err = s.checkOrder(&o, r)
@@ -81,7 +81,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	if err != nil {
 		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
-	s.replica.Orders.Read(ctx, s.replica.Clock.Elapsed()) // this replica need not wait for its next read
+	s.replica.Orders.Read(ctx, s.replica.Orders.Now()) // this replica need not wait for its next read
 	return order, nil
 }
 

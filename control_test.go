@@ -37,6 +37,22 @@ func (c *cluster) newest() store.Outcome {
 	return h[0]
 }
 
+// The orders are read once in a call of a woken replica, however many jobs it has, and also where
+// the clock stands still between the begin of the call and the read.
+func TestWokenReplicaReadsOrdersOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", named("one", work("@every 1m", 0)), named("two", work("@every 1m", 0)), named("three", work("@every 1m", 0)))
+		a.tap.meet(faraway(1))
+		for n := range 5 {
+			a.wake()
+			if _, reads := a.tap.countsAndOrders(); reads != 1 {
+				t.Errorf("call %d: %d reads of the orders", n, reads)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 func TestPause(t *testing.T) {
 	for name, job := range map[string]func(*soloist.Job){
 		"latest": func(*soloist.Job) {},

@@ -56,7 +56,7 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 			jobs = append(jobs, r)
 		}
 	}
-	reports, began := make([]JobReport, len(jobs)), s.replica.Clock.Elapsed()
+	reports, began := make([]JobReport, len(jobs)), s.replica.Orders.Now()
 	s.each(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
 	return newReport(reports)
 }

@@ -32,11 +32,23 @@ type Watch struct {
 	doc   store.Control
 	etag  string
 	known bool          // doc was read
-	sent  time.Duration // elapsed: when the last successful read was sent
-	tried time.Duration // elapsed: when the last read ended
+	good  call          // the last successful read
+	ended Moment        // when the last read ended
+	tried time.Duration // elapsed: the same
 	err   error         // of that read; nil: it succeeded
-	users int           // of the goroutine that reads
-	quit  func()        // ends that goroutine, and waits for it
+	now   Moment
+	users int    // of the goroutine that reads
+	quit  func() // ends that goroutine, and waits for it
+}
+
+// A Moment is a place among the begins and ends of a watch's reads. Elapsed time would not tell
+// which of two was first, where a clock shows the same for both.
+type Moment int
+
+// A call says when a read was sent.
+type call struct {
+	at   Moment
+	sent time.Duration // elapsed
 }
 
 // NewWatch returns a watch that reads nothing before it is asked to.
@@ -62,7 +74,7 @@ func (w *Watch) Stale() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known && w.Client.Clock.Elapsed()-w.sent <= Fresh {
+	if w.known && w.Client.Clock.Elapsed()-w.good.sent <= Fresh {
 		return nil
 	}
 	return fmt.Errorf("the orders of operators cannot be read, so nothing starts: %w", w.err)
@@ -88,19 +100,29 @@ func (w *Watch) resting() bool {
 	return w.err != nil && w.Client.Clock.Elapsed()-w.tried < Again
 }
 
-// Read reads the document, unless that was done since begin, in elapsed time. The callers of
-// one call share a read.
-func (w *Watch) Read(ctx context.Context, begin time.Duration) {
+// Now returns the present moment.
+func (w *Watch) Now() Moment {
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// Read reads the document, unless that was done since a moment. The callers of one call share a
+// read.
+func (w *Watch) Read(ctx context.Context, since Moment) {
 	if w != nil {
-		w.readUnless(ctx, func() bool { return w.readSince(begin) })
+		w.readUnless(ctx, func() bool { return w.readSince(since) })
 	}
 }
 
-// readSince reports whether a read was begun after begin, or has failed since.
-func (w *Watch) readSince(begin time.Duration) bool {
+// readSince reports whether a read was sent after a moment, or has failed since.
+func (w *Watch) readSince(since Moment) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.known && w.sent > begin || w.err != nil && w.tried > begin
+	return w.good.at > since || w.err != nil && w.ended > since
 }
 
 // readUnless reads the document unless enough says that there is no need, also after the reads
@@ -119,27 +141,27 @@ func (w *Watch) readUnless(ctx context.Context, enough func() bool) {
 		return
 	}
 	w.mu.Lock()
-	etag := w.etag
+	w.now++
+	c, etag := call{w.now, w.Client.Clock.Elapsed()}, w.etag
 	w.mu.Unlock()
-	sent := w.Client.Clock.Elapsed()
 	doc, etag, err := w.Client.read(ctx, etag)
-	changed := w.take(doc, etag, sent, err)
-	if changed {
+	if w.take(doc, etag, c, err) {
 		w.Changed()
 	}
 }
 
 // take keeps what a read has shown, and reports whether that is new.
-func (w *Watch) take(doc store.Control, etag string, sent time.Duration, err error) (changed bool) {
+func (w *Watch) take(doc store.Control, etag string, c call, err error) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err, w.tried = err, w.Client.Clock.Elapsed()
+	w.now++
+	w.err, w.ended, w.tried = err, w.now, w.Client.Clock.Elapsed()
 	switch {
 	case errors.Is(err, store.ErrUnchanged):
-		w.sent, w.err = sent, nil
+		w.good, w.err = c, nil
 	case err == nil:
 		changed = etag != w.etag
-		w.doc, w.etag, w.sent, w.known = doc, etag, sent, true
+		w.doc, w.etag, w.good, w.known = doc, etag, c, true
 	}
 	return changed
 }
@@ -198,5 +220,5 @@ func (w *Watch) left() time.Duration {
 	if !w.known {
 		return 0
 	}
-	return Every - (w.Client.Clock.Elapsed() - w.sent)
+	return Every - (w.Client.Clock.Elapsed() - w.good.sent)
 }

@@ -25,9 +25,8 @@ type Report struct {
 // another call, or Loop, is driving this runner, it does nothing: that one does what is
 // due. A pause that an earlier call has asked for does not bind this one.
 //
-// The caller's call began at began, in elapsed time: the orders of operators are read once
-// since then.
-func (r *Runner) RunDue(ctx context.Context, began time.Duration, wake Wake) Report {
+// The orders of operators are read unless they were since began, the begin of the caller's call.
+func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Report {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -71,12 +70,12 @@ func (r *Runner) RunDue(ctx context.Context, began time.Duration, wake Wake) Rep
 
 // readOrders reads the orders of operators once for all jobs of a call. If that fails it is
 // tried once more: without them the call can do nothing for a job that has a lease.
-func (r *Runner) readOrders(ctx context.Context, began time.Duration) {
+func (r *Runner) readOrders(ctx context.Context, began control.Moment) {
 	r.replica.Orders.Read(ctx, began)
 	if r.job.EveryReplica || r.replica.Orders.Stale() == nil {
 		return
 	}
-	again := r.client.Clock.Elapsed()
+	again := r.replica.Orders.Now()
 	lease.Sleep(ctx, control.Again)
 	r.replica.Orders.Read(ctx, again)
 }

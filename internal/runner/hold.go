@@ -95,7 +95,7 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 	next, todo = r.job.Policy.Claim(v)
 	// The run before may have been cancelled since the orders were read.
 	if next.Run && next.Record.Run.Attempt > 1 {
-		r.replica.Orders.Read(stop, r.client.Clock.Elapsed())
+		r.replica.Orders.Read(stop, r.replica.Orders.Now())
 		v.Now, v.Control = r.now(), r.orders()
 		next, todo = r.job.Policy.Claim(v)
 	}

@@ -206,7 +206,7 @@ var mutants = []mutant{
 	{name: "a pause is not looked at before the start", file: "internal/supervise/attempt.go", pkg: root, story: "TestPauseDuringClaim",
 		text: "return a.Under.Barred()", with: "return nil"},
 	{name: "who cannot read the orders starts all the same", file: "internal/control/watch.go", pkg: root, story: "TestUnreadableOrdersStopAll",
-		text: "w.sent <= Fresh {", with: "w.sent <= 1000*Fresh {"},
+		text: "w.good.sent <= Fresh {", with: "w.good.sent <= 1000*Fresh {"},
 	{name: "a request is served twice", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunIsGivenBack",
 		text: "case q.Seq <= r.Orders.Served:", with: "case q.Seq < r.Orders.Served:"},
 	{name: "the ticks of a pause are run after it", file: "internal/plan/pause.go", pkg: root, story: "TestPauseWithoutReplicas",
@@ -222,7 +222,7 @@ var mutants = []mutant{
 	{name: "a cancellation dies with its runner", file: "internal/plan/claim.go", pkg: root, story: "TestCancelOutlivesDeath",
 		text: "end.Cancel && end.Token == r.Token {", with: "false {"},
 	{name: "an outage of the orders is met by each job anew", file: "internal/control/watch.go", pkg: root, story: "TestOutageOfOrdersSticksNoJob",
-		text: "|| w.err != nil && w.tried > begin", with: ""},
+		text: "|| w.err != nil && w.ended > since", with: ""},
 	{name: "a run by hand takes the place of an open tick", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunLeavesOpenTick",
 		text: "v.SettleOnly || unsettled(r):", with: "v.SettleOnly:"},
 }

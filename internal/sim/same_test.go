@@ -21,6 +21,7 @@ func TestSeedIsRepeatable(t *testing.T) {
 		19: {10, 8 * time.Minute},
 		27: {4, 20 * time.Minute}, // quiet: one kind of trouble alone
 		30: {4, 20 * time.Minute}, // all jobs, and a HealthCheck that hangs
+		40: {10, 8 * time.Minute}, // woken replicas, with all jobs
 		60: {10, 8 * time.Minute}, // all jobs, and a newer program's entry
 	} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
