@@ -17,14 +17,14 @@ func keepHistory(a *app.App) (stop func()) {
 	if a.Settings.History == 0 {
 		return func() {}
 	}
-	s, ok := a.Store.(interface {
-		store.Store
-		store.Appender
-	})
-	if !ok {
+	if a.Logs == nil {
 		a.Log.Warn("SOLOIST_HISTORY has no effect: the store keeps no logs, as it does not implement store.Appender")
 		return func() {}
 	}
+	s := struct {
+		store.Store
+		store.Appender
+	}{a.Scheduler.Store, a.Logs}
 	w := &history.Writer{Store: s, App: a.Settings.App, Keep: history.Keep{Age: a.Settings.History}, Failed: func(job string, err error) {
 		a.Log.Warn("the history of a job could not be written: trying again", "job", job, "error", err)
 	}}
@@ -44,12 +44,11 @@ func keepHistory(a *app.App) (stop func()) {
 // pastOf returns the outcomes of a job, newest first: those of its record and, where they
 // may be too few, those of its log.
 func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) ([]history.Line, error) {
-	s, ok := a.Store.(store.Appender)
 	few := f.since.IsZero() && len(f.outcomes) == 0 && f.run == "" && f.limit <= len(st.Record.History)
-	if !ok || few || st.Lease == "" {
+	if a.Logs == nil || few || st.Lease == "" {
 		return linesOf(st), nil
 	}
-	lines, err := history.Read(ctx, s, a.Settings.App+"/"+st.Name, f.since, &st.Record)
+	lines, err := history.Read(ctx, a.Logs, a.Settings.App+"/"+st.Name, f.since, &st.Record)
 	if err != nil {
 		return linesOf(st), fmt.Errorf("the log of outcomes could not be read, so this is what the record has: %w", err)
 	}

@@ -22,6 +22,7 @@ type App struct {
 	Settings  Settings
 	Scheduler *soloist.Scheduler
 	Store     store.Store          // as it was opened: that of Scheduler counts calls, and hides what is this store's alone
+	Logs      store.Appender       // of that store; nil: it keeps none
 	Telemetry *telemetry.Telemetry // nil: nothing runs here, so nothing is measured
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -111,6 +112,7 @@ func (a *App) open(given store.Store) error {
 			return err
 		}
 	}
+	a.Logs, _ = s.Store.(store.Appender)
 	a.Store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
 	if s.note != "" {
 		a.Notes = append(a.Notes, s.note)
@@ -127,7 +129,9 @@ func describe(s store.Store) string {
 
 // measure makes metrics and traces of what the scheduler does.
 func (a *App) measure() (err error) {
-	a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log)
+	if a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log); err == nil {
+		a.Logs = a.Telemetry.Logs(a.Logs)
+	}
 	return err
 }
 

@@ -18,11 +18,54 @@ func TestCountedStoreKeepsTheContract(t *testing.T) {
 	storetest.Test(t, storetest.Harness{
 		New: func(t *testing.T) store.Store {
 			s := program()
-			open(t, s)
-			return s.Store
+			backend := s.Store.(store.Appender)
+			logs := open(t, s).Logs(backend)
+			return withLogs{s.Store, s.Store.(store.LeaseBreaker), s.Store.(store.Documenter), s.Store.(store.Lister), logs}
 		},
 		Virtual: true,
 	})
+}
+
+// withLogs is a counted store and its logs.
+type withLogs struct {
+	store.Store
+	store.LeaseBreaker
+	store.Documenter
+	store.Lister
+	store.Appender
+}
+
+// Calls to logs are counted as others are. A store without logs has none when it is counted.
+func TestLogCallsAreCounted(t *testing.T) {
+	s := program()
+	backend := s.Store.(store.Appender)
+	m := open(t, s)
+	logs, ctx, name := m.Logs(backend), t.Context(), store.LogName("demo/report", "1")
+	if err := logs.Append(ctx, name, 0, []byte("line")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := logs.Append(ctx, name, 0, []byte("late")); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("got %v, want %v", err, store.ErrChanged)
+		}
+	}
+	if b, err := logs.ReadLog(ctx, name, 1, 2); err != nil || string(b) != "in" {
+		t.Errorf("got %q, %v", b, err)
+	}
+	if err := logs.Logs(ctx, "demo/report", func(string, int64) bool { return true }); err != nil {
+		t.Error(err)
+	}
+	if err := logs.RemoveLog(ctx, name); err != nil {
+		t.Error(err)
+	}
+	var want []string
+	for labels, n := range map[string]int{`"append",result="ok"`: 1, `"append",result="refused"`: 2, `"read-log",result="ok"`: 1, `"list-logs",result="ok"`: 1, `"remove-log",result="ok"`: 1} {
+		want = append(want, fmt.Sprintf("soloist_storage_call_duration_seconds_count{operation=%s} %d", labels, n))
+	}
+	wantLines(t, scrape(t, m), want)
+	if m.Logs(nil) != nil {
+		t.Error("a store without logs has some")
+	}
 }
 
 type (
