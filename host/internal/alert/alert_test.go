@@ -522,17 +522,30 @@ func TestForeignDocumentIsLeftAlone(t *testing.T) {
 	}
 }
 
+// After a day without a receiver a message is dropped. The end of what it did not tell is no
+// news, and the next incident is.
 func TestReceiverThatIsGoneIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
+		w.replicas[0].Hear(event.Event{Kind: event.Skewed, Skew: time.Hour}) // an incident of this replica alone
 		w.change(func() { w.down = true })
 		w.end("report", store.Failed)
-		time.Sleep(25 * time.Hour)
+		w.end("short", store.Failed)
+		time.Sleep(time.Hour)
+		w.end("short", store.Succeeded) // both its messages wait
+		time.Sleep(24 * time.Hour)
 		w.change(func() { w.down = false })
 		time.Sleep(time.Hour)
 		w.want()
+		w.end("report", store.Failed)
+		time.Sleep(time.Hour)
+		w.want()
+		w.replicas[0].Hear(event.Event{Kind: event.Skewed})
 		w.end("report", store.Succeeded)
 		time.Sleep(time.Hour)
-		w.want("report failures recovered")
+		w.want()
+		w.end("report", store.Failed)
+		time.Sleep(time.Hour)
+		w.want("report failures alert")
 	})
 }

@@ -62,6 +62,7 @@ type incident struct {
 	Since   time.Time `json:"since"`
 	Over    time.Time `json:"over,omitzero"`    // zero: it goes on
 	Alerted time.Time `json:"alerted,omitzero"` // zero: its first message is not known to be sent
+	Dropped bool      `json:"dropped,omitzero"` // its first message was given up, so its end is no news
 	Claim   claim     `json:"claim,omitzero"`
 	Tries   int       `json:"tries,omitzero"` // of the next message
 	Next    time.Time `json:"next,omitzero"`  // when it is tried again
@@ -128,6 +129,9 @@ func (d *document) end(i *incident, version int64, now time.Time) {
 	}
 	i.Over = now
 	d.Closed[keyOf(i.Job, i.Kind)] = version
+	if i.Dropped {
+		d.remove(i)
+	}
 }
 
 // take claims the messages that are due and returns them, and the ids of those that the
@@ -139,7 +143,7 @@ func (d *document) take(me string, now time.Time) (due []delivery, dropped []str
 			continue
 		case now.Sub(i.begun()) > giveUp:
 			dropped = append(dropped, i.message())
-			d.sent(i, now)
+			d.drop(i)
 			continue
 		case now.Before(i.Next), i.Claim.By != me && now.Before(i.Claim.Until), len(due) == mostSends:
 			continue
@@ -162,7 +166,7 @@ func (i *incident) event() string {
 func (i *incident) message() string { return i.ID + "/" + i.event() }
 
 // waits reports whether a message has to be sent.
-func (i *incident) waits() bool { return i.Alerted.IsZero() || !i.Over.IsZero() }
+func (i *incident) waits() bool { return !i.Dropped && (i.Alerted.IsZero() || !i.Over.IsZero()) }
 
 // begun is when the next message came up.
 func (i *incident) begun() time.Time {
@@ -174,11 +178,23 @@ func (i *incident) begun() time.Time {
 
 // sent notes that the next message was sent.
 func (d *document) sent(i *incident, now time.Time) {
-	i.Claim, i.Tries, i.Next = claim{}, 0, time.Time{}
+	i.Claim, i.Tries, i.Next, i.Dropped = claim{}, 0, time.Time{}, false
 	if i.Alerted.IsZero() {
 		i.Alerted = now
 		return
 	}
+	d.remove(i)
+}
+
+// drop gives up the next message, and those after it. An incident that goes on stays, so
+// that no replica opens it again.
+func (d *document) drop(i *incident) {
+	if i.Dropped = true; !i.Over.IsZero() {
+		d.remove(i)
+	}
+}
+
+func (d *document) remove(i *incident) {
 	d.Incidents = slices.DeleteFunc(d.Incidents, func(o *incident) bool { return o == i })
 }
 
