@@ -65,10 +65,11 @@ type Notifier struct {
 
 	// These belong to the goroutine of Run.
 	shared  shared
-	local   document          // incidents of this replica alone
-	sent    map[string]bool   // messages that were confirmed, until the document says so
-	floors  map[string]int64  // the version of each record at the first look
-	overdue map[string]waited // ticks that seem overdue
+	local   document                 // incidents of this replica alone
+	sent    map[string]bool          // messages that were confirmed, until the document says so
+	floors  map[string]int64         // the version of each record at the first look
+	overdue map[string]waited        // ticks that seem overdue
+	unread  map[string]time.Duration // since when the records of jobs cannot be read, in elapsed time
 	outage  outage
 	busy    bool   // the next look comes soon
 	told    string // the last trouble with the document
@@ -81,7 +82,7 @@ type Notifier struct {
 // NewNotifier returns a Notifier, which does nothing before Run.
 func NewNotifier(c Config) *Notifier {
 	return &Notifier{c: c, me: c.Replica + "-" + rand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
-		floors: map[string]int64{}, overdue: map[string]waited{}}
+		floors: map[string]int64{}, overdue: map[string]waited{}, unread: map[string]time.Duration{}}
 }
 
 // Hear takes an event of the scheduler. It does not block.
@@ -143,6 +144,9 @@ func (n *Notifier) step(ctx context.Context) {
 	begun := n.c.Elapsed()
 	err := n.shared.update(ctx, &n.c, func(d *document, now time.Time) bool {
 		begun = n.shared.sentAt
+		for i := range seen {
+			seen[i].date(now, begun)
+		}
 		changed := n.note(d, now, nil)
 		changed = d.observe(seen, n.floors, now) || changed
 		due, dropped = d.take(n.me, now)

@@ -46,6 +46,7 @@ type replica struct {
 	dead   chan struct{}
 	die    func()
 	health soloist.Health
+	blind  bool // it cannot read the records, though others can
 }
 
 func newWorld(t *testing.T, replicas int) *world {
@@ -71,7 +72,7 @@ func (w *world) addWith(name string, log *slog.Logger, way http.RoundTripper) *r
 	r.die = sync.OnceFunc(func() { close(r.dead); cancel() })
 	r.Notifier = alert.NewNotifier(alert.Config{App: "demo", Replica: name, Store: r, Failures: 1,
 		Webhook: &alert.Webhook{URL: "https://hooks.example/T0/key?sig=secret", Secret: "0123456789abcdef", Client: &http.Client{Transport: way, CheckRedirect: alert.NewClient().CheckRedirect}},
-		Look:    w.look, Late: func(string) time.Duration { return time.Minute }, Now: time.Now, Log: log,
+		Look:    r.look, Late: func(string) time.Duration { return time.Minute }, Now: time.Now, Log: log,
 		Health:  func() soloist.Health { w.mu.Lock(); defer w.mu.Unlock(); return r.health },
 		Control: func(context.Context) (store.Control, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.orders, nil },
 		Elapsed: func() time.Duration { return time.Since(w.start) }})
@@ -87,6 +88,18 @@ func (w *world) look(context.Context) (all []soloist.JobStatus) {
 	defer w.mu.Unlock()
 	for _, st := range w.all {
 		all = append(all, st)
+	}
+	return all
+}
+
+func (r *replica) look(ctx context.Context) []soloist.JobStatus {
+	all := r.w.look(ctx)
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	for i := range all {
+		if r.blind {
+			all[i] = soloist.JobStatus{Name: all[i].Name, Lease: all[i].Lease, Err: errors.New("the record has schema 2")}
+		}
 	}
 	return all
 }
@@ -377,7 +390,9 @@ func TestIncidentsOfRecords(t *testing.T) {
 		"unreadable": {func(w *world) {
 			w.set("report", late)
 			w.set("report", func(st *soloist.JobStatus) { st.Err = fs.ErrPermission })
-		}, func(w *world) {}, ""},
+		}, func(w *world) {
+			w.set("report", func(st *soloist.JobStatus) { st.Err, st.Next = nil, time.Time{} })
+		}, alert.Unreadable},
 		"singleton": {func(w *world) {
 			w.set("report", func(st *soloist.JobStatus) { st.Singleton = true })
 			w.end("report", store.Abandoned)
@@ -405,6 +420,67 @@ func TestIncidentsOfRecords(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A record that cannot be read is one incident each time, and none if that is short.
+func TestUnreadableRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		unreadable := func(d time.Duration) {
+			w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") })
+			time.Sleep(d)
+			w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+			time.Sleep(time.Minute)
+		}
+		w.end("report", store.Succeeded)
+		time.Sleep(time.Minute)
+		unreadable(50 * time.Second)
+		w.want()
+		unreadable(time.Hour)
+		w.want("report unreadable alert", "report unreadable recovered")
+		if got, want := w.got[0].Text, "cannot be read: the record has schema 99"; !strings.Contains(got, want) {
+			t.Errorf("got the text %q, want %q", got, want)
+		}
+		unreadable(time.Hour)
+		w.want("report unreadable alert", "report unreadable recovered", "report unreadable alert", "report unreadable recovered")
+		if w.got[0].ID == w.got[2].ID {
+			t.Errorf("two incidents have the id %q", w.got[0].ID)
+		}
+	})
+}
+
+// While the store is out of reach that is the incident, and not each record.
+func TestUnreadableRecordsInOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.end("report", store.Succeeded)
+		time.Sleep(time.Minute)
+		w.change(func() { w.replicas[0].health.Storage = errors.New("no route") })
+		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("no route") })
+		time.Sleep(time.Hour)
+		w.want("storage alert")
+		w.change(func() { w.replicas[0].health.Storage = nil })
+		time.Sleep(50 * time.Second)
+		w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+		time.Sleep(time.Hour)
+		w.want("storage alert", "storage recovered")
+	})
+}
+
+// A record that a newer program has written can be read by some replicas alone. That is told
+// once, and not each time that they look in turn.
+func TestRecordThatSomeReplicasCanRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		w.end("report", store.Succeeded)
+		time.Sleep(time.Minute)
+		w.change(func() { w.replicas[0].blind = true })
+		time.Sleep(time.Hour)
+		w.want("report unreadable alert", "report unreadable recovered")
+		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") }) // now none can
+		time.Sleep(time.Hour)
+		w.want("report unreadable alert", "report unreadable recovered", "report unreadable alert")
+	})
 }
 
 // A replica that has not noticed yet that a lease is held in vain does not end the incident.

@@ -28,7 +28,14 @@ func (n *Notifier) detect(ctx context.Context) (seen []condition) {
 	var orders *store.Control                         // read only if it matters
 	for i := range all {
 		st := &all[i]
-		if st.EveryReplica || st.Err != nil || st.Lease == "" {
+		if st.EveryReplica {
+			continue
+		}
+		for _, c := range n.unreadable(st) {
+			c.Job = st.Name
+			seen = append(seen, c)
+		}
+		if st.Err != nil || st.Lease == "" {
 			continue // there is no record, or it is not known
 		}
 		v := version(&st.Record)

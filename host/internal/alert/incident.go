@@ -19,6 +19,8 @@ const (
 	Paused    Kind = "paused"     // the job has paused itself
 	Skewed    Kind = "clock-skew" // the clock of a replica is wrong
 	Storage   Kind = "storage"    // a replica cannot reach the store
+
+	Unreadable Kind = "unreadable" // a replica that reaches the store cannot read the job's record
 )
 
 // Messages about an incident.
@@ -41,6 +43,9 @@ type condition struct {
 	About   int64 // orders the incidents of a job and kind; zero: none was ever
 	Version int64 // of the record that was read: an older one proves nothing
 	facts
+
+	timed         bool // there is no version: what follows counts, in elapsed time
+	looked, first time.Duration
 }
 
 // facts are for the message.
