@@ -10,7 +10,6 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -25,7 +24,7 @@ type line struct {
 // whose kind is in none of the tables is not logged.
 var (
 	runLines = map[event.Kind]func(*event.Event) line{ // job and run
-		event.Started:    func(e *event.Event) line { return info("run started", "try", e.Try) },
+		event.Started:    func(e *event.Event) line { return info("run started", "try", e.Run.Try) },
 		event.NotStarted: notStartedLine,
 		event.TryFailed:  tryFailedLine,
 		event.Unhealthy: func(e *event.Event) line {
@@ -42,14 +41,14 @@ var (
 	jobLines = map[event.Kind]func(*event.Event) line{ // the job
 		event.Settled: settledLine,
 		event.NotClaimed: func(e *event.Event) line {
-			return warn("the claim was not confirmed, so nothing runs", append(tickArgs(e.Tick), "error", e.Err)...)
+			return warn("the claim was not confirmed, so nothing runs", append(tickArgs(e.Run.Tick), "error", e.Err)...)
 		},
 		event.HoldOff: func(e *event.Event) line {
 			return warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", e.Wait)
 		},
 		event.ScheduleChanged: func(*event.Event) line { return info("the schedule has changed") },
 		event.Inherited: func(e *event.Event) line {
-			return warn("no replica with the definition in force has answered: this one takes the job back", "since", e.Since, "waited", e.Took)
+			return warn("no replica with the definition in force has answered: this one takes the job back", "since", e.Former.Since, "waited", e.Took)
 		},
 		event.LeftAlone: leftAloneLine,
 		event.TakenUp:   func(*event.Event) line { return info("the job is looked after again") },
@@ -69,7 +68,7 @@ func (s *Scheduler) log(e *event.Event) {
 	} else if of := jobLines[e.Kind]; of != nil {
 		of(e).write(s.logs[e.Job])
 	} else if of := runLines[e.Kind]; of != nil {
-		of(e).write(ofRun(s.logs[e.Job], supervise.Info{Tick: e.Tick, Request: e.Request, Attempt: e.Attempt, Token: e.Token}))
+		of(e).write(ofRun(s.logs[e.Job], e.Run))
 	}
 }
 
@@ -79,15 +78,15 @@ func ofJob(l *slog.Logger, job, replica string) *slog.Logger {
 }
 
 // ofRun returns a logger whose lines name a run.
-func ofRun(l *slog.Logger, i supervise.Info) *slog.Logger {
-	if !i.Tick.IsZero() {
-		l = l.With("tick", i.Tick.Format(time.RFC3339), "attempt", i.Attempt)
+func ofRun(l *slog.Logger, run event.Run) *slog.Logger {
+	if !run.Tick.IsZero() {
+		l = l.With("tick", run.Tick.Format(time.RFC3339), "attempt", run.Attempt)
 	}
-	if i.Token != 0 {
-		l = l.With("token", i.Token)
+	if run.Token != 0 {
+		l = l.With("token", run.Token)
 	}
-	if i.Request != "" {
-		l = l.With("request", i.Request)
+	if run.Request != "" {
+		l = l.With("request", run.Request)
 	}
 	return l
 }
@@ -100,16 +99,16 @@ func failed(text string, args ...any) line { return line{slog.LevelError, text, 
 
 func tryFailedLine(e *event.Event) line {
 	if e.Wait == 0 {
-		return warn("try failed, and this call has no time for another one", "try", e.Try, "of", e.Of, "error", e.Err.Error())
+		return warn("try failed, and this call has no time for another one", "try", e.Run.Try, "of", e.Of, "error", e.Err.Error())
 	}
-	return warn("try failed", "try", e.Try, "of", e.Of, "error", e.Err.Error(), "next", e.Wait.Round(time.Millisecond))
+	return warn("try failed", "try", e.Run.Try, "of", e.Of, "error", e.Err.Error(), "next", e.Wait.Round(time.Millisecond))
 }
 
 // endedLine is no warning for an abandoned singleton: a stop always ends one so.
 func endedLine(e *event.Event) line {
 	o := &e.Outcome
 	l := info("run ended", "outcome", o.Status, "took", e.Took)
-	if o.Status == store.Failed || o.Status == store.Stalled || o.Status == store.Abandoned && !e.Tick.IsZero() {
+	if o.Status == store.Failed || o.Status == store.Stalled || o.Status == store.Abandoned && !e.Run.Tick.IsZero() {
 		l.level = slog.LevelWarn
 	}
 	if o.Reason != "" {
@@ -120,9 +119,9 @@ func endedLine(e *event.Event) line {
 
 func notStartedLine(e *event.Event) line {
 	if errors.Is(e.Err, store.ErrLost) {
-		return warn("the lease was lost before the run began: not run", "try", e.Try)
+		return warn("the lease was lost before the run began: not run", "try", e.Run.Try)
 	}
-	return warn("the run may not begin: not run", "try", e.Try, "error", e.Err)
+	return warn("the run may not begin: not run", "try", e.Run.Try, "error", e.Err)
 }
 
 func takenBackLine(e *event.Event) line {
@@ -169,7 +168,7 @@ func tickArgs(tick time.Time) []any {
 
 func leftAloneLine(e *event.Event) line {
 	l := failed("the job is left alone", "error", e.Err)
-	if e.Passing {
+	if e.Note != "" { // it may end without a person
 		l.level = slog.LevelWarn
 	}
 	return l

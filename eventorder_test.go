@@ -188,56 +188,56 @@ func (m *mixture) judge() {
 // of the run, or that of a tick which came due before the event and was settled by the same write.
 func doubtful(o store.Outcome, e event.Event) bool {
 	if o.Token != 0 {
-		return o.Token == e.Token || e.Kind == event.NotClaimed && (e.Token == 0 || o.Token < e.Token)
+		return o.Token == e.Run.Token || e.Kind == event.NotClaimed && (e.Run.Token == 0 || o.Token < e.Run.Token)
 	}
-	return !o.Tick.After(e.Time) && (!o.Tick.Before(e.Tick) || e.Kind == event.NotClaimed)
+	return !o.Tick.After(e.Time) && (!o.Tick.Before(e.Run.Tick) || e.Kind == event.NotClaimed)
 }
 
 // outOfOrder returns what is wrong with the order of one replica's events of one job, empty if
 // nothing is.
 func outOfOrder(all []event.Event) string {
-	var run event.Event // the last that was claimed
-	var tick time.Time  // the last that was claimed or settled
+	var run event.Run  // the last that was claimed
+	var tick time.Time // the last that was claimed or settled
 	open, tries := false, 0
 	leaseLost := false       // that of run
 	rest := map[int64]bool{} // runs that have lost their lease, and whose outcome is told after the next claim
 	for i, e := range all {
-		if rest[e.Token] && (e.Kind == event.Ended || e.Kind == event.Unrecorded) {
-			delete(rest, e.Token)
+		if rest[e.Run.Token] && (e.Kind == event.Ended || e.Kind == event.Unrecorded) {
+			delete(rest, e.Run.Token)
 			continue
 		}
 		wrong := false
 		switch e.Kind {
 		case event.Claimed:
-			if open && leaseLost && e.Request != "" {
+			if open && leaseLost && e.Run.Request != "" {
 				rest[run.Token], open = true, false
 			}
-			wrong = open || e.Token <= run.Token || e.Request == "" && e.Tick.Before(tick)
-			run, open, tries, leaseLost = e, true, 0, false
+			wrong = open || e.Run.Token <= run.Token || e.Run.Request == "" && e.Run.Tick.Before(tick)
+			run, open, tries, leaseLost = e.Run, true, 0, false
 		case event.TookOver:
-			wrong = !open || e.Token != run.Token || all[i-1].Kind != event.Claimed
+			wrong = !open || e.Run.Token != run.Token || all[i-1].Kind != event.Claimed
 		case event.Started:
 			tries++
-			wrong = !open || e.Token != run.Token || e.Try != tries
+			wrong = !open || e.Run.Token != run.Token || e.Run.Try != tries
 		case event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked, event.HandingOver, event.Stalled, event.Overrun:
-			wrong = !open || e.Token != run.Token || tries == 0
+			wrong = !open || e.Run.Token != run.Token || tries == 0
 		case event.NotStarted:
-			wrong = !open || e.Token != run.Token || e.Try != tries
+			wrong = !open || e.Run.Token != run.Token || e.Run.Try != tries
 			open = tries > 1 // the outcome follows
 		case event.Ended, event.Unrecorded, event.TakenBack:
-			wrong = !open || e.Token != run.Token || (tries == 0) != (e.Kind == event.TakenBack)
+			wrong = !open || e.Run.Token != run.Token || (tries == 0) != (e.Kind == event.TakenBack)
 			open = false
 		case event.Settled:
-			wrong = e.Request == "" && e.Tick.Before(tick)
+			wrong = e.Run.Request == "" && e.Run.Tick.Before(tick)
 		case event.Renewed, event.Lost:
-			wrong = e.Token != 0 && e.Token != run.Token && !rest[e.Token]
+			wrong = e.Run.Token != 0 && e.Run.Token != run.Token && !rest[e.Run.Token]
 			leaseLost = leaseLost || e.Kind == event.Lost
 		}
 		if wrong {
-			return fmt.Sprintf("%s of token %d, tick %s, try %d, after %s", e.Kind, e.Token, e.Tick.Format(time.TimeOnly), e.Try, kindsOf(all[max(0, i-8):i]))
+			return fmt.Sprintf("%s of token %d, tick %s, try %d, after %s", e.Kind, e.Run.Token, e.Run.Tick.Format(time.TimeOnly), e.Run.Try, kindsOf(all[max(0, i-8):i]))
 		}
-		if (e.Kind == event.Claimed || e.Kind == event.Settled) && e.Request == "" {
-			tick = e.Tick
+		if (e.Kind == event.Claimed || e.Kind == event.Settled) && e.Run.Request == "" {
+			tick = e.Run.Tick
 		}
 	}
 	return ""
@@ -245,7 +245,7 @@ func outOfOrder(all []event.Event) string {
 
 func kindsOf(all []event.Event) (kinds []string) {
 	for _, e := range all {
-		kinds = append(kinds, fmt.Sprint(e.Kind, " ", e.Token))
+		kinds = append(kinds, fmt.Sprint(e.Kind, " ", e.Run.Token))
 	}
 	return kinds
 }

@@ -97,7 +97,7 @@ func TestEventsOfARun(t *testing.T) {
 		book.want(t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
 		outcome := c.record("work").History[0]
 		for _, e := range book.of("work") {
-			if e.Replica != "a" || !e.Tick.Equal(outcome.Tick) || e.Attempt != 1 || e.Token != outcome.Token || e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick) {
+			if e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token || e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick) {
 				t.Errorf("not of the run: %+v", e)
 			}
 		}
@@ -110,7 +110,7 @@ func TestEventsOfARun(t *testing.T) {
 		if e := book.only(t, "work", event.Saved); e.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(e.Note, "row 11 ") {
 			t.Errorf("got %+v", e)
 		}
-		if e := book.only(t, "work", event.Started); e.Try != 1 || e.Late < 0 || e.Late > time.Second {
+		if e := book.only(t, "work", event.Started); e.Run.Try != 1 || e.Late() < 0 || e.Late() > time.Second {
 			t.Errorf("got %+v", e)
 		}
 	})
@@ -132,7 +132,7 @@ func TestEventsOfTrouble(t *testing.T) {
 			return nil
 		}}, []event.Kind{event.Claimed, event.Started, event.Panicked, event.TryFailed, event.Started, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
 			failed, panicked := a.only(t, "work", event.TryFailed), a.only(t, "work", event.Panicked)
-			if failed.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom" || !strings.Contains(panicked.Stack, "events_test.go") {
+			if failed.Run.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom" || !strings.Contains(panicked.Stack, "events_test.go") {
 				t.Errorf("got %+v, %+v", failed, panicked)
 			}
 		}},
@@ -187,14 +187,14 @@ func TestEventsOfATakeover(t *testing.T) {
 		c.launch(b)
 		a.kill()
 		time.Sleep(2 * time.Minute)
-		if kinds := old.of("work", event.Lost); len(kinds) != 1 || !errors.Is(kinds[0].Err, soloist.ErrLost) || kinds[0].Token == 0 {
+		if kinds := old.of("work", event.Lost); len(kinds) != 1 || !errors.Is(kinds[0].Err, soloist.ErrLost) || kinds[0].Run.Token == 0 {
 			t.Errorf("got %+v", kinds)
 		}
 		if e := old.of("", event.StoreTrouble); len(e) != 1 || e[0].Note != "work" || e[0].Err == nil {
 			t.Errorf("got %+v", e)
 		}
 		took := next.only(t, "work", event.TookOver)
-		if claimed := next.only(t, "work", event.Claimed); took.From != "a" || took.Token != claimed.Token || claimed.Attempt != 2 || claimed.Late < 10*time.Second {
+		if claimed := next.only(t, "work", event.Claimed); took.Former.Replica != "a" || took.Run.Token != claimed.Run.Token || claimed.Run.Attempt != 2 || claimed.Late() < 10*time.Second {
 			t.Errorf("got %+v, %+v", claimed, took)
 		}
 		a.tap.cut.Store(false)
@@ -246,7 +246,7 @@ func TestTakeoverSaysWhy(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				c.end(cl.within(time.Minute), a, b)
 				time.Sleep(5 * time.Minute)
-				if e := next.only(t, "lead", event.TookOver); e.Note != why || e.From != "a" {
+				if e := next.only(t, "lead", event.TookOver); e.Note != why || e.Former.Replica != "a" {
 					t.Errorf("got %+v", e)
 				}
 			})
@@ -280,7 +280,7 @@ func TestEventsOfEveryReplica(t *testing.T) {
 		c.launch(a)
 		time.Sleep(time.Hour + time.Minute)
 		book.want(t, "here", event.Started, event.Ended)
-		if e := book.only(t, "here", event.Ended); e.Outcome.Status != store.Failed || e.Outcome.Reason != "boom" || e.Tick.IsZero() {
+		if e := book.only(t, "here", event.Ended); e.Outcome.Status != store.Failed || e.Outcome.Reason != "boom" || e.Run.Tick.IsZero() {
 			t.Errorf("got %+v", e)
 		}
 	})

@@ -28,8 +28,8 @@ type Run struct {
 
 // newRun returns the Run that Do gets for one try, which logs to log.
 func newRun(log *slog.Logger, job string, h *supervise.Handle) *Run {
-	return &Run{Job: job, Tick: h.Info.Tick, Request: h.Info.Request, Attempt: h.Info.Attempt, Try: h.Try,
-		Token: h.Info.Token, Log: ofRun(log, h.Info), handle: h}
+	return &Run{Job: job, Tick: h.Run.Tick, Request: h.Run.Request, Attempt: h.Run.Attempt, Try: h.Run.Try,
+		Token: h.Run.Token, Log: ofRun(log, h.Run), handle: h}
 }
 
 // ID names the tick. It is the same on every attempt, so it serves as an idempotency key:

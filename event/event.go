@@ -28,25 +28,42 @@ type Event struct {
 	Time    time.Time // when it happened, by the service's clock as far as it is known
 	Replica string    // on which it happened
 	Job     string    // empty: it concerns all jobs
-	Tick    time.Time // zero: a singleton, or not about a run
-	Request string    // of a run by hand; Tick is its time
-	Attempt int       // zero: not about a run
-	Try     int       // zero: not about a try
-	Token   int64     // the fencing token; zero: not about a run, or an EveryReplica job
+	Run     Run       // zero: it concerns no run
 
 	Outcome store.Outcome // Ended, Unrecorded, Settled
 	Took    time.Duration // Ended, Unrecorded: the run, from its first start; Renewed, Saved: the call; StoreBack: the outage; Inherited: the silence
-	Late    time.Duration // Claimed, Started: since the tick; zero for a singleton and a run by hand
 	Wait    time.Duration // HoldOff, TryFailed: until it goes on; TryFailed: zero if no try follows
 	Skew    time.Duration // Skewed: by how much this machine's clock is ahead, behind if negative, as far as that is proved; zero: it is right again
 	Of      int           // TryFailed: the largest number of tries; Unhealthy: the failures that end the run
 	Count   int           // Unhealthy: failures in a row so far; Dropped: how many events
-	From    string        // TookOver: the replica that ran it before
-	Passing bool          // LeftAlone: it may end without a person
-	Since   time.Time     // Inherited: from when the definition was in force that gives way
-	Note    string        // Heartbeat, Saved: the note; StoreTrouble: the job that met it first; a Kind that has variants: which one, for people
+	Former  Former        // TookOver, Inherited: what is replaced
+	Note    string        // Heartbeat, Saved: the note; StoreTrouble: the job that met it first; LeftAlone: set if it may end without a person; a Kind that has variants: which one, for people
 	Stack   string        // Stalled, Panicked: goroutines
 	Err     error         // why; nil: the Kind needs no reason
+}
+
+// A Run says which run an event is about.
+type Run struct {
+	Tick    time.Time // zero: a singleton
+	Request string    // of a run by hand; Tick is its time
+	Attempt int       // zero: not known
+	Try     int       // zero: not about a try
+	Token   int64     // the fencing token; zero: an EveryReplica job
+}
+
+// A Former is what another replica did or decided before.
+type Former struct {
+	Replica string    // TookOver: the one that ran the job before
+	Since   time.Time // Inherited: from when the definition was in force that gives way
+}
+
+// Late returns how long after its tick a run was claimed, or a try of it began. It is zero for a
+// singleton, for a run by hand, and if the event is neither Claimed nor Started.
+func (e Event) Late() time.Duration {
+	if e.Kind != Claimed && e.Kind != Started || e.Run.Request != "" || e.Run.Tick.IsZero() {
+		return 0
+	}
+	return max(0, e.Time.Sub(e.Run.Tick))
 }
 
 // Kind says what has happened.

@@ -166,7 +166,7 @@ func TestOnlyOutcomesOfARecordCount(t *testing.T) {
 		r.run(writer)
 		for range 30 {
 			writer.Take(event.Event{Kind: event.Ended, Job: "everywhere"})
-			writer.Take(event.Event{Kind: event.Started, Job: "job", Token: 5})
+			writer.Take(event.Event{Kind: event.Started, Job: "job", Run: event.Run{Token: 5}})
 			writer.Take(event.Event{Kind: event.Settled})
 		}
 		time.Sleep(2 * time.Hour)

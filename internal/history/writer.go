@@ -55,7 +55,7 @@ type waiting struct {
 
 // Take notes an event. It never waits for the store.
 func (w *Writer) Take(e event.Event) {
-	everywhere := e.Kind == event.Ended && e.Token == 0 // a job of EveryReplica has no record
+	everywhere := e.Kind == event.Ended && e.Run.Token == 0 // a job of EveryReplica has no record
 	if e.Kind != event.Ended && e.Kind != event.Settled || e.Job == "" || everywhere {
 		return
 	}
@@ -71,7 +71,7 @@ func (w *Writer) Take(e event.Event) {
 		j.since = time.Now()
 	}
 	j.count++
-	j.token = max(j.token, e.Token)
+	j.token = max(j.token, e.Run.Token)
 	if j.due(time.Now()) {
 		select {
 		case w.wake <- struct{}{}:

@@ -54,7 +54,7 @@ func (w *world) run(status store.Status) event.Event {
 	w.rec.History = append([]store.Outcome{o}, w.rec.History...)
 	w.keep()
 	w.all = append(w.all, o)
-	return event.Event{Kind: event.Ended, Job: "job", Token: o.Token, Outcome: o}
+	return event.Event{Kind: event.Ended, Job: "job", Run: event.Run{Token: o.Token}, Outcome: o}
 }
 
 // keep writes the record.

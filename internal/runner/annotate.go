@@ -78,7 +78,7 @@ func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 // inherit makes the definition of this replica the one in force, since no replica of
 // the younger definition has answered the mark. The claim that follows writes it.
 func (r *Runner) inherit(since time.Time) {
-	r.emit(event.Event{Kind: event.Inherited, Since: r.view.rec.Definition.Since, Took: time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute)})
+	r.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: r.view.rec.Definition.Since}, Took: time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute)})
 	r.since = since
 }
 

@@ -17,8 +17,6 @@ func (r *Runner) emit(e event.Event) {
 		return
 	case e.Kind == event.Heartbeat || e.Kind == event.Saved:
 		e.Note = shortNote(e.Note)
-	case e.Kind == event.Started && e.Request == "" && !e.Tick.IsZero():
-		e.Late = max(0, r.now().Sub(e.Tick))
 	}
 	r.replica.Emit(e)
 }
@@ -26,14 +24,15 @@ func (r *Runner) emit(e event.Event) {
 // emitOfRun hands over an event of the lease. Several goroutines call it.
 func (r *Runner) emitOfRun(e event.Event) {
 	if run := r.run.Load(); run != nil {
-		e = ofRun(e, run)
+		e = ofRun(e, *run)
 	}
 	r.emit(e)
 }
 
-// ofRun returns e with what names a run.
-func ofRun(e event.Event, run *event.Event) event.Event {
-	e.Tick, e.Request, e.Attempt, e.Token = run.Tick, run.Request, run.Attempt, run.Token
+// ofRun returns e with what names a run. The try, if there is one, is in e.
+func ofRun(e event.Event, run event.Run) event.Event {
+	run.Try = e.Run.Try
+	e.Run = run
 	return e
 }
 
@@ -61,14 +60,10 @@ func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 	if !runs {
 		return
 	}
-	run := event.Event{Kind: event.Claimed, Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
-	if run.Request == "" && !run.Tick.IsZero() {
-		run.Late = max(0, rec.Run.Claimed.Sub(run.Tick))
-	}
-	r.emit(run)
+	run := event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
+	r.emit(event.Event{Kind: event.Claimed, Run: run})
 	if last.MayRun() && last.Run.Replica != r.replica.Name {
-		run.Kind, run.Late, run.From, run.Note = event.TookOver, 0, last.Run.Replica, fateOf(&last.Run)
-		r.emit(run)
+		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica}, Note: fateOf(&last.Run)})
 	}
 	r.run.Store(&run)
 }
@@ -87,16 +82,16 @@ func fateOf(run *store.Run) string {
 // emitNotClaimed tells that a write was not confirmed that may have claimed a run. If it
 // claims none, the tick is that of the run before.
 func (r *Runner) emitNotClaimed(c *plan.Claim, err error) {
-	e := event.Event{Kind: event.NotClaimed, Tick: c.Record.Run.Tick, Err: err}
+	run := event.Run{Tick: c.Record.Run.Tick}
 	if c.Run {
-		e.Request, e.Attempt, e.Token = c.Record.Run.Request, c.Record.Run.Attempt, c.Record.Token
+		run.Request, run.Attempt, run.Token = c.Record.Run.Request, c.Record.Run.Attempt, c.Record.Token
 	}
-	r.emit(e)
+	r.emit(event.Event{Kind: event.NotClaimed, Run: run, Err: err})
 }
 
 // emitSettled tells the outcome of a tick, or of a range of ticks.
 func (r *Runner) emitSettled(o store.Outcome, note string) {
-	r.emit(event.Event{Kind: event.Settled, Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token, Outcome: o, Note: note})
+	r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
 }
 
 // settled tells the outcomes that were written together with the end of a run, or with its

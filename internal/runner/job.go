@@ -42,7 +42,7 @@ type Runner struct {
 	contradiction contradiction  // between reads and acquisitions
 	denial        denial
 
-	run     atomic.Pointer[event.Event] // which run is under way under a lease, for events of the lease; nil: none
+	run     atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
 	view    view
 	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
 	adopted time.Time // when this replica took the job back from younger replicas that are gone, by the service's clock; zero: it did not

@@ -73,7 +73,11 @@ func (r *Runner) notice(passing bool, err error) {
 	case err == nil && old != nil:
 		r.emit(event.Event{Kind: event.TakenUp})
 	case err != nil && (old == nil || old.Error() != err.Error()):
-		r.emit(event.Event{Kind: event.LeftAlone, Passing: passing, Err: err})
+		e := event.Event{Kind: event.LeftAlone, Err: err}
+		if passing {
+			e.Note = "it may end by itself"
+		}
+		r.emit(e)
 	}
 }
 

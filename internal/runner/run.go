@@ -137,15 +137,15 @@ func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome
 
 // attempt returns an attempt without a lease; runClaimed adds lease and record.
 func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, token int64, request string) *supervise.Attempt {
-	run := event.Event{Tick: tick, Request: request, Attempt: attempt, Token: token}
+	run := event.Run{Tick: tick, Request: request, Attempt: attempt, Token: token}
 	return &supervise.Attempt{
 		Task: &r.job.Task,
-		Info: supervise.Info{Tick: tick, Request: request, Attempt: attempt, Token: token},
+		Info: run,
 		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: r.client.Length, Approach: r.approach(),
 			Elapsed: r.client.Clock.Elapsed},
 		Jitter: r.client.Jitter,
 		Status: &overseer{r.job.Name, r.source, r.replica},
-		Emit:   func(e event.Event) { r.emit(ofRun(e, &run)) },
+		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },
 	}
 }
 

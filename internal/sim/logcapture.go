@@ -28,8 +28,8 @@ func (m *machine) emitted(e event.Event) {
 	switch e.Kind {
 	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed:
 		if !m.gone() {
-			m.log.Add(check.Event{What: check.Emitted, Replica: m.name, Job: e.Job, Op: string(e.Kind), Token: e.Token, Tick: e.Tick, Request: e.Request,
-				Attempt: e.Attempt, Note: string(e.Outcome.Status)})
+			m.log.Add(check.Event{What: check.Emitted, Replica: m.name, Job: e.Job, Op: string(e.Kind), Token: e.Run.Token, Tick: e.Run.Tick, Request: e.Run.Request,
+				Attempt: e.Run.Attempt, Note: string(e.Outcome.Status)})
 		}
 	}
 }

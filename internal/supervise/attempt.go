@@ -59,7 +59,7 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 
 // tryFailed tells that a try has failed, for the reason in the text, and when the next one begins.
 func (a *Attempt) tryFailed(try int, err error, reason string, wait time.Duration) {
-	a.Emit(event.Event{Kind: event.TryFailed, Try: try, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{err, reason}})
+	a.Emit(event.Event{Kind: event.TryFailed, Run: event.Run{Try: try}, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{err, reason}})
 }
 
 // barred returns why the first try must not begin after all, nil if it may.
@@ -117,14 +117,14 @@ func (a *Attempt) try(n int) (err, cause error) {
 	if (a.Under.Lease == nil || a.Under.Lease.Left() > 0) && a.barred(n) != nil {
 		return errBarred, nil
 	}
-	a.Emit(event.Event{Kind: event.Started, Try: n})
+	a.Emit(event.Event{Kind: event.Started, Run: event.Run{Try: n}})
 	a.Status.Flush(a.Under.callTimeout()) // so that the line of this event precedes those of the run, whose log has no queue
 	if a.Under.Lease != nil && a.Under.Lease.Expired() {
-		a.Emit(event.Event{Kind: event.NotStarted, Try: n, Err: lease.ErrNotRenewed})
+		a.Emit(event.Event{Kind: event.NotStarted, Run: event.Run{Try: n}, Err: lease.ErrNotRenewed})
 		return errNotStarted, nil
 	}
 	if err := a.barred(n); err != nil {
-		a.Emit(event.Event{Kind: event.NotStarted, Try: n, Err: err})
+		a.Emit(event.Event{Kind: event.NotStarted, Run: event.Run{Try: n}, Err: err})
 		return errBarred, nil
 	}
 	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.
@@ -158,6 +158,8 @@ func (a *Attempt) try(n int) (err, cause error) {
 // HeartbeatTimeout begins anew with each try.
 func newHandle(a *Attempt, ctx context.Context, try int) *Handle {
 	over, end := context.WithCancel(context.Background())
-	return &Handle{Info: a.Info, Try: try, under: a.Under, timeout: a.Task.Timeout, largest: a.Task.MaxCheckpoint,
+	run := a.Info
+	run.Try = try
+	return &Handle{Run: run, under: a.Under, timeout: a.Task.Timeout, largest: a.Task.MaxCheckpoint,
 		emit: a.Emit, ctx: ctx, over: over, endOver: end, start: a.Under.Elapsed(), alarm: make(chan struct{}, 1), beat: time.Now()}
 }

@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// An Info says which run this is. The user's function sees it as fields of a Run.
-type Info struct {
-	Tick    time.Time
-	Request string
-	Attempt int
-	Token   int64
-}
-
 // A Lease is what a run needs of its [lease.Session]. The interface is small so
 // that a test of the watchdog needs no store, and so that a run cannot release.
 type Lease interface {

@@ -18,8 +18,7 @@ import (
 // call those of Handle. The user's goroutines and the watchdog may call them at the
 // same time, also after the function has returned; then they return an error.
 type Handle struct {
-	Info Info
-	Try  int
+	Run event.Run
 
 	emit    func(event.Event)
 	under   *Conditions
@@ -97,7 +96,7 @@ func (h *Handle) Heartbeat(note string) error {
 		return err
 	}
 	h.count(at, note)
-	h.emit(event.Event{Kind: event.Heartbeat, Try: h.Try, Note: note})
+	h.emit(event.Event{Kind: event.Heartbeat, Run: h.Run, Note: note})
 	return nil
 }
 
@@ -235,7 +234,7 @@ func (h *Handle) Save(ctx context.Context, b []byte) error {
 		// The run may have sent a heartbeat while the write was under way.
 		_, note = h.last()
 		h.count(time.Now(), note)
-		h.emit(event.Event{Kind: event.Saved, Try: h.Try, Note: note, Took: h.under.Elapsed() - sent})
+		h.emit(event.Event{Kind: event.Saved, Run: h.Run, Note: note, Took: h.under.Elapsed() - sent})
 	}
 	return h.refused(err)
 }

@@ -51,7 +51,7 @@ type Status interface {
 // user's function under one lease and one token.
 type Attempt struct {
 	Task   *Task
-	Info   Info
+	Info   event.Run // without a try
 	Under  *Conditions
 	Jitter *lease.Jitter
 	Status Status

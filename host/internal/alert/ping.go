@@ -57,7 +57,7 @@ func (p *Pings) Hear(e event.Event) {
 	}
 	switch e.Kind {
 	case event.Started:
-		if e.Try <= 1 {
+		if e.Run.Try <= 1 {
 			p.add(e.Job, ping{"/start", runID(p.app, &e), ""})
 		}
 	case event.Ended, event.Unrecorded:
@@ -90,7 +90,7 @@ func tail(text string) string {
 
 // runID is a UUID that the pings of one run share.
 func runID(app string, e *event.Event) string {
-	b := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00%s\x00%d", app, e.Job, everywhere(e), e.Token, e.Request, e.Tick.UnixNano()))
+	b := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00%s\x00%d", app, e.Job, everywhere(e), e.Run.Token, e.Run.Request, e.Run.Tick.UnixNano()))
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8, of one's own making
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
@@ -98,7 +98,7 @@ func runID(app string, e *event.Event) string {
 // everywhere names the replica of a run without a token: other replicas have one of the same
 // tick.
 func everywhere(e *event.Event) string {
-	if e.Token == 0 {
+	if e.Run.Token == 0 {
 		return e.Replica
 	}
 	return ""

@@ -45,9 +45,9 @@ func (s *switchboard) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // runEvents are those of one run.
 func runEvents(token int64, end store.Status, reason string) []event.Event {
-	e := event.Event{Job: "report", Token: token, Tick: time.Unix(token, 0), Try: 1}
+	e := event.Event{Job: "report", Run: event.Run{Token: token, Tick: time.Unix(token, 0), Try: 1}}
 	begun, again, ended := e, e, e
-	begun.Kind, again.Kind, again.Try = event.Started, event.Started, 2
+	begun.Kind, again.Kind, again.Run.Try = event.Started, event.Started, 2
 	ended.Kind, ended.Outcome = event.Ended, store.Outcome{Status: end, Reason: reason}
 	return []event.Event{begun, again, ended}
 }

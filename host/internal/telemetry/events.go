@@ -16,8 +16,8 @@ func (t *Telemetry) Event(e event.Event) {
 	ctx, m, job := context.Background(), t.metrics, of(e.Job)
 	switch e.Kind {
 	case event.Started:
-		if e.Try <= 1 && e.Request == "" && !e.Tick.IsZero() {
-			m.delay.Record(ctx, max(e.Late.Seconds(), 0), job)
+		if e.Run.Try <= 1 && e.Run.Request == "" && !e.Run.Tick.IsZero() {
+			m.delay.Record(ctx, e.Late().Seconds(), job)
 		}
 	case event.Ended:
 		m.runs.Add(ctx, 1, outcome(e.Job, e.Outcome.Status))

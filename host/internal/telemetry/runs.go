@@ -174,7 +174,7 @@ func (t *traces) event(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, r := range t.open[e.Job] {
-		if r.id != idOf(e.Token, e.Tick, e.Request) {
+		if r.id != idOf(e.Run.Token, e.Run.Tick, e.Run.Request) {
 			continue
 		}
 		switch e.Kind {

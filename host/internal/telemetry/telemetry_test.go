@@ -78,13 +78,13 @@ func TestEventsAreCounted(t *testing.T) {
 	m := open(t, program())
 	tick := noon.Add(-time.Minute)
 	ended := func(s store.Status, took time.Duration) event.Event {
-		return event.Event{Kind: event.Ended, Job: "report", Tick: tick, Token: 7, Took: took, Outcome: store.Outcome{Status: s, Reason: "password is hunter2"}}
+		return event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: tick, Token: 7}, Took: took, Outcome: store.Outcome{Status: s, Reason: "password is hunter2"}}
 	}
 	for _, e := range []event.Event{
-		{Kind: event.Started, Job: "report", Tick: tick, Try: 1, Late: 2 * time.Second},
-		{Kind: event.Started, Job: "report", Tick: tick, Try: 2, Late: time.Minute},
-		{Kind: event.Started, Job: "report", Tick: tick, Try: 1, Request: "by-hand"},
-		{Kind: event.Started, Job: "leader", Try: 1},
+		{Kind: event.Started, Job: "report", Run: event.Run{Tick: tick, Try: 1}, Time: tick.Add(2 * time.Second)},
+		{Kind: event.Started, Job: "report", Run: event.Run{Tick: tick, Try: 2}, Time: tick.Add(time.Minute)},
+		{Kind: event.Started, Job: "report", Run: event.Run{Tick: tick, Try: 1, Request: "by-hand"}},
+		{Kind: event.Started, Job: "leader", Run: event.Run{Try: 1}},
 		ended(store.Succeeded, 3*time.Second),
 		ended(store.Failed, time.Second),
 		ended(store.Failed, time.Second),
@@ -93,8 +93,8 @@ func TestEventsAreCounted(t *testing.T) {
 		{Kind: event.Settled, Job: "report", Outcome: store.Outcome{Status: store.Abandoned}},
 		{Kind: event.Renewed, Job: "report", Took: 30 * time.Millisecond},
 		{Kind: event.Lost, Job: "report", Err: errors.New("gone")},
-		{Kind: event.TookOver, Job: "report", From: "r2", Note: "died"},
-		{Kind: event.TookOver, Job: "report", From: "r2", Note: "https://account/?sig=secret"},
+		{Kind: event.TookOver, Job: "report", Former: event.Former{Replica: "r2"}, Note: "died"},
+		{Kind: event.TookOver, Job: "report", Former: event.Former{Replica: "r2"}, Note: "https://account/?sig=secret"},
 		{Kind: event.Dropped, Count: 12},
 	} {
 		m.Event(e)

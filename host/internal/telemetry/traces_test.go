@@ -37,7 +37,7 @@ func runOnce(t *testing.T, s *soloist.Scheduler, m *telemetry.Telemetry, failure
 	if failure != nil {
 		status = store.Failed
 	}
-	m.Event(event.Event{Kind: event.Ended, Job: "report", Tick: noon, Token: 7, Outcome: store.Outcome{Status: status}, Err: failure})
+	m.Event(event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: noon, Token: 7}, Outcome: store.Outcome{Status: status}, Err: failure})
 	l.Release(t.Context())
 }
 
@@ -206,9 +206,9 @@ func TestEventsMayComeLate(t *testing.T) {
 		s.Jobs[0].Do(t.Context(), &soloist.Run{Job: "report", Tick: noon, Token: token + 1, Try: 1})
 	}
 	for _, token := range []int64{5, 4, 1} { // those of 3 and 2 were dropped
-		m.Event(event.Event{Kind: event.Stalled, Job: "report", Tick: noon, Token: token})
-		m.Event(event.Event{Kind: event.Ended, Job: "report", Tick: noon, Token: token, Outcome: store.Outcome{Status: store.Stalled}})
-		m.Event(event.Event{Kind: event.Ended, Job: "report", Tick: noon, Token: token, Outcome: store.Outcome{Status: store.Stalled}})
+		m.Event(event.Event{Kind: event.Stalled, Job: "report", Run: event.Run{Tick: noon, Token: token}})
+		m.Event(event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: noon, Token: token}, Outcome: store.Outcome{Status: store.Stalled}})
+		m.Event(event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: noon, Token: token}, Outcome: store.Outcome{Status: store.Stalled}})
 	}
 	m.Close()
 	var outcomes []string
