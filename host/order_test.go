@@ -168,8 +168,55 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
 		stop()
-		if got, want := runs.all(), []string{"beat@one", "beat@two"}; !slices.Equal(got, want) {
+		if got, want := runs.all(), []string{"beat@two", "beat@one"}; !slices.Equal(got, want) {
 			t.Errorf("ran %q, want each request once", got)
+		}
+	})
+}
+
+// With --here the command runs what it has ordered and nothing else: a tick that is due, and
+// an older order, wait for a replica.
+func TestRunHereRunsOnlyWhatIsOrdered(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=laptop")
+	synctest.Test(t, func(t *testing.T) {
+		runs := &runsLog{}
+		p := steered(runs)
+		run(t.Context(), p, "tick")
+		run(t.Context(), p, "run", "beat", "--request", "one", "--no-wait", "--until", "3h")
+		time.Sleep(time.Hour + time.Minute)
+		got := run(t.Context(), p, "run", "beat", "--request", "two", "--here", "--by", "ann")
+		if got.code != 0 || got.out != "beat@two: succeeded in 10s on laptop\n" {
+			t.Errorf("here: got %+v", got)
+		}
+		if got, want := runs.all(), []string{"beat@two"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q here, want %q", got, want)
+		}
+		stop := replica(t, p, "replica-a")
+		time.Sleep(time.Minute)
+		stop()
+		if got, want := runs.all(), []string{"beat@two", "beat@2000-01-01T01:00:00Z", "beat@one"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q, want %q", got, want)
+		}
+	})
+}
+
+// While a replica runs the job nothing runs here. The command says so once, and then tells the
+// outcome of its order, which came under that run.
+func TestRunHereBesideReplica(t *testing.T) {
+	environment(t, "CONTAINER_APP_REPLICA_NAME=laptop")
+	synctest.Test(t, func(t *testing.T) {
+		runs := &runsLog{}
+		p := steered(runs)
+		stop := replica(t, p, "replica-a")
+		time.Sleep(time.Hour + 2*time.Second) // its tick runs
+		got := run(t.Context(), p, "run", "beat", "--request", "one", "--here")
+		if got.code != 0 || got.out != "beat@one: skipped (overlap)\n" || strings.Count(got.err, "replica-a runs it") != 1 {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if got, want := runs.all(), []string{"beat@2000-01-01T01:00:00Z"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q, want %q", got, want)
 		}
 	})
 }

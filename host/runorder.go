@@ -15,7 +15,7 @@ import (
 // outcome. Whichever replica reads the order first runs it, once.
 type runCommand struct {
 	Job     string  `arg:"" name:"JOB" complete:"job" missing:"which job?" help:"the job"`
-	Here    bool    `help:"run it in this process, with what else is due of the job, unless a replica is faster"`
+	Here    bool    `help:"run it in this process, and nothing else of the job, unless a replica is faster"`
 	NoWait  bool    `help:"do not wait for the outcome"`
 	Until   *string `placeholder:"TIME" help:"give it up if no replica has begun it by then: a span from now on such as 10m, a date, or an instant; not given: an hour"`
 	Request string  `placeholder:"NAME" help:"the name of the run, JOB@NAME; one name is run once; not given: a new one"`
@@ -55,8 +55,7 @@ const (
 )
 
 // await reads the record until it has the outcome of the order, or until ctx ends:
-// the order stays in force then. With --here it does what is due of the job
-// meanwhile, as a replica would: older orders come first.
+// the order stays in force then. With --here it tries to run it in this process meanwhile.
 func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int {
 	s, begin := only(a, c.Job), a.Now()
 	told := "" // once, however often it is so
@@ -67,8 +66,8 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		}
 	}
 	for ctx.Err() == nil {
-		if c.Here {
-			c.serve(ctx, a, note)
+		if c.Here && !a.Now().After(o.Until) {
+			c.serve(ctx, a, o, note)
 		}
 		st, found, err := readOutcome(ctx, s, o)
 		alone := !st.Lease.Live()
@@ -79,7 +78,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 			note(format.Line(err.Error()))
 		case alone && now.After(o.Until.Add(heeded)):
 			return c.refused(a, c.Job, fmt.Errorf("run %s: no replica has begun it by %s, so it is given up", c.Job, format.Stamp(o.Until)))
-		case alone && now.Sub(begin) > lonely:
+		case alone && now.Sub(begin) > lonely && !c.Here:
 			note(fmt.Sprintf("no replica has begun it yet; it is given up at %s. If none is up, %s run %s --here runs it in its own process", format.Stamp(o.Until), a.Console.Name, c.Job))
 		}
 		select {
@@ -90,10 +89,11 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 	return c.refused(a, c.Job, fmt.Errorf("run %s: stopped waiting; the order stands until %s, and %s history %s@%s shows its outcome", c.Job, format.Stamp(o.Until), a.Console.Name, c.Job, o.Name))
 }
 
-// serve does what is due of the job in this process. An error is no end: another
-// replica may still run what was ordered.
-func (c *runCommand) serve(ctx context.Context, a *app.App, note func(string)) {
-	if _, err := a.Scheduler.RunDue(ctx, soloist.Wake{Jobs: []string{c.Job}}); err != nil && ctx.Err() == nil {
+// serve runs what was ordered in this process, by the name of the order: so no replica runs
+// it too. Ticks that are due and older orders are left to the replicas. An error is no end:
+// another run of the job may be under way, or a replica may still run what was ordered.
+func (c *runCommand) serve(ctx context.Context, a *app.App, o *store.Order, note func(string)) {
+	if _, err := a.Scheduler.RunNow(ctx, c.Job, o.Name); err != nil && ctx.Err() == nil {
 		note(format.Line(err.Error()))
 	}
 }
