@@ -140,7 +140,7 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return unless(r.Note != "", "its last try ended well")
 	case f.Status == store.Stalled:
 		// Another reason may come while the write that says so is under way, and a heartbeat too.
-		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(r.beat()) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
+		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(l.silentSince(r)) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
 		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
 	case f.Status == store.Cancelled:
 		return unless(r.Cause == soloist.ErrCancelled.Error() || l.cancelled(job, t), "nobody has cancelled it")
@@ -150,6 +150,15 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return unless(strings.HasPrefix(f.Reason, lost), "there is no such reason")
 	}
 	return "there is no such status"
+}
+
+// silentSince is since when the replica of a run has had no heartbeat of it. If its machine was
+// suspended just before the run made its first step, that is when the machine was suspended.
+func (l *Log) silentSince(r *Event) time.Time {
+	if f := l.frozen(r.Replica, r.Time.Add(-moment), r.Time); r.Beat.IsZero() && f != nil {
+		return f.Time
+	}
+	return r.beat()
 }
 
 // toldStalled reports whether the replica of a term sent, before then, that its run has
