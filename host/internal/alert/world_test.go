@@ -1,0 +1,224 @@
+package alert_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/alert"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A world is the records, the store and the receiver that some replicas share.
+type world struct {
+	t     *testing.T
+	store local.Memory
+	start time.Time
+
+	mu       sync.Mutex
+	slow     time.Duration // of the receiver; set before the replicas start
+	all      map[string]soloist.JobStatus
+	orders   store.Control
+	down     bool            // the receiver answers 503
+	got      []alert.Message // that the receiver has confirmed
+	killAt   string          // the first replica that comes there dies
+	replicas []*replica
+}
+
+// A replica is one Notifier, and its way to the store and the receiver.
+type replica struct {
+	*alert.Notifier
+	w      *world
+	dead   chan struct{}
+	die    func()
+	health soloist.Health
+	blind  bool // it cannot read the records, though others can
+}
+
+func newWorld(t *testing.T, replicas int) *world {
+	w := &world{t: t, start: time.Now(), all: map[string]soloist.JobStatus{}}
+	for i := range replicas {
+		w.add(fmt.Sprint("r", i))
+	}
+	return w
+}
+
+// add starts a replica.
+func (w *world) add(name string) *replica {
+	return w.addWith(name, slog.New(slog.DiscardHandler), nil)
+}
+
+// addWith starts a replica with a log, and another way to the receiver if that is not nil.
+func (w *world) addWith(name string, log *slog.Logger, way http.RoundTripper) *replica {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	r := &replica{w: w, dead: make(chan struct{})}
+	if way == nil {
+		way = r
+	}
+	r.die = sync.OnceFunc(func() { close(r.dead); cancel() })
+	r.Notifier = alert.NewNotifier(alert.Config{App: "demo", Replica: name, Store: r, Failures: 1,
+		Webhook: &alert.Webhook{URL: "https://hooks.example/T0/key?sig=secret", Secret: "0123456789abcdef", Client: &http.Client{Transport: way, CheckRedirect: alert.NewClient().CheckRedirect}},
+		Look:    r.look, Late: func(string) time.Duration { return time.Minute }, Now: time.Now, Log: log,
+		Health:  func() soloist.Health { w.mu.Lock(); defer w.mu.Unlock(); return r.health },
+		Control: func(context.Context) (store.Control, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.orders, nil },
+		Elapsed: func() time.Duration { return time.Since(w.start) }})
+	w.replicas = append(w.replicas, r)
+	var all sync.WaitGroup
+	all.Go(func() { r.Run(ctx) })
+	w.t.Cleanup(func() { r.die(); all.Wait() })
+	return r
+}
+
+func (w *world) look(context.Context) (all []soloist.JobStatus) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, st := range w.all {
+		all = append(all, st)
+	}
+	return all
+}
+
+func (r *replica) look(ctx context.Context) []soloist.JobStatus {
+	all := r.w.look(ctx)
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	for i := range all {
+		if r.blind {
+			all[i] = soloist.JobStatus{Name: all[i].Name, Lease: all[i].Lease, Err: errors.New("the record has schema 2")}
+		}
+	}
+	return all
+}
+
+// set changes the record of a job.
+func (w *world) set(job string, change func(st *soloist.JobStatus)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	st, ok := w.all[job]
+	if !ok {
+		st = soloist.JobStatus{Name: job, Lease: store.Available, Record: store.Record{Token: 1, Run: store.Run{Status: store.Succeeded}}}
+	}
+	change(&st)
+	w.all[job] = st
+}
+
+// change changes a field under the lock.
+func (w *world) change(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+// order changes what operators have ordered.
+func (w *world) order(job store.JobControl) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.orders.Jobs = map[string]store.JobControl{"report": job}
+}
+
+// end adds a run with this end.
+func (w *world) end(job string, status store.Status) {
+	w.set(job, func(st *soloist.JobStatus) {
+		r := &st.Record
+		r.Token++
+		r.Run = store.Run{Status: status, Error: "no <paper>", Tick: time.Now(), Finished: time.Now()}
+		r.History = slices.Insert(slices.Clone(r.History), 0, store.Outcome{Token: r.Token, Status: status, Reason: "no <paper>", Tick: time.Now()})
+		r.History = r.History[:min(20, len(r.History))]
+		switch status {
+		case store.Failed, store.Stalled:
+			r.Failures++
+		case store.Succeeded:
+			r.Failures = 0
+		}
+	})
+}
+
+// comes kills the replica at a point of its way, if it is the first one there.
+func (r *replica) comes(point string) error {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	if r.w.killAt == point {
+		r.w.killAt = ""
+		r.die()
+	}
+	select {
+	case <-r.dead:
+		return errors.New("this replica was killed")
+	default:
+		return nil
+	}
+}
+
+func (r *replica) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	if err := r.comes("read"); err != nil {
+		return store.Document{}, err
+	}
+	if name != "demo/.alerts" {
+		r.w.t.Errorf("read of %s", name)
+	}
+	return r.w.store.ReadDocument(ctx, name, etag)
+}
+
+func (r *replica) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	point := "claim"
+	if strings.Contains(string(body), `"alerted"`) {
+		point = "note"
+	}
+	if err := r.comes(point); err != nil {
+		return store.Revision{}, err
+	}
+	return r.w.store.WriteDocument(ctx, name, etag, body)
+}
+
+func (r *replica) RoundTrip(q *http.Request) (*http.Response, error) {
+	if err := r.comes("send"); err != nil {
+		return nil, err
+	}
+	time.Sleep(r.w.slow)
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	body, _ := io.ReadAll(q.Body)
+	var at int64
+	fmt.Sscanf(q.Header.Get("Soloist-Signature"), "t=%d,", &at)
+	if got, want := q.Header.Get("Soloist-Signature"), alert.Signature("0123456789abcdef", at, body); got != want || at == 0 {
+		r.w.t.Errorf("got the signature %q, want %q", got, want)
+	}
+	answer := &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}
+	if r.w.down {
+		answer.StatusCode = http.StatusServiceUnavailable
+		return answer, nil
+	}
+	var m alert.Message
+	if err := json.Unmarshal(body, &m); err != nil || m.ID != q.Header.Get("Idempotency-Key") {
+		r.w.t.Errorf("%s: %v, key %q", body, err, q.Header.Get("Idempotency-Key"))
+	}
+	r.w.got = append(r.w.got, m)
+	return answer, nil
+}
+
+// want compares what the receiver got so far, in any order, as "job kind event".
+func (w *world) want(want ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	got := []string{}
+	for _, m := range w.got {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", m.Job, m.Kind, m.Event)))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.t.Errorf("after %s the receiver has got\n%q, want\n%q", time.Since(w.start), got, want)
+	}
+}

@@ -1,0 +1,160 @@
+package soloist_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+func TestOrderedRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", time.Second)
+		c.startAll(w, "a", "b", "c")
+		time.Sleep(time.Minute)
+		at := time.Now()
+		got := c.order(soloist.Order{Kind: store.OrderRun}, w)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "again"}, w)
+		time.Sleep(30 * time.Second)
+		all := c.all()
+		if len(all) != 2 || all[0].Request != got.Name || all[1].Request != "again" || all[0].start.Sub(at) > 6*time.Second {
+			t.Errorf("got %+v", all)
+		}
+		if mark := c.record("work").Watermark; !mark.Before(at) {
+			t.Errorf("the watermark has moved to %s", mark)
+		}
+		time.Sleep(time.Hour)
+		c.wantRuns(3)
+	})
+}
+
+// An order is served by the next process that is woken up, once, also while the job is paused.
+func TestOrderedRunWithoutReplicas(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", time.Second)
+		c.replica("first", w).wake()
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "soon", Until: time.Now().Add(time.Minute)}, w)
+		c.replica("first", w).wake()
+		c.wantRuns(2)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "late", Until: time.Now().Add(time.Minute)}, w)
+		time.Sleep(10 * time.Minute)
+		c.replica("second", w).wake()
+		c.replica("third", w).wake()
+		c.wantRuns(2)
+		if f := c.newest(); f.Request != "late" || f.Status != store.Missed {
+			t.Errorf("got %+v", f)
+		}
+	})
+}
+
+// A run that is ordered during a run is skipped, as a tick is, unless the job makes up for all.
+func TestOrderedRunOverlaps(t *testing.T) {
+	for name, missed := range map[string]soloist.MissedPolicy{"skipped": soloist.RunLatest, "succeeded": soloist.RunAll} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := work("@every 1h", time.Minute)
+			w.Missed = missed
+			c.startAll(w, "a", "b")
+			time.Sleep(time.Hour + 20*time.Second)
+			c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+			time.Sleep(2 * time.Minute)
+			if f := c.newest(); f.Request != "please" || string(f.Status) != name {
+				t.Errorf("got %+v", f)
+			}
+		})
+	}
+}
+
+// A stop while the claim of an ordered run is written gives the request back.
+func TestOrderedRunIsGivenBack(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", time.Second)
+		c.replica("first", w).wake()
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		c.stopDuringAClaim(w)
+		time.Sleep(time.Minute)
+		c.wantRuns(0)
+		c.start("other", w)
+		time.Sleep(time.Minute)
+		if all := c.all(); len(all) != 1 || all[0].Request != "please" || all[0].replica != "other" {
+			t.Errorf("got %+v", all)
+		}
+	})
+}
+
+// A run that is ordered waits for a tick that waits for another attempt: the record has room
+// for one of them.
+func TestOrderedRunLeavesOpenTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", 5*time.Minute)
+		w.Interrupted = soloist.Rerun
+		a := c.start("a", w)
+		time.Sleep(time.Hour + time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		a.kill()
+		a.stop()
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		c.start("b", w)
+		time.Sleep(2 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(15 * time.Minute)
+		if all := c.all(); len(all) != 3 || all[1].Attempt != 2 || all[2].Request != "please" {
+			t.Errorf("got %+v", all)
+		}
+	})
+}
+
+// A request that was made by hand is not run again for an order of the same name.
+func TestRequestRunsOnceByHandOrOrder(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 24h", time.Second)
+		a := c.start("a", w)
+		time.Sleep(time.Minute)
+		if _, err := a.RunNow(c.t.Context(), "work", "please"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.replica("desk", w).Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: "please"})
+		t.Log(err)
+		time.Sleep(time.Minute)
+		all := c.all()
+		for _, r := range all {
+			t.Log(r.ID())
+		}
+		c.wantRuns(1)
+	})
+}
+
+// Two runs in one millisecond, without names.
+func TestTwoRunsOrderedAtOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", 0)
+		c.replica("first", w).wake()
+		c.order(soloist.Order{Kind: store.OrderRun}, w)
+		c.order(soloist.Order{Kind: store.OrderRun}, w)
+	})
+}
+
+// A run that is ordered while an open tick waits for the end of a pause is missed at its end.
+func TestOrderedRunBehindOpenTickIsMissed(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@every 1h", 5*time.Minute))
+		a := c.start("a", w)
+		until(time.Hour + time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		a.kill()
+		a.stop()
+		c.start("b", w)
+		time.Sleep(2 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		until(30 * time.Hour)
+		t.Log(c.outcomes("work"))
+		for _, f := range c.record("work").History {
+			if f.Request != "" {
+				return
+			}
+		}
+		t.Error("no outcome after 29 hours")
+	})
+}
