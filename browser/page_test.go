@@ -2,8 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +35,7 @@ func TestPageShowsRunsInTime(t *testing.T) {
 			}
 		}
 		b.wantNothingWrong()
-		if len(b.requests) != 2 || !strings.HasSuffix(b.requests[1], "/api/v1/stream") {
-			t.Errorf("got the requests %q, want the page and one stream", b.requests)
-		}
+		b.wantBudget()
 	}
 }
 
@@ -129,30 +125,19 @@ func TestPageOrders(t *testing.T) {
 	b.do(chromedp.Click("#enter"))
 	b.await("the form", `document.activeElement.id === 'token'`)
 	b.do(chromedp.KeyEvent(adminToken + kb.Tab + "Ada" + kb.Enter))
-	order := func(key, reason string) {
-		t.Helper()
-		button := fmt.Sprintf(`#actions [data-key=%q]`, key)
-		b.await("the button "+key, fmt.Sprintf("!!document.querySelector(%q) && !document.querySelector('#actions').hidden", button))
-		b.do(chromedp.Click(button))
-		b.await("the question", `document.querySelector('#ask').open && document.querySelector('#ask-risk').innerText.length > 40`)
-		b.do(chromedp.SendKeys(`#ask-fields [name="reason"]`, reason+kb.Enter))
-		b.await("the answer", `!document.querySelector('#ask').open`)
-		b.await("the order", has("#orders", reason))
-	}
-	order("pause", "paper "+markup)
+	b.order("pause", "paper "+markup)
 	b.await("the pause", has("#job-state", "paused by Ada: paper "+markup))
-	order("run", "just once")
+	b.order("run", "just once")
 	b.await("the run", has("#job-state", "running"))
-	order("cancel", "enough")
+	b.order("cancel", "enough")
 	b.await("the outcome", has("#history", "cancelled"))
-	order("resume", "new paper")
+	b.order("resume", "new paper")
 	b.await("the end of the pause", "!"+has("#job-state", "paused by"))
 	b.wantNothingWrong()
 }
 
 // No rule of axe is broken: in no part of the page, width or colours.
 func TestPageIsAccessible(t *testing.T) {
-	axe := axeSource(t)
 	f := newFleet(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	url := f.start("a")
 	b := newTab(t)
@@ -180,32 +165,8 @@ func TestPageIsAccessible(t *testing.T) {
 				if wide := eval[bool](b, "document.documentElement.scrollWidth > innerWidth"); wide {
 					t.Errorf("%s: the page is wider than the window", name)
 				}
-				b.do(chromedp.Evaluate(axe, nil))
-				var found []string
-				b.do(chromedp.Evaluate(`axe.run().then(r => r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.map(n => n.html + ' ' + n.failureSummary).join('; ')))`, &found, awaitPromise))
-				for _, text := range found {
-					t.Errorf("%s: %s", name, text)
-				}
+				b.wantAccessible(name)
 			}
 		}
 	}
-}
-
-// axeSource is the script of axe-core, which is installed the first time.
-func axeSource(t *testing.T) string {
-	t.Helper()
-	const file = "testdata/node_modules/axe-core/axe.min.js"
-	if _, err := os.Stat(file); err != nil {
-		if _, err := exec.LookPath("npm"); err != nil {
-			t.Skip("axe-core is installed by npm, and there is no npm")
-		}
-		if out, err := exec.Command("npm", "ci", "--prefix", "testdata", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/soloist-go/soloist/internal/proctest"
 )
@@ -28,16 +29,23 @@ const (
 	adminToken = "open-sesame-to-1800"
 )
 
-// A fleet is some replicas over one directory.
+// A fleet is some replicas over one storage.
 type fleet struct {
 	proctest.Fleet
 	t *testing.T
 }
 
+// newFleet is over a directory.
 func newFleet(t *testing.T, env ...string) *fleet {
 	t.Helper()
+	return fleetWith(t, asUsual, append(env, "SOLOIST_STORAGE=dir:"+t.TempDir()))
+}
+
+// fleetWith has replicas that run the jobs of that order.
+func fleetWith(t *testing.T, order string, env []string) *fleet {
+	t.Helper()
 	f := &fleet{t: t}
-	f.Env = append([]string{"SOLOIST_STORAGE=dir:" + t.TempDir(), "SOLOIST_APP=demo", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s"}, env...)
+	f.Env = append([]string{proctest.As(order), "SOLOIST_APP=demo", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s"}, env...)
 	t.Cleanup(func() { f.End(t) })
 	return f
 }
@@ -45,7 +53,7 @@ func newFleet(t *testing.T, env ...string) *fleet {
 // start starts a replica and returns the address of its page.
 func (f *fleet) start(name string) (url string) {
 	f.t.Helper()
-	if err := f.Start(name, proctest.As("serve"), "CONTAINER_APP_REPLICA_NAME="+name); err != nil {
+	if err := f.Start(name, "CONTAINER_APP_REPLICA_NAME="+name); err != nil {
 		f.t.Fatal(err)
 	}
 	e, err := f.Have("the address of "+name, time.Minute, func(e proctest.Event) bool { return e.Replica == name && e.Msg == "listening" })
@@ -55,10 +63,16 @@ func (f *fleet) start(name string) (url string) {
 	return e.URL
 }
 
-// told waits for what a job tells.
+// told waits for what pulse tells.
 func (f *fleet) told(what string) proctest.Event {
 	f.t.Helper()
-	e, err := f.Await(what+" of pulse", time.Minute, func(e proctest.Event) bool { return e.What == what && e.Job == "pulse" })
+	return f.toldOf("pulse", what)
+}
+
+// toldOf waits for what a job tells.
+func (f *fleet) toldOf(job, what string) proctest.Event {
+	f.t.Helper()
+	e, err := f.Await(what+" of "+job, time.Minute, func(e proctest.Event) bool { return e.What == what && e.Job == job })
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -186,3 +200,29 @@ func (b *tab) picture(name string) {
 
 // awaitPromise has an expression's promise waited for.
 func awaitPromise(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// order makes a change on the page of a job, as an operator does who has signed in.
+func (b *tab) order(key, reason string) {
+	b.t.Helper()
+	button := fmt.Sprintf(`#actions [data-key=%q]`, key)
+	b.await("the button "+key, fmt.Sprintf("!!document.querySelector(%q) && !document.querySelector('#actions').hidden", button))
+	b.do(chromedp.Click(button))
+	b.await("the question", `document.querySelector('#ask').open && document.querySelector('#ask-risk').innerText.length > 40`)
+	b.do(chromedp.SendKeys(`#ask-fields [name="reason"]`, reason+kb.Enter))
+	b.await("the answer", `!document.querySelector('#ask').open`)
+	b.await("the order", has("#orders", reason))
+}
+
+// wantBudget wants that the page costs one request, a stream, and less than 100 KB.
+func (b *tab) wantBudget() {
+	b.t.Helper()
+	b.mu.Lock()
+	requests := slices.Clone(b.requests)
+	b.mu.Unlock()
+	if len(requests) != 2 || !strings.HasSuffix(requests[1], "/api/v1/stream") {
+		b.t.Errorf("got the requests %q, want the page and one stream", requests)
+	}
+	if size := eval[int](b, `performance.getEntriesByType('navigation')[0].transferSize`); size < 10_000 || size >= 100_000 {
+		b.t.Errorf("the page has %d bytes, want less than 100 KB", size)
+	}
+}

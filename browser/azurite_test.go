@@ -1,0 +1,123 @@
+package browser
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/soloist-go/soloist/internal/proctest"
+)
+
+// overAzurite has three replicas over Azurite, and returns the addresses of their pages by
+// name.
+func overAzurite(t *testing.T, order string, env ...string) (f *fleet, storage proctest.Storage, urls map[string]string) {
+	t.Helper()
+	storage = proctest.Azurite(t)
+	f = fleetWith(t, order, append(storage.Env(), env...))
+	urls = map[string]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		urls[name] = f.start(name)
+	}
+	return f, storage, urls
+}
+
+// The page shows the start and the end of a run within a second, on whichever of three
+// replicas it runs, in one request and a stream.
+func TestPageShowsRunsOverAzurite(t *testing.T) {
+	f, _, urls := overAzurite(t, asUsual)
+	b := newTab(t)
+	b.do(chromedp.Navigate(urls["c"]))
+	b.await("the list", has(row("pulse"), "every 4 seconds"))
+	b.follow("pulse")
+	inTime, elsewhere := 0, 0
+	for round := 0; round < 12 && (inTime < 2 || elsewhere == 0); round++ { // a busy machine is late now and then
+		start, end := f.told("start"), f.told("end")
+		late := max(b.delay("the start", start, "running"), b.delay("the end", end, "idle"))
+		t.Logf("the run on %s was shown within %s", start.Replica, late)
+		if late > time.Second {
+			continue
+		}
+		inTime++
+		if start.Replica != "c" {
+			elsewhere++
+		}
+	}
+	if inTime < 2 || elsewhere == 0 {
+		t.Errorf("%d runs were shown within a second, %d of them of another replica: want two, one of them of another", inTime, elsewhere)
+	}
+	b.wantAccessible("three replicas")
+	b.wantBudget()
+	b.wantNothingWrong()
+}
+
+// delay is how long after an event of pulse the page has shown the state.
+func (b *tab) delay(what string, e proctest.Event, state string) time.Duration {
+	b.t.Helper()
+	since := e.At.UnixMilli()
+	var shown int64
+	proctest.Poll(b.t, what+" on the page", 30*time.Second, func() bool {
+		i := slices.IndexFunc(b.sights(), func(m moment) bool { return m.At >= since && m.State == state })
+		if i >= 0 {
+			shown = b.sights()[i].At
+		}
+		return i >= 0
+	})
+	return time.Duration(shown-since) * time.Millisecond
+}
+
+// Changes on the page reach all replicas; without the admin token they are refused.
+func TestPageOrdersOverAzurite(t *testing.T) {
+	f, _, urls := overAzurite(t, asUsual, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	b := newTab(t)
+	b.do(chromedp.Navigate(urls["a"] + "jobs/night"))
+	b.await("the job", has("#job-facts", "at 02:30 every day"))
+	if !eval[bool](b, `document.querySelector('#actions').hidden`) {
+		t.Error("there are buttons without the admin token")
+	}
+	for _, key := range []string{"pause", "resume", "run", "cancel", "step-down", "unlock"} {
+		if code := b.post("/api/v1/jobs/night/" + key); code != 401 {
+			t.Errorf("%s without a token: got %d, want 401", key, code)
+		}
+	}
+	b.do(chromedp.Click("#enter"))
+	b.await("the form", `document.activeElement.id === 'token'`)
+	b.do(chromedp.KeyEvent("not the admin token" + kb.Tab + "Eve" + kb.Enter))
+	b.await("the refusal", has("#signin-error", "neither the read token nor the admin token"))
+	b.do(chromedp.Focus("#token"), chromedp.SetValue("#token", adminToken), chromedp.SetValue("#who", "Ada"), chromedp.KeyEvent(kb.Enter))
+	b.order("run", "by hand")
+	b.await("the run", has("#job-state", "running"))
+	b.order("cancel", "enough")
+	b.await("its end", has("#history", "cancelled"))
+	b.wantAccessible("after a cancellation")
+
+	b.do(chromedp.Navigate(urls["b"] + "jobs/pulse")) // another replica knows the session, too
+	b.order("pause", "no more")
+	b.await("the pause", has("#job-state", "paused by Ada: no more"))
+	const next = `Date.parse(document.querySelector('#ticks time').dateTime)`
+	from := eval[int64](b, next) + pauseTime.Milliseconds()
+	b.await("ticks of the pause", fmt.Sprintf("%s > %d", next, from))
+	b.order("resume", "go on")
+	b.await("the end of the pause", "!"+has("#job-state", "paused by"))
+	b.await("a run", has("#job-state", "running"))
+	b.await("the skipped ticks", has("#history", "skipped"))
+	for _, e := range f.Events() {
+		if e.What == "start" && e.Job == "pulse" && e.Tick.UnixMilli() == from {
+			t.Errorf("replica %s ran the tick %s of the pause", e.Replica, e.Tick)
+		}
+	}
+	b.wantNothingWrong("401")
+}
+
+// pauseTime is two ticks of pulse: no replica starts a run so long after a pause.
+const pauseTime = 8 * time.Second
+
+// post sends a change as a script of the page would, and returns the code of the answer.
+func (b *tab) post(path string) (code int) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(fmt.Sprintf(`fetch(%q, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then(r => r.status)`, path), &code, awaitPromise))
+	return code
+}
