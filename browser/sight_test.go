@@ -194,7 +194,7 @@ func sightOf(r *store.Record, lease store.LeaseState) (s sight) {
 func (r *reader) readings() []reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.all)
+	return between(r.all)
 }
 
 // wantFrom wants that each of these sights was in the record not long before, or has just
@@ -216,6 +216,22 @@ func wantFrom(t *testing.T, who string, shown []moment, readings []reading) {
 			t.Errorf("%s showed %s; the record said none of that:%s", who, m, changes(could))
 		}
 	}
+}
+
+// between adds what the record must have said between two readings: that the lease of a run
+// had expired, or that no run was under way.
+func between(all []reading) (more []reading) {
+	for i, is := range all {
+		if i > 0 && is.State == "running" && all[i-1].State == "running" && !is.alike(all[i-1].sight) {
+			r := reading{all[i-1].begin, is.end, sight{State: "idle", Ended: is.Ended}}
+			if is.Tick == all[i-1].Tick {
+				r.State, r.Tick = "interrupted", is.Tick
+			}
+			more = append(more, r)
+		}
+		more = append(more, is)
+	}
+	return more
 }
 
 // from reports whether this may be shown of a record that says s. The page shows all of its
