@@ -105,9 +105,10 @@ type Unlocked struct {
 
 // Orders is what a record keeps because of the orders of operators.
 type Orders struct {
-	Served int64     `json:"served,omitzero"` // the order of the last request that has its run or its outcome; older ones have theirs
-	Paused SelfPause `json:"paused,omitzero"` // zero: the job has not paused itself
-	Spared int64     `json:"spared,omitzero"` // of the failures in a row: those from before the job was last resumed
+	Served int64     `json:"served,omitzero"`  // the order of the last request that has its run or its outcome; older ones have theirs
+	Paused SelfPause `json:"paused,omitzero"`  // zero: the job has not paused itself
+	Pauses []Span    `json:"pauses,omitempty"` // pauses of the job by itself that are over, while ticks from before them may wait
+	Spared int64     `json:"spared,omitzero"`  // of the failures in a row: those from before the job was last resumed
 }
 
 // A SelfPause says that a job has paused itself after too many failures in a row. It goes on

@@ -23,6 +23,7 @@ const (
 // is larger. The order was checked by its caller.
 func Apply(c *store.Control, o *store.Order) error {
 	o.Seq = max(c.Seq+1, o.Seq)
+	forget(c, o.At)
 	j := c.Jobs[o.Job]
 	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests)
 	switch o.Kind {
@@ -77,9 +78,17 @@ func resume(j *store.JobControl, at time.Time) {
 	j.Pause = store.Pause{}
 }
 
-// request adds a request, and drops those that are long over.
+// forget drops the requests of all jobs that are long over, or a full document would refuse
+// each further order.
+func forget(c *store.Control, now time.Time) {
+	for name, j := range c.Jobs {
+		j.Requests = slices.DeleteFunc(slices.Clone(j.Requests), func(q store.Request) bool { return now.Sub(q.Until) > keepRequest })
+		c.Jobs[name] = j
+	}
+}
+
+// request adds a request.
 func request(j *store.JobControl, o *store.Order) error {
-	j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return o.At.Sub(q.Until) > keepRequest })
 	if len(j.Requests) >= maxRequests {
 		j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return o.At.After(q.Until) })
 	}

@@ -111,11 +111,30 @@ func (w *Watch) Now() Moment {
 }
 
 // Read reads the document, unless that was done since a moment. The callers of one call share a
-// read.
-func (w *Watch) Read(ctx context.Context, since Moment) {
-	if w != nil {
-		w.readUnless(ctx, func() bool { return w.readSince(since) })
+// read. It returns whether what is known was read since then.
+func (w *Watch) Read(ctx context.Context, since Moment) (known bool) {
+	if w == nil {
+		return true
 	}
+	w.readUnless(ctx, func() bool { return w.readSince(since) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.good.at > since
+}
+
+// Awake reads the document if what is known is too old although no read has failed: the
+// machine was suspended. In an outage it makes no call.
+func (w *Watch) Awake(ctx context.Context) {
+	if w != nil {
+		w.readUnless(ctx, func() bool { return w.Stale() == nil || w.failing() })
+	}
+}
+
+// failing reports whether the last read has failed.
+func (w *Watch) failing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil
 }
 
 // readSince reports whether a read was sent after a moment, or has failed since.
@@ -202,7 +221,7 @@ func (w *Watch) leave() {
 // not read at once: a step that has something to decide does. After a failure it waits as long:
 // such a step tries again before that.
 func (w *Watch) loop(ctx context.Context) {
-	for wait := Again; ctx.Err() == nil; wait = Every {
+	for wait := Again; ctx.Err() == nil; wait = w.rest() {
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return
 		}
@@ -211,6 +230,15 @@ func (w *Watch) loop(ctx context.Context) {
 		}
 		w.readUnless(ctx, func() bool { return w.left() > 0 })
 	}
+}
+
+// rest returns how long the loop waits after a read that has failed. After one that has
+// succeeded left says when the next one is due.
+func (w *Watch) rest() time.Duration {
+	if w.failing() {
+		return Every
+	}
+	return 0
 }
 
 // left returns how long it is until the next read.

@@ -152,7 +152,7 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 		return true
 	}
 	pauses := Pauses(v.Record, v.Control, v.Now)
-	resume(r)
+	resume(r, v.Control.Resumed.At)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	if tick.IsZero() {
 		p.passAll(r, newest, reason, pauses)
@@ -232,7 +232,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if r.Run.Request == v.Request { // its runner died: there is only its outcome to write
 		return r.Run.Status == store.Running
 	}
-	if unsettled(&next.Record) {
+	if Unsettled(&next.Record) {
 		return false
 	}
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)

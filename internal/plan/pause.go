@@ -45,7 +45,7 @@ func Pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
 	if at := r.Orders.Paused.At; !at.IsZero() {
 		spans = append(spans, store.Span{From: at, To: c.Resumed.At})
 	}
-	return spans
+	return append(spans, r.Orders.Pauses...)
 }
 
 // pausedOn reports whether the job was paused at a tick, or is since before it.
@@ -60,11 +60,15 @@ func (p *Policy) pausedOn(v View, tick time.Time) bool {
 	return slices.ContainsFunc(spans, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) })
 }
 
-// resume notes that a job which has paused itself goes on.
-func resume(r *store.Record) {
-	if !r.Orders.Paused.At.IsZero() {
+// resume notes that a job which has paused itself was resumed at an instant. The record keeps
+// the time of the pause while older ticks wait: under RunAll they are run first.
+func resume(r *store.Record, at time.Time) {
+	over := slices.DeleteFunc(slices.Clone(r.Orders.Pauses), func(s store.Span) bool { return !s.To.After(r.Watermark) })
+	if from := r.Orders.Paused.At; !from.IsZero() {
+		over = append(over, store.Span{From: from, To: at})
 		r.Orders.Paused, r.Orders.Spared = store.SelfPause{}, r.Failures
 	}
+	r.Orders.Pauses = over[max(0, len(over)-maxPauses):]
 }
 
 // lastOutside returns the last tick at or before an instant that came due in no pause.

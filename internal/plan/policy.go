@@ -64,6 +64,7 @@ const (
 
 const (
 	maxBacklog = 100     // how many ticks RunAll makes up for
+	maxPauses  = 5       // pauses of a job by itself that a record keeps, while ticks from before them wait
 	maxDeaths  = 5       // how many runners one tick may cost under Rerun: a tick that kills its runner would kill every replica in turn
 	maxCount   = 100_000 // how far the ticks of a range are counted; of more ticks the outcome says "at least", since a count must not take long
 )

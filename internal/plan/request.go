@@ -28,7 +28,7 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
 		case p.Missed != RunAll && under(v.Record, q.At):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
-		case next.Run || v.SettleOnly || unsettled(r):
+		case next.Run || v.SettleOnly || Unsettled(r):
 			return changed
 		default:
 			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)

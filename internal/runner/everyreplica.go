@@ -25,6 +25,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 		r.here.resting = false
 		r.note(nil)
 	}
+	r.replica.Orders.Awake(ctx)
 	ticks := r.job.Policy.Ticks
 	if tick := r.dueSince(c, now); !tick.IsZero() {
 		if c.short = r.fits(ctx, c); c.short != nil {

@@ -56,6 +56,10 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		}
 		return r.readAgain(maxSleep)
 	}
+	if err := r.ordersOfDead(stop, s); err != nil {
+		// The lease is left to expire, or the next holder would have to hold off.
+		return r.unusable(ctx.Err() != nil, err)
+	}
 	claim, todo := r.decide(stop, c, s, v)
 	if !todo || stop.Err() != nil {
 		r.release(s)
@@ -93,12 +97,6 @@ func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration
 func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.View) (next plan.Claim, todo bool) {
 	v.Now, v.Control = r.now(), r.orders()
 	next, todo = r.job.Policy.Claim(v)
-	// The run before may have been cancelled since the orders were read.
-	if next.Run && next.Record.Run.Attempt > 1 {
-		r.replica.Orders.Read(stop, r.replica.Orders.Now())
-		v.Now, v.Control = r.now(), r.orders()
-		next, todo = r.job.Policy.Claim(v)
-	}
 	if !next.Run || !r.view.rec.Run.Claimed.IsZero() || s.Dated.IsZero() {
 		return next, todo
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
@@ -63,6 +66,21 @@ func (r *Runner) barred() error {
 	}
 	if r.job.Policy.PausedAt(r.decideBy(&call{})) {
 		return errPaused
+	}
+	return nil
+}
+
+// ordersOfDead reads the orders anew if the record shows a run whose runner is gone: an
+// operator may have cancelled it up to the end of its lease, which decides what becomes of it.
+// A read that fails is repeated until what is known is too old to start anything. It returns nil
+// too if a stop or the loss of the lease comes first.
+func (r *Runner) ordersOfDead(stop context.Context, s *lease.Session) error {
+	orders, again := r.replica.Orders, plan.Unsettled(&r.view.rec)
+	for again && !orders.Read(stop, orders.Now()) {
+		if err := orders.Stale(); err != nil {
+			return err
+		}
+		again = lease.WaitFor(stop, s.Context(), control.Again)
 	}
 	return nil
 }

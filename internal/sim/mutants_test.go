@@ -223,8 +223,16 @@ var mutants = []mutant{
 		text: "end.Cancel && end.Token == r.Token {", with: "false {"},
 	{name: "an outage of the orders is met by each job anew", file: "internal/control/watch.go", pkg: root, story: "TestOutageOfOrdersSticksNoJob",
 		text: "|| w.err != nil && w.ended > since", with: ""},
+	{name: "a cancellation that came late is not looked for", file: "internal/runner/orders.go", pkg: root, story: "TestCancelOutlivesFailedReads",
+		text: "for again && ", with: "for false && again && "},
+	{name: "a pause of a job by itself ends with its first run", file: "internal/plan/pause.go", pkg: root, story: "TestSelfPauseBindsBacklog",
+		text: "return append(spans, r.Orders.Pauses...)", with: "return spans"},
+	{name: "requests of other jobs are kept for ever", file: "internal/control/apply.go", pkg: root, story: "TestDocumentForgetsRequests",
+		text: "\tforget(c, o.At)\n", with: ""},
+	{name: "orders are read late by one call", file: "internal/control/watch.go", pkg: root, story: "TestPauseEverywhereWithSlowReads",
+		text: "wait = w.rest()", with: "wait = Every"},
 	{name: "a run by hand takes the place of an open tick", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunLeavesOpenTick",
-		text: "v.SettleOnly || unsettled(r):", with: "v.SettleOnly:"},
+		text: "v.SettleOnly || Unsettled(r):", with: "v.SettleOnly:"},
 }
 
 // Each mistake can still be made: its text stands in the source, once.

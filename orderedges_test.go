@@ -1,0 +1,167 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A job that makes up for all its ticks has some from before it paused itself. Those of the
+// pause are skipped all the same.
+func TestSelfPauseBindsBacklog(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 0)
+		w.Missed, w.Retry.PauseAfter = soloist.RunAll, 1
+		w.Do = func(ctx context.Context, _ *soloist.Run) error {
+			if sinceMidnight() < 10*time.Minute {
+				return errors.Join(pause(ctx, 150*time.Second), errors.New("boom"))
+			}
+			return nil
+		}
+		c.start("a", w)
+		until(10*time.Minute + 30*time.Second)
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		until(12*time.Minute + 30*time.Second)
+		t.Log(c.outcomes("work"))
+		for _, r := range c.all() {
+			if r.Tick.After(c.all()[0].end) && r.Tick.Sub(c.all()[0].Tick) < 9*time.Minute {
+				t.Errorf("%s runs, and it came due in a pause", r.ID())
+			}
+		}
+	})
+}
+
+// The store answers each read of the orders just within its time, and no tick waits for one. A
+// pause is confirmed just after one was served.
+func TestPauseEverywhereWithSlowReads(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := here("* * * * * *", nil)
+		a, served := c.replica("a", w), make(chan struct{})
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "read document" {
+				select {
+				case served <- struct{}{}:
+				default:
+				}
+				time.Sleep(2900 * time.Millisecond)
+			}
+			return err
+		})
+		c.launch(a)
+		time.Sleep(time.Minute)
+		<-served
+		c.order(soloist.Order{Kind: store.OrderPause, Job: "here"}, w)
+		paused := time.Now()
+		time.Sleep(time.Minute)
+		for _, r := range c.all() {
+			if late := r.start.Sub(paused); late > 8*time.Second {
+				t.Errorf("a run starts %s after the pause was confirmed", late)
+			}
+			if late := r.start.Sub(r.Tick); late > 100*time.Millisecond && r.Tick.After(paused.Add(-30*time.Second)) {
+				t.Errorf("%s starts %s late", r.ID(), late)
+			}
+		}
+	})
+}
+
+// A machine sleeps while a job of EveryReplica is paused.
+func TestPauseEverywhereAfterSleep(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w, m := here("* * * * * *", nil), &suspended{}
+		a := c.replica("a", w).on(m)
+		a.Now = func() time.Time { return time.Now().Add(time.Duration(m.slept.Load())) }
+		c.launch(a)
+		time.Sleep(61500 * time.Millisecond)
+		// The machine sleeps for an hour.
+		c.order(soloist.Order{Kind: store.OrderPause, Job: "here"}, w)
+		n := len(c.all())
+		m.slept.Add(int64(time.Hour))
+		time.Sleep(time.Minute)
+		if late := len(c.all()) - n; late > 0 {
+			t.Errorf("%d runs", late)
+		}
+	})
+}
+
+// The reads of the orders fail for a moment, when a further attempt is claimed.
+func TestCancelOutlivesFailedReads(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@every 1h", 10*time.Minute))
+		all := c.startAll(w, "a", "b")
+		until(time.Hour + 20*time.Second)
+		first := c.all()[0].replica
+		all[first].kill()
+		until(time.Hour + 29500*time.Millisecond) // the lease lasts a moment longer
+		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		other := all[map[string]string{"a": "b", "b": "a"}[first]]
+		other.tap.meet(fail(errNetwork, "read document"))
+		time.Sleep(5 * time.Second)
+		other.tap.meet(nil)
+		time.Sleep(30 * time.Minute)
+		all[first].stop()
+		c.wantRuns(1)
+		if f := c.newest(); f.Status != store.Cancelled {
+			t.Errorf("got %+v", f)
+		}
+	})
+}
+
+// The document is full of runs of other jobs that are over for days.
+func TestDocumentForgetsRequests(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 24h", 0)
+		c.replica("first", w).wake()
+		doc := store.Control{App: "soloist", Seq: 1, Jobs: map[string]store.JobControl{}}
+		for i := range 69 {
+			var j store.JobControl
+			for n := range 100 {
+				j.Requests = append(j.Requests, store.Request{Seq: 1, Name: fmt.Sprint("build-", n), By: "the pipeline", At: time.Now(), Until: time.Now().Add(time.Hour)})
+			}
+			doc.Jobs[fmt.Sprint("job", i)] = j
+		}
+		b, err := doc.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc.Audit = []store.Order{{Reason: strings.Repeat("x", store.MaxDocument-len(b)-200)}}
+		b, err = doc.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.store.WriteDocument(c.t.Context(), "soloist/.control", "", b); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(72 * time.Hour)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+	})
+}
+
+// A run that dies after it was cancelled, of a job that is not run again.
+func TestCancelledRunThatDiesIsCancelled(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 10m", 5*time.Minute)
+		a := c.replica("a", w)
+		go func() { _, _ = a.RunDue(c.t.Context(), soloist.Wake{}) }()
+		until(10 * time.Minute)
+		go func() { _, _ = a.RunDue(c.within(20*time.Second), soloist.Wake{}) }()
+		time.Sleep(21 * time.Second / 10)
+		a.kill()
+		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		time.Sleep(time.Minute)
+		out, err := c.replica("b", w).RunNow(c.t.Context(), "work", "please")
+		t.Log(out, err)
+		t.Log(c.outcomes("work"))
+		for _, f := range c.record("work").History {
+			if f.Status == store.Abandoned {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}
