@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/control"
-	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/store"
 )
@@ -59,8 +56,8 @@ const requestLife = time.Hour
 // scheduler has ever started it.
 func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	r, err := s.runner(o.Job)
-	if err == nil && s.replica.Orders != nil {
-		s.replica.Orders.Read(ctx, s.replica.Orders.Now()) // the order's times are by the store's clock
+	if err == nil && s.core.replica.Orders != nil {
+		s.core.replica.Orders.Read(ctx, s.core.replica.Orders.Now()) // the order's times are by the store's clock
 	}
 	if err == nil {
 		err = s.checkOrder(&o, r)
@@ -68,7 +65,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	if err != nil {
 		return store.Order{}, err
 	}
-	now := s.replica.Clock.Best()
+	now := s.core.replica.Clock.Best()
 	order := store.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
 	if order.Token, err = r.Orderable(ctx, o.Kind); err != nil {
 		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
@@ -77,11 +74,11 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 		order.Until = cmp.Or(order.Until, now.Add(requestLife)).UTC()
 		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405-")+strings.ToLower(rand.Text()[:6]))
 	}
-	order, err = s.replica.Orders.Client.Order(ctx, order)
+	order, err = s.core.replica.Orders.Client.Order(ctx, order)
 	if err != nil {
 		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
-	s.replica.Orders.Read(ctx, s.replica.Orders.Now()) // this replica need not wait for its next read
+	s.core.replica.Orders.Read(ctx, s.core.replica.Orders.Now()) // this replica need not wait for its next read
 	return order, nil
 }
 
@@ -90,14 +87,11 @@ func (s *Scheduler) Control(ctx context.Context) (store.Control, error) {
 	if err := s.Validate(); err != nil {
 		return store.Control{}, err
 	}
-	if s.replica.Orders == nil {
+	if s.core.replica.Orders == nil {
 		return store.Control{}, errNoOrders
 	}
-	return s.replica.Orders.Client.Read(ctx)
+	return s.core.replica.Orders.Client.Read(ctx)
 }
-
-// errNoOrders is for a store of the user's own without the optional interface.
-var errNoOrders = errors.New("the store keeps no orders of operators: it does not implement store.Documenter")
 
 // plainText keeps what people write short and on one line.
 var plainText = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
@@ -107,7 +101,7 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 	begins := o.Kind == store.OrderPause || o.Kind == store.OrderResume
 	run := o.Kind == store.OrderRun
 	switch {
-	case s.replica.Orders == nil:
+	case s.core.replica.Orders == nil:
 		return errNoOrders
 	case !begins && !run && o.Kind != store.OrderCancel && o.Kind != store.OrderStepDown:
 		return wrong("kind of the order", quote(string(o.Kind)), "pause, resume, run, cancel and step-down")
@@ -119,7 +113,7 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 		return wrong("name of who orders", quote(o.By), "up to 200 characters on one line")
 	case !plainText.MatchString(o.Reason):
 		return wrong("reason", quote(o.Reason), "up to 200 characters on one line")
-	case !o.Until.IsZero() && !o.Until.After(s.replica.Clock.Best()):
+	case !o.Until.IsZero() && !o.Until.After(s.core.replica.Clock.Best()):
 		return wrong("end", o.Until.UTC().Format(time.RFC3339), "a time in the future")
 	case !o.Until.IsZero() && o.Kind != store.OrderPause && !run:
 		return fmt.Errorf("%s has no end", o.Kind)
@@ -129,29 +123,4 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 		return nil
 	}
 	return checkRequest(o.Request)
-}
-
-// checkRequest returns what is wrong with the name of a run by hand.
-func checkRequest(name string) error {
-	switch {
-	case !requestRule.MatchString(name):
-		return wrong("request", quote(name), "a letter or digit, then up to 63 of them or . : - _")
-	case readsAsTick(name):
-		return wrong("request", quote(name), "none that reads as a tick: Run.ID would be the id of that tick")
-	}
-	return nil
-}
-
-// prepareOrders lets the replica read what operators order, if the store keeps it.
-func (s *Scheduler) prepareOrders() {
-	documents, ok := s.Store.(store.Documenter)
-	if !ok {
-		return
-	}
-	s.replica.Orders = control.NewWatch(&control.Client{Store: documents, App: s.App, Clock: s.replica.Clock,
-		Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "orders", s.replica.Created))}, func() {
-		for _, r := range s.runners {
-			r.Heed()
-		}
-	})
 }

@@ -61,14 +61,14 @@ var (
 	}
 )
 
-// log writes the line of an event into the queue of lines.
-func (s *Scheduler) log(e *event.Event) {
+// writeLine writes the line of an event to the log of the replica or to that of the job.
+func writeLine(e *event.Event, replica, job *slog.Logger) {
 	if of := replicaLines[e.Kind]; of != nil {
-		of(e).write(s.lines.Logger(s.Logger))
+		of(e).write(replica)
 	} else if of := jobLines[e.Kind]; of != nil {
-		of(e).write(s.logs[e.Job])
+		of(e).write(job)
 	} else if of := runLines[e.Kind]; of != nil {
-		of(e).write(ofRun(s.logs[e.Job], e.Run))
+		of(e).write(ofRun(job, e.Run))
 	}
 }
 

@@ -3,7 +3,6 @@ package soloist
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -48,15 +47,15 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 			return Report{}, fmt.Errorf("%s is a singleton: it has no ticks", name)
 		}
 	}
-	defer s.flush()
-	defer s.replica.Orders.Use()()
+	defer s.core.told.flush()
+	defer s.core.replica.Orders.Use()()
 	var jobs []*runner.Runner
-	for _, r := range s.runners {
+	for _, r := range s.core.runners {
 		if !r.Singleton() && (len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name())) {
 			jobs = append(jobs, r)
 		}
 	}
-	reports, began := make([]JobReport, len(jobs)), s.replica.Orders.Now()
+	reports, began := make([]JobReport, len(jobs)), s.core.replica.Orders.Now()
 	s.each(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
 	return newReport(reports)
 }
@@ -65,10 +64,6 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 func (s *Scheduler) each(runners []*runner.Runner, f func(i int, r *runner.Runner)) {
 	runner.Each(runners, func(r *runner.Runner) { f(slices.Index(runners, r), r) })
 }
-
-// requestRule keeps requests short and plain: they are in the record, in logs,
-// and in [Run.ID].
-var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
 // RunNow runs a job once by hand, beside its ticks, on this replica. It returns when the run is
 // over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
@@ -96,15 +91,9 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outc
 	if err := checkRequest(request); err != nil {
 		return store.Outcome{}, err
 	}
-	defer s.flush()
-	defer s.replica.Orders.Use()()
+	defer s.core.told.flush()
+	defer s.core.replica.Orders.Use()()
 	return r.RunNow(ctx, request)
-}
-
-// readsAsTick reports whether a request looks like a tick in [Run.ID].
-func readsAsTick(request string) bool {
-	at, err := time.Parse(time.RFC3339, request)
-	return err == nil && at.UTC().Format(time.RFC3339) == request
 }
 
 // StepDown hands over what this replica runs of a job or singleton, as a stop of the replica

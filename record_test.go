@@ -447,7 +447,7 @@ func FuzzOddRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
 		synctest.Test(t, func(t *testing.T) {
 			at := func(sec int64) time.Time { return time.Now().Add(time.Duration(sec%1e9) * time.Second) }
-			r := store.Record{Schema: 1, App: "soloist", Job: "work", Created: at(-60), Definition: store.Definition{Since: at(-60)}, Token: token, Writer: "w", Watermark: at(through),
+			r := store.Record{App: "soloist", Job: "work", Created: at(-60), Definition: store.Definition{Since: at(-60)}, Token: token, Writer: "w", Watermark: at(through),
 				Run: store.Run{Tick: at(tick), Attempt: attempt, Status: states[int(status)%len(states)], Replica: "b", Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}}
 			if flags&1 != 0 {
 				r.Run.Claimed = at(tick)
@@ -476,7 +476,8 @@ func (c *cluster) wakeOver(a *replica) {
 	report, err := a.RunDue(ctx, soloist.Wake{})
 	after := c.raw("work")
 	var old, rec store.Record
-	ours := json.Unmarshal(before, &old) == nil && old.Schema == 1 && old.App == "soloist" && old.Job == "work" && old.Token > 0
+	var version struct{ Schema int }
+	ours := json.Unmarshal(before, &old) == nil && json.Unmarshal(before, &version) == nil && version.Schema == 1 && old.App == "soloist" && old.Job == "work" && old.Token > 0
 	if bytes.Equal(before, after) {
 		if len(c.all()) > runs || !ours && err == nil {
 			c.t.Errorf("%s: %d runs without a claim, %v", before, len(c.all())-runs, err)

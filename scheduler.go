@@ -1,25 +1,18 @@
 package soloist
 
 import (
-	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/lease"
-	"github.com/soloist-go/soloist/internal/logqueue"
-	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/internal/queue"
 	"github.com/soloist-go/soloist/internal/runner"
-	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -83,37 +76,22 @@ type Scheduler struct {
 	// refused.
 	Elapsed func() time.Duration
 
-	once    sync.Once
-	invalid error
+	once sync.Once
+	core core // made by the first call of a method
+}
+
+// A core is what does the work of a Scheduler.
+type core struct {
+	invalid error // what is wrong with the fields of the Scheduler
 	replica *runner.Replica
-	lines   *logqueue.Queue           // of Logger
-	logs    map[string]*slog.Logger   // of each job, by name, into lines
-	events  *queue.Queue[event.Event] // of Events; nil: no function takes them
-	runners []*runner.Runner          // of Jobs, then of Singletons
+	told    *listener        // has what is told of the work
+	runners []*runner.Runner // of Jobs, then of Singletons
 }
 
 // Validate returns all that is wrong with the scheduler's fields, joined, or nil.
 func (s *Scheduler) Validate() error {
 	s.once.Do(s.prepare)
-	return s.invalid
-}
-
-// Run does the work until ctx ends, then lets running jobs go on for Grace. It returns when
-// everything that it started has ended. Its error is that of Validate, else nil. Trouble with the
-// store is logged, and the calls are repeated.
-func (s *Scheduler) Run(ctx context.Context) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	defer s.flush()
-	defer s.replica.Orders.Use()()
-	runner.Each(s.runners, func(r *runner.Runner) { r.Loop(ctx) })
-	return nil
-}
-
-// runAlone runs a singleton in a scheduler of its own.
-func runAlone(ctx context.Context, g Singleton, backend store.Store) error {
-	return (&Scheduler{Singletons: []Singleton{g}, Store: backend}).Run(ctx)
+	return s.core.invalid
 }
 
 // prepare fills in defaults, checks the fields and makes the runners. It runs once, in the first
@@ -131,26 +109,82 @@ func (s *Scheduler) prepare() {
 	if s.Logger == nil {
 		s.Logger = slog.Default()
 	}
-	s.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Overrun: s.Overrun,
+	s.core.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Overrun: s.Overrun,
 		Wall: s.wall, Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
-	s.listen()
+	s.core.told = listen(s.core.replica, s.Logger, s.Events)
 	s.prepareOrders()
 	var errs []error
 	for i := range s.Jobs {
-		errs = append(errs, s.add(s.Jobs[i].runnerJob(s)))
+		j := &s.Jobs[i]
+		errs = append(errs, s.add(j.runnerJob(s.Store, s.core.told.job(j.Name))))
 	}
 	for i := range s.Singletons {
-		errs = append(errs, s.add(s.Singletons[i].runnerJob(s)))
+		g := &s.Singletons[i]
+		errs = append(errs, s.add(g.runnerJob(s.Store, s.core.told.job(g.Name))))
 	}
-	s.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
+	s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
 }
 
 // add makes the runner of a job whose settings are valid.
 func (s *Scheduler) add(j *runner.Job, err error) error {
 	if err == nil {
-		s.runners = append(s.runners, runner.New(s.replica, j))
+		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
 	}
 	return err
+}
+
+// prepareOrders lets the replica read what operators order, if the store keeps it.
+func (s *Scheduler) prepareOrders() {
+	documents, ok := s.Store.(store.Documenter)
+	if !ok {
+		return
+	}
+	s.core.replica.Orders = control.NewWatch(&control.Client{Store: documents, App: s.App, Clock: s.core.replica.Clock,
+		Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "orders", s.core.replica.Created))}, func() {
+		for _, r := range s.core.runners {
+			r.Heed()
+		}
+	})
+}
+
+// checkSelf checks the fields of the scheduler that belong to no single job or singleton.
+func (s *Scheduler) checkSelf() error {
+	var errs []error
+	if s.Store == nil {
+		errs = append(errs, wrong("Store", "nil", "a place for leases and records"))
+	}
+	if !appRule.MatchString(s.App) {
+		errs = append(errs, wrong("App", quote(s.App), "a lower-case letter or digit, then up to 62 of them or hyphens"))
+	}
+	if len(s.Replica) > maxReplicaLen {
+		errs = append(errs, wrong("Replica", quote(s.Replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
+	}
+	errs = append(errs, checkDuration("Grace", s.Grace, time.Millisecond))
+	if len(s.Jobs)+len(s.Singletons) == 0 {
+		errs = append(errs, errors.New("there is neither a job nor a singleton"))
+	}
+	return errors.Join(append(errs, s.checkDuplicates()...)...)
+}
+
+// checkDuplicates reports each name that is used more than once, once.
+func (s *Scheduler) checkDuplicates() (errs []error) {
+	times := map[string]int{}
+	for _, name := range s.names() {
+		if times[name]++; times[name] == 2 {
+			errs = append(errs, fmt.Errorf("the name %.80q is used more than once", name))
+		}
+	}
+	return errs
+}
+
+func (s *Scheduler) names() (names []string) {
+	for _, j := range s.Jobs {
+		names = append(names, j.Name)
+	}
+	for _, g := range s.Singletons {
+		names = append(names, g.Name)
+	}
+	return names
 }
 
 // wall returns the time of the wall clock alone. Go compares two times that both have a monotonic
@@ -167,63 +201,10 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	for _, r := range s.runners {
+	for _, r := range s.core.runners {
 		if r.Name() == job {
 			return r, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no job or singleton %q", job)
-}
-
-// runnerJob returns the job in the form that internal/runner takes, or what is wrong with it.
-func (j *Job) runnerJob(s *Scheduler) (*runner.Job, error) {
-	ticks, err := j.check(s.Store)
-	if err != nil {
-		return nil, fmt.Errorf("job %q: %w", j.Name, err)
-	}
-	if _, ok := s.Store.(store.Documenter); j.Retry.PauseAfter > 0 && !ok {
-		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, errNoOrders)
-	}
-	task := s.newTask(j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
-	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
-	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
-		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
-			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
-			Spec: spec("job", ticks.String())}}, nil
-}
-
-// runnerJob returns the singleton in the form that internal/runner takes, or what is wrong with it.
-func (g *Singleton) runnerJob(s *Scheduler) (*runner.Job, error) {
-	if err := g.check(s.Store); err != nil {
-		return nil, fmt.Errorf("singleton %q: %w", g.Name, err)
-	}
-	return &runner.Job{Name: g.Name, Rest: orDefault(g.Backoff, defaultRest),
-		Task:   s.newTask(g.Name, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint),
-		Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: spec("singleton")}}, nil
-}
-
-// newTask returns the settings that jobs and singletons have in common, with their defaults.
-func (s *Scheduler) newTask(name string, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
-	log := ofJob(s.Logger, name, s.Replica) // no queue: a run that logs waits for the Logger
-	s.logs[name] = s.lines.Logger(log)
-	return supervise.Task{
-		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(log, name, h)) },
-		HeartbeatTimeout: silence, HealthCheck: health.Check,
-		HealthInterval: orDefault(health.Interval, defaultHealthy), FailureThreshold: orDefault(health.FailureThreshold, defaultFailures),
-		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}
-}
-
-// spec returns a hash of a job's definition. Replicas with another hash have other ticks, so only
-// those of one definition may decide about the job at a time.
-func spec(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:6])
-}
-
-// orDefault returns v, or def if v is zero: the zero value of a field means its default.
-func orDefault[T ~int | ~int64](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }

@@ -1,62 +1,8 @@
-// Package soloist runs work so that, of all replicas of a program, one does it.
-//
-// A [Job] runs at the ticks of a schedule: each tick is run by one replica of
-// all. A [Singleton] runs all the time, on one replica at a time. The lock
-// is a lease in a [store.Store], as a blob on Azure has one.
-//
-// # What is promised
-//
-//   - A tick is claimed, durably, before it is run, and only one claim can succeed.
-//     A lease alone would not be enough: it says who may run now, so a replica whose
-//     clock is behind could acquire it after the run and run the tick again. The claim
-//     in the record prevents that.
-//
-//   - Each tick of a job ends with one recorded outcome, even if replicas die.
-//
-//   - A runner that dies, hangs or is cut off is replaced as soon as its lease
-//     has lapsed, within Lease plus two seconds, if something waits for that: a tick
-//     that is due, another attempt, a singleton. Otherwise it takes up to a minute more.
-//
-//   - While its context lives, a run is the only one of its name. The context
-//     ends before the service can give the lease to another:
-//
-//     trusted until = last successful renewal was sent + Lease - Lease/100 - Lease/6
-//
-//     The hundredth is by how much the rates of two clocks may differ. The sixth is
-//     the time to stop. The time of day on any machine does not matter. The time for
-//     which a machine is suspended counts on Linux; see [Scheduler.Elapsed] for other
-//     systems.
-//
-//   - A run that makes no progress loses its lease: see [Job.HeartbeatTimeout] and
-//     [Job.HealthCheck]. When a replica stops, it hands its runs over: within
-//     [Scheduler.Grace] the other replicas read the record ten times a second, so one
-//     of them starts a moment after the run has returned. With a Grace of zero they
-//     read it at each third of the lease, as before. A checkpoint, [Run.Save],
-//     survives a stall and a stop.
-//
-// # What is not promised
-//
-//   - That a run which ignores the end of its context has stopped. Go cannot
-//     stop a goroutine; [Scheduler.Overrun] is where to end the process. Give
-//     [Run.Token] to whatever the run writes to, and let it refuse a smaller one.
-//   - That a tick runs when no replica is up or the store is out of reach. It is
-//     then recorded as missed, later.
-//   - Exactly one effect on the world. A runner may die between its effect and
-//     the record of it; [Job.Interrupted] says what then.
-//   - One run at a time on a virtual machine that its hypervisor pauses, where
-//     no clock of the guest counts the pause. A claim and a write of the record
-//     are still refused; an effect elsewhere needs [Run.Token].
-//   - A start on the second. On a busy machine a tick starts late. A replica whose
-//     wall clock is fast may start it early, until the service's clock proves the
-//     time wrong: by a second, since the service's dates have whole seconds, and by
-//     the time that one request takes to reach the service.
 package soloist
 
 import (
 	"context"
 	"time"
-
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Singleton is a task that one of all replicas does at a time, for as long as it can: the leader
@@ -84,15 +30,4 @@ type Singleton struct {
 	// once does not fail all the time. After a stall the pause is at least 1.5 s, so that another
 	// replica can take over. Zero: 5 s.
 	Backoff time.Duration
-}
-
-// Run campaigns for the lease, does the task while it holds the lease, and campaigns again, until
-// ctx ends; it returns after Do has returned. The error says what is wrong with s, else it is nil.
-// The entry is "soloist/<Name>": use a [Scheduler] with an App if several programs share a store.
-//
-// Its Grace is zero: when ctx ends, the context of Do ends at once, and the record does not announce
-// it to the other replicas. Once Do has returned, the next replica starts within about a third of the
-// lease. A [Scheduler] with a Grace hands over faster.
-func (s *Singleton) Run(ctx context.Context, backend store.Store) error {
-	return runAlone(ctx, *s, backend)
 }

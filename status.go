@@ -33,9 +33,9 @@ func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	_ = s.replica.Orders.Refresh(ctx) // without the orders a status may leave out that a job is paused
-	all := make([]JobStatus, len(s.runners))
-	for i, st := range runner.Statuses(ctx, s.runners) {
+	_ = s.core.replica.Orders.Refresh(ctx) // without the orders a status may leave out that a job is paused
+	all := make([]JobStatus, len(s.core.runners))
+	for i, st := range runner.Statuses(ctx, s.core.runners) {
 		all[i] = JobStatus(st)
 	}
 	return all, nil
@@ -57,9 +57,9 @@ type Health struct {
 // Health returns the state of the scheduler from memory. It makes no call to the store.
 func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
-	h := s.replica.Health()
+	h := s.core.replica.Health()
 	return Health{Running: h.Running, Stuck: h.Stuck, Broken: h.Broken, Overrun: h.Overrun, Skew: h.Skew,
-		Storage: h.Storage, Reached: h.Reached, Log: s.lines.Blocked(), Events: s.eventsBlocked()}
+		Storage: h.Storage, Reached: h.Reached, Log: s.core.told.lines.Blocked(), Events: s.core.told.eventsBlocked()}
 }
 
 // A Report says what one call of [Scheduler.RunDue] did.

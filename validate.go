@@ -34,46 +34,6 @@ var (
 // with one of the program's or of the Functions host's.
 var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "readyz", "metrics"}
 
-// checkSelf checks the fields of the scheduler that belong to no single job or singleton.
-func (s *Scheduler) checkSelf() error {
-	var errs []error
-	if s.Store == nil {
-		errs = append(errs, wrong("Store", "nil", "a place for leases and records"))
-	}
-	if !appRule.MatchString(s.App) {
-		errs = append(errs, wrong("App", quote(s.App), "a lower-case letter or digit, then up to 62 of them or hyphens"))
-	}
-	if len(s.Replica) > maxReplicaLen {
-		errs = append(errs, wrong("Replica", quote(s.Replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
-	}
-	errs = append(errs, checkDuration("Grace", s.Grace, time.Millisecond))
-	if len(s.Jobs)+len(s.Singletons) == 0 {
-		errs = append(errs, errors.New("there is neither a job nor a singleton"))
-	}
-	return errors.Join(append(errs, s.checkDuplicates()...)...)
-}
-
-// checkDuplicates reports each name that is used more than once, once.
-func (s *Scheduler) checkDuplicates() (errs []error) {
-	times := map[string]int{}
-	for _, name := range s.names() {
-		if times[name]++; times[name] == 2 {
-			errs = append(errs, fmt.Errorf("the name %.80q is used more than once", name))
-		}
-	}
-	return errs
-}
-
-func (s *Scheduler) names() (names []string) {
-	for _, j := range s.Jobs {
-		names = append(names, j.Name)
-	}
-	for _, g := range s.Singletons {
-		names = append(names, g.Name)
-	}
-	return names
-}
-
 // check returns the ticks of a job, or everything that is wrong with it.
 func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	ticks, err := j.checkTicks()
@@ -195,3 +155,32 @@ func wrong(field string, value any, allowed string) error {
 
 // quote quotes a value for an error, cut so that a wrong setting cannot fill the log.
 func quote(s string) string { return fmt.Sprintf("%.80q", s) }
+
+// orDefault returns v, or def if v is zero: the zero value of a field means its default.
+func orDefault[T ~int | ~int64](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// requestRule keeps requests short and plain: they are in the record, in logs,
+// and in [Run.ID].
+var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
+
+// checkRequest returns what is wrong with the name of a run by hand.
+func checkRequest(name string) error {
+	switch {
+	case !requestRule.MatchString(name):
+		return wrong("request", quote(name), "a letter or digit, then up to 63 of them or . : - _")
+	case readsAsTick(name):
+		return wrong("request", quote(name), "none that reads as a tick: Run.ID would be the id of that tick")
+	}
+	return nil
+}
+
+// readsAsTick reports whether a request looks like a tick in [Run.ID].
+func readsAsTick(request string) bool {
+	at, err := time.Parse(time.RFC3339, request)
+	return err == nil && at.UTC().Format(time.RFC3339) == request
+}

@@ -167,7 +167,7 @@ func TestHistoryOfSingleton(t *testing.T) {
 func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 	environment(t)
 	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	record := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now, Watermark: now, Token: 7, Run: store.Run{Status: store.Abandoned},
+	record := store.Record{App: "demo", Job: "beat", Created: now, Watermark: now, Token: 7, Run: store.Run{Status: store.Abandoned},
 		Counts: map[store.Status]int64{store.Abandoned: 1},
 		History: []store.Outcome{
 			{From: now.Add(-2 * time.Hour), Tick: now.Add(-time.Hour), Status: store.Missed, Reason: "the schedule changed"},

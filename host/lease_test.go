@@ -18,7 +18,7 @@ import (
 func claimed(t *testing.T, leased bool, f func(*store.Record)) *local.Memory {
 	t.Helper()
 	backend, now := &local.Memory{Now: spring}, spring()
-	r := store.Record{Schema: 1, App: "demo", Job: "beat", Created: now.Add(-time.Hour), Watermark: now.Add(-3 * time.Minute), Token: 7,
+	r := store.Record{App: "demo", Job: "beat", Created: now.Add(-time.Hour), Watermark: now.Add(-3 * time.Minute), Token: 7,
 		Run: store.Run{Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: store.Running, Replica: "replica-b", Lease: store.Seconds(20 * time.Second),
 			Claimed: now.Add(-2 * time.Minute)}}
 	f(&r)

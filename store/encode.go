@@ -15,7 +15,6 @@ func (r *Record) Encode() ([]byte, error) { return r.EncodeWithin(MaxRecord) }
 
 // EncodeWithin is Encode with another limit, in bytes.
 func (r *Record) EncodeWithin(limit int) ([]byte, error) {
-	r.Schema = schema
 	r.Run.Error = cut(r.Run.Error, maxErrorLen)
 	r.Run.Progress.Note = cut(r.Run.Progress.Note, maxNoteLen)
 	r.Run.Unlocked.By = cut(r.Run.Unlocked.By, maxNameLen)
@@ -70,11 +69,19 @@ func (r *Record) cutReasons() {
 	}
 }
 
+// MarshalJSON writes the fields of the record and the version of their schema.
+func (r Record) MarshalJSON() ([]byte, error) {
+	type plain Record // without this method
+	return json.Marshal(struct {
+		Schema int `json:"schema"`
+		plain
+	}{schema, plain(r)})
+}
+
 // marshal returns the JSON of the record, with the fields of newer writers. A field of the
 // record counts before an unknown one.
 func (r *Record) marshal() ([]byte, error) {
-	type plain Record
-	b, err := json.Marshal((*plain)(r))
+	b, err := r.MarshalJSON()
 	if err != nil || len(r.unknown) == 0 {
 		return ascii(b), err
 	}

@@ -17,9 +17,8 @@ import (
 // A Record is what the store knows about one job: which replica ran which tick last, with
 // what outcome, and the watermark, up to which every tick has its outcome.
 type Record struct {
-	Schema int    `json:"schema"`
-	App    string `json:"app"`
-	Job    string `json:"job"`
+	App string `json:"app"`
+	Job string `json:"job"`
 
 	Created time.Time `json:"created"` // tells an entry from one made anew after a deletion
 
@@ -172,15 +171,19 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 	if len(b) == 0 {
 		return r, errors.New("the entry has no record: something else made it")
 	}
-	type plain Record
-	if strict(b, (*plain)(&r)) { // nearly always: there are no unknown fields to keep
-		return r, r.check(app, job)
+	type plain Record // without its methods
+	p := struct {
+		Schema int `json:"schema"`
+		*plain
+	}{plain: (*plain)(&r)}
+	if strict(b, &p) { // nearly always: there are no unknown fields to keep
+		return r, r.check(p.Schema, app, job)
 	}
-	r = Record{}
+	r, p.Schema = Record{}, 0
 	if err := json.Unmarshal(b, &r.unknown); err != nil {
 		return r, fmt.Errorf("the record is not JSON: %w", err)
 	}
-	if err := json.Unmarshal(b, (*plain)(&r)); err != nil {
+	if err := json.Unmarshal(b, &p); err != nil {
 		return r, fmt.Errorf("the record cannot be read: %w", err)
 	}
 	// JSON matches names in any spelling. An unknown field that differs from a known one
@@ -188,7 +191,7 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
 		return slices.ContainsFunc(knownFields, func(known string) bool { return strings.EqualFold(known, name) })
 	})
-	return r, r.check(app, job)
+	return r, r.check(p.Schema, app, job)
 }
 
 // strict decodes b into v and reports whether v has a field for everything in b.
@@ -199,12 +202,12 @@ func strict(b []byte, v any) bool {
 }
 
 // check returns why the record must not be used, nil if it may.
-func (r *Record) check(app, job string) error {
+func (r *Record) check(version int, app, job string) error {
 	switch {
-	case r.Schema > schema:
-		return fmt.Errorf("the record has schema %d and this program reads up to %d: update the program", r.Schema, schema)
-	case r.Schema < 1:
-		return fmt.Errorf("the record has schema %d: another program wrote it", r.Schema)
+	case version > schema:
+		return fmt.Errorf("the record has schema %d and this program reads up to %d: update the program", version, schema)
+	case version < 1:
+		return fmt.Errorf("the record has schema %d: another program wrote it", version)
 	case r.App != app || r.Job != job:
 		return fmt.Errorf("the record belongs to %.80q, not to %q: two programs share a name", r.App+"/"+r.Job, app+"/"+job)
 	case r.Token < 1 || r.Token > MaxToken:
@@ -234,8 +237,9 @@ func (s Status) known() bool {
 	return false
 }
 
-// knownFields are the names in JSON of the fields of Record.
-var knownFields = func() (names []string) {
+// knownFields are the names in JSON of the fields of a record.
+var knownFields = func() []string {
+	names := []string{"schema"}
 	for f := range reflect.TypeFor[Record]().Fields() {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			names = append(names, name)

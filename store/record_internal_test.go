@@ -13,7 +13,7 @@ import (
 
 func sample() Record {
 	at := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
-	return Record{Schema: 1, App: "app", Job: "job", Created: at, Definition: Definition{Spec: "abc", Since: at}, Token: 7, Writer: "w",
+	return Record{App: "app", Job: "job", Created: at, Definition: Definition{Spec: "abc", Since: at}, Token: 7, Writer: "w",
 		Watermark: at, Run: Run{Tick: at, Attempt: 2, Status: Failed, Replica: "replica-1", Lease: Seconds(15 * time.Second),
 			Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh"}, Counts: map[Status]int64{Failed: 3},
 		History: []Outcome{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}

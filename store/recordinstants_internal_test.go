@@ -19,12 +19,12 @@ func TestARecordOfTheYear10000IsRefused(t *testing.T) {
 	for i, field := range fields {
 		old := field.Interface().(time.Time)
 		field.Set(reflect.ValueOf(far))
-		if err := r.check("app", "job"); err == nil || !strings.Contains(err.Error(), "want the years 1 to 9999") {
+		if err := r.check(schema, "app", "job"); err == nil || !strings.Contains(err.Error(), "want the years 1 to 9999") {
 			t.Errorf("instant %d: got %v, want a refusal", i, err)
 		}
 		field.Set(reflect.ValueOf(old))
 	}
-	if err := r.check("app", "job"); err != nil {
+	if err := r.check(schema, "app", "job"); err != nil {
 		t.Errorf("as it was: %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func (s *Session) Renew(ctx context.Context) error {
 	}
 	s.client.Clock.Observe(sent, stamp.Date)
 	s.extend(sent)
-	s.emit(event.Event{Kind: event.Renewed, Took: s.client.Clock.Elapsed() - sent})
+	s.news.emit(event.Event{Kind: event.Renewed, Took: s.client.Clock.Elapsed() - sent})
 	return nil
 }
 

@@ -37,13 +37,18 @@ type Session struct {
 	stop    func()                  // ends the renewals and the watch of the deadline, and waits for both
 	giveUp  context.CancelFunc      // ends the renewals alone: the lease expires, and the trust before it
 
-	renewing chan struct{}     // has room for one renewal in flight
-	trouble  func(error)       // see Hold
-	emit     func(event.Event) // see Hold
+	renewing chan struct{} // has room for one renewal in flight
+	news     news
 
 	mu      sync.Mutex
 	until   time.Duration // elapsed time at which the trust ends
 	claimed time.Time     // as the record says: renewals come at thirds of the lease after it
+}
+
+// A news is where a session tells what happens to it; see Hold.
+type news struct {
+	trouble func(error)
+	emit    func(event.Event)
 }
 
 // Hold acquires the lease as Acquire does, and renews it at each third of its length until
@@ -56,7 +61,7 @@ func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length
 	if err != nil {
 		return s, err
 	}
-	s.trouble, s.emit = trouble, emit
+	s.news = news{trouble, emit}
 	s.keep(context.WithoutCancel(ctx))
 	return s, nil
 }
@@ -67,7 +72,7 @@ func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length
 // releases what it may have got.
 func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration) (*Session, error) {
 	s := &Session{client: c, lease: c.Store.Lease(c.Name, uuid.NewString()), Length: length,
-		ledger: newLedger(etag, rec), renewing: make(chan struct{}, 1), trouble: func(error) {}, emit: func(event.Event) {}}
+		ledger: newLedger(etag, rec), renewing: make(chan struct{}, 1), news: news{func(error) {}, func(event.Event) {}}}
 	err := s.acquire(ctx)
 	if err != nil && !Definite(err) {
 		err = s.acquire(ctx)
@@ -108,7 +113,7 @@ func (s *Session) keep(ctx context.Context) {
 	s.trusted, s.lose = trusted, func(cause error) {
 		once.Do(func() {
 			if cause != nil {
-				s.emit(event.Event{Kind: event.Lost, Err: cause})
+				s.news.emit(event.Event{Kind: event.Lost, Err: cause})
 			}
 			end(cause)
 		})
@@ -234,6 +239,6 @@ func (s *Session) release(ctx context.Context) error {
 // yet, and a definite answer is none: the store works.
 func (s *Session) tell(try int, err error) {
 	if try > 1 && !Definite(err) {
-		s.trouble(err)
+		s.news.trouble(err)
 	}
 }

@@ -53,7 +53,7 @@ func (s *sheet) session() *Session {
 	c := &Client{Store: s, Length: 30 * time.Second, Jitter: NewJitter(""),
 		Clock: &Clock{Wall: time.Now, Elapsed: elapsed.Now}}
 	return &Session{client: c, lease: &pen{sheet: s}, Length: c.Length, ledger: newLedger("0", &store.Record{}),
-		trouble: func(error) {}}
+		news: news{trouble: func(error) {}}}
 }
 
 var errNetwork = errors.New("no answer")

@@ -31,15 +31,19 @@ type Queue struct {
 // A logLine is one line with the handler that writes it: loggers with different
 // attributes share the queue, and with it the order.
 type logLine struct {
-	handler queued
+	handler slog.Handler
+	with    []func(slog.Handler) slog.Handler // what is added to handler
 	record  slog.Record
 }
 
 // Logger returns l with its lines going through the queue. Levels and attributes are those
 // of l.
 func (q *Queue) Logger(l *slog.Logger) *slog.Logger {
-	return slog.New(queued{Handler: l.Handler(), queue: q})
+	return slog.New(queued{Handler: l.Handler(), add: q.add})
 }
+
+// add puts a line into the queue.
+func (q *Queue) add(l logLine) { q.open().Add(l) }
 
 // open returns the queue of lines. It is made by the first call, so that a Queue can be a
 // struct literal.
@@ -50,8 +54,8 @@ func (q *Queue) open() *queue.Queue[logLine] {
 
 // write has the handler of a line write it.
 func write(l logLine) {
-	h := l.handler.Handler
-	for _, with := range l.handler.with {
+	h := l.handler
+	for _, with := range l.with {
 		h = with(h)
 	}
 	_ = h.Handle(context.Background(), l.record) // there is no other log for the error
@@ -61,7 +65,7 @@ func write(l logLine) {
 func (q *Queue) lost(n int) logLine {
 	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were dropped: the log blocks or is too slow", 0)
 	r.Add("lines", n)
-	return logLine{queued{Handler: q.Root}, r}
+	return logLine{handler: q.Root, record: r}
 }
 
 // Wait returns when all lines are written, or when one line has kept the log busy for
@@ -83,14 +87,14 @@ func (q *Queue) Blocked() error {
 // blocks.
 type queued struct {
 	slog.Handler
-	with  []func(slog.Handler) slog.Handler
-	queue *Queue
+	with []func(slog.Handler) slog.Handler
+	add  func(logLine)
 }
 
 // Handle implements [slog.Handler]. It calls no handler and never waits for one. It copies
 // the record, which it must not keep otherwise.
 func (h queued) Handle(_ context.Context, r slog.Record) error {
-	h.queue.open().Add(logLine{h, r.Clone()})
+	h.add(logLine{h.Handler, h.with, r.Clone()})
 	return nil
 }
 

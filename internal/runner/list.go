@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -58,12 +59,12 @@ func list(ctx context.Context, runners []*Runner) (all listing) {
 }
 
 // entry returns what the listing has of an entry, and reads the entry if that is nothing.
-func (l listing) entry(ctx context.Context, r *Runner) (store.Entry, error) {
-	if e, ok := l.entries[r.client.Name]; ok {
+func (l listing) entry(ctx context.Context, c *lease.Client) (store.Entry, error) {
+	if e, ok := l.entries[c.Name]; ok {
 		return e, nil
 	}
 	if l.whole {
 		return store.Entry{}, fs.ErrNotExist
 	}
-	return r.client.Read(ctx)
+	return c.Read(ctx)
 }

@@ -47,7 +47,7 @@ func (r *Runner) status(ctx context.Context, known listing) Status {
 		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: r.job.Policy.Ticks.Next(r.replica.Wall()),
 			Paused: r.pausedBy(&store.Record{})}
 	}
-	st := r.statusOf(known.entry(ctx, r))
+	st := r.statusOf(known.entry(ctx, r.client))
 	st.Paused = st.Err == nil && r.pausedBy(&st.Record)
 	// Ticks of a pause do not count as due: whoever waits for the next one would not wait.
 	if p := &r.job.Policy; st.Paused && !p.Paused && !st.Foreign && p.Ticks != nil && st.Next.Before(r.now()) {
