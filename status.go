@@ -28,7 +28,8 @@ type JobStatus struct {
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
-// error is that of Validate; the error of a single read is in its JobStatus.
+// error is that of Validate; the error of a single read is in its JobStatus. Answers share what
+// has not changed between them: do not change Record.History or what is in it.
 func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -104,3 +104,30 @@ func (hangs) List(ctx context.Context, _ string, _ func(string, store.Entry) boo
 	<-ctx.Done()
 	return ctx.Err()
 }
+
+// Of two statuses, the second decodes only the records that have changed in between.
+func TestStatusDecodesWhatHasChanged(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("a", many(12)...)
+		time.Sleep(5*time.Minute + 30*time.Second)
+		reader := c.replica("b", many(12)...)
+		before, err := reader.Status(c.t.Context())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		before[3].Record.Counts["forged"] = 1 // what a caller writes there is its own
+		time.Sleep(time.Minute)
+		after, err := reader.Status(c.t.Context())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for i, tick := range []int{5: 5, 6: 6} { // job-05 has run before, job-06 in between
+			if got := after[i].Record.History; tick > 0 && (len(got) != 1 || got[0].Tick.Minute() != tick) {
+				c.t.Errorf("%s: got %+v, want the tick of minute %d", after[i].Name, got, tick)
+			}
+		}
+		if &before[5].Record.History[0] != &after[5].Record.History[0] || after[3].Record.Counts["forged"] != 0 {
+			c.t.Error("a record that has not changed was decoded again, or shares its counts")
+		}
+	})
+}

@@ -47,6 +47,8 @@ type Runner struct {
 	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
 	adopted time.Time // when this replica took the job back from younger replicas that are gone, by the service's clock; zero: it did not
 	here    here
+
+	shown decoded // of Statuses, which any goroutine may call
 }
 
 // A view is the entry as this replica last saw it. Decisions are made from it; the

@@ -81,7 +81,7 @@ func (r *Runner) statusOf(entry store.Entry, err error) Status {
 	// The store can be read, whatever the record says.
 	r.readable()
 	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
-	if st.Record, st.Err = store.DecodeRecord(entry.Record, r.replica.App, r.job.Name); st.Err == nil {
+	if st.Record, st.Err = r.shown.record(&entry, r.replica.App, r.job.Name); st.Err == nil {
 		st.Err = plan.Unusable(&st.Record, r.bounds())
 		st.Next, st.Waits = p.NextTick(&st.Record), p.Waits(&st.Record, r.now())
 	}

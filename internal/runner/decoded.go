@@ -1,0 +1,29 @@
+package runner
+
+import (
+	"sync"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// A decoded is the record that the last status of a job has shown. A page that reads the
+// statuses of many jobs every few seconds decodes only those that have changed.
+type decoded struct {
+	mu   sync.Mutex
+	etag string // of rec; empty: nothing is kept
+	rec  store.Record
+}
+
+// record returns the record of an entry, which shares its history with earlier answers.
+func (d *decoded) record(e *store.Entry, app, job string) (store.Record, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e.ETag == "" || e.ETag != d.etag {
+		rec, err := store.DecodeRecord(e.Record, app, job)
+		if err != nil {
+			return rec, err
+		}
+		d.etag, d.rec = e.ETag, rec
+	}
+	return d.rec.Clone(), nil
+}
