@@ -90,11 +90,12 @@ func statusNamed(name string) (store.Status, error) {
 // histories leaves out the jobs that were not asked for: their trouble does not
 // matter now.
 func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
-	for _, st := range all {
+	views := view.All(a, all)
+	for i, st := range all {
 		if f.job != "" && f.job != st.Name {
 			continue
 		}
-		v := view.Of(a, st)
+		v := views[i]
 		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
 			EveryReplica: v.EveryReplica, History: []pastRun{}, words: v.StateWords(a.Now())}
 		if p.Counts == nil {

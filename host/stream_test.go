@@ -100,6 +100,34 @@ func counted() (*gated, *atomic.Int64) {
 	}), &reads
 }
 
+// A stream begins with what is known, which says how old it is, and does not wait for the store.
+func TestStreamBeginsAtOnce(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		backend := newGated(&local.Memory{}, nil)
+		s := open(t, host.Program{Work: work(), Store: backend})
+		s.tick()
+		s.get("/api/v1/jobs")
+		time.Sleep(time.Minute)
+		answer, begin := make(chan struct{}), time.Now()
+		backend.set(wait(answer))
+		w := watch(s, "")
+		time.Sleep(500 * time.Millisecond)
+		if all := w.news(); len(all) != 1 || !all[0].at.Equal(begin) || !strings.Contains(all[0].data, `"note":"This is what the store told 1m ago. It is being read again."`) {
+			t.Errorf("got %+v, want the last reading at once", all)
+		}
+		backend.set(nil)
+		close(answer)
+		synctest.Wait()
+		if all := w.news(); len(all) != 2 || time.Since(all[1].at) != 0 || strings.Contains(all[1].data, `"note"`) {
+			t.Errorf("got %+v, want the next reading as soon as it is there", all)
+		}
+		w.stop()
+		<-w.ended
+		s.wait()
+	})
+}
+
 // A hundred pages cost the storage what one does, and none costs nothing.
 func TestHundredPagesCostOne(t *testing.T) {
 	environment(t)

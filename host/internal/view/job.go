@@ -59,14 +59,16 @@ const (
 )
 
 // Of is what is shown of a job, by its record and what runs here.
-func Of(a *app.App, st soloist.JobStatus) Job {
+func Of(a *app.App, st soloist.JobStatus) Job { return of(a, st, a.Scheduler.Health()) }
+
+func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, Foreign: st.Foreign}
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
 	if st.EveryReplica {
-		v.EveryReplica, v.State = true, stateHere(a, v.Name)
-		if err := a.Scheduler.Health().Broken[v.Name]; err != nil { // of this process
+		v.EveryReplica, v.State = true, stateHere(a, v.Name, h)
+		if err := h.Broken[v.Name]; err != nil { // of this process
 			v.Error = format.Line(err.Error())
 		}
 		return v
@@ -135,9 +137,9 @@ func progress(r *store.Record) *store.Progress {
 
 // stateHere is the state of a job that runs on each replica: of the others
 // nothing is known.
-func stateHere(a *app.App, name string) State {
+func stateHere(a *app.App, name string, h soloist.Health) State {
 	switch {
-	case slices.Contains(a.Scheduler.Health().Running, name):
+	case slices.Contains(h.Running, name):
 		return running
 	case a.Serves && a.Paused(name):
 		return paused
@@ -158,9 +160,9 @@ func lastRun(history []store.Outcome) *store.Outcome {
 
 // All is [Of] for each of them.
 func All(a *app.App, all []soloist.JobStatus) []Job {
-	views := make([]Job, len(all))
+	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
 	for i, st := range all {
-		views[i] = Of(a, st)
+		views[i] = of(a, st, h)
 	}
 	return views
 }

@@ -18,7 +18,9 @@ type Row struct {
 	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
 	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
 	Ordered    int       `json:"ordered,omitzero"`     // runs by hand that were ordered and have not begun
-	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first
+	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first; see Whole
+
+	Kept []store.Outcome `json:"-"` // the outcomes as the record has them
 }
 
 // An Outcome is a [store.Outcome] as a strip or a plot shows it.
@@ -30,10 +32,10 @@ type Outcome struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// RowOf is a job in a list, by its record, what operators have ordered for it, and the
-// health of this replica.
-func RowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health) Row {
-	row := Row{Job: Of(a, st), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint, Recent: []Outcome{}}
+// rowOf is a job in a list, by its record, what operators have ordered for it, and the
+// health of this replica. It is enough to choose and to sort by; [Row.Whole] has the rest.
+func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health) Row {
+	row := Row{Job: of(a, st, h), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
 	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
 	row.heed(&st, ordered, a.Now())
 	for _, r := range ordered.Requests {
@@ -41,38 +43,60 @@ func RowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist
 			row.Ordered++
 		}
 	}
-	if row.Last != nil {
-		last := format.PlainOutcomes([]store.Outcome{*row.Last})[0]
-		row.Last = &last
-	}
 	if st.Err == nil {
+		row.Kept = st.Record.History
 		if MayRun(&st.Record) {
 			row.Attempt = st.Record.Run.Attempt
-		}
-		for i := range st.Record.History {
-			row.Recent = append(row.Recent, outcomeOf(&st.Record.History[i]))
 		}
 	}
 	return row
 }
 
-// Rows is [RowOf] for each of them.
+// Rows are the rows of all jobs, not yet whole: a page shows a hundred of them at most.
 func Rows(a *app.App, all []soloist.JobStatus, orders store.Control) []Row {
 	h := a.Scheduler.Health()
 	rows := make([]Row, len(all))
 	for i, st := range all {
-		rows[i] = RowOf(a, st, orders.Jobs[st.Name], h)
+		rows[i] = rowOf(a, st, orders.Jobs[st.Name], h)
 	}
 	return rows
 }
 
-func outcomeOf(f *store.Outcome) Outcome {
-	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: f.Reason}
-	if !f.Start.IsZero() && f.End.After(f.Start) {
-		o.Seconds = f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
+// Whole returns the row with its outcomes.
+func (r *Row) Whole() Row {
+	whole := *r
+	if r.Last != nil {
+		whole.Last = &format.PlainOutcomes([]store.Outcome{*r.Last})[0]
 	}
+	whole.Recent = make([]Outcome, 0, len(r.Kept))
+	for i := range r.Kept {
+		whole.Recent = append(whole.Recent, outcomeOf(&r.Kept[i]))
+	}
+	return whole
+}
+
+// Took is how many seconds the newest run took that has told it; zero: none has.
+func (r *Row) Took() float64 {
+	for i := range r.Kept {
+		if took := seconds(&r.Kept[i]); took > 0 {
+			return took
+		}
+	}
+	return 0
+}
+
+func outcomeOf(f *store.Outcome) Outcome {
+	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: f.Reason, Seconds: seconds(f)}
 	if !f.From.IsZero() {
 		o.Count = f.Count
 	}
 	return o
+}
+
+// seconds is how long an outcome took; zero: it was not run, or that is not known.
+func seconds(f *store.Outcome) float64 {
+	if f.Start.IsZero() || !f.End.After(f.Start) {
+		return 0
+	}
+	return f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
 }

@@ -61,7 +61,7 @@ func (p *pages) jobFor(r *http.Request, n news, name string) (jobAnswer, bool) {
 	if i < 0 {
 		return jobAnswer{}, false
 	}
-	return jobAnswer{App: p.infoFor(r, n), Job: view.DetailOf(p.app, n.all[i], rows[i], n.orders.Audit)}, true
+	return jobAnswer{App: p.infoFor(r, n), Job: view.DetailOf(p.app, n.all[i], rows[i].Whole(), n.orders.Audit)}, true
 }
 
 // orders answers with what operators have ordered last.

@@ -17,6 +17,7 @@ const (
 	readTime = 2 * time.Second // bounds the reads of all records
 	freshFor = 2 * time.Second // so long they are not read again, however many ask
 	waitTime = time.Second     // for them: a page with old news is better than none
+	oldAfter = 2 * quietPace   // news that is read again is told to be old from this age on
 )
 
 // A Cache keeps what the records told last. At most one reading is under way,
@@ -46,6 +47,7 @@ type news struct {
 	deaf   error         // why they cannot be read now
 	made   *rows
 	silent bool // the store was asked after that, and has not answered
+	again  bool // a reading is under way
 }
 
 // rows are made once for a reading, however many look at it.
@@ -73,6 +75,8 @@ func (n news) old() string {
 		return notYet
 	case n.silent && age > freshFor+waitTime:
 		return "The store does not answer: this is what it told " + format.Roughly(age) + " ago."
+	case n.again && age > oldAfter:
+		return "This is what the store told " + format.Roughly(age) + " ago. It is being read again."
 	}
 	return ""
 }
@@ -103,6 +107,7 @@ func (c *Cache) now() news {
 	defer c.mu.Unlock()
 	n := c.last
 	n.silent = c.failed || c.pending != nil && time.Since(c.begun) >= waitTime
+	n.again = c.pending != nil
 	return n
 }
 
@@ -128,32 +133,46 @@ func (c *Cache) begin() <-chan struct{} {
 	return c.pending
 }
 
-// reading outlives the request that began it: others wait for it too.
+// reading outlives the request that began it: others wait for it too. They do not wait for
+// the comparison with the reading before, which takes long for many jobs.
 func (c *Cache) reading() {
 	ctx, cancel := context.WithTimeout(context.Background(), readTime)
 	defer cancel()
-	all, err := c.read(ctx)
-	orders, deaf := c.readOrders(ctx)
-	last := c.now() // nothing else writes it
-	if deaf != nil {
-		orders = last.orders
+	last, next, err := c.now(), news{made: new(rows)}, error(nil) // nothing else writes the last one
+	var both sync.WaitGroup
+	both.Go(func() { next.orders, next.deaf = c.readOrders(ctx) })
+	next.all, err = c.read(ctx)
+	both.Wait()
+	if next.deaf != nil {
+		next.orders = last.orders
 	}
-	same := orders.Seq == last.orders.Seq && (deaf == nil) == (last.deaf == nil) && reflect.DeepEqual(all, last.all)
-	ok := err == nil && answered(all)
+	next.at = time.Now()
+	if turned, kept := c.keep(next, err); turned || kept && (last.old() != "" || !next.same(&last)) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.tellWatching()
+	}
+}
+
+// keep ends a reading and keeps what it has told, unless that is less than the last one has. It
+// reports whether it did, and whether the store has begun or ceased to answer.
+func (c *Cache) keep(next news, err error) (turned, kept bool) {
+	ok := err == nil && answered(next.all)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := ok == c.failed
-	c.failed = !ok
-	if ok || err == nil && c.last.at.IsZero() {
-		changed = changed || !same
-		c.last = news{at: time.Now(), all: all, orders: orders, deaf: deaf, made: new(rows)}
-	}
-	if changed {
-		c.tellWatching()
+	turned, c.failed = ok == c.failed, !ok
+	if kept = ok || err == nil && c.last.at.IsZero(); kept {
+		c.last = next
 	}
 	c.met = c.met || ok
 	close(c.pending)
 	c.pending = nil
+	return turned, kept
+}
+
+// same reports whether two readings tell the same.
+func (n *news) same(o *news) bool {
+	return n.orders.Seq == o.orders.Seq && (n.deaf == nil) == (o.deaf == nil) && reflect.DeepEqual(n.all, o.all)
 }
 
 func (c *Cache) readOrders(ctx context.Context) (store.Control, error) {

@@ -131,7 +131,7 @@ func TestOrderOfRows(t *testing.T) {
 	at := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
 	rows := []view.Row{
 		{Job: view.Job{Name: "b", State: view.Idle, Next: at, Last: &store.Outcome{Tick: at.Add(-time.Minute)}}},
-		{Job: view.Job{Name: "a", State: "running", Replica: "Replica-X"}, Recent: []view.Outcome{{}, {Seconds: 3}}},
+		{Job: view.Job{Name: "a", State: "running", Replica: "Replica-X"}, Kept: []store.Outcome{{}, {Start: at, End: at.Add(3 * time.Second)}}},
 		{Job: view.Job{Name: "d", State: view.Failing, Failures: 3, Next: at.Add(time.Hour), Progress: &store.Progress{Note: "page 3"}}, Trouble: true},
 		{Job: view.Job{Name: "c", State: "unknown", Schedule: "every minute", Last: &store.Outcome{Start: at}}},
 	}

@@ -33,7 +33,7 @@ var sorts = map[string]func(a, b *view.Row) int{
 	"schedule": func(a, b *view.Row) int { return cmp.Compare(a.Schedule, b.Schedule) },
 	"next":     func(a, b *view.Row) int { return compareTimes(a.Next, b.Next) },
 	"last":     func(a, b *view.Row) int { return compareTimes(lastMoment(a), lastMoment(b)) },
-	"took":     func(a, b *view.Row) int { return cmp.Compare(lastSeconds(a), lastSeconds(b)) },
+	"took":     func(a, b *view.Row) int { return cmp.Compare(a.Took(), b.Took()) },
 	"failures": func(a, b *view.Row) int { return cmp.Compare(a.Failures, b.Failures) },
 }
 
@@ -103,7 +103,7 @@ func (q query) page(rows []view.Row) (page []view.Row, matched int) {
 	slices.SortFunc(all, q.compare)
 	page = []view.Row{}
 	for _, row := range all[min(q.offset, len(all)):min(q.offset+q.limit, len(all))] {
-		page = append(page, *row)
+		page = append(page, row.Whole())
 	}
 	return page, len(all)
 }
@@ -161,13 +161,4 @@ func lastMoment(row *view.Row) time.Time {
 		return time.Time{}
 	}
 	return format.Moment(row.Last)
-}
-
-func lastSeconds(row *view.Row) float64 {
-	for i := range row.Recent {
-		if row.Recent[i].Seconds > 0 {
-			return row.Recent[i].Seconds
-		}
-	}
-	return 0
 }

@@ -42,7 +42,9 @@ func (p *pages) stream(w http.ResponseWriter, r *http.Request) {
 	s := newStream(w)
 	beat := time.NewTicker(beatTime)
 	defer beat.Stop()
-	p.cache.look(r.Context())
+	if p.cache.refresh(); p.cache.now().at.IsZero() {
+		p.cache.look(r.Context())
+	} // else it begins with the last reading: the next one follows as soon as it is over
 	for {
 		if !p.guard.mayRead(r) { // the session is over
 			return
