@@ -64,9 +64,11 @@ var logs = []property{
 	}},
 	{"Log/full", appender, func(c *check) {
 		l := c.log()
-		for range store.MaxLog / store.MaxAppend {
-			l.append(ofAllKinds(store.MaxAppend))
+		part, n := ofAllKinds(store.MaxAppend), store.MaxLog/store.MaxAppend
+		for i := range n {
+			c.must("append", l.store.Append(c.ctx, l.name, int64(i*len(part)), []byte(part)))
 		}
+		l.want = strings.Repeat(part, n)
 		l.holds("a log that is full")
 	}},
 	{"Log/own-copy", appender, func(c *check) { // the caller may reuse its bytes

@@ -16,10 +16,9 @@ type suite struct {
 	fails   string // at least these
 	passes  string // at least these, to tell a careful failure from a broken suite
 	says    string
-	only    string // more of -test.run, for a suite that takes real time
 }
 
-// suites are run in a process of their own, because they have to fail.
+// suites are run in another process, because they have to fail.
 var suites = map[string]suite{
 	"renew takes any id": {harness: leases[renewsAny](),
 		fails: "Outcome/leased/renew-other Outcome/expired/renew-other Late/renew Expiry/taken", passes: "Outcome/expired/renew-own Race/counter"},
@@ -180,7 +179,7 @@ var suites = map[string]suite{
 	"an instance remembers documents": {harness: twoOf(func(m *local.Memory) store.Store { return recites{m, new(sync.Map)} }),
 		fails: "Document/twins", passes: "Document/kept Twins/record"},
 	"not virtual": {harness: storetest.Harness{New: func(*testing.T) store.Store { return creates{new(local.Memory)} }},
-		fails: "Create/twice", passes: "Create/entry", only: "/^Create$"},
+		fails: "Create/twice", passes: "Create/entry"},
 	"difference that is gone": {harness: good(map[string]string{"Date": "no clock"}),
 		fails: "Date", passes: "Create/entry", says: "passes, but is listed as a difference: no clock"},
 	"difference that is no test": {harness: good(map[string]string{"Dates": "no clock"}),
