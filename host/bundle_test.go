@@ -241,17 +241,25 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 	src := t.TempDir()
 	file(t, filepath.Join(src, "main.go"), "package main\n\nfunc main() {}\n")
 	file(t, filepath.Join(src, "go.mod"), "module example.org/x\n")
-	for _, test := range []struct{ system, arch, file, warning string }{
-		{"linux", "amd64", "demo.program", ""},
-		{"windows", "amd64", "demo.program.exe", "the program is for windows/amd64"},
-		{"linux", "arm64", "demo.program", "the program is for linux/arm64"},
+	built := filepath.Join(src, "built")
+	cmd := exec.Command("go", "build", "-o", built, ".")
+	cmd.Dir, cmd.Env = src, append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const settings = "GOARCH=amd64\nbuild\tGOOS=linux\nbuild\tGOAMD64=v1\n" // what the program tells of its build
+	for _, test := range []struct{ settings, file, warning string }{
+		{settings, "demo.program", ""},
+		{"GOARCH=amd64\nbuild\tGOOS=windows\nbuild\tGOAMD64=\n", "demo.program.exe", "the program is for windows/amd64"},
+		{"GOARCH=arm64\nbuild\tGOOS=linux\nbuild\tGOARM64=v8\n", "demo.program", "the program is for linux/arm64"},
 	} {
 		binary := filepath.Join(t.TempDir(), "built")
-		cmd := exec.Command("go", "build", "-o", binary, ".")
-		cmd.Dir, cmd.Env = src, append(os.Environ(), "GOOS="+test.system, "GOARCH="+test.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+		// Written into the program, of the same length: a build for another system would compile the standard library again.
+		edited, err := os.ReadFile(built)
+		if err != nil || len(test.settings) != len(settings) || !bytes.Contains(edited, []byte(settings)) {
+			t.Fatalf("the program does not tell its build by %q, %v", settings, err)
 		}
+		file(t, binary, strings.ReplaceAll(string(edited), settings, test.settings))
 		dir := t.TempDir()
 		got := write(t, jobs(soloist.Job{Name: "demo"}), binary, dir)
 		if got.code != 0 || !strings.Contains(got.err, test.warning) || test.warning == "" && got.err != "" {
