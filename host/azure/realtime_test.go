@@ -2,17 +2,21 @@ package azure_test
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"github.com/soloist-go/soloist/internal/azurite"
-	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 var tokens = flag.Bool("tokens", false, "also wait for tokens of an identity to run out, for a minute")
 
 // TestMain lets more tests run at once than there are cores: those that are parallel wait
 // for leases and tokens.
-func TestMain(m *testing.M) { proctest.Main(m, 8) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "8")
+	os.Exit(m.Run())
+}
 
 // TestInRealTime waits for real leases and tokens to run out, all of them at once.
 func TestInRealTime(t *testing.T) {

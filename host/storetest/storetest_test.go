@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"errors"
+	"flag"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,12 +13,15 @@ import (
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
-	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
 
 // TestMain lets more tests run at once than there are cores: they wait for leases.
-func TestMain(m *testing.M) { proctest.Main(m, 8) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "8")
+	os.Exit(m.Run())
+}
 
 // A store may be shared by all tests, and the tests run at once. In real time
 // this takes some seconds.

@@ -19,6 +19,7 @@ import (
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/store"
 )
 
 // lease is the shortest that Azure gives.
@@ -31,11 +32,12 @@ type order struct {
 	Name string
 
 	// Jobs is how many there are, "work" and "work-1" and so on, on one schedule.
-	Jobs     int
-	Schedule string
-	Missed   soloist.MissedPolicy
-	Takes    time.Duration // of a run that is not told to end
-	Skew     time.Duration // of its wall clock
+	Jobs      int
+	Schedule  string
+	Missed    soloist.MissedPolicy
+	Takes     time.Duration // of a run that is not told to end
+	Skew      time.Duration // of its wall clock
+	Unwritten bool          // its store confirms each claim, and writes none
 
 	// Program, when set, is what the replica does instead, as a program of a
 	// user: under host.Main. The rest is for those.
@@ -80,8 +82,12 @@ func replica(text string) error {
 	if err != nil {
 		return err
 	}
+	var entries store.Store = backend
+	if o.Unwritten {
+		entries = unwritten{entries}
+	}
 	s := &soloist.Scheduler{
-		Store: backend, Replica: o.Name, App: os.Getenv("SOLOIST_APP"),
+		Store: entries, Replica: o.Name, App: os.Getenv("SOLOIST_APP"),
 		Logger: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
 		Now:    func() time.Time { return time.Now().Add(o.Skew) },
 	}
@@ -92,6 +98,17 @@ func replica(text string) error {
 	defer cancel()
 	proctest.Tell(event{What: "ready"})
 	return s.Run(ctx)
+}
+
+// unwritten confirms each write of a record and makes none: a replica has its lease and nothing else.
+type unwritten struct{ store.Store }
+
+func (s unwritten) Lease(name, id string) store.Lease { return leaseAlone{s.Store.Lease(name, id)} }
+
+type leaseAlone struct{ store.Lease }
+
+func (leaseAlone) Write(_ context.Context, etag string, _ []byte) (store.Revision, error) {
+	return store.Revision{ETag: etag, Date: time.Now()}, nil
 }
 
 func jobName(i int) string {
