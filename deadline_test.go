@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -472,15 +473,17 @@ func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int
 	return counts
 }
 
-// A month with restarts, kills and outages, and three days under each other pair of
-// policies: every tick has one outcome, and nothing is silent.
+var month = flag.Bool("month", false, "have TestEachTickHasOneOutcome pass a month instead of four days")
+
+// Four days with restarts, kills and outages, and one under each other pair of policies, or
+// with -month a month and three days: every tick has one outcome, and nothing is silent.
 func TestEachTickHasOneOutcome(t *testing.T) {
 	const every = 5 * time.Minute
 	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.RunAll, soloist.SkipMissed} {
 		for _, interrupted := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
-			days, long := 3, 30
-			if testing.Short() { // less, for the race detector too, which has seen all after these
-				days, long = 1, 4
+			days, long := 1, 4
+			if *month {
+				days, long = 3, 30
 			}
 			if missed == soloist.RunLatest && interrupted == soloist.Abandon {
 				days = long
@@ -515,7 +518,7 @@ func TestEachTickHasOneOutcome(t *testing.T) {
 				}
 				t.Log(counts)
 				if counts[store.Succeeded] < days*150 || counts[store.Missed] == 0 && missed != soloist.RunAll || len(starts) < days*150 {
-					t.Errorf("not much of a month: %v", counts)
+					t.Errorf("not much of %d days: %v", days, counts)
 				}
 				if (counts[store.Skipped] == 0) != (missed == soloist.RunAll) {
 					t.Errorf("skipped for overlap under %q: %v", missed, counts)
