@@ -79,7 +79,7 @@ func TestPageOrdersOverAzurite(t *testing.T) {
 		t.Error("there are buttons without the admin token")
 	}
 	for _, key := range []string{"pause", "resume", "run", "cancel", "step-down", "unlock"} {
-		if code := b.post("/api/v1/jobs/night/" + key); code != 401 {
+		if code := b.send("/api/v1/jobs/night/"+key, "{}"); code != 401 {
 			t.Errorf("%s without a token: got %d, want 401", key, code)
 		}
 	}
@@ -115,9 +115,9 @@ func TestPageOrdersOverAzurite(t *testing.T) {
 // pauseTime is two ticks of pulse: no replica starts a run so long after a pause.
 const pauseTime = 8 * time.Second
 
-// post sends a change as a script of the page would, and returns the code of the answer.
-func (b *tab) post(path string) (code int) {
+// send sends a request as a script of the page would, and returns the code of the answer.
+func (b *tab) send(path, body string) (code int) {
 	b.t.Helper()
-	b.do(chromedp.Evaluate(fmt.Sprintf(`fetch(%q, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then(r => r.status)`, path), &code, awaitPromise))
+	b.do(chromedp.Evaluate(fmt.Sprintf(`fetch(%q, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: %q}).then(r => r.status)`, path, body), &code, awaitPromise))
 	return code
 }

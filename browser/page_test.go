@@ -148,25 +148,19 @@ func TestPageIsAccessible(t *testing.T) {
 		{"ask", "jobs/broken", `document.querySelector('#ask').open || !!document.querySelector('#actions [data-key="pause"]')?.click()`},
 	} {
 		if part.name == "ask" {
-			b.do(chromedp.Evaluate(fmt.Sprintf(`fetch('/api/v1/session', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({token: %q, name: 'Ada'})})`, adminToken), nil, awaitPromise))
+			b.signIn("Ada")
 		}
 		b.do(chromedp.Navigate(url + part.path))
 		b.await("the page", `!document.querySelector('#list').hidden || !document.querySelector('#job').hidden`)
 		b.await(part.name, part.ready)
-		for _, look := range []struct {
-			name   string
-			width  int64
-			height int64
-		}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
-			for _, scheme := range []string{"light", "dark"} {
-				b.looks(look.width, look.height, scheme)
-				name := strings.Join([]string{part.name, look.name, scheme}, "-")
-				b.picture(name)
-				if wide := eval[bool](b, "document.documentElement.scrollWidth > innerWidth"); wide {
-					t.Errorf("%s: the page is wider than the window", name)
-				}
-				b.wantAccessible(name)
+		for _, look := range looks {
+			b.looks(look.width, look.height, look.scheme)
+			name := part.name + "-" + look.name
+			b.picture(name)
+			if eval[bool](b, "document.documentElement.scrollWidth > innerWidth") {
+				t.Errorf("%s: the page is wider than the window", name)
 			}
+			b.wantAccessible(name)
 		}
 	}
 }

@@ -54,6 +54,38 @@ var programs = map[string][]soloist.Work{
 			return context.Cause(ctx)
 		}},
 	},
+
+	// A program like many, for pictures.
+	asShow: {
+		soloist.Job{Name: "catalogue-import", Schedule: "15 3 * * *", Do: noted("page 312 of 900")},
+		soloist.Job{Name: "exchange-rates", Schedule: "@every 5s", Do: func(context.Context, *soloist.Run) error {
+			return errors.New("GET https://rates.example/latest: 503 Service Unavailable")
+		}},
+		soloist.Job{Name: "invoices", Schedule: "@every 3s", Do: lasts(900 * time.Millisecond)},
+		soloist.Job{Name: "newsletter", Schedule: "0 8 * * 1", TimeZone: "Europe/Berlin", Do: lasts(0)},
+		soloist.Job{Name: "nightly-report", Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Do: lasts(0)},
+		soloist.Singleton{Name: "order-feed", Do: noted("1204 orders")},
+		soloist.Job{Name: "thumbnails", Schedule: "@every 2s", Do: lasts(300 * time.Millisecond)},
+	},
+}
+
+// noted is work that tells how far it is, and goes on.
+func noted(note string) func(context.Context, *soloist.Run) error {
+	return func(ctx context.Context, run *soloist.Run) error {
+		run.Heartbeat(note)
+		if err := run.Save(ctx, note); err != nil { // which brings the note into the record at once
+			return err
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+}
+
+// lasts is work that takes about so long, more or less by its tick.
+func lasts(d time.Duration) func(context.Context, *soloist.Run) error {
+	return func(ctx context.Context, run *soloist.Run) error {
+		return proctest.Pause(ctx, d/2+d*time.Duration(run.Tick.Unix()%7)/6)
+	}
 }
 
 // pulse tells its start and its end.

@@ -167,12 +167,12 @@ func eval[T any](b *tab, expression string) (value T) {
 // await waits until an expression is true, and returns when it was.
 func (b *tab) await(what, expression string) time.Time {
 	b.t.Helper()
-	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		if eval[bool](b, expression) {
 			return time.Now()
 		}
 	}
-	b.t.Fatalf("%s: not within 30 s; the page says\n%s", what, eval[string](b, "document.body.innerText"))
+	b.t.Fatalf("%s: not within a minute; the page says\n%s", what, eval[string](b, "document.body.innerText"))
 	return time.Time{}
 }
 
@@ -181,11 +181,21 @@ func text(selector string) string {
 	return fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '')", selector)
 }
 
-// looks sets the width, and the colours that the reader prefers.
+// looks are what the page has to be good in.
+var looks = []struct {
+	name          string
+	width, height int64
+	scheme        string
+}{
+	{"desktop-light", 1280, 900, "light"}, {"desktop-dark", 1280, 900, "dark"},
+	{"phone-light", 390, 844, "light"}, {"phone-dark", 390, 844, "dark"},
+}
+
+// looks sets the width, and the colours that the reader prefers. Nothing moves in a picture.
 func (b *tab) looks(width, height int64, scheme string) {
 	b.t.Helper()
 	b.do(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
 }
 
 // picture keeps a screenshot as an artifact of the test.
