@@ -55,6 +55,9 @@ func families(lines []string) map[string]string {
 	}
 	all := map[string]string{}
 	for name, kind := range kinds {
+		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+			continue // the client library's, and documented there
+		}
 		all[name] = kind + " | " + strings.Join(labels[name], ", ")
 	}
 	all["target_info"] = kinds["target_info"] + " | names of the resource"
@@ -79,6 +82,16 @@ func TestDocsHaveEachMetric(t *testing.T) {
 	for name := range rows {
 		if got[name] == "" {
 			t.Errorf("docs/metrics.md has %s, which there is not", name)
+		}
+	}
+}
+
+// The process itself is measured as that of any Go program.
+func TestMetricsOfTheProcess(t *testing.T) {
+	lines := scrape(t, busy(t))
+	for _, name := range []string{"go_goroutines", "process_resident_memory_bytes", "process_open_fds", "process_cpu_seconds_total"} {
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, name+" ") && line != name+" 0" }) {
+			t.Errorf("there is no %s", name)
 		}
 	}
 }
