@@ -125,7 +125,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"store":                {},
 
 		"host": {".", "store", "host/local", "host/internal/alert", "host/internal/app", "host/internal/doctor", "host/internal/format", "host/internal/functions",
-			"host/internal/logging", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
+			"host/internal/logging", "host/internal/past", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
 		"host/internal/alert": {".", "event", "store"},
 		"host/internal/app": {".", "event", "store", "host/azure", "host/local", "host/internal/format", "host/internal/logging", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule"},
@@ -135,10 +135,11 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/functions": {".", "store", "host/internal/app", "host/internal/format", "host/internal/view", "host/internal/watch",
 			"host/internal/web", "internal/schedule"},
 		"host/internal/logging":   {"host/internal/format"},
+		"host/internal/past":      {".", "store", "host/internal/app", "host/internal/format", "internal/history"},
 		"host/internal/telemetry": {".", "event", "store"},
 		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "internal/schedule"},
 		"host/internal/watch":     {".", "store", "host/internal/format"},
-		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/view", "internal/descriptors"},
+		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/view", "internal/descriptors"},
 	}
 	all := imports(t, false)
 	for _, dir := range slices.Sorted(maps.Keys(all)) {

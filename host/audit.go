@@ -67,7 +67,7 @@ func (c *auditCommand) check(a *app.App) (since time.Time, err error) {
 		}
 	}
 	if c.Since != nil {
-		if since, err = ago(*c.Since, a.Now()); err != nil {
+		if since, err = format.Ago(*c.Since, a.Now()); err != nil {
 			return since, fmt.Errorf("audit: --since is %.70q: %w", *c.Since, err)
 		}
 	}

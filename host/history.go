@@ -7,6 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
@@ -18,20 +19,13 @@ type jobHistory struct {
 	State    view.State             `json:"state"`              // as status tells it
 	Failures int64                  `json:"failures,omitempty"` // as status tells it
 	Progress *store.Progress        `json:"progress,omitempty"` // as status tells it
-	History  []pastRun              `json:"history"`
+	History  []past.Run             `json:"history"`
 	Counts   map[store.Status]int64 `json:"counts"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read
 
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
 	words string // the state
-}
-
-// A pastRun is an outcome, with the id that logs have of its run.
-type pastRun struct {
-	ID string `json:"id,omitempty"` // as [soloist.Run.ID]; none of a range of ticks
-	store.Outcome
-	Gap bool `json:"gap,omitempty"` // older outcomes, before this one, may be lost
 }
 
 // historyCommand shows the outcomes that the records keep, newest first, and those of

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -35,7 +36,7 @@ type orderAnswer struct {
 	Time    time.Time    `json:"time"`
 	Job     string       `json:"job"`
 	Order   *store.Order `json:"order,omitempty"`   // as it was written
-	Outcome *pastRun     `json:"outcome,omitempty"` // of run: what became of it
+	Outcome *past.Run    `json:"outcome,omitempty"` // of run: what became of it
 	Error   string       `json:"error,omitempty"`
 }
 
@@ -51,7 +52,7 @@ func (c *pauseCommand) run(ctx context.Context, p *Program) int {
 		o := soloist.Order{Kind: store.OrderPause, Job: c.Job}
 		if c.Until != nil {
 			var err error
-			if o.Until, err = later(*c.Until, a.Now()); err != nil {
+			if o.Until, err = format.Later(*c.Until, a.Now()); err != nil {
 				a.Console.Tell("pause: --until is %.70q: %v", *c.Until, err)
 				return exitUsage
 			}

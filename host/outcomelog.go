@@ -2,11 +2,10 @@ package host
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
@@ -43,23 +42,10 @@ func keepHistory(a *app.App) (stop func()) {
 
 // pastOf returns the outcomes of a job, newest first: those of its record and, where they
 // may be too few, those of its log.
-func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) ([]history.Line, error) {
-	few := f.since.IsZero() && len(f.outcomes) == 0 && f.run == "" && f.limit <= len(st.Record.History)
+func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) (past.Lines, error) {
+	few := f.Any() && f.limit <= len(st.Record.History)
 	if a.Logs == nil || few || st.Lease == "" {
-		return linesOf(st), nil
+		return past.OfRecord(st), nil
 	}
-	lines, err := history.Read(ctx, a.Logs, a.Settings.App+"/"+st.Name, f.since, &st.Record)
-	if err != nil {
-		return linesOf(st), fmt.Errorf("the log of outcomes could not be read, so this is what the record has: %w", err)
-	}
-	slices.Reverse(lines)
-	return lines, nil
-}
-
-// linesOf are the outcomes that a record has.
-func linesOf(st *soloist.JobStatus) (lines []history.Line) {
-	for _, o := range st.Record.History {
-		lines = append(lines, history.Line{Outcome: o})
-	}
-	return lines
+	return past.Read(ctx, a, st, f.Since)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -30,7 +31,7 @@ func (c *runCommand) now(ctx context.Context, a *app.App) int {
 	o := soloist.Order{Kind: store.OrderRun, Job: c.Job, Request: c.Request}
 	if c.Until != nil {
 		var err error
-		if o.Until, err = later(*c.Until, a.Now()); err != nil {
+		if o.Until, err = format.Later(*c.Until, a.Now()); err != nil {
 			a.Console.Tell("run: --until is %.70q: %v", *c.Until, err)
 			return exitUsage
 		}
@@ -100,7 +101,7 @@ func (c *runCommand) serve(ctx context.Context, a *app.App, o *store.Order, note
 
 // readOutcome reads the record of the job and what became of the order, nil if that is
 // not known yet.
-func readOutcome(ctx context.Context, s *soloist.Scheduler, o *store.Order) (soloist.JobStatus, *pastRun, error) {
+func readOutcome(ctx context.Context, s *soloist.Scheduler, o *store.Order) (soloist.JobStatus, *past.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	all, err := s.Status(ctx)
@@ -122,10 +123,10 @@ func only(a *app.App, job string) *soloist.Scheduler {
 }
 
 // outcomeOf is the outcome of a run by hand, nil if it has none yet.
-func outcomeOf(r *store.Record, job, request string) *pastRun {
+func outcomeOf(r *store.Record, job, request string) *past.Run {
 	for _, o := range format.PlainOutcomes(r.History) {
 		if o.Request == request {
-			return &pastRun{ID: job + "@" + request, Outcome: o}
+			return &past.Run{ID: job + "@" + request, Outcome: o}
 		}
 	}
 	return nil
@@ -133,7 +134,7 @@ func outcomeOf(r *store.Record, job, request string) *pastRun {
 
 // tell tells the order and, if it is known, the outcome, which is the code: a run that
 // was skipped came to no bad end.
-func (c *runCommand) tell(a *app.App, o *store.Order, found *pastRun) int {
+func (c *runCommand) tell(a *app.App, o *store.Order, found *past.Run) int {
 	code := exitOK
 	if found != nil && found.Status != store.Succeeded && found.Status != store.Skipped {
 		code = exitFail

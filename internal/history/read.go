@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -15,38 +16,49 @@ const firstRead = 1 << 20
 // Read returns the outcomes of a job since an instant, the oldest first. To what the logs
 // have it adds what only the record has yet. Zero: all that are there.
 func Read(ctx context.Context, s store.Appender, entry string, since time.Time, rec *store.Record) ([]Line, error) {
-	parts, err := list(ctx, s, entry)
-	if err != nil {
-		return nil, err
-	}
-	var all []Line
-	for _, part := range slices.Backward(parts) {
-		lines, whole, err := back(ctx, s, part, since)
-		if err != nil {
-			return nil, err
-		}
-		all = append(lines, all...)
-		if !whole {
-			break
-		}
-	}
-	all = append(all, unlogged(all, rec)...)
-	return slices.DeleteFunc(all, func(l Line) bool { return l.At().Before(since) }), nil
+	all, _, err := Newest(ctx, s, entry, since, math.MaxInt, rec)
+	return slices.DeleteFunc(all, func(l Line) bool { return l.At().Before(since) }), err
 }
 
-// back reads a log from its end until a line from before an instant, and returns whether
-// it has read the whole log without one.
-func back(ctx context.Context, s store.Appender, p extent, since time.Time) (lines []Line, whole bool, err error) {
-	for n := int64(firstRead); ; n *= 4 {
-		from := max(0, p.size-n)
-		b, err := s.ReadLog(ctx, p.name, from, int(p.size-from))
+// Newest is Read of the newest outcomes, about as many as most. It reads no more than it
+// needs for that, so some from before the instant may be among them. whole reports whether
+// it has all since the instant.
+func Newest(ctx context.Context, s store.Appender, entry string, since time.Time, most int, rec *store.Record) (all []Line, whole bool, err error) {
+	parts, err := list(ctx, s, entry)
+	if err != nil {
+		return nil, false, err
+	}
+	reached, from := false, int64(0)
+	for len(parts) > 0 && !reached && from == 0 && len(all) < most {
+		last := len(parts) - 1
+		var lines []Line
+		lines, from, err = back(ctx, s, parts[last], since, most-len(all))
 		if err != nil {
 			return nil, false, err
 		}
+		reached = len(lines) > 0 && lines[0].At().Before(since)
+		all, parts = append(lines, all...), parts[:last]
+	}
+	whole = reached || len(parts) == 0 && from == 0
+	if len(all) > most {
+		all = slices.Clone(all[len(all)-most:]) // the rest is not kept in memory
+		whole = all[0].At().Before(since)
+	}
+	return append(all, unlogged(all, rec)...), whole, nil
+}
+
+// back reads a log from its end until a line from before an instant, or enough lines, and
+// returns where it has stopped.
+func back(ctx context.Context, s store.Appender, p extent, since time.Time, most int) (lines []Line, from int64, err error) {
+	for n := int64(firstRead); ; n *= 4 {
+		from = max(0, p.size-n)
+		b, err := s.ReadLog(ctx, p.name, from, int(p.size-from))
+		if err != nil {
+			return nil, 0, err
+		}
 		lines = decode(b)
-		before := len(lines) > 0 && lines[0].At().Before(since)
-		if before || from == 0 {
-			return lines, !before, nil
+		if from == 0 || len(lines) >= most || len(lines) > 0 && lines[0].At().Before(since) {
+			return lines, from, nil
 		}
 	}
 }
@@ -67,4 +79,27 @@ func unlogged(lines []Line, rec *store.Record) []Line {
 		}
 	}
 	return news
+}
+
+// Update returns lines that were read before, with what a record has that was read since.
+// It changes none of them. ok is false if outcomes may lie between them and the record,
+// which are in the log alone.
+func Update(lines []Line, rec *store.Record) (all []Line, ok bool) {
+	recent := slices.Clone(lines[max(0, len(lines)-enough):])
+	at := map[key]int{}
+	for i := range recent {
+		at[keyOf(&recent[i].Outcome)] = i
+	}
+	changed := false
+	for i := range rec.History {
+		if n, known := at[keyOf(&rec.History[i])]; known && recent[n].Outcome != rec.History[i] { // a stalled run ends later
+			recent[n].Outcome, changed = rec.History[i], true
+		}
+	}
+	news := unlogged(recent, rec)
+	if len(news) == 0 && !changed {
+		return lines, true
+	}
+	all = slices.Concat(lines[:len(lines)-len(recent)], recent, news)
+	return all, len(news) == 0 || !news[0].Gap
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,6 +77,69 @@ func TestReadOfADay(t *testing.T) {
 	if lines, err := history.Read(t.Context(), p, entry, time.Time{}, nil); err != nil || len(lines) != p.runs {
 		t.Errorf("all: got %d of %d outcomes, %v", len(lines), p.runs, err)
 	}
+}
+
+// The newest outcomes are read without those before them.
+func TestReadOfTheNewest(t *testing.T) {
+	p := newPast(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
+	p.grow(t, 30_000) // about 6 MB: one log and a half
+	last := int64(1763827200000000 + p.runs)
+	for what, one := range map[string]struct {
+		since time.Time
+		most  int
+		want  int // at least; zero: all
+		whole bool
+		looks int
+	}{
+		"a few":            {time.Time{}, 100, 100, false, 2},
+		"many":             {time.Time{}, 24_000, 24_000, false, 5},
+		"all":              {time.Time{}, 100_000, 0, true, 5},
+		"an hour":          {p.start.Add(29_820 * 20 * time.Second), 20_000, 180, true, 2},
+		"too long a while": {p.start, 500, 500, false, 2},
+		"none":             {p.start.Add(30_001 * 20 * time.Second), 500, 0, true, 2},
+	} {
+		p.looks = 0
+		lines, whole, err := history.Newest(t.Context(), p, entry, one.since, one.most, nil)
+		if err != nil || whole != one.whole || len(lines) < one.want || len(lines) > one.most || p.looks > one.looks {
+			t.Errorf("%s: got %d outcomes, whole %t, %v, in %d calls, want %+v", what, len(lines), whole, err, p.looks, one)
+		}
+		if what == "all" && len(lines) != p.runs || lines[len(lines)-1].Token != last {
+			t.Errorf("%s: got %d outcomes until %d, want the last one %d", what, len(lines), lines[len(lines)-1].Token, last)
+		}
+	}
+}
+
+// What was read before is brought up to date by a record, as long as nothing lies between.
+func TestUpdateByRecord(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var lines []history.Line
+		for n := range 200 {
+			w.run(store.Succeeded)
+			if n%17 > 0 {
+				continue
+			}
+			before := slices.Clone(lines)
+			all, ok := history.Update(lines, &w.rec)
+			if !ok || len(all) != n+1 || all[n].Token != w.rec.Token || !slices.Equal(lines, before) {
+				w.t.Fatalf("after %d runs: got %d outcomes, complete %t", n+1, len(all), ok)
+			}
+			if again, ok := history.Update(all, &w.rec); !ok || !slices.Equal(again, all) {
+				w.t.Fatalf("the same record again adds to %d outcomes: %d", len(all), len(again))
+			}
+			lines = all
+		}
+		w.rec.History[0].End = w.rec.History[0].End.Add(time.Hour) // as that of a stalled run
+		all, _ := history.Update(lines, &w.rec)
+		if got := all[len(all)-1]; got.End != w.rec.History[0].End {
+			w.t.Errorf("got %+v", got)
+		}
+		for range 21 {
+			w.run(store.Succeeded)
+		}
+		if all, ok := history.Update(lines, &w.rec); ok || len(all) == 0 {
+			w.t.Error("21 outcomes are as many as 20")
+		}
+	})
 }
 
 // The logs that are too old, or too many, are removed; the one that is written stays.

@@ -60,6 +60,7 @@ type jobsAnswer struct {
 type jobAnswer struct {
 	App appInfo     `json:"app"`
 	Job view.Detail `json:"job"`
+	Log bool        `json:"log,omitempty"` // the history reaches back further than the record
 }
 
 // An ordersAnswer is what operators have ordered last.

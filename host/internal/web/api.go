@@ -2,12 +2,9 @@ package web
 
 import (
 	_ "embed"
-	"net/http"
-	"slices"
-
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"net/http"
 )
 
 //go:embed openapi.json
@@ -56,12 +53,11 @@ func (p *pages) job(w http.ResponseWriter, r *http.Request) {
 
 // jobFor returns false if the store has told nothing of the job yet.
 func (p *pages) jobFor(r *http.Request, n news, name string) (jobAnswer, bool) {
-	rows := n.rows(p.app)
-	i := slices.IndexFunc(n.all, func(st soloist.JobStatus) bool { return st.Name == name })
+	rows, i := n.rows(p.app), n.index(name)
 	if i < 0 {
 		return jobAnswer{}, false
 	}
-	return jobAnswer{App: p.infoFor(r, n), Job: view.DetailOf(p.app, n.all[i], rows[i].Whole(), n.orders.Audit)}, true
+	return jobAnswer{App: p.infoFor(r, n), Job: view.DetailOf(p.app, n.all[i], rows[i].Whole(), n.orders.Audit), Log: p.past.On() && !n.all[i].EveryReplica}, true
 }
 
 // orders answers with what operators have ordered last.

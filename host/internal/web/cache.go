@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,6 +64,19 @@ func (n news) rows(a *app.App) []view.Row {
 	}
 	n.made.once.Do(func() { n.made.all = view.Rows(a, n.all, n.orders) })
 	return n.made.all
+}
+
+// index is the place of a job; -1 if the store has told nothing of it yet.
+func (n news) index(name string) int {
+	return slices.IndexFunc(n.all, func(st soloist.JobStatus) bool { return st.Name == name })
+}
+
+// of is what is known of a job; nil if that is nothing yet.
+func (n news) of(name string) *soloist.JobStatus {
+	if i := n.index(name); i >= 0 {
+		return &n.all[i]
+	}
+	return nil
 }
 
 // notYet is what is told of jobs before the first answer of the store.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
@@ -57,20 +58,26 @@ func TestDescriptionHasEachRoute(t *testing.T) {
 	}
 }
 
-// Each parameter of a list is read, and an error names all of them.
+// Each parameter of a list or a history is read, and an error names all of them.
 func TestDescriptionHasEachParameter(t *testing.T) {
-	_, err := parseQuery(map[string][]string{"x": {""}})
-	if err == nil {
-		t.Fatal("an unknown parameter is taken")
-	}
-	_, list, _ := strings.Cut(err.Error(), ": want ")
-	want := regexp.MustCompile(`, | or `).Split(list, -1)
-	var got []string
-	for _, parameter := range described(t).Paths["/jobs"]["get"].Parameters {
-		got = append(got, parameter.Name)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("openapi.json has %q, the server %q", got, want)
+	unknown := map[string][]string{"x": {""}}
+	_, list := parseQuery(unknown)
+	_, history := parsePast(unknown, time.Time{})
+	for path, err := range map[string]error{"/jobs": list, "/jobs/{job}/history": history} {
+		if err == nil {
+			t.Fatalf("%s: an unknown parameter is taken", path)
+		}
+		_, names, _ := strings.Cut(err.Error(), ": want ")
+		want := regexp.MustCompile(`, | or `).Split(names, -1)
+		var got []string
+		for _, parameter := range described(t).Paths[path]["get"].Parameters {
+			if parameter.Name != "job" { // which is in the path
+				got = append(got, parameter.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: openapi.json has %q, the server %q", path, got, want)
+		}
 	}
 }
 
@@ -99,7 +106,7 @@ func TestDescriptionHasEachField(t *testing.T) {
 
 // answerTypes are the Go types of the schemas.
 var answerTypes = map[string]any{
-	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "Order": store.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
+	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Past": past.Run{}, "Order": store.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
 	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Upcoming": view.Upcoming{},
 	"Outcome": store.Outcome{}, "Progress": store.Progress{},
 }

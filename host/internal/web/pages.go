@@ -4,6 +4,7 @@ package web
 
 import (
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/past"
 )
 
 // pages answer what people, probes and programs ask over HTTP.
@@ -11,6 +12,7 @@ type pages struct {
 	app       *app.App
 	guard     *Guard
 	cache     *Cache
+	past      *past.Cache
 	functions []string // in Functions: what is deployed and is not what the jobs need
 	streams   streams
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -17,7 +18,7 @@ type route struct {
 // open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
-	p := &pages{app: a, guard: guard, cache: cache, functions: functions}
+	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /jobs/{job}", page)
@@ -42,6 +43,7 @@ func (p *pages) api() []route {
 		{"GET", "/app", read(p.info)},
 		{"GET", "/jobs", read(p.jobs)},
 		{"GET", "/jobs/{job}", read(p.job)},
+		{"GET", "/jobs/{job}/history", read(p.history)},
 		{"GET", "/stream", read(p.stream)},
 		{"POST", "/session", ownSite(p.signIn)},
 		{"DELETE", "/session", ownSite(p.signOut)},

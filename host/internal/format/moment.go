@@ -1,4 +1,4 @@
-package host
+package format
 
 import (
 	"errors"
@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// Times that flags take: a span such as 24h or 7d, a date, or an instant.
+// Times that flags and parameters take: a span such as 24h or 7d, a date, or an instant.
 
-// maxSpan is the longest span that a flag takes.
+// maxSpan is the longest span that is taken.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
-// ago reads when something began: a span before now, a date in UTC, or an instant.
-func ago(text string, now time.Time) (time.Time, error) {
-	at, err := moment(text, now, -1)
+// Ago reads when something began: a span before now, a date in UTC, or an instant.
+func Ago(text string, now time.Time) (time.Time, error) {
+	at, err := readMoment(text, now, -1)
 	if err == nil && at.After(now) {
 		return at, errors.New("want a time that has passed")
 	}
 	return at, err
 }
 
-// later reads when something ends: a span from now on, a date in UTC, or an instant.
-func later(text string, now time.Time) (time.Time, error) {
-	at, err := moment(text, now, 1)
+// Later reads when something ends: a span from now on, a date in UTC, or an instant.
+func Later(text string, now time.Time) (time.Time, error) {
+	at, err := readMoment(text, now, 1)
 	if err == nil && !at.After(now) {
 		return at, errors.New("want a time to come")
 	}
 	return at, err
 }
 
-// moment reads a span from now on, forward or back, a date in UTC, or an instant.
-func moment(text string, now time.Time, direction time.Duration) (time.Time, error) {
-	if d, ok := span(text); ok {
+// readMoment reads a span from now on, forward or back, a date in UTC, or an instant.
+func readMoment(text string, now time.Time, direction time.Duration) (time.Time, error) {
+	if d, ok := readSpan(text); ok {
 		return now.Add(direction * d), nil
 	}
-	if at, ok := instant(text); ok {
+	if at, ok := Instant(text); ok {
 		return at, nil
 	}
 	if at, err := time.Parse(time.DateOnly, text); err == nil {
@@ -44,9 +44,9 @@ func moment(text string, now time.Time, direction time.Duration) (time.Time, err
 	return time.Time{}, errors.New("want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
 }
 
-// span reads a duration of more than zero. In days too, which [time.ParseDuration]
+// readSpan reads a duration of more than zero. In days too, which [time.ParseDuration]
 // does not know.
-func span(text string) (time.Duration, bool) {
+func readSpan(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n uint64
@@ -56,8 +56,8 @@ func span(text string) (time.Duration, bool) {
 	return d, err == nil && d > 0 && d <= maxSpan
 }
 
-// instant reads an instant as JSON or as a table shows it.
-func instant(text string) (time.Time, bool) {
+// Instant reads an instant as JSON or as a table shows it.
+func Instant(text string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, true

@@ -1,0 +1,122 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/past"
+)
+
+// A historyAnswer is one page of the outcomes of a job.
+type historyAnswer struct {
+	App      appInfo    `json:"app"`
+	Job      string     `json:"job"`
+	Source   source     `json:"source"`
+	Note     string     `json:"note,omitempty"` // why older outcomes may be missing
+	Matched  int        `json:"matched"`        // how many outcomes match the query, of those that were read
+	Offset   int        `json:"offset"`         // how many of them come before these
+	Outcomes []past.Run `json:"outcomes"`       // newest first
+}
+
+// A source is where outcomes come from.
+type source string
+
+const (
+	fromLog    source = "log"    // and what only the record has yet
+	fromRecord source = "record" // which has the last twenty
+)
+
+// A pastQuery is which outcomes of a job are wanted.
+type pastQuery struct {
+	past.Filter
+	offset, limit int
+}
+
+// history answers with one page of the outcomes of a job.
+func (p *pages) history(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("job")
+	if err := app.Known(name, p.app.Names()); err != nil {
+		fail(w, http.StatusNotFound, err.Error())
+		return
+	}
+	q, err := parsePast(r.URL.Query(), p.app.Now())
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	n := p.cache.look(r.Context())
+	st := n.of(name)
+	if st == nil {
+		fail(w, http.StatusServiceUnavailable, notYet)
+		return
+	}
+	answer := historyAnswer{App: p.infoFor(r, n), Job: name, Offset: q.offset}
+	var lines past.Lines
+	lines, answer.Source, answer.Note = p.pastOf(r, st, q.Filter)
+	answer.Outcomes, answer.Matched = q.Select(name, lines, q.offset, q.limit)
+	Reply(w, http.StatusOK, answer)
+}
+
+// pastOf returns outcomes of a job, and where they come from.
+func (p *pages) pastOf(r *http.Request, st *soloist.JobStatus, f past.Filter) (lines past.Lines, from source, note string) {
+	switch {
+	case st.EveryReplica:
+		return nil, fromRecord, "Each replica runs the job, so there is no record of its runs."
+	case !p.past.On():
+		return past.OfRecord(st), fromRecord, "These are the last outcomes, which the record has: SOLOIST_HISTORY is not set, or the store keeps no logs."
+	}
+	lines, whole, err := p.past.Of(r.Context(), st, f)
+	if err != nil {
+		return lines, fromRecord, format.Line(err.Error())
+	}
+	if !whole && len(lines) > 0 {
+		note = fmt.Sprintf("There may be more outcomes before %s. The command history reads them all.", format.Stamp(lines[len(lines)-1].At()))
+	}
+	return lines, fromLog, note
+}
+
+// parsePast reads the parameters of a history.
+func parsePast(values url.Values, now time.Time) (q pastQuery, err error) {
+	q.limit = mostRows
+	for name, all := range values {
+		value := all[0]
+		if len(all) > 1 {
+			return q, fmt.Errorf("the parameter %s is there %d times: want it once", format.Brief(name), len(all))
+		}
+		switch name {
+		case "since":
+			if q.Since, err = format.Ago(value, now); err != nil {
+				err = fmt.Errorf("since is %q: %w", format.Brief(value), err)
+			}
+		case "outcome":
+			err = q.addOutcomes(value)
+		case "offset":
+			q.offset, err = numberOf(name, value, 0, 1<<31-1)
+		case "limit":
+			q.limit, err = numberOf(name, value, 1, mostRows)
+		default:
+			err = fmt.Errorf("unknown parameter %q: want since, outcome, offset or limit", format.Brief(name))
+		}
+		if err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+func (q *pastQuery) addOutcomes(names string) error {
+	for name := range strings.SplitSeq(names, ",") {
+		s, err := past.Named(name)
+		if err != nil {
+			return err
+		}
+		q.Outcomes = append(q.Outcomes, s)
+	}
+	return nil
+}
