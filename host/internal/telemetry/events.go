@@ -6,52 +6,52 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
-// Event counts an event of the scheduler. It does not wait for anything.
-func (t *Telemetry) Event(e event.Event) {
-	t.traces.event(e)
-	ctx, m, job := context.Background(), t.metrics, of(e.Job)
+// count counts an event of the scheduler. It does not wait for anything.
+func (c *counters) count(e event.Event) {
+	ctx, job := context.Background(), of(e.Job)
 	switch e.Kind {
 	case event.Started:
 		if e.Run.Try <= 1 && e.Run.Request == "" && !e.Run.Tick.IsZero() {
-			m.delay.Record(ctx, e.Late().Seconds(), job)
+			c.delay.Record(ctx, e.Late().Seconds(), job)
 		}
 	case event.Ended:
-		m.runs.Add(ctx, 1, outcome(e.Job, e.Outcome.Status))
-		m.duration.Record(ctx, e.Took.Seconds(), job)
+		c.runs.Add(ctx, 1, outcome(e.Job, e.Outcome.Status))
+		c.duration.Record(ctx, e.Took.Seconds(), job)
 	case event.Settled:
-		m.settled.Add(ctx, ticks(&e.Outcome), outcome(e.Job, e.Outcome.Status))
+		c.settled.Add(ctx, ticks(&e.Outcome), outcome(e.Job, e.Outcome.Status))
 	case event.Renewed:
-		m.renewals.Record(ctx, e.Took.Seconds(), job)
+		c.renewals.Record(ctx, e.Took.Seconds(), job)
 	case event.Lost:
-		m.lost.Add(ctx, 1, job)
+		c.lost.Add(ctx, 1, job)
 	case event.TookOver:
-		m.takeovers.Add(ctx, 1, metric.WithAttributes(attribute.String(jobLabel, e.Job), attribute.String("reason", reason(e.Note))))
+		c.takeovers.Add(ctx, 1, metric.WithAttributes(attribute.String(jobLabel, e.Job), attribute.String("reason", reason(e.Note))))
 	case event.Dropped:
-		m.dropped.Add(ctx, int64(e.Count))
+		c.dropped.Add(ctx, int64(e.Count))
 	}
 }
 
 // startAtZero makes the series that alerts look at. Prometheus sees no increase in a
 // series that begins with its first count.
-func (t *Telemetry) startAtZero() {
-	ctx, m := context.Background(), t.metrics
-	for _, name := range t.names() {
+func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
+	ctx := context.Background()
+	for _, name := range names(scheduler) {
 		for _, s := range []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned} {
-			m.runs.Add(ctx, 0, outcome(name, s))
+			c.runs.Add(ctx, 0, outcome(name, s))
 		}
-		m.lost.Add(ctx, 0, of(name))
+		c.lost.Add(ctx, 0, of(name))
 	}
-	for _, j := range t.scheduler.Jobs {
+	for _, j := range scheduler.Jobs {
 		if !j.EveryReplica {
-			m.settled.Add(ctx, 0, outcome(j.Name, store.Missed))
-			m.settled.Add(ctx, 0, outcome(j.Name, store.Abandoned))
+			c.settled.Add(ctx, 0, outcome(j.Name, store.Missed))
+			c.settled.Add(ctx, 0, outcome(j.Name, store.Abandoned))
 		}
 	}
-	m.dropped.Add(ctx, 0)
+	c.dropped.Add(ctx, 0)
 }
 
 // ticks is how many ticks an outcome is about, as far as known.

@@ -2,50 +2,94 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
 )
 
-// observe sets all gauges. It is called whenever the metrics are read.
-func (t *Telemetry) observe(ctx context.Context, o metric.Observer) error {
-	h, m := t.scheduler.Health(), t.metrics
-	o.ObserveFloat64(m.skew, h.Skew.Seconds())
-	o.ObserveFloat64(m.up, one(h.Storage == nil && (h.Reached || !t.asksStore())))
-	for _, name := range t.names() {
-		o.ObserveFloat64(m.running, one(slices.Contains(h.Running, name)), of(name))
-		o.ObserveFloat64(m.overrun, one(h.Overrun[name] != nil), of(name))
-		o.ObserveFloat64(m.broken, one(h.Broken[name] != nil), of(name))
+// A Look returns what the records say now, from a cache: it is called for each scrape.
+type Look func(context.Context) []soloist.JobStatus
+
+// gauges are the metrics of what is the case when they are read.
+type gauges struct {
+	skew, up, running, overrun, broken     metric.Float64ObservableGauge
+	failures, overdue, lastSuccess, paused metric.Float64ObservableGauge
+
+	scheduler *soloist.Scheduler
+
+	mu   sync.RWMutex // held for reading while look is called
+	look Look
+}
+
+// newGauges makes the gauges of a scheduler.
+func newGauges(m metric.Meter, s *soloist.Scheduler) (*gauges, error) {
+	b := builder{meter: m}
+	g := &gauges{
+		scheduler: s,
+
+		skew:    b.gauge("soloist.clock.skew", "s", "How far the clock of this machine is ahead of the store's, as far as that is proved."),
+		up:      b.gauge("soloist.storage.up", "", "1: the store answers this replica."),
+		running: b.gauge("soloist.running", "", "1: the job runs on this replica."),
+		overrun: b.gauge("soloist.overrun", "", "1: a run of the job on this replica goes on though its context has ended."),
+		broken:  b.gauge("soloist.job.broken", "", "1: this replica cannot run the job; /healthz says why."),
+
+		failures:    b.gauge("soloist.job.failures", "", "Runs that failed or stalled since the last success, on all replicas."),
+		overdue:     b.gauge("soloist.tick.overdue", "s", "For how long a tick has been due that no replica has claimed or settled; 0 while the job runs."),
+		lastSuccess: b.gauge("soloist.job.last_success_timestamp", "s", "End of the last run that succeeded, on any replica, as Unix time; 0: none has."),
+		paused:      b.gauge("soloist.job.paused", "", "1: the ticks of the job are skipped."),
 	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.look == nil {
+	_, err := m.RegisterCallback(g.observe, g.skew, g.up, g.running, g.overrun, g.broken, g.failures, g.overdue, g.lastSuccess, g.paused)
+	return g, errors.Join(b.err, err)
+}
+
+// watch sets where metrics about jobs on all replicas come from. It waits until the last one is
+// not asked any more.
+func (g *gauges) watch(look Look) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.look = look
+}
+
+// observe sets all gauges. It is called whenever the metrics are read.
+func (g *gauges) observe(ctx context.Context, o metric.Observer) error {
+	h := g.scheduler.Health()
+	o.ObserveFloat64(g.skew, h.Skew.Seconds())
+	o.ObserveFloat64(g.up, one(h.Storage == nil && (h.Reached || !asksStore(g.scheduler))))
+	for _, name := range names(g.scheduler) {
+		o.ObserveFloat64(g.running, one(slices.Contains(h.Running, name)), of(name))
+		o.ObserveFloat64(g.overrun, one(h.Overrun[name] != nil), of(name))
+		o.ObserveFloat64(g.broken, one(h.Broken[name] != nil), of(name))
+	}
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if g.look == nil {
 		return nil
 	}
-	now := t.now().Add(-h.Skew) // ticks come due by the store's clock
-	for _, st := range t.look(ctx) {
-		t.observeRecord(o, &st, now)
+	now := g.now().Add(-h.Skew) // ticks come due by the store's clock
+	for _, st := range g.look(ctx) {
+		g.observeRecord(o, &st, now)
 	}
 	return nil
 }
 
 // observeRecord sets the gauges of a job that follow from its record. Without a record
 // that can be read there are none: zero would look like good news.
-func (t *Telemetry) observeRecord(o metric.Observer, st *soloist.JobStatus, now time.Time) {
+func (g *gauges) observeRecord(o metric.Observer, st *soloist.JobStatus, now time.Time) {
 	if st.EveryReplica || st.Err != nil {
 		return
 	}
 	job := of(st.Name)
-	o.ObserveFloat64(t.metrics.failures, float64(max(st.Record.Failures, 0)), job)
-	o.ObserveFloat64(t.metrics.lastSuccess, unix(lastSuccess(&st.Record)), job)
+	o.ObserveFloat64(g.failures, float64(max(st.Record.Failures, 0)), job)
+	o.ObserveFloat64(g.lastSuccess, unix(lastSuccess(&st.Record)), job)
 	if !st.Singleton {
-		o.ObserveFloat64(t.metrics.overdue, overdue(st, now).Seconds(), job)
-		o.ObserveFloat64(t.metrics.paused, one(st.Paused), job)
+		o.ObserveFloat64(g.overdue, overdue(st, now).Seconds(), job)
+		o.ObserveFloat64(g.paused, one(st.Paused), job)
 	}
 }
 
@@ -85,35 +129,26 @@ func one(yes bool) float64 {
 	return 0
 }
 
-// jobLabel is the label with the job's name. Prometheus has a label "job" of its own, for
-// what it scrapes, and would rename another one of that name.
-const jobLabel = "job_name"
-
-// of is that label.
-func of(job string) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String(jobLabel, job)))
-}
-
 // now is the scheduler's wall clock.
-func (t *Telemetry) now() time.Time {
-	if t.scheduler.Now != nil {
-		return t.scheduler.Now()
+func (g *gauges) now() time.Time {
+	if g.scheduler.Now != nil {
+		return g.scheduler.Now()
 	}
 	return time.Now()
 }
 
 // names are those of jobs and singletons.
-func (t *Telemetry) names() (names []string) {
-	for _, j := range t.scheduler.Jobs {
+func names(s *soloist.Scheduler) (names []string) {
+	for _, j := range s.Jobs {
 		names = append(names, j.Name)
 	}
-	for _, g := range t.scheduler.Singletons {
+	for _, g := range s.Singletons {
 		names = append(names, g.Name)
 	}
 	return names
 }
 
 // asksStore reports whether anything needs the store.
-func (t *Telemetry) asksStore() bool {
-	return len(t.scheduler.Singletons) > 0 || slices.ContainsFunc(t.scheduler.Jobs, func(j soloist.Job) bool { return !j.EveryReplica })
+func asksStore(s *soloist.Scheduler) bool {
+	return len(s.Singletons) > 0 || slices.ContainsFunc(s.Jobs, func(j soloist.Job) bool { return !j.EveryReplica })
 }

@@ -12,12 +12,12 @@ func (t *Telemetry) Logs(s store.Appender) store.Appender {
 	if s == nil {
 		return nil
 	}
-	return countedAppender{s, t}
+	return countedAppender{s, &t.calls}
 }
 
 type countedAppender struct {
 	appender store.Appender
-	t        *Telemetry
+	to       *recorder
 }
 
 func (c countedAppender) Append(ctx context.Context, name string, size int64, b []byte) error {
@@ -25,7 +25,7 @@ func (c countedAppender) Append(ctx context.Context, name string, size int64, b 
 }
 
 func (c countedAppender) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
-	return measured(ctx, c.t, nil, call{op: "read-log"}, func() ([]byte, error) { return c.appender.ReadLog(ctx, name, offset, n) })
+	return measured(ctx, c.to, nil, call{op: "read-log"}, func() ([]byte, error) { return c.appender.ReadLog(ctx, name, offset, n) })
 }
 
 func (c countedAppender) Logs(ctx context.Context, entry string, f func(name string, size int64) bool) error {
@@ -37,6 +37,6 @@ func (c countedAppender) RemoveLog(ctx context.Context, name string) error {
 }
 
 func (c countedAppender) call(ctx context.Context, op string, do func() error) error {
-	_, err := measured(ctx, c.t, nil, call{op: op}, func() (struct{}, error) { return struct{}{}, do() })
+	_, err := measured(ctx, c.to, nil, call{op: op}, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }

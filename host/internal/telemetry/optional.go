@@ -7,17 +7,17 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// counted returns a store that counts the calls to s. It has the optional interfaces
+// counted returns a store whose calls are measured. It has the optional interfaces
 // that s has and no others, since the scheduler asks which there are.
-func (t *Telemetry) counted(s store.Store) store.Store {
+func counted(s store.Store, to *recorder) store.Store {
 	if s == nil {
 		return nil
 	}
-	c := &countedStore{s, t}
+	c := &countedStore{s, to}
 	breaker, breaks := s.(store.LeaseBreaker)
 	documenter, documents := s.(store.Documenter)
 	lister, lists := s.(store.Lister)
-	b, d, l := countedBreaker{breaker, t}, countedDocumenter{documenter, t}, countedLister{lister, t}
+	b, d, l := countedBreaker{breaker, to}, countedDocumenter{documenter, to}, countedLister{lister, to}
 	switch {
 	case breaks && documents && lists:
 		return struct {
@@ -65,33 +65,33 @@ func (t *Telemetry) counted(s store.Store) store.Store {
 
 type countedBreaker struct {
 	breaker store.LeaseBreaker
-	t       *Telemetry
+	to      *recorder
 }
 
 func (c countedBreaker) Break(ctx context.Context, name string, period time.Duration) error {
-	_, err := measured(ctx, c.t, nil, call{op: "break"}, func() (struct{}, error) { return struct{}{}, c.breaker.Break(ctx, name, period) })
+	_, err := measured(ctx, c.to, nil, call{op: "break"}, func() (struct{}, error) { return struct{}{}, c.breaker.Break(ctx, name, period) })
 	return err
 }
 
 type countedDocumenter struct {
 	documenter store.Documenter
-	t          *Telemetry
+	to         *recorder
 }
 
 func (c countedDocumenter) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return measured(ctx, c.t, nil, call{op: "read-document"}, func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
+	return measured(ctx, c.to, nil, call{op: "read-document"}, func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
 }
 
 func (c countedDocumenter) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	return measured(ctx, c.t, nil, call{op: "write-document"}, func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
+	return measured(ctx, c.to, nil, call{op: "write-document"}, func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
 }
 
 type countedLister struct {
 	lister store.Lister
-	t      *Telemetry
+	to     *recorder
 }
 
 func (c countedLister) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	_, err := measured(ctx, c.t, nil, call{op: "list"}, func() (struct{}, error) { return struct{}{}, c.lister.List(ctx, app, f) })
+	_, err := measured(ctx, c.to, nil, call{op: "list"}, func() (struct{}, error) { return struct{}{}, c.lister.List(ctx, app, f) })
 	return err
 }

@@ -26,34 +26,25 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 )
-
-// scope names this instrumentation.
-const scope = "github.com/soloist-go/soloist"
-
-// A Look returns what the records say now, from a cache: it is called for each scrape.
-type Look func(context.Context) []soloist.JobStatus
 
 // A Telemetry measures one scheduler.
 type Telemetry struct {
-	scheduler  *soloist.Scheduler
 	log        *slog.Logger
-	metrics    *instruments
-	traces     *traces
+	calls      recorder
+	gauges     *gauges
 	page       http.Handler
 	meters     *sdkmetric.MeterProvider
 	spans      *sdktrace.TracerProvider // nil: no traces
 	collectors []*collector
 	patience   time.Duration // of Close with a collector that does not answer
-
-	mu   sync.RWMutex // held for reading while look is called
-	look Look
 }
 
 // Open makes a Telemetry for a scheduler and makes the scheduler use it: its store and
 // its jobs are wrapped, and it gets the events. It has to be called before any method of the scheduler.
 func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
-	t := &Telemetry{scheduler: s, log: log, patience: 2 * time.Second}
+	t := &Telemetry{log: log, patience: 2 * time.Second}
 	who := describe(s)
 	registry := prometheus.NewRegistry() // its own: the default one may have metrics of other programs in it
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -68,16 +59,19 @@ func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
 		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(&metricExporter{c})))
 	}
 	t.meters = sdkmetric.NewMeterProvider(options...)
-	if t.metrics, err = newInstruments(t.meters.Meter(scope), t.observe); err != nil {
+	if t.calls.counters, err = newCounters(t.meters.Meter(scope)); err != nil {
+		return nil, err
+	}
+	if t.gauges, err = newGauges(t.meters.Meter(scope), s); err != nil {
 		return nil, err
 	}
 	if c := t.collector("TRACES"); c != nil {
 		t.spans = sdktrace.NewTracerProvider(sdktrace.WithBatcher(newSpanExporter(c)), sdktrace.WithResource(who))
-		t.traces = newTraces(t.spans)
+		t.calls.traces = newTraces(t.spans)
 	}
-	t.startAtZero()
-	s.Store, s.Events = t.counted(s.Store), t.Event
-	t.traces.wrap(s)
+	t.calls.counters.startAtZero(s)
+	s.Store, s.Events = counted(s.Store, &t.calls), t.Event
+	t.calls.traces.wrap(s)
 	return t, nil
 }
 
@@ -105,10 +99,12 @@ func (t *Telemetry) collector(signal string) *collector {
 
 // Watch sets where metrics about jobs on all replicas come from; nil: there are none.
 // It waits until the last one is not asked any more.
-func (t *Telemetry) Watch(look Look) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.look = look
+func (t *Telemetry) Watch(look Look) { t.gauges.watch(look) }
+
+// Event measures an event of the scheduler. It does not wait for anything.
+func (t *Telemetry) Event(e event.Event) {
+	t.calls.traces.event(e)
+	t.calls.counters.count(e)
 }
 
 // ServeHTTP answers with all metrics in the text format of Prometheus.
@@ -139,7 +135,7 @@ func (t *Telemetry) Close() {
 	var all sync.WaitGroup
 	all.Go(func() { t.closed(t.meters.Shutdown(ctx)) })
 	if t.spans != nil {
-		t.traces.endAll()
+		t.calls.traces.endAll()
 		all.Go(func() { t.closed(t.spans.Shutdown(ctx)) })
 	}
 	all.Wait()
