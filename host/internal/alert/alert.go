@@ -19,12 +19,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
@@ -33,29 +31,7 @@ const (
 	idlePace = 30 * time.Second // how often the records are looked at
 	busyPace = 5 * time.Second  // while a message waits, or a tick seems overdue
 	restPace = 2 * time.Second  // from an event to the look: records are cached for so long
-
-	claimFor  = 30 * time.Second // for so long one replica has a message; longer than its call takes
-	callTime  = 3 * time.Second  // for one call to the store
-	mostSends = 20               // messages that one replica sends at the same time
-
-	outageTime = time.Minute // so long the store is out of reach before that is an incident
 )
-
-// A Config is what a Notifier needs to know. All fields are needed.
-type Config struct {
-	App, Replica string
-	Store        store.Documenter
-	Webhook      *Webhook
-	Failures     int // failures in a row that are an incident
-
-	Look    func(context.Context) []soloist.JobStatus    // what the records say, from a cache
-	Health  func() soloist.Health                        // of this replica
-	Control func(context.Context) (store.Control, error) // what operators have ordered
-	Late    func(job string) time.Duration               // how late a tick may be claimed
-	Now     func() time.Time                             // the wall clock
-	Elapsed func() time.Duration                         // counts the time in suspension
-	Log     *slog.Logger
-}
 
 // A Notifier finds incidents and sends messages about them.
 type Notifier struct {
@@ -64,34 +40,30 @@ type Notifier struct {
 	poked chan struct{}
 
 	// These belong to the goroutine of Run.
-	shared  shared
-	local   document                 // incidents of this replica alone
-	sent    map[string]bool          // messages that were confirmed, until the document says so
-	floors  map[string]int64         // the version of each record at the first look
-	overdue map[string]waited        // ticks that seem overdue
-	unread  map[string]time.Duration // since when the records of jobs cannot be read, in elapsed time
-	outage  outage
-	busy    bool   // the next look comes soon
-	told    string // the last trouble with the document
+	shared shared
+	jobs   detector        // finds what is wrong with jobs
+	here   local           // finds what is wrong with this replica
+	sent   map[string]bool // messages that were confirmed, until the document says so
+	busy   bool            // the next look comes soon
+	told   string          // the last trouble with the document
 
 	mu      sync.Mutex
-	skew    time.Duration
 	failing map[string]bool // jobs that have an open incident
 }
 
 // NewNotifier returns a Notifier, which does nothing before Run.
 func NewNotifier(c Config) *Notifier {
 	return &Notifier{c: c, me: c.Replica + "-" + rand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
-		floors: map[string]int64{}, overdue: map[string]waited{}, unread: map[string]time.Duration{}}
+		jobs: newDetector(&c), here: local{c: &c}}
 }
 
 // Hear takes an event of the scheduler. It does not block.
 func (n *Notifier) Hear(e event.Event) {
+	if e.Kind == event.Skewed {
+		n.here.hear(e.Skew)
+	}
 	n.mu.Lock()
 	good := e.Kind == event.Ended && e.Outcome.Status == store.Succeeded && !n.failing[e.Job]
-	if e.Kind == event.Skewed {
-		n.skew = e.Skew
-	}
 	n.mu.Unlock()
 	switch e.Kind {
 	case event.Ended, event.Settled, event.Stalled, event.Skewed, event.StoreBack:
@@ -135,10 +107,10 @@ func (n *Notifier) rest(ctx context.Context) bool {
 
 // step is one look and the messages that follow from it.
 func (n *Notifier) step(ctx context.Context) {
-	n.busy = false
-	n.lookHere()
+	n.busy = n.here.look()
 	n.deliverLocal(ctx)
-	seen := n.detect(ctx)
+	seen, suspect := n.jobs.detect(ctx)
+	n.busy = n.busy || suspect
 	var due []delivery
 	var dropped []string
 	begun := n.c.Elapsed()
@@ -148,7 +120,7 @@ func (n *Notifier) step(ctx context.Context) {
 			seen[i].date(now, begun)
 		}
 		changed := n.note(d, now, nil)
-		changed = d.observe(seen, n.floors, now) || changed
+		changed = d.observe(seen, n.jobs.floors, now) || changed
 		due, dropped = d.take(n.me, now)
 		return changed || len(due)+len(dropped) > 0
 	})
@@ -165,6 +137,19 @@ func (n *Notifier) step(ctx context.Context) {
 		}))
 	}
 	n.remember()
+}
+
+// deliverLocal sends the messages about this replica.
+func (n *Notifier) deliverLocal(ctx context.Context) {
+	due, _ := n.here.incidents.take(n.me, n.here.now())
+	results := n.send(ctx, due, n.c.Elapsed())
+	n.note(&n.here.incidents, n.here.now(), results)
+	for id := range results {
+		delete(n.sent, id)
+	}
+	for _, i := range n.here.incidents.Incidents {
+		n.busy = n.busy || i.waits()
+	}
 }
 
 // note writes into the document what became of messages: of the last sends, and of earlier

@@ -1,7 +1,6 @@
 package alert
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,10 +9,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-const (
-	overdueSeen = 15 * time.Second // so long a tick seems overdue before it is: replicas that start need a moment
-	fineAfter   = 10 * time.Minute // a singleton that has run for so long is well again
-)
+// overdueSeen is for how long a tick seems overdue before it is: replicas that start need a moment.
+const overdueSeen = 15 * time.Second
 
 // waited is a tick that seems overdue.
 type waited struct {
@@ -21,17 +18,34 @@ type waited struct {
 	seen time.Duration // the first time, in elapsed time
 }
 
-// detect returns what the records say.
-func (n *Notifier) detect(ctx context.Context) (seen []condition) {
-	all := n.c.Look(ctx)
-	now := n.c.Now().Round(0).Add(-n.c.Health().Skew) // the store's, as far as known
+// A detector finds what is wrong with jobs. It is used by one goroutine.
+type detector struct {
+	c       *Config
+	floors  map[string]int64  // the version of each record at the first look
+	overdue map[string]waited // ticks that seem overdue
+	unread  unread
+	suspect bool // something seems wrong, and is no incident yet
+}
+
+func newDetector(c *Config) detector {
+	return detector{c: c, floors: map[string]int64{}, overdue: map[string]waited{}, unread: unread{}}
+}
+
+// detect returns what the records say, and whether the next look has to come soon, since
+// something seems wrong that is no incident yet.
+func (d *detector) detect(ctx context.Context) (seen []condition, suspect bool) {
+	d.suspect = false
+	all := d.c.Look(ctx)
+	now := d.c.Now().Round(0).Add(-d.c.Health().Skew) // the store's, as far as known
 	var orders *store.Control                         // read only if it matters
 	for i := range all {
 		st := &all[i]
 		if st.EveryReplica {
 			continue
 		}
-		for _, c := range n.unreadable(st) {
+		conditions, failing := d.unread.look(d.c, st)
+		d.suspect = d.suspect || failing
+		for _, c := range conditions {
 			c.Job = st.Name
 			seen = append(seen, c)
 		}
@@ -39,197 +53,50 @@ func (n *Notifier) detect(ctx context.Context) (seen []condition) {
 			continue // there is no record, or it is not known
 		}
 		v := version(&st.Record)
-		if _, known := n.floors[st.Name]; !known {
-			n.floors[st.Name] = v
+		if _, known := d.floors[st.Name]; !known {
+			d.floors[st.Name] = v
 		}
-		conditions := append(ofRecord(st, n.c.Failures, now), unclaimed(st, now)...)
-		if n.isLate(st, now) && orders == nil {
-			if c, err := n.c.Control(ctx); err == nil {
+		conditions = append(ofRecord(st, d.c.Failures, now), unclaimed(st, now)...)
+		if d.isLate(st, now) && orders == nil {
+			if c, err := d.c.Control(ctx); err == nil {
 				orders = &c
 			}
 		}
-		conditions = append(conditions, n.isOverdue(st, orders, now)...)
+		conditions = append(conditions, d.isOverdue(st, orders, now)...)
 		for _, c := range conditions {
 			c.Job, c.Version = st.Name, v
 			seen = append(seen, c)
 		}
 	}
-	return seen
-}
-
-// version orders the states of a record: by its run, and by how far that is.
-func version(r *store.Record) int64 {
-	v := 4 * r.Token
-	switch {
-	case !r.MayRun():
-		return v + 2
-	case r.Run.Status == store.Stalled:
-		return v + 1
-	}
-	return v
-}
-
-// about is the place of a run among the versions of its record.
-func about(token int64) int64 { return 4*token + 1 }
-
-// ofRecord returns what follows from the record alone.
-func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
-	r := &st.Record
-	all := []condition{failures(st, most, now)}
-	all = append(all, badEnd(st, Stalled, store.Stalled, now)...)
-	if !st.Singleton { // a stop always abandons one
-		all = append(all, badEnd(st, Abandoned, store.Abandoned, now)...)
-	}
-	pause := condition{Kind: Paused, On: !r.Orders.Paused.At.IsZero()}
-	if pause.On {
-		pause.About = about(r.Orders.Paused.Token)
-		pause.facts = facts{Text: fmt.Sprintf("has paused itself after %d failures in a row: resume it when it can succeed", r.Failures),
-			Failures: r.Failures, Token: r.Orders.Paused.Token, Error: r.Run.Error}
-	}
-	return append(all, pause)
-}
-
-// failures is about so many failures in a row. A stall has an incident of its own.
-func failures(st *soloist.JobStatus, most int, now time.Time) condition {
-	r := &st.Record
-	c := condition{Kind: Failures, On: r.Failures >= int64(most) && !isFine(st, now)}
-	token, last := streak(r.History, most)
-	if c.On && token == 0 {
-		token = r.Token // the history does not reach back to it
-	}
-	if token == 0 || last != nil && last.Status == store.Stalled {
-		return c
-	}
-	c.About = about(token)
-	times := max(r.Failures, int64(most))
-	c.facts = facts{Text: fmt.Sprintf("has failed %d times in a row", times), Failures: times, Error: r.Run.Error, Token: token}
-	if times == 1 {
-		c.Text = "has failed"
-	}
-	if last != nil {
-		c.facts.Tick, c.facts.Replica, c.facts.Error = last.Tick, last.Replica, cmp.Or(last.Reason, r.Run.Error)
-	}
-	return c
-}
-
-// streak returns the run by which the newest series of failures reached the number, zero if
-// none did, and the last failure of it.
-func streak(history []store.Outcome, most int) (token int64, last *store.Outcome) {
-	count := 0
-	for i := len(history) - 1; i >= 0; i-- { // from the oldest
-		f := &history[i]
-		switch {
-		case f.Request != "":
-		case f.Status == store.Succeeded:
-			count = 0
-		case f.Status == store.Failed, f.Status == store.Stalled:
-			if count++; count == most {
-				token = f.Token
-			}
-			if count >= most {
-				last = f
-			}
-		}
-	}
-	return token, last
-}
-
-// badEnd is about the newest run that ended in a way, until one that is newer has succeeded.
-// If the history has neither, nothing is known.
-func badEnd(st *soloist.JobStatus, kind Kind, end store.Status, now time.Time) []condition {
-	r := &st.Record
-	var bad store.Outcome
-	if end == store.Stalled && r.Run.Status == end { // an abandoned tick of the record may have another attempt
-		bad = store.Outcome{Token: r.Token, Tick: r.Run.Tick, Reason: r.Run.Error, Replica: r.Run.Replica}
-	}
-	var good int64
-	for _, f := range r.History {
-		switch {
-		case f.Status == end && f.Token > bad.Token:
-			bad = f
-		case f.Status == store.Succeeded:
-			good = max(good, f.Token)
-		}
-	}
-	if bad.Token == 0 && good == 0 && !isFine(st, now) {
-		return nil
-	}
-	c := condition{Kind: kind, On: bad.Token > good && !isFine(st, now)}
-	if bad.Token > 0 {
-		c.About = about(bad.Token)
-		c.facts = facts{Text: endWords[kind], Tick: bad.Tick, Token: bad.Token, Error: bad.Reason, Replica: bad.Replica}
-	}
-	return []condition{c}
-}
-
-var endWords = map[Kind]string{
-	Stalled:   "has stalled: its run made no progress, or was not healthy",
-	Abandoned: "was abandoned: its run did not reach its end",
-}
-
-// isFine reports whether a singleton has run for long. It need not return to be well.
-func isFine(st *soloist.JobStatus, now time.Time) bool {
-	r := &st.Record
-	return st.Singleton && r.Run.Status == store.Running && st.Lease.Live() && now.Sub(r.Run.Claimed) > fineAfter
-}
-
-// unclaimed is about a lease without a claim. Replicas notice it at different times, so it is
-// over only if the lease is free, its holder runs, or nothing is due.
-func unclaimed(st *soloist.JobStatus, now time.Time) []condition {
-	c := condition{Kind: Unclaimed, On: st.Occupied != nil}
-	if c.On {
-		c.About = version(&st.Record)
-		c.facts = facts{Text: "does not run: " + st.Occupied.Error(), Tick: st.Next}
-	} else if st.Lease.Live() && !st.Record.MayRun() && st.Next.Before(now) {
-		return nil
-	}
-	return []condition{c}
+	return seen, d.suspect
 }
 
 // isLate reports whether a tick has been due for too long. Ticks that come due during a run
 // wait for its end.
-func (n *Notifier) isLate(st *soloist.JobStatus, now time.Time) bool {
+func (d *detector) isLate(st *soloist.JobStatus, now time.Time) bool {
 	if st.Next.IsZero() || st.Singleton || st.Record.MayRun() && st.Lease.Live() {
 		return false
 	}
-	return now.Sub(st.Next) > n.c.Late(st.Name)
+	return now.Sub(st.Next) > d.c.Late(st.Name)
 }
 
 // isOverdue is about a tick that is late, is not paused, and has been so for a while.
-func (n *Notifier) isOverdue(st *soloist.JobStatus, orders *store.Control, now time.Time) []condition {
-	late := n.isLate(st, now)
+func (d *detector) isOverdue(st *soloist.JobStatus, orders *store.Control, now time.Time) []condition {
+	late := d.isLate(st, now)
 	if late && orders == nil {
 		return nil // it is not known whether the job is paused
 	}
-	if !late || !st.Record.Orders.Paused.At.IsZero() || now.Sub(dueSince(st, orders.Jobs[st.Name], now)) <= n.c.Late(st.Name) {
-		delete(n.overdue, st.Name)
+	if !late || !st.Record.Orders.Paused.At.IsZero() || now.Sub(dueSince(st, orders.Jobs[st.Name], now)) <= d.c.Late(st.Name) {
+		delete(d.overdue, st.Name)
 		return []condition{{Kind: Overdue}}
 	}
-	if w, ok := n.overdue[st.Name]; !ok || !w.tick.Equal(st.Next) { // a backlog that is being run is no incident
-		n.overdue[st.Name] = waited{st.Next, n.c.Elapsed()}
+	if w, ok := d.overdue[st.Name]; !ok || !w.tick.Equal(st.Next) { // a backlog that is being run is no incident
+		d.overdue[st.Name] = waited{st.Next, d.c.Elapsed()}
 	}
-	if n.c.Elapsed()-n.overdue[st.Name].seen < overdueSeen {
-		n.busy = true
+	if d.c.Elapsed()-d.overdue[st.Name].seen < overdueSeen {
+		d.suspect = true
 		return nil
 	}
 	return []condition{{Kind: Overdue, On: true, About: version(&st.Record), facts: facts{Tick: st.Next,
 		Text: fmt.Sprintf("is overdue: no replica has claimed the tick %s in %s", st.Next.UTC().Format(time.RFC3339), now.Sub(st.Next).Round(time.Second))}}}
-}
-
-// dueSince is since when a replica should have claimed the next tick: now, during a pause.
-func dueSince(st *soloist.JobStatus, job store.JobControl, now time.Time) time.Time {
-	if job.Pause.On(now) {
-		return now
-	}
-	since := st.Next
-	ends := []time.Time{job.Resumed.At, job.Pause.Until}
-	for _, p := range job.Pauses {
-		ends = append(ends, p.To)
-	}
-	for _, end := range ends {
-		if end.After(since) {
-			since = end
-		}
-	}
-	return since
 }

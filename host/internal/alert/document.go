@@ -14,7 +14,8 @@ import (
 
 const (
 	schema      = 1
-	updateTries = 10 // several replicas may write at the same time
+	updateTries = 10              // several replicas may write at the same time
+	callTime    = 3 * time.Second // for one call to the store
 )
 
 // shared is the document of all replicas as it was read or written last.

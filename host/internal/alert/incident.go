@@ -32,6 +32,11 @@ const (
 // giveUp is how long a receiver may be down.
 const giveUp = 24 * time.Hour
 
+const (
+	claimFor  = 30 * time.Second // for so long one replica has a message; longer than its call takes
+	mostSends = 20               // messages that one replica sends at the same time
+)
+
 // mostIncidents keeps the document small. Further ones wait until some are over.
 const mostIncidents = 500
 
@@ -92,8 +97,8 @@ type document struct {
 type delivery struct {
 	message string // its id
 	event   string // alerted or recovered
-	incident
-	app string
+	app     string
+	about   incident
 }
 
 func (c *condition) key() string { return keyOf(c.Job, c.Kind) }
@@ -154,7 +159,7 @@ func (d *document) take(me string, now time.Time) (due []delivery, dropped []str
 			continue
 		}
 		i.Claim = claim{me, now.Add(claimFor)}
-		due = append(due, delivery{i.message(), i.event(), *i, d.App})
+		due = append(due, delivery{i.message(), i.event(), d.App, *i})
 	}
 	return due, dropped
 }

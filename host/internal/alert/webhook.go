@@ -57,18 +57,19 @@ type Message struct {
 
 // messageOf returns the message of a delivery.
 func messageOf(d *delivery) Message {
-	m := Message{Version: 1, ID: d.message, Incident: d.ID, Event: d.event, Kind: d.Kind, App: d.app, Job: d.Job, Since: d.Since,
-		Tick: d.Tick, Token: d.Token, Failures: d.Failures, Replica: d.Replica, Error: d.Error}
+	i := &d.about
+	m := Message{Version: 1, ID: d.message, Incident: i.ID, Event: d.event, Kind: i.Kind, App: d.app, Job: i.Job, Since: i.Since,
+		Tick: i.Tick, Token: i.Token, Failures: i.Failures, Replica: i.Replica, Error: i.Error}
 	m.Text = d.app + ": "
-	if d.Job != "" {
-		m.Text += d.Job + " "
+	if i.Job != "" {
+		m.Text += i.Job + " "
 	}
-	m.Text += d.Text
+	m.Text += i.Text
 	if d.event == recovered {
-		m.Over = d.Over
-		m.Text = "Recovered after " + d.Over.Sub(d.Since).Round(time.Second).String() + ": " + m.Text
-	} else if d.Error != "" {
-		m.Text += ": " + d.Error
+		m.Over = i.Over
+		m.Text = "Recovered after " + i.Over.Sub(i.Since).Round(time.Second).String() + ": " + m.Text
+	} else if i.Error != "" {
+		m.Text += ": " + i.Error
 	}
 	m.Text = plain.Replace(m.Text)
 	return m
