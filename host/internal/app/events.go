@@ -13,12 +13,11 @@ type listeners struct {
 	all []func(event.Event)
 }
 
-// Listen has f called with each event of the scheduler from now on, where the program runs
-// jobs. It must return soon: events wait for it, and are dropped if too many do.
-func (a *App) Listen(f func(event.Event)) {
-	a.listeners.mu.Lock()
-	defer a.listeners.mu.Unlock()
-	a.listeners.all = append(a.listeners.all, f)
+// add has f called with each event from now on.
+func (l *listeners) add(f func(event.Event)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, f)
 }
 
 func (l *listeners) tell(e event.Event) {
@@ -27,16 +26,5 @@ func (l *listeners) tell(e event.Event) {
 	l.mu.Unlock()
 	for _, f := range all {
 		f(e)
-	}
-}
-
-// hear passes the scheduler's events on to the listeners, too.
-func (a *App) hear() {
-	first := a.Scheduler.Events
-	a.Scheduler.Events = func(e event.Event) {
-		if first != nil {
-			first(e)
-		}
-		a.listeners.tell(e)
 	}
 }

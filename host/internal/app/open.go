@@ -1,0 +1,138 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/telemetry"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// Open reads everything that can be wrong and tells all of it at once. What
+// the scheduler says of its jobs is for [soloist.Scheduler.Validate].
+func Open(c Config) (*App, error) {
+	a := &App{Console: c.Console, Now: c.Now, Serves: c.Serves, Scheduler: &soloist.Scheduler{Now: c.Now}}
+	errs := a.sort(c.Work)
+	errs = append(errs, a.Settings.read(c.Console.Name)...)
+	pings, mistakes := override(a.Scheduler.Jobs)
+	a.Pings, errs = pings, append(errs, mistakes...)
+	a.paused = pausedOf(a.Scheduler.Jobs)
+	errs = append(errs, a.open(c.Store))
+	errs = append(errs, a.setLease(), a.checkAlerts())
+	a.Strange = unknown(a.Jobs())
+	a.SetLog(newLog(c, &a.Settings))
+	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
+	if c.Serves || c.Runs {
+		errs = append(errs, a.measure())
+		a.hear()
+	}
+	return a, errors.Join(errs...)
+}
+
+// sort tells jobs from singletons. Pointers are taken too: they are Work, and
+// there is only one thing that they can mean.
+func (a *App) sort(work []soloist.Work) (errs []error) {
+	for i, w := range work {
+		switch w := w.(type) {
+		case soloist.Job:
+			a.Scheduler.Jobs = append(a.Scheduler.Jobs, w)
+		case soloist.Singleton:
+			a.Scheduler.Singletons = append(a.Scheduler.Singletons, w)
+		case *soloist.Job:
+			if w != nil {
+				a.Scheduler.Jobs = append(a.Scheduler.Jobs, *w)
+				continue
+			}
+			errs = append(errs, fmt.Errorf("work %d of %d is a nil *soloist.Job", i+1, len(work)))
+		case *soloist.Singleton:
+			if w != nil {
+				a.Scheduler.Singletons = append(a.Scheduler.Singletons, *w)
+				continue
+			}
+			errs = append(errs, fmt.Errorf("work %d of %d is a nil *soloist.Singleton", i+1, len(work)))
+		default:
+			errs = append(errs, fmt.Errorf("work %d of %d is %T: want a soloist.Job or a soloist.Singleton", i+1, len(work), w))
+		}
+	}
+	return errs
+}
+
+// open opens the store, unless one is given. Where that fails, one in memory
+// stands in, so that the rest can be checked.
+func (a *App) open(given store.Store) error {
+	s := storage{Store: given}
+	if given != nil {
+		s.name = describe(given)
+	} else {
+		var err error
+		if s, err = a.Settings.storage(); err != nil {
+			a.Store = &local.Memory{}
+			a.Scheduler.Store = a.Store
+			return err
+		}
+	}
+	a.Logs, _ = s.Store.(store.Appender)
+	a.Store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
+	if s.note != "" {
+		a.Notes = append(a.Notes, s.note)
+	}
+	return nil
+}
+
+func describe(s store.Store) string {
+	if s, ok := s.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return fmt.Sprintf("%T", s)
+}
+
+// measure makes metrics and traces of what the scheduler does.
+func (a *App) measure() (err error) {
+	if a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log); err == nil {
+		a.Logs = a.Telemetry.Logs(a.Logs)
+	}
+	return err
+}
+
+// checkAlerts refuses alerts over a store in which the replicas cannot agree on them.
+func (a *App) checkAlerts() error {
+	if _, ok := a.Scheduler.Store.(store.Documenter); !ok && a.Settings.AlertWebhook != "" {
+		return errors.New("SOLOIST_ALERT_WEBHOOK is set, and the store of this program keeps no documents, by which the replicas agree on who sends a message: unset it, or implement store.Documenter")
+	}
+	return nil
+}
+
+// setLease applies SOLOIST_LEASE to whatever names no lease of its own.
+func (a *App) setLease() error {
+	lease := a.Settings.Lease
+	if shortest, longest := a.Scheduler.Store.Limits(); lease < shortest || lease > longest || lease%time.Second != 0 {
+		return mistake("SOLOIST_LEASE", fmt.Sprintf("whole seconds from %s to %s, which this store takes", shortest, longest))
+	}
+	for i := range a.Scheduler.Jobs {
+		if a.Scheduler.Jobs[i].Lease == 0 && !a.Scheduler.Jobs[i].EveryReplica {
+			a.Scheduler.Jobs[i].Lease = lease
+		}
+	}
+	for i := range a.Scheduler.Singletons {
+		if a.Scheduler.Singletons[i].Lease == 0 {
+			a.Scheduler.Singletons[i].Lease = lease
+		}
+	}
+	return nil
+}
+
+// hear passes the scheduler's events on to the listeners, too.
+func (a *App) hear() {
+	first := a.Scheduler.Events
+	a.Scheduler.Events = func(e event.Event) {
+		if first != nil {
+			first(e)
+		}
+		a.listeners.tell(e)
+	}
+}
