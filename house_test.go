@@ -125,9 +125,9 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"store":                {},
 
 		"host": {".", "store", "host/local", "host/internal/alert", "host/internal/app", "host/internal/doctor", "host/internal/format", "host/internal/functions",
-			"host/internal/logging", "host/internal/past", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
+			"host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
 		"host/internal/alert": {".", "event", "store"},
-		"host/internal/app": {".", "event", "store", "host/azure", "host/local", "host/internal/format", "host/internal/logging", "host/internal/telemetry",
+		"host/internal/app": {".", "event", "store", "host/azure", "host/local", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule"},
 		"host/internal/doctor": {".", "store", "host/azure", "host/local", "host/internal/app", "host/internal/format", "host/internal/functions",
 			"host/internal/view"},
@@ -136,10 +136,11 @@ func TestArrowsPointOneWay(t *testing.T) {
 			"host/internal/web", "internal/schedule"},
 		"host/internal/logging":   {"host/internal/format"},
 		"host/internal/past":      {".", "store", "host/internal/app", "host/internal/format", "internal/history"},
+		"host/internal/presence":  {"store"},
 		"host/internal/telemetry": {".", "event", "store"},
-		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "internal/schedule"},
+		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "host/internal/presence", "internal/schedule"},
 		"host/internal/watch":     {".", "store", "host/internal/format"},
-		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/view", "internal/descriptors"},
+		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/presence", "host/internal/view", "internal/descriptors"},
 	}
 	all := imports(t, false)
 	for _, dir := range slices.Sorted(maps.Keys(all)) {

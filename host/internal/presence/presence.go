@@ -1,0 +1,170 @@
+// Package presence tells which replicas of an app are up.
+//
+// Each replica that serves writes an entry about itself into one document of the store,
+// "<app>/.replicas": at its start, when its health changes, at a regular beat, and when it
+// stops. A replica that is killed leaves an entry that grows old. All times in the document
+// are the store's, so no clocks of two machines are compared.
+//
+// # What is not promised
+//
+// That the document is complete or new. Nothing is decided by it: which replica runs a tick
+// is a matter of leases and records alone. So a replica that cannot write it works on, and
+// tries again later.
+package presence
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	lookTime   = 5 * time.Second  // how often a replica looks at its own health, from memory
+	leastTime  = 15 * time.Second // between two writes, however often its health changes
+	repeatTime = 15 * time.Second // after a write that has failed
+	leaveTime  = 2 * time.Second  // for the last write, which the end of the process waits for
+	writeTries = 5                // several replicas may write at the same time
+)
+
+// A Config is what a Beacon needs to know. All fields but Woken are needed.
+type Config struct {
+	App, Replica string
+	Store        store.Documenter
+	Every        time.Duration // the longest time between two writes
+	Woken        bool          // a platform wakes the program up, and calls Pass
+	Self         func() Self   // this replica now, from memory
+	Work         Work
+	Log          *slog.Logger
+}
+
+// A Beacon writes that this replica is up.
+type Beacon struct {
+	c     Config
+	id    string
+	begun time.Time
+
+	mu      sync.Mutex
+	started time.Time // by the store's clock; zero: it has not answered yet
+	said    Self      // what was written last
+	next    time.Time // when to write again
+	least   time.Time // not before, even if the health changes
+	told    string    // the trouble that was logged last
+}
+
+// New returns a Beacon that writes nothing before Run or Pass.
+func New(c Config) *Beacon { return &Beacon{c: c, id: rand.Text()[:12], begun: time.Now()} }
+
+// Run writes until ctx ends. The caller then calls Leave, after its work has ended.
+func (b *Beacon) Run(ctx context.Context) {
+	for wait := upTo(time.Second); sleep(ctx, wait); wait = lookTime {
+		b.Pass(ctx)
+	}
+}
+
+// Pass writes if that is due. Two calls at the same time make one write.
+func (b *Beacon) Pass(ctx context.Context) {
+	if !b.mu.TryLock() {
+		return
+	}
+	defer b.mu.Unlock()
+	self, now := b.c.Self(), time.Now()
+	if now.Before(b.next) && (now.Before(b.least) || b.said.looks(self)) {
+		return
+	}
+	b.next = time.Now().Add(b.c.Every - upTo(b.c.Every/4))
+	err := b.update(ctx, self, false)
+	if err != nil && !errors.Is(err, ErrForeign) {
+		b.next = time.Now().Add(min(b.c.Every, repeatTime) - upTo(repeatTime/4))
+	}
+	b.said, b.least = self, time.Now().Add(leastTime)
+	b.trouble(err)
+}
+
+// looks reports whether two states differ in nothing that is worth a write before its time.
+func (s Self) looks(other Self) bool {
+	return s.Health == other.Health && slices.Equal(s.Reasons, other.Reasons)
+}
+
+// Leave writes that this replica has stopped. It takes two seconds at most.
+func (b *Beacon) Leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+	defer cancel()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.started.IsZero() {
+		_ = b.update(ctx, b.said, true) // without it the replica is shown as silent
+	}
+}
+
+// update writes the entry of this replica. If other replicas write at the same time it
+// tries again a few times.
+func (b *Beacon) update(ctx context.Context, self Self, leaves bool) error {
+	for try := 1; ; try++ {
+		err := b.write(ctx, self, leaves)
+		if !errors.Is(err, store.ErrChanged) || try == writeTries || !sleep(ctx, upTo(time.Duration(try)*200*time.Millisecond)) {
+			return err
+		}
+	}
+}
+
+// write reads the document, and writes it with the entry of this replica.
+func (b *Beacon) write(ctx context.Context, self Self, leaves bool) error {
+	reader := Reader{Store: b.c.Store, App: b.c.App}
+	r, err := reader.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if b.started.IsZero() {
+		b.started = r.At.Add(-time.Since(b.begun)).Truncate(time.Millisecond)
+	}
+	entry := Replica{ID: b.id, Started: b.started, Seen: r.At, Every: int((b.c.Every + time.Second - 1) / time.Second), Woken: b.c.Woken, Self: self}
+	if leaves {
+		if r.Doc.Replicas[clip(b.c.Replica, longName)].ID != b.id {
+			return nil // another process has the name by now
+		}
+		entry.Left = r.At
+	}
+	r.Doc.put(b.c.Replica, entry, b.c.Work)
+	body, err := r.Doc.encode()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	_, err = b.c.Store.WriteDocument(ctx, Name(b.c.App), reader.etag, body)
+	return err
+}
+
+// trouble logs once that the document is not one of Soloist. Of an outage the log has lines
+// already.
+func (b *Beacon) trouble(err error) {
+	text := ""
+	if errors.Is(err, ErrForeign) {
+		text = err.Error()
+	}
+	if text != "" && text != b.told {
+		b.c.Log.Warn("this replica is not shown among the replicas: correct or delete the document", "document", Name(b.c.App), "error", err)
+	}
+	b.told = text
+}
+
+// upTo returns a random time of d at most.
+func upTo(d time.Duration) time.Duration { return time.Duration(mathrand.Int64N(int64(d) + 1)) }
+
+// sleep waits. It returns false if ctx has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,87 @@
+package presence
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// callTime is for one call to the store.
+const callTime = 3 * time.Second
+
+// A State says whether a replica is up, as far as others know.
+type State string
+
+const (
+	Up     State = "up"
+	Asleep State = "asleep" // a platform wakes it up for each tick, and has not done so for a while
+	Silent State = "silent" // it should have written again, and has not: it was killed, hangs, or cannot reach the store
+	Left   State = "left"   // it has stopped in an orderly way
+)
+
+// A Reading is what the store had at one time, by its clock. Zero: nothing is known.
+type Reading struct {
+	At  time.Time
+	Doc *Document
+}
+
+// State returns the state of a replica of the reading.
+func (r Reading) State(replica Replica) State {
+	late := 3*time.Duration(replica.Every)*time.Second/2 + repeatTime
+	switch {
+	case !replica.Left.IsZero():
+		return Left
+	case r.At.Sub(replica.Seen).Abs() <= late:
+		return Up
+	case replica.Woken:
+		return Asleep
+	}
+	return Silent
+}
+
+// A Reader reads the document of one app. It is for one goroutine at a time.
+type Reader struct {
+	Store store.Documenter
+	App   string
+
+	etag string
+	doc  *Document
+}
+
+// Read reads the document; a document that has not changed is not transferred. There is an
+// empty one if no replica has written.
+func (r *Reader) Read(ctx context.Context) (Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	got, err := r.Store.ReadDocument(ctx, Name(r.App), r.etag)
+	switch {
+	case errors.Is(err, store.ErrUnchanged) && r.etag != "":
+		return Reading{timeOf(got.Date), r.doc}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		got.ETag, got.Body = "", nil
+	case errors.Is(err, store.ErrTooLarge):
+		return Reading{}, errors.Join(ErrForeign, err)
+	case err != nil:
+		return Reading{}, err
+	case got.ETag == "":
+		return Reading{}, errors.New("the answer has no ETag: it is not from the store")
+	}
+	doc, err := decode(got.Body, r.App)
+	if err != nil {
+		r.etag = ""
+		return Reading{}, err
+	}
+	r.etag, r.doc = got.ETag, doc
+	return Reading{timeOf(got.Date), doc}, nil
+}
+
+// timeOf is the store's time of an answer: this machine's if the store has no clock.
+func timeOf(date time.Time) time.Time {
+	if date.IsZero() {
+		date = time.Now()
+	}
+	return date.Round(0).UTC()
+}
