@@ -43,19 +43,20 @@ func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string 
 	}
 	return []string{
 		fmt.Sprintf("no records of app %q in %s", a.Settings.App, a.Place),
-		presence(a, ctx),
+		instead(a, ctx),
 		"replicas create the records when they start (" + a.Console.Name + " serve, or tick): if none of this app has started yet, there is nothing wrong",
 	}
 }
 
-// presence says what the store has instead of the records of this app.
-func presence(a *app.App, ctx context.Context) string {
+// instead says what the store has instead of the records of this app.
+func instead(a *app.App, ctx context.Context) string {
 	check := "check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"
 	store, ok := a.Store.(lister)
 	if !ok {
 		return check
 	}
 	apps, err := store.Apps(ctx)
+	apps = slices.DeleteFunc(apps, func(app string) bool { return app == a.Settings.App }) // which has documents alone
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it does not exist: " + check

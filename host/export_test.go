@@ -25,7 +25,7 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 		return nil, nil, nil, err
 	}
 	cache := newCache(a)
-	answers := routes(context.Background(), a, cache)
+	answers := routes(context.Background(), a, cache, newBeacon(a))
 	a.Flush()
 	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer a.Flush()
@@ -41,7 +41,7 @@ func Server(p Program) (s *http.Server, run func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h := routes(context.Background(), a, newCache(a))
+	h := routes(context.Background(), a, newCache(a), newBeacon(a))
 	return web.NewServer(h, a.Log), func() { a.Scheduler.RunDue(context.Background(), soloist.Wake{}) }, nil
 }
 

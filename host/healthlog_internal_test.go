@@ -122,7 +122,7 @@ func TestEventsThatWaitAreTold(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- a.Scheduler.Run(ctx) }()
-		cache := web.NewCache(a.Scheduler.Status, nil)
+		cache := web.NewCache(a.Scheduler.Status, nil, nil)
 		defer cache.Wait()
 		for _, told := range []bool{false, true, false} {
 			time.Sleep(150 * time.Second)
@@ -146,7 +146,7 @@ func TestEventsThatWaitAreTold(t *testing.T) {
 // wantBlocked checks what probe and API say of the log.
 func wantBlocked(t *testing.T, a *app.App, code int) {
 	t.Helper()
-	cache := web.NewCache(a.Scheduler.Status, nil)
+	cache := web.NewCache(a.Scheduler.Status, nil, nil)
 	defer cache.Wait()
 	get := func(path string) *httptest.ResponseRecorder {
 		r := httptest.NewRecorder()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/internal/watch"
 	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/store"
@@ -40,8 +41,10 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cache, watched := newCache(a), func() {}
-	done := serveHTTP(a, ln, routes(ctx, a, cache), cache.Close, stop)
+	beacon := newBeacon(a)
+	done := serveHTTP(a, ln, routes(ctx, a, cache, beacon), cache.Close, stop)
 	alerts := startAlerts(ctx, a, cache)
+	leave := beUp(ctx, beacon)
 	say := sync.OnceFunc(func() { sayStopping(a) })
 	defer context.AfterFunc(ctx, say)()
 	var err error
@@ -60,6 +63,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	watched()
 	alerts()
 	err = errors.Join(err, done())
+	leave()
 	a.Telemetry.Watch(nil) // nothing asks the cache any more
 	cache.Wait()
 	if err != nil {
@@ -76,7 +80,7 @@ func newCache(a *app.App) *web.Cache {
 	if _, ok := a.Store.(store.Documenter); !ok {
 		orders = nil
 	}
-	cache := web.NewCache(a.Scheduler.Status, orders)
+	cache := web.NewCache(a.Scheduler.Status, orders, replicaReader(a))
 	a.Listen(cache.Hear)
 	a.Telemetry.Watch(cache.Statuses)
 	return cache
@@ -93,12 +97,15 @@ func watchAll(ctx context.Context, a *app.App, cache *web.Cache, stop context.Ca
 
 // routes answer HTTP: the pages, and in Functions its host. Runs for that host
 // end with ctx.
-func routes(ctx context.Context, a *app.App, cache *web.Cache) http.Handler {
+func routes(ctx context.Context, a *app.App, cache *web.Cache, beacon *presence.Beacon) http.Handler {
 	guard := web.NewGuard(&a.Settings, a.Log)
 	if !app.InFunctions() {
 		return guard.Around(web.Routes(a, guard, cache, nil))
 	}
 	f := functions.NewHandler(ctx, a, guard)
+	if beacon != nil {
+		f.Awake = beacon.Pass
+	}
 	return guard.Around(f.Around(web.Routes(a, guard, cache, f.Warn())))
 }
 

@@ -39,10 +39,10 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	drift := functions.DriftWords(a)
-	views, code := view.AllOrdered(a, all, ordersOf(ctx, a)), exitOK
+	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, replicaReader(a))
+	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
 	if absent := absence(a, ctx, all); absent != nil {
-		body := view.Status(a, views, drift)
+		body := view.Status(a, views, drift, fleet)
 		if !c.JSON {
 			printDrift(a.Console, drift)
 		}
@@ -54,9 +54,9 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		}
 	}
 	if c.JSON {
-		return max(code, printed(a.Console.JSON(view.Status(a, views, drift))))
+		return max(code, printed(a.Console.JSON(view.Status(a, views, drift, fleet))))
 	}
-	printStatus(a, a.Console, views, drift)
+	printStatus(a, a.Console, views, drift, fleet)
 	printAdvice(a, all)
 	return code
 }
@@ -90,7 +90,7 @@ func printDrift(c app.Console, drift []string) {
 	}
 }
 
-func printStatus(a *app.App, c app.Console, views []view.Job, drift []string) {
+func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fleet *view.Fleet) {
 	now := a.Now()
 	fmt.Fprintf(c.Stdout, "app %s on %s, %s\n", a.Settings.App, a.Place, format.Stamp(now))
 	if text := format.SkewNote(a.Skew()); text != "" {
@@ -111,6 +111,7 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), v.CountWords())
 	}
 	w.Flush()
+	printReplicas(c, fleet, colour)
 	for _, v := range views {
 		if v.Error != "" {
 			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, v.Error)

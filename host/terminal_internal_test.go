@@ -92,7 +92,7 @@ func TestStatusInColour(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	var out strings.Builder
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}}
-	printStatus(a, a.Console, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil)
+	printStatus(a, a.Console, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil, nil)
 	var column []int
 	for row := range strings.Lines(out.String()) {
 		if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[39m", "", "\x1b[0m", "").Replace(row); plain != row {
@@ -112,7 +112,7 @@ func TestWatchRedrawsTerminal(t *testing.T) {
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}, Place: "a store"}
 	s := &screen{a: a}
 	for range 2 {
-		if !s.show([]view.Job{{Name: "beat", Kind: "singleton"}}) {
+		if !s.show([]view.Job{{Name: "beat", Kind: "singleton"}}, nil) {
 			t.Fatal("not shown")
 		}
 	}

@@ -21,7 +21,7 @@ const watchInterval = 2 * time.Second
 // watch shows the status again and again until ctx ends. That is what its user
 // wants, and no failure; neither is a reading that fails, which it shows.
 func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
-	show := (&changes{a: a, json: c.JSON, shown: map[string]string{}}).show
+	show, reader := (&changes{a: a, json: c.JSON, shown: map[string]string{}}).show, replicaReader(a)
 	if !c.JSON && a.Console.OnTerminal(a.Console.Stdout) {
 		show = (&screen{a: a}).show
 	}
@@ -34,7 +34,8 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 		if ctx.Err() != nil { // what it has read may be no more than that
 			return exitOK
 		}
-		if !show(view.AllOrdered(a, all, orders)) {
+		fleet := fleetOf(ctx, a, reader)
+		if !show(view.AllOrdered(a, all, orders, fleet), fleet) {
 			return exitFail
 		}
 		select {
@@ -68,11 +69,11 @@ const (
 )
 
 // show reports whether the status could be written.
-func (s *screen) show(views []view.Job) bool {
+func (s *screen) show(views []view.Job, fleet *view.Fleet) bool {
 	var b bytes.Buffer
 	c := s.a.Console
 	c.Stdout, c.Terminal = &b, true
-	printStatus(s.a, c, views, functions.DriftWords(s.a))
+	printStatus(s.a, c, views, functions.DriftWords(s.a), fleet)
 	fmt.Fprintf(&b, "\nread every %s; Ctrl-C ends it\n", watchInterval)
 	text := toTop + string(bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte(endLine))) + eraseEnd
 	if !s.full {
@@ -91,7 +92,7 @@ type changes struct {
 }
 
 // show reports whether the changes could be written.
-func (w *changes) show(views []view.Job) bool {
+func (w *changes) show(views []view.Job, _ *view.Fleet) bool {
 	for _, v := range views {
 		if key := changeKey(v); w.shown[v.Name] != key {
 			w.shown[v.Name] = key

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -21,7 +22,7 @@ func Open(c Config) (*App, error) {
 	errs = append(errs, a.Settings.read(c.Console.Name)...)
 	pings, mistakes := override(a.Scheduler.Jobs)
 	a.Pings, errs = pings, append(errs, mistakes...)
-	a.paused = pausedOf(a.Scheduler.Jobs)
+	a.paused, a.work = pausedOf(a.Scheduler.Jobs), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease(), a.checkAlerts())
 	a.Strange = unknown(a.Jobs())

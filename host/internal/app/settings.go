@@ -29,6 +29,7 @@ type Settings struct {
 	Addr            string         `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:"127.0.0.1:8080, which only this machine reaches, or the next free port; :8080 on Container Apps, App Service and Kubernetes, and as the first process of a container; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
 	Grace           time.Duration  `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
 	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them" unset:"the record keeps the last 20" want:"a duration of an hour or more, such as 2160h for 90 days"`
+	Presence        time.Duration  `envconfig:"SOLOIST_PRESENCE" doc:"how often at least a replica that serves writes that it is up, for the list of replicas; 0: never" unset:"2m" want:"0, or a duration from 10s to 20m"`
 	ReadToken       string         `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, /api/v1 and /metrics ask for it: Authorization: Bearer TOKEN, and the page has a form for it; 16 characters at least" unset:"they are open" secret:"true"`
 	AdminToken      string         `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what each change over HTTP asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
 	By              string         `envconfig:"SOLOIST_BY" doc:"whom pause, resume, run, cancel and step-down name as the one who orders it" unset:"the user and machine that call the program"`
@@ -58,6 +59,7 @@ func (s *Settings) read(program string) []error {
 		Lease:     30 * time.Second,
 		Addr:      defaultAddr(),
 		Grace:     25 * time.Second,
+		Presence:  2 * time.Minute,
 
 		AlertFailures: 1,
 	}
@@ -73,6 +75,7 @@ func (s *Settings) read(program string) []error {
 		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
 		{"SOLOIST_GRACE", s.Grace == 0 || s.Grace >= time.Millisecond, func() { s.Grace = preset.Grace }},
 		{"SOLOIST_HISTORY", s.History == 0 || s.History >= time.Hour, func() { s.History = 0 }},
+		{"SOLOIST_PRESENCE", s.Presence == 0 || s.Presence >= 10*time.Second && s.Presence <= 20*time.Minute, func() { s.Presence = preset.Presence }},
 		{"SOLOIST_ALERT_FAILURES", s.AlertFailures >= 1 && s.AlertFailures <= 1000, func() { s.AlertFailures = preset.AlertFailures }},
 		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},
 	} {

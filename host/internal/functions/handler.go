@@ -37,6 +37,9 @@ type Handler struct {
 	guess  error           // why the limits are a guess
 	life   context.Context // of serve: its end ends the runs
 
+	// Awake is called beside each invocation, which does not wait long for it. Nil: nothing is.
+	Awake func(context.Context)
+
 	mu    sync.Mutex
 	clock *watch.Clock // looks after each wake-up, whose answers are news of the clock
 }
@@ -141,6 +144,7 @@ func (f *Handler) invoke(w http.ResponseWriter, r *http.Request) {
 	patience.SetWriteDeadline(time.Time{})
 	ctx, cancel := f.context(r)
 	defer cancel()
+	defer f.awake()()
 	var o result
 	switch {
 	case name == warmupFunction:
@@ -153,6 +157,28 @@ func (f *Handler) invoke(w http.ResponseWriter, r *http.Request) {
 		o = f.wake(ctx, soloist.Wake{Jobs: []string{name}, Tick: call.tick})
 	}
 	f.answer(w, name, call, o)
+}
+
+// awakeTime bounds how long an invocation waits for Awake: the platform may stop this process
+// as soon as it has its answer.
+const awakeTime = 2 * time.Second
+
+// awake calls Awake in the background. done waits for it.
+func (f *Handler) awake() (done func()) {
+	if f.Awake == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(f.life)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.Awake(ctx)
+	}()
+	return func() {
+		defer cancel()
+		defer time.AfterFunc(awakeTime, cancel).Stop()
+		<-ended
+	}
 }
 
 // context is that of one invocation. The host does not cancel one, and a

@@ -22,6 +22,11 @@ type Answer[J any] struct {
 	// Of status, in Functions: what is deployed and is not what the jobs need.
 	Functions []string `json:"functions,omitempty"`
 
+	// Of status: the replicas by what they have told last, and where they, or this program,
+	// are not all the same.
+	Replicas []Replica `json:"replicas,omitempty"`
+	Differs  []string  `json:"differs,omitempty"`
+
 	// Of status and history: why there is nothing to show.
 	Error string `json:"error,omitempty"`
 }
@@ -36,8 +41,11 @@ func New[J any](a *app.App, jobs []J) Answer[J] {
 
 // Status is what status --json tells: functions is what is
 // deployed in Functions and is not what the jobs need.
-func Status(a *app.App, views []Job, functions []string) Answer[Job] {
+func Status(a *app.App, views []Job, functions []string, fleet *Fleet) Answer[Job] {
 	body := New(a, views)
+	if fleet != nil {
+		body.Replicas, body.Differs = fleet.Replicas, fleet.Differs
+	}
 	body.Skew, body.Functions = format.SkewSeconds(a.Skew()), functions
 	return body
 }

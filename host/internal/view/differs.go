@@ -27,7 +27,10 @@ func recordPaused(r *store.Record) bool {
 	return false
 }
 
-const skippedElsewhere = "this environment does not pause it, but by the record its last tick was skipped as paused"
+const (
+	skippedElsewhere = "this environment does not pause it, but by the record its last tick was skipped as paused"
+	pausedHere       = "this environment pauses it, but by the record its last tick was not skipped as paused"
+)
 
 // differsOf says where the settings of this program are not those that the record
 // shows in force.
@@ -40,7 +43,7 @@ func differsOf(a *app.App, st soloist.JobStatus) (notes []string) {
 	}
 	switch here, there := a.Paused(st.Name), recordPaused(&st.Record); {
 	case here && !there:
-		notes = append(notes, "this environment pauses it, but by the record its last tick was not skipped as paused")
+		notes = append(notes, pausedHere)
 	case there && !here:
 		notes = append(notes, skippedElsewhere)
 	}

@@ -10,13 +10,34 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// AllOrdered is [All], with the pauses that operators have ordered.
-func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control) []Job {
+// AllOrdered is [All], with the pauses that operators have ordered, and what the replicas
+// have told of their settings; nil: that is not known.
+func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Job {
 	views := All(a, all)
 	for i := range views {
 		views[i].heed(&all[i], orders.Jobs[all[i].Name], a.Now())
+		views[i].meet(a, fleet)
 	}
 	return views
+}
+
+// meet shows the settings of the replicas.
+func (v *Job) meet(a *app.App, fleet *Fleet) {
+	if !a.Serves {
+		v.meetPause(fleet)
+	}
+	v.Differs = append(v.Differs, fleet.DiffersIn(v.Name)...)
+}
+
+// meetPause shows a pause by the settings of the replicas. Where those are known, it does not
+// matter what the record says of the last tick.
+func (v *Job) meetPause(fleet *Fleet) {
+	paused, known := fleet.paused(v.Name)
+	if !known {
+		return
+	}
+	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere || note == pausedHere })
+	v.setPaused(paused || v.Pause != nil)
 }
 
 // heed shows the pause that is in force. A pause that is over may have skipped the
@@ -27,12 +48,20 @@ func (v *Job) heed(st *soloist.JobStatus, ordered store.JobControl, now time.Tim
 		return
 	}
 	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere })
+	v.setPaused(v.Pause != nil)
+}
+
+// setPaused corrects the state of a job in which nothing else happens.
+func (v *Job) setPaused(on bool) {
 	switch {
-	case v.Pause != nil && slices.Contains([]State{Idle, Failing, noRecord, onEach}, v.State):
+	case on && slices.Contains([]State{Idle, Failing, noRecord, onEach}, v.State):
 		v.State = paused
-	case v.Pause == nil && v.State == paused && v.Failures > 0:
+	case on || v.State != paused:
+	case v.EveryReplica:
+		v.State = onEach
+	case v.Failures > 0:
 		v.State = Failing
-	case v.Pause == nil && v.State == paused:
+	default:
 		v.State = Idle
 	}
 }

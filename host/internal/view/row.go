@@ -32,12 +32,13 @@ type Outcome struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// rowOf is a job in a list, by its record, what operators have ordered for it, and the
-// health of this replica. It is enough to choose and to sort by; [Row.Whole] has the rest.
-func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health) Row {
+// rowOf is a job in a list, by its record, what operators have ordered for it, the health
+// of this replica, and what all replicas have told of their settings. It is enough to choose and to sort by; [Row.Whole] has the rest.
+func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health, fleet *Fleet) Row {
 	row := Row{Job: of(a, st, h), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
 	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
 	row.heed(&st, ordered, a.Now())
+	row.meet(a, fleet)
 	for _, r := range ordered.Requests {
 		if st.Err == nil && r.Seq > st.Record.Orders.Served && r.Until.After(a.Now()) {
 			row.Ordered++
@@ -53,11 +54,11 @@ func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist
 }
 
 // Rows are the rows of all jobs, not yet whole: a page shows a hundred of them at most.
-func Rows(a *app.App, all []soloist.JobStatus, orders store.Control) []Row {
+func Rows(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Row {
 	h := a.Scheduler.Health()
 	rows := make([]Row, len(all))
 	for i, st := range all {
-		rows[i] = rowOf(a, st, orders.Jobs[st.Name], h)
+		rows[i] = rowOf(a, st, orders.Jobs[st.Name], h, fleet)
 	}
 	return rows
 }

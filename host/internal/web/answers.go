@@ -2,8 +2,6 @@ package web
 
 import (
 	"net/http"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -34,6 +32,10 @@ type appInfo struct {
 	Stuck     []string          `json:"stuck,omitempty"`     // what only a restart of the replica helps
 	Overrun   map[string]string `json:"overrun,omitempty"`   // runs that go on though their context has ended, and why it did
 	Functions []string          `json:"functions,omitempty"` // in Functions: what is deployed and is not what the jobs need
+
+	Replicas     []view.Replica `json:"replicas"`               // the first ones; of those that are up, it is left out when they wrote that
+	MoreReplicas int            `json:"moreReplicas,omitempty"` // how many are left out
+	Differs      []string       `json:"differs,omitempty"`      // what is not the same on all replicas, besides the settings of jobs
 
 	Changes  access `json:"changes"`            // whether this caller may change something
 	SignedIn bool   `json:"signedIn,omitempty"` // the caller is a browser that has signed in
@@ -72,13 +74,14 @@ type ordersAnswer struct {
 // infoFor is what an answer to this request tells of the program.
 func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	h := p.app.Scheduler.Health()
-	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: version(), Revision: app.RevisionName(),
+	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: app.Version(), Revision: app.RevisionName(),
 		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Scheduler.Jobs) + len(p.app.Scheduler.Singletons),
 		Note: n.old(), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
 		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
 		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
 	}
+	p.tellFleet(n, &out)
 	for _, row := range n.rows(p.app) {
 		if row.Trouble {
 			out.Trouble++
@@ -95,21 +98,3 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	}
 	return out
 }
-
-// version is what the build says of the program: the version of its module, else the
-// revision of its source; empty if neither is known.
-var version = sync.OnceValue(func() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(len(s.Value), 12)]
-		}
-	}
-	return ""
-})

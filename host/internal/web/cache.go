@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
@@ -26,6 +27,7 @@ const (
 type Cache struct {
 	read   func(context.Context) ([]soloist.JobStatus, error)
 	orders func(context.Context) (store.Control, error) // nil: the store keeps none
+	beacon *presence.Reader                             // nil: the replicas are not known
 
 	readings sync.WaitGroup
 
@@ -46,6 +48,7 @@ type news struct {
 	all    []soloist.JobStatus
 	orders store.Control // the last that could be read
 	deaf   error         // why they cannot be read now
+	fleet  fleet
 	made   *rows
 	silent bool // the store was asked after that, and has not answered
 	again  bool // a reading is under way
@@ -53,8 +56,17 @@ type news struct {
 
 // rows are made once for a reading, however many look at it.
 type rows struct {
-	once sync.Once
-	all  []view.Row
+	once  sync.Once
+	all   []view.Row
+	fleet *view.Fleet
+}
+
+// make compares the replicas, and makes the rows.
+func (n news) make(a *app.App) {
+	n.made.once.Do(func() {
+		n.made.fleet = view.FleetOf(a, n.fleet.Reading)
+		n.made.all = view.Rows(a, n.all, n.orders, n.made.fleet)
+	})
 }
 
 // rows returns the rows of all jobs, in the order of all.
@@ -62,7 +74,7 @@ func (n news) rows(a *app.App) []view.Row {
 	if n.made == nil {
 		return nil
 	}
-	n.made.once.Do(func() { n.made.all = view.Rows(a, n.all, n.orders) })
+	n.make(a)
 	return n.made.all
 }
 
@@ -95,10 +107,10 @@ func (n news) old() string {
 	return ""
 }
 
-// NewCache returns an empty cache of what read tells, and orders: nil if the store keeps
-// no orders of operators.
-func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (store.Control, error)) *Cache {
-	return &Cache{read: read, orders: orders, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1), closed: make(chan struct{})}}
+// NewCache returns an empty cache of what read tells; of orders, nil if the store keeps no
+// orders of operators; and of the replicas, nil if they do not tell that they are up.
+func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (store.Control, error), replicas *presence.Reader) *Cache {
+	return &Cache{read: read, orders: orders, beacon: replicas, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1), closed: make(chan struct{})}}
 }
 
 // look returns the last reading, after a wait for a new one if that is due.
@@ -153,10 +165,11 @@ func (c *Cache) reading() {
 	ctx, cancel := context.WithTimeout(context.Background(), readTime)
 	defer cancel()
 	last, next, err := c.now(), news{made: new(rows)}, error(nil) // nothing else writes the last one
-	var both sync.WaitGroup
-	both.Go(func() { next.orders, next.deaf = c.readOrders(ctx) })
+	var others sync.WaitGroup
+	others.Go(func() { next.orders, next.deaf = c.readOrders(ctx) })
+	others.Go(func() { next.fleet = c.readFleet(ctx, last.fleet) })
 	next.all, err = c.read(ctx)
-	both.Wait()
+	others.Wait()
 	if next.deaf != nil {
 		next.orders = last.orders
 	}
@@ -186,7 +199,7 @@ func (c *Cache) keep(next news, err error) (turned, kept bool) {
 
 // same reports whether two readings tell the same.
 func (n *news) same(o *news) bool {
-	return n.orders.Seq == o.orders.Seq && (n.deaf == nil) == (o.deaf == nil) && reflect.DeepEqual(n.all, o.all)
+	return n.fleet.looks(o.fleet) && n.orders.Seq == o.orders.Seq && (n.deaf == nil) == (o.deaf == nil) && reflect.DeepEqual(n.all, o.all)
 }
 
 func (c *Cache) readOrders(ctx context.Context) (store.Control, error) {

@@ -26,7 +26,7 @@ type health struct {
 // record or an outage of the storage: all replicas would restart in a loop.
 func (p *pages) healthz(w http.ResponseWriter, r *http.Request) {
 	now, words := p.app.Scheduler.Health(), p.wordsFor(r)
-	h := health{Status: "ok", Running: now.Running, Stuck: now.Stuck, Skew: format.SkewSeconds(now.Skew),
+	h := health{Status: p.app.Condition(now), Running: now.Running, Stuck: now.Stuck, Skew: format.SkewSeconds(now.Skew),
 		Overrun: each(now.Overrun, words.cause), Broken: each(now.Broken, words.broken)}
 	if now.Storage != nil {
 		h.Storage = words.storage(now.Storage)
@@ -38,13 +38,8 @@ func (p *pages) healthz(w http.ResponseWriter, r *http.Request) {
 		h.Events = text(now.Events)
 	}
 	code := http.StatusOK
-	switch {
-	case len(h.Overrun) > 0:
-		h.Status, code = "overrun", http.StatusServiceUnavailable
-	case len(h.Stuck) > 0 || h.Log != "":
-		h.Status, code = "stuck", http.StatusServiceUnavailable
-	case len(h.Broken) > 0 || h.Storage != "" || h.Events != "":
-		h.Status = "degraded"
+	if h.Status == "overrun" || h.Status == "stuck" {
+		code = http.StatusServiceUnavailable
 	}
 	Reply(w, code, h)
 }

@@ -205,10 +205,22 @@
     const notes = [a.note, a.storage && 'The store is out of reach: ' + a.storage, a.clock, a.orders && 'The orders of operators cannot be read, so nothing starts: ' + a.orders, a.log && 'On this replica ' + a.log,
       ...(a.stuck || []).map((job) => job + ' is stuck on this replica: only a restart helps'),
       ...Object.entries(a.overrun || {}).map(([job, why]) => job + ' goes on though its context has ended (' + why + '): only a restart helps'),
-      ...(a.functions || [])].filter(Boolean);
+      ...(a.functions || []), ...(a.differs || [])].filter(Boolean);
     sync($('notes'), notes, (text) => text, (text) => el('li', {}, text), () => {});
+    renderFleet(a);
     $('enter').hidden = a.signedIn || a.changes !== 'no';
     $('leave').hidden = !a.signedIn;
+  };
+
+  // The replicas, by what each has written of itself last.
+  const replicaTone = (r) => r.state === 'silent' ? 'wait' : r.state === 'up' && r.health !== 'ok' ? 'bad' : r.state === 'up' ? 'good' : 'none';
+  const clock = (skew) => Math.abs(skew) < 0.05 ? '–' : Math.abs(skew).toFixed(1) + ' s ' + (skew > 0 ? 'ahead' : 'behind');
+  const renderFleet = (a) => {
+    sync($('replicas').tBodies[0], a.replicas, (r) => JSON.stringify(r), (r) => el('tr', {}, el('th', { scope: 'row' }, r.replica + (r.replica === a.replica ? ' (this page)' : '')),
+      el('td', {}, el('span', { class: 'tone-' + replicaTone(r) }, r.state + (r.state === 'up' && r.health !== 'ok' ? ', ' + r.health : '')),
+        r.seen ? el('small', {}, 'seen ', timed(r.seen, 'ago')) : null, ...(r.state === 'up' ? r.reasons || [] : []).map((text) => el('small', {}, text))),
+      el('td', {}, [r.version, r.revision].filter(Boolean).join(', ') || '–'), el('td', {}, r.platform || '–'), el('td', {}, stamp(r.started)), el('td', {}, clock(r.skew))), () => {});
+    set($('fleet-more'), a.moreReplicas ? 'and ' + a.moreReplicas + ' more' : '');
   };
 
   // The list.
@@ -362,6 +374,7 @@
   let shown = null;
   const show = (id) => {
     for (const section of ['signin', 'list', 'job']) $(section).hidden = section !== id;
+    $('fleet').hidden = !(id === 'list' || id === 'job') || !$('replicas').tBodies[0].rows.length;
     if (focusNext && id !== 'signin') { focusNext = false; $(id + '-title').focus(); }
   };
   const render = (d) => {

@@ -44,6 +44,7 @@ func (p *pages) api() []route {
 		{"GET", "/jobs", read(p.jobs)},
 		{"GET", "/jobs/{job}", read(p.job)},
 		{"GET", "/jobs/{job}/history", read(p.history)},
+		{"GET", "/replicas", read(p.replicas)},
 		{"GET", "/stream", read(p.stream)},
 		{"POST", "/session", ownSite(p.signIn)},
 		{"DELETE", "/session", ownSite(p.signOut)},

@@ -1,0 +1,143 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/presence"
+	"github.com/soloist-go/soloist/internal/schedule"
+)
+
+// Version is what the build says of the program: the version of its module, else the
+// revision of its source; empty if neither is known.
+var Version = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return ""
+})
+
+// platform names what the program runs on.
+func platform() string {
+	switch {
+	case InFunctions():
+		return "Functions"
+	case InContainerApps():
+		return "Container Apps"
+	case os.Getenv("WEBSITE_SITE_NAME") != "":
+		return "App Service"
+	case os.Getenv("KUBERNETES_SERVICE_HOST") != "":
+		return "Kubernetes"
+	}
+	return runtime.GOOS
+}
+
+// Condition is the health of this replica in one word: ok, degraded, stuck or overrun. Only
+// a restart helps against the last two.
+func (a *App) Condition(h soloist.Health) string {
+	switch {
+	case len(h.Overrun) > 0:
+		return "overrun"
+	case len(h.Stuck) > 0 || a.LogBlocked(h) != nil:
+		return "stuck"
+	case len(h.Broken) > 0 || h.Storage != nil || h.Events != nil:
+		return "degraded"
+	}
+	return "ok"
+}
+
+// Self is what other replicas are shown of this one. It has the names of jobs and fixed
+// words: the text of an error may have a secret in it.
+func (a *App) Self() presence.Self {
+	h, self := a.Scheduler.Health(), a.work().still
+	self.Health, self.Skew = a.Condition(h), format.SkewSeconds(h.Skew)
+	for _, reason := range []struct {
+		words string
+		jobs  []string
+	}{{"overrun: ", slices.Sorted(maps.Keys(h.Overrun))}, {"stuck: ", h.Stuck}, {"cannot be run: ", slices.Sorted(maps.Keys(h.Broken))}} {
+		if len(reason.jobs) > 0 {
+			self.Reasons = append(self.Reasons, reason.words+strings.Join(reason.jobs, ", "))
+		}
+	}
+	for _, reason := range []struct {
+		words string
+		err   error
+	}{{"the store does not answer", h.Storage}, {"the log is blocked", a.LogBlocked(h)}, {"the receiver of events is blocked", h.Events}} {
+		if reason.err != nil {
+			self.Reasons = append(self.Reasons, reason.words)
+		}
+	}
+	return self
+}
+
+// defined is what does not change while the program runs.
+type defined struct {
+	work  presence.Work
+	still presence.Self
+}
+
+// Work is what this program's settings say of its jobs and singletons, and its digest.
+func (a *App) Work() (presence.Work, string) {
+	d := a.work()
+	return d.work, d.still.Work
+}
+
+func (a *App) define() defined {
+	w := presence.Work{}
+	for i := range a.Scheduler.Jobs {
+		w[a.Scheduler.Jobs[i].Name] = definitionOf(&a.Scheduler.Jobs[i])
+	}
+	for _, g := range a.Scheduler.Singletons {
+		w[g.Name] = presence.Definition{Other: others("singleton", true, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
+	}
+	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Work: w.Digest()}}
+}
+
+// definitionOf is what the settings of a job say. Two texts of one schedule are the same.
+func definitionOf(j *soloist.Job) presence.Definition {
+	text := j.Schedule + " in " + cmp.Or(j.TimeZone, "UTC")
+	if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil {
+		text = s.String()
+	}
+	return presence.Definition{Schedule: text, Paused: j.Paused,
+		Other: others("on each replica", j.EveryReplica, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
+			"starting deadline", j.StartingDeadline, "missed", string(j.Missed), "interrupted", string(j.Interrupted),
+			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
+}
+
+// others lists the settings that are not zero, from pairs of a name and a value.
+func others(pairs ...any) string {
+	var all []string
+	for i := 0; i < len(pairs); i += 2 {
+		switch value := pairs[i+1].(type) {
+		case bool:
+			if value {
+				all = append(all, pairs[i].(string))
+			}
+		case time.Duration, int, string:
+			if value != time.Duration(0) && value != 0 && value != "" {
+				all = append(all, fmt.Sprintf("%s %v", pairs[i], value))
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,229 @@
+package view
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/presence"
+)
+
+// A Fleet is what the replicas of the app run, compared with each other and with this
+// program. A nil Fleet knows of no replica.
+type Fleet struct {
+	At       time.Time // of the reading, by the store's clock
+	Replicas []Replica
+	Differs  []string // what is not the same on all of them, besides the settings of jobs
+
+	parties []party // those that are compared: one for each set of jobs
+}
+
+// A party is the replicas that run the same jobs.
+type party struct {
+	names []string      // here is this program, if it is no replica
+	work  presence.Work // nil: not known in detail
+}
+
+// here names this program among replicas that it is none of.
+const here = "this environment"
+
+// FleetOf compares the replicas of a reading. Those that are up count; if none is, the one
+// that was seen last.
+func FleetOf(a *app.App, r presence.Reading) *Fleet {
+	f := &Fleet{At: r.At, Replicas: Replicas(r)}
+	count := f.counted()
+	if len(count) == 0 {
+		return f
+	}
+	versions, digests := map[string][]string{}, map[string][]string{}
+	if !a.Serves {
+		_, digest := a.Work()
+		versions[app.Version()], digests[digest] = []string{here}, []string{here}
+	}
+	for _, name := range count {
+		entry := r.Doc.Replicas[name]
+		versions[entry.Version] = append(versions[entry.Version], name)
+		digests[entry.Work] = append(digests[entry.Work], name)
+	}
+	delete(versions, "") // not known
+	if len(versions) > 1 {
+		f.Differs = append(f.Differs, "versions differ: "+sides(versions))
+	}
+	f.gather(a, r, digests)
+	f.compareJobs(a)
+	return f
+}
+
+// counted are the names of the replicas that say what is in force.
+func (f *Fleet) counted() (names []string) {
+	last := -1
+	for i, r := range f.Replicas {
+		if r.State == presence.Up || r.State == presence.Asleep {
+			names = append(names, r.Name)
+		}
+		if last < 0 || r.Seen.After(f.Replicas[last].Seen) {
+			last = i
+		}
+	}
+	if len(names) == 0 && last >= 0 {
+		names = append(names, f.Replicas[last].Name)
+	}
+	return names
+}
+
+// gather makes the parties from the names by the digests of what they run.
+func (f *Fleet) gather(a *app.App, r presence.Reading, digests map[string][]string) {
+	own, digest := a.Work()
+	for d, names := range digests {
+		p := party{names, r.Doc.Work[d]}
+		if d == digest {
+			p.work = own
+		}
+		f.parties = append(f.parties, p)
+	}
+	slices.SortFunc(f.parties, func(a, b party) int { return compareNames(a.names, b.names) })
+}
+
+// compareJobs tells which jobs some of them do not have, apart from jobs of this program,
+// which are shown with what differs in them.
+func (f *Fleet) compareJobs(a *app.App) {
+	if len(f.parties) < 2 {
+		return
+	}
+	own, _ := a.Work()
+	some := map[string][]string{} // jobs, by who does and who does not have them
+	for _, p := range f.parties {
+		if p.work == nil {
+			f.Differs = append(f.Differs, "jobs or their settings differ, and there are too many of them to compare: "+f.partyWords())
+			return
+		}
+		for job := range p.work {
+			has, lacks := f.namesWith(job, true), f.namesWith(job, false)
+			if _, known := own[job]; known || len(lacks) == 0 {
+				continue
+			}
+			key := "known " + where(has) + ", and not " + where(lacks)
+			if !slices.Contains(some[key], job) {
+				some[key] = append(some[key], job)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(some)) {
+		slices.Sort(some[key])
+		f.Differs = append(f.Differs, "jobs differ: "+nameList(some[key])+" "+key)
+	}
+}
+
+// partyWords are the parties, one after the other.
+func (f *Fleet) partyWords() string {
+	var all []string
+	for _, p := range f.parties {
+		all = append(all, where(p.names))
+	}
+	return strings.Join(all, " / ")
+}
+
+// namesWith are the parties that have a job, or those that do not.
+func (f *Fleet) namesWith(job string, has bool) (names []string) {
+	for _, p := range f.parties {
+		if _, ok := p.work[job]; ok == has && p.work != nil {
+			names = append(names, p.names...)
+		}
+	}
+	return names
+}
+
+// DiffersIn says where the settings of a job are not the same everywhere.
+func (f *Fleet) DiffersIn(job string) (notes []string) {
+	if f == nil || len(f.parties) < 2 {
+		return nil
+	}
+	schedules, pauses, others := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	for _, p := range f.parties {
+		d, ok := p.work[job]
+		if !ok {
+			continue
+		}
+		schedules[d.Schedule] = append(schedules[d.Schedule], p.names...)
+		pauses[strconv.FormatBool(d.Paused)] = append(pauses[strconv.FormatBool(d.Paused)], p.names...)
+		others[d.Other] = append(others[d.Other], p.names...)
+	}
+	if without := f.namesWith(job, false); len(without) > 0 {
+		notes = append(notes, "not known "+where(without))
+	}
+	for _, field := range []struct {
+		words  string
+		values map[string][]string
+	}{{"schedules differ: ", schedules}, {"paused by settings: ", pauses}, {"settings differ: ", others}} {
+		if len(field.values) > 1 {
+			notes = append(notes, field.words+sides(field.values))
+		}
+	}
+	return notes
+}
+
+// paused reports whether the settings of a replica that counts pause a job; known: whether
+// that is known.
+func (f *Fleet) paused(job string) (paused, known bool) {
+	if f == nil {
+		return false, false
+	}
+	for _, p := range f.parties {
+		if d, ok := p.work[job]; ok && !slices.Equal(p.names, []string{here}) {
+			paused, known = paused || d.Paused, true
+		}
+	}
+	return paused, known
+}
+
+// sides tells values and who has them: "a on r1; b on r2 and r3".
+func sides(values map[string][]string) string {
+	keys := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return compareNames(values[a], values[b]) })
+	var all []string
+	for _, key := range keys {
+		all = append(all, cmp.Or(format.Brief(key), "none")+" "+where(values[key]))
+	}
+	return strings.Join(all, "; ")
+}
+
+// where says where something is: "in this environment and on r1, r2".
+func where(names []string) string {
+	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == here })
+	switch {
+	case len(rest) == len(names):
+		return "on " + nameList(rest)
+	case len(rest) == 0:
+		return "in " + here
+	}
+	return "in " + here + " and on " + nameList(rest)
+}
+
+// compareNames orders lists of names; this program comes first.
+func compareNames(a, b []string) int {
+	switch {
+	case slices.Contains(a, here):
+		return -1
+	case slices.Contains(b, here):
+		return 1
+	}
+	return slices.Compare(a, b)
+}
+
+// nameList names the first few.
+func nameList(names []string) string {
+	const most = 5
+	var all []string
+	for i, name := range names {
+		if i == most {
+			all = append(all, format.Plural(len(names)-most, "other"))
+			break
+		}
+		all = append(all, format.Brief(name))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/presence"
+	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
+)
+
+// newBeacon returns what writes that this replica is up; nil: SOLOIST_PRESENCE is 0, or the
+// store keeps no documents.
+func newBeacon(a *app.App) *presence.Beacon {
+	documents, ok := a.Scheduler.Store.(store.Documenter)
+	if a.Settings.Presence == 0 || !ok {
+		return nil
+	}
+	work, _ := a.Work()
+	return presence.New(presence.Config{App: a.Scheduler.App, Replica: a.Scheduler.Replica, Store: documents, Every: a.Settings.Presence,
+		Woken: app.InFunctions(), Self: a.Self, Work: work, Log: a.Log})
+}
+
+// beUp writes in the background that this replica is up; in Functions each call does. leave,
+// which comes after the last run has ended, ends that, and writes that it has stopped.
+func beUp(ctx context.Context, b *presence.Beacon) (leave func()) {
+	if b == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until the last run has ended
+	var all sync.WaitGroup
+	if !app.InFunctions() {
+		all.Go(func() { b.Run(ctx) })
+	}
+	return func() {
+		cancel()
+		all.Wait()
+		b.Leave()
+	}
+}
+
+// replicaReader returns what reads the replicas; nil: SOLOIST_PRESENCE is 0, or the store
+// keeps no documents.
+func replicaReader(a *app.App) *presence.Reader {
+	documents, ok := a.Scheduler.Store.(store.Documenter)
+	if a.Settings.Presence == 0 || !ok {
+		return nil
+	}
+	return &presence.Reader{Store: documents, App: a.Settings.App}
+}
+
+// fleetOf is what the replicas have told; nil: that cannot be read.
+func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader) *view.Fleet {
+	if reader == nil {
+		return nil
+	}
+	r, err := reader.Read(ctx)
+	switch {
+	case errors.Is(err, presence.ErrForeign):
+		return &view.Fleet{Differs: []string{"the replicas cannot be shown: correct or delete " + presence.Name(a.Settings.App) + ": " + format.Line(err.Error())}}
+	case err != nil: // the records tell that, too
+		return nil
+	}
+	return view.FleetOf(a, r)
+}
+
+// printReplicas shows a table of the replicas, and what differs between them.
+func printReplicas(c app.Console, fleet *view.Fleet, colour bool) {
+	if fleet == nil {
+		return
+	}
+	if len(fleet.Replicas) > 0 {
+		fmt.Fprintln(c.Stdout)
+		w := format.Table(c.Stdout, "REPLICA\t"+format.Paint(colour, format.Normal, "STATE")+"\tVERSION\tPLATFORM\tSEEN\tSKEW")
+		for _, r := range fleet.Replicas {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", format.Line(r.Name), format.Paint(colour, r.Tone(), r.StateWords()), r.VersionWords(),
+				format.Join(format.Line(r.Platform)), format.Relative(r.Seen, fleet.At), r.SkewWords())
+		}
+		w.Flush()
+	}
+	for _, text := range fleet.Differs {
+		fmt.Fprintf(c.Stdout, "\n%s\n", text)
+	}
+}

@@ -1,0 +1,384 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A deserted listener is one that no client comes to.
+type deserted struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *deserted) Accept() (net.Conn, error) { <-l.closed; return nil, net.ErrClosed }
+func (l *deserted) Close() error              { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *deserted) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+// beginServing starts a replica with these settings. stop stops it in an orderly way.
+func beginServing(t *testing.T, p host.Program, settings ...string) (stop func()) {
+	t.Helper()
+	environment(t, settings...)
+	p.Name, p.Stdout, p.Stderr = "demo", t.Output(), t.Output()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if code, err := host.Serve(ctx, p, &deserted{closed: make(chan struct{})}); code != 0 || err != nil {
+			t.Errorf("serve: got code %d, %v", code, err)
+		}
+	})
+	synctest.Wait() // it has read its settings
+	return func() { cancel(); all.Wait() }
+}
+
+const replicaName = "CONTAINER_APP_REPLICA_NAME="
+
+// fleetOf are the states of the replicas and what differs, as status --json tells them.
+func fleetOf(t *testing.T, text string) (states, differs []string) {
+	t.Helper()
+	var answer struct {
+		Replicas []struct{ Replica, State, Health, Platform string }
+		Differs  []string
+		Jobs     []struct {
+			Job, State string
+			Differs    []string
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, r := range answer.Replicas {
+		states = append(states, r.Replica+" "+r.State+" "+r.Health)
+	}
+	differs = answer.Differs
+	for _, j := range answer.Jobs {
+		for _, text := range j.Differs {
+			differs = append(differs, j.Job+" "+j.State+": "+text)
+		}
+	}
+	return states, differs
+}
+
+func TestStatusShowsReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: here()[:1], Store: &local.Memory{}}
+		stopA, stopB := beginServing(t, p, replicaName+"a", "CONTAINER_APP_NAME=demo", "CONTAINER_APP_REVISION=demo--1"), beginServing(t, p, replicaName+"b", "KUBERNETES_SERVICE_HOST=10.0.0.1")
+		time.Sleep(62 * time.Second)
+		stopB()
+		time.Sleep(8 * time.Second)
+		environment(t)
+		wantRun(t, p, "status", 0, `
+			app demo on *local.Memory, 2000-01-01 00:01:10Z
+
+			NAME   SCHEDULE         STATE         LAST  NEXT                         COUNTS
+			cache  every hour, UTC  each replica  -     2000-01-01 01:00:00Z in 58m  -
+
+			REPLICA  STATE  VERSION  PLATFORM        SEEN    SKEW
+			a        up     demo--1  Container Apps  1m ago  -
+			b        left   -        Kubernetes      8s ago  -
+		`)
+		stopA()
+		time.Sleep(24 * time.Hour)
+		states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		if got := strings.Join(states, ", "); got != "a left ok, b left ok" {
+			t.Errorf("with no replica up: got %s", got)
+		}
+	})
+}
+
+// An operator's environment, and replicas among each other, may have other settings.
+func TestStatusComparesReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: work()[:2], Store: &local.Memory{}}
+		status := func(p host.Program, settings ...string) (states, differs []string) {
+			environment(t, settings...)
+			return fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		}
+		want := func(what string, got []string, want ...string) {
+			t.Helper()
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", what, got, want)
+			}
+		}
+		stopA := beginServing(t, p, replicaName+"a")
+		time.Sleep(3 * time.Second)
+		_, got := status(p)
+		want("the same", got)
+		_, got = status(p, "SOLOIST_JOB_BEAT_SCHEDULE=*/5 * * * *", "SOLOIST_LEASE=20s")
+		want("another schedule", got,
+			"beat idle: this environment's schedule (every 5 minutes, UTC) is not the one in force, whose next tick is 2000-01-01 00:01:00Z",
+			"beat idle: schedules differ: CRON_TZ=UTC */5 * * * * in this environment; @every 1m0s on a",
+			"beat idle: settings differ: lease 20s in this environment; lease 30s on a",
+			"night-report idle: settings differ: lease 20s in this environment; lease 30s on a")
+		_, got = status(p, "SOLOIST_JOB_BEAT_PAUSED=true")
+		want("a pause that is not in force", got, "beat idle: paused by settings: true in this environment; false on a")
+
+		more := host.Program{Work: append(work()[:2], soloist.Job{Name: "extra", Schedule: "@hourly", Do: do}), Store: p.Store}
+		stopB := beginServing(t, more, replicaName+"b", "SOLOIST_JOB_BEAT_PAUSED=true")
+		time.Sleep(3 * time.Second)
+		_, got = status(p)
+		want("another program", got, "jobs differ: extra known on b, and not in this environment and on a",
+			"beat paused: paused by settings: false in this environment and on a; true on b")
+		_, got = status(more)
+		want("another program, from the other side", got,
+			"beat paused: paused by settings: false in this environment and on a; true on b", "extra idle: not known on a")
+		stopA()
+		_, got = status(more, "SOLOIST_JOB_BEAT_PAUSED=true")
+		want("a replica that has left does not count", got)
+		time.Sleep(time.Second)
+		stopB()
+		_, got = status(p)
+		want("the last one counts", got, "jobs differ: extra known on b, and not in this environment",
+			"beat paused: paused by settings: false in this environment; true on b")
+	})
+}
+
+// A pause by the settings of the replicas shows before the first tick that it skips.
+func TestPauseComesFromReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: here(), Store: &local.Memory{}}
+		stop := beginServing(t, p, "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_CACHE_PAUSED=true", replicaName+"a")
+		defer stop()
+		time.Sleep(3 * time.Second)
+		environment(t)
+		_, got := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		want := []string{"cache paused: paused by settings: false in this environment; true on a", "beat paused: paused by settings: false in this environment; true on a"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// With 0, nothing is written or shown.
+func TestPresenceCanBeTurnedOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backend := newGated(&local.Memory{}, func(op, name string) error {
+			if strings.HasSuffix(name, "/.replicas") {
+				t.Errorf("%s of %s", op, name)
+			}
+			return nil
+		})
+		p := host.Program{Work: work(), Store: backend}
+		stop := beginServing(t, p, "SOLOIST_PRESENCE=0")
+		time.Sleep(10 * time.Minute)
+		run(t.Context(), p, "status")
+		stop()
+	})
+}
+
+func TestPresenceSettingIsChecked(t *testing.T) {
+	for _, value := range []string{"5s", "21m", "-1s", "x", "2"} {
+		environment(t, "SOLOIST_PRESENCE="+value)
+		got := run(t.Context(), host.Program{Work: work(), Store: &local.Memory{}}, "status")
+		if want := fmt.Sprintf("SOLOIST_PRESENCE is %q: want 0, or a duration from 10s to 20m", value); got.code != 2 || !strings.Contains(got.err, want) {
+			t.Errorf("got %+v, want %s", got, want)
+		}
+	}
+}
+
+// strangers is a document of replicas, one of which a hostile program has written.
+func strangers(t *testing.T, backend store.Documenter) {
+	t.Helper()
+	now := spring().UTC().Format(time.RFC3339)
+	one := func(health string) map[string]any {
+		return map[string]any{"id": hostile, "started": now, "seen": now, "every": 120, "health": health, "reasons": []string{hostile},
+			"version": hostile, "revision": hostile, "platform": hostile, "work": hostile}
+	}
+	body, err := json.Marshal(map[string]any{"schema": 1, "app": "demo", "replicas": map[string]any{hostile: one(hostile), "a": one("ok")},
+		"work": map[string]any{hostile: map[string]any{hostile: map[string]any{"schedule": hostile}, "beat": map[string]any{"schedule": hostile, "other": hostile}}}})
+	if err == nil {
+		_, err = backend.WriteDocument(t.Context(), "demo/.replicas", "", body)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What replicas say of themselves moves no cursor, and reaches the page as text.
+func TestReplicasAreEscaped(t *testing.T) {
+	environment(t)
+	backend := rested(t)
+	strangers(t, backend)
+	p := host.Program{Work: work(), Store: backend}
+	for _, command := range []string{"status", "status --json"} {
+		got := run(t.Context(), p, strings.Fields(command)...)
+		if !strings.Contains(got.out, "schedules differ") {
+			t.Errorf("%s: got %+v", command, got)
+		}
+		if command == "status" {
+			wantPlain(t, command, got.out)
+		}
+	}
+	s := open(t, p)
+	described := described(t, s)
+	for _, path := range []string{"/api/v1/replicas", "/api/v1/jobs", "/api/v1/jobs/beat", "/api/v1/app"} {
+		got := s.get(path)
+		described.wantAsDescribed(t, "GET", path, got)
+		wantAnswer(t, path, got, 200, `"replica":"a","state":"up","health":"ok"`)
+		if strings.ContainsAny(got.Body.String(), "<>\x1b") {
+			t.Errorf("%s: got %s", path, got.Body)
+		}
+	}
+	s.wait()
+}
+
+// A document that is none is told and not overwritten, and hinders nothing.
+func TestDocumentThatHasNoReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		environment(t)
+		backend := &local.Memory{}
+		if _, err := backend.WriteDocument(t.Context(), "demo/.replicas", "", []byte("<html>\x1b")); err != nil {
+			t.Fatal(err)
+		}
+		p := host.Program{Work: work()[:1], Store: backend}
+		stop := beginServing(t, p)
+		time.Sleep(61 * time.Second)
+		got := run(t.Context(), p, "status")
+		if got.code != 0 || !strings.Contains(got.out, "correct or delete demo/.replicas") || !strings.Contains(got.out, "1 succeeded") {
+			t.Errorf("got %+v", got)
+		}
+		wantPlain(t, "status", got.out)
+		s := open(t, p)
+		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown")
+		wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replicas":[]}`)
+		stop()
+		s.wait()
+	})
+}
+
+// Open pages read the replicas once in five seconds, however many they are, and a beat of a
+// replica is no news for them.
+func TestPagesReadReplicasSeldom(t *testing.T) {
+	environment(t, replicaName+"page")
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Int64
+		backend := newGated(&local.Memory{}, func(op, name string) error {
+			if op == "read document" && strings.HasSuffix(name, "/.replicas") {
+				reads.Add(1)
+			}
+			return nil
+		})
+		p := host.Program{Work: work()[1:2], Store: backend}
+		s := open(t, p)
+		s.tick()
+		stop := beginServing(t, p, "SOLOIST_PRESENCE=10s", replicaName+"b")
+		time.Sleep(5 * time.Second)
+		var all []*watcher
+		for range 50 {
+			all = append(all, watch(s, ""))
+		}
+		time.Sleep(time.Second)
+		told := len(all[0].news())
+		reads.Store(0)
+		time.Sleep(time.Minute)
+		// Six to eight of them are those of the beats.
+		if got := reads.Load(); got > 12+8 || got < 12 {
+			t.Errorf("the replicas were read %d times in a minute", got)
+		}
+		if got := len(all[0].news()) - told; got != 0 {
+			t.Errorf("got %d messages in a minute without news", got)
+		}
+		stop()
+		time.Sleep(15 * time.Second)
+		if news := all[0].news(); !strings.Contains(news[len(news)-1].data, `"replica":"b","state":"left"`) {
+			t.Errorf("got %s", news[len(news)-1].data)
+		}
+		for _, w := range all {
+			w.stop()
+			<-w.ended
+		}
+		s.wait()
+	})
+}
+
+// A mute store does not answer about the replicas, once hangs is set.
+type mute struct {
+	*local.Memory
+	hangs atomic.Bool
+}
+
+func (m *mute) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	if m.hangs.Load() && strings.HasSuffix(name, "/.replicas") {
+		<-ctx.Done()
+		return store.Document{}, ctx.Err()
+	}
+	return m.Memory.ReadDocument(ctx, name, etag)
+}
+
+// In Functions each call writes that the instance is up, if that is due. A store that hangs
+// holds up no call for long.
+func TestFunctionsWriteTheirPresence(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "WEBSITE_INSTANCE_ID=0123456789abcdef")
+	synctest.Test(t, func(t *testing.T) {
+		backend := &mute{Memory: &local.Memory{}}
+		p := host.Program{Store: backend, Work: work()[:1]}
+		s := open(t, p)
+		for range 5 {
+			if code, logs := s.invoke(t, "tick", `{}`); code != 200 {
+				t.Errorf("got %d, %q", code, logs)
+			}
+			time.Sleep(time.Minute)
+		}
+		states, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		if len(states) != 1 || states[0] != "0123456789ab up ok" || len(differs) > 0 {
+			t.Errorf("got %q, %q", states, differs)
+		}
+		time.Sleep(30 * time.Minute)
+		if states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out); len(states) != 1 || states[0] != "0123456789ab asleep ok" {
+			t.Errorf("got %q", states)
+		}
+		backend.hangs.Store(true)
+		begin := time.Now()
+		if code, logs := s.invoke(t, "tick", `{}`); code != 200 || time.Since(begin) > 3*time.Second {
+			t.Errorf("with a document that hangs: got %d, %q after %s", code, logs, time.Since(begin))
+		}
+		s.wait()
+	})
+}
+
+// Three processes over a Blob service: one is stopped, one is killed.
+func TestReplicasOverAzurite(t *testing.T) {
+	t.Parallel()
+	server := azurite.Shared(t)
+	env := []string{"SOLOIST_STORAGE=" + server.ConnectionString(), "SOLOIST_CONTAINER=replicas", "SOLOIST_APP=demo", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s"}
+	var all []process
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, start(t, "beat", append(env, replicaName+name, "SOLOIST_JOB_BEAT_PAUSED="+fmt.Sprint(name != "a"))...))
+	}
+	want := func(want ...string) {
+		t.Helper()
+		var states, differs []string
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+			states, differs = fleetOf(t, child(t, env, "status", "--json").out)
+			if slices.Equal(states, want[:3]) && len(differs) > 0 && differs[0] == want[3] {
+				return
+			}
+		}
+		t.Errorf("got %q, %q, want %q", states, differs, want)
+	}
+	want("a up ok", "b up ok", "c up ok", "beat paused: paused by settings: false in this environment and on a; true on b, c")
+	all[2].Process.Kill()
+	all[2].Wait()
+	if code := all[1].end(t); code != 0 {
+		t.Errorf("got code %d", code)
+	}
+	want("a up ok", "c up ok", "b left ok", "beat paused: paused by settings: false in this environment and on a; true on c")
+	if code := all[0].end(t); code != 0 {
+		t.Errorf("got code %d", code)
+	}
+}
