@@ -41,15 +41,6 @@ type appInfo struct {
 	SignedIn bool   `json:"signedIn,omitempty"` // the caller is a browser that has signed in
 }
 
-// An access says whether a caller may change something.
-type access string
-
-const (
-	accessOff access = "off" // nobody may: there is no admin token
-	accessNo  access = "no"  // the caller has not shown the admin token
-	accessYes access = "yes"
-)
-
 // A jobsAnswer is one page of the list of jobs.
 type jobsAnswer struct {
 	App     appInfo    `json:"app"`

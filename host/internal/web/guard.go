@@ -20,15 +20,6 @@ type Guard struct {
 	refused     *refusals
 }
 
-// A role is what a caller may do. The admin may read, too.
-type role string
-
-const (
-	nobody    role = ""
-	reader    role = "read"
-	adminRole role = "admin"
-)
-
 // NewGuard is for a program with these settings. It warns of those that let anybody read.
 func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
 	refused := newRefusals(log)
@@ -157,12 +148,12 @@ func ownSite(h http.HandlerFunc) http.Handler {
 	return protection.Handler(h)
 }
 
-// signIn begins a session with the role of the token.
-func (g *Guard) signIn(w http.ResponseWriter, r *http.Request, in signIn) (session, int) {
+// signIn begins a session with the role of the token, for one who says that this is their name.
+func (g *Guard) signIn(w http.ResponseWriter, r *http.Request, shown, name string) (session, int) {
 	for _, as := range []role{adminRole, reader} {
-		if token := g.tokens()[as]; token != "" && equal(in.Token, token) {
-			g.refused.log.Info("signed in over HTTP", append([]any{"role", as, "name", format.Brief(in.Name)}, caller(r)...)...)
-			return g.sessions.begin(w, r, as, token, format.Brief(in.Name)), http.StatusOK
+		if token := g.tokens()[as]; token != "" && equal(shown, token) {
+			g.refused.log.Info("signed in over HTTP", append([]any{"role", as, "name", format.Brief(name)}, caller(r)...)...)
+			return g.sessions.begin(w, r, as, token, format.Brief(name)), http.StatusOK
 		}
 	}
 	switch {

@@ -3,6 +3,8 @@
 package web
 
 import (
+	"sync/atomic"
+
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/past"
 )
@@ -13,6 +15,6 @@ type pages struct {
 	guard     *Guard
 	cache     *Cache
 	past      *past.Cache
-	functions []string // in Functions: what is deployed and is not what the jobs need
-	streams   streams
+	functions []string     // in Functions: what is deployed and is not what the jobs need
+	streams   atomic.Int64 // that are open
 }

@@ -32,7 +32,7 @@ func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
 	if !readBody(w, r, &in, false) {
 		return
 	}
-	s, code := p.guard.signIn(w, r, in)
+	s, code := p.guard.signIn(w, r, in.Token, in.Name)
 	switch code {
 	case http.StatusOK:
 		Reply(w, code, signedIn{Changes: p.guard.changesAs(s.role), Until: format.UTC(s.expires)})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -148,6 +147,3 @@ func (s *stream) send(message []byte) error {
 	}
 	return s.rc.Flush()
 }
-
-// streams counts the streams that are open.
-type streams struct{ atomic.Int64 }

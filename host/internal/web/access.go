@@ -1,0 +1,19 @@
+package web
+
+// A role is what a caller may do. The admin may read, too.
+type role string
+
+const (
+	nobody    role = ""
+	reader    role = "read"
+	adminRole role = "admin"
+)
+
+// An access says whether a caller may change something.
+type access string
+
+const (
+	accessOff access = "off" // nobody may: there is no admin token
+	accessNo  access = "no"  // the caller has not shown the admin token
+	accessYes access = "yes"
+)
