@@ -24,6 +24,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
@@ -35,10 +36,21 @@ type Telemetry struct {
 	calls      recorder
 	gauges     *gauges
 	page       http.Handler
-	meters     *sdkmetric.MeterProvider
-	spans      *sdktrace.TracerProvider // nil: no traces
+	meters     provider
+	spans      tracerProvider // nil: no traces
 	collectors []*collector
 	patience   time.Duration // of Close with a collector that does not answer
+}
+
+// A provider of the SDK sends what was measured when it ends. Telemetry has no field of a
+// type of the SDK: each package that imports this one would compile its generic code again.
+type provider interface {
+	Shutdown(context.Context) error
+}
+
+type tracerProvider interface {
+	provider
+	trace.TracerProvider
 }
 
 // Open makes a Telemetry for a scheduler and makes the scheduler use it: its store and
@@ -58,11 +70,12 @@ func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
 	if c := t.collector("METRICS"); c != nil {
 		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(&metricExporter{c})))
 	}
-	t.meters = sdkmetric.NewMeterProvider(options...)
-	if t.calls.counters, err = newCounters(t.meters.Meter(scope)); err != nil {
+	meters := sdkmetric.NewMeterProvider(options...)
+	t.meters = meters
+	if t.calls.counters, err = newCounters(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
-	if t.gauges, err = newGauges(t.meters.Meter(scope), s); err != nil {
+	if t.gauges, err = newGauges(meters.Meter(scope), s); err != nil {
 		return nil, err
 	}
 	if c := t.collector("TRACES"); c != nil {
