@@ -110,7 +110,7 @@ func keyOf(job string, kind Kind) string { return job + "/" + string(kind) }
 func (d *document) observe(seen []condition, floors map[string]int64, now time.Time) (changed bool) {
 	for n := range seen {
 		c := &seen[n]
-		at := slices.IndexFunc(d.Incidents, func(i *incident) bool { return keyOf(i.Job, i.Kind) == c.key() })
+		at := slices.IndexFunc(d.Incidents, func(i *incident) bool { return i.Job == c.Job && i.Kind == c.Kind })
 		news := c.About > d.Closed[c.key()] && (c.On || c.About > floors[c.Job])
 		switch {
 		case at < 0 && news && len(d.Incidents) < mostIncidents:
