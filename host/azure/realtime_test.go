@@ -11,25 +11,18 @@ import (
 var tokens = flag.Bool("tokens", false, "also wait for tokens of an identity to run out, for a minute")
 
 // TestMain lets more tests run at once than there are cores: those that are parallel wait
-// for leases and tokens.
+// for tokens.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "8")
 	os.Exit(m.Run())
 }
 
-// TestInRealTime waits for real leases and tokens to run out, all of them at once.
+// TestInRealTime waits for real tokens to run out, all of them at once.
 func TestInRealTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for real leases and tokens to run out: run it without -short")
-	}
 	bare(t, "IDENTITY_ENDPOINT=http://"+platformHost+"/token", "IDENTITY_HEADER="+azurite.IdentityHeader)
 	t.Run("token replaced in time", withTokens(replacedInTime))
 	t.Run("token source breaks", withTokens(breaksDuringARun))
-	t.Run("Azurite conforms", func(t *testing.T) {
-		t.Parallel()
-		azuriteConforms(t)
-	})
 }
 
 // withTokens skips a test without -tokens: it takes a minute, nearly all of it waiting.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package e2e
+package processes
 
 import (
 	"slices"
@@ -89,7 +89,7 @@ func (f *fleet) checkReplaced(last, next event, within time.Duration) {
 func (f *fleet) checkDump() {
 	f.t.Helper()
 	for _, text := range []string{"the run has stalled", "the process exits"} {
-		if !slices.ContainsFunc(f.Events(), func(e event) bool { return logged("a", text)(e) && strings.Contains(e.Text, "e2e.ignore") }) {
+		if !slices.ContainsFunc(f.Events(), func(e event) bool { return logged("a", text)(e) && strings.Contains(e.Text, "processes.ignore") }) {
 			f.t.Errorf("no log %q with the goroutine that is stuck", text)
 		}
 	}

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package e2e runs replicas as real processes over Azurite: this test binary,
+// Package processes runs replicas as real processes over Azurite: this test binary,
 // started again.
-package e2e
+package processes
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	proctest.Main(m, 16)
+	proctest.Main(m, 32)
 }
 
 // replica is the whole life of a process that was started as one.
