@@ -158,3 +158,19 @@ func TestOrderedRunBehindOpenTickIsMissed(t *testing.T) {
 		t.Error("no outcome after 29 hours")
 	})
 }
+
+// A job that is always behind with its ticks runs what is ordered in turn with them: they do not
+// keep an order waiting for ever, nor do orders keep them.
+func TestOrderedRunOfJobThatIsBehind(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 70*time.Second)
+		w.Missed = soloist.RunAll
+		c.startAll(w, "a", "b")
+		until(5*time.Minute + 30*time.Second)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "one"}, w)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "two"}, w)
+		until(12 * time.Minute)
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00", "succeeded 00:03:00", "succeeded 00:04:00", "succeeded 00:05:00",
+			"succeeded 00:06:50", "succeeded 00:06:00", "succeeded 00:09:10", "succeeded 00:07:00")
+	})
+}

@@ -145,3 +145,53 @@ func TestPauseAfterCountsFailuresAlone(t *testing.T) {
 		}
 	})
 }
+
+// A deleted document does not pause a job again that was resumed: the first replica that reads
+// the resume notes it in the record.
+func TestResumeOutlivesDocument(t *testing.T) {
+	for name, after := range map[string]time.Duration{"in the pause": 10 * time.Minute, "after its ticks": 130 * time.Minute} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := work("@every 1h", 0)
+			w.Retry.PauseAfter = 1
+			w.Do = failsUntil(90 * time.Minute)
+			c.startAll(w, "a", "b")
+			until(time.Hour + after)
+			c.order(soloist.Order{Kind: store.OrderResume}, w)
+			time.Sleep(10 * time.Second)
+			if err := c.store.Delete(c.t.Context(), store.ControlName("soloist")); err != nil {
+				t.Fatal(err)
+			}
+			until(5*time.Hour + time.Minute)
+			want := []string{"failed 01:00:00 boom", "succeeded 02:00:00", "succeeded 03:00:00", "succeeded 04:00:00", "succeeded 05:00:00"}
+			if after > time.Hour {
+				want = append([]string{want[0], "skipped 01:00:00-03:00:00 paused"}, want[3:]...)
+			}
+			c.wantOutcomes("work", want...)
+		})
+	}
+}
+
+// A run that is settled by another replica as one failure too many pauses the job before its
+// next tick, which is due by then.
+func TestPauseAfterStallThatAnotherReplicaSettles(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@every 10m", 0))
+		w.Retry.PauseAfter, w.StartingDeadline, w.HeartbeatTimeout = 1, 10*time.Second, 20*time.Second
+		w.Do = func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+		a := c.start("a", w)
+		until(10*time.Minute + 15*time.Second)
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "write" && c.record("work").Run.Status == store.Stalled {
+				a.kill()
+			}
+			return err
+		})
+		until(20*time.Minute + 5*time.Second)
+		a.stop()
+		c.start("b", w)
+		until(45 * time.Minute)
+		c.wantRuns(1)
+		c.wantOutcomes("work", "stalled 00:10:00 not run again: the starting deadline has passed")
+	})
+}

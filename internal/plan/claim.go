@@ -48,7 +48,11 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 		return next, p.claimTerm(&next, v) || changed
 	}
 	changed = p.adopt(&next.Record, v) || changed
-	if !p.PausedAt(v) {
+	changed = resume(&next.Record, v.Control) || changed
+	if passedOver(v) {
+		changed = p.claimOrdered(&next, v) || changed
+	}
+	if !next.Run && !v.Control.Pause.On(v.Now) && !selfPaused(&next.Record, v.Control) {
 		changed = p.claimDue(&next, v) || changed
 	}
 	changed = p.claimOrdered(&next, v) || changed
@@ -151,8 +155,7 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 		p.pass(r, newest, store.Skipped, Paused)
 		return true
 	}
-	pauses := Pauses(v.Record, v.Control, v.Now)
-	resume(r, v.Control.Resumed.At)
+	pauses := Pauses(r, v.Control, v.Now)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	if tick.IsZero() {
 		p.passAll(r, newest, reason, pauses)

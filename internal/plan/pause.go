@@ -15,21 +15,25 @@ import (
 //     the ticks that come due. A tick that waits for another attempt goes on waiting.
 //   - The first claim after the pause records its ticks as skipped. A pause that is over is
 //     kept for that: the ticks may have come due while no replica was up.
+//   - The first replica that reads the resume of a job which has paused itself notes it in the
+//     record. From then on the job goes on, also if the document of the orders is lost.
 //   - A run by hand that was ordered is claimed once: the record keeps the number of the last
 //     order that was served, and orders are served in their order.
 
 // PausedAt reports whether the job is paused, by an operator or by itself.
-func (p *Policy) PausedAt(v View) bool { return v.Control.Pause.On(v.Now) || selfPaused(v) }
+func (p *Policy) PausedAt(v View) bool {
+	return v.Control.Pause.On(v.Now) || selfPaused(v.Record, v.Control)
+}
 
 // selfPaused reports whether the job has paused itself and was not resumed since.
-func selfPaused(v View) bool {
-	pause := v.Record.Orders.Paused
-	return !pause.At.IsZero() && v.Control.Resumed.Token < pause.Token
+func selfPaused(r *store.Record, c store.JobControl) bool {
+	pause := r.Orders.Paused
+	return !pause.At.IsZero() && c.Resumed.Token < pause.Token
 }
 
 // pauseLeft returns how long the pause lasts if nothing is ordered.
 func (p *Policy) pauseLeft(v View) time.Duration {
-	if until := v.Control.Pause.Until; v.Control.Pause.On(v.Now) && !until.IsZero() && !selfPaused(v) {
+	if until := v.Control.Pause.Until; v.Control.Pause.On(v.Now) && !until.IsZero() && !selfPaused(v.Record, v.Control) {
 		return max(until.Sub(v.Now), minIdle)
 	}
 	return maxSleep
@@ -54,21 +58,23 @@ func (p *Policy) pausedOn(v View, tick time.Time) bool {
 	if pause := v.Control.Pause; pause.On(v.Now) {
 		spans = append(spans, store.Span{From: pause.At, To: v.Now})
 	}
-	if selfPaused(v) {
+	if selfPaused(v.Record, v.Control) {
 		spans = append(spans, store.Span{From: v.Record.Orders.Paused.At, To: v.Now})
 	}
 	return slices.ContainsFunc(spans, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) })
 }
 
-// resume notes that a job which has paused itself was resumed at an instant. The record keeps
-// the time of the pause while older ticks wait: under RunAll they are run first.
-func resume(r *store.Record, at time.Time) {
+// resume notes that a job which has paused itself was resumed, and returns whether that is new.
+// The record keeps the time of the pause while older ticks wait: under RunAll they are run first.
+func resume(r *store.Record, c store.JobControl) (noted bool) {
 	over := slices.DeleteFunc(slices.Clone(r.Orders.Pauses), func(s store.Span) bool { return !s.To.After(r.Watermark) })
-	if from := r.Orders.Paused.At; !from.IsZero() {
-		over = append(over, store.Span{From: from, To: at})
+	if from := r.Orders.Paused.At; !from.IsZero() && !selfPaused(r, c) {
+		over = append(over, store.Span{From: from, To: c.Resumed.At})
 		r.Orders.Paused, r.Orders.Spared = store.SelfPause{}, r.Failures
+		noted = true
 	}
 	r.Orders.Pauses = over[max(0, len(over)-maxPauses):]
+	return noted
 }
 
 // lastOutside returns the last tick at or before an instant that came due in no pause.

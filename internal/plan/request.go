@@ -40,6 +40,17 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 	return changed
 }
 
+// passedOver reports whether a run that was ordered has waited while a tick was run. Then it is
+// the next, or a job that is always behind with its ticks would never run it.
+func passedOver(v View) bool {
+	for _, q := range v.Control.Requests {
+		if q.Seq > v.Record.Orders.Served {
+			return v.Record.Run.Request == "" && q.At.Before(v.Record.Run.Claimed)
+		}
+	}
+	return false
+}
+
 // under reports whether an order surely came during the last run. The time of an order is the
 // earliest that it can have been, and the end of a run is the latest.
 func under(r *store.Record, at time.Time) bool {

@@ -231,6 +231,12 @@ var mutants = []mutant{
 		text: "\tforget(c, o.At)\n", with: ""},
 	{name: "orders are read late by one call", file: "internal/control/watch.go", pkg: root, story: "TestPauseEverywhereWithSlowReads",
 		text: "wait = w.rest()", with: "wait = Every"},
+	{name: "a resume is not noted", file: "internal/plan/claim.go", pkg: root, story: "TestResumeOutlivesDocument",
+		text: "resume(&next.Record, v.Control) || changed", with: "(resume(&next.Record, v.Control) && p.Ticks.Last(v.Now).After(next.Record.Watermark)) || changed"},
+	{name: "a job that pauses itself at a settlement runs on", file: "internal/plan/claim.go", pkg: root, story: "TestPauseAfterStallThatAnotherReplicaSettles",
+		text: "changed = resume(&next.Record, v.Control) || changed", with: "if !selfPaused(v.Record, v.Control) {\n\t\tv.Control.Resumed.Token = store.MaxToken\n\t}\n\tchanged = resume(&next.Record, v.Control) || changed"},
+	{name: "ticks come before each order", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunOfJobThatIsBehind",
+		text: "return v.Record.Run.Request == \"\" && q.At.Before(v.Record.Run.Claimed)", with: "return false"},
 	{name: "a run by hand takes the place of an open tick", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunLeavesOpenTick",
 		text: "v.SettleOnly || Unsettled(r):", with: "v.SettleOnly:"},
 }
