@@ -1,0 +1,253 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// piped is a listener whose connections are pipes, which virtual time knows.
+type piped struct{ *oneConn }
+
+func newPiped() piped {
+	return piped{&oneConn{conns: make(chan net.Conn), closed: make(chan struct{})}}
+}
+
+func (l piped) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.conns <- there:
+		return here, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// A member is a replica that serves in virtual time, with a browser that has its page open.
+type member struct {
+	t      *testing.T
+	client http.Client
+	cancel context.CancelFunc
+	code   chan int
+
+	mu   sync.Mutex
+	last string // of the stream
+	ends sync.WaitGroup
+}
+
+func join(t *testing.T, name string, p host.Program) *member {
+	t.Helper()
+	t.Setenv("CONTAINER_APP_REPLICA_NAME", name)
+	ln := newPiped()
+	ctx, cancel := context.WithCancel(t.Context())
+	m := &member{t: t, cancel: cancel, code: make(chan int, 1), client: http.Client{Transport: &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}}}
+	p.Name, p.Stdout, p.Stderr = "demo", io.Discard, t.Output()
+	opened := make(chan struct{})
+	go func() {
+		code, err := host.Serve(ctx, p, ln)
+		if err != nil {
+			t.Error(err)
+		}
+		m.code <- code
+	}()
+	time.AfterFunc(time.Second, func() { close(opened) }) // it has read its environment
+	<-opened
+	m.ends.Go(m.follow)
+	return m
+}
+
+// follow reads the stream, as an open page does.
+func (m *member) follow() {
+	answer, err := m.client.Get("http://localhost/api/v1/stream")
+	if err != nil {
+		m.t.Error(err)
+		return
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	news := false
+	for lines.Scan() {
+		switch data, ok := strings.CutPrefix(lines.Text(), "data: "); {
+		case ok && news:
+			m.mu.Lock()
+			m.last = data
+			m.mu.Unlock()
+		case !ok && lines.Text() != "":
+			news = lines.Text() == "event: news"
+		}
+	}
+}
+
+func (m *member) get(path string) string {
+	m.t.Helper()
+	answer, err := m.client.Get("http://localhost" + path)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		m.t.Errorf("%s: got code %d, %v: %s", path, answer.StatusCode, err, body)
+	}
+	return string(body)
+}
+
+func (m *member) leave() {
+	m.t.Helper()
+	m.cancel()
+	wantCode(m.t, <-m.code, 0)
+	m.ends.Wait()
+}
+
+// A colour is what an operator sees of the job.
+type colour struct {
+	state    string
+	failures int
+	trouble  int // how many jobs are in trouble: the title of the page, and red
+}
+
+var (
+	red   = colour{"failing", 43, 1}
+	green = colour{"idle", 0, 0}
+)
+
+// wants checks API, page and metrics of one replica.
+func (m *member) wants(want colour) {
+	m.t.Helper()
+	m.mu.Lock()
+	page := m.last
+	m.mu.Unlock()
+	for what, body := range map[string]string{"list": m.get("/api/v1/jobs"), "stream": page} {
+		var got struct {
+			App  struct{ Trouble int }
+			Jobs []struct {
+				State    string
+				Failures int
+				Trouble  bool
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Jobs) != 1 {
+			m.t.Fatalf("%s: %v in %s", what, err, body)
+		}
+		if j := got.Jobs[0]; got.App.Trouble != want.trouble || (colour{j.State, j.Failures, want.trouble}) != want || j.Trouble != (want.trouble > 0) {
+			m.t.Errorf("%s: got %+v, want %+v", what, got, want)
+		}
+	}
+	line := fmt.Sprintf(`soloist_job_failures{job_name="report"} %d`, want.failures)
+	if all := strings.Split(m.get("/metrics"), "\n"); !slices.Contains(all, line) {
+		m.t.Errorf("the metrics have no %s", line)
+	}
+}
+
+// inbox is what the receiver of alerts has got.
+type inbox struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (i *inbox) add(text string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.all = append(i.all, text)
+}
+
+func (i *inbox) wants(t *testing.T, want ...string) {
+	t.Helper()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !slices.Equal(i.all, want) {
+		t.Errorf("the receiver of alerts has got %q, want %q", i.all, want)
+	}
+}
+
+// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and is
+// told once. Once it has succeeded all is green again, and that is told once.
+func TestFailingJobIsRedEverywhere(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	synctest.Test(t, func(t *testing.T) {
+		var got inbox
+		hooks := newPiped()
+		receiver := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			var m struct{ Kind, Event string }
+			if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+				t.Error(err)
+			}
+			got.add(m.Kind + " " + m.Event)
+		})}
+		go receiver.Serve(hooks)
+		defer receiver.Close()
+		defer through(hooks.dial)()
+		t.Setenv("SOLOIST_ALERT_WEBHOOK", "http://hooks.example/x")
+
+		var runs atomic.Int64
+		backend := new(local.Memory)
+		p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: func(context.Context, *soloist.Run) error {
+			if runs.Add(1) <= 43 {
+				return errors.New("no paper")
+			}
+			return nil
+		}}}}
+		var all []*member
+		for _, name := range []string{"replica-a", "replica-b", "replica-c"} {
+			all = append(all, join(t, name, p))
+		}
+		for runs.Load() < 43 {
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		for _, m := range all {
+			m.wants(red)
+		}
+		got.wants(t, "failures alert")
+		wantStatus(t, p, store.Failed, "failing x43")
+
+		for runs.Load() < 44 {
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		for _, m := range all {
+			m.wants(green)
+		}
+		got.wants(t, "failures alert", "failures recovered")
+		wantStatus(t, p, store.Succeeded, "idle")
+		time.Sleep(time.Hour)
+		for _, m := range all {
+			m.wants(green)
+			m.leave()
+		}
+		got.wants(t, "failures alert", "failures recovered")
+	})
+}
+
+// wantStatus checks what the command says.
+func wantStatus(t *testing.T, p host.Program, last store.Status, state string) {
+	t.Helper()
+	if got := run(t.Context(), p, "status"); got.code != 0 || !strings.Contains(got.out, state) || !strings.Contains(got.out, string(last)) {
+		t.Errorf("status: want %s and %s in %+v", state, last, got)
+	}
+}
+
+// through has the default client of this process dial so, until restore is called.
+func through(dial func(context.Context, string, string) (net.Conn, error)) (restore func()) {
+	before := http.DefaultTransport
+	http.DefaultTransport = &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	return func() { http.DefaultTransport = before }
+}
