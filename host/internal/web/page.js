@@ -283,11 +283,7 @@
       ...fact('Checkpoint', j.checkpoint ? j.checkpoint.toLocaleString('en') + ' bytes' : 'none'),
       ...(j.token ? fact('Fencing token', String(j.token)) : []),
       ...(j.lease ? fact('Lease', j.lease) : []));
-    replace($('plot'), JSON.stringify(j.recent), ...plot(j.recent));
-    const span = (f) => f.from ? 'after ' + stamp(f.from) + ' to ' + stamp(f.tick) + (f.count ? ' (' + (f.atLeast ? 'at least ' : '') + f.count + ')' : '') : f.tick ? stamp(f.tick) : '–';
-    sync($('history').tBodies[0], j.history, (f) => JSON.stringify(f), (f) => el('tr', {}, el('td', {}, span(f) + (f.request ? ', by hand: ' + f.request : '')),
-      el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
-      el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000) : '–'), el('td', {}, f.token ? String(f.token) : '–')), () => {});
+    renderPast(d);
     $('orders-title').hidden = $('orders').hidden = !j.orders.length;
     sync($('orders').tBodies[0], j.orders, (x) => x.id, (x) => el('tr', {}, el('td', {}, stamp(x.at)), el('td', {}, x.by), el('td', {}, x.kind + (x.until && x.kind === 'pause' ? ' until ' + stamp(x.until) : '')), el('td', {}, x.reason || '–')), () => {});
     $('ticks-title').hidden = !o;
@@ -296,6 +292,64 @@
     if ($('record').textContent !== record) $('record').textContent = record;
     renderActions(d);
   };
+
+  // The history: what the record has, or, where the program keeps a log, one page of that. It is asked for when something
+  // new has ended, and not more often than every few seconds.
+  const past = { job: null, since: '', outcome: '', offset: 0, key: '', asked: 0, timer: 0, got: null };
+  const pastPace = 5000;
+  const span = (f) => f.from ? 'after ' + stamp(f.from) + ' to ' + stamp(f.tick) + (f.count ? ' (' + (f.atLeast ? 'at least ' : '') + f.count + ')' : '') : f.tick ? stamp(f.tick) : '–';
+  const makePast = (f) => f.lost ? el('tr', {}, el('td', { class: 'gap', colspan: 7 }, 'Outcomes before this may be lost.')) :
+    el('tr', {}, el('td', {}, span(f) + (f.request ? ', by hand: ' + f.request : '')),
+      el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
+      el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(seconds(f)) : '–'), el('td', {}, f.token ? String(f.token) : '–'));
+  const seconds = (f) => f.start && f.end ? Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000 : 0;
+  const renderPast = (d) => {
+    if (past.job !== d.job.job) Object.assign(past, { job: d.job.job, since: '', outcome: '', offset: 0, key: '', asked: 0, got: null });
+    const got = d.log ? past.got : null, all = got ? got.outcomes : d.job.history;
+    const runs = got ? all.map((f) => ({ at: f.end || f.start || f.tick, status: f.status, seconds: seconds(f), reason: f.reason, count: f.from ? f.count : 0 })) : d.job.recent;
+    replace($('plot'), JSON.stringify(runs), ...plot(runs));
+    sync($('history').tBodies[0], all.flatMap((f) => f.gap ? [f, { lost: f.tick || f.start, token: f.token }] : [f]), (f) => JSON.stringify(f), makePast, () => {});
+    $('past').hidden = !d.log;
+    $('since').value = past.since;
+    $('outcome').value = past.outcome;
+    set($('past-count'), !got ? '' : got.matched ? got.offset + 1 + ' to ' + (got.offset + all.length) + ' of ' + got.matched : 'none');
+    const note = d.job.everyReplica ? '' : !d.log ? 'These are the last outcomes. With SOLOIST_HISTORY the program keeps all.' : got && got.note || '';
+    $('past-note').hidden = !note;
+    set($('past-note'), note);
+    $('past-pager').hidden = !got || got.matched <= all.length && !got.offset;
+    $('newer').disabled = !got || !got.offset;
+    $('older').disabled = !got || got.offset + all.length >= got.matched;
+    const newest = d.job.history[0];
+    const key = JSON.stringify([past.job, past.since, past.outcome, past.offset, newest && [newest.token, newest.tick, newest.status, newest.end]]);
+    if (!d.log || key === past.key) return;
+    clearTimeout(past.timer);
+    past.timer = setTimeout(() => askPast(key), Math.max(0, past.asked + pastPace - Date.now()));
+  };
+  const askPast = async (key) => {
+    const { job, since, outcome, offset } = past, query = new URLSearchParams({ offset });
+    if (document.hidden || view.job !== job) return;
+    if (since) query.set('since', since);
+    if (outcome) query.set('outcome', outcome);
+    past.key = key;
+    past.asked = Date.now();
+    let got = null;
+    try {
+      const answer = await ask('/jobs/' + encodeURIComponent(job) + '/history?' + query);
+      got = answer.ok ? answer.body : null;
+    } catch (err) { past.key = ''; } // the stream tells that there is no connection
+    if (past.job !== job || past.since !== since || past.outcome !== outcome || past.offset !== offset) return;
+    if (got) past.got = got;
+    if (shown && shown.job) renderPast(shown);
+  };
+  const wantPast = (change) => {
+    Object.assign(past, { offset: 0 }, change, { asked: 0 });
+    if (shown && shown.job) renderPast(shown);
+  };
+  $('past').addEventListener('submit', (e) => e.preventDefault());
+  $('since').addEventListener('change', () => wantPast({ since: $('since').value }));
+  $('outcome').addEventListener('change', () => wantPast({ outcome: $('outcome').value }));
+  $('newer').addEventListener('click', () => wantPast({ offset: Math.max(0, past.offset - 100) }));
+  $('older').addEventListener('click', () => wantPast({ offset: past.offset + 100 }));
 
   // Changes. Each says what it risks before it is made.
   const why = { name: 'reason', label: 'Reason (it is shown with the change)' };
