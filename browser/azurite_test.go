@@ -29,29 +29,44 @@ func overAzurite(t *testing.T, order string, env ...string) (f *fleet, storage p
 // replicas it runs, in one request and a stream.
 func TestPageShowsRunsOverAzurite(t *testing.T) {
 	f, _, urls := overAzurite(t, asUsual)
-	b := newTab(t)
-	b.do(chromedp.Navigate(urls["c"]))
+	delete(urls, f.told("start").Replica) // it may run the next ones, too
+	for name, url := range urls {
+		b := newTab(t)
+		b.do(chromedp.Navigate(url))
+		f.wantInTime(b, name, 1)
+		b.wantAccessible("three replicas")
+		b.wantBudget()
+		b.wantNothingWrong()
+		break
+	}
+}
+
+// wantInTime wants that the page of a replica shows runs of pulse within a second, so many of
+// them on other replicas. A busy machine is late now and then, but far from as often as not.
+func (f *fleet) wantInTime(b *tab, replica string, elsewhere int) {
+	f.t.Helper()
 	b.await("the list", has(row("pulse"), "every 4 seconds"))
 	b.follow("pulse")
-	inTime, elsewhere := 0, 0
-	for round := 0; round < 12 && (inTime < 2 || elsewhere == 0); round++ { // a busy machine is late now and then
-		start, end := f.told("start"), f.told("end")
-		late := max(b.delay("the start", start, "running"), b.delay("the end", end, "idle"))
-		t.Logf("the run on %s was shown within %s", start.Replica, late)
+	begin, lead := time.Now(), 0
+	for round := 0; round < 15 && (lead < 2 || elsewhere > 0); round++ {
+		start := f.told("start")
+		for start.At.Before(begin) {
+			start = f.told("start")
+		}
+		late := max(b.delay("the start", start, "running"), b.delay("the end", f.told("end"), "idle"))
+		f.t.Logf("the page of %s showed the run on %s within %s", replica, start.Replica, late)
 		if late > time.Second {
+			lead--
 			continue
 		}
-		inTime++
-		if start.Replica != "c" {
-			elsewhere++
+		lead++
+		if start.Replica != replica {
+			elsewhere--
 		}
 	}
-	if inTime < 2 || elsewhere == 0 {
-		t.Errorf("%d runs were shown within a second, %d of them of another replica: want two, one of them of another", inTime, elsewhere)
+	if lead < 2 || elsewhere > 0 {
+		f.t.Errorf("the page of %s showed %d more runs within a second than later, want 2; and %d runs of other replicas too few", replica, lead, max(elsewhere, 0))
 	}
-	b.wantAccessible("three replicas")
-	b.wantBudget()
-	b.wantNothingWrong()
 }
 
 // delay is how long after an event of pulse the page has shown the state.
@@ -71,6 +86,7 @@ func (b *tab) delay(what string, e proctest.Event, state string) time.Duration {
 
 // Changes on the page reach all replicas; without the admin token they are refused.
 func TestPageOrdersOverAzurite(t *testing.T) {
+	t.Parallel()
 	f, _, urls := overAzurite(t, asUsual, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	b := newTab(t)
 	b.do(chromedp.Navigate(urls["a"] + "jobs/night"))

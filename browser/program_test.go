@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ func TestMain(m *testing.M) {
 	if order, ok := proctest.Order(); ok {
 		host.Main(programs[order]...)
 	}
-	os.Exit(m.Run())
+	proctest.Main(m, 4)
 }
 
 // The orders of a process: which program it is.
