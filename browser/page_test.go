@@ -96,7 +96,7 @@ func TestPageSignIn(t *testing.T) {
 		t.Errorf("a script reads the cookie %q", cookie)
 	}
 	b.do(chromedp.Click("#leave"))
-	b.await("the form again", `!document.querySelector('#signin').hidden`)
+	b.await("the form again", `document.querySelector("#signin")?.hidden === false`)
 	b.wantNothingWrong("401")
 }
 
