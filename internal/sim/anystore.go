@@ -30,6 +30,7 @@ type errand struct {
 type result struct {
 	store.Entry
 	checkpoint []byte
+	listed     []listed
 	err        error
 }
 

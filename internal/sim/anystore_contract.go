@@ -37,6 +37,9 @@ func (r *contractChecker) judge(e *check.Event, x errand, got result, now time.T
 	if r.entries == nil {
 		r.entries = map[string]*kept{}
 	}
+	if e.Op == "list" {
+		return r.judgeList(got, now)
+	}
 	k := r.entries[e.Job]
 	if k == nil {
 		k = &kept{}

@@ -19,6 +19,7 @@ import (
 type wrong struct {
 	*local.Memory
 	read  func(*store.Entry) // what Read tells
+	list  func(*store.Entry) // what List tells, nothing of an entry without an ETag
 	lease func(*leased) store.Lease
 
 	mu     sync.Mutex
@@ -31,6 +32,15 @@ func (w *wrong) Read(ctx context.Context, name string) (store.Entry, error) {
 		w.read(&e)
 	}
 	return e, err
+}
+
+func (w *wrong) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
+	return w.Memory.List(ctx, app, func(name string, e store.Entry) bool {
+		if w.list != nil {
+			w.list(&e)
+		}
+		return e.ETag == "" || f(name, e)
+	})
 }
 
 func (w *wrong) Lease(name, id string) store.Lease {
@@ -142,6 +152,10 @@ func onRead(f func(*store.Entry)) *wrong {
 	return &wrong{Memory: new(local.Memory), read: f, holder: map[string]string{}}
 }
 
+func onList(f func(*store.Entry)) *wrong {
+	return &wrong{Memory: new(local.Memory), list: f, holder: map[string]string{}}
+}
+
 // fast is a clock by which leases end early.
 func fast() func() time.Time {
 	start := time.Now()
@@ -186,6 +200,9 @@ func TestContractChecker(t *testing.T) {
 		"Date in the future":    {func() store.Store { return onRead(func(e *store.Entry) { e.Date = e.Date.Add(time.Second) }) }, "it tells the Date"},
 		"state of a lease":      {func() store.Store { return onRead(func(e *store.Entry) { e.State = store.Available }) }, "it tells available, want leased"},
 		"ETag of a read":        {func() store.Store { return onRead(func(e *store.Entry) { e.ETag += "x" }) }, "it tells the ETag"},
+		"listing that is empty": {func() store.Store { return onList(func(e *store.Entry) { e.ETag = "" }) }, "it lists []"},
+		"ETag of a listing":     {func() store.Store { return onList(func(e *store.Entry) { e.ETag += "x" }) }, "it tells the ETag"},
+		"record of a listing":   {func() store.Store { return onList(func(e *store.Entry) { e.Record = append(e.Record, ' ') }) }, "it tells the record"},
 		"record of a read":      {func() store.Store { return onRead(func(e *store.Entry) { e.Record = append(e.Record, ' ') }) }, "it tells the record"},
 		"leases that end early": {func() store.Store { return &local.Memory{Now: fast()} }, "want leased"},
 	} {

@@ -26,6 +26,8 @@ func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
 		e.Op, e.Job = "token", ""
 	case "create container", "delete container":
 		e.Op, e.Job = "container", ""
+	case "list":
+		e.Job = ""
 	case "break":
 		if e.Span = -1; r.Header["x-ms-lease-break-period"] == "0" {
 			e.Span = 0

@@ -149,7 +149,7 @@ func (c *Cluster) store(m *machine) store.Store {
 		panic(err)
 	}
 	if !c.ordered {
-		return plain{backend, backend}
+		return plain{backend, backend, backend}
 	}
 	return backend
 }
@@ -158,6 +158,7 @@ func (c *Cluster) store(m *machine) store.Store {
 type plain struct {
 	store.Store
 	store.LeaseBreaker
+	store.Lister
 }
 
 const bySignature = "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none"

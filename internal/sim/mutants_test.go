@@ -231,6 +231,8 @@ var mutants = []mutant{
 		text: "\tforget(c, o.At)\n", with: ""},
 	{name: "orders are read late by one call", file: "internal/control/watch.go", pkg: root, story: "TestPauseEverywhereWithSlowReads",
 		text: "wait = w.rest()", with: "wait = Every"},
+	{name: "what a listing that fails leaves out is not there", file: "internal/runner/list.go",
+		text: "all.whole = err == nil", with: "_ = err\n\tall.whole = true"},
 	{name: "a resume is not noted", file: "internal/plan/claim.go", pkg: root, story: "TestResumeOutlivesDocument",
 		text: "resume(&next.Record, v.Control) || changed", with: "(resume(&next.Record, v.Control) && p.Ticks.Last(v.Now).After(next.Record.Watermark)) || changed"},
 	{name: "a job that pauses itself at a settlement runs on", file: "internal/plan/claim.go", pkg: root, story: "TestPauseAfterStallThatAnotherReplicaSettles",

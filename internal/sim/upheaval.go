@@ -65,6 +65,7 @@ func upheavals(seed uint64, start, end time.Time, slots int, jobs []check.Defini
 	})
 	every(unlocks, 8*time.Minute, func(*plannedFault) {})
 	every(wakeCold, 40*time.Minute, func(d *plannedFault) { d.d = pick(r, 3*time.Minute, 10*time.Minute) })
+	every(looks, time.Minute, func(*plannedFault) {})
 	return slices.DeleteFunc(all, func(d plannedFault) bool { return !d.at.Before(end) })
 }
 
@@ -88,6 +89,8 @@ func (c *Cluster) upheaval(d plannedFault) bool {
 		c.wg.Go(func() { c.visit(d, n, defs) })
 	case d.what == wakeCold:
 		c.wg.Go(func() { c.wakeCold(d) })
+	case d.what == looks:
+		c.wg.Go(func() { c.look(d) })
 	case d.what == chase:
 		c.wg.Go(func() { c.chase(d.job) })
 	case d.what == toolLeases && c.Store == nil && d.job != check.Foreign:

@@ -74,6 +74,7 @@ var Invariants = []Invariant{
 	{"I16 audit", audit},
 	{"I16 occupied", occupied},
 	{"I16 unlocked", unlocked},
+	{"I16 looked", looked},
 	{"I16 lines", lines},
 	{"I17 liveness", liveness},
 	{"I17 unhindered", unhindered},

@@ -45,6 +45,7 @@ const (
 	Deleted   What = "deleted"  // the entry of a job, by somebody
 	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
 	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
+	Listed    What = "listed"   // a status, asked at Sent and told at Heard, says Record of a job; nil: that there is no entry
 	Healed    What = "healed"   // from here on nothing goes wrong
 )
 
@@ -56,7 +57,7 @@ type Event struct {
 	What    What
 
 	// Of a request. One that never reached the service has no Status.
-	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete, read document, write document
+	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete, read document, write document, list
 	Lease  string        // its id
 	Span   time.Duration // of an acquisition; of a break: zero at once, negative when its time is up
 	Match  bool          // it has an If-Match

@@ -50,6 +50,14 @@ var _ = plant(stories{
 		func(s *story) { s.unlock("waiting after unlock", 35); s.settledBy("unlocked") },
 		func(s *story) { s.gaveUp("unlocked by ann@desk") },
 	},
+	"I16 looked": {
+		func(s *story) { s.look(10.6, 10.9, func(r *store.Record) { r.Writer = "another" }) },
+		func(s *story) { s.look(16, 16.1, func(*store.Record) {}) }, // the run has ended by then
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 14)
+			s.add(check.Event{What: check.Listed, Replica: "operator", Job: "job", Time: at(13), Sent: at(12), Heard: at(13)})
+		},
+	},
 	"I16 lines": {func(s *story) {
 		s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(12), Note: "not run to its end", Cause: "tick=0001-01-01T00:00:00Z "})
 	}},
@@ -64,6 +72,15 @@ func (s *story) unlock(status string, until float64) {
 	s.request("operator", "release", "9", 13.6, 200)
 	s.request("operator", "read", "", 14, 200)
 	s.add(check.Event{What: check.Unlocked, Replica: "ann@desk", Job: "job", Token: s.last.Token, Time: at(12.9), Sent: at(13.8), Heard: at(14.2), Note: status, End: at(until)})
+}
+
+// look is a run, and a status that says what its claim wrote, but for a change.
+func (s *story) look(asked, heard float64, change func(*store.Record)) {
+	s.begin("a", "1", 10, 11, 14)
+	r := s.last.Clone()
+	change(&r)
+	s.finish("a", "1", 15, store.Succeeded)
+	s.add(check.Event{What: check.Listed, Replica: "operator", Job: "job", Time: at(heard), Sent: at(asked), Heard: at(heard), Record: &r})
 }
 
 // settledBy is what another replica writes of that run.

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
+)
+
+// looks is an upheaval that changes nothing: a program that runs nothing, such as the
+// one behind a page, asks for the status of all jobs.
+const looks = "look"
+
+// fewest is more jobs than a program reads one by one. What a seed has less than that
+// is made up by jobs that no replica has.
+const fewest = 15
+
+// look asks for the status of all jobs, which is read by one listing, and notes what it
+// says of each.
+func (c *Cluster) look(d plannedFault) {
+	s := c.onlooker(d.slot, check.TimeOfDay(d.at))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	asked := time.Now()
+	all, err := s.Status(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for i := range all {
+		st := &all[i]
+		if st.Err != nil || st.EveryReplica || i >= len(all)-fewest && st.Lease == "" {
+			continue
+		}
+		e := check.Event{What: check.Listed, Replica: check.Operator, Job: st.Name, Sent: asked, Time: time.Now(), Heard: time.Now()}
+		if st.Lease != "" {
+			e.Record = &st.Record
+		}
+		c.log.Add(e)
+	}
+}
+
+// onlooker is a program with all jobs, on a machine of its own. Its network has the faults of
+// a replica's.
+func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
+	c.version.Lock()
+	defs := c.version.now
+	c.version.Unlock()
+	m := newMachine(check.Operator, slot, NewClock(0, 0), c.log, &traps{})
+	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	for i := range defs {
+		if d := &defs[i]; d.Schedule == "" {
+			s.Singletons = append(s.Singletons, c.singleton(m, d))
+		} else {
+			s.Jobs = append(s.Jobs, c.job(m, d))
+		}
+	}
+	for i := range fewest {
+		s.Jobs = append(s.Jobs, soloist.Job{Name: fmt.Sprintf("spare-%d", i), Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return nil }})
+	}
+	return s
+}
