@@ -141,15 +141,6 @@ func valuesFor(p *Program, k *kong.Kong, v *kong.Value) (all []string) {
 	return all
 }
 
-func commandNames(k *kong.Kong) (names []string) {
-	for _, c := range k.Model.Children {
-		if !c.Hidden {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
 func flagNames(c *kong.Node) (names []string) {
 	for _, f := range c.Flags {
 		if !f.Hidden {

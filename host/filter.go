@@ -16,11 +16,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// How many outcomes of each job history shows.
-const (
-	fewOutcomes = 20
-	maxOutcomes = 1000
-)
+// fewOutcomes is how many outcomes of each job history shows, unless it is asked for more.
+const fewOutcomes = 20
 
 // A filter says which outcomes history shows.
 type filter struct {
@@ -68,14 +65,6 @@ func (c *historyCommand) limit() (int, error) {
 	return fewOutcomes, nil
 }
 
-// checkLimit returns what is wrong with -n.
-func checkLimit(n number) error {
-	if n < 1 || n > maxOutcomes {
-		return fmt.Errorf("-n is %d: want 1 to %d", n, maxOutcomes)
-	}
-	return nil
-}
-
 // histories leaves out the jobs that were not asked for: their trouble does not
 // matter now.
 func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
@@ -100,6 +89,16 @@ func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStat
 		pasts = append(pasts, p)
 	}
 	return pasts
+}
+
+// pastOf returns the outcomes of a job, newest first: those of its record and, where they
+// may be too few, those of its log.
+func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) (past.Lines, error) {
+	few := f.Any() && f.limit <= len(st.Record.History)
+	if a.Logs == nil || few || st.Lease == "" {
+		return past.OfRecord(st), nil
+	}
+	return past.Read(ctx, a, st, f.Since)
 }
 
 // missing tells that a run which was asked for is not in the history.

@@ -3,9 +3,7 @@ package host
 import (
 	"context"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
-	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
@@ -38,14 +36,4 @@ func keepHistory(a *app.App) (stop func()) {
 		cancel()
 		<-done
 	}
-}
-
-// pastOf returns the outcomes of a job, newest first: those of its record and, where they
-// may be too few, those of its log.
-func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) (past.Lines, error) {
-	few := f.Any() && f.limit <= len(st.Record.History)
-	if a.Logs == nil || few || st.Lease == "" {
-		return past.OfRecord(st), nil
-	}
-	return past.Read(ctx, a, st, f.Since)
 }

@@ -55,6 +55,9 @@ type mode struct {
 	byOperator bool // records name the operator in place of the replica
 }
 
+// statusTime bounds the calls of a command to the store: somebody waits for it.
+const statusTime = 10 * time.Second
+
 // replica is what records name as the author of what a command does.
 func (m mode) replica() string {
 	if m.byOperator {

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -12,9 +11,6 @@ import (
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
-
-// statusTime bounds the reads of status: somebody waits for it.
-const statusTime = 10 * time.Second
 
 // statusCommand shows what the records tell. It fails if one could not be read.
 type statusCommand struct {

@@ -67,7 +67,7 @@ func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 	if a.What != plan.Mark {
 		return r.wait(a)
 	}
-	if err := r.annotate(ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: r.since} }); err != nil {
+	if err := r.annotate(ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: r.rank.since} }); err != nil {
 		return r.notAnnotated(ctx, err)
 	}
 	r.view.seen.AskedAt = time.Now()
@@ -79,14 +79,14 @@ func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 // the younger definition has answered the mark. The claim that follows writes it.
 func (r *Runner) inherit(since time.Time) {
 	r.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: r.view.rec.Definition.Since}, Took: time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute)})
-	r.since = since
+	r.rank.since = since
 }
 
 // answer removes a mark from the record: a replica of the definition in force is up.
 // The new ETag is what the other replica waits for.
 func (r *Runner) answer(ctx context.Context) time.Duration {
 	err := r.annotate(ctx, func(rec *store.Record) {
-		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, r.since)
+		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, r.rank.since)
 	})
 	if err != nil {
 		return r.notAnnotated(ctx, err)

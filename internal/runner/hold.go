@@ -157,7 +157,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	r.written(s)
 	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
 	// The definition that this replica has taken back is now in force.
-	r.adopted = instant.Later(r.adopted, r.since)
+	r.rank.adopted = instant.Later(r.rank.adopted, r.rank.since)
 	return nil
 }
 

@@ -42,13 +42,18 @@ type Runner struct {
 	contradiction contradiction  // between reads and acquisitions
 	denial        denial
 
-	run     atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
-	view    view
-	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
-	adopted time.Time // when this replica took the job back from younger replicas that are gone, by the service's clock; zero: it did not
-	here    here
+	run  atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
+	view view
+	rank rank
+	here here
 
 	shown decoded // of Statuses, which any goroutine may call
+}
+
+// A rank decides which of two definitions of a job counts: that of the younger replica.
+type rank struct {
+	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
+	adopted time.Time // when this replica took the job back from younger replicas that are gone, by the service's clock; zero: it did not
 }
 
 // A view is the entry as this replica last saw it. Decisions are made from it; the

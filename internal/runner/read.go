@@ -20,7 +20,7 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		// Only an answer gives the service's time, on which the time of our start
 		// depends. The step afterwards needs that to compare definitions.
-		r.since = instant.Later(r.replica.Started(), r.adopted)
+		r.rank.since = instant.Later(r.replica.Started(), r.rank.adopted)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		entry, err = r.create(ctx, entry.Date, wake)
@@ -76,7 +76,7 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 	if date.IsZero() {
 		date = r.replica.Wall()
 	}
-	rec := r.job.Policy.New(r.replica.App, r.job.Name, date, r.since, wake.Tick)
+	rec := r.job.Policy.New(r.replica.App, r.job.Name, date, r.rank.since, wake.Tick)
 	b, err := rec.Encode()
 	if err != nil {
 		return store.Entry{}, err
@@ -111,7 +111,7 @@ func (r *Runner) decideBy(c *call) plan.View {
 	n := r.source.state.get()
 	o := &r.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.since, Request: c.request, Control: r.orders()}
+	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.rank.since, Request: c.request, Control: r.orders()}
 	if r.view.entry != nil {
 		v.State = r.view.entry.State
 	}

@@ -1,0 +1,203 @@
+package soloist_test
+
+import (
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Files and types that need each other can only be understood, and changed, all at once. A struct
+// of many fields hides which of them belong together.
+const (
+	maxFileCycle = 3
+	maxFields    = 15
+)
+
+func TestNothingIsKnotted(t *testing.T) {
+	core := []string{".", "event", "store", "internal/control", "internal/history", "internal/lease", "internal/logqueue", "internal/plan",
+		"internal/queue", "internal/runner", "internal/schedule", "internal/supervise"}
+	for _, dir := range slices.Sorted(maps.Keys(imports(t, false))) {
+		if !slices.Contains(core, dir) && dir != "host" && !strings.HasPrefix(dir, "host/") {
+			continue
+		}
+		r := newRoom(t, dir)
+		if cycle := r.files.cycle(); len(cycle) > maxFileCycle {
+			t.Errorf("%s: the files %q need each other: want at most %d; put what several of them need into a file of its own", dir, cycle, maxFileCycle)
+		}
+		if !slices.Contains(core, dir) {
+			continue
+		}
+		if cycle := r.types.cycle(); len(cycle) > 1 {
+			t.Errorf("%s: the types %q need each other: pass a value in place of one of them", dir, cycle)
+		}
+		for name, n := range r.fields {
+			if n > maxFields {
+				t.Errorf("%s: %s has %d fields: want at most %d; put those that belong together into a struct of their own", dir, name, n, maxFields)
+			}
+		}
+	}
+}
+
+// A graph has, of each name, the names that it uses.
+type graph map[string]map[string]bool
+
+func (g graph) add(from, to string) {
+	if from == "" || to == "" || from == to {
+		return
+	}
+	if g[from] == nil {
+		g[from] = map[string]bool{}
+	}
+	g[from][to] = true
+}
+
+// reach adds to seen what can be reached from a name.
+func (g graph) reach(from string, seen map[string]bool) map[string]bool {
+	for to := range g[from] {
+		if !seen[to] {
+			seen[to] = true
+			g.reach(to, seen)
+		}
+	}
+	return seen
+}
+
+// cycle returns the most names that can all reach each other, empty if none can.
+func (g graph) cycle() (largest []string) {
+	reached := map[string]map[string]bool{}
+	for from := range g {
+		reached[from] = g.reach(from, map[string]bool{})
+	}
+	for _, from := range slices.Sorted(maps.Keys(g)) {
+		var all []string
+		for _, to := range slices.Sorted(maps.Keys(reached[from])) {
+			if reached[to][from] {
+				all = append(all, to)
+			}
+		}
+		if len(all) > len(largest) {
+			largest = all
+		}
+	}
+	return largest
+}
+
+// A room is how a package is built.
+type room struct {
+	files, types graph          // a type uses what its declaration and its methods name
+	fields       map[string]int // of each struct, with those of embedded ones
+}
+
+// emptyPackages stands in for all packages that are imported. Names of the package itself resolve
+// all the same, and nothing else counts.
+type emptyPackages struct{}
+
+func (emptyPackages) Import(name string) (*types.Package, error) {
+	p := types.NewPackage(name, filepath.Base(name))
+	p.MarkComplete()
+	return p, nil
+}
+
+func newRoom(t *testing.T, dir string) *room {
+	t.Helper()
+	set, files := token.NewFileSet(), []*ast.File(nil)
+	names, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, name := range names {
+		if ok, _ := build.Default.MatchFile(dir, filepath.Base(name)); !ok || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}} // there are many: the imports are empty
+	p, _ := config.Check(dir, set, files, info)
+	r := &room{files: graph{}, types: graph{}, fields: map[string]int{}}
+	file := func(at token.Pos) string { return filepath.Base(set.Position(at).Filename) }
+	for _, f := range files {
+		for _, d := range f.Decls {
+			for owner, part := range parts(info, d) {
+				ast.Inspect(part, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok && belongs(info.Uses[id], p) {
+						r.files.add(file(id.Pos()), file(info.Uses[id].Pos()))
+						r.types.add(owner, ownerOf(info.Uses[id]))
+					}
+					return true
+				})
+			}
+		}
+	}
+	for _, name := range p.Scope().Names() {
+		if s, ok := p.Scope().Lookup(name).Type().Underlying().(*types.Struct); ok {
+			r.fields[name] = countFields(s)
+		}
+	}
+	return r
+}
+
+// parts returns the parts of a declaration by the type that owns them, empty for none.
+func parts(info *types.Info, d ast.Decl) map[string]ast.Node {
+	general, ok := d.(*ast.GenDecl)
+	if f, isFunc := d.(*ast.FuncDecl); isFunc {
+		return map[string]ast.Node{ownerOf(info.Defs[f.Name]): f}
+	} else if !ok || general.Tok != token.TYPE {
+		return map[string]ast.Node{"": d}
+	}
+	all := map[string]ast.Node{}
+	for _, s := range general.Specs {
+		all[s.(*ast.TypeSpec).Name.Name] = s
+	}
+	return all
+}
+
+// belongs reports whether an object is the package's: a name of it, a method or a field.
+func belongs(o types.Object, p *types.Package) bool {
+	if o == nil || o.Pkg() != p || !o.Pos().IsValid() {
+		return false
+	}
+	v, isVar := o.(*types.Var)
+	return o.Parent() == p.Scope() || isVar && v.IsField() || ownerOf(o) != ""
+}
+
+// ownerOf returns the type that an object is, or whose method it is; empty: neither.
+func ownerOf(o types.Object) string {
+	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
+		at := f.Signature().Recv().Type()
+		if pointer, ok := at.(*types.Pointer); ok {
+			at = pointer.Elem()
+		}
+		if named, ok := at.(*types.Named); ok {
+			return named.Obj().Name()
+		}
+	}
+	if name, ok := o.(*types.TypeName); ok && o.Parent() == o.Pkg().Scope() {
+		return name.Name()
+	}
+	return ""
+}
+
+// countFields counts the fields of a struct and of those that are embedded in it.
+func countFields(s *types.Struct) (n int) {
+	for f := range s.Fields() {
+		at := f.Type()
+		if pointer, ok := at.(*types.Pointer); ok {
+			at = pointer.Elem()
+		}
+		if inner, ok := at.Underlying().(*types.Struct); ok && f.Embedded() {
+			n += countFields(inner)
+			continue
+		}
+		n++
+	}
+	return n
+}
