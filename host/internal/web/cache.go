@@ -167,7 +167,7 @@ func (c *Cache) reading() {
 	last, next, err := c.now(), news{made: new(rows)}, error(nil) // nothing else writes the last one
 	var others sync.WaitGroup
 	others.Go(func() { next.orders, next.deaf = c.readOrders(ctx) })
-	others.Go(func() { next.fleet = c.readFleet(ctx, last.fleet) })
+	others.Go(func() { next.fleet = readFleet(ctx, c.beacon, last.fleet) })
 	next.all, err = c.read(ctx)
 	others.Wait()
 	if next.deaf != nil {
