@@ -25,7 +25,7 @@ type Order struct {
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
 	//     that run, unless Missed is RunAll.
 	//   - store.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
-	//     Its tick is not run again.
+	//     Its tick is not run again. A tick that waits for another attempt is cancelled too.
 	//   - store.OrderStepDown: the run that is under way is handed over, as at a stop of its
 	//     replica.
 	Kind store.OrderKind
@@ -67,19 +67,36 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	}
 	now := s.core.replica.Clock.Best()
 	order := store.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
-	if order.Token, err = r.Orderable(ctx, o.Kind); err != nil {
+	target, err := r.Orderable(ctx, o.Kind)
+	if err != nil {
 		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
 	if o.Kind == store.OrderRun {
 		order.Until = cmp.Or(order.Until, now.Add(requestLife)).UTC()
 		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405-")+strings.ToLower(rand.Text()[:6]))
 	}
-	order, err = s.core.replica.Orders.Client.Order(ctx, order)
-	if err != nil {
+	if order, err = s.give(ctx, r, target, order); err != nil {
 		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
 	s.core.replica.Orders.Read(ctx, s.core.replica.Orders.Now()) // this replica need not wait for its next read
 	return order, nil
+}
+
+// give writes an order. The run of a cancellation may die before the order is written, and the
+// next attempt of its tick begin: then that one is cancelled too.
+func (s *Scheduler) give(ctx context.Context, r *runner.Runner, target runner.Target, o store.Order) (store.Order, error) {
+	for {
+		o.Token = target.Token
+		written, err := s.core.replica.Orders.Client.Order(ctx, o)
+		if err != nil || o.Kind != store.OrderCancel {
+			return written, err
+		}
+		next, gone := r.Orderable(ctx, o.Kind)
+		if gone != nil || !target.RepeatedAs(next) {
+			return written, nil
+		}
+		target = next
+	}
 }
 
 // Control returns what operators have ordered. It reads the store.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,6 +144,71 @@ func TestDocumentForgetsRequests(t *testing.T) {
 	})
 }
 
+// The run was claimed and has not begun when it is cancelled, and its replica stops.
+func TestCancelOutlivesTakenBackClaim(t *testing.T) {
+	for _, name := range []string{"tick", "ordered"} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := work("@every 1h", time.Minute)
+			c.replica("first", w).wake()
+			if name == "ordered" {
+				c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+			} else {
+				until(time.Hour - time.Second)
+			}
+			var claimed atomic.Bool
+			a := c.replica("a", w)
+			a.tap.meet(onNth("write", 1, func(apply func() error) error {
+				err := apply()
+				c.order(soloist.Order{Kind: store.OrderCancel}, w)
+				claimed.Store(true)
+				go a.stop()
+				time.Sleep(time.Millisecond)
+				return err
+			}))
+			c.launch(a)
+			c.launch(c.replica("b", w).meets(func(op string, apply func() error) error {
+				if op == "acquire" && !claimed.Load() {
+					return store.ErrHeld
+				}
+				return apply()
+			}))
+			time.Sleep(10 * time.Minute)
+			c.wantRuns(0)
+			if f := c.newest(); f.Status != store.Cancelled || f.Reason != "by anna" {
+				t.Errorf("got %+v", f)
+			}
+		})
+	}
+}
+
+// The same, with a pause instead of a stop: an operator pauses the job and cancels its run.
+func TestCancelOutlivesPausedClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", time.Minute)
+		a := c.replica("a", w)
+		c.replica("first", w).wake()
+		until(time.Hour - time.Second)
+		done := false
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op == "write" && !done && c.record("work").Run.Status == store.Running {
+				done = true
+				if _, oerr := a.Order(context.Background(), soloist.Order{Kind: store.OrderPause, Job: "work"}); oerr != nil {
+					t.Error(oerr)
+				}
+				c.order(soloist.Order{Kind: store.OrderCancel}, w)
+			}
+			return err
+		})
+		c.launch(a)
+		time.Sleep(30 * time.Second)
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(10 * time.Minute)
+		c.wantRuns(0)
+		t.Log(c.outcomes("work"))
+	})
+}
+
 // A run that dies after it was cancelled, of a job that is not run again.
 func TestCancelledRunThatDiesIsCancelled(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -163,5 +229,53 @@ func TestCancelledRunThatDiesIsCancelled(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		}
+	})
+}
+
+// The lease ends between the operator's read of the record and the order.
+func TestCancelOfAttemptThatBegins(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@every 1h", 10*time.Minute))
+		all := c.startAll(w, "a", "b")
+		until(time.Hour + 20*time.Second)
+		first := c.all()[0].replica
+		all[first].kill()
+		until(time.Hour + 29500*time.Millisecond)
+		slow := false
+		desk := c.replica("desk", w).meets(func(op string, apply func() error) error {
+			if op == "write document" && !slow {
+				slow = true
+				time.Sleep(2500 * time.Millisecond)
+			}
+			return apply()
+		})
+		_, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderCancel, Job: "work"})
+		time.Sleep(30 * time.Minute)
+		all[first].stop()
+		if f := c.newest(); err == nil && f.Status != store.Cancelled {
+			t.Errorf("got %+v", f)
+		}
+	})
+}
+
+// A tick waits for another attempt until a pause is over, and is given up meanwhile.
+func TestCancelOfWaitingAttempt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@every 1h", 5*time.Minute))
+		a := c.start("a", w)
+		until(time.Hour + time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		a.kill()
+		a.stop()
+		c.start("b", w)
+		time.Sleep(5 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		time.Sleep(time.Minute)
+		if f := c.newest(); f.Status != store.Cancelled {
+			t.Errorf("got %+v", f)
+		}
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(10 * time.Minute)
+		c.wantRuns(1)
 	})
 }

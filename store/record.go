@@ -107,7 +107,16 @@ type Orders struct {
 	Served int64     `json:"served,omitzero"`  // the order of the last request that has its run or its outcome; older ones have theirs
 	Paused SelfPause `json:"paused,omitzero"`  // zero: the job has not paused itself
 	Pauses []Span    `json:"pauses,omitempty"` // pauses of the job by itself that are over, while ticks from before them may wait
-	Spared int64     `json:"spared,omitzero"`  // of the failures in a row: those from before the job was last resumed
+	// Returned is the last claim, if it was given up before its run began.
+	Returned Returned `json:"returned,omitzero"`
+	Spared   int64    `json:"spared,omitzero"` // of the failures in a row: those from before the job was last resumed
+}
+
+// A Returned is a claim of a tick, or of a run that was ordered, that was given up. An order to
+// cancel the run of its token is about the next claim of the same.
+type Returned struct {
+	Tick  time.Time `json:"tick,omitzero"`
+	Order int64     `json:"order,omitzero"`
 }
 
 // A SelfPause says that a job has paused itself after too many failures in a row. It goes on

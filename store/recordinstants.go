@@ -19,7 +19,7 @@ func (r *Record) checkInstants() error {
 
 // instants returns all instants in the record.
 func (r *Record) instants() []time.Time {
-	all := []time.Time{r.Created, r.Definition.Since, r.Definition.Mark.Since, r.Watermark, r.Due, r.Succeeded, r.Run.Tick, r.Run.Claimed, r.Run.Finished, r.Run.Progress.At, r.Run.Unlocked.At, r.Orders.Paused.At}
+	all := []time.Time{r.Created, r.Definition.Since, r.Definition.Mark.Since, r.Watermark, r.Due, r.Succeeded, r.Run.Tick, r.Run.Claimed, r.Run.Finished, r.Run.Progress.At, r.Run.Unlocked.At, r.Orders.Paused.At, r.Orders.Returned.Tick}
 	for _, s := range r.Orders.Pauses {
 		all = append(all, s.From, s.To)
 	}

@@ -23,6 +23,9 @@ const (
 // is larger. The order was checked by its caller.
 func Apply(c *store.Control, o *store.Order) error {
 	o.Seq = max(c.Seq+1, o.Seq)
+	if o.Seq > store.MaxToken {
+		return fmt.Errorf("the control document has the order %d, the largest there is: correct the document", c.Seq)
+	}
 	forget(c, o.At)
 	j := c.Jobs[o.Job]
 	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests)

@@ -47,7 +47,10 @@ func (c *Client) read(ctx context.Context, etag string) (store.Control, string, 
 		return store.Control{}, "", errors.New("the answer has no ETag: it is not from the store")
 	}
 	doc, err := store.DecodeControl(d.Body, c.App)
-	return doc, d.ETag, err
+	if err != nil {
+		return doc, d.ETag, &refusedError{err}
+	}
+	return doc, d.ETag, nil
 }
 
 // Read returns what is in force and what was ordered.
@@ -61,6 +64,7 @@ func (c *Client) Read(ctx context.Context) (store.Control, error) {
 // whether it is in force.
 func (c *Client) Order(ctx context.Context, o store.Order) (store.Order, error) {
 	o.ID = rand.Text()[:12]
+	var doubt error // of a write that may have been applied
 	for try := 1; ; try++ {
 		doc, etag, err := c.read(ctx, "")
 		if err == nil {
@@ -70,20 +74,37 @@ func (c *Client) Order(ctx context.Context, o store.Order) (store.Order, error) 
 			if err = c.write(ctx, &doc, etag, &o); err == nil {
 				return o, nil
 			}
+			if !lease.Definite(err) && !refused(err) {
+				doubt = errors.New("it is not known whether the order was written")
+			}
 		}
-		if _, refused := errors.AsType[*refusedError](err); refused || try == orderTries || errors.Is(err, fs.ErrPermission) {
-			return o, err
+		if refused(err) || try == orderTries {
+			return o, joined(doubt, err)
 		}
 		if lease.Sleep(ctx, c.Jitter.UpTo(time.Duration(try)*100*time.Millisecond)); ctx.Err() != nil {
-			return o, fmt.Errorf("%w: it is not known whether the order was written: %w", err, context.Cause(ctx))
+			return o, joined(joined(doubt, err), context.Cause(ctx))
 		}
 	}
+}
+
+// joined returns both errors as one, on one line.
+func joined(a, b error) error {
+	if a == nil {
+		return b
+	}
+	return fmt.Errorf("%w: %w", a, b)
 }
 
 // A refusedError says that an order is not possible. Nothing was written.
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
+
+// refused reports whether another try would be refused too.
+func refused(err error) bool {
+	_, impossible := errors.AsType[*refusedError](err)
+	return impossible || errors.Is(err, fs.ErrPermission)
+}
 
 // write applies the order to the document as it was read, and writes that.
 func (c *Client) write(ctx context.Context, doc *store.Control, etag string, o *store.Order) error {

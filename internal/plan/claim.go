@@ -78,7 +78,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		return false
 	}
 	next.Record.Run.Deaths = deaths(r)
-	if end := v.Control.End; end.Cancel && end.Token == r.Token { // its runner may not have known
+	if end := v.Control.End; cancelled(v) { // its runner may not have known
 		next.Record.Run.Status = store.Cancelled
 		settle(&next.Record, LastOutcome(r, store.Cancelled, CancelledBy(end)))
 		return true
@@ -166,6 +166,10 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 	if passed {
 		p.passAll(r, before, reason, pauses)
 	}
+	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && cancelled(v) {
+		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.Control.End)
+		return true
+	}
 	if v.SettleOnly {
 		return passed
 	}
@@ -209,6 +213,7 @@ func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (ti
 func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	r := &next.Record
 	r.Token++
+	r.Orders.Returned = store.Returned{}
 	r.Run.Tick, r.Run.Request, r.Run.Order, r.Run.Attempt = tick, "", 0, attempt
 	if attempt == 1 {
 		r.Run.Deaths = 0
@@ -235,7 +240,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if r.Run.Request == v.Request { // its runner died: there is only its outcome to write
 		return r.Run.Status == store.Running
 	}
-	if Unsettled(&next.Record) {
+	if unsettled(&next.Record) {
 		return false
 	}
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)

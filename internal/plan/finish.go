@@ -56,8 +56,12 @@ func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, pauses []st
 // its token stays spent: the claim may have been read.
 func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
-	if claim.Run.Order != 0 {
+	switch {
+	case claim.Run.Order != 0:
 		r.Orders.Served = claim.Run.Order - 1 // another replica serves the request
+		r.Orders.Returned = store.Returned{Order: claim.Run.Order}
+	case claim.Run.Request == "" && claim.Run.Attempt == 1:
+		r.Orders.Returned = store.Returned{Tick: claim.Run.Tick}
 	}
 	r.Run.Tick, r.Run.Request, r.Run.Order = before.Run.Tick, before.Run.Request, before.Run.Order
 	r.Run.Attempt, r.Run.Deaths = before.Run.Attempt, deaths(before)

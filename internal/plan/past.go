@@ -25,9 +25,9 @@ func open(r *store.Record) bool {
 	return (r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled) && claimed(r).After(r.Watermark)
 }
 
-// Unsettled reports whether the last run still waits for its outcome or for another attempt,
+// unsettled reports whether the last run still waits for its outcome or for another attempt,
 // so that no other run may take its place in the record.
-func Unsettled(r *store.Record) bool { return r.Run.Status == store.Running || open(r) }
+func unsettled(r *store.Record) bool { return r.Run.Status == store.Running || open(r) }
 
 // claimed returns the last tick that was claimed. It is zero after a run by hand, which
 // claims no tick.

@@ -28,7 +28,9 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
 		case p.Missed != RunAll && under(v.Record, q.At):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
-		case next.Run || v.SettleOnly || Unsettled(r):
+		case !next.Run && r.Orders.Returned.Order == q.Seq && cancelled(v):
+			settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.Control.End)
+		case next.Run || v.SettleOnly || unsettled(r):
 			return changed
 		default:
 			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
@@ -56,6 +58,24 @@ func passedOver(v View) bool {
 func under(r *store.Record, at time.Time) bool {
 	const doubt = 2 * time.Second
 	return at.After(r.Run.Claimed) && at.Add(doubt).Before(r.Run.Finished)
+}
+
+// MayBeCancelled reports whether an order to cancel the run of the last claim may still come:
+// that run has no outcome yet.
+func MayBeCancelled(r *store.Record) bool {
+	return unsettled(r) || r.Orders.Returned != store.Returned{}
+}
+
+// cancelled reports whether an operator has cancelled the run of the last claim.
+func cancelled(v View) bool {
+	return v.Control.End.Cancel && v.Control.End.Token == v.Record.Token
+}
+
+// settleReturned writes the outcome of a claim that was given up and cancelled.
+func settleReturned(r *store.Record, f store.Outcome, end store.End) {
+	f.Status, f.Reason, f.Token = store.Cancelled, CancelledBy(end), end.Token
+	settle(r, f)
+	r.Orders.Returned = store.Returned{}
 }
 
 // CancelledBy returns the reason of a run that an operator has cancelled.

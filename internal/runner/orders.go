@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
@@ -47,10 +48,15 @@ func (r *Runner) obeying(a *supervise.Attempt, rec *store.Record) (done func()) 
 	if rec.Run.Request == "" {
 		a.Under.Barred = r.barred
 	}
-	r.source.state.set(func(n *snapshot) { n.run = claimed{rec.Token, cancel} })
+	token := rec.Token
+	r.source.state.set(func(n *snapshot) { n.run = claimed{token, cancel} })
 	r.obey() // the order may have come before the claim was known here
 	return func() {
-		r.source.state.set(func(n *snapshot) { n.run = claimed{} })
+		r.source.state.set(func(n *snapshot) {
+			if n.run.token == token { // a run by hand beside this one may have put its own there
+				n.run = claimed{}
+			}
+		})
 		cancel(nil)
 	}
 }
@@ -70,12 +76,12 @@ func (r *Runner) barred() error {
 	return nil
 }
 
-// ordersOfDead reads the orders anew if the record shows a run whose runner is gone: an
-// operator may have cancelled it up to the end of its lease, which decides what becomes of it.
+// ordersOfDead reads the orders anew if the record shows a run whose runner is gone, or a claim
+// that was given up: an operator may have cancelled it since, which decides what becomes of it.
 // A read that fails is repeated until what is known is too old to start anything. It returns nil
 // too if a stop or the loss of the lease comes first.
 func (r *Runner) ordersOfDead(stop context.Context, s *lease.Session) error {
-	orders, again := r.replica.Orders, plan.Unsettled(&r.view.rec)
+	orders, again := r.replica.Orders, plan.MayBeCancelled(&r.view.rec)
 	for again && !orders.Read(stop, orders.Now()) {
 		if err := orders.Stale(); err != nil {
 			return err
@@ -88,26 +94,42 @@ func (r *Runner) ordersOfDead(stop context.Context, s *lease.Session) error {
 // ErrNotRunning says that there is no run to end.
 var ErrNotRunning = errors.New("nothing runs")
 
-// Orderable returns the token that the order is about, or why the order is not possible now:
-// that of the last run. A resume is about the runs that are over, since one that is under way
-// may be the failure that pauses the job. A job of EveryReplica has no record.
-func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (token int64, err error) {
+// A Target is the run that an order is about: the last one, by its token.
+type Target struct {
+	Token   int64
+	tick    time.Time
+	attempt int
+}
+
+// RepeatedAs reports whether u is a further attempt of the same tick.
+func (t Target) RepeatedAs(u Target) bool {
+	return !t.tick.IsZero() && u.tick.Equal(t.tick) && u.attempt > t.attempt
+}
+
+// Orderable returns what the order is about, or why the order is not possible now. A resume is
+// about the runs that are over, since one that is under way may be the failure that pauses the
+// job. A tick that waits for another attempt can be cancelled too. A job of EveryReplica has no
+// record.
+func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (Target, error) {
 	if r.job.EveryReplica {
-		return 0, nil
+		return Target{}, nil
 	}
 	b := r.beside("")
 	begins := kind == store.OrderPause || kind == store.OrderResume
 	if err := b.readOnly(ctx); errors.Is(err, fs.ErrNotExist) && begins {
-		return 0, nil // the job may be paused before it is ever started
+		return Target{}, nil // the job may be paused before it is ever started
 	} else if err != nil {
-		return 0, err
+		return Target{}, err
 	}
 	rec := &b.view.rec
+	last := Target{rec.Token, rec.Run.Tick, rec.Run.Attempt}
+	ends := kind == store.OrderCancel || kind == store.OrderStepDown
 	switch {
 	case kind == store.OrderResume && rec.Run.Status == store.Running && rec.Orders.Paused.At.IsZero():
-		return rec.Token - 1, nil
-	case (kind == store.OrderCancel || kind == store.OrderStepDown) && (!rec.MayRun() || !b.view.entry.State.Live()):
-		return 0, fmt.Errorf("%w: its last run is over", ErrNotRunning)
+		last.Token--
+	case kind == store.OrderCancel && plan.MayBeCancelled(rec):
+	case ends && (!rec.MayRun() || !b.view.entry.State.Live()):
+		return Target{}, fmt.Errorf("%w: its last run is over", ErrNotRunning)
 	}
-	return rec.Token, nil
+	return last, nil
 }
