@@ -147,6 +147,29 @@ func TestSignOut(t *testing.T) {
 	s.wait()
 }
 
+// After a sign-out the other replicas accept a copy of the cookie until it expires, as docs/http.md
+// says: they ask no store about it. Another token ends it there at once.
+func TestSignOutOnOneReplica(t *testing.T) {
+	environment(t, "SOLOIST_READ_TOKEN="+readToken)
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: obedient(), Store: &local.Memory{}}
+		one, other := open(t, p), open(t, p)
+		cookies := signedIn(t, one, readToken)
+		wantAnswer(t, "on another replica", other.ask("GET", "/api/v1/app", "", cookies), 200)
+		wantAnswer(t, "sign out", one.ask("DELETE", "/api/v1/session", "", cookies), 204)
+		wantAnswer(t, "a copy where it was ended", one.ask("GET", "/api/v1/app", "", cookies), 401)
+		wantAnswer(t, "a copy elsewhere", other.ask("GET", "/api/v1/app", "", cookies), 200)
+		environment(t, "SOLOIST_READ_TOKEN="+readToken+"-another")
+		renewed := open(t, p)
+		wantAnswer(t, "a copy after another token", renewed.ask("GET", "/api/v1/app", "", cookies), 401)
+		time.Sleep(12 * time.Hour)
+		wantAnswer(t, "a copy after 12 h", other.ask("GET", "/api/v1/app", "", cookies), 401)
+		for _, s := range []site{one, other, renewed} {
+			s.wait()
+		}
+	})
+}
+
 func TestSignInIsRefused(t *testing.T) {
 	environment(t, "SOLOIST_READ_TOKEN="+readToken)
 	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})

@@ -78,7 +78,8 @@ func (all *sessions) begin(w http.ResponseWriter, r *http.Request, as role, toke
 }
 
 // end ends the session of a browser, also for one who has copied the cookie. Other
-// replicas learn nothing of that.
+// replicas accept a copy until it expires: to tell them would take a call of the store for
+// each request, or for each few seconds.
 func (all *sessions) end(w http.ResponseWriter, r *http.Request, s session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
