@@ -1,0 +1,40 @@
+package browser
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The page shows the replicas, and that one of them has other settings or has stopped. The
+// name of a replica is text.
+func TestPageShowsReplicas(t *testing.T) {
+	f := newFleet(t)
+	b := newTab(t)
+	url := f.start("a")
+	if err := f.Start("b", "CONTAINER_APP_REPLICA_NAME="+markup, "SOLOIST_JOB_NIGHT_PAUSED=true"); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Navigate(url))
+	b.await("this replica", has("#replicas", "a (this page)")+` && !document.querySelector('#fleet').hidden`)
+	b.await("the other one", `[...document.querySelectorAll('#replicas tbody tr')].some(r => r.innerText.includes('<script>') && r.innerText.includes('up'))`)
+	b.await("the difference", has(row("night"), "paused by settings: "))
+	b.looks(390, 844, "dark")
+	b.picture("replicas")
+	b.wantAccessible("replicas")
+	if eval[bool](b, "document.documentElement.scrollWidth > innerWidth") {
+		t.Error("the page is wider than the window")
+	}
+	if n := eval[int](b, `document.querySelectorAll('main img, main script').length`); n != 0 {
+		t.Errorf("%d elements were made from the name of a replica", n)
+	}
+	b.do(chromedp.Click(row("night") + " a"))
+	b.await("the job's page", has("#job", "paused by settings: ")+` && !document.querySelector('#fleet').hidden`)
+	if err := f.Replica("b").Stop(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b.await("its end", `[...document.querySelectorAll('#replicas tbody tr')].some(r => r.innerText.includes('<script>') && r.innerText.includes('left'))`)
+	b.await("no difference", "!"+has("#job", "paused by settings: "))
+	b.wantNothingWrong()
+}
