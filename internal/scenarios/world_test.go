@@ -32,7 +32,10 @@ func by(connection string) func() azure.Config {
 	return func() azure.Config { return azure.Config{ConnectionString: connection} }
 }
 
-var seedFlag = flag.Uint64("seed", 0, "of the faults; 0: one that the name of the test makes")
+var (
+	eachFlag = flag.Bool("each", false, "run each case of a sweep, not the first two")
+	seedFlag = flag.Uint64("seed", 0, "of the faults; 0: one that the name of the test makes")
+)
 
 // TestMain lets the heap grow: a story makes little that lasts.
 func TestMain(m *testing.M) {
@@ -88,14 +91,18 @@ func beside(t *testing.T, name string, j job, f func(w *world)) {
 	})
 }
 
-// fewer returns some of the cases of a sweep with -short, which has to end within seconds.
+// fewer returns some of the cases of a sweep: two, or one with -short, which has to end within seconds.
 func fewer[T any](t *testing.T, all ...T) []T {
 	t.Helper()
-	if !testing.Short() {
+	n := 2
+	if testing.Short() {
+		n = 1
+	}
+	if *eachFlag || n >= len(all) {
 		return all
 	}
-	t.Logf("of %d values the first: run it without -short for all", len(all))
-	return all[:1]
+	t.Logf("of %d values the first %d: run it with -each for all", len(all), n)
+	return all[:n]
 }
 
 // start has replicas begin, with other work beside the job, if any.

@@ -21,14 +21,14 @@ import (
 var (
 	seed   = flag.Uint64("seed", 0, "simulate this seed alone; with -v its events are told")
 	from   = flag.Uint64("from", 1, "the first seed")
-	seeds  = flag.Int("seeds", 0, "simulate so many seeds; 0: 25, with -short 4")
+	seeds  = flag.Int("seeds", 0, "simulate so many seeds; 0: 12, with -short 4")
 	length = flag.Duration("length", 20*time.Minute, "of the time with faults in each simulation")
 )
 
 // TestMain lets the heap grow: a simulation makes little that lasts.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	*seeds = cmp.Or(*seeds, unlessShort(25, 4))
+	*seeds = cmp.Or(*seeds, unlessShort(12, 4))
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
@@ -75,7 +75,7 @@ func TestSeeds(t *testing.T) {
 	})
 	took := time.Since(begin)
 	if testing.Short() {
-		t.Log("4 seeds: run it without -short for 25, with -seeds 100 for as many as CI has")
+		t.Log("4 seeds: run it without -short for 12, with -seeds 100 for as many as CI has")
 	}
 	t.Logf("%d seeds of %s in %s: %d ticks claimed, %d storage calls, %.0f a second",
 		n, *length, took.Round(time.Millisecond), total.Ticks, total.Requests, float64(total.Requests)/took.Seconds())
