@@ -23,7 +23,7 @@ type mistake struct {
 }
 
 // mistakes are those that can be made in each file.
-var mistakes = map[string][]mistake{"sqlstore.go": entryMistakes, "document.go": documentMistakes, "list.go": listMistakes}
+var mistakes = map[string][]mistake{"sqlstore.go": entryMistakes, "document.go": documentMistakes, "list.go": listMistakes, "log.go": logMistakes}
 
 var entryMistakes = []mistake{
 	{"no look at the ETag in Acquire", "\t\tcase r.etag != etag:\n\t\t\treturn store.ErrChanged\n\t\t}\n\t\tr.id,", "\t\t}\n\t\tr.id,"},
@@ -86,6 +86,14 @@ var listMistakes = []mistake{
 	{"a list has the ETag of another entry", "\t\tall = append(all, e)\n", "\t\tif len(all) > 0 {\n\t\t\te.row.etag = all[0].row.etag\n\t\t}\n\t\tall = append(all, e)\n"},
 	{"a list has no records", "SELECT name, etag, record,", "SELECT name, etag, '',"},
 	{"a list hides its failure", "\t\treturn err\n\t}\n\tall, err := scan", "\t\treturn nil\n\t}\n\tall, err := scan"},
+}
+
+var logMistakes = []mistake{
+	{"a log takes an append at any size", "start = 0 AND size = $2`", "start = 0 AND (size = $2 OR 1 = 1)`"},
+	{"a log does not grow", "SET size = $3 WHERE", "SET size = size + 0 * $3 WHERE"},
+	{"a removed log leaves bytes", "\"DELETE FROM soloist_log WHERE name = $1\"", "\"DELETE FROM soloist_log WHERE name = $1 AND start = 0\""},
+	{"a log is read without its end", "start < $3 AND start + length(bytes) > $2", "start < $3 AND start + length(bytes) > $2 + 1"},
+	{"a log is read from its first byte on", "max(offset-start, 0)", "max(0*offset, 0)"},
 }
 
 // Each mistake can be made, and storetest or the simulation catches it. Where

@@ -1,6 +1,8 @@
 // Package sqlstore is a [store.Store] of one's own: one table of a SQL
-// database, in one file, to be copied. It is written against the comments of
-// the interface and tested by storetest, as any other store would be.
+// database, in one file, to be copied. Each interface that is optional is in a
+// file of its own; logs have a table of their own, [LogTable]. It is written
+// against the comments of the interface and tested by storetest, as any other
+// store would be.
 //
 // Where all replicas are on one machine, SQLite does; with a busy_timeout, or
 // calls that meet another's write fail instead of waiting. Where they are not,

@@ -38,8 +38,10 @@ func open(t *testing.T, driver, name string) *sql.DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(8)
-	if _, err := db.ExecContext(t.Context(), sqlstore.Table); err != nil {
-		t.Fatal(err)
+	for _, table := range []string{sqlstore.Table, sqlstore.LogTable} {
+		if _, err := db.ExecContext(t.Context(), table); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return db
 }

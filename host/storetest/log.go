@@ -110,10 +110,11 @@ var logs = []property{
 	{"Log/remove", appender, func(c *check) {
 		l := c.log()
 		l.append("first")
+		l.append("second")
 		c.must("remove", l.store.RemoveLog(c.ctx, l.name))
 		_, err := l.store.ReadLog(c.ctx, l.name, 0, 10)
 		c.want("read after a remove", err, fs.ErrNotExist)
-		c.want("append after a remove", l.store.Append(c.ctx, l.name, 5, []byte("late")), store.ErrChanged)
+		c.want("append after a remove", l.store.Append(c.ctx, l.name, 11, []byte("late")), store.ErrChanged)
 		l.listed("after a remove")
 		l.want = ""
 		l.append("again")
