@@ -22,6 +22,7 @@ type gauges struct {
 	failures, overdue, lastSuccess, paused metric.Float64ObservableGauge
 
 	scheduler *soloist.Scheduler
+	labels    map[string]metric.MeasurementOption // of each job: a scrape needs all of them several times
 
 	mu   sync.RWMutex // held for reading while look is called
 	look Look
@@ -31,7 +32,7 @@ type gauges struct {
 func newGauges(m metric.Meter, s *soloist.Scheduler) (*gauges, error) {
 	b := builder{meter: m}
 	g := &gauges{
-		scheduler: s,
+		scheduler: s, labels: map[string]metric.MeasurementOption{},
 
 		skew:    b.gauge("soloist.clock.skew", "s", "How far the clock of this machine is ahead of the store's, as far as that is proved."),
 		up:      b.gauge("soloist.storage.up", "", "1: the store answers this replica."),
@@ -43,6 +44,9 @@ func newGauges(m metric.Meter, s *soloist.Scheduler) (*gauges, error) {
 		overdue:     b.gauge("soloist.tick.overdue", "s", "For how long a tick has been due that no replica has claimed or settled; 0 while the job runs."),
 		lastSuccess: b.gauge("soloist.job.last_success_timestamp", "s", "End of the last run that succeeded, on any replica, as Unix time; 0: none has."),
 		paused:      b.gauge("soloist.job.paused", "", "1: the ticks of the job are skipped."),
+	}
+	for _, name := range names(s) {
+		g.labels[name] = of(name)
 	}
 	_, err := m.RegisterCallback(g.observe, g.skew, g.up, g.running, g.overrun, g.broken, g.failures, g.overdue, g.lastSuccess, g.paused)
 	return g, errors.Join(b.err, err)
@@ -61,10 +65,10 @@ func (g *gauges) observe(ctx context.Context, o metric.Observer) error {
 	h := g.scheduler.Health()
 	o.ObserveFloat64(g.skew, h.Skew.Seconds())
 	o.ObserveFloat64(g.up, one(h.Storage == nil && (h.Reached || !asksStore(g.scheduler))))
-	for _, name := range names(g.scheduler) {
-		o.ObserveFloat64(g.running, one(slices.Contains(h.Running, name)), of(name))
-		o.ObserveFloat64(g.overrun, one(h.Overrun[name] != nil), of(name))
-		o.ObserveFloat64(g.broken, one(h.Broken[name] != nil), of(name))
+	for name, job := range g.labels {
+		o.ObserveFloat64(g.running, one(slices.Contains(h.Running, name)), job)
+		o.ObserveFloat64(g.overrun, one(h.Overrun[name] != nil), job)
+		o.ObserveFloat64(g.broken, one(h.Broken[name] != nil), job)
 	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -84,7 +88,10 @@ func (g *gauges) observeRecord(o metric.Observer, st *soloist.JobStatus, now tim
 	if st.EveryReplica || st.Err != nil {
 		return
 	}
-	job := of(st.Name)
+	job, ok := g.labels[st.Name]
+	if !ok {
+		return
+	}
 	o.ObserveFloat64(g.failures, float64(max(st.Record.Failures, 0)), job)
 	o.ObserveFloat64(g.lastSuccess, unix(lastSuccess(&st.Record)), job)
 	if !st.Singleton {
