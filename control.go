@@ -57,7 +57,7 @@ const requestLife = time.Hour
 func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	r, err := s.runner(o.Job)
 	if err == nil && s.core.replica.Orders != nil {
-		s.core.replica.Orders.Read(ctx, s.core.replica.Orders.Now()) // the order's times are by the store's clock
+		_ = s.core.replica.Orders.Refresh(ctx) // the order's times are by the store's clock
 	}
 	if err == nil {
 		err = s.checkOrder(&o, r)
@@ -78,7 +78,6 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	if order, err = s.give(ctx, r, target, order); err != nil {
 		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
-	s.core.replica.Orders.Read(ctx, s.core.replica.Orders.Now()) // this replica need not wait for its next read
 	return order, nil
 }
 
@@ -87,7 +86,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 func (s *Scheduler) give(ctx context.Context, r *runner.Runner, target runner.Target, o store.Order) (store.Order, error) {
 	for {
 		o.Token = target.Token
-		written, err := s.core.replica.Orders.Client.Order(ctx, o)
+		written, err := s.core.replica.Orders.Order(ctx, o)
 		if err != nil || o.Kind != store.OrderCancel {
 			return written, err
 		}

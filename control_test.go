@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -191,6 +192,70 @@ func TestOrderWithFastClock(t *testing.T) {
 		desk := c.replica("desk", w).skewed(2 * time.Hour)
 		if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work", Until: time.Now().Add(time.Hour)}); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// An order costs a read of the record and a write; where the orders are not known, a read of them
+// before. The replica knows its order at once.
+func TestOrderCallsAreFew(t *testing.T) {
+	for what, one := range map[string]struct {
+		job  soloist.Job
+		up   bool // the replica runs its jobs, and so knows the orders
+		want map[string]int
+		read int // of the orders
+	}{
+		"a replica that is up":   {work("@hourly", time.Second), true, map[string]int{"read": 1, "write document": 1}, 0},
+		"a tool":                 {work("@hourly", time.Second), false, map[string]int{"read": 1, "write document": 1}, 1},
+		"everywhere, up":         {here("@hourly", nil), true, map[string]int{"write document": 1}, 0},
+		"everywhere, for a tool": {here("@hourly", nil), false, map[string]int{"write document": 1}, 1},
+	} {
+		inCase(t, what, func(t *testing.T, c *cluster) {
+			c.start("other", one.job)
+			a := c.replica("a", one.job)
+			if one.up {
+				c.launch(a)
+			}
+			time.Sleep(time.Minute + 2*time.Second) // no read is due
+			a.tap.counts()
+			for range 2 {
+				if _, err := a.Order(t.Context(), soloist.Order{Kind: store.OrderPause, Job: one.job.Name}); err != nil {
+					t.Fatal(err)
+				}
+				got, reads := a.tap.countsAndOrders()
+				if !maps.Equal(got, one.want) || reads != one.read {
+					t.Errorf("got the calls %v and %d reads of the orders, want %v and %d", got, reads, one.want, one.read)
+				}
+				one.read = 0 // the next one is based on this one
+			}
+			if all, err := a.Status(t.Context()); err != nil || !all[0].Paused {
+				t.Errorf("the replica does not know its own order: %+v, %v", all, err)
+			}
+		})
+	}
+}
+
+// An order that is based on what another one has changed since is written all the same, and
+// keeps the other; what would not be possible by the older orders is judged by the newer ones.
+func TestOrderAfterAnotherIsKept(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@hourly", time.Second)
+		a := c.start("a", w)
+		time.Sleep(time.Minute + 2*time.Second)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "one"}, w)
+		a.tap.counts()
+		if _, err := a.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: "two"}); err != nil {
+			c.t.Fatal(err)
+		}
+		if got, reads := a.tap.countsAndOrders(); got["write document"] != 2 || reads != 2 {
+			c.t.Errorf("got the calls %v and %d reads of the orders, want a refused write, a read, a write and a read", got, reads)
+		}
+		if _, err := a.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: "one"}); err == nil || !strings.Contains(err.Error(), "ordered already") {
+			c.t.Errorf("got %v, want a refusal", err)
+		}
+		doc, err := a.Control(c.t.Context())
+		if err != nil || len(doc.Jobs["work"].Requests) != 2 {
+			c.t.Errorf("got %+v, %v, want both requests", doc, err)
 		}
 	})
 }

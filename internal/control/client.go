@@ -59,24 +59,42 @@ func (c *Client) Read(ctx context.Context) (store.Control, error) {
 	return doc, err
 }
 
-// Order writes an order, and returns it with its number and time. It gives up when ctx ends,
+// A version is the document as it was read or written.
+type version struct {
+	doc     store.Control
+	etag    string
+	written bool   // by this client
+	base    string // if it was written: the ETag of the version that it replaced
+}
+
+// order writes an order, and returns it with its number and time. It gives up when ctx ends,
 // or after some tries. An error that does not say that the order is refused leaves open
 // whether it is in force.
-func (c *Client) Order(ctx context.Context, o store.Order) (store.Order, error) {
+//
+// The first try is based on v if that is known: the store refuses it if the document has
+// changed since. Each other try reads the document. In the end v is the last version.
+func (c *Client) order(ctx context.Context, o store.Order, v *version, known bool) (store.Order, error) {
 	o.ID = rand.Text()[:12]
 	var doubt error // of a write that may have been applied
 	for try := 1; ; try++ {
-		doc, etag, err := c.read(ctx, "")
+		var err error
+		if try > 1 || !known {
+			*v = version{}
+			v.doc, v.etag, err = c.read(ctx, "")
+		}
 		if err == nil {
-			if i := slices.IndexFunc(doc.Audit, func(old store.Order) bool { return old.ID == o.ID }); i >= 0 {
-				return doc.Audit[i], nil // an earlier try was applied, and only its answer was lost
+			if i := slices.IndexFunc(v.doc.Audit, func(old store.Order) bool { return old.ID == o.ID }); i >= 0 {
+				return v.doc.Audit[i], nil // an earlier try was applied, and only its answer was lost
 			}
-			if err = c.write(ctx, &doc, etag, &o); err == nil {
+			if err = c.write(ctx, v, &o); err == nil {
 				return o, nil
 			}
 			if !lease.Definite(err) && !refused(err) {
 				doubt = errors.New("it is not known whether the order was written")
 			}
+		}
+		if try == 1 && known { // a newer version may allow what v does not
+			continue
 		}
 		if refused(err) || try == orderTries {
 			return o, joined(doubt, err)
@@ -107,7 +125,7 @@ func refused(err error) bool {
 }
 
 // write applies the order to the document as it was read, and writes that.
-func (c *Client) write(ctx context.Context, doc *store.Control, etag string, o *store.Order) error {
+func (c *Client) write(ctx context.Context, v *version, o *store.Order) error {
 	lo, hi, known := c.Clock.Now()
 	if !known {
 		lo, hi = c.Clock.Wall(), c.Clock.Wall()
@@ -115,19 +133,20 @@ func (c *Client) write(ctx context.Context, doc *store.Control, etag string, o *
 	o.At = lo.UTC().Truncate(time.Millisecond)
 	// The number is larger than that of an entry that was made before: see plan.Policy.New.
 	o.Seq = hi.UnixMicro() + 1
-	if err := Apply(doc, o); err != nil {
+	if err := Apply(&v.doc, o); err != nil {
 		return &refusedError{err}
 	}
-	b, err := doc.Encode()
+	b, err := v.doc.Encode()
 	if err != nil {
 		return &refusedError{err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	sent := c.Clock.Elapsed()
-	d, err := c.Store.WriteDocument(ctx, store.ControlName(c.App), etag, b)
+	d, err := c.Store.WriteDocument(ctx, store.ControlName(c.App), v.etag, b)
 	if err == nil {
 		c.Clock.Observe(sent, d.Date)
+		v.etag, v.written, v.base = d.ETag, true, v.etag
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -183,6 +184,44 @@ func (w *Watch) take(doc store.Control, etag string, c call, err error) (changed
 		w.doc, w.etag, w.good, w.known = doc, etag, c, true
 	}
 	return changed
+}
+
+// Order writes an order, and returns it with its number and time; see Client.order. Then the
+// watch knows the document as it was written. It reads the document only where what it knows is
+// too old, or another order came in between.
+func (w *Watch) Order(ctx context.Context, o store.Order) (store.Order, error) {
+	known := w.Stale() == nil
+	w.mu.Lock()
+	w.now++
+	c, v := call{w.now, w.Client.Clock.Elapsed()}, version{doc: w.doc, etag: w.etag}
+	v.doc.Jobs = maps.Clone(v.doc.Jobs) // Apply changes it
+	w.mu.Unlock()
+	o, err := w.Client.order(ctx, o, &v, known)
+	if err == nil && !w.follow(ctx, &v, c) {
+		w.Read(ctx, w.Now())
+	}
+	return o, err
+}
+
+// follow keeps a version that was written by a call if it has replaced the one that is known, and
+// reports whether it has. It waits for a read that is under way, since the answer may be older.
+func (w *Watch) follow(ctx context.Context, v *version, c call) bool {
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return false
+	}
+	w.mu.Lock()
+	if w.good.at > c.at { // that read has shown what v has replaced
+		c = w.good
+	}
+	ok := w.known && v.written && v.etag != "" && v.base == w.etag
+	w.mu.Unlock()
+	if ok && w.take(v.doc, v.etag, c, nil) {
+		w.Changed()
+	}
+	return ok
 }
 
 // Use keeps the document read until done is called: several callers share the goroutine that
