@@ -152,6 +152,16 @@ var _ = plant(stories{
 		s.begin("a", "1", 20, 21, 22)
 		s.request("a", "read", "", 60, 200)
 	}},
+	"I23 paused itself": {func(s *story) { // after one failure
+		for _, d := range s.Fleet {
+			d[0].PauseAfter = 1
+		}
+		s.hold("a", "1", 10)
+		s.finish("a", "1", 12, store.Failed)
+		s.request("a", "release", "1", 13, 200)
+		s.begin("a", "2", 20, 21, 22)
+		s.request("a", "read", "", 60, 200)
+	}},
 	"I23 requested": {
 		func(s *story) { // twice
 			s.order(store.OrderRun, 1, 2)

@@ -86,6 +86,7 @@ var Invariants = []Invariant{
 	{"I22 taken back", takenBack},
 	{"I26 events", emitted},
 	{"I23 paused", paused},
+	{"I23 paused itself", pausedItself},
 	{"I23 requested", requested},
 	{"I23 cancelled", cancels},
 }
