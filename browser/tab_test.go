@@ -187,7 +187,7 @@ var looks = []struct {
 	width, height int64
 	scheme        string
 }{
-	{"desktop-light", 1280, 900, "light"}, {"desktop-dark", 1280, 900, "dark"},
+	{"desktop-light", 1280, 1080, "light"}, {"desktop-dark", 1280, 1080, "dark"},
 	{"phone-light", 390, 844, "light"}, {"phone-dark", 390, 844, "dark"},
 }
 
