@@ -81,6 +81,7 @@ func newCache(a *app.App) *web.Cache {
 		orders = nil
 	}
 	cache := web.NewCache(a.Scheduler.Status, orders, replicaReader(a))
+	cache.Jobs = len(a.Names())
 	a.Listen(cache.Hear)
 	a.Telemetry.Watch(cache.Statuses)
 	return cache

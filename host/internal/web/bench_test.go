@@ -155,6 +155,7 @@ func newReplica(b *testing.B, s *azure.Store) *replica {
 		b.Fatal(err)
 	}
 	cache := web.NewCache(a.Scheduler.Status, a.Scheduler.Control, nil)
+	cache.Jobs = manyJobs
 	a.Telemetry.Watch(cache.Statuses)
 	guard := web.NewGuard(&a.Settings, a.Log)
 	b.Cleanup(cache.Wait)

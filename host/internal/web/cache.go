@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	readTime = 2 * time.Second // bounds the reads of all records
+	readTime = 2 * time.Second // bounds the reads of all records, with a millisecond for each of them
 	freshFor = 2 * time.Second // so long they are not read again, however many ask
 	waitTime = time.Second     // for them: a page with old news is better than none
 	oldAfter = 2 * quietPace   // news that is read again is told to be old from this age on
@@ -25,6 +25,8 @@ const (
 // A Cache keeps what the records told last. At most one reading is under way,
 // so that a page under load asks the store no more often than an idle one.
 type Cache struct {
+	Jobs int // how many there are: to read many takes longer
+
 	read   func(context.Context) ([]soloist.JobStatus, error)
 	orders func(context.Context) (store.Control, error) // nil: the store keeps none
 	beacon *presence.Reader                             // nil: the replicas are not known
@@ -162,7 +164,7 @@ func (c *Cache) begin() <-chan struct{} {
 // reading outlives the request that began it: others wait for it too. They do not wait for
 // the comparison with the reading before, which takes long for many jobs.
 func (c *Cache) reading() {
-	ctx, cancel := context.WithTimeout(context.Background(), readTime)
+	ctx, cancel := context.WithTimeout(context.Background(), readTime+time.Duration(c.Jobs)*time.Millisecond)
 	defer cancel()
 	last, next, err := c.now(), news{made: new(rows)}, error(nil) // nothing else writes the last one
 	var others sync.WaitGroup
