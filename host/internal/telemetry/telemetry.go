@@ -14,8 +14,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/exemplar"
@@ -53,10 +57,16 @@ type tracerProvider interface {
 // Open makes a Telemetry for a scheduler and makes the scheduler use it: its store and
 // its jobs are wrapped, and it gets the events. It has to be called before any method of the scheduler.
 func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
-	page := newPage()
-	t := &Telemetry{log: log, page: page, patience: 2 * time.Second}
+	t := &Telemetry{log: log, patience: 2 * time.Second}
 	who := describe(s)
-	options := []sdkmetric.Option{sdkmetric.WithReader(page.reader), sdkmetric.WithResource(who),
+	registry := prometheus.NewRegistry() // its own: the default one may have metrics of other programs in it
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	t.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+	page, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
+	if err != nil {
+		return nil, err
+	}
+	options := []sdkmetric.Option{sdkmetric.WithReader(page), sdkmetric.WithResource(who),
 		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), // neither Prometheus nor the collector gets them
 		sdkmetric.WithCardinalityLimit(0)}                      // no limit: the program's jobs are the limit
 	if c := t.collector("METRICS"); c != nil {
@@ -64,7 +74,6 @@ func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
 	}
 	meters := sdkmetric.NewMeterProvider(options...)
 	t.meters = meters
-	var err error
 	if t.calls.counters, err = newCounters(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
