@@ -46,7 +46,7 @@ func (l *listing) unpack(resp *http.Response) (*http.Response, error) {
 // the service writes.
 func split(text []byte) (blobs []*container.BlobItem, rest []byte, ok bool) {
 	head, tail, ok := bytes.Cut(text, []byte("<Blobs>"))
-	if !ok || bytes.Contains(text, []byte("<!")) {
+	if !ok || !bytes.Contains(head, []byte("<EnumerationResults")) || bytes.Contains(text, []byte("<!")) {
 		return nil, nil, false
 	}
 	for {

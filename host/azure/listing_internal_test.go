@@ -26,7 +26,7 @@ func same(t *testing.T, text string) bool {
 	blobs, rest, ok := split([]byte(text))
 	var want, left container.ListBlobsHierarchySegmentResponse
 	err := xml.Unmarshal([]byte(text), &want)
-	if !ok || err != nil {
+	if !ok || err != nil || want.Segment == nil { // it is no page
 		return ok
 	}
 	if err := xml.Unmarshal(rest, &left); err != nil || want.Segment == nil || left.Segment == nil || len(left.Segment.BlobItems) > 0 || !reflect.DeepEqual(left.NextMarker, want.NextMarker) {
