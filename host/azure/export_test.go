@@ -23,9 +23,3 @@ func (s *Store) DeleteContainer(ctx context.Context) error {
 	_, err := s.container.Delete(ctx, nil)
 	return err
 }
-
-// Takes reports whether a page of a listing is read without the client library.
-func Takes(page []byte) bool {
-	_, _, ok := split(page)
-	return ok
-}

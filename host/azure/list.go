@@ -22,8 +22,7 @@ func (s *Store) List(ctx context.Context, app string, f func(name string, e stor
 	pages := s.container.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{
 		Prefix: &prefix, Include: container.ListBlobsInclude{Metadata: true}})
 	for pages.More() {
-		var taken listing
-		page, err := pages.NextPage(taken.take(ctx))
+		page, err := pages.NextPage(ctx)
 		if bloberror.HasCode(err, bloberror.ContainerNotFound) {
 			return nil
 		}
@@ -33,7 +32,7 @@ func (s *Store) List(ctx context.Context, app string, f func(name string, e stor
 		if page.Segment == nil {
 			continue
 		}
-		for _, item := range append(taken.blobs, page.Segment.BlobItems...) {
+		for _, item := range page.Segment.BlobItems {
 			if item.Name == nil || strings.HasPrefix(path.Base(*item.Name), ".") {
 				continue
 			}

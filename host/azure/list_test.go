@@ -1,10 +1,8 @@
 package azure_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
@@ -127,39 +124,4 @@ func listOf(t *testing.T, text string) *azure.Store {
 		resp.Body = &body{Reader: strings.NewReader(text)}
 		return resp, nil
 	}))
-}
-
-// The pages of the service are read without the client library, which takes long.
-func TestPagesAreTaken(t *testing.T) {
-	check := func(t *testing.T, c azure.Config) {
-		send, pages, taken := c.Transport, 0, 0
-		c.Transport = transport(func(r *http.Request) (*http.Response, error) {
-			resp, err := send.Do(r)
-			if err != nil || r.URL.Query().Get("comp") != "list" {
-				return resp, err
-			}
-			page, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			resp.Body = io.NopCloser(bytes.NewReader(page))
-			if pages++; azure.Takes(page) {
-				taken++
-			}
-			return resp, err
-		})
-		s := opened(t, c)
-		put(t, s, "app/job")
-		put(t, s, "app/.log/job/2026-11")
-		told := ""
-		err := s.List(t.Context(), "app", func(name string, e store.Entry) bool {
-			told += name + " " + string(e.Record) + " " + string(e.State)
-			return true
-		})
-		if err != nil || told != "app/job {} available" || pages != 1 || taken != 1 {
-			t.Errorf("got %q, %v, in %d pages, of which %d were taken", told, err, pages, taken)
-		}
-	}
-	t.Run("fake", func(t *testing.T) { check(t, azure.Config{ConnectionString: keyed, Transport: new(blobtest.Blob)}) })
-	t.Run("Azurite", func(t *testing.T) {
-		check(t, azure.Config{ConnectionString: azurite.Shared(t).ConnectionString(), Container: "taken", Transport: http.DefaultClient})
-	})
 }

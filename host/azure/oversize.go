@@ -36,8 +36,5 @@ func (c cutter) Do(r *http.Request) (*http.Response, error) {
 		io.Reader
 		io.Closer
 	}{io.LimitReader(resp.Body, limit), resp.Body}
-	if l, ok := r.Context().Value(listingKey{}).(*listing); ok && resp.StatusCode == http.StatusOK {
-		return l.unpack(resp)
-	}
 	return resp, nil
 }
