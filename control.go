@@ -91,7 +91,7 @@ func (s *Scheduler) give(ctx context.Context, r *runner.Runner, target runner.Ta
 			return written, err
 		}
 		next, gone := r.Orderable(ctx, o.Kind)
-		if gone != nil || !target.RepeatedAs(next) {
+		if again := gone == nil && target.RepeatedAs(next); !again {
 			return written, nil
 		}
 		target = next
