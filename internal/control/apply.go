@@ -1,6 +1,14 @@
 // Package control carries the orders of operators to the replicas, through one document of
 // the store for each app. A [Client] writes an order; a [Watch] reads what is in force, every
 // few seconds. What an order means for a tick is decided by internal/plan.
+//
+// It is one document, and not one for each job, so that a replica with a thousand jobs makes
+// one conditional read every few seconds, and so that orders have one sequence. The document
+// has no lease: its ETag alone guards it, and two operators who write at the same time are
+// told apart by the store.
+//
+// A replica that cannot read the document starts nothing. Otherwise a pause would not bind the
+// very replica that the operator cannot reach.
 package control
 
 import (
@@ -20,7 +28,8 @@ const (
 )
 
 // Apply changes the document by one order, which gets the next number, or keeps its own if that
-// is larger. The order was checked by its caller.
+// is larger. The order was checked by its caller. An error leaves the document half changed: it
+// must not be written then.
 func Apply(c *store.Control, o *store.Order) error {
 	o.Seq = max(c.Seq+1, o.Seq)
 	if o.Seq > store.MaxToken {
@@ -28,7 +37,7 @@ func Apply(c *store.Control, o *store.Order) error {
 	}
 	forget(c, o.At)
 	j := c.Jobs[o.Job]
-	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests)
+	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests) // others may read the old ones
 	switch o.Kind {
 	case store.OrderPause:
 		pause(&j, o)
@@ -68,7 +77,8 @@ func pause(j *store.JobControl, o *store.Order) {
 	j.Pause = store.Pause{At: since, By: o.By, Reason: o.Reason, Until: o.Until}
 }
 
-// resume ends the pause, or keeps that it has ended by itself.
+// resume ends the pause, or keeps that it has ended by itself. A pause that is over is kept: its
+// ticks may have come due while no replica was up, and the next replica has to skip them.
 func resume(j *store.JobControl, at time.Time) {
 	if j.Pause.At.IsZero() {
 		return
@@ -90,7 +100,8 @@ func forget(c *store.Control, now time.Time) {
 	}
 }
 
-// request adds a request.
+// request adds a request. A name is used once, so that a person who repeats an order whose answer
+// was lost does not get a second run.
 func request(j *store.JobControl, o *store.Order) error {
 	if len(j.Requests) >= maxRequests {
 		j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return o.At.After(q.Until) })

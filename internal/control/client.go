@@ -29,7 +29,8 @@ type Client struct {
 }
 
 // read returns the document and its ETag: an empty one, with an empty ETag, if there is none.
-// store.ErrUnchanged: its ETag is etag.
+// store.ErrUnchanged: its ETag is etag. Each answer of the store has its date, which the clock
+// learns from, since orders have the time of the store and not that of an operator's desk.
 func (c *Client) read(ctx context.Context, etag string) (store.Control, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
@@ -47,7 +48,7 @@ func (c *Client) read(ctx context.Context, etag string) (store.Control, string, 
 		return store.Control{}, "", errors.New("the answer has no ETag: it is not from the store")
 	}
 	doc, err := store.DecodeControl(d.Body, c.App)
-	if err != nil {
+	if err != nil { // it was written by hand, or by a newer program: to read it again would not help
 		return doc, d.ETag, &refusedError{err}
 	}
 	return doc, d.ETag, nil
@@ -67,9 +68,12 @@ type version struct {
 	base    string // if it was written: the ETag of the version that it replaced
 }
 
-// order writes an order, and returns it with its number and time. It gives up when ctx ends,
-// or after some tries. An error that does not say that the order is refused leaves open
-// whether it is in force.
+// order writes an order under an id of its own, by which it finds an earlier try that was applied
+// although its answer was lost: without that it might be given twice. It returns the order with
+// its number and time.
+//
+// It gives up when ctx ends, or after some tries. An error that does not say that the order is
+// refused leaves open whether it is in force.
 //
 // The first try is based on v if that is known: the store refuses it if the document has
 // changed since. Each other try reads the document. In the end v is the last version.
@@ -105,7 +109,8 @@ func (c *Client) order(ctx context.Context, o store.Order, v *version, known boo
 	}
 }
 
-// joined returns both errors as one, on one line.
+// joined puts a doubt before the error that came after it: who reads that the last try was refused
+// must also read that an earlier one may have been applied.
 func joined(a, b error) error {
 	if a == nil {
 		return b
@@ -118,7 +123,8 @@ type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
-// refused reports whether another try would be refused too.
+// refused reports whether another try would be refused too, as one without the role that writing
+// needs.
 func refused(err error) bool {
 	_, impossible := errors.AsType[*refusedError](err)
 	return impossible || errors.Is(err, fs.ErrPermission)
@@ -127,9 +133,10 @@ func refused(err error) bool {
 // write applies the order to the document as it was read, and writes that.
 func (c *Client) write(ctx context.Context, v *version, o *store.Order) error {
 	lo, hi, known := c.Clock.Now()
-	if !known {
+	if !known { // the store gives no dates
 		lo, hi = c.Clock.Wall(), c.Clock.Wall()
 	}
+	// The earliest that it can be: each tick that comes due after a pause was ordered is of the pause.
 	o.At = lo.UTC().Truncate(time.Millisecond)
 	// The number is larger than that of an entry that was made before: see plan.Policy.New.
 	o.Seq = hi.UnixMicro() + 1

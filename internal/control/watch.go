@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// Every is how often a replica reads the document.
+	// Every is how often a replica reads the document. It is the cost of orders (17,280 reads a
+	// day for each replica) against how long a person waits for one.
 	Every = 5 * time.Second
 
 	// Fresh is how old the last successful read may be when a run starts. So a pause binds
@@ -27,7 +28,7 @@ type Watch struct {
 	Client  *Client
 	Changed func() // called after each read that has shown something new
 
-	turn chan struct{} // has room for one reader
+	turn chan struct{} // has room for one reader; a channel, since who waits for it may give up
 
 	mu    sync.Mutex
 	doc   store.Control
@@ -68,7 +69,8 @@ func (w *Watch) Job(name string) store.JobControl {
 }
 
 // Stale returns why no run may start by what is known: it was read too long ago. The order of
-// an operator may be newer.
+// an operator may be newer. It is asked again just before a run begins, since a claim may take
+// long.
 func (w *Watch) Stale() error {
 	if w == nil {
 		return nil
@@ -224,7 +226,7 @@ func (w *Watch) follow(ctx context.Context, v *version, c call) bool {
 	return ok
 }
 
-// Use keeps the document read until done is called: several callers share the goroutine that
+// Use has the document read, every few seconds, until done is called: several callers share the goroutine that
 // reads. Calls of done wait for its end, so that nothing goes on after the last of them.
 func (w *Watch) Use() (done func()) {
 	if w == nil {
@@ -244,7 +246,7 @@ func (w *Watch) Use() (done func()) {
 	return sync.OnceFunc(w.leave)
 }
 
-// leave ends the goroutine that reads, if nobody needs it any more.
+// leave ends the goroutine that reads, with the last of its users.
 func (w *Watch) leave() {
 	w.mu.Lock()
 	w.users--
@@ -280,7 +282,8 @@ func (w *Watch) rest() time.Duration {
 	return 0
 }
 
-// left returns how long it is until the next read.
+// left returns how long it is until the next read. It counts from when the last one was sent:
+// what an answer shows may be as old as that.
 func (w *Watch) left() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
