@@ -242,7 +242,7 @@ var mutants = []mutant{
 	{name: "a cancellation dies with a claim that is given up", file: "internal/plan/claim.go", pkg: root, story: "TestCancelOutlivesTakenBackClaim",
 		text: "returned.Tick.Equal(tick) && cancelled(v) {", with: "returned.Tick.Equal(tick) && false {"},
 	{name: "a cancellation misses the attempt that begins", file: "control.go", pkg: root, story: "TestCancelOfAttemptThatBegins",
-		text: "if gone != nil || !target.RepeatedAs(next) {", with: "if gone == nil || target.RepeatedAs(next) {"},
+		text: "if again := gone == nil && target.RepeatedAs(next); !again {", with: "if gone == nil || target.RepeatedAs(next) {"},
 	{name: "an order in doubt is called refused", file: "internal/control/client.go", pkg: root, story: "TestOrderInDoubtSaysSo",
 		text: "if !lease.Definite(err) && !refused(err) {", with: "if false {"},
 	{name: "a run by hand takes the place of an open tick", file: "internal/plan/request.go", pkg: root, story: "TestOrderedRunLeavesOpenTick",
