@@ -22,7 +22,11 @@ func (p *plan) oneDay() {
 	p.step(p.at(0, 14, 15), 1, 90*time.Minute)
 	p.outage(p.at(0, 16, 10), 50*time.Minute, mute)
 	p.partition(p.at(0, 18, 10), 5*time.Minute, 2, lost)
-	p.deploy(p.at(0, 20, 0), &changes[0])
+	p.add(p.at(0, 20, 0), func(c *cluster) {
+		c.lead()
+		c.deploy(&changes[0])
+	})
+	p.dethrone(p.at(0, 22, 0))
 }
 
 // fourDays has one trouble of each kind. The clocks change in its third night.
