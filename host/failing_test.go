@@ -194,7 +194,7 @@ func TestFailingJobIsRedEverywhere(t *testing.T) {
 		})}
 		go receiver.Serve(hooks)
 		defer receiver.Close()
-		defer through(hooks.dial)()
+		defer network.divert("hooks.example", &http.Transport{DialContext: hooks.dial, DisableKeepAlives: true})()
 		t.Setenv("SOLOIST_ALERT_WEBHOOK", "http://hooks.example/x")
 
 		var runs atomic.Int64
@@ -245,9 +245,37 @@ func wantStatus(t *testing.T, p host.Program, last store.Status, state string) {
 	}
 }
 
-// through has the default client of this process dial so, until restore is called.
-func through(dial func(context.Context, string, string) (net.Conn, error)) (restore func()) {
-	before := http.DefaultTransport
-	http.DefaultTransport = &http.Transport{DialContext: dial, DisableKeepAlives: true}
-	return func() { http.DefaultTransport = before }
+// network is the default transport of this process. Requests to some hosts go to receivers of
+// tests. It stays there after a test, since goroutines of earlier ones may be about to use it.
+var network = &diverted{others: http.DefaultTransport, hosts: map[string]http.RoundTripper{}}
+
+func init() { http.DefaultTransport = network }
+
+type diverted struct {
+	others http.RoundTripper
+
+	mu    sync.Mutex
+	hosts map[string]http.RoundTripper
+}
+
+// divert has requests to a host use a transport, until restore is called.
+func (d *diverted) divert(host string, to http.RoundTripper) (restore func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hosts[host] = to
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.hosts, host)
+	}
+}
+
+func (d *diverted) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.mu.Lock()
+	to, ok := d.hosts[r.URL.Hostname()]
+	d.mu.Unlock()
+	if !ok {
+		to = d.others
+	}
+	return to.RoundTrip(r)
 }
