@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -26,7 +27,8 @@ type Script struct {
 
 	There, Back time.Duration // how long a request needs to the service, and its answer back
 
-	c *Cluster
+	c        *Cluster
+	starting sync.Mutex // replicas may be started side by side
 }
 
 // An Act is what a run does in a story.
@@ -70,6 +72,8 @@ func NewScript() *Script {
 
 // Start has a replica begin.
 func (s *Script) Start(p Part) *Replica {
+	s.starting.Lock()
+	defer s.starting.Unlock()
 	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, p.Drift), s.c.log, &traps{end: s.c.end})
 	m.acts, m.azure, m.logs = map[string]Act{}, p.Azure, p.Logs
 	var defs []check.Definition
