@@ -279,3 +279,42 @@ func TestCancelOfWaitingAttempt(t *testing.T) {
 		c.wantRuns(1)
 	})
 }
+
+// A run that has lost its lease returns late, after a run by hand of the same replica was claimed.
+// The newer run can be cancelled all the same.
+func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var runs atomic.Int64
+		w := work("@hourly", 0)
+		w.Do = func(ctx context.Context, _ *soloist.Run) error {
+			if runs.Add(1) == 1 {
+				time.Sleep(5 * time.Minute) // it does not look at its context
+				return nil
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		a := c.start("a", w)
+		until(time.Hour + 10*time.Second)
+		if err := a.Unlock(c.t.Context(), "work", true); err != nil {
+			c.t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := a.RunNow(c.within(20*time.Minute), "work", "x")
+			done <- err
+		}()
+		until(time.Hour + 8*time.Minute)
+		if runs.Load() != 2 {
+			c.t.Fatalf("%d runs, want the older one and the one by hand", runs.Load())
+		}
+		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		time.Sleep(30 * time.Second)
+		if got := c.newest(); got.Status != store.Cancelled || got.Request != "x" {
+			c.t.Errorf("got %+v, want that the run by hand is cancelled", got)
+		}
+		if err := <-done; err != nil {
+			c.t.Error(err)
+		}
+	})
+}
