@@ -318,3 +318,25 @@ func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
 		}
 	})
 }
+
+// A tick of a paused job waits for another attempt, and other things are written meanwhile. The
+// outcome of the attempt before still says who unlocked it.
+func TestPausedTickKeepsWhoUnlockedIt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@hourly", 10*time.Minute))
+		w.StartingDeadline = 5 * time.Minute
+		a := c.start("a", w)
+		until(time.Hour + 10*time.Second)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		time.Sleep(10 * time.Second)
+		if err := c.replica("ann", w).Unlock(c.t.Context(), "work", true); err != nil {
+			c.t.Fatal(err)
+		}
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "x", Until: time.Now().Add(2 * time.Minute)}, w)
+		time.Sleep(10 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(15 * time.Minute)
+		a.stop()
+		c.wantOutcomes("work", "missed 01:00:20 no replica could run it in time", "abandoned 01:00:00 unlocked by ann, and the starting deadline has passed")
+	})
+}

@@ -84,8 +84,9 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		return true
 	}
 	again := p.mayRepeat(r)
-	if again && p.PausedAt(v) {
-		return false // the tick waits for the end of the pause
+	if again && p.PausedAt(v) { // the tick waits for the end of the pause, with all that is known of its last attempt
+		next.Record.Run.Deaths, next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
+		return false
 	}
 	late := p.StartingDeadline > 0 && v.Now.Sub(r.Run.Tick) > p.StartingDeadline
 	if again && !late {
