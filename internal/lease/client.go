@@ -84,8 +84,11 @@ func Definite(err error) bool {
 // when it is repeated.
 func refused(err error) bool { return Definite(err) || errors.Is(err, fs.ErrPermission) }
 
-// Sleep returns after d, or when ctx ends.
+// Sleep returns after d, or when ctx ends. It makes no timer if d is zero or less.
 func Sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
