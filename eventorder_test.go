@@ -200,7 +200,7 @@ func outOfOrder(all []event.Event) string {
 	var tick time.Time // the last that was claimed or settled
 	open, tries := false, 0
 	leaseLost := false       // that of run
-	rest := map[int64]bool{} // runs that have lost their lease, and whose outcome is told after the next claim
+	rest := map[int64]bool{} // tokens of runs that have lost their lease and whose outcome comes after the next claim
 	for i, e := range all {
 		if rest[e.Run.Token] && (e.Kind == event.Ended || e.Kind == event.Unrecorded) {
 			delete(rest, e.Run.Token)

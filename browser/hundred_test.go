@@ -87,7 +87,7 @@ func (p *page) follow(body io.Reader) {
 }
 
 // A hundred open pages cost the storage no more reads than one. Three programs are counted
-// at the same time: nobody looks at the first, one page at the second, a hundred at the third.
+// at the same time: the first has no page open, the second has one, the third has a hundred.
 func TestHundredPagesReadLikeOne(t *testing.T) {
 	t.Parallel()
 	storage := proctest.Azurite(t)

@@ -53,7 +53,7 @@ type Run struct {
 
 // A Former is what another replica did or decided before.
 type Former struct {
-	Replica string    // TookOver: the one that ran the job before
+	Replica string    // TookOver: the replica that ran the job before
 	Since   time.Time // Inherited: from when the definition was in force that gives way
 }
 

@@ -178,8 +178,8 @@ func (i *inbox) wants(t *testing.T, want ...string) {
 	}
 }
 
-// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and is
-// told once. Once it has succeeded all is green again, and that is told once.
+// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and
+// one alert is sent. After a success all is green again, and one message says so.
 func TestFailingJobIsRedEverywhere(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	synctest.Test(t, func(t *testing.T) {

@@ -154,7 +154,7 @@ func TestHistoryInAPICostsLittle(t *testing.T) {
 	})
 }
 
-// A gap is shown as a gap. A log that cannot be read is told, and is not asked again at once.
+// The answer marks what may be missing. It says if the log cannot be read, which is not tried again at once.
 func TestHistoryInAPIWithTrouble(t *testing.T) {
 	environment(t, "SOLOIST_HISTORY=24h")
 	synctest.Test(t, func(t *testing.T) {

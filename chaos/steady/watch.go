@@ -73,7 +73,7 @@ type replica struct {
 	process   *proctest.Process
 }
 
-// start starts a replica, whose log nobody reads.
+// start starts a replica. Its log is discarded.
 func start(name, storage string) (replica, error) {
 	address, err := freeAddress()
 	if err != nil {
