@@ -99,8 +99,14 @@ func TestHistoryOverBlobs(t *testing.T) {
 			time.Sleep(20 * time.Second)
 		}
 		before := len(service.Log())
-		if all := historyOf(t, p, "-n", "1000"); len(all) < 39 || all[len(all)-1].Gap {
+		all := historyOf(t, p, "-n", "1000")
+		if len(all) < 39 {
 			t.Errorf("got %d outcomes, want those of 40 ticks", len(all))
+		}
+		for i, o := range all {
+			if o.Gap {
+				t.Errorf("outcome %d shows a gap: %+v", i, o)
+			}
 		}
 		var asked []string
 		for _, op := range service.Log()[before:] {

@@ -88,10 +88,16 @@ func (e *end) missing(rec *store.Record) (news []Line) {
 			news = append(news, Line{Outcome: o})
 		}
 	}
-	if len(news) > 0 && !met && len(e.parts) > 0 {
+	if len(news) > 0 && !met && e.written() {
 		news[0].Gap = true
 	}
 	return news
+}
+
+// written reports whether a log has anything. An empty one was created by an append that got
+// no further: nothing was in it that could be lost.
+func (e *end) written() bool {
+	return slices.ContainsFunc(e.parts, func(p extent) bool { return p.size > 0 })
 }
 
 // forget forgets what the record does not have any more.

@@ -70,7 +70,7 @@ func unlogged(lines []Line, rec *store.Record) []Line {
 	}
 	e := &end{known: map[key]bool{}}
 	if e.learn(lines); len(lines) > 0 {
-		e.parts = []extent{{}}
+		e.parts = []extent{{size: 1}} // of some size: it has these lines
 	}
 	news := e.missing(rec)
 	if len(rec.History) > 0 && rec.MayRun() { // a stalled run has its outcome before its end is known

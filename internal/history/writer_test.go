@@ -261,6 +261,64 @@ func TestGapIsShown(t *testing.T) {
 	})
 }
 
+// An append creates the blob first. A writer that ended between the two has left an empty
+// log, before which nothing can have been lost.
+func TestEmptyLogIsNoGap(t *testing.T) {
+	inWorld(t, func(w *world) {
+		broken := &creating{Memory: w.store}
+		r := w.replica(nil)
+		r.end()
+		r.Writer.Store, r.done = broken, make(chan struct{})
+		var failed []error
+		r.Failed = func(_ string, err error) { failed = append(failed, err) }
+		r.run(&r.Writer)
+		r.Take(w.run(store.Succeeded))
+		time.Sleep(time.Second)
+		if len(failed) != 1 || broken.empty == "" {
+			t.Fatalf("got %v, want one append that ended half way", failed)
+		}
+		if lines, err := history.Read(t.Context(), broken, entry, time.Time{}, &w.rec); err != nil || len(lines) != 1 || lines[0].Gap {
+			t.Errorf("read with the record: %+v, %v, want one outcome and no gap", lines, err)
+		}
+		time.Sleep(2 * time.Minute)
+		r.end()
+		w.holds(nil)
+	})
+}
+
+// creating is a store whose first append creates a log and gets no further.
+type creating struct {
+	*local.Memory
+	empty string
+}
+
+func (c *creating) Append(ctx context.Context, name string, size int64, b []byte) error {
+	if c.empty == "" {
+		c.empty = name
+		return errNetwork
+	}
+	return c.Memory.Append(ctx, name, size, b)
+}
+
+func (c *creating) Logs(ctx context.Context, entry string, f func(string, int64) bool) error {
+	some := false
+	err := c.Memory.Logs(ctx, entry, func(name string, size int64) bool {
+		some = true
+		return f(name, size)
+	})
+	if !some && c.empty != "" {
+		f(c.empty, 0)
+	}
+	return err
+}
+
+func (c *creating) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
+	if name == c.empty && n == 0 {
+		return nil, nil
+	}
+	return c.Memory.ReadLog(ctx, name, offset, n)
+}
+
 // Outcomes are written in batches: ten runs of a job that runs each twenty seconds cost
 // one append and one read, whichever of the replicas they ran on.
 func TestBatches(t *testing.T) {
