@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/azurite"
@@ -38,7 +39,7 @@ func watch(ctx context.Context, o options) (samples []sample, err error) {
 		}
 	}()
 	for n := range o.replicas {
-		r, err := start(fmt.Sprint("replica-", n), storage.ConnectionString())
+		r, err := start(fmt.Sprint("replica-", n), o.pace, storage.ConnectionString())
 		if err != nil {
 			return nil, err
 		}
@@ -74,14 +75,14 @@ type replica struct {
 }
 
 // start starts a replica. Its log is discarded.
-func start(name, storage string) (replica, error) {
+func start(name string, pace int, storage string) (replica, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return replica{}, err
 	}
 	discard := func(string) {}
 	p, err := proctest.Command{Program: proctest.Self(), Stdout: discard, Stderr: discard, Env: []string{
-		proctest.As("replica"), "SOLOIST_STORAGE=" + storage, "SOLOIST_LEASE=15s", "SOLOIST_HISTORY=24h",
+		proctest.As(strconv.Itoa(pace)), "SOLOIST_STORAGE=" + storage, "SOLOIST_LEASE=15s", "SOLOIST_HISTORY=24h",
 		"SOLOIST_ADDR=" + address, "CONTAINER_APP_REPLICA_NAME=" + name}}.Start()
 	return replica{name, "http://" + address, p}, err
 }
