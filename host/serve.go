@@ -92,6 +92,7 @@ func newCache(a *app.App) *web.Cache {
 func watchAll(ctx context.Context, a *app.App, cache *web.Cache, stop context.CancelCauseFunc) (done func()) {
 	var all sync.WaitGroup
 	all.Go(func() { watch.NewClock(a.Log, a.Skew, cache.Fresh).Run(ctx) })
+	all.Go(func() { cache.Prepare(ctx) })
 	all.Go(func() { watch.NewStorage(a.Log, a.Scheduler, a.Store, a.Explain, stop).Run(ctx) })
 	return all.Wait
 }

@@ -1,9 +1,11 @@
 package host_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -125,6 +127,43 @@ func TestStreamBeginsAtOnce(t *testing.T) {
 		w.stop()
 		<-w.ended
 		s.wait()
+	})
+}
+
+// A replica reads the records when it starts, so that the first page waits for nothing.
+func TestFirstPageIsPrepared(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		backend := newGated(&local.Memory{}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		ln, code := newPiped(), make(chan int)
+		go func() {
+			c, err := host.Serve(ctx, host.Program{Name: "demo", Work: work(), Store: backend, Stdout: io.Discard, Stderr: t.Output()}, ln)
+			if err != nil {
+				t.Error(err)
+			}
+			code <- c
+		}()
+		time.Sleep(time.Minute)
+		answer, begin := make(chan struct{}), time.Now()
+		backend.set(wait(answer))
+		client := http.Client{Transport: &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}}
+		got, err := client.Get("http://localhost/api/v1/stream")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(got.Body); lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				if took := time.Since(begin); took != 0 || !strings.Contains(data, `"note":"This is what the store told 59s ago. It is being read again."`) {
+					t.Errorf("after %s: got %s, want what was read at the start", took, data)
+				}
+				break
+			}
+		}
+		close(answer)
+		got.Body.Close()
+		cancel()
+		wantCode(t, <-code, 0)
 	})
 }
 

@@ -49,6 +49,52 @@ func BenchmarkFirstAnswer(b *testing.B) { benchmark(b, "/api/v1/jobs") }
 // BenchmarkScrape is the same for the metrics.
 func BenchmarkScrape(b *testing.B) { benchmark(b, "/metrics") }
 
+// BenchmarkOpenedPage is a page that is opened on a replica that has read the records at its
+// start: the page, and the first message of its stream.
+func BenchmarkOpenedPage(b *testing.B) {
+	for _, age := range []struct {
+		name     string
+		outcomes int
+	}{{"young", 0}, {"full", 20}} {
+		b.Run(age.name, func(b *testing.B) {
+			s := newStore(b, age.outcomes)
+			var r *replica
+			m := meter{b: b}
+			for b.Loop() {
+				m.rest(func() {
+					r = newReplica(b, s)
+					r.cache.Prepare(b.Context())
+					r.cache.Wait()
+				})
+				r.get(b, "/")
+				r.firstMessage(b)
+			}
+			m.report()
+		})
+	}
+}
+
+// firstMessage opens the stream, and closes it after its first message.
+func (r *replica) firstMessage(b *testing.B) {
+	ctx, cancel := context.WithCancel(b.Context())
+	w := &flushed{ResponseRecorder: httptest.NewRecorder(), first: cancel}
+	r.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:8080/api/v1/stream", nil).WithContext(ctx))
+	if !strings.Contains(w.Body.String(), fmt.Sprintf(`"matched":%d`, manyJobs)) {
+		b.Fatalf("got %d: %.200s", w.Code, w.Body)
+	}
+}
+
+// flushed calls first when it is flushed.
+type flushed struct {
+	*httptest.ResponseRecorder
+	first func()
+}
+
+func (f *flushed) Flush() { f.first() }
+
+func (f *flushed) SetReadDeadline(time.Time) error  { return nil }
+func (f *flushed) SetWriteDeadline(time.Time) error { return nil }
+
 func benchmark(b *testing.B, path string) {
 	for _, age := range []struct {
 		name     string

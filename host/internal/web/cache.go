@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	readTime = 2 * time.Second // bounds the reads of all records, with a millisecond for each of them
-	freshFor = 2 * time.Second // so long they are not read again, however many ask
-	waitTime = time.Second     // for them: a page with old news is better than none
-	oldAfter = 2 * quietPace   // news that is read again is told to be old from this age on
+	readTime     = 2 * time.Second // bounds the reads of all records, with a millisecond for each of them
+	freshFor     = 2 * time.Second // so long they are not read again, however many ask
+	waitTime     = time.Second     // for them: a page with old news is better than none
+	prepareAfter = time.Second     // of the start: the first ticks come before that
+	oldAfter     = 2 * quietPace   // news that is read again is told to be old from this age on
 )
 
 // A Cache keeps what the records told last. At most one reading is under way,
@@ -221,6 +222,18 @@ func answered(all []soloist.JobStatus) bool {
 		asked = asked || !st.EveryReplica
 	}
 	return !asked
+}
+
+// Prepare reads the records a moment after the start, so that the first page that is opened need
+// not wait for it: to read many jobs takes seconds. It returns before that if ctx ends.
+func (c *Cache) Prepare(ctx context.Context) {
+	t := time.NewTimer(prepareAfter)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		c.look(ctx)
+	case <-ctx.Done():
+	}
 }
 
 // Fresh reports whether the store answers now.
