@@ -3,17 +3,18 @@
 package host_test
 
 import (
+	"context"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/host/local"
 )
 
 // A process that was suspended finds its lease gone when it wakes up.
 func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
-	first, other, _, _ := strays(t)
-	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	first, other, dir, _ := strays(t)
+	suspend(t, first, dir)
 	await(t, other.log, "run started")
 	if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -23,4 +24,26 @@ func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
 	if took := time.Since(woken); took > oneLease {
 		t.Errorf("the process was gone after %s, want less than its lease", took)
 	}
+}
+
+// suspend stops a process while it does not hold the lock of its entry's file: nobody gets that from a
+// process that is stopped.
+func suspend(t *testing.T, p process, dir string) {
+	t.Helper()
+	for range 100 {
+		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := (local.Dir{Path: dir}).Read(ctx, "demo/stray")
+		cancel()
+		if err == nil {
+			return
+		}
+		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Fatal("the process holds the lock whenever it is stopped")
 }
