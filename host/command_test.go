@@ -246,12 +246,14 @@ func TestCommandsFailInAnOutage(t *testing.T) {
 		"history":        {"unknown": 3, "no route to the storage": 3},
 		"history --json": {"unknown": 3, "no route to the storage": 3},
 	} {
-		got := run(t.Context(), host.Program{Work: work(), Store: down()}, strings.Fields(command)...)
-		for text, n := range says {
-			if got.code != 1 || strings.Count(got.out, text) != n {
-				t.Errorf("%s: got %+v, want code 1 and %d times %q", command, got, n, text)
+		synctest.Test(t, func(t *testing.T) {
+			got := run(t.Context(), host.Program{Work: work(), Store: down()}, strings.Fields(command)...)
+			for text, n := range says {
+				if got.code != 1 || strings.Count(got.out, text) != n {
+					t.Errorf("%s: got %+v, want code 1 and %d times %q", command, got, n, text)
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -56,6 +56,7 @@ func TestCompletions(t *testing.T) {
 // In each shell the script asks the program. A test of zsh stands in for its
 // editor: it sets what the editor sets, and takes what it is given.
 func TestCompletionScripts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts shells")
 	}

@@ -87,14 +87,16 @@ func TestTextsOfErrorsAreEscaped(t *testing.T) {
 		}
 	})
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	s := open(t, host.Program{Work: work()[:1], Store: newGated(&local.Memory{}, refuse(errors.New(hostile)))})
-	s.tick()
-	for _, path := range []string{"/healthz", "/readyz"} {
-		wantPlain(t, path, s.get(path).Body.String())
-	}
-	r := s.send(http.MethodPost, "/tick")
-	wantPlain(t, "invocation", r.Body.String())
-	s.wait()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Work: work()[:1], Store: newGated(&local.Memory{}, refuse(errors.New(hostile)))})
+		s.tick()
+		for _, path := range []string{"/healthz", "/readyz"} {
+			wantPlain(t, path, s.get(path).Body.String())
+		}
+		r := s.send(http.MethodPost, "/tick")
+		wantPlain(t, "invocation", r.Body.String())
+		s.wait()
+	})
 }
 
 // A status is printed as it is, so it is one that this program knows.

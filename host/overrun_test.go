@@ -79,6 +79,7 @@ func wantExit(t *testing.T, p process, code int) {
 // The lease is taken from a run that does not stop: its process is gone before
 // the next run begins.
 func TestProcessThatLosesLeaseExits(t *testing.T) {
+	t.Parallel()
 	first, other, dir, beats := strays(t)
 	if err := (local.Dir{Path: dir}).Break(t.Context(), "demo/stray", 0); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 // A process that was suspended finds its lease gone when it wakes up.
 func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
+	t.Parallel()
 	first, other, dir, _ := strays(t)
 	suspend(t, first, dir)
 	await(t, other.log, "run started")
@@ -21,8 +22,8 @@ func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
 	}
 	woken := time.Now()
 	wantExit(t, first, 3)
-	if took := time.Since(woken); took > oneLease {
-		t.Errorf("the process was gone after %s, want less than its lease", took)
+	if took := time.Since(woken); took > 5*time.Second { // else it would run on for a minute
+		t.Errorf("the process was gone after %s", took)
 	}
 }
 

@@ -145,6 +145,7 @@ func newID() string {
 // The directory is readable at all times, no count is lost or given twice, and
 // no two processes may believe at once that they hold the lease.
 func TestDirKilled(t *testing.T) {
+	t.Parallel()
 	const processes = 3
 	d := local.Dir{Path: t.TempDir()}
 	create(t, d, "app/job")

@@ -15,6 +15,7 @@ import (
 // A holder that is stopped is replaced when its lease has run out, and finds
 // nothing left of it when it goes on.
 func TestDirStopped(t *testing.T) {
+	t.Parallel()
 	d := local.Dir{Path: t.TempDir()}
 	e := create(t, d, "app/job")
 	began := time.Now()
