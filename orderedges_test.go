@@ -241,19 +241,20 @@ func TestCancelOfAttemptThatBegins(t *testing.T) {
 		first := c.all()[0].replica
 		all[first].kill()
 		until(time.Hour + 29500*time.Millisecond)
-		slow := false
+		waited := false
 		desk := c.replica("desk", w).meets(func(op string, apply func() error) error {
-			if op == "write document" && !slow {
-				slow = true
-				time.Sleep(2500 * time.Millisecond)
+			if op == "write document" && !waited {
+				for waited = true; len(c.all()) < 2; { // until the next attempt has begun
+					time.Sleep(100 * time.Millisecond)
+				}
 			}
 			return apply()
 		})
 		_, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderCancel, Job: "work"})
 		time.Sleep(30 * time.Minute)
 		all[first].stop()
-		if f := c.newest(); err == nil && f.Status != store.Cancelled {
-			t.Errorf("got %+v", f)
+		if f := c.newest(); err != nil || f.Status != store.Cancelled {
+			t.Errorf("got %+v, %v", f, err)
 		}
 	})
 }
