@@ -168,3 +168,46 @@ func TestHistoryNeedsStoreWithLogs(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A pass ends while the first outcome is being written. The write goes on, so it is no failure.
+func TestTickEndsDuringAWriteOfTheHistory(t *testing.T) {
+	environment(t, "SOLOIST_HISTORY=24h", "SOLOIST_ADDR=127.0.0.1:0")
+	synctest.Test(t, func(t *testing.T) {
+		p := frequent(&distant{Memory: new(local.Memory)})
+		for range 20 {
+			if got := run(t.Context(), p, "tick"); strings.Contains(got.err, "could not be written") {
+				t.Fatal(got.err)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		if all := historyOf(t, p, "-n", "1000"); len(all) < 18 {
+			t.Errorf("got %d outcomes, want those of 20 ticks", len(all))
+		}
+	})
+}
+
+// A distant store takes 20 ms for each read and each append.
+type distant struct{ *local.Memory }
+
+func (d *distant) wait(ctx context.Context) error {
+	select {
+	case <-time.After(20 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *distant) Read(ctx context.Context, name string) (store.Entry, error) {
+	if err := d.wait(ctx); err != nil {
+		return store.Entry{}, err
+	}
+	return d.Memory.Read(ctx, name)
+}
+
+func (d *distant) Append(ctx context.Context, name string, size int64, b []byte) error {
+	if err := d.wait(ctx); err != nil {
+		return err
+	}
+	return d.Memory.Append(ctx, name, size, b)
+}

@@ -76,15 +76,13 @@ func (e *end) learn(lines []Line) {
 	}
 }
 
-// missing returns the outcomes of a record that the log lacks, the oldest first. One whose
-// run has not returned yet is left for later, since its end is not known.
+// missing returns the outcomes of a record that the log lacks, the oldest first.
 func (e *end) missing(rec *store.Record) (news []Line) {
 	met := false
-	for i, o := range slices.Backward(rec.History) {
-		running := i == 0 && rec.MayRun() && o.Token == rec.Token
-		if known := e.known[keyOf(&o)]; known {
+	for _, o := range slices.Backward(rec.History) {
+		if e.known[keyOf(&o)] {
 			met = true
-		} else if !running {
+		} else {
 			news = append(news, Line{Outcome: o})
 		}
 	}
@@ -92,6 +90,17 @@ func (e *end) missing(rec *store.Record) (news []Line) {
 		news[0].Gap = true
 	}
 	return news
+}
+
+// complete returns those of a record's outcomes that do not change any more. A stalled run may
+// not have returned yet, so its end is not known: it waits, and so do the ticks that were
+// skipped under it, since the log has the order of the record.
+func complete(news []Line, rec *store.Record) []Line {
+	i := slices.IndexFunc(news, func(l Line) bool { return rec.MayRun() && l.Token == rec.Token })
+	if i < 0 {
+		return news
+	}
+	return news[:i]
 }
 
 // written reports whether a log has anything. An empty one was created by an append that got

@@ -72,13 +72,7 @@ func unlogged(lines []Line, rec *store.Record) []Line {
 	if e.learn(lines); len(lines) > 0 {
 		e.parts = []extent{{size: 1}} // of some size: it has these lines
 	}
-	news := e.missing(rec)
-	if len(rec.History) > 0 && rec.MayRun() { // a stalled run has its outcome before its end is known
-		if last := rec.History[0]; last.Token == rec.Token && !e.known[keyOf(&last)] {
-			news = append(news, Line{Outcome: last})
-		}
-	}
-	return news
+	return e.missing(rec) // a stalled run is shown before its end is known
 }
 
 // Update returns lines that were read before, with what a record has that was read since.

@@ -99,14 +99,20 @@ func (j *waiting) due(now time.Time) bool {
 	return now.Sub(j.since) >= longest
 }
 
-// Run writes until ctx ends, and then what waits.
+// Run writes until ctx ends, and then what waits. A write that is under way then goes on:
+// otherwise its calls would have to be made a second time.
 func (w *Writer) Run(ctx context.Context) {
 	w.mu.Lock()
 	w.prepare()
 	w.mu.Unlock()
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	context.AfterFunc(ctx, func() { time.AfterFunc(farewell, cancel) })
 	for ctx.Err() == nil {
 		for _, job := range w.due(func(j *waiting) bool { return j.due(time.Now()) }) {
-			w.write(ctx, job)
+			if ctx.Err() == nil {
+				w.write(calls, job)
+			}
 		}
 		timer := time.NewTimer(rest)
 		select {
@@ -116,10 +122,8 @@ func (w *Writer) Run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-	defer cancel()
 	for _, job := range w.due(func(j *waiting) bool { return j.count > 0 }) {
-		w.write(ctx, job)
+		w.write(calls, job)
 	}
 }
 
@@ -149,8 +153,8 @@ func (w *Writer) write(ctx context.Context, job string) {
 	}
 	w.mu.Unlock()
 	left, err := w.bring(ctx, job, j, least)
-	now := time.Now()
-	if err == nil && now.Sub(j.tidy) >= tidying {
+	now, brought := time.Now(), err == nil
+	if brought && now.Sub(j.tidy) >= tidying {
 		j.tidy, err = now, w.Keep.tidy(ctx, w.Store, j.end, now)
 	}
 	if err != nil && w.Failed != nil {
@@ -158,10 +162,11 @@ func (w *Writer) write(ctx context.Context, job string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if j.known = j.end != nil; j.known {
+	j.known = j.end != nil
+	if brought { // if not, all that waited still waits, also if the end of the log is known
 		j.count, j.logged = j.count-before+left, max(j.end.token, j.token-int64(left))
 	}
-	if left == 0 {
+	if brought && left == 0 {
 		j.since = now
 	}
 	if err != nil {
@@ -184,7 +189,7 @@ func (w *Writer) bring(ctx context.Context, job string, j *waiting, least int) (
 				return 0, err
 			}
 		}
-		news := j.end.missing(&rec)
+		news := complete(j.end.missing(&rec), &rec)
 		if left = len(news); left >= least {
 			left, err = 0, j.end.append(ctx, w.Store, entry, news)
 		}

@@ -135,11 +135,33 @@ func (f *faulty) Append(ctx context.Context, name string, size int64, b []byte) 
 }
 
 func (f *faulty) Read(ctx context.Context, name string) (store.Entry, error) {
-	n, dead := f.roll(100)
-	if time.Sleep(time.Duration(n) * 20 * time.Millisecond); dead {
-		return store.Entry{}, errNetwork
+	if err := f.reading(); err != nil {
+		return store.Entry{}, err
 	}
 	return f.Memory.Read(ctx, name)
+}
+
+func (f *faulty) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
+	if err := f.reading(); err != nil {
+		return nil, err
+	}
+	return f.Memory.ReadLog(ctx, name, offset, n)
+}
+
+func (f *faulty) Logs(ctx context.Context, entry string, each func(string, int64) bool) error {
+	if err := f.reading(); err != nil {
+		return err
+	}
+	return f.Memory.Logs(ctx, entry, each)
+}
+
+// reading takes the time of a call that reads, and fails some, also of living replicas.
+func (f *faulty) reading() error {
+	n, dead := f.roll(100)
+	if time.Sleep(time.Duration(n) * 20 * time.Millisecond); dead || n < 4 {
+		return errNetwork
+	}
+	return nil
 }
 
 // A replica writes the logs of what it runs.
@@ -274,6 +296,7 @@ func TestEmptyLogIsNoGap(t *testing.T) {
 		r.run(&r.Writer)
 		r.Take(w.run(store.Succeeded))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if len(failed) != 1 || broken.empty == "" {
 			t.Fatalf("got %v, want one append that ended half way", failed)
 		}
