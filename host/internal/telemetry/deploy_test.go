@@ -85,9 +85,12 @@ func TestAzureAlertsLookForTextsOfTheLog(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, deploy+"azuremonitor.json")), &template); err != nil {
 		t.Fatal(err)
 	}
-	log := read(t, "../../../eventlog.go") + read(t, "../../../store/record.go") + `"ERROR"`
+	log := read(t, "../../../eventlog.go") + read(t, "../../../store/record.go") + `"WARN" "ERROR"`
 	texts := 0
 	for _, a := range template.Variables.Alerts {
+		if strings.Contains(a.Where, "'run ended'") && !strings.Contains(a.Where, "'WARN'") {
+			t.Errorf("%s looks at no level: a stop abandons each singleton, which is no warning", a.Name)
+		}
 		for _, text := range regexp.MustCompile(`'([^']+)'`).FindAllStringSubmatch(a.Where, -1) {
 			texts++
 			if !strings.Contains(log, `"`+text[1]+`"`) {

@@ -29,7 +29,7 @@ func (c *counters) count(e event.Event) {
 	case event.Lost:
 		c.lost.Add(ctx, 1, job)
 	case event.TookOver:
-		c.takeovers.Add(ctx, 1, metric.WithAttributes(attribute.String(jobLabel, e.Job), attribute.String("reason", reason(e.Note))))
+		c.takeovers.Add(ctx, 1, because(e.Job, reason(e.Note)))
 	case event.Dropped:
 		c.dropped.Add(ctx, int64(e.Count))
 	}
@@ -45,8 +45,12 @@ func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 		}
 		c.lost.Add(ctx, 0, of(name))
 	}
+	for _, s := range scheduler.Singletons {
+		c.takeovers.Add(ctx, 0, because(s.Name, "stalled"))
+	}
 	for _, j := range scheduler.Jobs {
 		if !j.EveryReplica {
+			c.takeovers.Add(ctx, 0, because(j.Name, "stalled"))
 			c.settled.Add(ctx, 0, outcome(j.Name, store.Missed))
 			c.settled.Add(ctx, 0, outcome(j.Name, store.Abandoned))
 		}
@@ -64,6 +68,10 @@ func ticks(f *store.Outcome) int64 {
 
 func outcome(job string, s store.Status) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attribute.String(jobLabel, job), attribute.String("outcome", string(s))))
+}
+
+func because(job, reason string) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String(jobLabel, job), attribute.String("reason", reason))
 }
 
 // reason is the variant of a take-over if it is a known one: a label has few values.

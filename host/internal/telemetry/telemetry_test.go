@@ -135,8 +135,10 @@ func TestCountersStartAtZero(t *testing.T) {
 		`soloist_ticks_settled_total{job_name="report",outcome="missed"} 0`,
 		`soloist_runs_total{job_name="leader",outcome="stalled"} 0`,
 		`soloist_leases_lost_total{job_name="leader"} 0`,
+		`soloist_takeovers_total{job_name="report",reason="stalled"} 0`,
+		`soloist_takeovers_total{job_name="leader",reason="stalled"} 0`,
 		`soloist_events_dropped_total 0`,
-	}, `soloist_ticks_settled_total{job_name="cache"`)
+	}, `soloist_ticks_settled_total{job_name="cache"`, `soloist_takeovers_total{job_name="cache"`)
 }
 
 func TestGaugesOfRecords(t *testing.T) {
