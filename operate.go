@@ -74,7 +74,9 @@ func (s *Scheduler) each(runners []*runner.Runner, f func(i int, r *runner.Runne
 //
 // The request is the name of this run: up to 64 letters, digits, dots, colons, hyphens and
 // underscores. A name that reads as a tick in [Run.ID] is refused. A request that the record
-// still knows is not run again: RunNow returns its outcome. A job whose Timeout is longer than
+// still knows is not run again: RunNow returns its outcome. One that was ordered, and is known
+// by [Scheduler.Control], is not run again either: RunNow returns an error if its outcome has
+// left the record. If the orders cannot be read, it waits, as for the record. A job whose Timeout is longer than
 // what the deadline of ctx leaves is not started. [ErrHeld]: another replica runs the job, or
 // its tick has to be run again first. If ctx ends before the run has begun, the request stays
 // unknown and may be made again. If the run was over and its outcome could not be written, the

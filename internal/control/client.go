@@ -118,16 +118,22 @@ func joined(a, b error) error {
 	return fmt.Errorf("%w: %w", a, b)
 }
 
-// A refusedError says that an order is not possible. Nothing was written.
+// ErrRefused says that an order is not possible, or that the document cannot be used before a
+// person has corrected it. Nothing was written, and another try would end likewise.
+var ErrRefused = errors.New("refused")
+
+// A refusedError is ErrRefused, with what is wrong as its text.
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
+// Is makes it ErrRefused.
+func (e *refusedError) Is(target error) bool { return target == ErrRefused }
+
 // refused reports whether another try would be refused too, as one without the role that writing
 // needs.
 func refused(err error) bool {
-	_, impossible := errors.AsType[*refusedError](err)
-	return impossible || errors.Is(err, fs.ErrPermission)
+	return errors.Is(err, ErrRefused) || errors.Is(err, fs.ErrPermission)
 }
 
 // write applies the order to the document as it was read, and writes that.

@@ -246,6 +246,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	}
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Run.Request = v.Request
+	serveByHand(&next.Record, v)
 	// A run by hand puts no definition into force.
 	if r.Definition.Spec != p.Spec {
 		next.Record.Definition = r.Definition

@@ -22,7 +22,7 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 		switch {
 		case q.Seq <= r.Orders.Served:
 			continue
-		case r.Run.Request == q.Name || slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == q.Name }):
+		case knows(r, q.Name):
 			// RunNow has run it
 		case v.Now.After(q.Until):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
@@ -40,6 +40,37 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 		r.Orders.Served, changed = q.Seq, true
 	}
 	return changed
+}
+
+// knows reports whether the record shows the run or the outcome of a request.
+func knows(r *store.Record, request string) bool {
+	return r.Run.Request == request || slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
+}
+
+// Served reports whether the request of a call by hand was ordered and is served, and the record
+// does not show its run any more: history keeps the last outcomes alone.
+func Served(v View) bool {
+	return !knows(v.Record, v.Request) && slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool {
+		return q.Name == v.Request && q.Seq <= v.Record.Orders.Served
+	})
+}
+
+// serveByHand notes that a claim by hand serves the request of that name, if it was ordered and
+// is the next, and that those before it are served which were run by hand too. Once history has
+// forgotten their outcomes, nothing else would keep a replica from running them as ordered.
+func serveByHand(claim *store.Record, v View) {
+	for _, q := range v.Control.Requests {
+		switch {
+		case q.Seq <= claim.Orders.Served:
+		case q.Name == v.Request:
+			claim.Run.Order, claim.Orders.Served = q.Seq, q.Seq
+			return
+		case knows(claim, q.Name):
+			claim.Orders.Served = q.Seq
+		default:
+			return
+		}
+	}
 }
 
 // passedOver reports whether a run that was ordered has waited while a tick was run. Then it is

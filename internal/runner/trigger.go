@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -36,9 +37,9 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 	var err error
 	for ctx.Err() == nil {
 		var wait time.Duration
-		if err = r.read(ctx, c.wake); err != nil {
-			// Such a record stays as it is until a person corrects it: do not wait.
-			if _, bad := errors.AsType[*recordError](err); bad {
+		if err = r.readAll(ctx, c); err != nil {
+			// Such a record, or document, stays as it is until a person corrects it: do not wait.
+			if _, bad := errors.AsType[*recordError](err); bad || errors.Is(err, control.ErrRefused) {
 				return store.Outcome{}, err
 			}
 			wait = r.unusable(ctx.Err() != nil, err)
@@ -76,6 +77,16 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 	return store.Outcome{}, errors.Join(cmp.Or(r.source.state.lastErr(), err), context.Cause(ctx))
 }
 
+// readAll reads the entry, and the orders if what is known of them is too old: the request may
+// be one that was ordered and is served. The entry comes first. So it changes if the request is
+// served after the read, and the store refuses the lease.
+func (r *Runner) readAll(ctx context.Context, c *call) error {
+	if err := r.read(ctx, c.wake); err != nil {
+		return err
+	}
+	return r.replica.Orders.Refresh(ctx)
+}
+
 // hindered returns why the job cannot be run by hand now, nil if it can. It never waits
 // for another replica's run: the person who asks decides whether to ask again.
 func (r *Runner) hindered(ctx context.Context, c *call) error {
@@ -86,6 +97,9 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return err
 	}
 	v, rec := r.decideBy(c), &r.view.rec
+	if plan.Served(v) {
+		return fmt.Errorf("%s@%s was ordered before, and is not run again: it had its run or its outcome, or it was ordered for an entry that was deleted; its outcome is not in the record any more", r.job.Name, c.request)
+	}
 	if r.job.Policy.Outdated(v) {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}

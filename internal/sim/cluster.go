@@ -325,6 +325,8 @@ func (c *Cluster) tally() Tally {
 			}
 		case check.Corrupted:
 			t.Faults["entry spoilt: "+e.Note]++
+		case check.Again:
+			t.Faults["by hand: an order that has left the record"]++
 		case check.Ordered:
 			t.Faults["ordered: "+e.Op]++
 		case check.Unlocked:

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -44,6 +46,9 @@ func (c *Cluster) giveOrder(d plannedFault) {
 		if r.chance(0.5) {
 			o.Until = time.Now().Add(r.between(5*time.Second, 10*time.Minute))
 		}
+		if r.chance(0.5) {
+			c.wg.Go(func() { c.askForServed(d, o.Request) })
+		}
 	case store.OrderCancel, store.OrderStepDown:
 		if !c.untilItRuns(d.job, r) {
 			return
@@ -62,6 +67,46 @@ func (c *Cluster) giveOrder(d plannedFault) {
 	if at != nil {
 		c.note(context.Background(), at, o, func() bool { return false })
 	}
+}
+
+// askForServed asks a replica to run by hand what was ordered, once its outcome has left the
+// record: nothing there shows any more that it ran.
+func (c *Cluster) askForServed(d plannedFault, request string) {
+	for shown := false; ; {
+		if !c.idle(5 * time.Second) {
+			return
+		}
+		now := c.shows(d.job, request)
+		if shown && !now {
+			break
+		}
+		shown = now
+	}
+	roll := newRoll(c.Seed, 0, "served "+request)
+	for range 3 {
+		if !c.idle(roll.between(0, 20*time.Second)) {
+			return
+		}
+		r := c.slots[roll.below(len(c.slots))].now()
+		if r == nil || r.gone() || r.ended() {
+			continue
+		}
+		asked := make(chan struct{})
+		r.byHand.Go(func() {
+			defer close(asked)
+			c.log.Add(check.Event{What: check.Again, Replica: r.machine.name, Job: d.job, Request: request})
+			r.runNow(d.job, request)
+		})
+		<-asked
+	}
+}
+
+// shows reports whether the record of a job has the outcome of a request.
+func (c *Cluster) shows(job, request string) bool {
+	var rec store.Record
+	text, _ := c.entry(job)
+	return json.Unmarshal([]byte(text), &rec) == nil &&
+		slices.ContainsFunc(rec.History, func(f store.Outcome) bool { return f.Request == request })
 }
 
 // note gives an order and notes it. Of a replica that is gone, no answer counts.

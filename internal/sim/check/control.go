@@ -116,16 +116,17 @@ func (l *Log) resumedBetween(job string, pause *Event, t time.Time) bool {
 }
 
 // requested: a run that was ordered starts once, after it was ordered and not after its time
-// is up, and has one outcome.
+// is up, and has one outcome. All starts, claims and outcomes count that there ever were, also
+// of calls by hand with its name, and not only what is left in the record.
 func requested(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, o := range l.of(job, Ordered) {
 			if o.Op != string(store.OrderRun) {
 				continue
 			}
-			starts, claims := 0, 0
+			starts, claims, end := 0, 0, l.ordersLost(o.Time)
 			for _, r := range l.runs(job) {
-				if r.Request != o.Request || r.Try != 1 {
+				if r.Request != o.Request || r.Try != 1 || r.Time.After(end) {
 					continue
 				}
 				if starts++; starts > 1 {
@@ -137,13 +138,13 @@ func requested(l *Log, bad report) {
 				}
 			}
 			for _, e := range l.claimed(job) {
-				if e.Record.Run.Request == o.Request {
+				if e.Record.Run.Request == o.Request && !e.Time.After(end) {
 					claims++
 				}
 			}
 			outcomes := map[store.Outcome]bool{}
 			for _, n := range l.index.told[job] {
-				if n.outcome.Request == o.Request {
+				if n.outcome.Request == o.Request && !n.write.Time.After(end) {
 					f := n.outcome
 					f.End = time.Time{} // of a stalled run, it is told later
 					outcomes[f] = true
@@ -158,6 +159,17 @@ func requested(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// ordersLost is when the document of orders was deleted after t: then its requests are unknown,
+// and their names free.
+func (l *Log) ordersLost(t time.Time) time.Time {
+	for _, d := range l.of("", Deleted) {
+		if d.Time.After(t) {
+			return d.Time
+		}
+	}
+	return l.end()
 }
 
 // cancels: a run is cancelled only if an operator has ordered that, for that run; and then its

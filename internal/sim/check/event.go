@@ -45,6 +45,7 @@ const (
 	Deleted   What = "deleted"  // the entry of a job, by somebody
 	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
 	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
+	Again     What = "again"    // a replica is asked to run by hand what was ordered and whose outcome has left the record
 	Listed    What = "listed"   // a status, asked at Sent and told at Heard, says Record of a job; nil: that there is no entry
 	Healed    What = "healed"   // from here on nothing goes wrong
 )

@@ -38,7 +38,7 @@ func (l *Log) selfPauses(job string) (all []pauseTime) {
 			row = 0
 		case store.Failed, store.Stalled:
 			if row++; d.PauseAfter > 0 && row >= d.PauseAfter {
-				all = append(all, pauseTime{n.write.Time, l.resumedAfter(job, n.write.Time)})
+				all = append(all, pauseTime{n.write.Time, l.resumedAfter(job, n.outcome.Token, n.write.Time)})
 				row = 0 // those before a resume do not count
 			}
 		}
@@ -46,12 +46,13 @@ func (l *Log) selfPauses(job string) (all []pauseTime) {
 	return all
 }
 
-// resumedAfter is when a pause that begins at t may be over: the first resume that was not
-// surely in force before.
-func (l *Log) resumedAfter(job string, t time.Time) time.Time {
+// resumedAfter is when a pause that begins at t, for the failure of a token, may be over: the
+// first resume that was not surely in force before. One that was is about that failure too if
+// its run was over: only its outcome came later, since its tick waited for another attempt.
+func (l *Log) resumedAfter(job string, token int64, t time.Time) time.Time {
 	end := l.end()
 	for _, o := range l.of(job, Ordered) {
-		if o.Op == string(store.OrderResume) && (o.Heard.IsZero() || !o.Heard.Before(t)) {
+		if o.Op == string(store.OrderResume) && (o.Heard.IsZero() || !o.Heard.Before(t) || o.Token >= token) {
 			end = earlier(end, o.Time)
 		}
 	}
