@@ -19,7 +19,7 @@ func TestEachLinkedModuleIsTold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program: run it without -short")
 	}
-	if out, err := exec.Command("go", "build", "-o", binary, "../../jobs").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "../../jobs").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	first, second := t.TempDir(), t.TempDir()

@@ -21,6 +21,7 @@ func TestThreeInstances(t *testing.T) {
 	})
 	t.Run("azurite", func(t *testing.T) {
 		t.Parallel()
+		furtherCase(t)
 		threeInstances(t, proctest.Azurite(t))
 	})
 }

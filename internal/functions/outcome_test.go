@@ -92,6 +92,7 @@ func at(address net.Addr) proctest.Storage {
 // and costs no restart. Whoever called an HTTP trigger gets an answer in time.
 func TestOutage(t *testing.T) {
 	t.Parallel()
+	furtherCase(t) // of what host tests in virtual time
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -23,12 +24,41 @@ import (
 )
 
 var (
+	each         = flag.Bool("each", false, "run each case of TestKilledAtAMoment, also those of a program with a mistake")
 	kills        = flag.Int("kills", 6, "how often replicas over a directory are killed")
 	azuriteKills = flag.Int("azurite-kills", 0, "how often replicas over Azurite are killed: 15 s or more each")
 	seed         = flag.Uint64("seed", rand.Uint64N(1_000_000), "when they are killed, and what else is random")
 )
 
-func TestMain(m *testing.M) { proctest.Main(m, 8) }
+func TestMain(m *testing.M) {
+	code := proctest.Run(m, 8)
+	os.RemoveAll(programs)
+	os.Exit(code)
+}
+
+// programs is the directory of the program that all tests share; empty: none has needed it.
+var programs string
+
+// program builds the program of jobs as it is, once.
+var program = sync.OnceValues(func() (_ string, err error) {
+	if programs, err = os.MkdirTemp("", "ingest-*"); err != nil {
+		return "", err
+	}
+	return proctest.BuildIn(programs, "jobs", false)
+})
+
+// built builds the program of jobs with a mistake, or without one.
+func built(t *testing.T, mistake []proctest.Edit) string {
+	t.Helper()
+	if mistake != nil {
+		return proctest.Build(t, "jobs", false, mistake...)
+	}
+	p, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // Two worlds at once: what is waited for is mostly the end of a lease.
 const worlds = 2
@@ -66,7 +96,7 @@ func killAtRandom(t *testing.T, storage proctest.Storage, kills int, world uint6
 	random := rand.New(rand.NewPCG(world, 0))
 	lease := storage.Lease
 	l := newLedger(t, world, lease, sink{}, nil)
-	f := newFleet(t, proctest.Build(t, "jobs", false), 2, l, storage)
+	f := newFleet(t, built(t, nil), 2, l, storage)
 	begin := time.Now()
 	stop := l.publishing(world)
 	defer stop()
@@ -154,14 +184,12 @@ func TestKilledAtAMoment(t *testing.T) {
 		{"neither", nil, sink{forgets: true, unfenced: true}, beforeCommit, late,
 			"page 5 is applied by a stale run\npage 5 is applied 2 times"},
 	}
-	programs := map[string]func() string{}
 	for _, test := range tests {
-		key := fmt.Sprint(test.job)
-		if programs[key] == nil {
-			programs[key] = sync.OnceValue(func() string { return proctest.Build(t, "jobs", false, test.job...) })
-		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			if test.job != nil && !*each {
+				t.Skip("builds a program with a mistake: run it with -each")
+			}
 			reached, goOn := make(chan struct{}), make(chan struct{})
 			release := sync.OnceFunc(func() { close(goOn) })
 			defer release()
@@ -175,7 +203,7 @@ func TestKilledAtAMoment(t *testing.T) {
 				return test.outcome == never
 			})
 			l.publish(10)
-			f := newFleet(t, programs[key](), 1, l, proctest.Directory(t.TempDir()))
+			f := newFleet(t, built(t, test.job), 1, l, proctest.Directory(t.TempDir()))
 			select {
 			case <-reached:
 			case <-time.After(time.Minute):

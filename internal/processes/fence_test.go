@@ -65,6 +65,9 @@ func TestFrozenRunnerHasNoEffect(t *testing.T) {
 	for name, job := range map[string]bool{"a singleton": false, "a job": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if job {
+				furtherCase(t)
+			}
 			freeze(t, job)
 		})
 	}

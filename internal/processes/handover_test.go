@@ -18,6 +18,9 @@ func TestSIGTERMHandsOver(t *testing.T) {
 	for name, rerun := range map[string]bool{"a singleton": false, "a job, to rerun": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if rerun {
+				furtherCase(t)
+			}
 			f := newFleet(t, order{Program: leads, Rerun: rerun, Grace: 7 * time.Second})
 			f.start("a", 0)
 			run := f.await("the first run", time.Minute, started("a"))

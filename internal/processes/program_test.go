@@ -7,6 +7,7 @@ package processes
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -57,6 +58,16 @@ const (
 	obeys   = "obeys"   // blocks until its context ends
 	ignores = "ignores" // blocks for ever
 )
+
+var each = flag.Bool("each", false, "run each case of a test, not the first one: they wait for leases to run out")
+
+// furtherCase skips a case of a test that has an earlier one.
+func furtherCase(t *testing.T) {
+	t.Helper()
+	if !*each {
+		t.Skip("a further case of this test: run it with -each")
+	}
+}
 
 func TestMain(m *testing.M) {
 	if text, ok := proctest.Order(); ok {

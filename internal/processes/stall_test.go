@@ -61,6 +61,9 @@ func stalls(t *testing.T, program string, check func(t *testing.T, f *fleet, o o
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if o.Rerun {
+				furtherCase(t)
+			}
 			f := newFleet(t, o)
 			f.start("a", 0)
 			f.await("the first run", time.Minute, started("a"))

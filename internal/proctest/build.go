@@ -44,14 +44,22 @@ func Edited(edits ...Edit) (all map[string][]byte, err error) {
 // edits made; the sources stay as they are. The program goes with the test.
 func Build(t testing.TB, pkg string, test bool, edits ...Edit) (program string) {
 	t.Helper()
-	dir := t.TempDir()
-	edited, err := Edited(edits...)
+	program, err := BuildIn(t.TempDir(), pkg, test, edits...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return program
+}
+
+// BuildIn is Build for more than one test: the program goes with the directory.
+func BuildIn(dir, pkg string, test bool, edits ...Edit) (program string, err error) {
+	edited, err := Edited(edits...)
+	if err != nil {
+		return "", err
+	}
 	overlay, err := Overlay(dir, edited)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	args := []string{"build"}
 	if test {
@@ -61,9 +69,9 @@ func Build(t testing.TB, pkg string, test bool, edits ...Edit) (program string) 
 	cmd := exec.Command("go", append(args, "-ldflags=-s -w", "-overlay", overlay, "-o", program, ".")...) // without what a debugger needs
 	cmd.Dir = source(pkg)                                                                                 // it may be of another module
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
+		return "", fmt.Errorf("%s: %w\n%s", cmd, err, out)
 	}
-	return program
+	return program, nil
 }
 
 // Overlay writes the file that has the go command take these texts for the real
@@ -88,8 +96,11 @@ func source(name string) string {
 
 // Main runs the tests of a package, so many at once: their processes wait nearly
 // all the time.
-func Main(m *testing.M, parallel int) {
+func Main(m *testing.M, parallel int) { os.Exit(Run(m, parallel)) }
+
+// Run is Main that returns the code to exit with.
+func Run(m *testing.M, parallel int) (code int) {
 	flag.Parse()
 	flag.Set("test.parallel", fmt.Sprint(parallel))
-	os.Exit(m.Run())
+	return m.Run()
 }

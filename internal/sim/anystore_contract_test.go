@@ -167,7 +167,7 @@ func fast() func() time.Time {
 func troubled(t *testing.T, seed uint64, backend store.Store) (bad []check.Violation) {
 	far := time.Now().Add(1e5 * time.Hour)
 	synctest.Test(t, func(*testing.T) {
-		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 15 * time.Minute, Store: backend, NetworkFaults: []sim.NetworkFault{
+		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 5 * time.Minute, Store: backend, NetworkFaults: []sim.NetworkFault{
 			{To: far, Slot: -1, Share: 0.1, Fault: check.Late},
 			{To: far, Slot: -1, Share: 0.3, Fault: check.Slow},
 			{To: far, Slot: -1, Share: 0.05},

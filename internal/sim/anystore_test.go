@@ -21,10 +21,13 @@ func TestStores(t *testing.T) {
 		length time.Duration
 		open   func(*testing.T) store.Store
 	}{
-		"Memory": {8, 20 * time.Minute, func(*testing.T) store.Store { return new(local.Memory) }},
+		"Memory": {4, 20 * time.Minute, func(*testing.T) store.Store { return new(local.Memory) }},
 		"Azure":  {2, 10 * time.Minute, overBlob},
-		"Dir":    {1, 2 * time.Minute, func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} }},
+		"Dir":    {1, time.Minute, func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} }},
 	} {
+		if *often {
+			one.seeds *= 2
+		}
 		for s := range min(one.seeds, unlessShort(one.seeds, 2)) {
 			t.Run(fmt.Sprint(name, s), func(t *testing.T) {
 				t.Parallel()

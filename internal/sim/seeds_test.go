@@ -21,14 +21,14 @@ import (
 var (
 	seed   = flag.Uint64("seed", 0, "simulate this seed alone; with -v its events are told")
 	from   = flag.Uint64("from", 1, "the first seed")
-	seeds  = flag.Int("seeds", 0, "simulate so many seeds; 0: 12, with -short 4")
+	seeds  = flag.Int("seeds", 0, "simulate so many seeds; 0: 6, with -short 3")
 	length = flag.Duration("length", 20*time.Minute, "of the time with faults in each simulation")
 )
 
 // TestMain lets the heap grow: a simulation makes little that lasts.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	*seeds = cmp.Or(*seeds, unlessShort(12, 4))
+	*seeds = cmp.Or(*seeds, unlessShort(6, 3))
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
