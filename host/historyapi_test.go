@@ -121,6 +121,28 @@ func TestHistoryInAPI(t *testing.T) {
 	})
 }
 
+// A log that was read to its beginning has no more, however much further back is asked for.
+func TestHistoryOfEverEarlierTimesIsReadOnce(t *testing.T) {
+	environment(t, "SOLOIST_HISTORY=24h")
+	synctest.Test(t, func(t *testing.T) {
+		backend := &logs{Memory: new(local.Memory)}
+		p := frequent(backend)
+		ticks(t, p, 30)
+		s := open(t, p)
+		backend.calls.Store(0)
+		for i := range 50 {
+			got := pastOf(t, s, fmt.Sprint("?since=", 60+i, "m"))
+			if got.Matched < 29 || got.Source != "log" {
+				t.Fatalf("got %d outcomes of the %s, want 30 of the log", got.Matched, got.Source)
+			}
+		}
+		if n := backend.calls.Load(); n != 1 {
+			t.Errorf("the log was read %d times, want once", n)
+		}
+		s.wait()
+	})
+}
+
 // However many ask for however long, a log is read once in five minutes. What has happened
 // since is there all the same.
 func TestHistoryInAPICostsLittle(t *testing.T) {

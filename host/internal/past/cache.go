@@ -129,6 +129,9 @@ func enough(f Filter) int {
 func (c *Cache) read(ctx context.Context, st *soloist.JobStatus, f Filter) *kept {
 	k := &kept{since: f.Since}
 	k.lines, k.whole, k.err = history.Newest(ctx, c.app.Logs, entryOf(c.app, st), f.Since, enough(f), &st.Record)
+	if k.whole && (len(k.lines) == 0 || !k.lines[0].At().Before(f.Since)) {
+		k.since = time.Time{} // the reading came to the beginning of the log: there is nothing further back
+	}
 	k.read = time.Now()
 	k.used = k.read
 	c.mu.Lock()
