@@ -91,6 +91,7 @@ type document struct {
 	App       string           `json:"app"`
 	Incidents []*incident      `json:"incidents,omitzero"`
 	Closed    map[string]int64 `json:"closed,omitzero"` // of each job and kind: the version of the record that ended the last one
+	Asked     map[string]int64 `json:"asked,omitzero"`  // of unreadable records: since when a replica asks whether another can read it
 }
 
 // A delivery is one message to send.
@@ -110,6 +111,9 @@ func keyOf(job string, kind Kind) string { return job + "/" + string(kind) }
 func (d *document) observe(seen []condition, floors map[string]int64, now time.Time) (changed bool) {
 	for n := range seen {
 		c := &seen[n]
+		if c.Kind == Unreadable {
+			changed = d.ask(c) || changed
+		}
 		at := slices.IndexFunc(d.Incidents, func(i *incident) bool { return i.Job == c.Job && i.Kind == c.Kind })
 		news := c.About > d.Closed[c.key()] && (c.On || c.About > floors[c.Job])
 		switch {
@@ -134,14 +138,19 @@ func (d *document) open(c *condition, now time.Time) {
 }
 
 func (d *document) end(i *incident, version int64, now time.Time) {
-	if d.Closed == nil {
-		d.Closed = map[string]int64{}
-	}
 	i.Over = now
-	d.Closed[keyOf(i.Job, i.Kind)] = version
+	d.close(keyOf(i.Job, i.Kind), version)
 	if i.Dropped {
 		d.remove(i)
 	}
+}
+
+// close notes until which version all is told.
+func (d *document) close(key string, version int64) {
+	if d.Closed == nil {
+		d.Closed = map[string]int64{}
+	}
+	d.Closed[key] = version
 }
 
 // take claims the messages that are due and returns them, and the ids of those that the

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,67 +80,6 @@ func TestIncidentsOfRecords(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A record that cannot be read is one incident each time, and none if that is short.
-func TestUnreadableRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3)
-		unreadable := func(d time.Duration) {
-			w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") })
-			time.Sleep(d)
-			w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
-			time.Sleep(time.Minute)
-		}
-		w.end("report", store.Succeeded)
-		time.Sleep(time.Minute)
-		unreadable(50 * time.Second)
-		w.want()
-		unreadable(time.Hour)
-		w.want("report unreadable alert", "report unreadable recovered")
-		if got, want := w.got[0].Text, "cannot be read: the record has schema 99"; !strings.Contains(got, want) {
-			t.Errorf("got the text %q, want %q", got, want)
-		}
-		unreadable(time.Hour)
-		w.want("report unreadable alert", "report unreadable recovered", "report unreadable alert", "report unreadable recovered")
-		if w.got[0].ID == w.got[2].ID {
-			t.Errorf("two incidents have the id %q", w.got[0].ID)
-		}
-	})
-}
-
-// While the store is out of reach that is the incident, and not each record.
-func TestUnreadableRecordsInOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		w.end("report", store.Succeeded)
-		time.Sleep(time.Minute)
-		w.change(func() { w.replicas[0].health.Storage = errors.New("no route") })
-		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("no route") })
-		time.Sleep(time.Hour)
-		w.want("storage alert")
-		w.change(func() { w.replicas[0].health.Storage = nil })
-		time.Sleep(50 * time.Second)
-		w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
-		time.Sleep(time.Hour)
-		w.want("storage alert", "storage recovered")
-	})
-}
-
-// A record that a newer program has written can be read by some replicas alone. That is told
-// once, and not each time that they look in turn.
-func TestRecordThatSomeReplicasCanRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3)
-		w.end("report", store.Succeeded)
-		time.Sleep(time.Minute)
-		w.change(func() { w.replicas[0].blind = true })
-		time.Sleep(time.Hour)
-		w.want("report unreadable alert", "report unreadable recovered")
-		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") }) // now none can
-		time.Sleep(time.Hour)
-		w.want("report unreadable alert", "report unreadable recovered", "report unreadable alert")
-	})
 }
 
 // A replica that has not noticed yet that a lease is held in vain does not end the incident.

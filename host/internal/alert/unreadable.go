@@ -16,8 +16,9 @@ type unread map[string]time.Duration
 // look is about a record that cannot be read, which has no version to order the looks
 // by. So they are ordered by when they were made, in the store's time. The incident is over
 // when any replica has read the record. It begins again only with a failure that came after
-// that: records of a newer program stay unreadable for the replicas of the older one. Suspect
-// says that a record cannot be read, for too short a time yet.
+// that, or when no replica is left that can read it: records of a newer program stay unreadable
+// for the replicas of the older one. Suspect says that a record cannot be read, for too short a
+// time yet.
 func (u unread) look(config *Config, st *soloist.JobStatus) (seen []condition, suspect bool) {
 	c := condition{Kind: Unreadable, timed: true, looked: config.Elapsed(), first: config.Elapsed()}
 	if st.Err == nil {

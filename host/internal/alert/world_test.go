@@ -34,6 +34,7 @@ type world struct {
 	got      []alert.Message // that the receiver has confirmed
 	killAt   string          // the first replica that comes there dies
 	replicas []*replica
+	writes   int // of the document
 }
 
 // A replica is one Notifier, and its way to the store and the receiver.
@@ -178,6 +179,7 @@ func (r *replica) WriteDocument(ctx context.Context, name, etag string, body []b
 	if err := r.comes(point); err != nil {
 		return store.Revision{}, err
 	}
+	r.w.change(func() { r.w.writes++ })
 	return r.w.store.WriteDocument(ctx, name, etag, body)
 }
 
