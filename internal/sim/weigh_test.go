@@ -14,6 +14,9 @@ import (
 // A leader that saves ten times a second keeps no more after 9,000 saves than
 // after 1,000, whether all answers come or some are lost.
 func TestMemoryDoesNotGrowWithSaves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of CPU: run it without -short")
+	}
 	for name, every := range map[string]int{"all answers come": 0, "some answers are lost": 50} {
 		t.Run(name, func(t *testing.T) {
 			var l *check.Log

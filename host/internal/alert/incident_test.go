@@ -101,6 +101,9 @@ func TestUnclaimedLeaseIsNoticedAtDifferentTimes(t *testing.T) {
 
 // The document has a limit. What does not fit is told when there is room.
 func TestManyIncidents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of CPU: run it without -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		var first, rest []string

@@ -321,6 +321,9 @@ func TestForeignDocumentThatIsCorrected(t *testing.T) {
 
 // Of three hundred replicas that start at the same time two hundred are shown.
 func TestThreeHundredReplicas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of CPU: run it without -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, slow: 5 * time.Millisecond}
 		for i := range 300 {

@@ -105,6 +105,9 @@ func TestAzureAlertsLookForTextsOfTheLog(t *testing.T) {
 
 // What Prometheus says of the metrics and of the rules.
 func TestPromtool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts promtool for seconds: run it without -short")
+	}
 	tool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("needs promtool: apt-get install prometheus")
