@@ -35,7 +35,7 @@ var roles = map[string]func(d local.Dir) error{
 	"behind": func(d local.Dir) error { return await(d, -time.Hour) },
 }
 
-var kills = flag.Int("kills", 6, "how often a process is killed in TestDirKilled: about a second each")
+var kills = flag.Int("kills", 4, "how often a process is killed in TestDirKilled: about a second each")
 
 // TestMain lets more tests run at once than there are cores: those that are parallel
 // wait for leases.

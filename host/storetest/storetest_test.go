@@ -72,11 +72,13 @@ func suiteOutputs(t *testing.T, which ...string) map[string]string {
 	return all
 }
 
+var runBroken = flag.Bool("broken", false, "run the suite on broken stores, which have to fail: seconds of a processor")
+
 // Each broken store fails the tests that are about its fault. Together they fail
 // every test of the suite: one that cannot fail shows nothing.
 func TestSuiteFails(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the suite in a process for all broken stores: run it without -short")
+	if !*runBroken {
+		t.Skip("runs the suite on each broken store: run it with -broken")
 	}
 	t.Parallel()
 	outputs := suiteOutputs(t, "-test.run=^TestSuite$", "-test.skip=^TestSuite$/^not_virtual$")

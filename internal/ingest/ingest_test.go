@@ -25,7 +25,7 @@ import (
 
 var (
 	each         = flag.Bool("each", false, "run each case of TestKilledAtAMoment, also those of a program with a mistake")
-	kills        = flag.Int("kills", 6, "how often replicas over a directory are killed")
+	kills        = flag.Int("kills", 4, "how often replicas over a directory are killed")
 	azuriteKills = flag.Int("azurite-kills", 0, "how often replicas over Azurite are killed: 15 s or more each")
 	seed         = flag.Uint64("seed", rand.Uint64N(1_000_000), "when they are killed, and what else is random")
 )

@@ -33,7 +33,7 @@ func by(connection string) func() azure.Config {
 }
 
 var (
-	eachFlag = flag.Bool("each", false, "run each case of a sweep, not the first two")
+	eachFlag = flag.Bool("each", false, "run each case of a sweep, not the first")
 	seedFlag = flag.Uint64("seed", 0, "of the faults; 0: one that the name of the test makes")
 )
 
@@ -91,18 +91,14 @@ func beside(t *testing.T, name string, j job, f func(w *world)) {
 	})
 }
 
-// fewer returns some of the cases of a sweep: two, or one with -short, which has to end within seconds.
+// fewer returns the first case of a sweep, or with -each all.
 func fewer[T any](t *testing.T, all ...T) []T {
 	t.Helper()
-	n := 2
-	if testing.Short() {
-		n = 1
-	}
-	if *eachFlag || n >= len(all) {
+	if *eachFlag || len(all) == 1 {
 		return all
 	}
-	t.Logf("of %d values the first %d: run it with -each for all", len(all), n)
-	return all[:n]
+	t.Logf("of %d values the first: run it with -each for all", len(all))
+	return all[:1]
 }
 
 // start has replicas begin, with other work beside the job, if any.

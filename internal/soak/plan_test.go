@@ -16,19 +16,6 @@ func (p *plan) sort() []deed {
 // it all ticks before it have come to theirs.
 const calm = 2 * time.Hour
 
-// oneDay begins at noon. The clocks change in its night, which begins with a deploy.
-func (p *plan) oneDay() {
-	p.crash(p.at(0, 13, 30), 0)
-	p.step(p.at(0, 14, 15), 1, 90*time.Minute)
-	p.outage(p.at(0, 16, 10), 50*time.Minute, mute)
-	p.partition(p.at(0, 18, 10), 5*time.Minute, 2, lost)
-	p.add(p.at(0, 20, 0), func(c *cluster) {
-		c.lead()
-		c.deploy(&changes[0])
-	})
-	p.dethrone(p.at(0, 22, 0))
-}
-
 // fourDays has one trouble of each kind. The clocks change in its third night.
 func (p *plan) fourDays() {
 	p.crash(p.at(0, 10, 30), 0)
