@@ -54,7 +54,7 @@ type Notifier struct {
 // NewNotifier returns a Notifier, which does nothing before Run.
 func NewNotifier(c Config) *Notifier {
 	return &Notifier{c: c, me: c.Replica + "-" + rand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
-		jobs: newDetector(&c), here: local{c: &c}}
+		jobs: newDetector(&c), here: newLocal(&c)}
 }
 
 // Hear takes an event of the scheduler. It does not block.
@@ -127,9 +127,7 @@ func (n *Notifier) step(ctx context.Context) {
 	if n.trouble(err); err != nil {
 		return
 	}
-	for _, id := range dropped {
-		n.c.Log.Error("the receiver of alerts has not taken a message for a day: it is not sent any more", "message", id)
-	}
+	n.gaveUp(dropped)
 	results := n.send(ctx, due, begun)
 	if len(results) > 0 {
 		n.trouble(n.shared.update(context.WithoutCancel(ctx), &n.c, func(d *document, now time.Time) bool {
@@ -141,8 +139,9 @@ func (n *Notifier) step(ctx context.Context) {
 
 // deliverLocal sends the messages about this replica.
 func (n *Notifier) deliverLocal(ctx context.Context) {
-	due, _ := n.here.incidents.take(n.me, n.here.now())
-	results := n.send(ctx, due, n.c.Elapsed())
+	due, dropped := n.here.incidents.take(n.me, n.here.now())
+	n.gaveUp(dropped)
+	results := n.send(ctx, n.here.dated(due), n.c.Elapsed())
 	n.note(&n.here.incidents, n.here.now(), results)
 	for id := range results {
 		delete(n.sent, id)
@@ -216,6 +215,13 @@ func (n *Notifier) send(ctx context.Context, due []delivery, begun time.Duration
 		n.c.Log.Warn("the receiver of alerts has not taken a message: it is sent again later", "message", id, "error", err)
 	}
 	return results
+}
+
+// gaveUp logs the messages that are not sent any more.
+func (n *Notifier) gaveUp(dropped []string) {
+	for _, id := range dropped {
+		n.c.Log.Error("the receiver of alerts has not taken a message for a day: it is not sent any more", "message", id)
+	}
 }
 
 // trouble logs that the document cannot be used, once for each reason.

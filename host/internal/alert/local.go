@@ -13,6 +13,7 @@ const outageTime = time.Minute
 // out of reach, so each replica sends its own messages about that.
 type local struct {
 	c         *Config
+	start     time.Time // when elapsed time was zero, by the wall clock of then
 	incidents document
 	outage    outage
 
@@ -24,7 +25,10 @@ type local struct {
 type outage struct {
 	on    bool
 	begun time.Duration // in elapsed time
-	since time.Time
+}
+
+func newLocal(c *Config) local {
+	return local{c: c, start: c.Now().Round(0).UTC().Add(-c.Elapsed())}
 }
 
 // hear takes by how much the clock of this replica is wrong.
@@ -51,7 +55,25 @@ func (l *local) look() bool {
 	return l.outage.on
 }
 
-func (l *local) now() time.Time { return l.c.Now().Round(0).UTC() }
+// now is an instant by elapsed time: what is wrong may be the wall clock, which leaps when it is
+// put right.
+func (l *local) now() time.Time { return l.start.Add(l.c.Elapsed()) }
+
+// wall is when it was now, by the wall clock.
+func (l *local) wall(now time.Time) time.Time {
+	return now.Add(l.c.Now().Sub(l.now())).Round(0).UTC()
+}
+
+// dated puts the times that messages tell in those of the wall clock.
+func (l *local) dated(due []delivery) []delivery {
+	for n := range due {
+		i := &due[n].about
+		if i.Since = l.wall(i.Since); !i.Over.IsZero() {
+			i.Over = l.wall(i.Over)
+		}
+	}
+	return due
+}
 
 // clock is about the clock of this replica.
 func (l *local) clock() condition {
@@ -71,10 +93,10 @@ func (l *local) storage() condition {
 		return c
 	}
 	if !l.outage.on {
-		l.outage = outage{true, l.c.Elapsed(), l.now()}
+		l.outage = outage{true, l.c.Elapsed()}
 	}
 	c.On = l.c.Elapsed()-l.outage.begun >= outageTime
 	c.facts = facts{Replica: l.c.Replica, Error: err.Error(),
-		Text: fmt.Sprintf("replica %s has not reached the store since %s", l.c.Replica, l.outage.since.Format(time.RFC3339))}
+		Text: fmt.Sprintf("replica %s has not reached the store since %s", l.c.Replica, l.wall(l.start.Add(l.outage.begun)).Format(time.RFC3339))}
 	return c
 }

@@ -34,7 +34,8 @@ type world struct {
 	got      []alert.Message // that the receiver has confirmed
 	killAt   string          // the first replica that comes there dies
 	replicas []*replica
-	writes   int // of the document
+	writes   int           // of the document
+	ahead    time.Duration // of the replicas' wall clocks
 }
 
 // A replica is one Notifier, and its way to the store and the receiver.
@@ -70,7 +71,8 @@ func (w *world) addWith(name string, log *slog.Logger, way http.RoundTripper) *r
 	r.die = sync.OnceFunc(func() { close(r.dead); cancel() })
 	r.Notifier = alert.NewNotifier(alert.Config{App: "demo", Replica: name, Store: r, Failures: 1,
 		Webhook: &alert.Webhook{URL: "https://hooks.example/T0/key?sig=secret", Secret: "0123456789abcdef", Client: &http.Client{Transport: way, CheckRedirect: alert.NewClient().CheckRedirect}},
-		Look:    r.look, Late: func(string) time.Duration { return time.Minute }, Now: time.Now, Log: log,
+		Look:    r.look, Late: func(string) time.Duration { return time.Minute }, Log: log,
+		Now:     func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return time.Now().Add(w.ahead) },
 		Health:  func() soloist.Health { w.mu.Lock(); defer w.mu.Unlock(); return r.health },
 		Control: func(context.Context) (store.Control, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.orders, nil },
 		Elapsed: func() time.Duration { return time.Since(w.start) }})
