@@ -37,21 +37,6 @@ func TestDir(t *testing.T) {
 	})
 }
 
-// The machine's own clocks, in real time.
-func TestDirReal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for real leases to run out: run it without -short")
-	}
-	t.Parallel()
-	storetest.Test(t, storetest.Harness{
-		New: func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir()} },
-		Two: func(t *testing.T) (one, other store.Store) {
-			path := t.TempDir()
-			return local.Dir{Path: path}, local.Dir{Path: path}
-		},
-	})
-}
-
 // both runs a test on each store, under a clock of its own.
 func both(t *testing.T, f func(t *testing.T, s store.LeaseBreaker, backend store.Store, now *time.Time)) {
 	start := time.Date(2026, 11, 21, 2, 30, 0, 123456789, time.UTC)

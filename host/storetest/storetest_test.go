@@ -16,24 +16,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// TestMain lets more tests run at once than there are cores: they wait for leases.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	flag.Set("test.parallel", "8")
-	os.Exit(m.Run())
-}
-
-// A store may be shared by all tests, and the tests run at once. In real time
-// this takes some seconds.
-func TestShared(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for real leases to run out: run it without -short")
-	}
-	t.Parallel()
-	shared := new(local.Memory)
-	storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return shared }})
-}
-
 // plain hides what a store and its leases have beyond the interfaces.
 type plain struct{ store.Store }
 

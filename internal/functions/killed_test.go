@@ -15,13 +15,13 @@ import (
 
 func TestThreeInstances(t *testing.T) {
 	t.Parallel()
+	furtherCase(t) // of one tick over several replicas
 	t.Run("directory", func(t *testing.T) {
 		t.Parallel()
 		threeInstances(t, storage(t))
 	})
 	t.Run("azurite", func(t *testing.T) {
 		t.Parallel()
-		furtherCase(t)
 		threeInstances(t, proctest.Azurite(t))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/store"
@@ -18,6 +19,34 @@ import (
 var azuriteDiffers = map[string]string{
 	"Outcome/expired/renew-other": "renews an expired lease under any id, where the service answers 409",
 	"Expiry/taken-expired":        "renews an expired lease under any id, where the service answers 409",
+}
+
+// A store may be shared by all tests of the suite, and they run at once.
+func TestSharedMemoryConforms(t *testing.T) {
+	inRealTime(t)
+	shared := new(local.Memory)
+	storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return shared }})
+}
+
+// A directory goes by the machine's own clocks.
+func TestDirConforms(t *testing.T) {
+	inRealTime(t)
+	storetest.Test(t, storetest.Harness{
+		New: func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir()} },
+		Two: func(t *testing.T) (one, other store.Store) {
+			path := t.TempDir()
+			return local.Dir{Path: path}, local.Dir{Path: path}
+		},
+	})
+}
+
+// inRealTime runs a test beside the others, and not with -short.
+func inRealTime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("waits for real leases to run out: run it without -short")
+	}
+	t.Parallel()
 }
 
 // The suite over real HTTP, signatures included, waits for real leases to run out, as the tests

@@ -1,7 +1,8 @@
 //go:build unix
 
 // Package processes runs replicas as real processes over Azurite: this test binary,
-// started again.
+// started again. Beside them the suite of stores waits for leases in real time, so that
+// all of that waits at once.
 package processes
 
 import (
@@ -77,7 +78,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	proctest.Main(m, 32)
+	proctest.Main(m, 64)
 }
 
 // replica is the whole life of a process that was started as one.
