@@ -44,6 +44,7 @@ type Notifier struct {
 	jobs   detector        // finds what is wrong with jobs
 	here   local           // finds what is wrong with this replica
 	sent   map[string]bool // messages that were confirmed, until the document says so
+	forgot int             // document.Forgot at the last look
 	busy   bool            // the next look comes soon
 	told   string          // the last trouble with the document
 
@@ -119,6 +120,7 @@ func (n *Notifier) step(ctx context.Context) {
 		for i := range seen {
 			seen[i].date(now, begun)
 		}
+		n.startAfresh(d, seen)
 		changed := n.note(d, now, nil)
 		changed = d.observe(seen, n.jobs.floors, now) || changed
 		due, dropped = d.take(n.me, now)
@@ -135,6 +137,20 @@ func (n *Notifier) step(ctx context.Context) {
 		}))
 	}
 	n.remember()
+}
+
+// startAfresh raises the floors as at a first look if the document has forgotten something since the
+// last one: what is over by now was told.
+func (n *Notifier) startAfresh(d *document, seen []condition) {
+	if d.Forgot == n.forgot {
+		return
+	}
+	n.forgot = d.Forgot
+	for i := range seen {
+		if c := &seen[i]; !c.timed {
+			n.jobs.floors[c.Job] = max(n.jobs.floors[c.Job], c.Version)
+		}
+	}
 }
 
 // deliverLocal sends the messages about this replica.

@@ -78,12 +78,9 @@ func (s *shared) read(ctx context.Context, c *Config) (*document, time.Time, err
 }
 
 func (s *shared) write(ctx context.Context, c *Config, d *document) error {
-	body, err := json.Marshal(d)
+	body, err := d.encode()
 	if err != nil {
 		return err
-	}
-	if len(body) > store.MaxDocument {
-		return fmt.Errorf("the document of alerts has more than %d bytes", store.MaxDocument)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()

@@ -92,6 +92,7 @@ type document struct {
 	Incidents []*incident      `json:"incidents,omitzero"`
 	Closed    map[string]int64 `json:"closed,omitzero"` // of each job and kind: the version of the record that ended the last one
 	Asked     map[string]int64 `json:"asked,omitzero"`  // of unreadable records: since when a replica asks whether another can read it
+	Forgot    int              `json:"forgot,omitzero"` // how often entries of Closed were removed for want of room
 }
 
 // A delivery is one message to send.
@@ -143,14 +144,6 @@ func (d *document) end(i *incident, version int64, now time.Time) {
 	if i.Dropped {
 		d.remove(i)
 	}
-}
-
-// close notes until which version all is told.
-func (d *document) close(key string, version int64) {
-	if d.Closed == nil {
-		d.Closed = map[string]int64{}
-	}
-	d.Closed[key] = version
 }
 
 // take claims the messages that are due and returns them, and the ids of those that the
