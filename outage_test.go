@@ -123,6 +123,30 @@ func TestOutcomeAfterOutageIsKept(t *testing.T) {
 	}
 }
 
+// A machine that is suspended in the first write after an outage asks the store nothing meanwhile:
+// that is no time in which the store answers and does not take the outcome.
+func TestOutcomeAfterSuspensionIsKept(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		machine := &suspended{}
+		a := c.launch(c.replica("a", rerun(work("@every 1h", 10*time.Second))).on(machine))
+		time.Sleep(time.Hour + 5*time.Second)
+		a.meets(fail(errNetwork))
+		time.Sleep(30 * time.Minute)
+		slept := false
+		a.meets(func(op string, apply func() error) error {
+			if op == "write" && !slept {
+				slept = true
+				machine.slept.Add(int64(5 * D))
+				return context.DeadlineExceeded
+			}
+			return apply()
+		})
+		time.Sleep(D)
+		c.wantOutcomes("work", "succeeded 01:00:00")
+		c.wantRuns(1)
+	})
+}
+
 // A renewal that fails once and then succeeds is no outage: neither Health nor the
 // log tells of one.
 func TestOneFailureIsNoOutage(t *testing.T) {

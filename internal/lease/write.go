@@ -66,7 +66,8 @@ const OutcomePatience = 4
 // OutcomePatience it gives up the renewals, whatever the errors are, and revives the
 // lease only once after it has expired: as long as the lease lasts no other replica can
 // run the job. If the store then answers every read for two more lengths of the lease and
-// still takes no write, it gives up the write too, with errNotTaken. If no other replica is
+// still takes no write, it gives up the write too, with errNotTaken; time in which the
+// process was suspended does not count. If no other replica is
 // up, this one has to go on with the job itself, as another one would have done. A missing
 // permission is no reason to give up. It is the last write: a goroutine that the run has
 // left behind gets ErrClosed from Save.
@@ -78,9 +79,14 @@ func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 		renewed := s.client.Clock.Elapsed() + OutcomePatience*s.Length
 		// From this time on each read has been answered, and no write was refused for
 		// lack of the permission.
-		answered := renewed
+		answered, tried := renewed, s.client.Clock.Elapsed()
 		return s.untilKnown(ctx, p, func(err error) {
 			now := s.client.Clock.Elapsed()
+			// No try with its pause takes so long: the process was suspended, and has asked nothing.
+			if now-tried > maxPause+s.Length {
+				answered = max(answered, now)
+			}
+			tried = now
 			if now >= renewed {
 				s.ledger.gaveUp = true
 				s.giveUp()

@@ -41,10 +41,13 @@ func (l *Log) definitionBefore(job string, write *Event) (old *Definition) {
 	all := l.writes(job)
 	for i, spec := slices.Index(all, write)-1, ""; i >= 0; i-- {
 		e := all[i]
-		if e.Record == nil || e.Replica == Operator || spec != "" && e.Record.Definition.Spec != spec {
+		if e.Record == nil || spec != "" && e.Record.Definition.Spec != spec {
 			break
 		}
-		spec, old = e.Record.Definition.Spec, l.definition(e.Replica, job)
+		spec = e.Record.Definition.Spec
+		if e.Replica != Operator { // an unlock leaves the definition as it is
+			old = l.definition(e.Replica, job)
+		}
 	}
 	return old
 }

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/check"
@@ -16,6 +17,19 @@ var _ = plant(stories{
 		func(s *story) { s.changes(30*time.Second, 35, 35, 60) },
 		// A newer one of the new schedule is due.
 		func(s *story) { s.changes(5*time.Second, 28, 28, 30) },
+		// The definition in force is that of c, a singleton, whatever others write under it.
+		func(s *story) {
+			s.Fleet["c"] = []check.Definition{s.Fleet["b"][0], s.Fleet["b"][1]}
+			s.Fleet["c"][0].Every = 0
+			s.changes(20*time.Second, 27, 27, 40, func() {
+				for i, by := range []string{"c", check.Operator, "a"} {
+					id, t := fmt.Sprint("between ", i), 15+float64(i)
+					s.acquire(by, id, t)
+					s.write(by, "settle", id, t+0.2, func(r *store.Record) { r.Definition.Spec = "single" })
+					s.request(by, "release", id, t+0.4, 200)
+				}
+			})
+		},
 	},
 	"I17 common": {
 		func(s *story) { s.changes(20*time.Second, 27, 27, 40) },
@@ -24,11 +38,15 @@ var _ = plant(stories{
 })
 
 // changes is a tick at 10, and what b, which has another schedule, makes of the
-// ticks after that at the time t: those up to from are missed, and tick is run.
-func (s *story) changes(every time.Duration, t, from, tick float64) {
+// ticks after that at the time t: those up to from are missed, and tick is run. What comes
+// between is a tick of nobody.
+func (s *story) changes(every time.Duration, t, from, tick float64, between ...func()) {
 	s.Fleet["b"] = []check.Definition{s.Fleet["b"][0], s.Fleet["b"][1]}
 	s.Fleet["b"][0].Every = every
 	s.tick("a", "1", 10)
+	for _, f := range between {
+		f()
+	}
 	s.acquire("b", "2", t)
 	s.write("b", "settle", "2", t+0.3, func(r *store.Record) {
 		r.Definition.Spec, r.Watermark = "younger", at(from)
