@@ -82,10 +82,8 @@ func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 		answered, tried := renewed, s.client.Clock.Elapsed()
 		return s.untilKnown(ctx, p, func(err error) {
 			now := s.client.Clock.Elapsed()
-			// No try with its pause takes so long: the process was suspended, and has asked nothing.
-			if now-tried > maxPause+s.Length {
-				answered = max(answered, now)
-			}
+			// No try and its pause take that long: the process was suspended, and asked nothing.
+			suspended := now-tried > maxPause+s.Length
 			tried = now
 			if now >= renewed {
 				s.ledger.gaveUp = true
@@ -93,7 +91,7 @@ func (s *Session) WriteOutcome(ctx context.Context, draft Draft) error {
 			}
 			// Either the read after the write was not answered, or this replica may not
 			// write at all, so it could not go on with a claim either.
-			if s.ledger.unclear || errors.Is(err, fs.ErrPermission) {
+			if s.ledger.unclear || errors.Is(err, fs.ErrPermission) || suspended {
 				answered = max(answered, now)
 			}
 			if now-answered >= 2*s.Length {

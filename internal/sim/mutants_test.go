@@ -118,7 +118,7 @@ var mutants = []mutant{
 	{name: "an outage ends the patience with an outcome", file: "internal/lease/write.go", pkg: root, story: "TestOutcomeAfterOutageIsKept",
 		text: "\t\t\t\tanswered = max(answered, now)", with: ""},
 	{name: "a suspension uses up the patience with an outcome", file: "internal/lease/write.go", pkg: root, story: "TestOutcomeAfterSuspensionIsKept",
-		text: "\t\tif now-tried > maxPause+s.Length {", with: "\t\tif false {"},
+		text: "suspended := now-tried > maxPause+s.Length", with: "suspended := now-tried < 0"},
 	{name: "a renewal that failed counts as the revival", file: "internal/lease/write.go", pkg: root, story: "TestOutcomeAfterOutageIsKept",
 		text: "\t\tif err = s.Renew(ctx); err == nil {\n\t\t\ts.ledger.revived = s.ledger.gaveUp\n", with: "\t\ts.ledger.revived = s.ledger.gaveUp\n\t\tif err = s.Renew(ctx); err == nil {\n"},
 	{name: "a claim that runs nothing is told as running", file: "internal/runner/unanswered.go", pkg: root, story: "TestAppliedClaimThatIsCutOffIsTold",
