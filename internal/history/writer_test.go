@@ -3,6 +3,7 @@ package history_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -209,14 +210,16 @@ func (r *replica) end() {
 	r.way.late.Wait()
 }
 
+var mostRuns = flag.Int("runs", 2000, "of TestKilledWritersLeaveEachOutcomeOnce; with -short 1000")
+
 // Replicas die at any instant, calls and answers get lost and calls arrive late: the log
-// has each of 10,000 outcomes once.
+// has each of thousands of outcomes once.
 func TestKilledWritersLeaveEachOutcomeOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		dice := rand.New(rand.NewPCG(1, 2))
 		seeded := func(seed int) *replica { return w.replica(rand.New(rand.NewPCG(uint64(seed), 1))) }
 		replicas := []*replica{seeded(1), seeded(2), seeded(3)}
-		now, kills, runs := 0, 0, 10_000
+		now, kills, runs := 0, 0, *mostRuns
 		if testing.Short() {
 			runs = 1000
 		}

@@ -117,15 +117,16 @@ func TestPromtool(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("check metrics: %v: %s", err, out)
 	}
-	for _, args := range [][]string{{"check", "rules", "rules.yaml"}, {"test", "rules", "rules_test.yaml"}} {
+	for _, args := range [][]string{{"check", "rules", "rules.yaml"}, {"test", "rules", "rules_test.yaml", "rules_day_test.yaml"}} {
 		c := exec.Command(tool, args...)
 		c.Dir = filepath.FromSlash(deploy + "prometheus")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", args, err, out)
 		}
 	}
+	tests := read(t, deploy+"prometheus/rules_test.yaml") + read(t, deploy+"prometheus/rules_day_test.yaml")
 	for _, name := range regexp.MustCompile(`(?m)- alert: (\w+)`).FindAllStringSubmatch(read(t, deploy+"prometheus/rules.yaml"), -1) {
-		if !strings.Contains(read(t, deploy+"prometheus/rules_test.yaml"), "alertname: "+name[1]) {
+		if !strings.Contains(tests, "alertname: "+name[1]) {
 			t.Errorf("the alert %s has no test", name[1])
 		}
 	}
