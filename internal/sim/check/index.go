@@ -148,14 +148,10 @@ func (l *Log) frozen(replica string, a, b time.Time) (last *Event) {
 // moment is how long after a suspension the first thing happens at the latest.
 const moment = 2 * time.Millisecond
 
-// asleep is the last suspension of a run until t. A further try may be one that
-// was to begin meanwhile: it then does, a moment after.
+// asleep is the last suspension of a run until t. The run may be one that was to begin
+// meanwhile: it then does, a moment after.
 func (l *Log) asleep(r *Event, t time.Time) *Event {
-	from := r.Time
-	if r.Try > 1 {
-		from = from.Add(-moment)
-	}
-	return l.frozen(r.Replica, from, t)
+	return l.frozen(r.Replica, r.Time.Add(-moment), t)
 }
 
 func (l *Log) end() time.Time {
