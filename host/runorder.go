@@ -71,15 +71,17 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 			c.serve(ctx, a, o, note)
 		}
 		st, found, err := readOutcome(ctx, s, o)
-		alone := !st.Lease.Live()
+		alone, begun := !st.Lease.Live(), st.Record.Orders.Served >= o.Seq
 		switch now := a.Now(); {
 		case found != nil:
 			return c.tell(a, o, found)
 		case err != nil:
 			note(format.Line(err.Error()))
+		case begun && st.Record.Run.Request != o.Name:
+			return c.forgotten(ctx, a, o, &st)
 		case alone && now.After(o.Until.Add(heeded)):
-			return c.refused(a, c.Job, fmt.Errorf("run %s: no replica has begun it by %s, so it is given up", c.Job, format.Stamp(o.Until)))
-		case alone && now.Sub(begin) > lonely && !c.Here:
+			return c.refused(a, c.Job, fmt.Errorf("run %s: %s", c.Job, givenUp(o, &st.Record, begun)))
+		case alone && now.Sub(begin) > lonely && !c.Here && !begun:
 			note(fmt.Sprintf("no replica has begun it yet; it is given up at %s. If none is up, %s run %s --here runs it in its own process", format.Stamp(o.Until), a.Console.Name, c.Job))
 		}
 		select {
@@ -88,6 +90,33 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		}
 	}
 	return c.refused(a, c.Job, fmt.Errorf("run %s: stopped waiting; the order stands until %s, and %s history %s@%s shows its outcome", c.Job, format.Stamp(o.Until), a.Console.Name, c.Job, o.Name))
+}
+
+// givenUp says why an order whose time is up has no outcome.
+func givenUp(o *store.Order, r *store.Record, begun bool) string {
+	if begun {
+		return format.Line(r.Run.Replica) + " has begun it and writes no outcome: the next replica that is up does"
+	}
+	return fmt.Sprintf("no replica has begun it by %s, so it is given up", format.Stamp(o.Until))
+}
+
+// forgotten ends a run whose outcome has left the record: this command was cut off for so long.
+// The log may have it. To run it again would have its effects twice.
+func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *store.Order, st *soloist.JobStatus) int {
+	err := fmt.Errorf("run %s: %s@%s was begun or settled, and its outcome is not in the record any more", c.Job, c.Job, o.Name)
+	if a.Logs == nil {
+		return c.refused(a, c.Job, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	lines, failed := past.Read(ctx, a, st, o.At)
+	if page, _ := (past.Filter{Run: o.Name}).Select(c.Job, lines, 0, 1); len(page) > 0 {
+		return c.tell(a, o, &page[0])
+	}
+	if failed != nil {
+		err = fmt.Errorf("%w: %w", err, failed)
+	}
+	return c.refused(a, c.Job, err)
 }
 
 // serve runs what was ordered in this process, by the name of the order: so no replica runs
