@@ -72,6 +72,22 @@ func TestPageShowsHistoryOfLog(t *testing.T) {
 	b.wantNothingWrong()
 }
 
+// After an answer that failed the page shows no outcome that was not asked for, and asks again.
+func TestPageAsksHistoryAgain(t *testing.T) {
+	dir := t.TempDir()
+	past(t, dir, "night", 30)
+	f := fleetWith(t, asUsual, []string{"SOLOIST_STORAGE=dir:" + dir, "SOLOIST_HISTORY=2160h"})
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a") + "jobs/night"))
+	b.await("the log", has("#past-count", "1 to 30 of 30"))
+	b.do(chromedp.Evaluate(`const ask = window.fetch; window.fetch = async (...request) => window.down ? new Response('Bad Gateway', { status: 502 }) : ask(...request); window.down = true`, nil))
+	b.chosen("outcome", "succeeded")
+	b.await("that it failed", has("#past-note", "The history cannot be shown")+` && document.querySelectorAll('#history tbody tr').length === 0`)
+	b.do(chromedp.Evaluate(`window.down = false`, nil))
+	b.await("those that were asked for", has("#past-count", "1 to 3 of 3")+"&& !"+has("#past-note", "cannot be shown"))
+	b.wantNothingWrong()
+}
+
 // Without a log the page has the outcomes of the record, and says so.
 func TestPageShowsHistoryOfRecord(t *testing.T) {
 	f := newFleet(t)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -100,6 +102,33 @@ func TestPageSignIn(t *testing.T) {
 	b.wantNothingWrong("401")
 }
 
+// A page that gets no stream asks now and then. An answer that comes after the click on the
+// sign-in leaves the form where it is.
+func TestPageKeepsSignInForm(t *testing.T) {
+	f := newFleet(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	b := newTab(t)
+	b.before(`window.EventSource = undefined;
+		const ask = window.fetch;
+		window.fetch = async (...request) => {
+			const answer = await ask(...request), text = await answer.text();
+			if (window.late) await new Promise((come) => { window.come = come; });
+			return { ok: answer.ok, status: answer.status, text: async () => text };
+		};`)
+	b.do(chromedp.Navigate(f.start("a")))
+	b.await("the list", has(row("pulse"), "every 4 seconds"))
+	b.do(chromedp.Evaluate(`window.late = true`, nil))
+	b.await("an answer that is late", `!!window.come`)
+	b.do(chromedp.Click("#enter"))
+	b.await("the form", `document.activeElement.id === 'token'`)
+	b.do(chromedp.Evaluate(`window.late = false; window.come()`, nil))
+	if !eval[bool](b, `!document.querySelector('#signin').hidden && document.activeElement.id === 'token'`) {
+		t.Fatal("the late answer has taken the form away")
+	}
+	b.do(chromedp.Click("#signin-cancel"))
+	b.await("the list again", `!document.querySelector('#list').hidden`)
+	b.wantNothingWrong()
+}
+
 // Who has the admin token pauses, runs and cancels on the page, and the orders tell of it. Without, there is no button.
 func TestPageOrders(t *testing.T) {
 	f := newFleet(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
@@ -122,6 +151,49 @@ func TestPageOrders(t *testing.T) {
 	b.await("the outcome", has("#history", "cancelled"))
 	b.order("resume", "new paper")
 	b.await("the end of the pause", "!"+has("#job-state", "paused by"))
+	b.wantNothingWrong()
+}
+
+// The end of a pause is a span, a date, or a time with its zone, wherever the browser is. A
+// time without a zone is refused: all others on the page are in UTC.
+func TestPageTakesUntil(t *testing.T) {
+	f := newFleet(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	url := f.start("a")
+	b := newTab(t)
+	b.do(emulation.SetTimezoneOverride("Europe/Berlin"), chromedp.Navigate(url))
+	b.signIn("Ada")
+	b.do(chromedp.Navigate(url + "jobs/night"))
+	b.await("the question", `document.querySelector('#ask').open || !!document.querySelector('#actions [data-key="pause"]')?.click()`)
+	b.do(chromedp.Evaluate(`window.fetch = async (_, request) => {
+		window.sent = JSON.parse(request.body).until;
+		return new Response('{"error": "not now"}', { status: 409 });
+	}`, nil))
+	until := func(text string) string {
+		return eval[string](b, fmt.Sprintf(`(() => {
+			window.sent = '';
+			document.querySelector('#ask-fields [name="until"]').value = %q;
+			document.querySelector('#ask-form').requestSubmit();
+			return window.sent;
+		})()`, text))
+	}
+	for text, want := range map[string]string{
+		"2036-12-24T08:00Z": "2036-12-24T08:00:00.000Z", "2036-12-24 08:00:30Z": "2036-12-24T08:00:30.000Z", "2036-12-24": "2036-12-24T00:00:00.000Z",
+		"2036-12-24T08:00:00+01:00": "2036-12-24T07:00:00.000Z", "2036-02-29T08:00Z": "2036-02-29T08:00:00.000Z",
+		"2036-12-24T08:00": "", "2036-12-24 08:00": "", "2036": "", "5": "", "24 Dec 2036": "", "2036-02-30": "", "2036-13-01": "", "2036-12-24T25:00Z": "",
+		"2h3": "", "h": "", "-2h": "", "999999999999d": "",
+	} {
+		if got := until(text); got != want {
+			t.Errorf("until %q: got %q, want %q", text, got, want)
+		} else if refused := eval[bool](b, has("#ask-error", "Until is "+text+": want a span")); refused != (want == "") {
+			t.Errorf("until %q: got %q, and refused: %t", text, got, refused)
+		}
+	}
+	for text, want := range map[string]time.Duration{"90m": 90 * time.Minute, "1h30m": 90 * time.Minute, "1.5 h": 90 * time.Minute, "3d": 72 * time.Hour} {
+		at, err := time.Parse(time.RFC3339, until(text))
+		if off := time.Until(at) - want; err != nil || off.Abs() > time.Minute {
+			t.Errorf("until %q: got %s, %v, want %s from now", text, at, err, want)
+		}
+	}
 	b.wantNothingWrong()
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	document "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -143,6 +144,15 @@ func (b *tab) do(actions ...chromedp.Action) {
 	if err := chromedp.Run(b.ctx, actions...); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// before has each page of the tab run a script before its own.
+func (b *tab) before(script string) {
+	b.t.Helper()
+	b.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := document.AddScriptToEvaluateOnNewDocument(script).Do(ctx)
+		return err
+	}))
 }
 
 // wantNothingWrong wants no error in the console so far, but for those that the test expects.

@@ -74,9 +74,9 @@
 
   // News come by a stream. Where it does not work, as behind a proxy that waits for the end of an answer, they are asked for.
   const pollTime = 5000, silence = 25000, streamAgain = 60000;
-  let source = null, timer = 0, heard = 0, streamless = 0;
+  let source = null, timer = 0, heard = 0, streamless = 0, turn = 0;
   const link = (text, kind) => { set($('link'), text); $('link').className = 'link ' + kind; };
-  const disconnect = () => { if (source) source.close(); source = null; clearTimeout(timer); };
+  const disconnect = () => { turn++; if (source) source.close(); source = null; clearTimeout(timer); };
   const connect = () => {
     disconnect();
     if (document.hidden) return;
@@ -101,15 +101,17 @@
     }, 1000);
   };
   const poll = async () => {
-    const asked = location.href;
+    const mine = turn; // after disconnect the answer is not wanted: the sign-in form may be there by then
     try {
       const answer = await ask(view.job ? '/jobs/' + encodeURIComponent(view.job) : withQuery('/jobs', query()));
-      if (asked !== location.href || document.hidden) return;
+      if (mine !== turn) return;
       if (answer.status === 401) { showSignIn(); return; }
       if (answer.ok) { link('refreshed every 5 s', 'live'); render(answer.body); }
       else { link('refused', 'off'); if (!shown || answer.status === 404 || answer.status === 400) wrong(answer.body.error); }
-    } catch (err) { link('no connection', 'off'); }
-    clearTimeout(timer);
+    } catch (err) {
+      if (mine !== turn) return;
+      link('no connection', 'off');
+    }
     timer = setTimeout(connect, pollTime);
   };
   const ask = async (path, method = 'GET', body) => {
@@ -295,7 +297,7 @@
 
   // The history: what the record has, or, where the program keeps a log, one page of that. It is asked for when something
   // new has ended, and not more often than every few seconds.
-  const past = { job: null, since: '', outcome: '', offset: 0, key: '', asked: 0, timer: 0, got: null };
+  const past = { job: null, since: '', outcome: '', offset: 0, key: '', asked: 0, timer: 0, got: null, choice: '', wrong: '' };
   const pastPace = 5000;
   const span = (f) => f.from ? 'after ' + stamp(f.from) + ' to ' + stamp(f.tick) + (f.count ? ' (' + (f.atLeast ? 'at least ' : '') + f.count + ')' : '') : f.tick ? stamp(f.tick) : '–';
   const makePast = (f) => f.lost ? el('tr', {}, el('td', { class: 'gap', colspan: 7 }, 'Outcomes before this may be lost.')) :
@@ -304,8 +306,9 @@
       el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(seconds(f)) : '–'), el('td', {}, f.token ? String(f.token) : '–'));
   const seconds = (f) => f.start && f.end ? Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000 : 0;
   const renderPast = (d) => {
-    if (past.job !== d.job.job) Object.assign(past, { job: d.job.job, since: '', outcome: '', offset: 0, key: '', asked: 0, got: null });
-    const got = d.log ? past.got : null, all = got ? got.outcomes : d.job.history;
+    if (past.job !== d.job.job) Object.assign(past, { job: d.job.job, since: '', outcome: '', offset: 0, key: '', asked: 0, got: null, wrong: '' });
+    const got = d.log ? past.got : null, chosen = past.since || past.outcome || past.offset;
+    const all = got ? got.outcomes : d.log && chosen ? [] : d.job.history; // those of the record are not filtered
     const runs = got ? all.map((f) => ({ at: f.end || f.start || f.tick, status: f.status, seconds: seconds(f), reason: f.reason, count: f.from ? f.count : 0 })) : d.job.recent;
     replace($('plot'), JSON.stringify(runs), ...plot(runs));
     sync($('history').tBodies[0], all.flatMap((f) => f.gap ? [f, { lost: f.tick || f.start, token: f.token }] : [f]), (f) => JSON.stringify(f), makePast, () => {});
@@ -313,7 +316,7 @@
     $('since').value = past.since;
     $('outcome').value = past.outcome;
     set($('past-count'), !got ? '' : got.matched ? got.offset + 1 + ' to ' + (got.offset + all.length) + ' of ' + got.matched : 'none');
-    const note = d.job.everyReplica ? '' : !d.log ? 'These are the last outcomes. With SOLOIST_HISTORY the program keeps all.' : got && got.note || '';
+    const note = d.job.everyReplica ? '' : !d.log ? 'These are the last outcomes. With SOLOIST_HISTORY the program keeps all.' : past.wrong || got && got.note || '';
     $('past-note').hidden = !note;
     set($('past-note'), note);
     $('past-pager').hidden = !got || got.matched <= all.length && !got.offset;
@@ -332,13 +335,16 @@
     if (outcome) query.set('outcome', outcome);
     past.key = key;
     past.asked = Date.now();
-    let got = null;
-    try {
-      const answer = await ask('/jobs/' + encodeURIComponent(job) + '/history?' + query);
-      got = answer.ok ? answer.body : null;
-    } catch (err) { past.key = ''; } // the stream tells that there is no connection
+    let answer = { body: { error: 'there is no connection' } };
+    try { answer = await ask('/jobs/' + encodeURIComponent(job) + '/history?' + query); } catch (err) { /* the stream tells that, too */ }
     if (past.job !== job || past.since !== since || past.outcome !== outcome || past.offset !== offset) return;
-    if (got) past.got = got;
+    const choice = JSON.stringify([since, outcome, offset]);
+    past.wrong = '';
+    if (answer.ok) Object.assign(past, { got: answer.body, choice });
+    else {
+      Object.assign(past, { key: '', wrong: 'The history cannot be shown, and is asked for again: ' + answer.body.error });
+      if (past.choice !== choice) past.got = null; // it is of another choice
+    }
     if (shown && shown.job) renderPast(shown);
   };
   const wantPast = (change) => {
@@ -364,10 +370,15 @@
     { key: 'unlock', label: 'Unlock', when: (j) => j.lease === 'leased' || j.lease === 'breaking', danger: true, risk: 'For a holder that hangs: its lease ends when it expires, and another replica follows after that. A holder that is well loses its run, and its process may be ended.' },
   ];
   const spans = { s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
-  const instant = (text) => { // a span from now on, or a date
-    const span = text.match(/^(\d+(?:\.\d+)?)\s*([smhd])$/);
-    const at = span ? now() + span[1] * spans[span[2]] : Date.parse(text);
-    if (Number.isNaN(at)) throw new Error('Until is ' + text + ': want a span such as 2h or 3d, or a date such as 2026-12-24T08:00Z');
+  const spanForm = /^(?:\d+(?:\.\d+)?\s*[smhd]\s*)+$/;
+  const dateForm = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
+  const dayOf = (at) => new Date(at || 0).toISOString().slice(0, 10);
+  const instant = (text) => { // a span from now on, a date in UTC, or a time with its zone: the browser's zone is none of the page's
+    const day = text.slice(0, 10);
+    let at = NaN;
+    if (spanForm.test(text)) at = [...text.matchAll(/([\d.]+)\s*([smhd])/g)].reduce((sum, [, n, unit]) => sum + n * spans[unit], now());
+    else if (dateForm.test(text) && dayOf(Date.parse(day)) === day) at = Date.parse(text.replace(' ', 'T')); // some browsers take a 30th of February
+    if (Number.isNaN(new Date(at).getTime())) throw new Error('Until is ' + text + ': want a span such as 2h or 3d, a date, or a time with its zone such as 2026-12-24T08:00Z');
     return new Date(at).toISOString();
   };
   const renderActions = (d) => {
