@@ -61,7 +61,7 @@ func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader) *view.Fle
 	r, err := reader.Read(ctx)
 	switch {
 	case errors.Is(err, presence.ErrForeign):
-		return &view.Fleet{Differs: []string{"the replicas cannot be shown: correct or delete " + presence.Name(a.Settings.App) + ": " + format.Line(err.Error())}}
+		return view.UnreadFleet(a, err)
 	case err != nil: // the records tell that, too
 		return nil
 	}

@@ -254,7 +254,7 @@ func TestDocumentThatHasNoReplicas(t *testing.T) {
 		}
 		wantPlain(t, "status", got.out)
 		s := open(t, p)
-		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown")
+		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown: correct or delete demo/.replicas: ")
 		wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replicas":[]}`)
 		stop()
 		s.wait()

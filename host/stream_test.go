@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -26,18 +25,15 @@ type watcher struct {
 	stop   func()
 	ended  chan struct{}
 
-	mu    sync.Mutex
-	code  int
-	all   []streamed
-	stuck bool // it reads no more
+	mu   sync.Mutex
+	code int
+	all  []streamed
 }
 
 type streamed struct {
 	at          time.Time
 	event, data string
 }
-
-var errStuck = errors.New("the reader is too slow")
 
 func (w *watcher) Header() http.Header { return w.header }
 func (w *watcher) WriteHeader(code int) {
@@ -49,9 +45,6 @@ func (w *watcher) Flush() {}
 func (w *watcher) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stuck {
-		return 0, errStuck // as a connection does after the write deadline
-	}
 	m := streamed{at: time.Now()}
 	for line := range strings.Lines(string(b)) {
 		if event, ok := strings.CutPrefix(line, "event: "); ok {
@@ -292,29 +285,6 @@ func timeless(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// A reader that is stuck holds up neither the store's readings nor other readers.
-func TestSlowReaderIsCut(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
-		slow, other := watch(s, ""), watch(s, "")
-		time.Sleep(time.Second)
-		slow.mu.Lock()
-		slow.stuck = true
-		slow.mu.Unlock()
-		time.Sleep(time.Minute)
-		<-slow.ended
-		s.tick()
-		time.Sleep(time.Second)
-		if n := len(other.news()); n < 2 {
-			t.Errorf("the other got %d messages", n)
-		}
-		other.stop()
-		<-other.ended
-		s.wait()
-	})
 }
 
 // A stream ends with the session that it was opened by.

@@ -32,6 +32,12 @@ type party struct {
 // here names this program among replicas that it is none of.
 const here = "this environment"
 
+// UnreadFleet stands in for the replicas where the document is not one of replicas. It says
+// what an operator does about it.
+func UnreadFleet(a *app.App, err error) *Fleet {
+	return &Fleet{Differs: []string{"the replicas cannot be shown: correct or delete " + presence.Name(a.Settings.App) + ": " + format.Line(err.Error())}}
+}
+
 // FleetOf compares the replicas of a reading. Those that are up count; if none is, the one
 // that was seen last.
 func FleetOf(a *app.App, r presence.Reading) *Fleet {

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 
-	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
 )
 
@@ -26,7 +25,7 @@ func (p *pages) tellFleet(n news, out *appInfo) {
 	out.Replicas, out.MoreReplicas = brief(append([]view.Replica{}, f.Replicas[:shown]...)), len(f.Replicas)-shown
 	out.Differs = f.Differs
 	if n.fleet.wrong != nil {
-		out.Differs = []string{"the replicas cannot be shown: " + format.Line(n.fleet.wrong.Error())}
+		out.Differs = view.UnreadFleet(p.app, n.fleet.wrong).Differs
 	}
 }
 
