@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/store"
 )
@@ -52,18 +53,18 @@ const requestLife = time.Hour
 // Order writes an order into the store, where replicas read it within five seconds; none has to
 // be up. It returns the order as it was written, with its number, its time and the name of its
 // request. An error may leave open whether the order was written; then it says so.
-// [ErrNotRunning]: there is no run to end. fs.ErrNotExist: the job has no entry, since no
-// scheduler has ever started it.
+// [ErrNotRunning]: there is no run to end. [ErrRefused]: the order is not possible.
+// fs.ErrNotExist: the job has no entry, since no scheduler has ever started it.
 func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	r, err := s.runner(o.Job)
 	if err == nil && s.core.replica.Orders != nil {
 		_ = s.core.replica.Orders.Refresh(ctx) // the order's times are by the store's clock
 	}
-	if err == nil {
-		err = s.checkOrder(&o, r)
-	}
 	if err != nil {
 		return store.Order{}, err
+	}
+	if err := s.checkOrder(&o, r); err != nil {
+		return store.Order{}, control.Refuse(err)
 	}
 	now := s.core.replica.Clock.Best()
 	order := store.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}

@@ -3,6 +3,7 @@ package soloist
 import (
 	"time"
 
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -22,6 +23,11 @@ var ErrHeld = store.ErrHeld
 
 // ErrNotRunning is what [Scheduler.Order] returns if there is no run to end.
 var ErrNotRunning = runner.ErrNotRunning
+
+// ErrRefused is what [Scheduler.Order] returns for an order that is not possible, or while the
+// orders cannot be used before a person has corrected them. Nothing was written, and another
+// try would end likewise.
+var ErrRefused = control.ErrRefused
 
 // ErrUntold is what [Scheduler.Unlock] returns if it has ended the lease and could not write
 // that into the record.

@@ -49,7 +49,7 @@ func (c *Client) read(ctx context.Context, etag string) (store.Control, string, 
 	}
 	doc, err := store.DecodeControl(d.Body, c.App)
 	if err != nil { // it was written by hand, or by a newer program: to read it again would not help
-		return doc, d.ETag, &refusedError{err}
+		return doc, d.ETag, Refuse(err)
 	}
 	return doc, d.ETag, nil
 }
@@ -110,10 +110,13 @@ func (c *Client) order(ctx context.Context, o store.Order, v *version, known boo
 }
 
 // joined puts a doubt before the error that came after it: who reads that the last try was refused
-// must also read that an earlier one may have been applied.
+// must also read that an earlier one may have been applied. Then it is not ErrRefused.
 func joined(a, b error) error {
-	if a == nil {
+	switch {
+	case a == nil:
 		return b
+	case errors.Is(b, ErrRefused):
+		return fmt.Errorf("%w: %v", a, b)
 	}
 	return fmt.Errorf("%w: %w", a, b)
 }
@@ -126,6 +129,9 @@ var ErrRefused = errors.New("refused")
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
+
+// Refuse makes an error ErrRefused, with the same text.
+func Refuse(err error) error { return &refusedError{err} }
 
 // Is makes it ErrRefused.
 func (e *refusedError) Is(target error) bool { return target == ErrRefused }
@@ -147,11 +153,11 @@ func (c *Client) write(ctx context.Context, v *version, o *store.Order) error {
 	// The number is larger than that of an entry that was made before: see plan.Policy.New.
 	o.Seq = hi.UnixMicro() + 1
 	if err := Apply(&v.doc, o); err != nil {
-		return &refusedError{err}
+		return Refuse(err)
 	}
 	b, err := v.doc.Encode()
 	if err != nil {
-		return &refusedError{err}
+		return Refuse(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Job {
 	views := All(a, all)
 	for i := range views {
-		views[i].heed(&all[i], orders.Jobs[all[i].Name], a.Now())
+		views[i].heed(a, &all[i], orders.Jobs[all[i].Name])
 		views[i].meet(a, fleet)
 	}
 	return views
@@ -42,13 +42,13 @@ func (v *Job) meetPause(fleet *Fleet) {
 
 // heed shows the pause that is in force. A pause that is over may have skipped the
 // newest tick: that is no pause now, and no difference to the settings.
-func (v *Job) heed(st *soloist.JobStatus, ordered store.JobControl, now time.Time) {
-	v.Pause = pauseOf(st, ordered, now)
+func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) {
+	v.Pause = pauseOf(st, ordered, a.Now())
 	if v.Pause == nil && !pausedByOrder(st, ordered) {
 		return
 	}
 	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere })
-	v.setPaused(v.Pause != nil)
+	v.setPaused(v.Pause != nil || a.Serves && a.Paused(v.Name)) // a resume changes no settings
 }
 
 // setPaused corrects the state of a job in which nothing else happens.

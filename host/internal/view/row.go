@@ -37,7 +37,7 @@ type Outcome struct {
 func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health, fleet *Fleet) Row {
 	row := Row{Job: of(a, st, h), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
 	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
-	row.heed(&st, ordered, a.Now())
+	row.heed(a, &st, ordered)
 	row.meet(a, fleet)
 	for _, r := range ordered.Requests {
 		if st.Err == nil && r.Seq > st.Record.Orders.Served && r.Until.After(a.Now()) {

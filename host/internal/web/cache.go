@@ -193,6 +193,8 @@ func (c *Cache) keep(next news, err error) (turned, kept bool) {
 	turned, c.failed = ok == c.failed, !ok
 	if kept = ok || err == nil && c.last.at.IsZero(); kept {
 		c.last = next
+	} else if !c.last.at.IsZero() {
+		c.last.made = new(rows) // the store tells nothing new, and this replica may: a run may go on without its lease
 	}
 	c.met = c.met || ok
 	close(c.pending)

@@ -73,7 +73,11 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 			return
 		}
 		if written, ok := p.write(w, r, kind, job, c); ok {
-			Reply(w, http.StatusOK, changed{Job: job, Status: "ordered", Order: &written})
+			out := changed{Job: job, Status: "ordered", Order: &written}
+			if kind == store.OrderResume && p.app.Paused(job) {
+				out.Note = fmt.Sprintf("the settings of this replica pause %s too: it stays paused until they are changed", job)
+			}
+			Reply(w, http.StatusOK, out)
 		}
 	}
 }
@@ -113,7 +117,7 @@ func (p *pages) write(w http.ResponseWriter, r *http.Request, kind store.OrderKi
 // failChange answers why a change is not made. What is left is trouble with the store.
 func failChange(w http.ResponseWriter, job string, err error) {
 	switch {
-	case errors.Is(err, soloist.ErrNotRunning), errors.Is(err, soloist.ErrLost):
+	case errors.Is(err, soloist.ErrNotRunning), errors.Is(err, soloist.ErrLost), errors.Is(err, soloist.ErrRefused):
 		fail(w, http.StatusConflict, err.Error())
 	case errors.Is(err, fs.ErrNotExist):
 		fail(w, http.StatusNotFound, "there is no record of "+job+" yet: no replica has ever started it")
@@ -128,7 +132,7 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	here := slices.Contains(p.app.Scheduler.Health().Running, job)
+	here := p.runs(job)
 	out := changed{Job: job, Status: "ordered"}
 	if err := p.refusal(store.OrderStepDown, job, c); err == nil {
 		written, ok := p.write(w, r, store.OrderStepDown, job, c)
@@ -140,20 +144,59 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusConflict, err.Error())
 		return
 	}
-	if here {
+	switch {
+	case here && out.Order == nil:
 		p.stepDownHere(w, r, out)
+	case here:
+		p.awaitHandover(w, r, out)
+	default:
+		Reply(w, http.StatusAccepted, out)
+	}
+}
+
+// endPace is how often a request looks whether the run that it waits for has ended.
+const endPace = 50 * time.Millisecond
+
+// awaitHandover waits for the end of a run here whose hand-over is ordered. The order names the
+// run: one that has begun since goes on.
+func (p *pages) awaitHandover(w http.ResponseWriter, r *http.Request, out changed) {
+	if !p.runs(out.Job) {
+		out.Note = "its run is over"
+		Reply(w, http.StatusAccepted, out)
 		return
 	}
-	Reply(w, http.StatusAccepted, out)
+	patience := p.patience(w, out.Job)
+	for begin := time.Now(); p.runs(out.Job); {
+		if time.Since(begin) >= patience {
+			out.Status, out.Note = "stopping", fmt.Sprintf("its run has not returned after %s", patience)
+			Reply(w, http.StatusAccepted, out)
+			return
+		}
+		time.Sleep(endPace)
+	}
+	p.app.Log.Info("stepped down, as asked over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
+	out.Status = "handed over"
+	Reply(w, http.StatusOK, out)
+}
+
+// runs reports whether a job runs here.
+func (p *pages) runs(job string) bool {
+	return slices.Contains(p.app.Scheduler.Health().Running, job)
+}
+
+// patience is how long a run that has to end may take for it: its grace, and then some writes
+// follow. The answer may take that long.
+func (p *pages) patience(w http.ResponseWriter, job string) time.Duration {
+	patience := p.app.Settings.Grace + 2*p.app.LeaseOf(job)
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 5*time.Second))
+	return patience
 }
 
 // stepDownHere hands over what runs here.
 func (p *pages) stepDownHere(w http.ResponseWriter, r *http.Request, out changed) {
 	p.app.Log.Info("step-down asked for over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
-	// The run has its grace, and then some writes follow. It is stopped whether or
-	// not anybody waits for the answer.
-	patience := p.app.Settings.Grace + 2*p.app.LeaseOf(out.Job)
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 5*time.Second))
+	patience := p.patience(w, out.Job)
+	// It is stopped whether or not anybody waits for the answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
 	defer cancel()
 	switch err := p.app.Scheduler.StepDown(ctx, out.Job); {
