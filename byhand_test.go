@@ -324,6 +324,22 @@ func TestRequestTellsSameOutcomeTwice(t *testing.T) {
 	}
 }
 
+// A run that has lost its lease is abandoned for that, also if the time of its call is up when it returns.
+func TestLostRunIsNotOutOfTime(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		job.Do = func(context.Context, *soloist.Run) error { time.Sleep(time.Minute); return errors.New("too late") }
+		a := c.replica("a", job)
+		time.AfterFunc(5*time.Second, func() { a.meets(fail(errNetwork)) })
+		time.AfterFunc(55*time.Second, func() { a.meets(nil) })
+		a.RunNow(c.within(time.Minute), "work", "x")
+		time.Sleep(time.Minute)
+		if f := c.newest(); f.Status != store.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
+			t.Errorf("got %s %q, want that the lease is lost", f.Status, f.Reason)
+		}
+	})
+}
+
 // A run by hand that stalled has that outcome, also once its lease has expired and
 // it has not returned.
 func TestRequestThatStalledIsTold(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -46,7 +47,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	// The call has run out of time, and the next call has no more. So the reason must
 	// not begin with plan.Stopped: this end counts as a death, or a job that is too long
 	// for its calls would be tried for ever.
-	if status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
+	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
 	return r.finish(ctx, c, s, a, told, start, status, reason)
