@@ -110,13 +110,13 @@ func (c *Cluster) shows(job, request string) bool {
 }
 
 // note gives an order and notes it. Of a replica that is gone, no answer counts.
-func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Order, gone func() bool) {
+func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Order, gone func() bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	e := c.log.Add(check.Event{What: check.Ordered, Replica: s.Replica, Job: o.Job, Op: string(o.Kind), Request: o.Request, End: o.Until, Sent: time.Now()})
 	written, err := s.Order(ctx, o)
 	if gone() {
-		return
+		return err
 	}
 	c.log.Edit(func() {
 		if err != nil {
@@ -128,9 +128,11 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 			e.End = written.Until
 		}
 	})
+	return err
 }
 
-// resumeAll ends all pauses, so that what is due at the end has to run.
+// resumeAll ends all pauses, so that what is due at the end has to run. A job whose entry is
+// spoilt is resumed once that is over.
 func (c *Cluster) resumeAll() {
 	if !c.ordered || c.NoFaultPlan {
 		return
@@ -140,7 +142,10 @@ func (c *Cluster) resumeAll() {
 	c.version.Unlock()
 	for _, d := range defs {
 		if s := c.desk(d.Name, newRoll(c.Seed, 0, "resume all", d.Name)); s != nil && d.Name != check.Foreign {
-			c.note(context.Background(), s, soloist.Order{Kind: store.OrderResume, Job: d.Name, By: check.Orderer}, func() bool { return false })
+			o := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: check.Orderer}
+			for tries := 0; c.note(context.Background(), s, o, func() bool { return false }) != nil && tries < 20; tries++ {
+				time.Sleep(5 * time.Second)
+			}
 		}
 	}
 }
