@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -82,6 +83,28 @@ func TestOrderInDoubtSaysSo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// If the order may be written, a refusal of a later try is none of the order.
+func TestOrderInDoubtIsNotRefused(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 0)
+		c.replica("first", w).wake()
+		desk := c.replica("desk", w).meets(func(op string, apply func() error) error {
+			if op != "write document" {
+				return apply()
+			}
+			_, err := c.store.WriteDocument(c.t.Context(), "soloist/.control", "", []byte("garbage"))
+			return errors.Join(errNetwork, err)
+		})
+		_, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work"})
+		if err == nil || errors.Is(err, soloist.ErrRefused) || !strings.Contains(err.Error(), "not known whether") {
+			t.Errorf("in doubt: %v", err)
+		}
+		if _, err = desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work"}); !errors.Is(err, soloist.ErrRefused) {
+			t.Errorf("without a doubt: %v", err)
+		}
+	})
 }
 
 // The largest number of an order that can be read is not exceeded.

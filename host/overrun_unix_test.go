@@ -27,8 +27,8 @@ func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
 	}
 }
 
-// suspend stops a process while it does not hold the lock of its entry's file: nobody gets that from a
-// process that is stopped.
+// suspend stops a process while it does not hold the lock of its entry's file. A stopped process keeps
+// that lock, and all others would wait for it.
 func suspend(t *testing.T, p process, dir string) {
 	t.Helper()
 	for range 100 {

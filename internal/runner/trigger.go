@@ -78,8 +78,8 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 }
 
 // readAll reads the entry, and the orders if what is known of them is too old: the request may
-// be one that was ordered and is served. The entry comes first. So it changes if the request is
-// served after the read, and the store refuses the lease.
+// be one that was ordered and is served. The entry is read first: if the request is served
+// after that, the entry changes, and the store refuses the lease.
 func (r *Runner) readAll(ctx context.Context, c *call) error {
 	if err := r.read(ctx, c.wake); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// close notes until which version all is told.
+// close notes the version of the record up to which messages are sent.
 func (d *document) close(key string, version int64) {
 	if d.Closed == nil {
 		d.Closed = map[string]int64{}

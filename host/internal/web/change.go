@@ -166,13 +166,17 @@ func (p *pages) awaitHandover(w http.ResponseWriter, r *http.Request, out change
 		return
 	}
 	patience := p.patience(w, out.Job)
-	for begin := time.Now(); p.runs(out.Job); {
-		if time.Since(begin) >= patience {
+	late := time.After(patience)
+	for look := time.Tick(endPace); p.runs(out.Job); {
+		select {
+		case <-look:
+		case <-late:
 			out.Status, out.Note = "stopping", fmt.Sprintf("its run has not returned after %s", patience)
 			Reply(w, http.StatusAccepted, out)
 			return
+		case <-r.Context().Done(): // nobody waits for the answer; the order stands
+			return
 		}
-		time.Sleep(endPace)
 	}
 	p.app.Log.Info("stepped down, as asked over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
 	out.Status = "handed over"
