@@ -78,9 +78,18 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	}{schema, plain(r)})
 }
 
+// How many bytes most records take at most, and each outcome in their history.
+const (
+	usual        = 900
+	usualOutcome = 220
+)
+
 // marshal returns the JSON of the record, with the fields of newer writers. A field of the
 // record counts before an unknown one.
 func (r *Record) marshal() ([]byte, error) {
+	if b, ok := r.appendJSON(make([]byte, 0, usual+usualOutcome*len(r.History))); ok {
+		return b, nil
+	}
 	b, err := r.MarshalJSON()
 	if err != nil || len(r.unknown) == 0 {
 		return ascii(b), err
@@ -118,6 +127,9 @@ func half(s string) string { return cut(s, len([]rune(s))/2) }
 
 // cut returns at most the first n characters of s.
 func cut(s string, n int) string {
+	if len(s) <= n { // nearly always
+		return s
+	}
 	if r := []rune(s); len(r) > n {
 		return string(r[:n])
 	}

@@ -59,6 +59,7 @@ type Run struct {
 	Replica  string    `json:"replica,omitzero"`
 	Lease    Seconds   `json:"lease,omitzero"`
 	Claimed  time.Time `json:"claimed,omitzero"`
+	Armed    bool      `json:"armed,omitzero"`    // claimed before Tick: the run starts at Tick without a further write
 	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
 	Stopping bool      `json:"stopping,omitzero"` // the run is about to be handed over
 	Progress Progress  `json:"progress,omitzero"`
@@ -263,10 +264,7 @@ func (r *Record) MayRun() bool {
 	return r.Run.Status == Running || r.Run.Status == Stalled && r.Run.Finished.IsZero()
 }
 
-// Clone returns a copy whose changes leave r as it is. Both share the history, which is
-// therefore never changed in place.
-func (r *Record) Clone() Record {
-	c := *r
-	c.Counts = maps.Clone(r.Counts)
-	return c
-}
+// Clone returns a copy whose changes leave r as it is. Both share the history and the counts,
+// which are therefore never changed in place: a step copies a record more often than it settles
+// a tick.
+func (r *Record) Clone() Record { return *r }
