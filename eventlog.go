@@ -68,7 +68,9 @@ func writeLine(e *event.Event, replica, job *slog.Logger) {
 	} else if of := jobLines[e.Kind]; of != nil {
 		of(e).write(job)
 	} else if of := runLines[e.Kind]; of != nil {
-		of(e).write(ofRun(job, e.Run))
+		if l := of(e); job.Enabled(context.Background(), l.level) { // else what names the run is not needed
+			l.write(ofRun(job, e.Run))
+		}
 	}
 }
 

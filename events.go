@@ -1,6 +1,7 @@
 package soloist
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -50,6 +51,17 @@ func (l *listener) job(name string) *slog.Logger {
 
 // hear takes one event from the replica. It does not block.
 func (l *listener) hear(e event.Event) {
+	log := l.log
+	if e.Job != "" {
+		log = l.logs[e.Job]
+	}
+	if l.events != nil || log.Enabled(context.Background(), slog.LevelError) { // else nothing would come of it
+		l.tell(e)
+	}
+}
+
+// tell hands an event over to the log and to the function of the program.
+func (l *listener) tell(e event.Event) {
 	writeLine(&e, l.log, l.logs[e.Job])
 	if l.events != nil {
 		l.events.Add(e)

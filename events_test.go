@@ -104,8 +104,8 @@ func TestEventsOfARun(t *testing.T) {
 		if e := book.only(t, "work", event.Ended); e.Outcome != outcome || e.Took != 12200*time.Millisecond {
 			t.Errorf("got %+v, want %+v", e, outcome)
 		}
-		if n := len(book.of("work", event.Renewed)); n != 2 {
-			t.Errorf("%d renewals in 12 s", n)
+		if n := len(book.of("work", event.Renewed)); n != 3 {
+			t.Errorf("%d renewals in 12 s, and in the seconds before the tick", n)
 		}
 		if e := book.only(t, "work", event.Saved); e.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(e.Note, "row 11 ") {
 			t.Errorf("got %+v", e)

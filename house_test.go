@@ -112,11 +112,12 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/lease":       {"event", "store", "internal/instant"},
 		"internal/logqueue":    {"internal/queue"},
 		"internal/near":        {},
+		"internal/ontime":      {},
 		"internal/plan":        {"store", "internal/instant"},
 		"internal/postgres":    {},
 		"internal/proctest":    {".", "store", "host/azure", "host/local", "internal/azurite"},
 		"internal/queue":       {},
-		"internal/runner":      {"event", "store", "internal/control", "internal/instant", "internal/lease", "internal/plan", "internal/supervise"},
+		"internal/runner":      {"event", "store", "internal/control", "internal/instant", "internal/lease", "internal/ontime", "internal/plan", "internal/supervise"},
 		"internal/safefile":    {},
 		"internal/schedule":    {"internal/near"},
 		"internal/sim":         {".", "event", "store", "host/azure", "internal/blobtest", "internal/sim/check"},
@@ -178,7 +179,7 @@ func TestCoreHasNoLogger(t *testing.T) {
 // Decisions are pure: they wait for nothing, share nothing, and reach no store but
 // through the values of its contract.
 func TestPlanIsPure(t *testing.T) {
-	pure := []string{"cmp", "crypto/rand", "fmt", "slices", "strings", "time", module + "/internal/instant", module + "/store"}
+	pure := []string{"cmp", "crypto/rand", "fmt", "maps", "slices", "strings", "time", module + "/internal/instant", module + "/store"}
 	for name := range imports(t, false)["internal/plan"] {
 		if !slices.Contains(pure, name) {
 			t.Errorf("internal/plan imports %s: want nothing but %q", name, pure)

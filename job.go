@@ -55,6 +55,14 @@ type Job struct {
 	// Interrupted says what becomes of a tick whose runner died. Zero: Abandon.
 	Interrupted InterruptedPolicy
 
+	// ClaimAhead writes the claim of a tick up to two seconds before the tick, so that the run
+	// starts at the tick without a call to the store. If the runner dies in these seconds, that
+	// counts as a death in the run: the tick is abandoned, or run again under Rerun. A stop, a
+	// pause or a run by hand in these seconds takes the claim back. Zero: the lease is acquired
+	// before the tick and the claim is written at the tick, which costs one call. Not for a job
+	// of EveryReplica. [Scheduler.RunDue] always claims at the tick.
+	ClaimAhead bool
+
 	// EveryReplica runs the job on each replica instead of one, as for a cache that each of
 	// them keeps. Such a job needs no lease and leaves no record, so its ticks have no
 	// outcome: a tick that comes due while the job runs here, or while the replica is down,

@@ -33,7 +33,7 @@ func (j *Job) runnerJob(backend store.Store, log *slog.Logger) (*runner.Job, err
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
 		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
-			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
+			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
 			Spec: spec("job", ticks.String())}}, nil
 }
 

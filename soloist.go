@@ -46,7 +46,9 @@
 //   - One run at a time on a virtual machine that its hypervisor pauses, where
 //     no clock of the guest counts the pause. A claim and a write of the record
 //     are still refused; an effect elsewhere needs [Run.Token].
-//   - A start on the second. On a busy machine a tick starts late. A replica whose
+//   - A start on the second. The replicas agree before a tick which of them runs it, so a
+//     start takes one call to the store, or none with [Job.ClaimAhead]; but on a busy
+//     machine a tick starts late. A replica whose
 //     wall clock is fast may start it early, until the service's clock proves the
 //     time wrong: by a second, since the service's dates have whole seconds, and by
 //     the time that one request takes to reach the service.
@@ -68,7 +70,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	runner.Each(s.core.runners, func(r *runner.Runner) { r.Loop(ctx) })
+	runner.Loop(ctx, s.core.runners)
 	return nil
 }
 

@@ -56,6 +56,9 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
 		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
 	}
+	if j.EveryReplica && j.ClaimAhead {
+		errs = append(errs, wrong("ClaimAhead", true, "false for a job of EveryReplica: it has no claim"))
+	}
 	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
 		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
 	}

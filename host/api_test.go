@@ -53,6 +53,7 @@ func TestStepDown(t *testing.T) {
 		begin := time.Now()
 		got := s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken)
 		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"`, `"kind":"step-down","job":"long","by":"admin over HTTP"`)
+		synctest.Wait() // the answer comes at the end of the run; its outcome and the release follow
 		if e, err := backend.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
 			t.Errorf("got the lease %s, %v", e.State, err)
 		}

@@ -3,31 +3,42 @@ package local
 import (
 	"errors"
 	"fmt"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
 )
 
-var (
-	// A dot is allowed in front only, for entries that are not jobs, such as
-	// "app/.control"; so no name leaves the directory of its app, and none
-	// collides with another name's lock file or temporary file.
-	names = regexp.MustCompile(`^(\.?[a-z0-9-]{1,63})/(\.?[a-z0-9-]{1,63})$`)
-
-	ids = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-)
-
+// checkName runs with each call, so it is no regular expression. A dot is allowed in front only,
+// for entries that are not jobs, such as "app/.control"; so no name leaves the directory of its
+// app, and none collides with another name's lock file or temporary file.
 func checkName(name string) error {
-	if !names.MatchString(name) {
+	if app, job, ok := strings.Cut(name, "/"); !ok || !isPart(app) || !isPart(job) {
 		return errors.New(`not the name of an entry: want "app/job", each part 1 to 63 lower-case letters, digits or hyphens, perhaps after a dot`)
 	}
 	return nil
 }
 
+// isPart reports whether s is a part of a name.
+func isPart(s string) bool {
+	s = strings.TrimPrefix(s, ".")
+	return s != "" && len(s) <= 63 && !strings.ContainsFunc(s, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-'
+	})
+}
+
 // checkID matters beyond form: the empty id would own every available lease.
 func checkID(id string) error {
-	if !ids.MatchString(id) {
+	ok := len(id) == 36
+	for i := 0; ok && i < len(id); i++ {
+		switch c := id[i]; i {
+		case 8, 13, 18, 23:
+			ok = c == '-'
+		default:
+			ok = c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		}
+	}
+	if !ok {
 		return fmt.Errorf("lease id %q is not a lower-case UUID", id)
 	}
 	return nil

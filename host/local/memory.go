@@ -69,15 +69,17 @@ func (m *Memory) update(_ context.Context, name string, f change) (entry, time.T
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := clock(m.Now)
-	e := m.entries[name]
+	was := m.entries[name]
+	e := was
 	err := e.apply(f, now)
-	if m.entries == nil {
-		m.entries = make(map[string]entry)
-	}
-	if e.exists() {
-		m.entries[name] = e
-	} else {
+	switch {
+	case e == was: // most calls are reads
+	case !e.exists():
 		delete(m.entries, name)
+	case m.entries == nil:
+		m.entries = map[string]entry{name: e}
+	default:
+		m.entries[name] = e
 	}
 	return e, now, err
 }

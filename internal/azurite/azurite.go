@@ -39,7 +39,7 @@ const (
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// ErrNoNode is what [LaunchIn] reports where node or npm is not installed.
+// ErrNoNode is what [Launch] reports where node or npm is not installed.
 var ErrNoNode = errors.New("azurite needs node and npm on the PATH")
 
 // patience bounds the installation and the start: far more than either takes.
@@ -95,6 +95,11 @@ func need(t testing.TB, launch func() (*Server, error)) *Server {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Launch runs a server whose data is in memory.
+func Launch(ctx context.Context) (*Server, error) {
+	return launch(ctx, []string{"--inMemoryPersistence"})
 }
 
 // LaunchIn runs a server that keeps its data in a directory, where the next one

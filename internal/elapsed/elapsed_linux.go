@@ -13,13 +13,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended is how long the machine was suspended since the first call.
+// suspended is how long the machine was suspended since the first call. It makes three system
+// calls, unless the last look was a moment ago and the clocks have not moved apart since.
 func suspended() time.Duration {
+	apart, at := clocks()
+	if l := last.Load(); l.serves(apart, at) {
+		return l.suspended
+	}
 	now, ok := gap()
 	if !ok {
 		return 0
 	}
-	return sinceStart.since(now)
+	found := sinceStart.since(now)
+	last.Store(&look{apart, at, found})
+	return found
+}
+
+// A look is what the system calls have told, and how far the wall clock and the monotonic
+// clock were apart before them.
+type look struct{ apart, at, suspended time.Duration }
+
+var last atomic.Pointer[look] // nil: there was none
+
+// serves reports whether a look still holds.
+func (l *look) serves(apart, at time.Duration) bool {
+	const moved = 100 * time.Microsecond // no machine goes to sleep and wakes up in less
+	return l != nil && at >= l.at && at-l.at < lookAgain && (apart-l.apart).Abs() < moved
+}
+
+// lookAgain is how long a look may serve. The kernel adds the time of a suspension to the wall
+// clock together with CLOCK_BOOTTIME, before any process goes on: so the wall clock, which costs
+// no system call, shows that there was one. Only if it was set back meanwhile by just as much
+// does it not show, and then for no longer than this.
+const lookAgain = 20 * time.Millisecond
+
+// clocks returns how far the wall clock is ahead of the monotonic clock, and the latter.
+func clocks() (apart, monotonic time.Duration) {
+	now := time.Now()
+	monotonic = now.Sub(start)
+	return time.Duration(now.UnixNano()) - monotonic, monotonic
 }
 
 // gap is what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not: the time that

@@ -40,6 +40,30 @@ func TestASuspensionCountsFromTheFirstReading(t *testing.T) {
 	}
 }
 
+// A look at the kernel's clocks serves for a moment, unless the wall clock has moved: it does
+// that by the time of a suspension.
+func TestLookServesForAMoment(t *testing.T) {
+	var none *look
+	l := &look{apart: time.Hour, at: time.Minute}
+	for _, c := range []struct {
+		of        *look
+		apart, at time.Duration
+		want      bool
+	}{
+		{none, 0, 0, false},
+		{l, time.Hour, time.Minute, true},
+		{l, time.Hour + 50*time.Microsecond, time.Minute + lookAgain/2, true},
+		{l, time.Hour, time.Minute + lookAgain, false},
+		{l, time.Hour + time.Millisecond, time.Minute + 1, false}, // suspended for a millisecond
+		{l, 0, time.Minute + 1, false},                            // the clock was put back
+		{l, time.Hour, time.Minute - 1, false},                    // of another bubble of virtual time
+	} {
+		if got := c.of.serves(c.apart, c.at); got != c.want {
+			t.Errorf("%+v serves %s, %s: got %t, want %t", c.of, c.apart, c.at, got, c.want)
+		}
+	}
+}
+
 // Two processes of one machine read one clock, even from two time namespaces.
 func TestBootInATimeNamespace(t *testing.T) {
 	const variable = "ELAPSED_TEST_BOOT"

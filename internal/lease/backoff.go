@@ -10,19 +10,21 @@ import (
 // A Jitter spreads in time what several replicas would do at once. It is seeded, so that
 // what a replica does depends only on what it sees, and a simulation can be repeated.
 type Jitter struct {
-	mu sync.Mutex
-	r  *rand.Rand
+	mu   sync.Mutex
+	seed string
+	r    *rand.Rand // made by the first use: an idle job has none
 }
 
 // NewJitter returns the random sequence of the seed.
-func NewJitter(seed string) *Jitter {
-	return &Jitter{r: rand.New(rand.NewChaCha8(sha256.Sum256([]byte(seed))))}
-}
+func NewJitter(seed string) *Jitter { return &Jitter{seed: seed} }
 
 // UpTo returns a duration from zero to most.
 func (j *Jitter) UpTo(most time.Duration) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.r == nil {
+		j.r = rand.New(rand.NewChaCha8(sha256.Sum256([]byte(j.seed))))
+	}
 	return time.Duration(j.r.Int64N(int64(most) + 1))
 }
 

@@ -186,6 +186,23 @@ func (s *Session) Expired() bool {
 	return s.trusted.Err() != nil
 }
 
+// Age returns for how long the lease is held.
+func (s *Session) Age() time.Duration { return s.client.Clock.Elapsed() - s.start }
+
+// Reusable reports whether another run may follow under this lease: its last write is
+// known, and its renewals go on. Only the goroutine that writes claim and outcome may call it.
+func (s *Session) Reusable() bool {
+	return !s.ledger.gaveUp && !s.ledger.unclear && !s.ledger.doubt && !s.Expired()
+}
+
+// Reopen lets another claim follow the outcome that was written. What the run before has
+// left behind writes nothing more: its own context has ended.
+func (s *Session) Reopen() {
+	s.ledger.turn <- struct{}{}
+	s.ledger.closed = false
+	s.endTurn()
+}
+
 // WaitPast waits until the service's clock is certainly past t, and returns the earliest
 // time that it can show then. It returns false if a stop or the loss of the lease comes
 // first. The lease is renewed meanwhile.

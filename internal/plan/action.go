@@ -14,7 +14,8 @@ const (
 	Mark                // the same, and ask whether a replica with that definition is up
 	Inherit             // no such replica answers: the definition of this one is in force from Since on
 	Answer              // remove a mark: the replica that asks learns that one is up
-	Acquire             // something is due and the lease is free
+	Expect              // another replica holds the lease before a tick: it is expected to run that tick
+	Acquire             // something is due, or almost, and the lease is free
 )
 
 // An Action is what a replica does next. It contains no random number: the caller adds the
@@ -28,6 +29,7 @@ type Action struct {
 	Read   bool          // the entry is read again before the next decision
 
 	Lease time.Duration // Acquire: for how long
+	Tick  time.Time     // Acquire, Expect: the tick that is not due yet; zero: something is due
 	Since time.Time     // Inherit: from when the definition counts
 }
 

@@ -24,10 +24,14 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	if p.Outdated(v) {
 		return Claim{}, false
 	}
+	if early(v) {
+		return Claim{}, false
+	}
 	r := v.Record
 	next = Claim{Record: r.Clone()}
 	next.Record.Run.Unlocked = store.Unlocked{}
-	next.Record.Definition.Mark = store.Mark{} // a replica that writes has the definition in force, which answers the mark
+	next.Record.Run.Claimed, next.Record.Run.Armed = begun(r), false // the run that was armed is over
+	next.Record.Definition.Mark = store.Mark{}                       // a replica that writes has the definition in force, which answers the mark
 	// The run has stalled and was not known to have returned. By now its lease was seen
 	// expired, or this replica has held off, so it is over. Left open, it would make each
 	// later process hold off again.
@@ -178,13 +182,18 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 	return true
 }
 
+// startingDeadline returns how late a first attempt may start; zero: as late as Missed says.
+func (p *Policy) startingDeadline() time.Duration {
+	if p.StartingDeadline == 0 && p.Missed == SkipMissed {
+		return p.Lease
+	}
+	return p.StartingDeadline
+}
+
 // choose returns the tick to run of those after through, up to newest, and why the ones
 // before it are missed. A zero tick: none is to run. Ticks of a pause are not run later.
 func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (tick time.Time, reason string) {
-	deadline := p.StartingDeadline
-	if deadline == 0 && p.Missed == SkipMissed {
-		deadline = p.Lease
-	}
+	deadline := p.startingDeadline()
 	if deadline > 0 && now.Sub(newest) > deadline {
 		return time.Time{}, "past the starting deadline"
 	}
@@ -259,4 +268,11 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 // can settle it.
 func (p *Policy) Undecided(r *store.Record) bool {
 	return r.Definition.Spec != p.Spec && r.Run.Request == "" && (r.Run.Status == store.Running || open(r))
+}
+
+// early reports whether the record is armed for a tick that is not due yet. Until then
+// nothing is settled and no attempt starts, whatever became of the holder.
+func early(v View) bool {
+	r := v.Record
+	return r.Run.Armed && r.MayRun() && r.Run.Tick.After(v.Now)
 }

@@ -21,6 +21,7 @@ const Stopped = "stopped"
 func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time, pauses []store.Span) store.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
+	f.Run.Claimed, f.Run.Armed = begun(&f), false
 	if f.Run.Status == store.Stalled {
 		endStalled(&f, end)
 	} else {
@@ -46,6 +47,7 @@ func endStalled(r *store.Record, end time.Time) {
 func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, pauses []store.Span) store.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
+	f.Run.Claimed, f.Run.Armed = begun(&f), false
 	p.conclude(&f, store.Stalled, reason, lo)
 	p.skipUnder(&f, lo, pauses)
 	return f
@@ -67,7 +69,8 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r.Run.Attempt, r.Run.Deaths = before.Run.Attempt, deaths(before)
 	r.Run.Status, r.Run.Error, r.Run.Progress = before.Run.Status, before.Run.Error, before.Run.Progress
 	r.Run.Replica, r.Run.Lease = before.Run.Replica, before.Run.Lease
-	r.Run.Claimed, r.Run.Finished, r.Run.Stopping = before.Run.Claimed, before.Run.Finished, false
+	r.Run.Claimed, r.Run.Finished, r.Run.Stopping = begun(before), before.Run.Finished, false
+	r.Run.Armed = false
 	switch { // a run that was under way has ended, since its lease could be acquired
 	case before.Run.Status == store.Running:
 		r.Run.Status = store.Abandoned

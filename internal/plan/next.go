@@ -20,7 +20,11 @@ func (p *Policy) Next(v View, o *Observation, c Clock) Action {
 		return p.yield(v, o)
 	}
 	_, todo := p.Claim(v)
-	switch live := v.State.Live(); {
+	live := v.State.Live()
+	if a, ok := p.expect(v, o); ok && !(v.Record.MayRun() && live) {
+		return a
+	}
+	switch {
 	case v.Record.MayRun() && live:
 		return p.follow(v, o, c)
 	case !todo:
@@ -63,13 +67,22 @@ func (p *Policy) idle(v View, o *Observation) Action {
 	if o.Fresh && v.Record.Definition.Mark.Spec != "" && !v.State.Live() {
 		return Action{What: Answer}
 	}
-	stale := LookEvery - o.At.Sub(o.LookedAt)
+	stale := o.stale(v.LookBy)
 	if stale <= 0 {
 		return Action{Read: true}
 	}
 	next := p.NextTick(v.Record)
+	if early(v) {
+		next = v.Record.Run.Tick
+	}
 	if next.IsZero() || p.PausedAt(v) {
 		return Action{After: min(stale, maxSleep, p.pauseLeft(v))}
+	}
+	if a, ok := p.ahead(v, o, next); ok {
+		if a.What == Wait && !a.Read {
+			a.After = min(a.After, stale)
+		}
+		return a
 	}
 	return Action{After: min(stale, max(next.Sub(v.Now), minIdle))}
 }
@@ -81,7 +94,13 @@ func (p *Policy) queue(v View, o *Observation) Action {
 		return Action{What: Blocked, After: maxSleep, Read: true}
 	}
 	half := p.Lease / 6 / 2
-	return Action{What: Queue, After: half, Jitter: half, Read: true}
+	a := Action{What: Queue, After: half, Jitter: half, Read: true}
+	// The lease of a job with a short period is free only for a moment before a tick, now
+	// and then. The next read is in that moment.
+	if wait := p.untilLook(v, o); wait > 0 && wait < half {
+		a.After, a.Jitter = wait, 0
+	}
+	return p.often(a, v)
 }
 
 // follow waits while another replica runs the job. If a tick, an attempt or a singleton
@@ -102,6 +121,23 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 		if next := p.Ticks.Next(instant.Later(v.Now, v.Record.Run.Tick)); !next.IsZero() {
 			a.After = min(a.After, next.Sub(v.Now))
 		}
+	}
+	wait := p.untilLook(v, o)
+	if early(v) { // the claim may be taken back
+		wait = p.lookAgain(v, o, v.Record.Run.Tick)
+	}
+	if v.Lead > 0 && wait > 0 && wait < a.After {
+		a.After, a.Jitter = wait, 0
+	}
+	return p.often(a, v)
+}
+
+// often has a replica of a younger definition read a job often whose lease may be kept from
+// tick to tick: that lease is free for a moment only, now and then, and the ticks of this
+// definition do not tell when.
+func (p *Policy) often(a Action, v View) Action {
+	if p.Ticks != nil && v.Record.Definition.Spec != p.Spec && v.Now.Sub(v.Record.Run.Claimed) < 2*p.Lead() {
+		a.After, a.Jitter = min(a.After, 2*nearEvery), 2*nearEvery
 	}
 	return a
 }

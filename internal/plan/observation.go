@@ -23,12 +23,18 @@ type Observation struct {
 	LastLease   time.Duration // the longest lease of a holder that this process has seen since its own last claim
 
 	Occupation Occupation // the lease without a claim that the last reads have shown
+	Expected   time.Time  // the tick that another replica is expected to run, since it held the lease before it; zero: none
 
 	etag        string // that UnchangedSince is about
-	datedETag   string // that date is about
-	date        time.Time
+	dated       dated
 	brokenToken int64 // of the run that BrokenAt is about
 	handedToken int64 // of the run that HandoverAt is about
+}
+
+// A dated is the service's date in the first of the answers that have shown an ETag.
+type dated struct {
+	etag string
+	date time.Time
 }
 
 // An Occupation is a lease under which no run is recorded, seen without a break.
@@ -73,15 +79,23 @@ func (o *Observation) LookedAway() { o.etag, o.UnchangedSince = "", o.At }
 // Dated notes an answer, to a read or to a write of our own, that has shown etag. Its date
 // is the service's; zero: the answer had none.
 func (o *Observation) Dated(etag string, date time.Time) {
-	if o.datedETag != etag && !date.IsZero() {
-		o.datedETag, o.date = etag, date
+	if o.dated.etag != etag && !date.IsZero() {
+		o.dated = dated{etag, date}
 	}
+}
+
+// stale returns how long it is until the entry is read again at the latest.
+func (o *Observation) stale(lookBy time.Time) time.Duration {
+	if lookBy.IsZero() {
+		lookBy = o.LookedAt.Add(LookEvery)
+	}
+	return lookBy.Sub(o.At)
 }
 
 // SeenFirst returns the service's date in the first of the answers that have shown etag.
 // It returns false if the last answer has shown another one, or if the store gives no dates.
 func (o *Observation) SeenFirst(etag string) (date time.Time, ok bool) {
-	return o.date, o.datedETag == etag
+	return o.dated.date, o.dated.etag == etag
 }
 
 // see adds one read. A lease with a claim under it is no occupation.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -50,9 +51,6 @@ func Due(r *store.Record) time.Time {
 // settle writes the outcome of a tick or of a range of ticks, and moves the watermark over
 // them. The outcome of a run by hand settles no tick.
 func settle(r *store.Record, f store.Outcome) {
-	if r.Counts == nil {
-		r.Counts = map[store.Status]int64{}
-	}
 	n := f.Count
 	if f.From.IsZero() {
 		n = 1
@@ -64,7 +62,12 @@ func settle(r *store.Record, f store.Outcome) {
 	if f.Request != "" {
 		return
 	}
-	r.Counts[f.Status] += int64(n)
+	counts := maps.Clone(r.Counts) // the record that this one was cloned from shares them
+	if counts == nil {
+		counts = map[store.Status]int64{}
+	}
+	counts[f.Status] += int64(n)
+	r.Counts = counts
 	switch f.Status {
 	case store.Succeeded:
 		r.Failures, r.Orders.Spared = 0, 0
@@ -88,7 +91,7 @@ func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reas
 // LastOutcome returns the outcome of the last run.
 func LastOutcome(r *store.Record, status store.Status, reason string) store.Outcome {
 	return store.Outcome{Tick: r.Run.Tick, Request: r.Run.Request, Status: status, Reason: reason, Attempt: r.Run.Attempt,
-		Token: r.Token, Replica: r.Run.Replica, Start: r.Run.Claimed, End: r.Run.Finished}
+		Token: r.Token, Replica: r.Run.Replica, Start: begun(r), End: r.Run.Finished}
 }
 
 // OutcomeOfRequest returns the outcome of a run by hand, if the record has it. A run whose
@@ -126,4 +129,13 @@ func endReason(r *store.Record, broken bool) string {
 func OlderThan(r, before *store.Record) bool {
 	return r.Created.Before(before.Created) ||
 		r.Created.Equal(before.Created) && (r.Token < before.Token || r.Watermark.Before(before.Watermark))
+}
+
+// begun returns when the run of a record began, as far as it is known: its claim, or the
+// tick that it was armed for.
+func begun(r *store.Record) time.Time {
+	if r.Run.Armed {
+		return instant.Later(r.Run.Claimed, r.Run.Tick)
+	}
+	return r.Run.Claimed
 }

@@ -51,6 +51,7 @@ type Policy struct {
 	Lease            time.Duration // the length that the program asks for
 	Missed           Missed
 	Interrupted      Interrupted
+	ClaimAhead       bool // the claim is written before the tick; see ahead.go
 	Paused           bool
 	PauseAfter       int64  // failures in a row after which the job pauses itself; zero: it does not
 	Spec             string // hash of the definition: two replicas with the same one agree about every tick
@@ -76,7 +77,15 @@ type View struct {
 	Now    time.Time // ticks up to Now are due
 	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
 
+	Lead time.Duration // how long before the next tick this replica acts; zero: it waits until the tick is due
+	Last bool          // this replica ran the last tick, so it need not read the entry before it acquires
+	Grab time.Duration // how long before that tick it acquires a lease that it has found free; at most Lead
+
 	Control store.JobControl // what operators have ordered for the job
+
+	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
+	// read together. Zero: LookEvery after the last look.
+	LookBy time.Time
 
 	// Request is the name of a run by hand. Then the claim is for that run alone.
 	Request string

@@ -15,9 +15,19 @@ const WakeSpan = time.Minute
 // the program for that one.
 func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
 	if d := date.Sub(wake); d < 0 || d > WakeSpan || !p.Ticks.Last(wake).Equal(wake) {
-		return date
+		return date.Add(p.claimedAhead())
 	}
 	return wake.Add(-time.Nanosecond).UTC()
+}
+
+// claimedAhead returns for how long after the creation of an entry a tick may be one that was
+// claimed ahead in an entry of that name which was deleted: its holder may run it. A date of the
+// service may leave out up to a second.
+func (p *Policy) claimedAhead() time.Duration {
+	if !p.ClaimAhead || p.Ticks == nil {
+		return 0
+	}
+	return p.Lead() + time.Second
 }
 
 // Early returns how long it takes until the tick of a wake-up is due. It returns zero, or less,

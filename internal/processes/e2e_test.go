@@ -12,7 +12,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Sixty ticks, twenty each of three jobs.
+// Sixty ticks, twenty each of three jobs. A replica keeps its lease from one of these ticks
+// to the next. The first runner stops in between, so that another one follows it.
 func TestSixtyTicksRunOnceEach(t *testing.T) {
 	t.Parallel()
 	const jobs, each = 3, 20
@@ -26,6 +27,7 @@ func TestSixtyTicksRunOnceEach(t *testing.T) {
 			for i, name := range []string{"a", "b", "c"} {
 				f.start(name, time.Duration(i)*skew)
 			}
+			f.stopRunner()
 			for i := range jobs {
 				job := jobName(i)
 				first := f.have("the first run of "+job, time.Minute, func(e event) bool { return e.What == "start" && e.Job == job })
@@ -41,11 +43,20 @@ func TestSixtyTicksRunOnceEach(t *testing.T) {
 // Without the claim the same replicas run ticks again: the test above can fail.
 func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, order{Schedule: "@every 1s", Takes: 50 * time.Millisecond, Unwritten: true})
+	f := newFleet(t, order{Schedule: "@every 1s", Missed: soloist.RunAll, Takes: 50 * time.Millisecond, Unwritten: true})
 	for i, name := range []string{"a", "b", "c"} {
 		f.start(name, time.Duration(2*i)*time.Second)
 	}
+	f.stopRunner()
 	f.await("a tick that runs twice", time.Minute, func(e event) bool { return e.What == "start" && f.ticks()[tickOf(e)] > 1 })
+}
+
+// stopRunner stops a replica soon after it began its second run.
+func (f *fleet) stopRunner() {
+	f.t.Helper()
+	first := f.have("a run", time.Minute, started(""))
+	f.await("another run of that replica", time.Minute, started(first.Replica))
+	f.signal(first.Replica, syscall.SIGTERM)
 }
 
 func TestKilledRunnerIsReplaced(t *testing.T) {

@@ -82,6 +82,29 @@ func (r *Runner) inherit(since time.Time) {
 	r.rank.since = since
 }
 
+// tryToProve finds out between two ticks whether this replica may write again, by a write of the
+// record as it is: others acquire before it at each tick, so it would have nothing to write. If
+// another replica holds the lease for a tick it looks again after that tick. It
+// returns how long to wait: as long as it would without that, if there is nothing to find out.
+func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wait time.Duration) time.Duration {
+	p := &r.job.Policy
+	next := p.Upcoming(v, &r.view.seen)
+	left := next.Sub(v.Now)
+	switch {
+	case next.IsZero() || time.Now().Before(r.denial.until):
+		return wait
+	case what == plan.Expect:
+		return r.readAgain(max(firstLook, left/3))
+	case what != plan.Wait || v.State.Live() || left < p.Lead()*5/4: // the lease has to be free again when the others look
+		return wait
+	}
+	if err := r.annotate(ctx, func(*store.Record) {}); err != nil {
+		return r.notAnnotated(ctx, err)
+	}
+	r.note(nil)
+	return 0
+}
+
 // answer removes a mark from the record: a replica of the definition in force is up.
 // The new ETag is what the other replica waits for.
 func (r *Runner) answer(ctx context.Context) time.Duration {

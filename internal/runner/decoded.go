@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/soloist-go/soloist/store"
@@ -25,5 +26,7 @@ func (d *decoded) record(e *store.Entry, app, job string) (store.Record, error) 
 		}
 		d.etag, d.rec = e.ETag, rec
 	}
-	return d.rec.Clone(), nil
+	rec := d.rec.Clone()
+	rec.Counts = maps.Clone(rec.Counts) // what a caller writes there is its own
+	return rec, nil
 }

@@ -15,6 +15,12 @@ func (d *denial) lasting() bool {
 	return errors.Is(d.err, fs.ErrPermission) || errors.Is(d.err, lease.ErrNotEncoded)
 }
 
+// bars reports whether this replica does nothing before a tick, since it cannot write. One
+// without the permission tries again now and then.
+func (d *denial) bars(now time.Time) bool {
+	return d.err != nil && (!d.lasting() || now.Before(d.until))
+}
+
 // A deniedError says that this replica can lease an entry and not write it, as with a
 // role that lacks the right to write. Without this pause such a replica would lease the
 // entry again and again, and other replicas would find it leased.
@@ -42,7 +48,9 @@ func (e *deniedError) Error() string {
 func (r *Runner) standBack(err error) time.Duration {
 	r.denial.err, r.denial.etag = &deniedError{err}, r.view.etag
 	r.note(r.denial.err)
-	return r.readAgain(r.denial.pause.Next())
+	pause := r.denial.pause.Next()
+	r.denial.until = time.Now().Add(pause)
+	return r.readAgain(pause)
 }
 
 // forgive forgets a failed write once the record has been written since: the store
@@ -60,6 +68,12 @@ func (r *Runner) mayWrite() {
 	r.denial.err, r.denial.unproved = nil, false
 	r.denial.pause.Reset()
 }
+
+// headStart is how long a replica waits before it acquires again after a stall, so that
+// another one, where the task may not hang, gets the lease first; and before it acquires
+// while it does not know whether its own writes arrive; see giveWay. The others
+// poll every 100 ms by then, since the record said Stopping.
+const headStart = 1500 * time.Millisecond
 
 // headStart returns how long this replica gives way. A tick must not miss its starting
 // deadline for that, which is Lease under SkipMissed: there may be no other replica.

@@ -5,13 +5,20 @@ import "context"
 // stoppable returns a context that ends when the replica stops or when StepDown is
 // called. The caller must call done when it has given up the lease: StepDown waits for
 // that.
-func (r *Runner) stoppable(ctx context.Context) (stop context.Context, done func()) {
+func (r *Runner) stoppable(ctx context.Context, c *call) (stop context.Context, done func()) {
 	stop, cancel := context.WithCancel(ctx)
-	hand := &handover{cancel, make(chan struct{})}
-	r.source.state.set(func(n *snapshot) { n.hand = hand })
+	hand := &handover{stop: cancel, over: make(chan struct{}), heed: make(chan struct{}, 1)}
+	context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(r.client.Clock.Elapsed())) })
+	c.hand = hand
+	var before *handover // of the loop, if this is a run by hand beside it
+	r.source.state.set(func(n *snapshot) { before, n.hand = n.hand, hand })
 	return stop, func() {
 		r.source.state.set(func(n *snapshot) {
-			if n.hand == hand { // a run by hand beside this one may have put its own there
+			hand.ended = true
+			if n.hand != hand { // a run by hand beside this one has put its own there
+				return
+			}
+			if n.hand = before; before != nil && before.ended {
 				n.hand = nil
 			}
 		})
@@ -34,5 +41,16 @@ func (r *Runner) StepDown(ctx context.Context) (held bool, err error) {
 		return true, nil
 	case <-ctx.Done():
 		return true, context.Cause(ctx)
+	}
+}
+
+// hurry lets what waits under the lease look at the orders. It may be called on nil.
+func (h *handover) hurry() {
+	if h == nil {
+		return
+	}
+	select {
+	case h.heed <- struct{}{}:
+	default: // it is about to look
 	}
 }

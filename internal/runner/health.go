@@ -17,8 +17,8 @@ type Health struct {
 // so it answers at once in an outage too.
 func (r *Replica) Health() Health {
 	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: r.Clock.Skew()}
-	h.Storage, h.Reached = r.outage.now()
-	for _, s := range r.jobs {
+	h.Storage, h.Reached = r.vitals.outage.now()
+	for _, s := range r.jobs.states {
 		n := s.get()
 		if n.running > 0 {
 			h.Running = append(h.Running, s.job)

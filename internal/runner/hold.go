@@ -20,22 +20,28 @@ import (
 func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) time.Duration {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
-	stop, done := r.stoppable(ctx)
+	stop, done := r.stoppable(ctx, c)
 	defer done()
 	defer r.run.Store(nil)
 	defer s.Lose(nil)
 	defer s.Stop()
-	return r.underLease(ctx, stop, c, s)
+	for {
+		rest, keeps := r.underLease(ctx, stop, c, s)
+		if !keeps {
+			return rest
+		}
+		r.run.Store(nil)
+	}
 }
 
-// underLease holds off if need be, settles and claims in one write, runs, writes the
-// outcome and releases the lease.
+// underLease holds off if need be, settles and claims in one write, runs, and writes the
+// outcome. Then it releases the lease, or keeps it for the tick that is to come: c.ahead.
 //
 // Each return decides whether the lease is released or left to expire. It is left to
 // expire if the record may say that a run of this lease is under way. A follower that
 // sees the lease expired knows that the trust in it has ended. A follower that sees it
 // free has to believe the record, and would hold off.
-func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
+func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) (rest time.Duration, keeps bool) {
 	v := r.decideBy(c)
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)
 	if wait > 0 && !r.holdOff(stop, s, wait) {
@@ -46,34 +52,77 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		if c.bounded {
 			r.release(s)
 		}
-		return max(r.readAgain(0), r.restAfter(ctx, stop))
+		return max(r.readAgain(0), r.restAfter(ctx, stop)), false
 	}
-	if !r.stillFits(ctx, c, &v) {
+	if c.ahead.IsZero() && !r.stillFits(ctx, c, &v) {
 		// After a hold-off the lease is left to expire: the next call then finds an
 		// expired lease and need not hold off again.
 		if wait <= 0 {
 			r.release(s)
 		}
-		return r.readAgain(maxSleep)
+		return r.readAgain(maxSleep), false
 	}
-	if err := r.ordersOfDead(stop, s); err != nil {
-		// The lease is left to expire, or the next holder would have to hold off.
-		return r.unusable(ctx.Err() != nil, err)
+	claim, ok, err := r.prepare(stop, c, s, v)
+	switch {
+	case err != nil:
+		// If a run may be under way the lease is left to expire, or the next holder would
+		// have to hold off.
+		if !r.view.rec.MayRun() {
+			r.release(s)
+		}
+		return r.unusable(ctx.Err() != nil, err), false
+	case !ok:
+		return r.leave(ctx, stop, s), false
 	}
-	claim, todo := r.decide(stop, c, s, v)
-	if !todo || stop.Err() != nil {
-		r.release(s)
-		return r.restAfter(ctx, stop)
+	if rest, ok = r.carryOut(ctx, stop, c, s, &claim); !ok {
+		return rest, false
 	}
+	if c.ahead, keeps = r.keeps(stop, c, s); keeps && claim.Run {
+		return 0, true
+	}
+	return r.leave(ctx, stop, s), false
+}
+
+// prepare returns the claim that is to be written. If the lease was acquired before a tick, it
+// waits for that tick, unless the claim may be written before it. It returns false if there is
+// nothing to claim. The error says why it cannot know what operators have ordered.
+func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan.View) (claim plan.Claim, ok bool, err error) {
+	if claim, ok = r.claimAhead(stop, c, s); ok {
+		return claim, true, nil
+	}
+	if !r.due(stop, c, s) {
+		return claim, false, nil
+	}
+	if err = r.ordersOfDead(stop, s); err != nil {
+		return claim, false, err
+	}
+	claim, ok = r.decide(stop, c, s, v)
+	return claim, ok && !r.stops(stop, c, claim.Record.Run.Tick), nil
+}
+
+// carryOut writes a claim, and does the run that it claims. It returns false if the lease is
+// released already, or has to expire, and how long this replica then leaves the job alone.
+func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, claim *plan.Claim) (rest time.Duration, ok bool) {
 	before := r.view.rec // takeBack restores it
-	if err := r.claim(c, s, &claim); err != nil {
-		r.emitNotClaimed(&claim, err)
-		return r.unclaimed(ctx, c, s, err)
+	if err := r.claim(c, s, claim); err != nil {
+		r.emitNotClaimed(claim, err)
+		if !claim.Run || !claim.Record.Run.Armed || surelyNotWritten(err) {
+			return r.unclaimed(ctx, c, s, err), false
+		}
+		if !r.disarm(ctx, s, &before) {
+			return r.unusable(ctx.Err() != nil, err), false
+		}
+		return r.leave(ctx, stop, s), false
 	}
 	r.reached()
 	if claim.Run && !r.runClaimed(ctx, stop, c, s, &before) {
-		return r.readAgain(0)
+		return r.readAgain(0), false
 	}
+	return 0, true
+}
+
+// leave releases the lease and returns how long this replica leaves the job alone.
+func (r *Runner) leave(ctx, stop context.Context, s *lease.Session) time.Duration {
 	r.release(s)
 	return r.restAfter(ctx, stop)
 }
@@ -201,12 +250,6 @@ func (r *Runner) release(s *lease.Session) {
 	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
 }
-
-// headStart is how long a replica waits before it acquires again after a stall, so that
-// another one, where the task may not hang, gets the lease first; and before it acquires
-// while it does not know whether its own writes arrive; see giveWay. The others
-// poll every 100 ms by then, since the record said Stopping.
-const headStart = 1500 * time.Millisecond
 
 // restAfter returns how long this replica leaves the job alone after it had the lease.
 // A singleton that fails at once must not fail all the time. After a stall, and when

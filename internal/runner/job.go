@@ -7,6 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -35,7 +36,7 @@ type Runner struct {
 	client  *lease.Client
 	source  *source
 	turn    chan struct{} // has room for one driver: Loop or RunDue
-	nudge   chan struct{} // ends a sleep of Loop; has room for one
+	alarm   ontime.Alarm  // has Loop make the next step
 
 	pause         *lease.Backoff // between calls to a store that does not answer
 	losses        *lease.Backoff // between acquisitions that another replica won
@@ -47,7 +48,7 @@ type Runner struct {
 	rank rank
 	here here
 
-	shown decoded // of Statuses, which any goroutine may call
+	shown atomic.Pointer[decoded] // of Statuses, which any goroutine may call; nil: it was not called yet
 }
 
 // A rank decides which of two definitions of a job counts: that of the younger replica.
@@ -66,6 +67,19 @@ type view struct {
 	readAt time.Time        // the entry is not read before
 	seenAt time.Time        // when it was last read or written here, by the wall clock; see frozen
 	seen   plan.Observation // what has been noticed over several reads
+	lead   lead
+	mine   bool // this job counts in the load of the replica
+}
+
+// A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
+// once for each tick.
+type lead struct {
+	tick time.Time
+	last bool          // it was drawn for the replica that ran the last tick
+	d    time.Duration // until the tick, when it looks or acquires
+	grab time.Duration // the same, when it acquires what it has found free
+
+	outrun time.Time // the tick before which another replica was first with the lease
 }
 
 // A denial is why this replica can lease the entry and not write it. It outlives the
@@ -75,10 +89,12 @@ type denial struct {
 	err   error          // nil: the last write succeeded, or none was tried
 	etag  string         // of the record when the write failed; another one shows that some replica can write
 	pause *lease.Backoff // until this replica tries again
+	until time.Time      // monotonic: the end of that pause
 	left  unanswered     // what this replica may have left at the entry
 
-	unproved bool // a claim or acquisition here got no clear answer, and no write has succeeded since
-	gaveWay  bool // the others have had their head start for what is due
+	unproved bool      // a claim or acquisition here got no clear answer, and no write has succeeded since
+	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at its tick
+	gaveWay  bool      // the others have had their head start for what is due
 }
 
 // A here is the state of an EveryReplica job, which has no record to keep it in.
@@ -101,6 +117,8 @@ type call struct {
 	now     time.Time // RunDue of an EveryReplica job: the wall clock when the call began, for its first step
 	bounded bool      // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
 
+	hand      *handover     // while it has a lease: what may end its run, or hurry it
+	ahead     time.Time     // the tick before which the lease is acquired, or kept; zero: something is due
 	claimedAt time.Duration // elapsed time when the claim was drafted
 
 	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
@@ -114,10 +132,16 @@ type call struct {
 // Health. The jitter is seeded by what this replica is, so that replicas differ and a
 // simulation can be repeated.
 func New(r *Replica, j *Job) *Runner {
-	st := &state{job: j.Name, everyReplica: j.EveryReplica}
-	r.jobs = append(r.jobs, st)
+	st := &state{job: j.Name, place: len(r.jobs.states), everyReplica: j.EveryReplica, degradation: &r.vitals.degradation}
+	r.jobs.states = append(r.jobs.states, st)
+	if !j.EveryReplica && j.Policy.Ticks != nil {
+		r.jobs.load.jobs++
+	}
 	client := &lease.Client{Store: r.Store, Name: r.App + "/" + j.Name, Length: j.Policy.Lease, Clock: r.Clock,
 		Jitter: lease.NewJitter(fmt.Sprint(r.Name, j.Name, r.Created))}
+	if !j.EveryReplica {
+		r.reads.add(r.App, r.Store, client.Jitter)
+	}
 	return newRunner(r, j, client, &source{&origin{}, st})
 }
 
@@ -131,7 +155,7 @@ func (r *Runner) beside(request string) *Runner {
 // newRunner returns a runner of its own view and pauses. Clock, jitter and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	return &Runner{job: j, replica: r, client: c, source: s,
-		turn: make(chan struct{}, 1), nudge: make(chan struct{}, 1), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
+		turn: make(chan struct{}, 1), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
 		denial: denial{pause: &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}}}
 }
 
@@ -155,4 +179,14 @@ func (r *Runner) now() time.Time { return r.client.Clock.Best() }
 // of an older program.
 func (r *Runner) approach() time.Duration {
 	return max(r.client.Length, time.Duration(r.view.rec.Run.Lease))/3 + time.Second
+}
+
+// ranLast reports whether this replica ran the last tick, as far as it knows.
+func (r *Runner) ranLast() bool { return r.view.rec.Run.Replica == r.replica.Name }
+
+// weigh counts the job in the load of this replica, if this replica ran its last tick.
+func (r *Runner) weigh() {
+	mine := r.source.byHand == "" && r.job.Policy.Ticks != nil && r.ranLast()
+	r.replica.jobs.load.count(r.view.mine, mine)
+	r.view.mine = mine
 }

@@ -3,7 +3,8 @@ package runner
 import (
 	"context"
 	"sync"
-	"time"
+
+	"github.com/soloist-go/soloist/internal/ontime"
 )
 
 // Each calls f for every runner, at the same time, and returns when all calls have
@@ -16,35 +17,60 @@ func Each(runners []*Runner, f func(*Runner)) {
 	all.Wait()
 }
 
-// Loop steps until ctx ends, and then returns as soon as the step has: a run that is
-// under way keeps its Grace. It waits for a call of RunDue to end first, since a
-// Runner belongs to one goroutine.
-func (r *Runner) Loop(ctx context.Context) {
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return
+// Loop steps through the jobs of the runners, each when it says that there is something to do,
+// until ctx ends. Then it returns as soon as the steps that are under way have: a run keeps its
+// Grace. A job that waits has no goroutine and no timer of its own.
+//
+// A Runner belongs to one goroutine, so Loop waits for a call of RunDue to end before it steps
+// through that job.
+func Loop(ctx context.Context, runners []*Runner) {
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	agenda := ontime.NewAgenda()
+	for _, r := range runners {
+		select {
+		case r.turn <- struct{}{}:
+			r.join(ctx, agenda)
+		default:
+			waiting.Go(func() {
+				select {
+				case r.turn <- struct{}{}:
+					r.join(ctx, agenda)
+				case <-ctx.Done():
+				}
+			})
+		}
 	}
+	agenda.Run(ctx)
+}
+
+// join has the agenda step through the job. The caller has taken the turn.
+func (r *Runner) join(ctx context.Context, agenda *ontime.Agenda) {
+	begun := false
+	r.alarm.Ring = func() {
+		if !begun {
+			r.begin(ctx)
+			begun = true
+		}
+		for ctx.Err() == nil {
+			// Timers stand still while a machine is suspended, so no sleep is long.
+			if d := min(r.step(ctx, &call{}), maxSleep); d > 0 && agenda.Set(&r.alarm, d) {
+				return
+			}
+		}
+		r.source.setLooping(false)
+		<-r.turn
+	}
+	if !agenda.Set(&r.alarm, 0) {
+		<-r.turn
+	}
+}
+
+// begin is what comes before the first step.
+func (r *Runner) begin(ctx context.Context) {
 	if r.job.EveryReplica {
 		r.here.settled = r.replica.Wall() // a replica that starts owes no older tick, even if it has run before
 		_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
 	}
 	r.source.setLooping(true)
-	defer r.source.setLooping(false)
-	for ctx.Err() == nil {
-		// Timers stand still while a machine is suspended, so no sleep is long.
-		r.sleep(ctx, min(r.step(ctx, &call{}), maxSleep))
-	}
-}
-
-// sleep returns after d, at a nudge, or when ctx ends.
-func (r *Runner) sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-r.nudge:
-	case <-ctx.Done():
-	}
 }

@@ -19,8 +19,10 @@ const (
 )
 
 // readAgain forgets the entry, so that it is read after d and not before. It returns d,
-// which is usually how long the step waits.
+// which is usually how long the step waits. Where there are many jobs, d becomes a little longer,
+// so that their reads come together.
 func (r *Runner) readAgain(d time.Duration) time.Duration {
+	d = r.replica.reads.round(d)
 	r.view.entry, r.view.readAt = nil, time.Now().Add(d)
 	return d
 }
@@ -44,7 +46,7 @@ func (r *Runner) frozen() bool {
 // wait returns how long an action makes this replica wait, with its jitter.
 func (r *Runner) wait(a plan.Action) time.Duration {
 	d := a.After
-	if a.Jitter > 0 {
+	if a.Jitter > 0 && !(a.Read && r.replica.reads.many) { // readAgain has instants that differ between replicas
 		d += r.client.Jitter.UpTo(a.Jitter)
 	}
 	if a.Most > 0 {
@@ -101,13 +103,13 @@ func (r *Runner) tellTrouble(err error) {
 // failed notes a call that the store did not answer.
 func (r *Runner) failed(err error) {
 	r.source.state.set(func(n *snapshot) { n.storage = err })
-	r.replica.outage.begin(r.source, err, r.replica.Emit)
+	r.replica.vitals.outage.begin(r.source, err, r.replica.Emit)
 }
 
 // answered notes a call that the store answered.
 func (r *Runner) answered() {
 	r.source.state.set(func(n *snapshot) { n.storage = nil })
-	r.replica.outage.end(r.source, r.replica.Emit)
+	r.replica.vitals.outage.end(r.source, r.replica.Emit)
 }
 
 // readable notes, for Status, that the store can be read. It ends an outage that was
@@ -150,5 +152,6 @@ func (r *Runner) unusable(stopped bool, err error) time.Duration {
 // written takes over what a session has written as what this replica has seen.
 func (r *Runner) written(s *lease.Session) {
 	r.view.rec, r.view.etag = s.Record(), s.ETag()
+	r.weigh()
 	r.view.seen.Dated(s.ETag(), s.WrittenAt())
 }

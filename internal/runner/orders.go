@@ -20,10 +20,8 @@ func (r *Runner) orders() store.JobControl { return r.replica.Orders.Job(r.job.N
 // Heed makes the loop look at its job now, and ends a run whose end was ordered. Any goroutine
 // may call it.
 func (r *Runner) Heed() {
-	select {
-	case r.nudge <- struct{}{}:
-	default: // there is a nudge already
-	}
+	r.alarm.Hurry()
+	r.source.state.get().hand.hurry()
 	r.obey()
 }
 

@@ -16,7 +16,7 @@ import (
 // cannot be used is an error, and the view stays as it was: nothing may run by it, and
 // nothing may overwrite it.
 func (r *Runner) read(ctx context.Context, wake Wake) error {
-	entry, err := r.client.Read(ctx)
+	entry, err := r.replica.reads.read(ctx, r.client)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		// Only an answer gives the service's time, on which the time of our start
 		// depends. The step afterwards needs that to compare definitions.
@@ -30,7 +30,7 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	}
 	// The same ETag is the same record, so the checks below are made already.
 	if r.view.known && entry.ETag == r.view.etag {
-		r.view.entry = &entry
+		r.view.entry = r.lean(&entry)
 		r.see()
 		return nil
 	}
@@ -45,9 +45,18 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 		return &recordError{err}
 	}
 	r.source.state.set(func(n *snapshot) { n.entry.recall(&rec) })
-	r.keep(&entry, rec)
+	r.keep(r.lean(&entry), rec)
 	r.see()
 	return nil
+}
+
+// lean drops the bytes of a record that is decoded, unless freeUnanswered compares them: the
+// views of ten thousand jobs would keep them for nothing.
+func (r *Runner) lean(e *store.Entry) *store.Entry {
+	if r.denial.left.session == nil {
+		e.Record = nil
+	}
+	return e
 }
 
 // readOnly reads the entry and never creates it. It is for Unlock, which must work on
@@ -68,6 +77,7 @@ func (r *Runner) readOnly(ctx context.Context) error {
 // keep puts what was read into the view.
 func (r *Runner) keep(e *store.Entry, rec store.Record) {
 	r.view.known, r.view.entry, r.view.rec, r.view.etag = true, e, rec, e.ETag
+	r.weigh()
 }
 
 // create creates the entry of a new job. If another replica was first, its entry is
@@ -81,7 +91,9 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 	if err != nil {
 		return store.Entry{}, err
 	}
+	done := r.replica.reads.gate.pass(ctx)
 	entry, err := r.client.Create(ctx, b)
+	done()
 	if errors.Is(err, fs.ErrExist) {
 		return r.client.Read(ctx)
 	}
@@ -111,9 +123,22 @@ func (r *Runner) decideBy(c *call) plan.View {
 	n := r.source.state.get()
 	o := &r.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.rank.since, Request: c.request, Control: r.orders()}
+	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy()}
 	if r.view.entry != nil {
 		v.State = r.view.entry.State
 	}
 	return v
+}
+
+// lookBy returns when the entry is read again at the latest, together with those of other jobs.
+// It is zero if a tick comes before a read is due: such a job is not read between its ticks.
+func (r *Runner) lookBy() time.Time {
+	looked, due := r.view.seen.LookedAt, r.view.rec.Due
+	if !r.replica.reads.many {
+		return time.Time{}
+	}
+	if !due.IsZero() && due.Sub(r.now()) <= plan.LookEvery-time.Since(looked) {
+		return time.Time{}
+	}
+	return r.replica.reads.lookBy(looked)
 }

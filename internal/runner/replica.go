@@ -1,7 +1,7 @@
 // Package runner takes one job on one replica from tick to tick: it reads the job's
 // entry, lets internal/plan decide, acquires the lease, writes the claim, runs the
 // user's function by internal/supervise, writes the outcome and releases the lease.
-// [Runner.Loop] does that until the replica stops; [Runner.RunDue] does it once, for
+// [Loop] does that until the replica stops; [Runner.RunDue] does it once, for
 // a platform that wakes the program up; [Runner.RunNow] runs the job by hand.
 //
 // A [Runner] belongs to one goroutine and needs no locks. What other goroutines ask
@@ -9,7 +9,6 @@
 package runner
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -38,10 +37,28 @@ type Replica struct {
 
 	Created time.Duration // elapsed time when the scheduler was made
 
-	start  sync.Once
-	born   time.Time // Created by the service's clock; see Started
-	jobs   []*state  // of all runners, in their order
-	outage outage
+	birth  birth // see Started
+	jobs   roster
+	vitals vitals
+	reads  gathering
+}
+
+// A vitals is what keeps a replica from its work.
+type vitals struct {
+	outage      outage
+	degradation degradation
+}
+
+// A roster is the jobs of a replica, and how much of their work it does.
+type roster struct {
+	states []*state // of all runners, in their order
+	load   load
+}
+
+// A birth is Created by the service's clock, computed once.
+type birth struct {
+	once sync.Once
+	at   time.Time
 }
 
 // Started returns when this replica started, by the service's clock, so that replicas
@@ -50,10 +67,10 @@ type Replica struct {
 // a replica that started with a fast wall clock in an outage would keep younger
 // definitions away for hours.
 func (r *Replica) Started() time.Time {
-	r.start.Do(func() {
-		r.born = r.Clock.Best().Add(r.Created - r.Clock.Elapsed()).Round(0).UTC()
+	r.birth.once.Do(func() {
+		r.birth.at = r.Clock.Best().Add(r.Created - r.Clock.Elapsed()).Round(0).UTC()
 	})
-	return r.born
+	return r.birth.at
 }
 
 // degraded returns why this replica starts nothing new, nil if it does start. A run
@@ -61,11 +78,8 @@ func (r *Replica) Started() time.Time {
 // further run would be lost with it. A run of an EveryReplica job is no reason: all
 // replicas run that job at once, and none would be left.
 func (r *Replica) degraded() error {
-	for _, s := range r.jobs {
-		st := s.get()
-		if cause := st.overruns(); cause != nil && !s.everyReplica {
-			return fmt.Errorf("%s goes on though its context has ended (%w): this replica takes nothing new until it returns or the process is restarted", s.job, cause)
-		}
+	if cause := r.vitals.degradation.cause.Load(); cause != nil {
+		return *cause
 	}
 	return nil
 }

@@ -27,10 +27,18 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 		a.Under.Until, _ = stop.Deadline()
 	}
 	// The stop came while the claim was written. Nothing may start after a stop.
-	if stop.Err() != nil {
+	if r.stops(stop, c, rec.Run.Tick) {
 		return r.takeBack(ctx, c, s, before, a, supervise.ErrStopped)
 	}
 	done := r.obeying(a, rec)
+	a.Under.Grace = r.graceLeft(stop, c)
+	if rec.Run.Armed {
+		if err := r.awaitTick(stop, c, s, before); err != nil {
+			done()
+			return r.takeBack(ctx, c, s, before, a, err)
+		}
+		a.Under.Grace = r.graceLeft(stop, c)
+	}
 	start := r.client.Clock.Elapsed()
 	r.source.setRunning(true)
 	status, reason := a.Run()
@@ -100,8 +108,11 @@ func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.D
 // another replica can run the tick and the attempt does not count. It returns false
 // if the record may still say that the tick is running.
 func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, a *supervise.Attempt, why error) bool {
-	tick, note := a.Info.Tick.Format(time.RFC3339), "stopped"
-	if why != supervise.ErrStopped {
+	tick, note := a.Info.Tick.Format(time.RFC3339), why.Error()
+	switch why {
+	case supervise.ErrStopped:
+		note = "stopped"
+	case errPaused:
 		note = "paused"
 	}
 	err := r.confirm(ctx, c, s, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })
@@ -116,6 +127,27 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 		c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
 	}
 	return true
+}
+
+// disarm takes back a claim that was sent before its tick and got no clear answer. It must
+// not arrive after the lease is released: the record would name a run that no replica starts.
+// It returns false if that cannot be ruled out: then the lease has to expire.
+func (r *Runner) disarm(ctx context.Context, s *lease.Session, before *store.Record) bool {
+	// While the lease is renewed no other replica can run the job, so it is not tried for long.
+	trying, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.CallTimeout())
+	defer cancel()
+	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) }, nil)
+	if err != nil {
+		return false
+	}
+	r.written(s)
+	r.mayWrite()
+	return true
+}
+
+// surelyNotWritten reports whether a claim that failed cannot arrive any more.
+func surelyNotWritten(err error) bool {
+	return lease.Definite(err) || errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded)
 }
 
 // confirm writes the outcome and tries until it is known to be written, or WriteOutcome
@@ -148,16 +180,6 @@ func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, toke
 		Status: &overseer{r.job.Name, r.source, r.replica},
 		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },
 	}
-}
-
-// grace returns how long a run may go on after a stop. A singleton's task has no end
-// to wait for. It goes on until the others have read that it stops, so that one of them
-// takes over at once, and no longer.
-func (r *Runner) grace() time.Duration {
-	if r.Singleton() {
-		return min(r.replica.Grace, r.approach())
-	}
-	return r.replica.Grace
 }
 
 // An overseer is the supervise.Status of a job: it keeps the state of its runs.

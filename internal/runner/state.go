@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
@@ -19,7 +20,9 @@ const stuckAfter = 3 * time.Minute
 // and runs by hand beside the loop. The runners of the job write it.
 type state struct {
 	job          string
+	place        int // among the jobs of the replica
 	everyReplica bool
+	degradation  *degradation // of the replica
 
 	mu  sync.Mutex
 	now snapshot
@@ -81,8 +84,11 @@ func (h *entryHistory) recall(r *store.Record) {
 
 // A handover lets StepDown end what runs here under a lease, and wait for that.
 type handover struct {
-	stop func()
-	over chan struct{} // closed when the lease is given up
+	stop  func()
+	over  chan struct{} // closed when the lease is given up
+	heed  chan struct{} // has room for one: an order has come, or is over
+	at    atomic.Int64  // elapsed time when the stop came, in nanoseconds; zero: it has not
+	ended bool          // the lease is given up; guarded by the state
 }
 
 // An origin is where runs come from: the loop of a job, or a request by hand. Its
@@ -158,13 +164,25 @@ func (s *source) setOverrun(cause error) {
 	default:
 		cause = fmt.Errorf("its run goes on though its context has ended (%w): no tick of this job runs on this replica until it returns", cause)
 	}
-	s.state.set(func(n *snapshot) {
+	s.state.setOverrun(s.origin, cause)
+}
+
+// setOverrun keeps the cause for one origin. Nearly always there is none, before and after.
+func (s *state) setOverrun(of *origin, cause error) {
+	changed := false
+	s.set(func(n *snapshot) {
+		if changed = cause != nil || len(n.overrun) > 0; !changed {
+			return
+		}
 		// A copy, since snapshots that were taken before share the slice.
-		n.overrun = slices.DeleteFunc(slices.Clone(n.overrun), func(o overrun) bool { return o.of == s.origin })
+		n.overrun = slices.DeleteFunc(slices.Clone(n.overrun), func(o overrun) bool { return o.of == of })
 		if cause != nil {
-			n.overrun = append(n.overrun, overrun{s.origin, cause})
+			n.overrun = append(n.overrun, overrun{of, cause})
 		}
 	})
+	if changed && !s.everyReplica {
+		s.degradation.set(stray{overrun{of, cause}, s.job, s.place})
+	}
 }
 
 // lastErr returns why this job could not be run when it was last tried, nil if it could.

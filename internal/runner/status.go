@@ -32,17 +32,43 @@ type Status struct {
 // Statuses returns the statuses of the runners, which are all of one replica. It changes
 // neither the entries nor the views of the runners, so that any goroutine may call it.
 func Statuses(ctx context.Context, runners []*Runner) []Status {
-	all, known := make([]Status, len(runners)), list(ctx, runners)
+	all, known := make([]Status, len(runners)), listAll(ctx, runners)
 	var reads sync.WaitGroup
 	for i, r := range runners {
-		reads.Go(func() { all[i] = r.status(ctx, known) })
+		reads.Go(func() { all[i] = r.status(ctx, &known) })
 	}
 	reads.Wait()
 	return all
 }
 
+// listAll lists the app of the runners if that is cheaper than to read each entry. It
+// returns an empty listing otherwise, and what it has got if the listing fails, for
+// example for want of the right to list.
+func listAll(ctx context.Context, runners []*Runner) listing {
+	entries := map[string]store.Entry{}
+	for _, r := range runners {
+		if !r.job.EveryReplica {
+			entries[r.client.Name] = store.Entry{}
+		}
+	}
+	if len(entries) < listedFrom {
+		return listing{}
+	}
+	if _, lists := runners[0].client.Store.(store.Lister); !lists {
+		return listing{}
+	}
+	got := make(map[string]store.Entry, len(entries))
+	all := list(ctx, runners[0].replica.App, runners[0].client, func(name string, e store.Entry) {
+		if _, ours := entries[name]; ours {
+			got[name] = e
+		}
+	})
+	all.entries = got
+	return all
+}
+
 // status reads the entry once, unless it is listed.
-func (r *Runner) status(ctx context.Context, known listing) Status {
+func (r *Runner) status(ctx context.Context, known *listing) Status {
 	if r.job.EveryReplica {
 		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: r.job.Policy.Ticks.Next(r.replica.Wall()),
 			Paused: r.pausedBy(&store.Record{})}
@@ -81,7 +107,10 @@ func (r *Runner) statusOf(entry store.Entry, err error) Status {
 	// The store can be read, whatever the record says.
 	r.readable()
 	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
-	if st.Record, st.Err = r.shown.record(&entry, r.replica.App, r.job.Name); st.Err == nil {
+	if r.shown.Load() == nil {
+		r.shown.CompareAndSwap(nil, &decoded{}) // it is as large as all else that a job keeps
+	}
+	if st.Record, st.Err = r.shown.Load().record(&entry, r.replica.App, r.job.Name); st.Err == nil {
 		st.Err = plan.Unusable(&st.Record, r.bounds())
 		st.Next, st.Waits = p.NextTick(&st.Record), p.Waits(&st.Record, r.now())
 	}

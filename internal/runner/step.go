@@ -53,6 +53,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 // definition of this replica comes into force, and the decision is made anew by it.
 func (r *Runner) next(c *call, fresh bool) (plan.View, plan.Action) {
 	v := r.decideBy(c)
+	r.lookAhead(c, &v)
 	r.view.seen.Fresh = fresh
 	action := r.job.Policy.Next(v, &r.view.seen, r.clock())
 	if action.What == plan.Inherit {
@@ -71,7 +72,12 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 			r.reached() // nothing else here would end the trouble
 		}
 		return r.yield(ctx, a)
+	case plan.Expect:
+		r.view.seen.Expected = a.Tick
 	case plan.Acquire:
+		if c.ahead = a.Tick; !c.ahead.IsZero() {
+			return r.acquire(ctx, c, a.Lease)
+		}
 		if early := r.job.Policy.AlmostDue(v, c.wake.Tick); early > 0 {
 			c.again = true
 			return early
@@ -89,8 +95,11 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 	}
 	r.denial.gaveWay = false
 	wait := r.waitFor(c, a)
-	if fresh {
+	if fresh && !r.triesAgain(v) {
 		r.reached()
+	}
+	if fresh && r.denial.lasting() && !c.bounded {
+		return r.tryToProve(ctx, v, a.What, wait)
 	}
 	if a.What == plan.Answer {
 		return r.answer(ctx)
@@ -107,6 +116,7 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		return r.wait(a)
 	case plan.Queue:
 		c.again = true
+		r.note(nil)
 		return r.wait(a)
 	case plan.Follow:
 		c.holder = r.view.rec.Run.Replica
@@ -128,11 +138,13 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 	}
 	etag := r.view.entry.ETag
 	r.notice(true, r.contradiction.of(etag))
+	done := r.replica.reads.gate.pass(ctx)
 	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, length, r.tellTrouble, r.emitOfRun)
+	done()
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
-		r.denial.unproved = true
+		r.denial.unproved, r.denial.tried = true, c.ahead
 		r.denial.left = unanswered{s, fmt.Errorf("%w: %w", errAcquisition, err)}
 		return r.unusable(ctx.Err() != nil, err)
 	}
@@ -142,6 +154,9 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.detail("another replica was first", err)
+		if !c.ahead.IsZero() {
+			return r.raceLost(c.ahead)
+		}
 		r.contradiction.refuse(etag, err, r.job.Policy.OccupiedAfter(&r.view.rec))
 		trouble := r.contradiction.of(etag)
 		r.notice(true, trouble)

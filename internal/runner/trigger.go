@@ -13,6 +13,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// keptLook is how often a run by hand looks whether a lease is free that no run has: a lease that is
+// kept from tick to tick is free for less than a second, now and then; see keeps.
+const keptLook = 400 * time.Millisecond
+
 // RunNow runs the job once by hand, beside its ticks, and returns when that run is over
 // or ctx has ended. It uses a runner of its own: the loop may be in the middle of a step.
 func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, error) {
@@ -26,7 +30,7 @@ func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, err
 		return c.ran[0], nil
 	}
 	// The runner ends here, so its trouble must not stay in Health.
-	defer r.replica.outage.leave(b.source, r.replica.Emit)
+	defer r.replica.vitals.outage.leave(b.source, r.replica.Emit)
 	return b.runNow(ctx, c)
 }
 
@@ -58,7 +62,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 				if err = r.occupied(); err != nil {
 					return store.Outcome{}, err
 				}
-				wait = r.client.Jitter.Half(r.client.Length / 6)
+				wait = r.client.Jitter.Half(min(r.client.Length/6, keptLook))
 			} else {
 				wait = r.acquire(ctx, c, r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State))
 			}

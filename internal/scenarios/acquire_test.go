@@ -30,10 +30,10 @@ func TestAcquireDelayedPastGivingUpReleaseRacedBeforeIt(t *testing.T) {
 		s.start(hourly(takes(time.Second)), "a")
 		orphan := s.hold("a's acquire")
 		s.lose("a's acquire")
-		s.until("01:00:05.1")
+		s.until("01:00:04.2")
 		s.answers("a's release", "409 LeaseIdMismatchWithLeaseOperation")
 		orphan.deliver()
-		s.until("01:00:06")
+		s.until("01:00:05")
 		s.answers("a's release", "409 LeaseIdMismatchWithLeaseOperation", "200")
 		s.ran()
 		s.until("01:00:25")
@@ -86,23 +86,26 @@ func Test412And409Both(t *testing.T) {
 	})
 }
 
-// a acquires and dies. b, which was told that the lease is taken, does not walk
-// away: it has the tick when the lease has run out.
+// a acquires and dies. b, which was told that the lease is taken, before the tick or after
+// it, does not walk away: it has the tick when the lease has run out.
 func TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(hourly(takes(time.Second)), "a", "b")
-		late := s.hold("b's acquire")
-		a.KillAt("acquire after")
-		s.until("01:00:01")
-		late.deliver()
-		s.until("01:00:02")
-		s.answers("b's acquire", "409 LeaseAlreadyPresent")
-		s.until("01:00:15")
-		s.ran()
-		s.until("01:00:20")
-		s.ran("b 01:00:00")
-		s.outcomes("succeeded 01:00:00")
-	})
+	for _, told := range []string{"00:59:59.5", "01:00:01"} {
+		runCase(t, "told at "+told, func(s *story) {
+			a := s.start(hourly(takes(time.Second)), "a", "b")
+			late := s.hold("b's acquire")
+			a.KillAt("acquire after")
+			s.until(told)
+			late.deliver()
+			s.until("01:00:02")
+			s.answers("a's acquire", "201")
+			s.answers("b's acquire", "409 LeaseAlreadyPresent")
+			s.until("01:00:13.9") // a's lease is over
+			s.ran()
+			s.until("01:00:18")
+			s.ran("b 01:00:00")
+			s.outcomes("succeeded 01:00:00")
+		})
+	}
 }
 
 // a dies under a run. b reads that the lease has run out; before its own

@@ -27,7 +27,7 @@ type inflight struct {
 	arrives bool
 }
 
-var address = regexp.MustCompile(`^(the reply to |the replies to )?(all )?(\w+)'s (?:(second|third) )?(\w+)$`)
+var address = regexp.MustCompile(`^(the reply to |the replies to )?(all )?(\w+)'s (?:(second|third) )?(\w+(?: back)?)$`)
 
 // hold keeps the next request that is described so: "a's claim", "the reply to
 // a's second renew", "all a's renew".

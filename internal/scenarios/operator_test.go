@@ -46,11 +46,11 @@ func TestBreakNaturally(t *testing.T) {
 func TestBreakAtOnceWithHoldOffWhileTheOldOneStillRuns(t *testing.T) {
 	runScenario(t, func(s *story) {
 		s.start(rerun(takes(time.Minute)), "a")
-		s.until("01:00:06") // just renewed
+		s.until("01:00:05") // just renewed
 		s.start(rerun(takes(10*time.Second)), "b")
 		s.cut("a")
 		s.script.Operate("break now", "job")
-		s.until("01:00:17")
+		s.until("01:00:16.3")
 		s.ran("a 01:00:00")
 		s.says("b", "the last runner's lease did not run out by itself")
 		s.until("01:00:40")
@@ -67,7 +67,7 @@ func frequent(takes func(context.Context, *sim.RunContext) error) sim.Work {
 }
 
 // An operator deletes the entry while a, which is cut off, goes on under it
-// until 00:00:22. b makes it anew, and another tick is due before that; it waits
+// until 00:00:21.4. b makes it anew, and another tick is due before that; it waits
 // until a must have given up.
 func TestDeleteAndReCreate(t *testing.T) {
 	runCase(t, "during a run", func(s *story) {
@@ -77,7 +77,7 @@ func TestDeleteAndReCreate(t *testing.T) {
 		s.until("00:00:12") // it has seen a's entry
 		s.cut("a")
 		s.script.Operate("delete", "job")
-		s.until("00:00:22")
+		s.until("00:00:21.3")
 		s.ran("a 00:00:10")
 		s.says("b", "the last runner's lease did not run out by itself")
 		s.until("00:00:38")
@@ -92,7 +92,7 @@ func TestDeleteAndReCreate(t *testing.T) {
 		s.until("00:00:13") // b holds off
 		s.says("b", "the last runner's lease did not run out by itself")
 		s.script.Operate("delete", "job")
-		s.until("00:00:22")
+		s.until("00:00:21.3")
 		s.ran("a 00:00:10")
 		s.until("00:00:38")
 		s.ran("a 00:00:10 lost", "b 00:00:30")

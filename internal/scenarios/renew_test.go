@@ -9,20 +9,20 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A renewal of a is applied at 5 s; a's machine sleeps before the reply comes,
+// A renewal of a is applied 5 s after its acquisition; a's machine sleeps before the reply comes,
 // until the trust that it brings is over, too. It ends nobody's run but a's.
 func TestRenewalReplyAfterTheDeadline(t *testing.T) {
 	runScenario(t, func(s *story) {
 		a := s.start(hourly(takes(time.Minute)), "a")
 		a.FreezeAt("renew applied", D)
-		s.until("01:00:19.9")
+		s.until("01:00:18.9")
 		s.ran("a 01:00:00")
-		s.until("01:00:21.2")
+		s.until("01:00:20.2")
 		s.ran("a 01:00:00 lost")
 	})
 }
 
-// The reply to a's acquisition takes two seconds, and none to its renewals
+// The reply to a's acquisition takes two seconds, until after the tick, and none to its renewals
 // comes: they count for nothing, though each is applied. The run ends when the
 // acquisition can be trusted no more, which counts from when it was sent.
 func TestRenewalRepliesThatNeverCome(t *testing.T) {
@@ -30,11 +30,11 @@ func TestRenewalRepliesThatNeverCome(t *testing.T) {
 		s.start(hourly(takes(time.Minute)), "a")
 		acquired := s.hold("the reply to a's acquire")
 		s.lose("the replies to all a's renew")
-		s.until("01:00:02")
+		s.until("01:00:01")
 		acquired.deliver()
-		s.until("01:00:12.3")
+		s.until("01:00:11.3")
 		s.ran("a 01:00:00")
-		s.until("01:00:12.4")
+		s.until("01:00:11.4")
 		s.ran("a 01:00:00 lost")
 		s.until("01:00:30")
 	})

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,53 +21,61 @@ func (s *story) stop(name string) <-chan struct{} {
 	return gone
 }
 
-// a, which has a grace of 5 s, is asked to stop while one of its requests is
-// under way. What it has begun to run it ends, and says what became of it; what it
-// has not is b's, which comes up when a is gone.
+// a is asked to stop while one of its requests is under way. What it has begun to run it
+// ends, and says what became of it; what it has not is b's, which comes up when a is gone.
+// At its claim a has a grace of 5 s or none: within its grace it runs the tick, as followers
+// that looked before the tick expect; without one it takes the claim back.
 func TestSIGTERMAtEachStep(t *testing.T) {
-	for step, tt := range map[string]struct {
-		ran     []string
-		finish  []string
-		release []string
-	}{
-		"a's acquire":               {[]string{"b 01:00:00"}, nil, []string{"409 LeaseIdMismatchWithLeaseOperation"}}, // the orphan runs out
-		"the reply to a's acquire":  {[]string{"b 01:00:00"}, nil, []string{"200"}},
-		"a's claim":                 {[]string{"b 01:00:00"}, nil, []string{"200"}}, // and is taken back
-		"the reply to a's claim":    {[]string{"b 01:00:00"}, nil, []string{"200"}},
-		"a's finish":                {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
-		"the reply to a's finish":   {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
-		"a's release":               {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
-		"the reply to a's release":  {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
-		"a's progress":              {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
-		"the reply to a's progress": {[]string{"a 01:00:00"}, []string{"200"}, []string{"200"}},
+	ok := []string{"200"}
+	byA := outcome{ran: "a 01:00:00", finish: ok, release: ok}
+	back := outcome{ran: "b 01:00:00", takeBack: ok, release: ok}
+	for step, want := range map[string]map[time.Duration]outcome{
+		"a's acquire":               {5 * time.Second: {ran: "b 01:00:00", release: []string{"409 LeaseIdMismatchWithLeaseOperation"}}}, // the orphan runs out
+		"the reply to a's acquire":  {5 * time.Second: {ran: "b 01:00:00", release: ok}},
+		"a's claim":                 {5 * time.Second: byA, 0: back},
+		"the reply to a's claim":    {5 * time.Second: byA, 0: back},
+		"a's finish":                {5 * time.Second: byA},
+		"the reply to a's finish":   {5 * time.Second: byA},
+		"a's release":               {5 * time.Second: byA},
+		"the reply to a's release":  {5 * time.Second: byA},
+		"a's progress":              {5 * time.Second: byA},
+		"the reply to a's progress": {5 * time.Second: byA},
 	} {
-		runCase(t, step, func(s *story) {
-			s.start(hourly(takes(3*time.Second)), "a")
-			request := s.hold(step)
-			var gone <-chan struct{}
-			if strings.HasSuffix(step, "progress") { // it is what a stop makes a say of its run
-				s.until("01:00:01")
-				gone = s.stop("a")
-				request.wait()
-			} else {
-				request.wait()
-				gone = s.stop("a")
-			}
-			time.Sleep(time.Second)
-			request.deliver()
-			<-gone
-			if s.until("01:00:08"); s.stopped("a").After(s.midnight.Add(time.Hour + 6*time.Second)) {
-				s.Errorf("a stopped at %s", s.stopped("a"))
-			}
-			s.start(hourly(takes(time.Second)), "b")
-			s.until("01:00:20")
-			s.ran(tt.ran...)
-			s.answers("a's finish", tt.finish...)
-			s.answers("a's release", tt.release...)
-			s.answers("a's take back", map[bool][]string{true: {"200"}}[strings.HasSuffix(step, "claim")]...)
-			s.outcomes("succeeded 01:00:00")
-		})
+		for grace, want := range want {
+			runCase(t, fmt.Sprintf("%s, grace %s", step, grace), func(s *story) {
+				s.play(sim.Part{Name: "a", Work: []sim.Work{hourly(takes(3 * time.Second))}, Grace: grace})
+				request := s.hold(step)
+				var gone <-chan struct{}
+				if strings.HasSuffix(step, "progress") { // it is what a stop makes a say of its run
+					s.until("01:00:01")
+					gone = s.stop("a")
+					request.wait()
+				} else {
+					request.wait()
+					gone = s.stop("a")
+				}
+				time.Sleep(time.Second)
+				request.deliver()
+				<-gone
+				if s.until("01:00:08"); s.stopped("a").After(s.midnight.Add(time.Hour + 6*time.Second)) {
+					s.Errorf("a stopped at %s", s.stopped("a"))
+				}
+				s.start(hourly(takes(time.Second)), "b")
+				s.until("01:00:20")
+				s.ran(want.ran)
+				s.answers("a's finish", want.finish...)
+				s.answers("a's release", want.release...)
+				s.answers("a's take back", want.takeBack...)
+				s.outcomes("succeeded 01:00:00")
+			})
+		}
 	}
+}
+
+// An outcome of a stop is which replica runs the tick, and what the service answers a.
+type outcome struct {
+	ran                       string
+	finish, takeBack, release []string
 }
 
 // The run of a goes on for longer than its grace: it is ended, and b, which has

@@ -127,6 +127,10 @@ func (a *Attempt) try(n int) (err, cause error) {
 		a.Emit(event.Event{Kind: event.NotStarted, Run: event.Run{Try: n}, Err: err})
 		return errBarred, nil
 	}
+	// A run may be cancelled between its claim and its tick.
+	if c := a.Under.Cancelled; c != nil && c.Err() != nil {
+		return context.Cause(c), context.Cause(c)
+	}
 	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.
 	ctx, end := a.Under.live()
 	h := newHandle(a, ctx, n)

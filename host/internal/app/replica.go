@@ -119,7 +119,7 @@ func definitionOf(j *soloist.Job) presence.Definition {
 		text = s.String()
 	}
 	return presence.Definition{Schedule: text, Paused: j.Paused,
-		Other: others("on each replica", j.EveryReplica, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
+		Other: others("on each replica", j.EveryReplica, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
 			"starting deadline", j.StartingDeadline, "missed", string(j.Missed), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
 }

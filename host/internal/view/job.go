@@ -48,6 +48,7 @@ const (
 	noRecord    State = "no record" // no replica has created it yet
 	Failing     State = "failing"   // it does not run, and has not succeeded since its last failure
 	paused      State = "paused"    // serve: by this replica's settings; other commands: by the record
+	armed       State = "armed"     // its next tick is claimed already, and begins when it is due
 	running     State = "running"
 	stopping    State = "stopping"     // it runs, and is about to be handed over
 	stalled     State = "stalled"      // its run was given up, and is not known to have ended
@@ -123,6 +124,8 @@ func runState(r *store.Record, lease store.LeaseState) State {
 		return interrupted
 	case r.Run.Stopping:
 		return stopping
+	case r.Run.Armed && r.Run.Tick.After(time.Now()):
+		return armed
 	}
 	return running
 }

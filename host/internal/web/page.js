@@ -148,7 +148,7 @@
   };
 
   const tones = { succeeded: 'good', failed: 'bad', stalled: 'bad', abandoned: 'wait', missed: 'wait', cancelled: 'wait', skipped: 'none' };
-  const stateTone = (j) => j.trouble ? 'bad' : ({ running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
+  const stateTone = (j) => j.trouble ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
   const stateText = (j) => j.state === 'failing' ? 'failing ×' + j.failures : j.state + (j.failures ? ', failing ×' + j.failures : '');
 
   const stateNodes = (j) => [

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
+)
+
+// Before a tick is due the replicas find out which of them runs it, so that at the tick
+// only the claim is left:
+//
+//   - The replica that ran the last tick acquires the lease about one Lead before the tick.
+//   - Each other replica reads the entry once, between LookFirst and LookLast before the
+//     tick. If it finds the lease held, it expects that replica to run the tick. If it
+//     finds it free, it acquires the lease itself.
+//   - At the tick the holder claims. A replica that expects another one to do so does
+//     nothing. It looks again before the next tick or, if that is far away, soon after
+//     this one: the holder may have died before it could claim.
+//
+// Under ClaimAhead the claim is written before the tick too. The record is then armed: at
+// the tick the run starts without a call, unless the claim was taken back.
+
+// longestLead limits Lead: a lease that is held before a tick keeps others from the job.
+const longestLead = 2 * time.Second
+
+// Lead returns how long before a tick its lease is acquired. It is a small part of the
+// lease, which must not lapse before the tick.
+func (p *Policy) Lead() time.Duration { return min(longestLead, p.Lease/4) }
+
+// LookFirst returns how long before a tick the first followers look. From then on a holder
+// that stops keeps the tick: the followers that have looked do not look again.
+func (p *Policy) LookFirst() time.Duration { return p.Lead() * 3 / 5 }
+
+// LookLast returns how long before a tick the last followers look.
+func (p *Policy) LookLast() time.Duration { return p.Lead() / 4 }
+
+// Cede returns how long before a tick a replica acquires that would rather leave the tick
+// to another one: after all others have looked.
+func (p *Policy) Cede() time.Duration { return p.Lead() / 5 }
+
+// Upcoming returns the tick before which this replica acts next: the first one that is not
+// settled, claimed or expected. Zero: there is none.
+func (p *Policy) Upcoming(v View, o *Observation) time.Time {
+	if p.Ticks == nil {
+		return time.Time{}
+	}
+	after := instant.Later(instant.Later(v.Record.Watermark, claimed(v.Record)), o.Expected)
+	if v.Record.MayRun() { // ticks that have come due under the run are not run
+		after = instant.Later(after, v.Now)
+	}
+	return p.Ticks.Next(after)
+}
+
+// ahead returns what to do before the next tick, if anything is left to find out about it.
+func (p *Policy) ahead(v View, o *Observation, next time.Time) (a Action, ok bool) {
+	if v.Lead == 0 || v.Record.MayRun() || next.IsZero() {
+		return Action{}, false
+	}
+	// The answer to the look may show that the clock of this replica is fast. That look counts
+	// all the same: another one would follow as soon as the service's date leaves room for it.
+	switch wait := next.Sub(v.Now) - v.Lead; {
+	case wait > 0 && !(o.Fresh && wait <= p.Lead()/2):
+		return Action{After: max(wait, minIdle)}, true
+	case o.Fresh && v.State.Live():
+		// The ticks of a job may be so near to each other that this was the look before the
+		// one after next.
+		if second := p.Upcoming(v, o); second.Sub(v.Now) <= v.Lead {
+			next = instant.Later(next, second)
+		}
+		return Action{What: Expect, Tick: next}, true
+	case !o.Fresh && !v.Last && !p.hasLooked(v, o, next):
+		return Action{Read: true}, true
+	}
+	if wait := next.Sub(v.Now) - v.Grab; wait > 0 {
+		return Action{After: wait}, true
+	}
+	return Action{What: Acquire, Tick: next, Lease: p.LeaseAfter(v.Record, v.State)}, true
+}
+
+// hasLooked reports whether the entry was read when it was time to look before the tick, or
+// shortly before that.
+func (p *Policy) hasLooked(v View, o *Observation, tick time.Time) bool {
+	ago := o.At.Sub(o.LookedAt)
+	return tick.Sub(v.Now)+ago <= v.Lead+p.Lead()/2
+}
+
+// expect waits while another replica is expected to run what is due next. It reads the
+// entry before the tick after that one. If that is further away than a lease, it looks once
+// more when the claim should be there: the holder may have died before it, or stopped.
+func (p *Policy) expect(v View, o *Observation) (a Action, ok bool) {
+	if v.Lead == 0 || o.Fresh || !p.expected(v, o) {
+		return Action{}, false
+	}
+	return Action{After: max(0, p.lookAgain(v, o, o.Expected)), Read: true}, true
+}
+
+// lookAgain returns how long it is until the look that follows the one before tick.
+func (p *Policy) lookAgain(v View, o *Observation, tick time.Time) time.Duration {
+	if next := p.Upcoming(v, o); next.IsZero() || next.Sub(tick) > p.Lease {
+		return tick.Sub(v.Now) + p.Lease/6 + v.Lead/2
+	}
+	return p.untilLook(v, o)
+}
+
+// expected reports whether all that is due, or due next, is the tick that another replica
+// is expected to run.
+func (p *Policy) expected(v View, o *Observation) bool {
+	tick := o.Expected
+	if tick.IsZero() || p.Ticks.Last(v.Now).After(tick) || p.unclaimed(v.Record).After(tick) {
+		return false
+	}
+	r := v.Record
+	return r.Definition.Spec == p.Spec && !unsettled(r) && !p.PausedAt(v) && !p.Ordered(v)
+}
+
+// ClaimEarly returns the claim of a tick that is not due yet, to be written before it. It
+// returns false if something else would be settled with it: that has to wait for the tick.
+func (p *Policy) ClaimEarly(v View, tick time.Time) (next Claim, ok bool) {
+	if !p.ClaimAhead {
+		return Claim{}, false
+	}
+	if _, todo := p.Claim(v); todo {
+		return Claim{}, false
+	}
+	v.Now = instant.Later(v.Now, tick)
+	next, ok = p.Claim(v)
+	r := &next.Record
+	if !ok || !next.Run || !r.Run.Tick.Equal(tick) || r.Run.Request != "" || len(r.History) != len(v.Record.History) {
+		return Claim{}, false
+	}
+	r.Run.Armed = true
+	return next, true
+}
+
+// untilLook returns how long it is until this replica looks before the upcoming tick; zero
+// or less: it does not, or has.
+func (p *Policy) untilLook(v View, o *Observation) time.Duration {
+	next := p.Upcoming(v, o)
+	if v.Lead == 0 || next.IsZero() {
+		return 0
+	}
+	return next.Sub(v.Now) - v.Lead
+}
+
+// TooLate reports whether a run must not start so long after its tick.
+func (p *Policy) TooLate(after time.Duration) bool {
+	deadline := p.startingDeadline()
+	return deadline > 0 && after > deadline
+}

@@ -1,0 +1,98 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
+)
+
+// lookAhead adds to a view how long before the next tick this replica acts. A call of
+// RunDue or RunNow does not wait for ticks. A job that skips its ticks has nothing to be on time
+// for. A replica that may not be able to write does nothing ahead, so that it keeps no lease from
+// the others, until it tries again.
+func (r *Runner) lookAhead(c *call, v *plan.View) {
+	if c.bounded || r.job.Policy.Paused || r.denial.bars(time.Now()) {
+		return
+	}
+	next := r.job.Policy.Upcoming(*v, &r.view.seen)
+	if next.IsZero() {
+		return
+	}
+	l := &r.view.lead
+	v.Last = r.ranLast() && !l.outrun.Equal(next)
+	if !l.tick.Equal(next) || l.last != v.Last {
+		*l = lead{tick: next, last: v.Last, outrun: l.outrun}
+		l.d, l.grab = r.drawLead(v.Last, next)
+	}
+	v.Lead, v.Grab = l.d, l.grab
+}
+
+// drawLead returns how long before a tick this replica looks, and acquires what it finds free.
+// The replica that ran the last tick does not look. The more jobs a replica runs, the later it
+// acquires, so that one that runs few of them is before it. One that runs more than half of all
+// jobs leaves some ticks to others: it acquires after they have looked. So does one whose writes
+// may not arrive.
+func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) {
+	p, load := &r.job.Policy, r.replica.jobs.load.share()
+	first, window := p.Lead(), p.Lead()-p.LookFirst()
+	switch {
+	case r.denial.unproved, last && r.replica.jobs.load.cedes(r.client.Jitter):
+		return p.Cede(), p.Cede()
+	case last:
+		first -= r.client.Jitter.UpTo(time.Duration(float64(window) * load))
+		return first, first
+	}
+	window = p.LookFirst() - p.LookLast()
+	grab = p.LookFirst() - r.client.Jitter.UpTo(window/2) - time.Duration(float64(window/2)*min(1, 2*load))
+	if r.replica.reads.many { // jobs of one tick are looked at by one listing
+		return p.LookFirst() - r.replica.reads.within(window/8, tick), min(grab, p.LookFirst()-window/4)
+	}
+	return grab, grab
+}
+
+// triesAgain reports whether an acquisition before the next tick got no answer, and is to be
+// repeated at the tick: until then a successful read does not end the trouble.
+func (r *Runner) triesAgain(v plan.View) bool {
+	p := &r.job.Policy
+	next := p.NextTick(v.Record)
+	return r.denial.unproved && !next.IsZero() && next.Equal(r.denial.tried)
+}
+
+// raceLost notes that another replica was first with the lease before a tick, and returns how long
+// this one waits until it looks, as all others do.
+func (r *Runner) raceLost(tick time.Time) time.Duration {
+	look, grab := r.drawLead(false, tick)
+	r.view.lead = lead{tick: tick, d: look, grab: grab, outrun: tick}
+	return r.readAgain(max(tick.Sub(r.now())-look, raceOver))
+}
+
+// raceOver is how long a replica waits that lost a race for a lease after others have looked.
+const raceOver = 100 * time.Millisecond
+
+// keeps returns the tick before which this replica need not release the lease that it
+// holds: the next tick is so near that it would acquire the lease again at once. Once a
+// lease's length has passed it releases the lease all the same, and lets others be first:
+// a replica with another definition, or a run by hand, may wait for it.
+func (r *Runner) keeps(stop context.Context, c *call, s *lease.Session) (tick time.Time, ok bool) {
+	p, v := &r.job.Policy, r.decideBy(c)
+	next := p.NextTick(&r.view.rec)
+	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
+		return time.Time{}, false
+	}
+	if c.bounded || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
+		return time.Time{}, false
+	}
+	if s.Age() > s.Length || r.replica.jobs.load.cedes(r.client.Jitter) {
+		cede := p.Cede()
+		if next.Sub(v.Now) < cede*3/2 { // the lease has to be free for a moment
+			cede /= 8
+		}
+		r.view.lead = lead{tick: next, last: true, d: cede, grab: cede}
+		return time.Time{}, false
+	}
+	s.Reopen()
+	return next, true
+}

@@ -1,0 +1,194 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
+)
+
+const (
+	// gatherFor is how long a read waits for others of the same moment. As long as they keep
+	// coming it waits on, up to gatherMost. It is no round time, so that the wait does not
+	// end at the very instant at which others begin.
+	gatherFor  = 9973 * time.Microsecond
+	gatherMost = 300 * time.Millisecond
+
+	// listAgain is how long each entry is read by itself after a listing that has failed, for
+	// example for want of the right to list.
+	listAgain = 5 * time.Minute
+)
+
+// A gathering reads the entries of a replica with many jobs: those that are read at the same
+// moment by one listing, and few of them each by itself. What a listing has counts as read when
+// it began. An entry that it does not have, since it has failed or has come to no page for long,
+// is read by itself: no job depends on the listing.
+type gathering struct {
+	app   string
+	count int       // of the entries of the replica
+	many  bool      // they are so many, and the store lists
+	gate  gate      // for reads of one entry, and for what else begins something
+	epoch time.Time // reads of all jobs come at instants that are counted from here; see together
+
+	mu     sync.Mutex
+	asks   []ask
+	failed time.Time // when a listing has failed last
+}
+
+// An ask is a read that waits for others.
+type ask struct {
+	name   string
+	answer chan answer // has room for one
+}
+
+// An answer is that of a listing; zero: it has none.
+type answer struct {
+	listed bool
+	entry  store.Entry
+	err    error
+}
+
+// add counts another entry of the replica, before any is read.
+func (g *gathering) add(app string, s store.Store, jitter *lease.Jitter) {
+	if g.gate.room == nil {
+		g.gate = newGate()
+	}
+	_, lists := s.(store.Lister)
+	g.app, g.count = app, g.count+1
+	// Replicas that start together do not list together.
+	if g.many = lists && g.count >= listedFrom; g.count == listedFrom {
+		g.epoch = time.Now().Add(-jitter.UpTo(plan.LookEvery))
+	}
+}
+
+// worth returns how many reads are worth a listing. One of thousands of entries is not worth a
+// dozen of them.
+func (g *gathering) worth() int { return max(listedFrom, g.count/200) }
+
+// together returns the first instant at or after another one at which this replica reads the
+// entries of its jobs that are read once in a period.
+func (g *gathering) together(at time.Time, period time.Duration) time.Time {
+	gone := at.Sub(g.epoch)
+	return g.epoch.Add((gone + period - 1).Truncate(period))
+}
+
+// slot is how far apart the instants are at which the entries of many jobs are read. A wait
+// that is shorter is left as it is: something is about to happen.
+const slot = 200 * time.Millisecond
+
+// round returns how long it is until the first of those instants after a wait.
+func (g *gathering) round(wait time.Duration) time.Duration {
+	if !g.many || wait < slot {
+		return wait
+	}
+	return time.Until(g.together(time.Now().Add(wait), slot))
+}
+
+// lookBy returns when an entry is read again that was looked at at an instant and is not
+// expected to change.
+func (g *gathering) lookBy(looked time.Time) time.Time {
+	return g.together(looked.Add(1), plan.LookEvery)
+}
+
+// within returns a part of a window that is the same for all jobs with a tick at one instant.
+// The replicas differ in it.
+func (g *gathering) within(window time.Duration, tick time.Time) time.Duration {
+	return tick.Sub(g.epoch).Abs() % max(window, 1)
+}
+
+// read reads the entry of a client.
+func (g *gathering) read(ctx context.Context, c *lease.Client) (store.Entry, error) {
+	if !g.many {
+		return g.readOne(ctx, c)
+	}
+	a, first := g.join(c.Name)
+	if first {
+		g.lead(ctx, c)
+	}
+	select {
+	case got := <-a.answer:
+		if got.listed {
+			return got.entry, got.err
+		}
+	case <-ctx.Done():
+	}
+	return g.readOne(ctx, c)
+}
+
+// readOne reads one entry by itself.
+func (g *gathering) readOne(ctx context.Context, c *lease.Client) (store.Entry, error) {
+	defer g.gate.pass(ctx)()
+	return c.Read(ctx)
+}
+
+// join adds a read to those that wait. The first of them leads the others.
+func (g *gathering) join(name string) (a ask, first bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a = ask{name, make(chan answer, 1)}
+	g.asks = append(g.asks, a)
+	return a, len(g.asks) == 1
+}
+
+// lead waits for the others, and lists if they are many enough. In the end all have an answer.
+func (g *gathering) lead(ctx context.Context, c *lease.Client) {
+	g.wait(ctx)
+	g.mu.Lock()
+	asks := g.asks
+	g.asks = nil
+	worth := len(asks) >= g.worth() && (g.failed.IsZero() || time.Since(g.failed) > listAgain)
+	g.mu.Unlock()
+	if worth && !g.list(ctx, c, asks) {
+		g.mu.Lock()
+		g.failed = time.Now()
+		g.mu.Unlock()
+	}
+	for _, a := range asks {
+		select {
+		case a.answer <- answer{}:
+		default: // it has its answer
+		}
+	}
+}
+
+// wait returns when no more reads come.
+func (g *gathering) wait(ctx context.Context) {
+	waiting := func() int {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return len(g.asks)
+	}
+	for begin, before := time.Now(), 0; ctx.Err() == nil && time.Since(begin) < gatherMost; {
+		n := waiting()
+		if n == before {
+			return
+		}
+		before = n
+		lease.Sleep(ctx, gatherFor)
+	}
+}
+
+// list answers what one listing can answer, and reports whether that has succeeded. The end of
+// ctx is no failure of the listing.
+func (g *gathering) list(ctx context.Context, c *lease.Client, asks []ask) bool {
+	names := make(map[string]chan answer, len(asks))
+	for _, a := range asks {
+		names[a.name] = a.answer
+	}
+	all := list(ctx, g.app, c, func(name string, e store.Entry) {
+		if to := names[name]; to != nil {
+			to <- answer{true, e, nil}
+			delete(names, name)
+		}
+	})
+	if all.whole && !all.date.IsZero() { // a new entry starts from that date
+		for _, to := range names {
+			e, err := all.missing()
+			to <- answer{true, e, err}
+		}
+	}
+	return all.whole || ctx.Err() != nil
+}

@@ -1,0 +1,28 @@
+package runner
+
+import (
+	"context"
+	"time"
+)
+
+// grace returns how long a run may go on after a stop. A singleton's task has no end
+// to wait for. It goes on until the others have read that it stops, so that one of them
+// takes over at once, and no longer.
+func (r *Runner) grace() time.Duration {
+	if r.Singleton() {
+		return min(r.replica.Grace, r.approach())
+	}
+	return r.replica.Grace
+}
+
+// graceLeft returns for how long a run may go on if the replica is to stop. A run that begins
+// after the stop has what is left of the grace.
+func (r *Runner) graceLeft(stop context.Context, c *call) time.Duration {
+	hand, grace := c.hand, r.grace()
+	if stop.Err() == nil || hand == nil {
+		return grace
+	}
+	now := r.client.Clock.Elapsed()
+	hand.at.CompareAndSwap(0, int64(now))
+	return max(0, grace-(now-time.Duration(hand.at.Load())))
+}
