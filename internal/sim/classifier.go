@@ -74,15 +74,25 @@ func (t *classifier) part(e *check.Event) string {
 	switch rec := e.Record; {
 	case rec == nil:
 		return "write"
-	case rec.Run.Status == store.Running && (claim == nil || claim.Writer == rec.Writer):
+	// A lease that is kept for the next tick has several claims.
+	case rec.Run.Status == store.Running && (claim == nil || claim.Writer == rec.Writer || rec.Token > claim.Token):
 		t.claims[e.Lease] = rec
 		return "claim"
 	case claim == nil:
 		return "settle"
-	case !rec.Run.Claimed.Equal(claim.Run.Claimed): // it tells of the run before again
+	case tellsBefore(rec, claim):
 		return "take back"
 	case rec.Run.Finished.IsZero():
 		return "progress"
 	}
 	return "finish"
+}
+
+// tellsBefore reports whether a write tells of the run before a claim again. The outcome of
+// a run that was claimed before its tick shows the tick as the time of the claim.
+func tellsBefore(rec, claim *store.Record) bool {
+	if claim.Run.Armed {
+		return !rec.Run.Tick.Equal(claim.Run.Tick) || rec.Run.Attempt != claim.Run.Attempt
+	}
+	return !rec.Run.Claimed.Equal(claim.Run.Claimed)
 }

@@ -172,6 +172,7 @@ func (c *Cluster) plan() []plannedFault {
 	}
 	start := time.Now()
 	all := faultPlan(c.Seed, start, c.end, c.Replicas, c.Program)
+	all = append(all, deedsInLead(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	all = append(all, upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	if c.ordered {
 		all = append(all, orderPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
@@ -220,6 +221,8 @@ func (c *Cluster) carryOut(d plannedFault) {
 	case d.what == "restart":
 		s.order("restart")
 	case c.upheaval(d):
+	case d.what == inLead:
+		c.befallInLead(d)
 	case d.what == orders:
 		c.wg.Go(func() { c.giveOrder(d) })
 	case r == nil || r.gone():
@@ -231,10 +234,7 @@ func (c *Cluster) carryOut(d plannedFault) {
 	case d.what == "freeze":
 		r.suspend(min(d.d, time.Until(c.end)), "any time")
 	case d.what == "run now":
-		c.version.Lock()
-		c.version.requests++
-		request := fmt.Sprintf("wish-%d", c.version.requests)
-		c.version.Unlock()
+		request := c.newRequest("wish-%d")
 		r.byHand.Go(func() { r.runNow(d.job, request) })
 		c.wg.Go(func() { c.askAgain(d, request) })
 	case d.what == "step down":
@@ -245,6 +245,14 @@ func (c *Cluster) carryOut(d plannedFault) {
 			}
 		}
 	}
+}
+
+// newRequest names a run by hand.
+func (c *Cluster) newRequest(format string) string {
+	c.version.Lock()
+	defer c.version.Unlock()
+	c.version.requests++
+	return fmt.Sprintf(format, c.version.requests)
 }
 
 // edit makes the next version of the program, which replicas start with from now

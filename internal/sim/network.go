@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -32,6 +33,7 @@ type Network struct {
 	late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
 	met  map[check.Fault]int
+	more []NetworkFault // beside faults: what was not planned
 }
 
 // ills are the faults that a request may meet by itself. Whoever is denied has
@@ -58,7 +60,10 @@ func (n *Network) fault(slot int, e *check.Event, r *roll) check.Fault {
 	if !now.Before(n.calm) {
 		return check.None
 	}
-	for _, s := range n.faults {
+	n.mu.Lock()
+	more := n.more
+	n.mu.Unlock()
+	for _, s := range slices.Concat(n.faults, more) {
 		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
 			if s.Fault != check.None {
 				return s.Fault

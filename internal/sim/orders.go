@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -39,10 +38,7 @@ func (c *Cluster) giveOrder(d plannedFault) {
 			o.Until = time.Now().Add(r.between(5*time.Second, 10*time.Minute))
 		}
 	case store.OrderRun:
-		c.version.Lock()
-		c.version.requests++
-		o.Request = fmt.Sprintf("ordered-%d", c.version.requests)
-		c.version.Unlock()
+		o.Request = c.newRequest("ordered-%d")
 		if r.chance(0.5) {
 			o.Until = time.Now().Add(r.between(5*time.Second, 10*time.Minute))
 		}

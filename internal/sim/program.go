@@ -27,7 +27,9 @@ func Program(seed uint64) []check.Definition {
 		all = append(all, others()...)
 	}
 	drawStalls(all, newRoll(seed, 0, "stalls"))
-	return vary(all, newRoll(seed, 0, "program"))
+	all = vary(all, newRoll(seed, 0, "program"))
+	drawAhead(all, seed)
+	return all
 }
 
 func others() []check.Definition {
@@ -42,7 +44,7 @@ func others() []check.Definition {
 	}
 }
 
-// next is a later version of a program: leases change, and one schedule.
+// next is a later version of a program: leases change, one schedule, and when a tick is claimed.
 func next(old []check.Definition, r *roll) []check.Definition {
 	v := slices.Clone(old)
 	for i := range v {
@@ -55,6 +57,7 @@ func next(old []check.Definition, r *roll) []check.Definition {
 		}
 		if d.Every > 0 {
 			d.Paused = r.chance(0.15)
+			d.ClaimAhead = r.chance(0.5) && !d.EveryReplica
 		}
 		if d.Name == "rerun" || d.Name == "minute" || d.Name == "abandon" {
 			d.Every = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}[r.below(3)]
@@ -67,7 +70,7 @@ func next(old []check.Definition, r *roll) []check.Definition {
 func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
 	return soloist.Job{Name: d.Name, Schedule: d.Schedule, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
 		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
-		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Do: c.do(m, d)}
 }
 
 func (c *Cluster) singleton(m *machine, d *check.Definition) soloist.Singleton {

@@ -80,6 +80,7 @@ func (s *Script) Start(p Part) *Replica {
 	for _, w := range p.Work {
 		defs, m.acts[w.Name] = append(defs, w.Definition), w.Act
 	}
+	s.c.version.now = defs
 	r := s.c.newReplica(m, defs, p.Grace)
 	r.stays = true
 	s.c.slots = append(s.c.slots, &slot{Cluster: s.c, index: m.slot, current: r})
@@ -98,6 +99,9 @@ func (s *Script) Watch(w func(*check.Event)) { s.c.log.Watch = w }
 
 // Operate has an operator do "break", "break now" or "delete" to a job's entry.
 func (s *Script) Operate(what, job string) { s.c.operate(plannedFault{what: what, job: job}) }
+
+// TakeOrders has the replicas that are started from now on read the orders of operators.
+func (s *Script) TakeOrders() { s.c.ordered = true }
 
 // Events returns what happened so far, in the order of time.
 func (s *Script) Events() (all []check.Event) {
@@ -149,6 +153,11 @@ func (p *Replica) Kill() { p.r.crash("any time") }
 
 // Freeze suspends its machine for d.
 func (p *Replica) Freeze(d time.Duration) { p.r.suspend(d, "any time") }
+
+// Order gives an order on the replica, as its page does.
+func (p *Replica) Order(o soloist.Order) error {
+	return p.r.c.note(p.r.ctx, p.r.Scheduler, o, p.r.gone)
+}
 
 // Step moves its wall clock.
 func (p *Replica) Step(d time.Duration) { p.r.Step(d) }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// budget: where nothing goes wrong, a tick takes four requests of the replica
-// that runs it: acquire, claim, finish and release. It may have looked before,
-// and have acquired too early by its clock, and released. Any other replica may
-// have done so too, acquire too late, look after that, and then once in each
-// third of the lease that the run takes. Renewals, checkpoints and progress come
-// on top, and so do looks while somebody holds off.
+// budget: where nothing goes wrong, a tick takes four requests of the replica that runs it:
+// acquire, claim, finish and release. Any other replica looks once before it, once more if the
+// next tick is far away, and then once in each third of the lease that the run takes. Where the
+// clocks of replicas differ they acquire at one time, and the loser looks again: then a tick
+// takes two requests more, and not each tick. Renewals, checkpoints and progress come on top,
+// and so do looks while a replica holds off.
 func budget(l *Log, bad report) {
 	healed := l.healed()
 	if healed.IsZero() {
@@ -21,14 +21,51 @@ func budget(l *Log, bad report) {
 		if d == nil || d.Every == 0 || job == Foreign {
 			continue
 		}
+		var all spending
 		for _, claim := range l.claimed(job) {
 			r := claim.Record
-			if from := r.Run.Tick.Add(-time.Second); from.After(l.settled().Add(-Settling/2)) && r.Run.Request == "" && l.attempts(job, r.Run.Tick) == 1 {
-				l.spend(claim, from, from.Add(min(d.Every, time.Minute)), bad)
+			if from := r.Run.Tick.Add(-d.lead() - time.Second - slack); from.After(l.settled().Add(-Settling/2)) && r.Run.Request == "" && l.attempts(job, r.Run.Tick) == 1 {
+				all.add(l.spend(claim, from, from.Add(min(d.Every, time.Minute)), bad))
 			}
 		}
+		all.judge(job, l.settled(), d, bad)
 	}
 }
+
+// A spending is how many requests some ticks took.
+type spending struct {
+	ticks, winners, followers, others int // followers: of each tick, together
+	thirds                            int // of the lease, that the runs took
+}
+
+func (s *spending) add(o spending) {
+	s.ticks += o.ticks
+	s.winners += o.winners
+	s.followers += o.followers
+	s.others += o.others
+	s.thirds += o.thirds
+}
+
+// judge judges the mean of enough ticks. Without a release it may be less: a lease is kept
+// for a tick that is near.
+func (s *spending) judge(job string, at time.Time, d *Definition, bad report) {
+	if s.ticks < enoughTicks {
+		return
+	}
+	looks := 2 * s.followers // one, and half of a lost race
+	if d.Every > d.Lease {
+		looks += s.followers
+	}
+	if s.winners > 5*s.ticks {
+		bad(at, "%d ticks of %s took %d requests of the replicas that ran them", s.ticks, job, s.winners)
+	}
+	if s.others > looks+s.thirds*s.followers/s.ticks {
+		bad(at, "%d ticks of %s took %d requests of the other replicas, which were %d in all", s.ticks, job, s.others, s.followers)
+	}
+}
+
+// enoughTicks are those whose mean counts.
+const enoughTicks = 6
 
 // attempts is how often a tick was claimed.
 func (l *Log) attempts(job string, tick time.Time) (n int) {
@@ -53,38 +90,58 @@ func (l *Log) runBefore(claim *Event, a time.Time) time.Time {
 }
 
 // spend counts what a tick takes from a to b.
-func (l *Log) spend(claim *Event, a, b time.Time, bad report) {
+func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 	job, third := claim.Job, time.Duration(claim.Record.Run.Lease)/3
 	var took time.Duration
 	for _, r := range l.runs(job) {
 		if r.Token == claim.Record.Token && r.Cause != "" {
-			return // others may have to settle it
+			return s // others may have to settle it
 		} else if r.Token == claim.Record.Token {
-			took = r.End.Sub(claim.Time)
+			took = max(0, r.End.Sub(later(claim.Time, r.Tick)))
+		}
+	}
+	for _, e := range l.of(job, Request) {
+		if e.Op == "settle" && e.Sent.After(a) && e.Sent.Before(b) {
+			return s // what an operator has ordered is noted
 		}
 	}
 	for _, e := range l.of(job, Said) {
 		if strings.HasPrefix(e.Note, "the last runner's lease did not run out") && e.Time.After(a) && e.Time.Before(claim.Time) {
-			return
+			return s
 		}
 	}
-	a = l.runBefore(claim, a)
-	counts := map[string]int{}
-	for _, e := range l.of(job, Request) {
-		switch e.Op {
-		case "read", "acquire", "claim", "settle", "finish", "release":
-			if !e.Sent.Before(a) && e.Sent.Before(b) && e.Replica != Operator {
-				counts[e.Replica]++
-			}
+	s.ticks, s.thirds = 1, int(took/third)
+	d := l.latest(job)
+	rare := d.Every > d.Lease // the next look is further away than a lease
+	for replica, n := range l.requests(job, l.runBefore(claim, a), b) {
+		most := 4 + s.thirds
+		if rare {
+			most++
 		}
-	}
-	for replica, n := range counts {
-		most := 6 + int(took/third)
 		if replica == claim.Replica {
-			most = 7
+			most = 6
+			s.winners += n
+		} else {
+			s.others += n
+			s.followers++
 		}
 		if n > most {
 			bad(claim.Time, "tick %s of %s took %d requests of %s, of %d", TimeOfDay(claim.Record.Run.Tick), job, n, replica, most)
 		}
 	}
+	return s
+}
+
+// requests counts the requests of each replica for a job that are part of each tick.
+func (l *Log) requests(job string, a, b time.Time) map[string]int {
+	counts := map[string]int{}
+	for _, e := range l.of(job, Request) {
+		switch e.Op {
+		case "read", "acquire", "claim", "take back", "finish", "release":
+			if !e.Sent.Before(a) && e.Sent.Before(b) && e.Replica != Operator {
+				counts[e.Replica]++
+			}
+		}
+	}
+	return counts
 }

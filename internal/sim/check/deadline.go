@@ -42,7 +42,7 @@ func deadlines(l *Log, bad report) {
 			by := e.Record.Run.Tick.Add(window + t.doubt())
 			if t.sent.After(by) {
 				bad(t.sent, "%s claims tick %s of %s, attempt %d, and its window ended at %s", e.Replica, TimeOfDay(e.Record.Run.Tick), job, e.Record.Run.Attempt, TimeOfDay(by))
-			} else if first := t.first(); first != nil && first.Time.After(t.sent.Add(5*d.Lease/6+moment)) && l.frozen(e.Replica, t.sent, first.Time) == nil {
+			} else if first := t.first(); first != nil && first.Time.After(later(t.sent, t.tick()).Add(t.doubtAt(later(t.sent, t.tick()))+5*d.Lease/6+moment)) && l.frozen(e.Replica, t.sent, first.Time) == nil {
 				bad(first.Time, "%s begins, and was claimed at %s", first.name(), TimeOfDay(t.sent))
 			}
 		}
@@ -58,19 +58,32 @@ func (t *term) first() *Event {
 }
 
 // fresh: a replica that was asked to stop starts nothing that it had not started
-// before, though it may have claimed it.
+// before, though it may have claimed it, but for a tick whose lease it had acquired when
+// the others may have looked: they leave that tick to it.
 func fresh(l *Log, bad report) {
-	asked := map[string]time.Time{}
+	asked := map[string]*Event{}
 	for _, e := range l.of("", Stop) {
-		asked[e.Replica] = e.Time
+		asked[e.Replica] = e
 	}
 	for _, job := range l.index.jobs {
 		for _, r := range l.runs(job) {
-			if stop := asked[r.Replica]; !stop.IsZero() && r.Try == 1 && r.Request == "" && l.begun(&r).After(stop.Add(moment)) {
-				bad(r.Time, "%s begins, and its replica was asked to stop at %s", r.name(), TimeOfDay(stop))
+			if stop := asked[r.Replica]; stop != nil && r.Try == 1 && r.Request == "" && l.begun(&r).After(stop.Time.Add(moment)) && !l.promised(stop, &r) {
+				bad(r.Time, "%s begins, and its replica was asked to stop at %s", r.name(), TimeOfDay(stop.Time))
 			}
 		}
 	}
+}
+
+// promised reports whether a replica that stops may begin a run within its grace: it had the
+// lease before, and the stop came when the others may have looked.
+func (l *Log) promised(stop, r *Event) bool {
+	d, t := l.definition(r.Replica, r.Job), l.termOf(r.Job, r.Token)
+	if d == nil || t == nil || t.acquire == nil || r.Tick.IsZero() || !t.acquire.Sent.Before(stop.Time) {
+		return false
+	}
+	doubt := t.doubtAt(stop.Time)
+	looked := r.Tick.Add(-d.lead()*29/40 - doubt) // 3/5 and 1/8
+	return stop.Time.After(looked) && t.acquire.Time.Before(r.Tick.Add(doubt)) && !l.begun(r).After(stop.End.Add(moment))
 }
 
 // begun is when a run began for its replica: when it said so, though the log may
@@ -150,6 +163,6 @@ func (l *Log) toldOutcome(job string, token int64) bool {
 		return e.Replica == t.claim.Replica && e.Token == token && strings.HasPrefix(e.Note, "the outcome was refused")
 	})
 	return t != nil && !refused && slices.ContainsFunc(l.writes(job), func(e *Event) bool {
-		return e.Op == "finish" && e.Lease == t.claim.Lease && e.Record != nil && !e.Record.Run.Finished.IsZero()
+		return e.Op == "finish" && e.Lease == t.claim.Lease && e.Record != nil && e.Record.Token == token && !e.Record.Run.Finished.IsZero()
 	})
 }

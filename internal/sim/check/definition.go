@@ -24,6 +24,7 @@ type Definition struct {
 	Paused           bool
 	PauseAfter       int
 	EveryReplica     bool
+	ClaimAhead       bool
 
 	Pulse            Pulse // how HealthCheck answers
 	HealthInterval   time.Duration

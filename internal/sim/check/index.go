@@ -9,22 +9,23 @@ import (
 
 // An index finds events.
 type index struct {
-	jobs    []string
-	events  map[string]map[What][]*Event // by job
-	crashed map[string]time.Time         // by replica
-	freezes map[string][]*Event          // by replica
-	blocks  map[string][]*Event          // of the log, by replica
-	writes  map[string][]*Event          // by job
-	claims  map[string][]*Event
-	tokens  map[string]map[int64]*Event
-	runs    map[string][]Event
-	terms   map[string]map[int64]*term // by job and token
-	told    map[string][]told          // by job
+	jobs     []string
+	events   map[string]map[What][]*Event // by job
+	crashed  map[string]time.Time         // by replica
+	freezes  map[string][]*Event          // by replica
+	blocks   map[string][]*Event          // of the log, by replica
+	writes   map[string][]*Event          // by job
+	claims   map[string][]*Event
+	returned map[string][]*Event // the writes that took a claim back, by job
+	tokens   map[string]map[int64]*Event
+	runs     map[string][]Event
+	terms    map[string]map[int64]*term // by job and token
+	told     map[string][]told          // by job
 }
 
 func newIndex(l *Log) *index {
 	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
-		writes: map[string][]*Event{}, claims: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
+		writes: map[string][]*Event{}, claims: map[string][]*Event{}, returned: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
 		terms: map[string]map[int64]*term{}, told: map[string][]told{}}
 	lawless := newLawless(l.Events)
 	for _, e := range l.Events {
@@ -87,7 +88,8 @@ func (x *index) addClaims(job string) {
 }
 
 func (x *index) takeBack(job string, e *Event) {
-	x.claims[job] = slices.DeleteFunc(x.claims[job], func(c *Event) bool { return c.Lease == e.Lease })
+	x.claims[job] = slices.DeleteFunc(x.claims[job], func(c *Event) bool { return c.Lease == e.Lease && c.Record.Token == e.Record.Token })
+	x.returned[job] = append(x.returned[job], e)
 	delete(x.tokens[job], e.Record.Token)
 }
 

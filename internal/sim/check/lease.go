@@ -210,17 +210,13 @@ func identities(l *Log, bad report) {
 // record says what became of it.
 func releases(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		byLease := map[string]*Event{}
-		for _, e := range l.claimed(job) {
-			byLease[e.Lease] = e
-		}
 		var now *store.Record
 		runs := l.runs(job)
 		for _, e := range l.of(job, Request) {
 			if e.Writes() && e.OK() {
 				now = e.Record
 			}
-			claim := byLease[e.Lease]
+			claim := l.claimUnder(e)
 			if e.Op != "release" || claim == nil || claim.Replica != e.Replica {
 				continue
 			}
@@ -229,11 +225,28 @@ func releases(l *Log, bad report) {
 					bad(e.Sent, "the lease of %s is released, and it runs until %s", r.name(), TimeOfDay(r.End))
 				}
 			}
-			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Run.Finished.IsZero() && !l.unconfirmed(job, claim) {
+			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Run.Finished.IsZero() && (ahead(claim) || !l.unconfirmed(job, claim)) {
 				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Token, now.Run.Status)
 			}
 		}
 	}
+}
+
+// writesBetween reports whether a write was sent under the lease of two requests between them.
+func (l *Log) writesBetween(a, b *Event) bool {
+	return slices.ContainsFunc(l.of(a.Job, Request), func(e *Event) bool {
+		return e.Writes() && e.Lease == a.Lease && e.Sent.After(a.Sent) && e.Sent.Before(b.Sent)
+	})
+}
+
+// claimUnder is the last claim under the lease of a request before it, nil if there is none.
+func (l *Log) claimUnder(e *Event) (claim *Event) {
+	for _, c := range l.claimed(e.Job) {
+		if c.Lease == e.Lease && !c.Time.After(e.Time) {
+			claim = c
+		}
+	}
+	return claim
 }
 
 // unconfirmed reports whether the claimer ran nothing and did not know that its claim was
@@ -253,7 +266,8 @@ func (l *Log) unconfirmed(job string, claim *Event) bool {
 }
 
 // letGo: a lease is not renewed once its holder knows that the outcome is written,
-// or that there was nothing to run. Neither its log nor anything else keeps it.
+// or that there was nothing to run, unless the next tick is so near that it keeps the lease
+// for that. Neither its log nor anything else keeps it.
 func letGo(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		written := map[string]*Event{}
@@ -261,10 +275,10 @@ func letGo(l *Log, bad report) {
 			w := written[e.Lease]
 			switch {
 			case e.Op == "settle" || e.Op == "take back" || e.Op == "finish" && e.Record != nil && !e.Record.Run.Finished.IsZero():
-				if e.OK() && !e.Heard.IsZero() && e.Cause == "" && w == nil {
+				if e.OK() && !e.Heard.IsZero() && e.Cause == "" {
 					written[e.Lease] = e
 				}
-			case e.Op == "renew" && w != nil && e.Sent.After(w.Heard.Add(time.Duration(w.Record.Run.Lease)/6)) && l.frozen(e.Replica, w.Sent, e.Sent) == nil:
+			case e.Op == "renew" && w != nil && e.Sent.After(l.keptUntil(w).Add(time.Duration(w.Record.Run.Lease)/6)) && l.frozen(e.Replica, w.Sent, e.Sent) == nil && !l.writesBetween(w, e):
 				bad(e.Sent, "%s renews the lease of %s, and wrote the %s at %s", e.Replica, job, w.Op, TimeOfDay(w.Time))
 			}
 		}

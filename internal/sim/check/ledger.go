@@ -94,6 +94,8 @@ func tokens(l *Log, bad report) {
 			}
 			switch {
 			case e.Replica == Operator || e.Op == "create" || r.Token == entry:
+			case e.Op == "take back" && r.Token > most:
+				most = r.Token // of a claim that the service has not taken
 			case r.Run.Status != store.Running:
 				bad(e.Time, "%s writes %s with the new token %d, and claims nothing", e.Replica, job, r.Token)
 			case r.Token <= most:
@@ -236,7 +238,7 @@ func (l *Log) notTaken(job string, claim, gaveUp *Event) bool {
 		switch {
 		case o.Op == "read" && late && (!o.OK() || o.Heard.IsZero()):
 			return false
-		case o.Op != "finish" || o.Lease != claim.Lease:
+		case o.Op != "finish" || o.Lease != claim.Lease || o.Record != nil && o.Record.Token != claim.Record.Token:
 		case o.OK() || late && o.Cause == string(ReadOnly):
 			return false
 		case first == nil:
@@ -247,15 +249,24 @@ func (l *Log) notTaken(job string, claim, gaveUp *Event) bool {
 }
 
 // early: no run starts more than a second before its tick, by the service's
-// clock, whatever the wall clock of its replica shows.
+// clock, whatever the wall clock of its replica shows, or by what it cannot know of that
+// clock since it acquired the lease.
 func early(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, r := range l.runs(job) {
-			if !r.Tick.IsZero() && r.Request == "" && r.Time.Before(r.Tick.Add(-time.Second)) {
+			if !r.Tick.IsZero() && r.Request == "" && r.Time.Before(r.Tick.Add(-l.earliness(&r))) {
 				bad(r.Time, "%s begins %s early", r.name(), r.Tick.Sub(r.Time))
 			}
 		}
 	}
+}
+
+// earliness is by how much a run may be early.
+func (l *Log) earliness(r *Event) time.Duration {
+	if t := l.termOf(r.Job, r.Token); t != nil && t.acquire != nil {
+		return t.doubtAt(r.Time)
+	}
+	return time.Second
 }
 
 // order: the ticks of a job are claimed in order.

@@ -185,7 +185,7 @@ func audit(l *Log, bad report) {
 			started := count(e.Replica, "run started", token, e.Sent)
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + count(e.Replica, "the run may not begin", token, e.Sent)
-			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + count(e.Replica, "stopped before the run began", token, e.Sent) + count(e.Replica, "paused before the run began", token, e.Sent)
+			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + l.givenUp(e)
 			tries := 0
 			for i := range runs {
 				if runs[i].Token == token && runs[i].Replica == e.Replica {
@@ -202,6 +202,16 @@ func audit(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// givenUp is how often a replica says that it has given a claim up before the run began.
+func (l *Log) givenUp(claim *Event) (n int) {
+	for _, e := range l.of(claim.Job, Said) {
+		if e.Replica == claim.Replica && e.Token == claim.Record.Token && !e.Time.Before(claim.Sent) && !strings.HasPrefix(e.Note, "the lease was lost") && strings.Contains(e.Note, " before the run began") {
+			n++
+		}
+	}
+	return n
 }
 
 // dropped reports whether a replica logged more than its log took.

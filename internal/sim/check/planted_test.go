@@ -293,7 +293,7 @@ var _ = plant(stories{
 			s.request("a", "read", "", 8, 200)
 		},
 	},
-	"I9 time": {func(s *story) { s.acquire("a", "1", 8); s.claim("a", "1", 8.5, 10); s.run("a", 8.9, 9) }},
+	"I9 time": {func(s *story) { s.acquire("a", "1", 8); s.claim("a", "1", 8.5, 10); s.run("a", 8.7, 9) }},
 	"I9 order": {func(s *story) {
 		s.hold("a", "1", 20)
 		s.acquire("b", "2", 40)

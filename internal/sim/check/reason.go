@@ -42,7 +42,7 @@ func (d *Definition) After(t time.Time) time.Time {
 // underRun reports whether a run of a job was under way when a tick came due.
 func (l *Log) underRun(job string, tick time.Time) bool {
 	for _, t := range l.index.terms[job] {
-		if !tick.Before(l.decided(t).Add(-t.doubt())) && !tick.After(t.over) {
+		if !tick.Before(l.due(t).Add(-t.doubt())) && !tick.After(t.over) {
 			return true
 		}
 	}
@@ -100,8 +100,8 @@ func unless(true bool, text string) string {
 
 // doubt is how wrong the clock of who sent a write may be.
 func (l *Log) doubt(write *Event) time.Duration {
-	for _, t := range l.index.terms[write.Job] {
-		if t.claim.Lease == write.Lease {
+	if write.Record != nil {
+		if t := l.termOf(write.Job, write.Record.Token); t != nil && t.claim.Lease == write.Lease {
 			return t.doubt()
 		}
 	}
@@ -170,13 +170,13 @@ func (l *Log) toldStalled(t *term, then time.Time) bool {
 }
 
 // askedToYield reports whether the replica of a term was to hand over since its
-// claim: asked to stop, to step down, or on a call that ends.
+// claim, or since it had its lease, if that was acquired ahead: asked to stop, to step down, or on a call that ends.
 func (l *Log) askedToYield(t *term) bool {
 	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == t.claim.Replica }) ||
 		slices.ContainsFunc(l.of(t.claim.Job, Ordered), func(e *Event) bool {
-			return e.Op == string(store.OrderStepDown) && e.Time.After(t.claim.Sent) && e.Time.Before(t.over)
+			return e.Op == string(store.OrderStepDown) && e.Time.After(t.held()) && e.Time.Before(t.over)
 		}) ||
-		slices.ContainsFunc(l.of(t.claim.Job, Yield), func(e *Event) bool { return e.Time.After(t.claim.Sent) && e.Time.Before(t.over) }) ||
+		slices.ContainsFunc(l.of(t.claim.Job, Yield), func(e *Event) bool { return e.Time.After(t.held()) && e.Time.Before(t.over) }) ||
 		slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == t.claim.Replica && u.Cause != "" }) ||
 		t.claim.Record.Run.Request != ""
 }

@@ -134,7 +134,10 @@ func (l *Log) heir(u, claim *Event, to time.Time) bool {
 	stopped := slices.ContainsFunc(slices.Concat(l.of("", Stop), l.of("", Crash)), func(e *Event) bool {
 		return e.Replica == u.Replica && e.Time.Before(to)
 	})
-	if u.Replica == claim.Replica || u.Cause != "" || !u.Time.Before(claim.Time) || stopped ||
+	denied := slices.ContainsFunc(l.of(claim.Job, Request), func(e *Event) bool { // it comes back to the job later
+		return e.Replica == u.Replica && (e.Cause == string(ReadOnly) || e.Cause == string(Denied)) && e.Time.Before(to) && e.Time.After(claim.Time.Add(-2*time.Minute))
+	})
+	if denied || u.Replica == claim.Replica || u.Cause != "" || !u.Time.Before(claim.Time) || stopped ||
 		mine == nil || mine.Every != its.Every || mine.Paused || its.Paused {
 		return false
 	}

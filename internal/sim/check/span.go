@@ -44,7 +44,7 @@ func (l *Log) span(job string, e *Event, bad report) {
 		bad(e.Time, "%s has ended at %s, and its outcome, %s, tells no end", r.name(), TimeOfDay(r.End), f.Status)
 	case f.End.Before(r.End.Add(-doubt)) || f.End.After(e.Time.Add(doubt)):
 		bad(e.Time, "%s has ended at %s, and its outcome, %s, says %s", r.name(), TimeOfDay(r.End), f.Status, TimeOfDay(f.End))
-	case f.Start.Before(from.Add(-doubt)) || f.Start.After(t.claim.Time.Add(doubt)):
+	case f.Start.Before(from.Add(-doubt)) || f.Start.After(later(t.claim.Time, t.tick()).Add(doubt)):
 		bad(e.Time, "%s was claimed at %s, and its outcome, %s, says %s", r.name(), TimeOfDay(t.claim.Time), f.Status, TimeOfDay(f.Start))
 	}
 }

@@ -29,24 +29,15 @@ type told struct {
 
 func (x *index) addTerms(job string) {
 	x.terms[job] = map[int64]*term{}
-	byLease := map[string]*term{}
+	byLease := map[string][]*term{} // one that is kept from tick to tick has several claims
 	for _, e := range x.claims[job] {
 		t := &term{claim: e, sent: e.Sent, over: e.Time}
-		x.terms[job][e.Record.Token], byLease[e.Lease] = t, t
+		x.terms[job][e.Record.Token] = t
+		byLease[e.Lease] = append(byLease[e.Lease], t)
 	}
 	for _, e := range x.events[job][Request] {
-		t := byLease[e.Lease]
-		if t != nil && e.Op == "finish" {
-			t.asked = e.Sent
-		}
-		switch {
-		case t == nil || e.Replica != t.claim.Replica:
-		case e.Op == "acquire" && e.OK() && !e.Heard.IsZero() && !e.Heard.After(t.claim.Sent):
-			t.acquire, t.asking = e, x.begins(e)
-		case e.Op == "claim" && e.Sent.Before(t.sent):
-			t.sent = e.Sent
-		case e.Writes() && e.OK() && e.Time.After(t.over):
-			t.over = e.Time
+		for _, t := range byLease[e.Lease] {
+			x.addTo(t, e)
 		}
 	}
 	runs := x.runs[job]
@@ -57,6 +48,23 @@ func (x *index) addTerms(job string) {
 				t.over = runs[i].End
 			}
 		}
+	}
+}
+
+// addTo notes what a request under the lease of a term is for it.
+func (x *index) addTo(t *term, e *Event) {
+	its := (e.Record == nil || e.Record.Token == t.claim.Record.Token) && e.Op != "settle"
+	if its && e.Op == "finish" {
+		t.asked = e.Sent
+	}
+	switch {
+	case e.Replica != t.claim.Replica:
+	case e.Op == "acquire" && e.OK() && !e.Heard.IsZero() && !e.Heard.After(t.claim.Sent):
+		t.acquire, t.asking = e, x.begins(e)
+	case its && e.Op == "claim" && e.Sent.Before(t.sent):
+		t.sent = e.Sent
+	case its && e.Writes() && e.OK() && e.Time.After(t.over):
+		t.over = e.Time
 	}
 }
 
@@ -101,11 +109,14 @@ func (l *Log) termOf(job string, token int64) *term { return l.index.terms[job][
 // doubt is how far the service's clock may be from what the claimer of a term
 // takes it for: whole seconds, the way of the answer that told it, and what two
 // clocks may differ by since then.
-func (t *term) doubt() time.Duration {
+func (t *term) doubt() time.Duration { return t.doubtAt(t.sent) }
+
+// doubtAt is doubt at another time.
+func (t *term) doubtAt(at time.Time) time.Duration {
 	if t.acquire == nil {
 		return time.Minute
 	}
-	since := t.sent.Sub(t.asking)
+	since := at.Sub(t.asking)
 	return time.Second + t.acquire.Heard.Sub(t.asking) + since/50 + slack
 }
 
@@ -146,4 +157,20 @@ func (t *term) acquired() time.Time {
 		return t.claim.Time
 	}
 	return t.acquire.Time
+}
+
+// tick is when the tick of a term is due, zero for a run by hand or a singleton.
+func (t *term) tick() time.Time {
+	if t.claim.Record.Run.Request != "" {
+		return time.Time{}
+	}
+	return t.claim.Record.Run.Tick
+}
+
+// held is when the claimer of a term had its lease, the claim at the latest.
+func (t *term) held() time.Time {
+	if t.acquire == nil || t.acquire.Sent.After(t.claim.Sent) {
+		return t.claim.Sent
+	}
+	return t.acquire.Sent
 }
