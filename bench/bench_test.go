@@ -1,0 +1,146 @@
+//go:build linux
+
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/bench/internal/runs"
+	"github.com/soloist-go/soloist/store"
+)
+
+func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-scenarios two", "want some of one,twenty"},
+		{"-peers cron", "want some of soloist,ahead,clientgo"},
+		{"-ticks -1", "want 1 to 3600"},
+		{"-repeats 0", "want 1 to 100"},
+		{"one", "-h lists them"},
+	} {
+		if _, err := parse(strings.Fields(c.args), io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
+		}
+	}
+	o, err := parse(strings.Fields("-scenarios skew,lead -peers soloist,blob -ticks 3"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := o.scenarios[0].batches(o); len(got) != 2 || len(got[0]) != 5 || got[0][4].skew != 2*time.Second || got[1][0].peer != "blob" || got[0][0].ticks != 3 {
+		t.Errorf("got %+v of skew, want five fleets of each peer", got)
+	}
+	if got := o.scenarios[1].batches(o); len(got) != 1 || len(got[0]) != 10 {
+		t.Errorf("got %+v of lead, want five fleets of both peers at once", got)
+	}
+}
+
+// planted is a table in which a tick of Soloist ran twice, one was lost, and it was slow.
+func planted() *table {
+	t := &table{metadata: []time.Duration{ms}, acquire: []time.Duration{ms}}
+	of := func(peer string, delay time.Duration, change func(*row)) {
+		r := row{spec: spec{scenario: "one", peer: peer}, Report: runs.Report{Ticks: 3, Runs: 3, Delays: []time.Duration{delay, delay, 2 * delay}, Shares: map[string]int{"r0": 3}}}
+		change(&r)
+		t.add(r)
+	}
+	of("clientgo", 2*ms, func(*row) {})
+	of("soloist", 4*ms, func(r *row) {
+		r.Twice, r.Lost, r.calls = 1, 2, map[string]float64{"acquire": 3, "read": 4, "document": 9}
+	})
+	of("soloist", 5*ms, func(r *row) { r.calls = map[string]float64{"acquire": 3, "read": 4} })
+	return t
+}
+
+func TestTableAndTargets(t *testing.T) {
+	var b strings.Builder
+	if err := planted().print(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{
+		"one clientgo 3 0 0 2.0 ms 4.0 ms 4.0 ms 4.0 ms 1.0 x 100 %",
+		"one soloist 6 1 2 5.0 ms 10.0 ms 10.0 ms 10.0 ms 2.5 x",
+		"7.00: acquire 3.00, read 4.00",
+		"DOES NOT HOLD: one, soloist, median: client-go's + 1.3 x Set Metadata: 5.00 ms, at most 3.30",
+		"DOES NOT HOLD: one, soloist: 1 ticks twice",
+		"DOES NOT HOLD: one, soloist: 2 ticks lost",
+		"DOES NOT HOLD: one, soloist: 7.00 calls a tick, at most 6.0",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestOutcomesOfTicks(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 11, 23, 12, minute, 0, 0, time.UTC) }
+	r := store.Record{History: []store.Outcome{
+		{Tick: at(9), Status: store.Succeeded}, {Tick: at(9), Status: store.Abandoned},
+		{Tick: at(8), Status: store.Succeeded, Request: "by hand"},
+		{From: at(4), Tick: at(7), Count: 3, Status: store.Missed},
+		{Tick: at(4), Status: store.Succeeded},
+	}}
+	for minute, want := range map[int]string{3: "none", 4: "succeeded", 5: "missed", 7: "missed", 8: "none", 9: "several"} {
+		if got := outcome(r, at(minute)); got != want {
+			t.Errorf("minute %d: got %s, want %s", minute, got, want)
+		}
+	}
+}
+
+func TestProcessesAreLookedAt(t *testing.T) {
+	for began := time.Now(); time.Since(began) < 30*ms; { // so that there is something to see
+	}
+	got, err := look(os.Getpid())
+	if err != nil || got.rss < 1 || got.rss > 10_000 || got.cpu <= 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// A program of a peer has only its own libraries, or its memory would be that of others too.
+func TestEachModuleHasOneImporter(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, _, _ := strings.Cut(string(mod[strings.Index(string(mod), "require ("):]), ")")
+	importers := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\s+(\S+) v\S+$`).FindAllStringSubmatch(direct, -1) {
+		importers[m[1]] = nil
+	}
+	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(p, ".go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range f.Imports {
+			name, _ := strconv.Unquote(i.Path.Value)
+			for m := range importers {
+				if name == m || strings.HasPrefix(name, m+"/") {
+					importers[m] = append(importers[m], filepath.Dir(p))
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || len(importers) < 8 {
+		t.Fatalf("%d modules, %v", len(importers), err)
+	}
+	delete(importers, "github.com/soloist-go/soloist") // it is what the bench is for
+	for m, dirs := range importers {
+		if dirs = slices.Compact(slices.Sorted(slices.Values(dirs))); len(dirs) != 1 {
+			t.Errorf("%s is imported by %q, want exactly one package", m, dirs)
+		}
+	}
+}

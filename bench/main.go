@@ -1,0 +1,99 @@
+//go:build linux
+
+// Bench measures Soloist beside what else runs jobs on several replicas: real processes over one
+// storage, one log, one table.
+//
+//	go run .
+//
+// -h lists the scenarios and flags, and docs/speed.md says what is measured and how. PROFILE=dir writes
+// profiles of the replicas.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+func main() {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run measures everything that was asked for, and prints it.
+func run(ctx context.Context, o options) (err error) {
+	began := time.Now()
+	dir, err := os.MkdirTemp("", "bench-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if profiles := os.Getenv("PROFILE"); profiles != "" {
+		if profiles, err = filepath.Abs(profiles); err != nil {
+			return err
+		}
+		os.Setenv("PROFILE", profiles)
+	}
+	b := &bench{options: o, services: newServices(dir), dir: dir}
+	if o.keep != "" {
+		b.dir = o.keep
+		if err := os.MkdirAll(o.keep, 0o755); err != nil {
+			return fmt.Errorf("-keep: %w", err)
+		}
+	}
+	defer func() { err = errors.Join(err, b.services.Close()) }()
+	if err = b.prepare(ctx); err != nil {
+		return err
+	}
+	t := table{markdown: o.markdown}
+	for range o.repeats {
+		if err = b.repeat(ctx, &t); err != nil {
+			break
+		}
+	}
+	fmt.Printf("%s, %s\n\n", machine(), time.Since(began).Round(time.Second))
+	return errors.Join(err, t.print(os.Stdout))
+}
+
+// repeat measures each scenario once.
+func (b *bench) repeat(ctx context.Context, t *table) error {
+	for _, s := range b.scenarios {
+		if s.name == "cold" {
+			if err := b.cold(ctx, s, t); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, specs := range s.batches(b.options) {
+			fmt.Fprintf(os.Stderr, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), s.name, peersOf(specs))
+			if err := b.price(ctx, t); err != nil {
+				return err
+			}
+			rows, err := b.batch(ctx, specs)
+			if err != nil {
+				return err
+			}
+			t.add(rows...)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/soloist-go/soloist/bench/internal/runs"
+)
+
+// A row is what was seen of one fleet.
+type row struct {
+	spec
+	runs.Report
+	cpu      float64            // of one processor, of all replicas, in percent
+	rss      float64            // of one replica, MiB
+	calls    map[string]float64 // of the storage for each tick of a job, by kind; nil: it is not the peer's
+	outcomes map[string]int     // ticks by what the record says; nil: it was not asked
+}
+
+// A bench measures.
+type bench struct {
+	options
+	services *services
+	dir      string // for logs
+	spaces   int    // so many fleets so far
+}
+
+// prepare builds the programs and starts the services of all that will be measured: it would
+// disturb what is measured first.
+func (b *bench) prepare(ctx context.Context) error {
+	for _, s := range b.scenarios {
+		for _, specs := range s.batches(b.options) {
+			for _, of := range specs {
+				if _, _, err := b.services.of(ctx, of.peer); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// batch runs fleets at once.
+func (b *bench) batch(ctx context.Context, specs []spec) ([]row, error) {
+	rows, errs := make([]row, len(specs)), make(chan error)
+	var started int
+	var err error
+	for i, of := range specs {
+		b.spaces++
+		var f *fleet
+		if f, err = open(ctx, b.services, b.dir, fmt.Sprintf("%s-%s-%d", of.peer, of.scenario, b.spaces), of); err != nil {
+			break
+		}
+		started++
+		go func() { errs <- b.measure(ctx, f, &rows[i]) }()
+	}
+	for range started {
+		err = errors.Join(err, <-errs)
+	}
+	return rows, err
+}
+
+// measure runs a fleet for as long as it takes.
+func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
+	defer f.stop()
+	for _, name := range f.names() {
+		if err := f.start(name); err != nil {
+			return err
+		}
+	}
+	j := f.jobs[0]
+	warm := warmUp + time.Duration(f.size)*100*ms + time.Duration(len(f.jobs))*20*ms
+	w := runs.Window{Jobs: f.jobs, Begin: j.Next(time.Now().Add(warm))}
+	if err := until(ctx, w.Begin.Add(-min(j.Every/2, time.Second*5/2))); err != nil {
+		return err
+	}
+	before, err := b.sample(f)
+	if err != nil {
+		return err
+	}
+	if w.End, err = f.pass(ctx, w.Begin); err != nil {
+		return err
+	}
+	if err := errors.Join(until(ctx, w.End.Add(-min(j.Every/2, time.Second*5/2))), f.check()); err != nil {
+		return err
+	}
+	after, err := b.sample(f)
+	if err != nil {
+		return err
+	}
+	if err := until(ctx, w.End.Add(-j.Every+max(j.Every/2, drain)+f.skew)); err != nil {
+		return err
+	}
+	f.stop()
+	return b.judge(ctx, f, w, before, after, r)
+}
+
+// pass lets the ticks pass, with their faults, and returns when the window ends.
+func (f *fleet) pass(ctx context.Context, begin time.Time) (end time.Time, err error) {
+	j := f.jobs[0]
+	if f.faults == nil {
+		return begin.Add(time.Duration(f.ticks) * j.Every), nil
+	}
+	if err := until(ctx, begin.Add(j.Every/2)); err != nil {
+		return end, err
+	}
+	err = f.faults(ctx, f)
+	return j.Next(time.Now()), err
+}
+
+// A sample is what a fleet has taken so far.
+type sample struct {
+	cpu, rss map[int]float64 // by process
+	calls    map[string]int
+}
+
+func (b *bench) sample(f *fleet) (s sample, err error) {
+	s = sample{cpu: map[int]float64{}, rss: map[int]float64{}}
+	for _, p := range f.replicas {
+		t, err := look(p.Pid())
+		if err != nil {
+			return s, errors.Join(err, f.check())
+		}
+		s.cpu[p.Pid()], s.rss[p.Pid()] = t.cpu.Seconds(), t.rss
+	}
+	if p := b.services.proxy; p != nil {
+		s.calls = p.Of(f.settings.Space)
+	}
+	return s, nil
+}
+
+// judge makes the row of a fleet that has ended.
+func (b *bench) judge(ctx context.Context, f *fleet, w runs.Window, before, after sample, r *row) (err error) {
+	lines, err := runs.Read(f.settings.Log)
+	if err != nil {
+		return err
+	}
+	r.spec, r.Report = f.spec, runs.Judge(lines, w)
+	for pid, cpu := range after.cpu {
+		r.cpu += 100 * (cpu - before.cpu[pid]) / w.End.Sub(w.Begin).Seconds()
+		r.rss += after.rss[pid] / float64(len(after.rss))
+	}
+	if len(after.calls) > 0 {
+		r.calls = map[string]float64{}
+		for kind := range maps.Keys(after.calls) {
+			r.calls[kind] = float64(after.calls[kind]-before.calls[kind]) / float64(r.Ticks)
+		}
+	}
+	if f.scenario == "lead" && f.program == b.services.ready["the program peers/soloist"] {
+		r.outcomes, err = outcomes(ctx, f, w)
+	}
+	return err
+}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWatch plants runs that are on time, twice and missing, and some that are not measured.
+func TestWatch(t *testing.T) {
+	begin := time.Now().Add(-2 * time.Second)
+	w := newWatch(load{Busy: 2, Period: time.Second, Ticks: 3})
+	w.begin, w.end = begin, begin.Add(3*time.Second)
+	first := begin.Add(w.period / 2)
+	for _, run := range []struct {
+		job  int
+		tick time.Time
+	}{{0, first}, {1, first}, {1, first}, {0, first.Add(time.Second)}, {1, first.Add(-time.Second)}, {1, first.Add(3 * time.Second)}} {
+		w.started(run.job, run.tick)
+	}
+	w.wrote(first.Add(20 * time.Millisecond))
+	w.wrote(first.Add(10 * time.Millisecond))
+	w.wrote(first.Add(time.Hour))
+	var r result
+	w.judge(&r)
+	if r.Runs != 3 || r.Twice != 1 || r.Lost != 3 || len(r.Late) != 2 {
+		t.Fatalf("got %+v, want 3 runs, 1 twice, 3 lost, in 2 ticks", r)
+	}
+	if d := r.Late[0]; d.Outcome != 20*time.Millisecond || d.Last < time.Second || d.First > d.Last {
+		t.Errorf("got %+v", d)
+	}
+	if r.wrong(2) == nil {
+		t.Error("ticks ran twice and were lost, and nothing is wrong")
+	}
+}
+
+func TestRead(t *testing.T) {
+	for _, bad := range [][]string{{"-case", "rest"}, {"-jobs", "many"}, {"-jobs", "0"}, {"-period", "1500ms"}, {"-ticks", "0"}, {"-quiet", "1ms"}, {"due"}} {
+		if _, err := read(bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+	if o, err := read([]string{"-case", "due,idle", "-jobs", "5"}); err != nil || len(o.cases) != 2 || o.jobs[0] != 5 {
+		t.Errorf("got %+v, %v", o, err)
+	}
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// options are those of the command line.
+type options struct {
+	scenarios []scenario
+	peers     []string // empty: those of each scenario
+	ticks     int      // zero: as many as the scenario says
+	repeats   int
+	long      bool
+	markdown  bool
+	keep      string
+}
+
+// parse reads the command line.
+func parse(args []string, out io.Writer) (o options, err error) {
+	set := flag.NewFlagSet("bench", flag.ContinueOnError)
+	set.SetOutput(out)
+	names := set.String("scenarios", strings.Join(scenarioNames(), ","), "what to measure")
+	peersText := set.String("peers", "", "whom to measure: some of "+strings.Join(peerNames(), ",")+"; empty: as each scenario says")
+	set.IntVar(&o.ticks, "ticks", 0, "how many ticks, or faults, a scenario has; 0: as it says")
+	set.IntVar(&o.repeats, "repeats", 1, "how often everything is measured; the table has the medians")
+	set.BoolVar(&o.long, "long", false, "the longer lengths of the scenarios: three quarters of an hour for each repeat")
+	set.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown, for docs/speed.md")
+	set.StringVar(&o.keep, "keep", "", "a directory for the logs of the runs, which are kept; empty: they are not")
+	set.Usage = func() { usage(set) }
+	if err := set.Parse(args); err != nil {
+		return o, err
+	}
+	for name := range strings.SplitSeq(*names, ",") {
+		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+		if i < 0 {
+			return o, fmt.Errorf("-scenarios: there is no %q: want some of %s, with commas between them", name, strings.Join(scenarioNames(), ","))
+		}
+		o.scenarios = append(o.scenarios, scenarios[i])
+	}
+	if *peersText != "" {
+		o.peers = strings.Split(*peersText, ",")
+	}
+	for _, name := range o.peers {
+		if !slices.Contains(peerNames(), name) {
+			return o, fmt.Errorf("-peers: there is no %q: want some of %s, with commas between them", name, strings.Join(peerNames(), ","))
+		}
+	}
+	return o, o.check(set.Args())
+}
+
+func (o options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unknown argument %q: want flags alone; -h lists them", rest[0])
+	case o.ticks < 0 || o.ticks > 3600:
+		return fmt.Errorf("-ticks %d: want 1 to 3600, or 0 for as many as each scenario says", o.ticks)
+	case o.repeats < 1 || o.repeats > 100:
+		return fmt.Errorf("-repeats %d: want 1 to 100", o.repeats)
+	}
+	return nil
+}
+
+// usage prints the flags and the scenarios.
+func usage(set *flag.FlagSet) {
+	fmt.Fprintln(set.Output(), "go run . [flags]: Soloist beside others, as processes over one storage. PROFILE=dir writes profiles of the replicas.")
+	set.PrintDefaults()
+	fmt.Fprintln(set.Output(), "\nScenarios:")
+	for _, s := range scenarios {
+		fmt.Fprintf(set.Output(), "  %-8s  %s (%s)\n", s.name, s.about, strings.Join(s.peers, ","))
+	}
+}
+
+func scenarioNames() (names []string) {
+	for _, s := range scenarios {
+		names = append(names, s.name)
+	}
+	return names
+}

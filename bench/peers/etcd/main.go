@@ -1,0 +1,60 @@
+// Etcd is a replica of the bench: an election of etcd's own package, and cron on the leader.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/soloist-go/soloist/bench/internal/cron"
+	"github.com/soloist-go/soloist/bench/internal/replica"
+)
+
+func main() { replica.Main(serve) }
+
+func serve(ctx context.Context, w *replica.Worker) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{w.Service}, DialTimeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	var leads atomic.Bool
+	elected := make(chan struct{})
+	go func() {
+		defer close(elected)
+		for ctx.Err() == nil {
+			if err := campaign(ctx, client, w, &leads); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+	}()
+	err = cron.Run(ctx, w, leads.Load)
+	<-elected
+	return err
+}
+
+// campaign leads once, until ctx ends or the session does.
+func campaign(ctx context.Context, client *clientv3.Client, w *replica.Worker, leads *atomic.Bool) (err error) {
+	const seconds = 15
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(seconds))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	if err := concurrency.NewElection(session, w.Space).Campaign(ctx, w.Name); err != nil {
+		return err
+	}
+	leads.Store(true)
+	defer leads.Store(false)
+	select {
+	case <-ctx.Done():
+	case <-session.Done():
+	}
+	return nil
+}

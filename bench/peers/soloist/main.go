@@ -1,0 +1,36 @@
+// Soloist is a replica of the bench: its jobs in a scheduler over Azure blobs.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/bench/internal/ahead"
+	"github.com/soloist-go/soloist/bench/internal/replica"
+	"github.com/soloist-go/soloist/host/azure"
+)
+
+func main() { replica.Main(serve) }
+
+func serve(ctx context.Context, w *replica.Worker) error {
+	store, err := azure.Open(azure.Config{ConnectionString: w.Service, Container: w.Space})
+	if err != nil {
+		return err
+	}
+	s := soloist.Scheduler{
+		Store: store, App: "bench", Replica: w.Name, Now: w.Now, Grace: 2 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	for _, j := range w.Jobs {
+		job := soloist.Job{
+			Name: j.Name, Schedule: j.Cron(), Lease: 15 * time.Second,
+			Do: func(ctx context.Context, run *soloist.Run) error { return w.Do(ctx, j, run.Tick) },
+		}
+		ahead.Claim(&job, w.Ahead)
+		s.Jobs = append(s.Jobs, job)
+	}
+	return s.Run(ctx)
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/bench/internal/runs"
+)
+
+// A scenario is what happens to the fleets of peers.
+type scenario struct {
+	name, about string
+	peers       []string
+	jobs        int
+	every       time.Duration
+	works       []time.Duration // of the jobs, in turn
+	replicas    int             // zero: three
+	skews       []time.Duration // each in a fleet of its own, all at once
+	copies      int             // of the fleet, all at once; zero: one
+	together    bool            // all peers at once, at different seconds
+	ticks, long int             // how many; of a scenario with faults, how many faults
+	faults      func(n int) faults
+}
+
+const ms = time.Millisecond
+
+// soloists are the two ways of Soloist.
+var soloists = []string{"soloist", "ahead"}
+
+// scenarios are in the order of the table. No storage is asked by cold.
+var scenarios = []scenario{
+	{name: "one", about: "one job a second", peers: peerNames(), jobs: 1, every: time.Second, ticks: 12, long: 60},
+	{name: "twenty", about: "20 jobs in each second", peers: peerNames(), jobs: 20, every: time.Second, ticks: 7, long: 30},
+	{name: "hundred", about: "100 jobs in each second", peers: []string{"soloist", "ahead", "etcd"}, jobs: 100, every: time.Second, ticks: 10, long: 60},
+	{name: "minute", about: "one job a minute, all peers at once", peers: peerNames(), jobs: 1, every: time.Minute, together: true, ticks: 2, long: 5},
+	{name: "skew", about: "clocks that differ, and jobs of 0, 10 and 200 ms", peers: []string{"soloist", "ahead", "gocron", "blob"}, jobs: 3, every: time.Second,
+		works: []time.Duration{0, 10 * ms, 200 * ms}, skews: []time.Duration{0, 5 * ms, 50 * ms, 400 * ms, 2 * time.Second}, ticks: 8, long: 60},
+	{name: "kill", about: "kill -9 of the last runner, between the ticks", peers: soloists, jobs: 1, every: 5 * time.Second, ticks: 5, long: 20, faults: killBetween},
+	{name: "lead", about: "kill -9 of the last runner, in the two seconds before a tick", peers: soloists, jobs: 1, every: 20 * time.Second, copies: 5, together: true,
+		ticks: 1, long: 4, faults: killInLead},
+	{name: "recover", about: "kill -9, SIGTERM, SIGSTOP and SIGCONT of the last runner, all peers at once", peers: peerNames(), jobs: 1, every: time.Second, together: true, ticks: 1, long: 1, faults: eachSignal},
+	{name: "fifty", about: "50 replicas", peers: soloists, jobs: 1, every: 5 * time.Second, replicas: 50, ticks: 3, long: 10},
+	{name: "balance", about: "20 jobs in each second, and a rolling restart", peers: soloists, jobs: 20, every: time.Second, ticks: 24, long: 60, faults: rollingRestart},
+	{name: "cold", about: "from the start of a program to its first answer over HTTP", peers: []string{"empty", "hosted"}, ticks: 7, long: 21},
+}
+
+// A spec is one fleet of a scenario.
+type spec struct {
+	scenario, variant, peer string
+	jobs                    []runs.Job
+	size                    int // how many replicas
+	skew                    time.Duration
+	ticks                   int
+	faults                  faults
+}
+
+// label is what a row of the table begins with.
+func (s spec) label() string {
+	if s.variant != "" {
+		return s.scenario + " " + s.variant
+	}
+	return s.scenario
+}
+
+// batches are the fleets of a scenario: those of a batch run at once.
+func (s scenario) batches(o options) (batches [][]spec) {
+	peers := s.peers
+	if o.peers != nil && s.name != "cold" {
+		peers = o.peers
+	}
+	for i, peer := range peers {
+		fleets := s.fleets(o, peer, s.second(i))
+		if s.together && len(batches) > 0 {
+			batches[0] = append(batches[0], fleets...)
+		} else {
+			batches = append(batches, fleets)
+		}
+	}
+	return batches
+}
+
+// second is when the ticks of a peer are due, after the multiples of the period: apart from those
+// of the peers beside it.
+func (s scenario) second(i int) time.Duration {
+	if !s.together || s.every <= time.Second {
+		return 0
+	}
+	soon := time.Now().Add(warmUp + 4*time.Second + time.Duration(i)*3*time.Second)
+	return soon.Sub(soon.Truncate(s.every)).Truncate(time.Second)
+}
+
+// fleets are those of one peer.
+func (s scenario) fleets(o options, peer string, at time.Duration) (all []spec) {
+	one := spec{scenario: s.name, peer: peer, jobs: runs.Jobs(s.jobs, s.every, at, s.works...), size: max(3, s.replicas), ticks: s.ticks}
+	if o.long {
+		one.ticks = s.long
+	}
+	if o.ticks > 0 {
+		one.ticks = o.ticks
+	}
+	if s.faults != nil {
+		one.faults = s.faults(one.ticks)
+	}
+	for _, skew := range s.skews {
+		other := one
+		other.skew, other.variant = skew, fmt.Sprint(skew)
+		all = append(all, other)
+	}
+	if s.skews == nil {
+		all = slices.Repeat([]spec{one}, max(1, s.copies))
+	}
+	return all
+}
