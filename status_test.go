@@ -238,35 +238,66 @@ func TestPageOnCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile(`(?m)^\| (always on|woken up) \| (\d+) \| ([\d.]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(string(page), -1)
-	if len(rows) < 5 {
+	rows := regexp.MustCompile(`(?m)^\| (minute|hour|day) \| (always on|woken up) \| (\d+) \| ([\d.,]+) \| ([\d.,]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 12 {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for _, row := range rows {
-		n, _ := strconv.Atoi(row[2])
-		told, _ := strconv.ParseFloat(row[3], 64)
-		dollars, _ := strconv.ParseFloat(row[4], 64)
-		got := operationsPerTick(t, n, row[1] == "woken up")
-		if math.Abs(got-told) > 0.05*told { // the jitter of each run makes a difference of 3 %
-			t.Errorf("%s, %d replicas: %.2f operations a tick, the page says %s", row[1], n, got, row[3])
+		n, _ := strconv.Atoi(row[3])
+		told, month := number(t, row[4]), number(t, row[5])
+		o := operations{replicas: n, woken: row[2] == "woken up"}
+		switch row[1] {
+		case "minute":
+			o.schedule, o.period, o.ticks = "* * * * *", time.Minute, 60
+		case "hour":
+			o.schedule, o.period, o.ticks = "@hourly", time.Hour, 6
+		case "day":
+			o.schedule, o.period, o.ticks = "@daily", 24*time.Hour, 1
 		}
-		if month := told * 60 * 24 * 30 * pricePerOperation; fmt.Sprintf("%.2f", month) != fmt.Sprintf("%.2f", dollars) {
-			t.Errorf("%s, %d replicas: $%.3f a month, the page says $%s", row[1], n, month, row[4])
+		if o.woken { // nothing happens between two ticks
+			o.ticks = 60
+		}
+		got := o.perTick(t)
+		if math.Abs(got-told) > 0.05*told { // the jitter of each run makes a difference of 3 %
+			t.Errorf("%s: %.2f operations a tick", row[0], got)
+		}
+		if want := told * float64(30*24*time.Hour/o.period); math.Abs(month-want) > 1 {
+			t.Errorf("%s: %.0f operations a month", row[0], want)
+		}
+		digits := len(row[6]) - len("0.")
+		if dollars := fmt.Sprintf("%.*f", digits, month*pricePerOperation); dollars != row[6] || strings.Trim(dollars, "0.") == "" {
+			t.Errorf("%s: $%s a month", row[0], dollars)
 		}
 	}
 }
 
-// operationsPerTick counts what n replicas ask of the store for one job that is
-// due each minute and takes a second.
-func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
+// number reads a number with commas.
+func number(t *testing.T, text string) float64 {
+	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+// Operations are what some replicas ask of the store for one job whose runs take a second.
+type operations struct {
+	schedule string
+	period   time.Duration
+	ticks    int
+	replicas int
+	woken    bool // the platform's timer wakes up one of them for each tick
+}
+
+// perTick counts them.
+func (o operations) perTick(t *testing.T) (mean float64) {
 	inCluster(t, func(c *cluster) {
-		const ticks = 60
 		var all []*replica
-		for i := range n {
-			r := c.replica(fmt.Sprint("replica-", i), work("* * * * *", time.Second))
+		for i := range o.replicas {
+			r := c.replica(fmt.Sprint("replica-", i), work(o.schedule, time.Second))
 			r.tap.meet(faraway(uint64(i)))
 			all = append(all, r)
-			if !woken {
+			if !o.woken {
 				c.launch(r)
 			} else {
 				r.wake()
@@ -276,10 +307,10 @@ func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
 		for _, r := range all {
 			r.tap.counts()
 		}
-		for i := range ticks {
-			time.Sleep(time.Minute)
-			if woken { // the platform's timer wakes up one of them
-				if _, err := all[i%n].RunDue(c.t.Context(), soloist.Wake{}); err != nil {
+		for i := range o.ticks {
+			time.Sleep(o.period)
+			if o.woken {
+				if _, err := all[i%o.replicas].RunDue(c.t.Context(), soloist.Wake{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -290,7 +321,7 @@ func operationsPerTick(t *testing.T, n int, woken bool) (mean float64) {
 				sum += calls
 			}
 		}
-		mean = float64(sum) / ticks
+		mean = float64(sum) / float64(o.ticks)
 	})
 	return mean
 }
