@@ -3,11 +3,13 @@ package soloist_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -17,19 +19,53 @@ func TestCancelWhileArmed(t *testing.T) {
 		job := ahead(true, work("0 * * * * *", 100*time.Millisecond))
 		// A job that does not look at its context.
 		job.Do = func(context.Context, *soloist.Run) error { return nil }
-		a := c.start("a", job)
+		a, started := c.replica("a", job), 0
+		a.Events = func(e event.Event) {
+			if e.Kind == event.Started {
+				started++
+			}
+		}
+		c.launch(a)
 		until(2*time.Minute + 59*time.Second)
 		if r := c.record("work"); !r.Run.Armed {
 			t.Fatalf("not armed: %+v", r.Run)
 		}
-		before := len(c.all())
+		before, startedBefore := len(c.all()), started
 		if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderCancel, Job: "work"}); err != nil {
 			t.Fatal(err)
 		}
 		until(3*time.Minute + 10*time.Second)
-		if got := len(c.all()) - before; got != 0 {
-			t.Errorf("Do was called %d times for a tick that was cancelled a second before it was due", got)
+		if got := len(c.all()) - before; got != 0 || started != startedBefore {
+			t.Errorf("Do was called %d times for a tick that was cancelled a second before it was due, and %d starts were told", got, started-startedBefore)
 		}
+	})
+}
+
+// A run that is cancelled before its function is called does not begin, and says so: the replica
+// waits for its log to take the line of the start.
+func TestCancelWhileLogBlocks(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		called := false
+		job := work("0 * * * * *", 0)
+		job.Do = func(context.Context, *soloist.Run) error { called = true; return nil }
+		a, release := c.blocked("run started", job)
+		defer release()
+		var kinds []event.Kind
+		a.Events = func(e event.Event) {
+			if e.Run.Token != 0 {
+				kinds = append(kinds, e.Kind)
+			}
+		}
+		c.launch(a)
+		until(time.Minute + time.Second)
+		if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderCancel, Job: "work"}); err != nil {
+			t.Fatal(err)
+		}
+		until(time.Minute + 30*time.Second)
+		if want := []event.Kind{event.Claimed, event.Started, event.NotStarted, event.Ended}; called || !slices.Equal(kinds, want) {
+			t.Errorf("Do was called: %t; events %s, want %s", called, kinds, want)
+		}
+		c.wantOutcomes("work", "cancelled 00:01:00 by a")
 	})
 }
 

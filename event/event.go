@@ -74,7 +74,7 @@ const (
 	Claimed     Kind = "claimed"      // the claim is in the record; nothing has run yet
 	TookOver    Kind = "took-over"    // with Claimed: the last run was another replica's and had no end
 	Started     Kind = "started"      // a try begins
-	NotStarted  Kind = "not-started"  // with Started: the lease was lost before the function was called
+	NotStarted  Kind = "not-started"  // with Started: the lease was lost, or the run was paused or cancelled, before the function was called
 	Heartbeat   Kind = "heartbeat"    // the run makes progress; at most one a second for each job
 	Renewed     Kind = "renewed"      // the lease was renewed
 	Saved       Kind = "saved"        // the run has saved a checkpoint

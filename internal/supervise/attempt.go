@@ -98,8 +98,8 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 	if held := a.Under.held(); held.Err() != nil {
 		return store.Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
 	}
-	if c := a.Under.Cancelled; c != nil && c.Err() != nil {
-		return store.Cancelled, fmt.Sprintf("%s after try %d: %s", cancelledWith(context.Cause(c), context.Canceled), try, reason)
+	if cause := a.Under.cancelled(); cause != nil {
+		return store.Cancelled, fmt.Sprintf("%s after try %d: %s", cancelledWith(cause, context.Canceled), try, reason)
 	}
 	return store.Abandoned, fmt.Sprintf(plan.Stopped+" after try %d: %s", try, reason)
 }
@@ -117,6 +117,10 @@ func (a *Attempt) try(n int) (err, cause error) {
 	if (a.Under.Lease == nil || a.Under.Lease.Left() > 0) && a.barred(n) != nil {
 		return errBarred, nil
 	}
+	// A run may be cancelled between its claim and its tick.
+	if cause := a.Under.cancelled(); cause != nil {
+		return cause, cause
+	}
 	a.Emit(event.Event{Kind: event.Started, Run: event.Run{Try: n}})
 	a.Status.Flush(a.Under.callTimeout()) // so that the line of this event precedes those of the run, whose log has no queue
 	if a.Under.Lease != nil && a.Under.Lease.Expired() {
@@ -127,9 +131,9 @@ func (a *Attempt) try(n int) (err, cause error) {
 		a.Emit(event.Event{Kind: event.NotStarted, Run: event.Run{Try: n}, Err: err})
 		return errBarred, nil
 	}
-	// A run may be cancelled between its claim and its tick.
-	if c := a.Under.Cancelled; c != nil && c.Err() != nil {
-		return context.Cause(c), context.Cause(c)
+	if cause := a.Under.cancelled(); cause != nil {
+		a.Emit(event.Event{Kind: event.NotStarted, Run: event.Run{Try: n}, Err: cause})
+		return cause, cause
 	}
 	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.
 	ctx, end := a.Under.live()

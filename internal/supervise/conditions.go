@@ -66,6 +66,14 @@ type Conditions struct {
 // may take to return before the process has to end.
 func (c *Conditions) callTimeout() time.Duration { return c.Length / 6 }
 
+// cancelled returns why the run is cancelled; nil: it is not.
+func (c *Conditions) cancelled() error {
+	if c.Cancelled == nil {
+		return nil
+	}
+	return context.Cause(c.Cancelled)
+}
+
 // live returns the context that ends with the trust in the lease, or when the run is cancelled.
 // The caller calls end when it needs the context no more.
 func (c *Conditions) live() (ctx context.Context, end context.CancelCauseFunc) {

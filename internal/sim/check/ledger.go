@@ -308,15 +308,20 @@ func once(l *Log, bad report) {
 	}
 }
 
-// late reports whether a run is a further try that its machine, suspended
-// meanwhile, begins after the success of another.
+// late reports whether a run begins after the success of another because its machine was
+// suspended meanwhile: as a further try, or as a first one that was told to start before.
 func (l *Log) late(r, success *Event) bool {
 	claim := l.claimOf(r.Job, r.Token)
-	if r.Try == 1 || claim == nil || success.Record.Token <= r.Token {
+	if claim == nil || success.Record.Token <= r.Token {
 		return false
 	}
 	f := l.frozen(r.Replica, claim.Time, r.Time)
-	return f != nil && f.Time.Before(success.Time) && !r.Time.After(f.End.Add(moment))
+	if f == nil || !f.Time.Before(success.Time) || r.Time.After(f.End.Add(moment)) {
+		return false
+	}
+	return r.Try > 1 || slices.ContainsFunc(l.of(r.Job, Said), func(e *Event) bool {
+		return e.Replica == r.Replica && e.Token == r.Token && e.Time.Before(f.Time) && strings.HasPrefix(e.Note, "run started")
+	})
 }
 
 // policies: under Abandon a tick is started once at most; under Rerun

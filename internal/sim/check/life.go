@@ -186,6 +186,9 @@ func audit(l *Log, bad report) {
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + count(e.Replica, "the run may not begin", token, e.Sent)
 			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + l.givenUp(e)
+			if t := l.termOf(job, token); t != nil && l.cancelled(job, t) {
+				excused += count(e.Replica, "run ended", token, e.Sent)
+			}
 			tries := 0
 			for i := range runs {
 				if runs[i].Token == token && runs[i].Replica == e.Replica {

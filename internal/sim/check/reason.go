@@ -128,7 +128,7 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	}
 	r := t.last()
 	if r == nil {
-		return "it did not run"
+		return unless(n.outcome.Status == store.Cancelled && l.cancelled(job, t), "it did not run")
 	}
 	lost, stopped, stalled := store.ErrLost.Error(), soloist.ErrStopped.Error(), soloist.ErrStalled.Error()
 	switch f := n.outcome; {
