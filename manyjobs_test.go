@@ -3,7 +3,10 @@ package soloist_test
 import (
 	"context"
 	"fmt"
+	"path"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -141,6 +144,90 @@ func TestManyDueJobsDoNotFloodTheStore(t *testing.T) {
 		for _, r := range c.all() {
 			if late := r.start.Sub(r.Tick); late > time.Second {
 				t.Errorf("%s started %s late", r.ID(), late)
+			}
+		}
+	})
+}
+
+// A queuedStore does one write at a time, and notes which jobs were written in which order.
+type queuedStore struct {
+	*local.Memory
+	turn    chan struct{}
+	hangs   string // the job whose writes get no answer
+	mu      sync.Mutex
+	written []string
+}
+
+func (s *queuedStore) Lease(name, id string) store.Lease {
+	return queuedLease{s.Memory.Lease(name, id), s, path.Base(name)}
+}
+
+type queuedLease struct {
+	store.Lease
+	of  *queuedStore
+	job string
+}
+
+func (l queuedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	if l.job == l.of.hangs {
+		<-ctx.Done()
+		return store.Revision{}, ctx.Err()
+	}
+	l.of.turn <- struct{}{}
+	defer func() { <-l.of.turn }()
+	if err := pause(ctx, 3*time.Millisecond); err != nil {
+		return store.Revision{}, err
+	}
+	l.of.mu.Lock()
+	l.of.written = append(l.of.written, l.job)
+	l.of.mu.Unlock()
+	return l.Lease.Write(ctx, etag, record)
+}
+
+// inQueue has a replica do twenty jobs each minute over a store that does one write at a time.
+func (c *cluster) inQueue(hangs string) *queuedStore {
+	a, slow := c.replica("a", crowd(20, "* * * * *")...), &queuedStore{Memory: c.store, turn: make(chan struct{}, 1)}
+	a.Store = slow
+	c.launch(a)
+	until(90 * time.Second)
+	slow.mu.Lock()
+	slow.hangs, slow.written = hangs, nil
+	slow.mu.Unlock()
+	until(150 * time.Second)
+	return slow
+}
+
+// Jobs that are due together are all claimed before the first outcome is written: an outcome can
+// wait, and a start is late.
+func TestOutcomesWaitForClaims(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		slow := c.inQueue("")
+		if len(slow.written) != 40 {
+			t.Fatalf("%d writes, want a claim and an outcome of each of 20 jobs", len(slow.written))
+		}
+		claimed := slices.Clone(slow.written[:20])
+		slices.Sort(claimed)
+		if claimed = slices.Compact(claimed); len(claimed) != 20 {
+			t.Errorf("%d jobs were claimed before an outcome was written, want 20: %s", len(claimed), slow.written)
+		}
+	})
+}
+
+// A job whose claim gets no answer keeps the outcomes of the others for a moment.
+func TestOutcomesDoNotWaitForClaimThatHangs(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		until(time.Second)
+		slow := c.inQueue("job-7")
+		if len(slow.written) != 38 {
+			t.Fatalf("%d writes, want a claim and an outcome of each of 19 jobs", len(slow.written))
+		}
+		for i := range 20 {
+			if i == 7 {
+				continue
+			}
+			h := c.record(fmt.Sprintf("job-%d", i)).History
+			if took := h[0].End.Sub(h[0].Tick); took > 300*time.Millisecond {
+				t.Errorf("job-%d has its outcome %s after its tick", i, took)
 			}
 		}
 	})

@@ -32,6 +32,9 @@ func (r *Runner) awaitTick(stop context.Context, c *call, s *lease.Session, befo
 		if err := r.hindrance(stop, c, s, before); err != nil || left <= 0 {
 			return err
 		}
+		if left <= startsAhead {
+			r.willStart(c)
+		}
 		r.pauseUnder(stop, c, s, ontime.Nap(left))
 	}
 }

@@ -42,6 +42,7 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 // sees the lease expired knows that the trust in it has ended. A follower that sees it
 // free has to believe the record, and would hold off.
 func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) (rest time.Duration, keeps bool) {
+	defer c.hasStarted() // or will not start
 	v := r.decideBy(c)
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)
 	if wait > 0 && !r.holdOff(stop, s, wait) {
@@ -104,6 +105,9 @@ func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan
 // released already, or has to expire, and how long this replica then leaves the job alone.
 func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, claim *plan.Claim) (rest time.Duration, ok bool) {
 	before := r.view.rec // takeBack restores it
+	if claim.Run && !claim.Record.Run.Armed {
+		r.willStart(c)
+	}
 	if err := r.claim(c, s, claim); err != nil {
 		r.emitNotClaimed(claim, err)
 		if !claim.Run || !claim.Record.Run.Armed || surelyNotWritten(err) {

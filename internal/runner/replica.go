@@ -41,6 +41,7 @@ type Replica struct {
 	jobs   roster
 	vitals vitals
 	reads  gathering
+	starts starts
 }
 
 // A vitals is what keeps a replica from its work.

@@ -39,6 +39,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 		}
 		a.Under.Grace = r.graceLeft(stop, c)
 	}
+	a.Status = &overseer{r.job.Name, r.source, r.replica, c.hasStarted}
 	start := r.client.Clock.Elapsed()
 	r.source.setRunning(true)
 	status, reason := a.Run()
@@ -71,6 +72,7 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	// The end is the service's time of the claim and the time that passed since,
 	// which does not depend on the wall clock.
 	end := rec.Run.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
+	r.replica.starts.wait(ctx)
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	err := r.confirm(ctx, c, s, func(last *store.Record) {
@@ -177,7 +179,7 @@ func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, toke
 		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: r.client.Length, Approach: r.approach(),
 			Elapsed: r.client.Clock.Elapsed},
 		Jitter: r.client.Jitter,
-		Status: &overseer{r.job.Name, r.source, r.replica},
+		Status: &overseer{job: r.job.Name, source: r.source, replica: r.replica},
 		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },
 	}
 }
@@ -187,6 +189,7 @@ type overseer struct {
 	job     string
 	source  *source
 	replica *Replica
+	started func() // nil: nobody has to know
 }
 
 // Overrun implements [supervise.Status].
@@ -199,8 +202,13 @@ func (o *overseer) Leaseless(cause error) {
 	}
 }
 
-// Flush implements [supervise.Status].
-func (o *overseer) Flush(d time.Duration) { o.replica.Flush(d) }
+// Flush implements [supervise.Status]. It is the last that a run waits for before it starts.
+func (o *overseer) Flush(d time.Duration) {
+	o.replica.Flush(d)
+	if o.started != nil {
+		o.started()
+	}
+}
 
 // Notices is the supervise.Record of a run: what the other replicas read about it.
 type notices struct {
