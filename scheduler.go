@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -114,9 +115,10 @@ func (s *Scheduler) prepare() {
 	s.core.told = listen(s.core.replica, s.Logger, s.Events)
 	s.prepareOrders()
 	var errs []error
+	schedules := map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		errs = append(errs, s.add(j.runnerJob(s.Store, s.core.told.job(j.Name))))
+		errs = append(errs, s.add(j.runnerJob(s.Store, s.core.told.job(j.Name), schedules)))
 	}
 	for i := range s.Singletons {
 		g := &s.Singletons[i]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
@@ -20,12 +21,17 @@ import (
 var errNoOrders = errors.New("the store keeps no orders of operators: it does not implement store.Documenter")
 
 // runnerJob returns the job in the form that internal/runner takes, or what is wrong with it. Its
-// runs log to log.
-func (j *Job) runnerJob(backend store.Store, log *slog.Logger) (*runner.Job, error) {
+// runs log to log. It shares its schedule with jobs that have the same one.
+func (j *Job) runnerJob(backend store.Store, log *slog.Logger, schedules map[string]*schedule.Schedule) (*runner.Job, error) {
 	ticks, err := j.check(backend)
 	if err != nil {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
+	text := ticks.String()
+	if same := schedules[text]; same != nil {
+		ticks = same
+	}
+	schedules[text] = ticks
 	if _, ok := backend.(store.Documenter); j.Retry.PauseAfter > 0 && !ok {
 		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, errNoOrders)
 	}
@@ -34,7 +40,7 @@ func (j *Job) runnerJob(backend store.Store, log *slog.Logger) (*runner.Job, err
 	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
 		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
 			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
-			Spec: spec("job", ticks.String())}}, nil
+			Spec: spec("job", text)}}, nil
 }
 
 // runnerJob returns the singleton in the form that internal/runner takes, or what is wrong with it.

@@ -17,7 +17,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	now := r.replica.Wall()
 	if err := r.replica.degraded(); err != nil {
 		// These ticks are not run late: that is what "settled up to now" says.
-		r.here = here{settled: now, resting: true}
+		*r.here = here{settled: now, resting: true}
 		r.note(err)
 		return restDegraded
 	}

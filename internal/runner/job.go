@@ -46,7 +46,7 @@ type Runner struct {
 	run  atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
 	view view
 	rank rank
-	here here
+	here *here // nil: the job is no EveryReplica job
 
 	shown atomic.Pointer[decoded] // of Statuses, which any goroutine may call; nil: it was not called yet
 }
@@ -61,6 +61,7 @@ type rank struct {
 // ETag makes sure that a decision from an old view cannot be written.
 type view struct {
 	known  bool             // this process has read an entry of this job before, so a change of it can be judged
+	mine   bool             // this job counts in the load of the replica
 	entry  *store.Entry     // nil: it has to be read before the next decision
 	rec    store.Record     // of entry
 	etag   string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
@@ -68,7 +69,6 @@ type view struct {
 	seenAt time.Time        // when it was last read or written here, by the wall clock; see frozen
 	seen   plan.Observation // what has been noticed over several reads
 	lead   lead
-	mine   bool // this job counts in the load of the replica
 }
 
 // A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
@@ -93,8 +93,8 @@ type denial struct {
 	left  unanswered     // what this replica may have left at the entry
 
 	unproved bool      // a claim or acquisition here got no clear answer, and no write has succeeded since
-	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at its tick
 	gaveWay  bool      // the others have had their head start for what is due
+	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at its tick
 }
 
 // A here is the state of an EveryReplica job, which has no record to keep it in.
@@ -155,9 +155,13 @@ func (r *Runner) beside(request string) *Runner {
 
 // newRunner returns a runner of its own view and pauses. Clock, jitter and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
-	return &Runner{job: j, replica: r, client: c, source: s,
+	n := &Runner{job: j, replica: r, client: c, source: s,
 		turn: make(chan struct{}, 1), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
 		denial: denial{pause: &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}}}
+	if j.EveryReplica {
+		n.here = &here{}
+	}
+	return n
 }
 
 // Name returns the name of the job.

@@ -45,8 +45,8 @@ func (s *state) set(f func(*snapshot)) {
 // A snapshot is the content of a state.
 type snapshot struct {
 	running int       // calls of the user's function under way here
-	busy    bool      // the loop is under a lease, for as long as the run takes
 	byHand  int       // runs by hand that are under a lease, beside the loop
+	busy    bool      // the loop is under a lease, for as long as the run takes
 	looping bool      // Loop is running
 	beat    time.Time // when the loop last began a step
 	told    time.Time // when a heartbeat of a run was last told

@@ -109,11 +109,11 @@ func (h head) open(zone string) (*Schedule, error) {
 	} else if zone == "" {
 		zone = "UTC"
 	}
-	loc, err := LoadZone(zone)
+	z, err := openZone(zone)
 	if err != nil {
 		return nil, fmt.Errorf("%s %.70q %w", where, zone, err)
 	}
-	return &Schedule{zone: zone, loc: loc, spans: newSpans(loc)}, nil
+	return &Schedule{zone: zone, loc: z.loc, spans: z.spans}, nil
 }
 
 func (s *Schedule) descriptor(text string, pos int, zoned bool) error {
