@@ -2,7 +2,6 @@ package lease
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -12,8 +11,8 @@ import (
 // what a replica does depends only on what it sees, and a simulation can be repeated.
 type Jitter struct {
 	mu   sync.Mutex
-	seed string // empty: it is in r
-	r    rand.PCG
+	seed string
+	r    *rand.Rand // made by the first use: an idle job has none
 }
 
 // NewJitter returns the random sequence of the seed.
@@ -23,12 +22,10 @@ func NewJitter(seed string) *Jitter { return &Jitter{seed: seed} }
 func (j *Jitter) UpTo(most time.Duration) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.seed != "" {
-		sum := sha256.Sum256([]byte(j.seed))
-		j.r.Seed(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))
-		j.seed = ""
+	if j.r == nil {
+		j.r = rand.New(rand.NewChaCha8(sha256.Sum256([]byte(j.seed))))
 	}
-	return time.Duration(rand.New(&j.r).Int64N(int64(most) + 1))
+	return time.Duration(j.r.Int64N(int64(most) + 1))
 }
 
 // Half returns a duration from half of whole to whole.

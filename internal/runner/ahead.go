@@ -21,6 +21,10 @@ func (r *Runner) lookAhead(c *call, v *plan.View) {
 	if next.IsZero() {
 		return
 	}
+	if next.Sub(v.Now) > farAway {
+		v.Lead, v.Grab = r.job.Policy.Lead(), r.job.Policy.Lead()
+		return
+	}
 	l := &r.view.lead
 	v.Last = r.ranLast() && !l.outrun.Equal(next)
 	if !l.tick.Equal(next) || l.last != v.Last {
@@ -29,6 +33,10 @@ func (r *Runner) lookAhead(c *call, v *plan.View) {
 	}
 	v.Lead, v.Grab = l.d, l.grab
 }
+
+// farAway is a tick before which this replica looks at the job again, so that nothing is drawn for
+// it yet: an idle job has no random numbers.
+const farAway = 2 * plan.LookEvery
 
 // drawLead returns how long before a tick this replica looks, and acquires what it finds free.
 // The replica that ran the last tick does not look. The more jobs a replica runs, the later it

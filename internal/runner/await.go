@@ -118,3 +118,18 @@ func (r *Runner) claimAhead(stop context.Context, c *call, s *lease.Session) (cl
 	}
 	return r.job.Policy.ClaimEarly(r.decideBy(c), c.ahead)
 }
+
+// willStart notes that the run of a call is about to start.
+func (r *Runner) willStart(c *call) {
+	if c.started == nil {
+		c.started = r.replica.jobs.starts.add()
+	}
+}
+
+// hasStarted notes that the run of the call has started, or that it will not.
+func (c *call) hasStarted() {
+	if c.started != nil {
+		c.started()
+		c.started = nil
+	}
+}

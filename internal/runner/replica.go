@@ -41,7 +41,6 @@ type Replica struct {
 	jobs   roster
 	vitals vitals
 	reads  gathering
-	starts starts
 }
 
 // A vitals is what keeps a replica from its work.
@@ -50,10 +49,11 @@ type vitals struct {
 	degradation degradation
 }
 
-// A roster is the jobs of a replica, and how much of their work it does.
+// A roster is the jobs of a replica, how much of their work it does, and what it is about to start.
 type roster struct {
 	states []*state // of all runners, in their order
 	load   load
+	starts starts
 }
 
 // A birth is Created by the service's clock, computed once.

@@ -72,7 +72,7 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	// The end is the service's time of the claim and the time that passed since,
 	// which does not depend on the wall clock.
 	end := rec.Run.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
-	r.replica.starts.wait(ctx)
+	r.replica.jobs.starts.wait(ctx)
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	err := r.confirm(ctx, c, s, func(last *store.Record) {

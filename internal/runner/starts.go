@@ -15,6 +15,11 @@ const (
 	// It is no round time, so that the wait does not end at the very instant at which others begin.
 	startsCheck = 49_973 * time.Microsecond
 	startsMost  = 20 // checks: so long do outcomes wait if starts keep coming
+
+	// Once all runs of this replica have started, those of others may have not: they share the
+	// store, and perhaps the machine. They take about as long as these did.
+	startsShortest = 4_973 * time.Microsecond
+	startsLongest  = 24_973 * time.Microsecond
 )
 
 // Starts are the runs of a replica that are about to start. Outcomes wait for them: at a tick of
@@ -23,9 +28,14 @@ const (
 type starts struct {
 	mu    sync.Mutex
 	ahead int           // runs that are about to start
-	made  int           // since the last check
 	over  chan struct{} // closed when outcomes wait no more; nil: they do not wait
-	watch *time.Timer   // of over
+	timer *time.Timer   // has look called
+
+	// Since outcomes wait:
+	first  time.Time // when the first run has started
+	made   int       // runs that have started
+	seen   int       // of these, at the last look
+	checks int
 }
 
 // add counts a run that is about to start. The caller calls done once it has, or will not.
@@ -33,8 +43,10 @@ func (s *starts) add() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead++
-	if s.ahead == 1 {
-		s.open()
+	if s.ahead == 1 && s.over == nil {
+		s.over = make(chan struct{})
+		s.made, s.seen, s.checks = 0, 0, 0
+		s.timer = time.AfterFunc(startsCheck, s.look)
 	}
 	return sync.OnceFunc(s.done)
 }
@@ -43,39 +55,38 @@ func (s *starts) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead--
-	s.made++
-	if s.ahead == 0 {
+	if s.made++; s.made == 1 {
+		s.first = time.Now()
+	}
+	switch {
+	case s.ahead > 0 || s.over == nil:
+	case s.made == 1: // a job that is due alone
 		s.close()
+	default:
+		s.timer.Reset(min(max(time.Since(s.first), startsShortest), startsLongest))
 	}
 }
 
-// open lets outcomes wait. The caller holds mu.
-func (s *starts) open() {
-	over := make(chan struct{})
-	s.over, s.made = over, 0
-	checks := 0
-	s.watch = time.AfterFunc(startsCheck, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.over != over {
-			return
-		}
-		if checks++; s.made == 0 || checks == startsMost {
-			s.close()
-			return
-		}
-		s.made = 0
-		s.watch.Reset(startsCheck)
-	})
+// look ends the wait of outcomes if it is over, or has taken too long.
+func (s *starts) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checks++
+	switch {
+	case s.over == nil:
+	case s.ahead == 0, s.made == s.seen, s.checks >= startsMost:
+		s.close()
+	default:
+		s.seen = s.made
+		s.timer.Reset(startsCheck)
+	}
 }
 
 // close lets outcomes wait no more. The caller holds mu.
 func (s *starts) close() {
-	if s.over != nil {
-		s.watch.Stop()
-		close(s.over)
-		s.over = nil
-	}
+	s.timer.Stop()
+	close(s.over)
+	s.over = nil
 }
 
 // wait returns when no run is about to start, or when ctx ends, or when that takes too long.
@@ -89,20 +100,5 @@ func (s *starts) wait(ctx context.Context) {
 	select {
 	case <-over:
 	case <-ctx.Done():
-	}
-}
-
-// willStart notes that the run of a call is about to start.
-func (r *Runner) willStart(c *call) {
-	if c.started == nil {
-		c.started = r.replica.starts.add()
-	}
-}
-
-// hasStarted notes that the run of the call has started, or that it will not.
-func (c *call) hasStarted() {
-	if c.started != nil {
-		c.started()
-		c.started = nil
 	}
 }

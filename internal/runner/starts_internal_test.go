@@ -15,17 +15,35 @@ func TestOutcomesWaitForStarts(t *testing.T) {
 		want time.Duration   // that an outcome waits
 	}{
 		{"nothing starts", func(*starts) {}, 0},
+		{"one starts", func(s *starts) { time.AfterFunc(10*time.Millisecond, s.add()) }, 10 * time.Millisecond},
 		{"two start", func(s *starts) {
 			a, b := s.add(), s.add()
 			time.AfterFunc(10*time.Millisecond, a)
-			time.AfterFunc(20*time.Millisecond, b)
-		}, 20 * time.Millisecond},
+			time.AfterFunc(18*time.Millisecond, b)
+		}, 26 * time.Millisecond},
+		{"two start at once", func(s *starts) {
+			a, b := s.add(), s.add()
+			time.AfterFunc(10*time.Millisecond, a)
+			time.AfterFunc(10*time.Millisecond, b)
+		}, 10*time.Millisecond + startsShortest},
+		{"two start far apart", func(s *starts) {
+			a, b := s.add(), s.add()
+			time.AfterFunc(5*time.Millisecond, a)
+			time.AfterFunc(45*time.Millisecond, b)
+		}, 45*time.Millisecond + startsLongest},
+		{"one more comes", func(s *starts) {
+			s.add()()
+			s.add()
+			a, b := s.add(), s.add()
+			a()
+			b()
+		}, startsCheck * 2},
 		{"one is told twice", func(s *starts) {
 			a, b := s.add(), s.add()
 			a()
 			a()
 			time.AfterFunc(20*time.Millisecond, b)
-		}, 20 * time.Millisecond},
+		}, 40 * time.Millisecond},
 		{"one hangs", func(s *starts) { s.add() }, startsCheck},
 		{"one hangs after others", func(s *starts) {
 			s.add()

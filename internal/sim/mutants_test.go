@@ -282,6 +282,8 @@ var mutants = []mutant{
 	{name: "an armed run begins though it may be taken back", file: "internal/runner/run.go", story: "TestAnswerToATakeBackIsLost",
 		text: "\t\t\tdone()\n\t\t\treturn r.takeBack(ctx, c, s, before, a, err)\n",
 		with: "\t\t\ttrying, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.CallTimeout())\n\t\t\terr = s.WriteBestEffort(trying, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })\n\t\t\tif cancel(); err == nil {\n\t\t\t\tdone()\n\t\t\t\treturn true\n\t\t\t}\n"},
+	{name: "an outcome waits for a start that hangs", file: "internal/runner/starts.go",
+		text: "\tcase s.ahead == 0, s.made == s.seen, s.checks >= startsMost:\n", with: "\tcase s.ahead == 0:\n"},
 	{name: "a late renewal revives an armed claim", file: "internal/lease/renew.go", story: "TestLateRenewalUnderAnArmedRun",
 		text: "\tif s.client.Clock.Elapsed() < s.until {", with: "\tif true {",
 		other: "internal/lease/session.go", also: [2]string{"\t\t\ts.lose(ErrNotRenewed)\n\t\t\treturn\n\t\t}\n\t\tSleep(ctx, min(left, lookAgain))", "\t\t}\n\t\tSleep(ctx, max(lookAgain, min(left, lookAgain)))"}},

@@ -60,6 +60,7 @@ var Invariants = []Invariant{
 	{"I10 told", byHandTold},
 	{"I11 release", releases},
 	{"I11 let go", letGo},
+	{"I11 prompt", prompt},
 	{"I12 budget", budget},
 	{"I12 memory", memory},
 	{"I13 everywhere", everywhere},

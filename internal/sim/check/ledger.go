@@ -319,9 +319,10 @@ func (l *Log) late(r, success *Event) bool {
 	if f == nil || !f.Time.Before(success.Time) || r.Time.After(f.End.Add(moment)) {
 		return false
 	}
-	return r.Try > 1 || slices.ContainsFunc(l.of(r.Job, Said), func(e *Event) bool {
-		return e.Replica == r.Replica && e.Token == r.Token && e.Time.Before(f.Time) && strings.HasPrefix(e.Note, "run started")
-	})
+	of := func(e *Event) bool { return e.Replica == r.Replica && e.Token == r.Token && e.Time.Before(f.Time) }
+	told := slices.ContainsFunc(l.of(r.Job, Said), func(e *Event) bool { return of(e) && strings.HasPrefix(e.Note, "run started") })
+	begun := slices.ContainsFunc(l.of(r.Job, Ran), of)
+	return r.Try > 1 || told && !begun
 }
 
 // policies: under Abandon a tick is started once at most; under Rerun

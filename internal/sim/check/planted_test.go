@@ -329,6 +329,11 @@ var _ = plant(stories{
 		s.request("a", "renew", "1", 16, 200)
 		s.request("a", "release", "1", 17, 200)
 	}},
+	"I11 prompt": {func(s *story) {
+		s.begin("a", "1", 10, 11, 12)
+		s.finish("a", "1", 13.5, store.Succeeded)
+		s.request("a", "release", "1", 13.7, 200)
+	}},
 	"I14 fail closed": {
 		func(s *story) {
 			s.foreign()

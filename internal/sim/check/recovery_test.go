@@ -189,6 +189,13 @@ var _ = plant(stories{
 		func(s *story) { s.suspended(2, 140.003) },
 		// It had not begun at all, so the claim was looked at after that.
 		func(s *story) { s.suspended(1, 140.001) },
+		// It had begun before, as the same try.
+		func(s *story) {
+			s.suspended(1, 140.001)
+			s.say("a", 96.9, check.Said).Note = "run started"
+			e := s.Events[len(s.Events)-1]
+			e.Job, e.Token = "job", 101
+		},
 		// It was suspended, and the one that had succeeded was itself.
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 12)
