@@ -19,10 +19,11 @@ func TestCancelWhileArmed(t *testing.T) {
 		job := ahead(true, work("0 * * * * *", 100*time.Millisecond))
 		// A job that does not look at its context.
 		job.Do = func(context.Context, *soloist.Run) error { return nil }
-		a, started := c.replica("a", job), 0
+		a := c.replica("a", job)
+		var started atomic.Int64
 		a.Events = func(e event.Event) {
 			if e.Kind == event.Started {
-				started++
+				started.Add(1)
 			}
 		}
 		c.launch(a)
@@ -30,13 +31,13 @@ func TestCancelWhileArmed(t *testing.T) {
 		if r := c.record("work"); !r.Run.Armed {
 			t.Fatalf("not armed: %+v", r.Run)
 		}
-		before, startedBefore := len(c.all()), started
+		before, startedBefore := len(c.all()), started.Load()
 		if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderCancel, Job: "work"}); err != nil {
 			t.Fatal(err)
 		}
 		until(3*time.Minute + 10*time.Second)
-		if got := len(c.all()) - before; got != 0 || started != startedBefore {
-			t.Errorf("Do was called %d times for a tick that was cancelled a second before it was due, and %d starts were told", got, started-startedBefore)
+		if got := len(c.all()) - before; got != 0 || started.Load() != startedBefore {
+			t.Errorf("Do was called %d times for a tick that was cancelled a second before it was due, and %d starts were told", got, started.Load()-startedBefore)
 		}
 	})
 }
@@ -62,6 +63,7 @@ func TestCancelWhileLogBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		until(time.Minute + 30*time.Second)
+		a.stop()
 		if want := []event.Kind{event.Claimed, event.Started, event.NotStarted, event.Ended}; called || !slices.Equal(kinds, want) {
 			t.Errorf("Do was called: %t; events %s, want %s", called, kinds, want)
 		}

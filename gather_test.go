@@ -49,9 +49,7 @@ func (c *cluster) listing(backend *counter, work ...soloist.Work) *replica {
 // A start with many jobs is a listing, whether their entries exist or not. Entries that do not
 // exist are created after it.
 func TestStartWithManyJobsIsOneListing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of jobs at once: the race detector itself dies of them at times")
-	}
+	crowded(t)
 	inCluster(t, func(c *cluster) {
 		first, again := &counter{}, &counter{}
 		a := c.listing(first, crowd(300, "@hourly")...)
@@ -89,6 +87,7 @@ func TestIdleJobsAreListedTogether(t *testing.T) {
 
 // Jobs that come to a tick within a minute are not read in between, so they are not listed.
 func TestJobsOfEachMinuteAreNotListed(t *testing.T) {
+	crowded(t)
 	inCluster(t, func(c *cluster) {
 		backend := &counter{}
 		c.listing(backend, crowd(40, "* * * * *")...)
@@ -159,9 +158,7 @@ func TestLoneReadIsNoListing(t *testing.T) {
 
 // Two replicas whose jobs are all due at once look at the outcomes of the other by listings.
 func TestFollowersOfManyJobsList(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of jobs at once: the race detector itself dies of them at times")
-	}
+	crowded(t)
 	inCluster(t, func(c *cluster) {
 		backends := []*counter{{lister: lister{Memory: c.store}}, {lister: lister{Memory: c.store}}}
 		for i, b := range backends {

@@ -27,12 +27,19 @@ func crowd(n int, schedule string) (jobs []soloist.Work) {
 	return jobs
 }
 
+// crowded leaves out a test of many jobs with -short, as the race detector runs: the detector
+// itself dies of them at times.
+func crowded(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many jobs at once")
+	}
+}
+
 // A job that waits for its tick has no goroutine: a replica with ten thousand of them would need
 // as many stacks.
 func TestIdleJobsHaveNoGoroutine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of jobs at once: the race detector itself dies of them at times")
-	}
+	crowded(t)
 	inCluster(t, func(c *cluster) {
 		before := runtime.NumGoroutine()
 		c.start("a", crowd(200, "@daily")...)
@@ -47,9 +54,7 @@ func TestIdleJobsHaveNoGoroutine(t *testing.T) {
 // Each job has its ticks at their instants, whatever another one does: one that runs for hours,
 // and one that overruns its next ticks.
 func TestManyJobsStartAtTheirInstants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of jobs at once: the race detector itself dies of them at times")
-	}
+	crowded(t)
 	inCluster(t, func(c *cluster) {
 		long, every := work("@hourly", 90*time.Minute), here("*/30 * * * *", func(context.Context, *soloist.Run) error { return nil })
 		long.Name = "long"
@@ -130,9 +135,7 @@ func (l slowLease) Acquire(ctx context.Context, d time.Duration, etag string) (s
 
 // Jobs that are due together do not flood the store: the calls of some wait for those of others.
 func TestManyDueJobsDoNotFloodTheStore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of jobs at once: the race detector itself dies of them at times")
-	}
+	crowded(t)
 	inCluster(t, func(c *cluster) {
 		a, slow := c.replica("a", crowd(500, "* * * * *")...), &slowStore{Memory: c.store}
 		a.Store = slow
@@ -169,7 +172,10 @@ type queuedLease struct {
 }
 
 func (l queuedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if l.job == l.of.hangs {
+	l.of.mu.Lock()
+	hangs := l.job == l.of.hangs
+	l.of.mu.Unlock()
+	if hangs {
 		<-ctx.Done()
 		return store.Revision{}, ctx.Err()
 	}
@@ -185,7 +191,7 @@ func (l queuedLease) Write(ctx context.Context, etag string, record []byte) (sto
 }
 
 // inQueue has a replica do twenty jobs each minute over a store that does one write at a time.
-func (c *cluster) inQueue(hangs string) *queuedStore {
+func (c *cluster) inQueue(hangs string) (written []string) {
 	a, slow := c.replica("a", crowd(20, "* * * * *")...), &queuedStore{Memory: c.store, turn: make(chan struct{}, 1)}
 	a.Store = slow
 	c.launch(a)
@@ -194,21 +200,23 @@ func (c *cluster) inQueue(hangs string) *queuedStore {
 	slow.hangs, slow.written = hangs, nil
 	slow.mu.Unlock()
 	until(150 * time.Second)
-	return slow
+	slow.mu.Lock()
+	defer slow.mu.Unlock()
+	return slices.Clone(slow.written)
 }
 
 // Jobs that are due together are all claimed before the first outcome is written: an outcome can
 // wait, and a start is late.
 func TestOutcomesWaitForClaims(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		slow := c.inQueue("")
-		if len(slow.written) != 40 {
-			t.Fatalf("%d writes, want a claim and an outcome of each of 20 jobs", len(slow.written))
+		written := c.inQueue("")
+		if len(written) != 40 {
+			t.Fatalf("%d writes, want a claim and an outcome of each of 20 jobs", len(written))
 		}
-		claimed := slices.Clone(slow.written[:20])
+		claimed := slices.Clone(written[:20])
 		slices.Sort(claimed)
 		if claimed = slices.Compact(claimed); len(claimed) != 20 {
-			t.Errorf("%d jobs were claimed before an outcome was written, want 20: %s", len(claimed), slow.written)
+			t.Errorf("%d jobs were claimed before an outcome was written, want 20: %s", len(claimed), written)
 		}
 	})
 }
@@ -217,9 +225,8 @@ func TestOutcomesWaitForClaims(t *testing.T) {
 func TestOutcomesDoNotWaitForClaimThatHangs(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		until(time.Second)
-		slow := c.inQueue("job-7")
-		if len(slow.written) != 38 {
-			t.Fatalf("%d writes, want a claim and an outcome of each of 19 jobs", len(slow.written))
+		if written := c.inQueue("job-7"); len(written) != 38 {
+			t.Fatalf("%d writes, want a claim and an outcome of each of 19 jobs", len(written))
 		}
 		for i := range 20 {
 			if i == 7 {
