@@ -22,6 +22,7 @@ type table struct {
 	keys              []key // in the order of their first row
 	rows              map[key][]row
 	metadata, acquire []time.Duration // what one call takes
+	many              []time.Duration // what each of twenty calls takes that are sent at once
 	markdown          bool
 }
 
@@ -62,7 +63,8 @@ func (t *table) print(out io.Writer) error {
 		return err
 	}
 	if len(t.metadata) > 0 {
-		fmt.Fprintf(out, "\none call of the storage, median of %d: Set Metadata %s, acquire %s\n", len(t.metadata), show(median(t.metadata)), show(median(t.acquire)))
+		fmt.Fprintf(out, "\none call of the storage, median of %d: Set Metadata %s, acquire %s; each of %d calls of Set Metadata at once: %s\n",
+			len(t.metadata), show(median(t.metadata)), show(median(t.acquire)), atOnce, show(median(t.many)))
 	}
 	fmt.Fprintln(out)
 	for _, line := range t.targets() {
