@@ -223,9 +223,10 @@ func outOfOrder(all []event.Event) string {
 			wrong = !open || e.Run.Token != run.Token || tries == 0
 		case event.NotStarted:
 			wrong = !open || e.Run.Token != run.Token || e.Run.Try != tries
-			open = tries > 1 // the outcome follows
+			open = tries > 1 || errors.Is(e.Err, soloist.ErrCancelled) // the outcome follows
 		case event.Ended, event.Unrecorded, event.TakenBack:
-			wrong = !open || e.Run.Token != run.Token || (tries == 0) != (e.Kind == event.TakenBack)
+			cancelled := e.Outcome.Status == store.Cancelled // perhaps before it started
+			wrong = !open || e.Run.Token != run.Token || (tries == 0) != (e.Kind == event.TakenBack) && !cancelled
 			open = false
 		case event.Settled:
 			wrong = e.Run.Request == "" && e.Run.Tick.Before(tick)

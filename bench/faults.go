@@ -71,9 +71,19 @@ func (f *fleet) kill(ctx context.Context, name string) error {
 	return errors.Join(err, proctest.Pause(ctx, 300*ms), f.start(name))
 }
 
+// calmTicks is how many ticks come before the first kill: how late they are is what is usual.
+const calmTicks = 8
+
 // killBetween kills long after a run, and long before the next tick.
 func killBetween(n int) faults {
-	return killAt(n, func(int, time.Duration) time.Duration { return 500*ms + rand.N(1500*ms) })
+	kill := killAt(n, func(int, time.Duration) time.Duration { return 500*ms + rand.N(1500*ms) })
+	return func(ctx context.Context, f *fleet) error {
+		j := f.jobs[0]
+		if err := until(ctx, j.Next(time.Now()).Add((calmTicks-1)*j.Every+time.Second)); err != nil {
+			return err
+		}
+		return kill(ctx, f)
+	}
 }
 
 // killInLead kills at different moments of the last two seconds before a tick.

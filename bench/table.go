@@ -184,10 +184,11 @@ func (t *table) notes(k key) (notes []string) {
 
 // onTime counts the kills after which the next tick was at most twice as late as usual.
 func (t *table) onTime(k key) (in, of int) {
-	usual := t.delay(key{"one", k.peer}, 50)
-	if usual == 0 {
-		usual = t.delay(k, 50)
+	var calm []time.Duration
+	for _, r := range t.rows[k] {
+		calm = append(calm, r.Calm...)
 	}
+	usual := median(calm)
 	for _, r := range t.rows[k] {
 		for _, f := range r.Faults {
 			if of++; f.Late >= 0 && f.Late <= 2*usual {

@@ -21,7 +21,7 @@ func (r *Runner) lookAhead(c *call, v *plan.View) {
 	if next.IsZero() {
 		return
 	}
-	if next.Sub(v.Now) > farAway {
+	if next.Sub(v.Now) > farAway && !r.awaitsOther(v) {
 		v.Lead, v.Grab = r.job.Policy.Lead(), r.job.Policy.Lead()
 		return
 	}
@@ -34,8 +34,14 @@ func (r *Runner) lookAhead(c *call, v *plan.View) {
 	v.Lead, v.Grab = l.d, l.grab
 }
 
-// farAway is a tick before which this replica looks at the job again, so that nothing is drawn for
-// it yet: an idle job has no random numbers.
+// awaitsOther reports whether this replica waits for another one to claim or start a tick. Then
+// it looks soon after it, and the drawn lead keeps the looks of the replicas apart.
+func (r *Runner) awaitsOther(v *plan.View) bool {
+	return v.Record.Run.Armed || v.Now.Sub(r.view.seen.Expected) <= r.job.Policy.Lease
+}
+
+// farAway is how far away a tick is before which this replica looks at the job again, so that
+// nothing is drawn for it yet: an idle job has no random numbers.
 const farAway = 2 * plan.LookEvery
 
 // drawLead returns how long before a tick this replica looks, and acquires what it finds free.

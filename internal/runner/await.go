@@ -126,7 +126,7 @@ func (r *Runner) willStart(c *call) {
 	}
 }
 
-// hasStarted notes that the run of the call has started, or that it will not.
+// hasStarted notes that the run of the call has started, or that it will not. It may be called again.
 func (c *call) hasStarted() {
 	if c.started != nil {
 		c.started()

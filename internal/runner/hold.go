@@ -109,6 +109,7 @@ func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, 
 		r.willStart(c)
 	}
 	if err := r.claim(c, s, claim); err != nil {
+		c.hasStarted()
 		r.emitNotClaimed(claim, err)
 		if !claim.Run || !claim.Record.Run.Armed || surelyNotWritten(err) {
 			return r.unclaimed(ctx, c, s, err), false

@@ -43,6 +43,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	start := r.client.Clock.Elapsed()
 	r.source.setRunning(true)
 	status, reason := a.Run()
+	c.hasStarted()
 	r.source.setRunning(false)
 	done()
 	if status == supervise.Barred {
@@ -72,7 +73,9 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	// The end is the service's time of the claim and the time that passed since,
 	// which does not depend on the wall clock.
 	end := rec.Run.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
-	r.replica.jobs.starts.wait(ctx)
+	if status != store.Stalled { // its lease is about to expire
+		r.replica.jobs.starts.wait(a.Under.Stop, s.Context())
+	}
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	err := r.confirm(ctx, c, s, func(last *store.Record) {
@@ -110,6 +113,7 @@ func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.D
 // another replica can run the tick and the attempt does not count. It returns false
 // if the record may still say that the tick is running.
 func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, a *supervise.Attempt, why error) bool {
+	c.hasStarted()
 	tick, note := a.Info.Tick.Format(time.RFC3339), why.Error()
 	switch why {
 	case supervise.ErrStopped:

@@ -10,11 +10,11 @@ const (
 	// startsAhead is how long before its tick a run counts as about to start.
 	startsAhead = 20 * time.Millisecond
 
-	// startsCheck is how often the starts are looked at: if none was made since the last time,
-	// outcomes wait no more. No job waits for longer for a store that does not answer another one.
-	// It is no round time, so that the wait does not end at the very instant at which others begin.
+	// startsCheck is how often it is looked whether runs still start. A claim that gets no answer
+	// keeps outcomes for that long, and startsMost is for how long they are kept in all. Neither
+	// is a round time: in the simulation nothing else begins at that very instant.
 	startsCheck = 49_973 * time.Microsecond
-	startsMost  = 20 // checks: so long do outcomes wait if starts keep coming
+	startsMost  = 999_973 * time.Microsecond
 
 	// Once all runs of this replica have started, those of others may have not: they share the
 	// store, and perhaps the machine. They take about as long as these did.
@@ -24,81 +24,98 @@ const (
 
 // Starts are the runs of a replica that are about to start. Outcomes wait for them: at a tick of
 // many jobs they would take the processors and the store from the claims of those that have not
-// started yet, and nobody waits for an outcome as for the start of a run.
+// started yet, and a late start is worse than a late outcome.
 type starts struct {
-	mu    sync.Mutex
-	ahead int           // runs that are about to start
-	over  chan struct{} // closed when outcomes wait no more; nil: they do not wait
-	timer *time.Timer   // has look called
-
-	// Since outcomes wait:
-	first  time.Time // when the first run has started
-	made   int       // runs that have started
-	seen   int       // of these, at the last look
-	checks int
+	mu  sync.Mutex
+	now *rush // nil: outcomes do not wait
 }
 
-// add counts a run that is about to start. The caller calls done once it has, or will not.
+// A rush is a time in which runs are about to start.
+type rush struct {
+	over  chan struct{} // closed at its end
+	timer *time.Timer   // has it looked at
+	begun time.Time
+	first time.Time // when the first run had started
+	ahead int       // runs that are about to start
+	made  int       // runs that have started, or will not
+	seen  int       // of these, at the last look
+}
+
+// add counts a run that is about to start. The caller calls done, once, when it has, or will not.
 func (s *starts) add() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ahead++
-	if s.ahead == 1 && s.over == nil {
-		s.over = make(chan struct{})
-		s.made, s.seen, s.checks = 0, 0, 0
-		s.timer = time.AfterFunc(startsCheck, s.look)
+	r := s.now
+	if r == nil {
+		r = &rush{over: make(chan struct{}), begun: time.Now()}
+		r.timer = time.AfterFunc(startsCheck, func() { s.look(r) })
+		s.now = r
 	}
-	return sync.OnceFunc(s.done)
+	r.ahead++
+	return func() { s.done(r) }
 }
 
-func (s *starts) done() {
+func (s *starts) done(r *rush) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ahead--
-	if s.made++; s.made == 1 {
-		s.first = time.Now()
+	r.ahead--
+	if r.made++; r.made == 1 {
+		r.first = time.Now()
 	}
 	switch {
-	case s.ahead > 0 || s.over == nil:
-	case s.made == 1: // a job that is due alone
-		s.close()
+	case s.now != r || r.ahead > 0:
+	case r.made == 1: // a job that is due alone
+		s.end(r)
 	default:
-		s.timer.Reset(min(max(time.Since(s.first), startsShortest), startsLongest))
+		s.wakeIn(r, min(max(time.Since(r.first), startsShortest), startsLongest))
 	}
 }
 
-// look ends the wait of outcomes if it is over, or has taken too long.
-func (s *starts) look() {
+// look ends a rush if all runs have started, if none has since the last look, or if it takes too
+// long.
+func (s *starts) look(r *rush) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.checks++
 	switch {
-	case s.over == nil:
-	case s.ahead == 0, s.made == s.seen, s.checks >= startsMost:
-		s.close()
+	case s.now != r:
+	case r.ahead == 0, r.made == r.seen:
+		s.end(r)
 	default:
-		s.seen = s.made
-		s.timer.Reset(startsCheck)
+		r.seen = r.made
+		s.wakeIn(r, startsCheck)
 	}
 }
 
-// close lets outcomes wait no more. The caller holds mu.
-func (s *starts) close() {
-	s.timer.Stop()
-	close(s.over)
-	s.over = nil
+// wakeIn has a rush looked at after d, or ends it once it has taken too long. The caller holds mu.
+func (s *starts) wakeIn(r *rush, d time.Duration) {
+	left := startsMost - time.Since(r.begun)
+	if left <= 0 {
+		s.end(r)
+		return
+	}
+	r.timer.Reset(min(d, left))
 }
 
-// wait returns when no run is about to start, or when ctx ends, or when that takes too long.
-func (s *starts) wait(ctx context.Context) {
+// end ends a rush: the next start begins another one, whatever has become of those of this one.
+// The caller holds mu.
+func (s *starts) end(r *rush) {
+	r.timer.Stop()
+	close(r.over)
+	s.now = nil
+}
+
+// wait returns when no run is about to start, or when that takes too long. A stop, and the loss
+// of the lease, end the wait.
+func (s *starts) wait(stop, held context.Context) {
 	s.mu.Lock()
-	over := s.over
+	r := s.now
 	s.mu.Unlock()
-	if over == nil {
+	if r == nil {
 		return
 	}
 	select {
-	case <-over:
-	case <-ctx.Done():
+	case <-r.over:
+	case <-stop.Done():
+	case <-held.Done():
 	}
 }

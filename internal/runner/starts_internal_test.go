@@ -38,12 +38,6 @@ func TestOutcomesWaitForStarts(t *testing.T) {
 			a()
 			b()
 		}, startsCheck * 2},
-		{"one is told twice", func(s *starts) {
-			a, b := s.add(), s.add()
-			a()
-			a()
-			time.AfterFunc(20*time.Millisecond, b)
-		}, 40 * time.Millisecond},
 		{"one hangs", func(s *starts) { s.add() }, startsCheck},
 		{"one hangs after others", func(s *starts) {
 			s.add()
@@ -56,7 +50,24 @@ func TestOutcomesWaitForStarts(t *testing.T) {
 				time.AfterFunc(5*time.Millisecond, done)
 			}
 			s.add()
-		}, time.Millisecond + startsMost*startsCheck - 990*time.Millisecond},
+		}, time.Millisecond + startsMost - 990*time.Millisecond},
+		{"they come one after the other", func(s *starts) {
+			a, b := s.add(), s.add()
+			a()
+			b()
+			for range 55 {
+				done := s.add()
+				time.Sleep(11 * time.Millisecond)
+				done()
+				time.Sleep(7 * time.Millisecond)
+			}
+			s.add()()
+		}, startsMost - 990*time.Millisecond},
+		{"the next ones while one hangs", func(s *starts) {
+			s.add()
+			time.Sleep(time.Second)
+			time.AfterFunc(20*time.Millisecond, s.add())
+		}, 20 * time.Millisecond},
 		{"the next ones after one that hung", func(s *starts) {
 			hung := s.add()
 			time.Sleep(time.Second)
@@ -69,7 +80,7 @@ func TestOutcomesWaitForStarts(t *testing.T) {
 				s := &starts{}
 				c.play(s)
 				begin := time.Now()
-				s.wait(t.Context())
+				s.wait(t.Context(), t.Context())
 				if got := time.Since(begin); got != c.want {
 					t.Errorf("an outcome waits %s, want %s", got, c.want)
 				}
@@ -78,7 +89,7 @@ func TestOutcomesWaitForStarts(t *testing.T) {
 	}
 }
 
-// A replica that stops waits for nothing.
+// A replica that stops waits for nothing, nor does one that has lost its lease.
 func TestStopEndsWaitForStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &starts{}
@@ -86,7 +97,8 @@ func TestStopEndsWaitForStarts(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		begin := time.Now()
-		s.wait(ctx)
+		s.wait(ctx, t.Context())
+		s.wait(t.Context(), ctx)
 		if got := time.Since(begin); got != time.Millisecond {
 			t.Errorf("it waits %s, want a millisecond", got)
 		}

@@ -19,6 +19,7 @@ type Report struct {
 	Twice  int             // ticks that were started more than once
 	Lost   int             // ticks that were not started
 	Delays []time.Duration // from each tick to its first start, the shortest first
+	Calm   []time.Duration // the same, of the ticks before the first fault
 	Shares map[string]int  // runs by replica
 	Faults []Fault         // in their order
 }
@@ -46,23 +47,34 @@ func Judge(lines []Line, w Window) Report {
 			starts[k] = append(starts[k], l)
 		}
 	}
-	r := Report{Shares: map[string]int{}}
+	r, fault := Report{Shares: map[string]int{}}, firstFault(lines)
 	for _, j := range w.Jobs {
 		for tick := j.Next(w.Begin.Add(-1)); tick.Before(w.End); tick = tick.Add(j.Every) {
-			r.add(tick, starts[key{j.Name, tick.UnixNano()}])
+			r.add(tick, starts[key{j.Name, tick.UnixNano()}], tick.Before(fault))
 		}
 	}
-	slices.Sort(r.Delays)
 	for _, l := range lines {
 		if l.What != Start && l.What != End {
 			r.Faults = append(r.Faults, follow(lines, l, w))
 		}
 	}
+	slices.Sort(r.Delays)
+	slices.Sort(r.Calm)
 	return r
 }
 
+// firstFault is when the bench did something to a replica first; zero: it did nothing.
+func firstFault(lines []Line) (at time.Time) {
+	for _, l := range lines {
+		if l.What != Start && l.What != End && (at.IsZero() || l.Wall.Before(at)) {
+			at = l.Wall
+		}
+	}
+	return at
+}
+
 // add adds a tick and its starts.
-func (r *Report) add(tick time.Time, starts []Line) {
+func (r *Report) add(tick time.Time, starts []Line, calm bool) {
 	r.Ticks++
 	r.Runs += len(starts)
 	if len(starts) == 0 {
@@ -80,6 +92,9 @@ func (r *Report) add(tick time.Time, starts []Line) {
 		}
 	}
 	r.Delays = append(r.Delays, first.Sub(tick))
+	if calm {
+		r.Calm = append(r.Calm, first.Sub(tick))
+	}
 }
 
 // follow finds what came after a fault.

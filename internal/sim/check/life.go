@@ -187,7 +187,7 @@ func audit(l *Log, bad report) {
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + count(e.Replica, "the run may not begin", token, e.Sent)
 			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + l.givenUp(e)
 			if t := l.termOf(job, token); t != nil && l.cancelled(job, t) {
-				excused += count(e.Replica, "run ended", token, e.Sent)
+				excused += ended
 			}
 			tries := 0
 			for i := range runs {
@@ -200,7 +200,7 @@ func audit(l *Log, bad report) {
 				bad(e.Time, "%s claims %s with token %d, and does not say what of it", e.Replica, job, token)
 			case started-lost != tries:
 				bad(e.Time, "%s says %d times that the run of %s with token %d started, and it did %d times", e.Replica, started, job, token, tries)
-			case tries > 0 && ended != 1:
+			case tries > 0 && ended != 1, ended > 1:
 				bad(e.Time, "%s says %d times that the run of %s with token %d ended", e.Replica, ended, job, token)
 			}
 		}

@@ -23,7 +23,9 @@ func prompt(l *Log, bad report) {
 			if sent == nil || sent.Sent.Sub(r.End) <= longestHeld || l.frozen(r.Replica, r.End, sent.Sent) != nil {
 				continue
 			}
-			busy := func(e *Event) bool { return e != sent && e.Replica == r.Replica && overAt(e).After(r.End) }
+			busy := func(e *Event) bool {
+				return e.Replica == r.Replica && !e.began().Before(r.Time) && e.began().Before(sent.Sent) && overAt(e).After(r.End)
+			}
 			if !slices.ContainsFunc(l.under(claim), busy) && !slices.ContainsFunc(l.of(job, Asked), busy) {
 				bad(sent.Sent, "%s has returned, and its outcome is sent %s later", r.name(), sent.Sent.Sub(r.End))
 			}
@@ -35,8 +37,11 @@ func prompt(l *Log, bad report) {
 // to write the outcome: it reads first if the answer to its last write was lost. Nil: there is
 // none.
 func (l *Log) firstSent(claim *Event, then time.Time) *Event {
+	unclear := slices.ContainsFunc(l.under(claim), func(e *Event) bool {
+		return e.Sent.Before(then) && (!e.OK() || e.Cause != "" || e.Heard.IsZero())
+	})
 	for _, e := range l.of(claim.Job, Request) {
-		reads := e.Op == "read" && e.Replica == claim.Replica && e.Sent.Before(then.Add(longestHeld))
+		reads := unclear && e.Op == "read" && e.Replica == claim.Replica && e.Sent.Before(then.Add(longestHeld))
 		finishes := e.Op == "finish" && e.Lease == claim.Lease && e.Record != nil && e.Record.Token == claim.Record.Token
 		if (reads || finishes) && !e.Sent.Before(then) {
 			return e
@@ -53,6 +58,14 @@ func (l *Log) under(claim *Event) (all []*Event) {
 		}
 	}
 	return all
+}
+
+// began returns when a call was sent.
+func (e *Event) began() time.Time {
+	if e.What == Request {
+		return e.Sent
+	}
+	return e.Time
 }
 
 // overAt returns when a call has ended; the end of all time: it is not known to have.
