@@ -144,3 +144,45 @@ func TestEachModuleHasOneImporter(t *testing.T) {
 		}
 	}
 }
+
+// The README quotes docs/speed.md: each of its delays, and each count of ticks.
+func TestReadmeQuotesSpeed(t *testing.T) {
+	speed, err := os.ReadFile("../docs/speed.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := func(line string) (all []string) {
+		for cell := range strings.SplitSeq(strings.Trim(line, "| "), " | ") {
+			all = append(all, strings.TrimSpace(cell))
+		}
+		return all
+	}
+	measured := map[string][]string{} // scenario, peer, ticks, twice, lost, median, 95th, 99th, ...
+	for line := range strings.Lines(string(speed)) {
+		if all := cells(line); len(all) > 9 {
+			measured[all[0]+" "+all[1]] = all
+		}
+	}
+	peers := map[string]string{"Soloist": "soloist", "Soloist with `ClaimAhead`": "ahead", "client-go leader election, robfig/cron": "clientgo",
+		"etcd election, robfig/cron": "etcd", "gocron with a Redis lock": "gocron", "a blob lease for each tick": "blob"}
+	rows := 0
+	for line := range strings.Lines(string(readme)) {
+		got := cells(strings.TrimSpace(line))
+		one, twenty := measured["one "+peers[got[0]]], measured["twenty "+peers[got[0]]]
+		if len(got) != 4 || one == nil || twenty == nil {
+			continue
+		}
+		rows++
+		want := []string{one[5] + " / " + one[7], twenty[5] + " / " + twenty[7], one[3] + " of " + one[2] + " and " + twenty[3] + " of " + twenty[2]}
+		if !slices.Equal(got[1:], want) {
+			t.Errorf("%s: the README says %q, docs/speed.md %q", got[0], got[1:], want)
+		}
+	}
+	if rows != len(peers) {
+		t.Errorf("the README has %d of %d rows", rows, len(peers))
+	}
+}
