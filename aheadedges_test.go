@@ -42,6 +42,33 @@ func TestCancelWhileArmed(t *testing.T) {
 	})
 }
 
+// A lease that was to be acquired before its tick, and was not until after it, is none that others
+// count on: a stop while the claim is written keeps the run from beginning.
+func TestStopAfterLateAcquisition(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * * *", 5*time.Second))
+		a.Grace = 20 * time.Second
+		c.launch(a)
+		until(2*time.Minute + 30*time.Second)
+		var late, stopped atomic.Bool
+		a.tap.meet(func(what string, apply func() error) error {
+			err := apply()
+			switch {
+			case what == "acquire" && late.CompareAndSwap(false, true):
+				time.Sleep(2400 * time.Millisecond)
+			case what == "write" && stopped.CompareAndSwap(false, true):
+				go a.stop()
+				time.Sleep(100 * time.Millisecond)
+			}
+			return err
+		})
+		until(3*time.Minute + 30*time.Second)
+		if runs := len(c.all()); !late.Load() || !stopped.Load() || runs != 2 {
+			t.Errorf("%d runs, want the two of the minutes before; acquired late: %t, stopped: %t", runs, late.Load(), stopped.Load())
+		}
+	})
+}
+
 // A run that is cancelled before its function is called does not begin, and says so: the replica
 // waits for its log to take the line of the start.
 func TestCancelWhileLogBlocks(t *testing.T) {

@@ -166,6 +166,9 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 	r.losses.Reset()
 	r.contradiction = contradiction{}
 	r.note(nil)
+	if !r.now().Before(c.ahead) { // the others looked before the tick, and do not count on this replica
+		c.ahead = time.Time{}
+	}
 	return r.runWithLease(ctx, c, s)
 }
 

@@ -36,18 +36,18 @@ func prompt(l *Log, bad report) {
 // firstSent returns the first request by which the claimer of a run that has returned then tries
 // to write the outcome: it reads first if the answer to its last write was lost. Nil: there is
 // none.
-func (l *Log) firstSent(claim *Event, then time.Time) *Event {
+func (l *Log) firstSent(claim *Event, then time.Time) (first *Event) {
 	unclear := slices.ContainsFunc(l.under(claim), func(e *Event) bool {
 		return e.Sent.Before(then) && (!e.OK() || e.Cause != "" || e.Heard.IsZero())
 	})
 	for _, e := range l.of(claim.Job, Request) {
 		reads := unclear && e.Op == "read" && e.Replica == claim.Replica && e.Sent.Before(then.Add(longestHeld))
 		finishes := e.Op == "finish" && e.Lease == claim.Lease && e.Record != nil && e.Record.Token == claim.Record.Token
-		if (reads || finishes) && !e.Sent.Before(then) {
-			return e
+		if (reads || finishes) && !e.Sent.Before(then) && (first == nil || e.Sent.Before(first.Sent)) { // one may be applied late
+			first = e
 		}
 	}
-	return nil
+	return first
 }
 
 // under returns the requests under the lease of a claim, as long as its run is the last one.
