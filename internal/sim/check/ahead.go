@@ -61,7 +61,11 @@ func provablyEarly(l *Log, bad report) {
 				if !dated {
 					continue
 				}
-				latest := e.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(e.Sent)*51/50 + slack)
+				sent := e.Sent
+				if f := l.frozen(r.Replica, e.Sent.Add(-moment), e.Sent); f != nil {
+					sent = f.Time // the call began before the suspension, perhaps
+				}
+				latest := e.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(sent)*51/50 + slack)
 				if latest.Before(r.Tick) {
 					bad(r.Time, "%s begins %s early: the %s at %s proves that", r.name(), r.Tick.Sub(r.Time), e.Op, TimeOfDay(e.Time))
 					break

@@ -37,6 +37,9 @@ func (l *Log) disturbed(t *term, to time.Time) bool {
 	if l.frozen(replica, from, to) != nil || !l.crashed(replica).IsZero() && l.crashed(replica).Before(to) {
 		return true
 	}
+	if t.claim.Heard.IsZero() { // the trust ended before the answer, so nothing ran
+		return true
+	}
 	for _, e := range l.of(job, Request) {
 		byOther := e.Replica == Operator && e.Op != "read"
 		if (e.Replica == replica && e.Cause != "" || byOther) && e.Time.After(from) && e.Sent.Before(to) {

@@ -10,12 +10,12 @@ const longestHeld = 1100 * time.Millisecond
 
 // prompt: the outcome of a run that has succeeded is sent soon after its function has returned.
 // It waits for a moment for other runs that are about to start, and for a health check or a write
-// of the same run that is under way. A failure may wait for another try.
+// of the same run that is under way. A failure may wait for another try, and a run whose context has ended for what that does.
 func prompt(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, claim := range l.claimed(job) {
 			t := l.termOf(job, claim.Record.Token)
-			if t == nil || t.last() == nil || t.last().End.IsZero() || t.last().Note != "" {
+			if t == nil || t.last() == nil || t.last().End.IsZero() || t.last().Note != "" || !t.last().Cancelled.IsZero() {
 				continue
 			}
 			r := t.last()
