@@ -9,8 +9,9 @@ import (
 const longestHeld = 1100 * time.Millisecond
 
 // prompt: the outcome of a run that has succeeded is sent soon after its function has returned.
-// It waits for a moment for other runs that are about to start, and for a health check or a write
-// of the same run that is under way. A failure may wait for another try, and a run whose context has ended for what that does.
+// It waits for a moment for other runs that are about to start, and for a health check or a call
+// of the same job that is under way, or was hit by a fault. A failure may wait for another try,
+// and a run whose context has ended for what that does.
 func prompt(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, claim := range l.claimed(job) {
@@ -24,9 +25,10 @@ func prompt(l *Log, bad report) {
 				continue
 			}
 			busy := func(e *Event) bool {
-				return e.Replica == r.Replica && !e.began().Before(r.Time) && e.began().Before(sent.Sent) && overAt(e).After(r.End)
+				of := e != sent && e.Op != "renew" && e.Replica == r.Replica && !e.began().Before(r.Time) && e.began().Before(sent.Sent)
+				return of && (overAt(e).After(r.End) || e.Cause != "")
 			}
-			if !slices.ContainsFunc(l.under(claim), busy) && !slices.ContainsFunc(l.of(job, Asked), busy) {
+			if !slices.ContainsFunc(l.of(job, Request), busy) && !slices.ContainsFunc(l.of(job, Asked), busy) {
 				bad(sent.Sent, "%s has returned, and its outcome is sent %s later", r.name(), sent.Sent.Sub(r.End))
 			}
 		}
