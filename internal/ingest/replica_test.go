@@ -80,9 +80,30 @@ func (f *fleet) runner(token int64) (name string, alive bool) {
 	return name, alive
 }
 
+// listening reports whether all replicas listen. One that was just started would be killed by the
+// signal that it does not take yet.
+func (f *fleet) listening() bool {
+	up := map[string]bool{}
+	for _, e := range f.Events() {
+		switch {
+		case e.What == proctest.Begins:
+			up[e.Replica] = false
+		case e.URL != "":
+			up[e.Replica] = true
+		}
+	}
+	for _, yes := range up {
+		if !yes {
+			return false
+		}
+	}
+	return true
+}
+
 // stop ends all replicas as a deployment does.
 func (f *fleet) stop() {
 	f.t.Helper()
+	proctest.Poll(f.t, "all replicas to listen", time.Minute, f.listening)
 	if err := f.Stop(time.Minute); err != nil {
 		f.t.Error(err)
 	}
