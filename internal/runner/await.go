@@ -119,9 +119,10 @@ func (r *Runner) claimAhead(stop context.Context, c *call, s *lease.Session) (cl
 	return r.job.Policy.ClaimEarly(r.decideBy(c), c.ahead)
 }
 
-// willStart notes that the run of a call is about to start.
+// willStart notes that the run of a call is about to start. A call that ends some time neither
+// waits for others nor lets them wait.
 func (r *Runner) willStart(c *call) {
-	if c.started == nil {
+	if c.started == nil && !c.bounded {
 		c.started = r.replica.jobs.starts.add()
 	}
 }

@@ -73,7 +73,7 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	// The end is the service's time of the claim and the time that passed since,
 	// which does not depend on the wall clock.
 	end := rec.Run.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
-	if status != store.Stalled { // its lease is about to expire
+	if status != store.Stalled && !c.bounded { // the lease is about to expire, or the call to end
 		r.replica.jobs.starts.wait(a.Under.Stop, s.Context())
 	}
 	// Finish changes the record as it was last written, which a Save or a progress
