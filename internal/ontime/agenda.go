@@ -1,6 +1,7 @@
 package ontime
 
 import (
+	"container/heap"
 	"context"
 	"runtime"
 	"sync"
@@ -77,7 +78,11 @@ func (g *Agenda) hurry(a *Alarm) {
 // put puts an alarm in its place, and lets the timer know if that is the first. The caller
 // holds mu.
 func (g *Agenda) put(a *Alarm) {
-	g.wait.put(a)
+	if a.place == 0 {
+		heap.Push(&g.wait, a)
+	} else {
+		heap.Fix(&g.wait, a.place-1)
+	}
 	if a.place == 1 {
 		select {
 		case g.first <- struct{}{}:
@@ -134,7 +139,7 @@ func (g *Agenda) next() (a *Alarm, left time.Duration) {
 	}
 	a = g.wait[0]
 	if left = time.Until(a.at); left <= 0 {
-		g.wait.removeFirst()
+		heap.Pop(&g.wait)
 		a.hurried.Store(false)
 	}
 	return a, left
@@ -145,8 +150,8 @@ func (g *Agenda) end(ringing *sync.WaitGroup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.over = true
-	for ; len(g.wait) > 0; g.wait.removeFirst() {
-		a := g.wait[0]
+	for len(g.wait) > 0 {
+		a := heap.Pop(&g.wait).(*Alarm)
 		a.agenda.Store(nil)
 		ringing.Go(a.Ring)
 	}

@@ -1,5 +1,5 @@
-// Package ontime wakes goroutines up on time: one for a single instant, by [SleepUntil], or
-// many for their own, by an [Agenda] that has one timer.
+// Package ontime has an [Agenda], which starts goroutines on time, each at its own instant, with
+// one timer.
 //
 // A timer comes late by a share of how long it was set for. Linux lets an idle process
 // oversleep by a thousandth, up to 100 ms: a tick once a minute would start 60 ms late. So
@@ -8,10 +8,7 @@
 // long.
 package ontime
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 const (
 	// Longest is the longest nap: after it, clocks are looked at again.
@@ -30,28 +27,4 @@ func Nap(left time.Duration) time.Duration {
 		return left - earliest
 	}
 	return max(left, 0)
-}
-
-// SleepUntil returns true when left says that no time is left. Left is asked at once and after
-// each nap, so it may go by a clock that is set, or corrected, meanwhile. It returns false if
-// ctx ends first.
-func SleepUntil(ctx context.Context, left func() time.Duration) bool {
-	var t *time.Timer
-	for ctx.Err() == nil {
-		nap := Nap(left())
-		if nap == 0 {
-			return true
-		}
-		if t == nil {
-			t = time.NewTimer(nap)
-			defer t.Stop()
-		} else {
-			t.Reset(nap)
-		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
-	}
-	return false
 }

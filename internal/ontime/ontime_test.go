@@ -37,31 +37,6 @@ func TestNaps(t *testing.T) {
 	}
 }
 
-// The time that is left goes by a clock that may be corrected while it is waited for.
-func TestSleepUntilGoesByItsClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		wrong := 10 * time.Millisecond // the clock is behind, which shows after 900 ms
-		left := func() time.Duration {
-			if time.Since(begin) > 900*time.Millisecond {
-				wrong = 0
-			}
-			return time.Second - (time.Since(begin) - wrong)
-		}
-		if !ontime.SleepUntil(t.Context(), left) || time.Since(begin) != time.Second {
-			t.Errorf("it slept %s, want a second", time.Since(begin))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if begin = time.Now(); ontime.SleepUntil(ctx, func() time.Duration { return time.Hour }) || time.Since(begin) != time.Second {
-			t.Errorf("it returned after %s, want false at the end of its context", time.Since(begin))
-		}
-		if ontime.SleepUntil(ctx, func() time.Duration { return 0 }) {
-			t.Error("it returned true after the end of its context")
-		}
-	})
-}
-
 // A bell notes when it rings.
 type bell struct {
 	ontime.Alarm

@@ -32,10 +32,11 @@ func (r *Runner) awaitTick(stop context.Context, c *call, s *lease.Session, befo
 		if err := r.hindrance(stop, c, s, before); err != nil || left <= 0 {
 			return err
 		}
-		if left <= startsAhead {
+		nap := ontime.Nap(left)
+		if nap == left { // the last one
 			r.willStart(c)
 		}
-		r.pauseUnder(stop, c, s, ontime.Nap(left))
+		r.pauseUnder(stop, c, s, nap)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // it has to expire, so that the next holder knows that our trust has ended too.
 func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
 	rec := &r.view.rec
-	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request)
+	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request, c.hasStarted)
 	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, history: rec.History}
 	a.Under.Lease, a.Under.Record = s, told
 	if c.bounded {
@@ -39,7 +39,6 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 		}
 		a.Under.Grace = r.graceLeft(stop, c)
 	}
-	a.Status = &overseer{r.job.Name, r.source, r.replica, c.hasStarted}
 	start := r.client.Clock.Elapsed()
 	r.source.setRunning(true)
 	status, reason := a.Run()
@@ -174,8 +173,9 @@ func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome
 	return s.WriteOutcome(writing, outcome)
 }
 
-// attempt returns an attempt without a lease; runClaimed adds lease and record.
-func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, token int64, request string) *supervise.Attempt {
+// attempt returns an attempt without a lease; runClaimed adds lease and record. It calls started
+// just before each try.
+func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, token int64, request string, started func()) *supervise.Attempt {
 	run := event.Run{Tick: tick, Request: request, Attempt: attempt, Token: token}
 	return &supervise.Attempt{
 		Task: &r.job.Task,
@@ -183,7 +183,7 @@ func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, toke
 		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: r.client.Length, Approach: r.approach(),
 			Elapsed: r.client.Clock.Elapsed},
 		Jitter: r.client.Jitter,
-		Status: &overseer{job: r.job.Name, source: r.source, replica: r.replica},
+		Status: &overseer{r.job.Name, r.source, r.replica, started},
 		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },
 	}
 }
@@ -193,7 +193,7 @@ type overseer struct {
 	job     string
 	source  *source
 	replica *Replica
-	started func() // nil: nobody has to know
+	started func()
 }
 
 // Overrun implements [supervise.Status].
@@ -209,9 +209,7 @@ func (o *overseer) Leaseless(cause error) {
 // Flush implements [supervise.Status]. It is the last that a run waits for before it starts.
 func (o *overseer) Flush(d time.Duration) {
 	o.replica.Flush(d)
-	if o.started != nil {
-		o.started()
-	}
+	o.started()
 }
 
 // Notices is the supervise.Record of a run: what the other replicas read about it.

@@ -7,9 +7,6 @@ import (
 )
 
 const (
-	// startsAhead is how long before its tick a run counts as about to start.
-	startsAhead = 20 * time.Millisecond
-
 	// startsCheck is how often it is looked whether runs still start. A claim that gets no answer
 	// keeps outcomes for that long, and startsMost is for how long they are kept in all. Neither
 	// is a round time: in the simulation nothing else begins at that very instant.
