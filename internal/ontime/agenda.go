@@ -96,7 +96,7 @@ func (g *Agenda) put(a *Alarm) {
 func (g *Agenda) Run(ctx context.Context) {
 	var ringing sync.WaitGroup
 	defer ringing.Wait()
-	t := time.NewTimer(0)
+	t := time.NewTimer(Longest) // ringDue says when
 	defer t.Stop()
 	for ctx.Err() == nil {
 		if nap, some := g.ringDue(&ringing); some {

@@ -131,13 +131,15 @@ func TestHurriedAlarmRingsNow(t *testing.T) {
 		g := ontime.NewAgenda()
 		stop := run(g)
 		defer stop()
-		waits, early, rings := newBell(), newBell(), newBell()
+		waits, early, rings, others := newBell(), newBell(), newBell(), newBell()
 		early.Hurry()
 		early.Hurry()
+		g.Set(&others.Alarm, 30*time.Minute) // would ring before those that are hurried
 		g.Set(&waits.Alarm, time.Hour)
 		g.Set(&early.Alarm, time.Hour)
 		time.Sleep(time.Minute)
 		waits.Hurry()
+		time.Sleep(time.Minute)
 		note := rings.Ring
 		rings.Ring = func() {
 			if note(); len(rings.heard()) == 1 {
@@ -150,9 +152,10 @@ func TestHurriedAlarmRingsNow(t *testing.T) {
 		rings.Hurry()
 		time.Sleep(2 * time.Hour)
 		for name, c := range map[string]struct{ got, want []time.Duration }{
+			"of others":       {others.heard(), []time.Duration{30 * time.Minute}},
 			"that waits":      {waits.heard(), []time.Duration{time.Minute}},
 			"that is not set": {early.heard(), []time.Duration{0}},
-			"that rings":      {rings.heard(), []time.Duration{time.Minute, time.Minute + time.Second}},
+			"that rings":      {rings.heard(), []time.Duration{2 * time.Minute, 2*time.Minute + time.Second}},
 		} {
 			if !slices.Equal(c.got, c.want) {
 				t.Errorf("an alarm %s has rung at %s, want %s", name, c.got, c.want)
