@@ -47,13 +47,15 @@ const farAway = 2 * plan.LookEvery
 // drawLead returns how long before a tick this replica looks, and acquires what it finds free.
 // The replica that ran the last tick does not look. The more jobs a replica runs, the later it
 // acquires, so that one that runs few of them is before it. One that runs more than half of all
-// jobs leaves some ticks to others: it acquires after they have looked. So does one whose writes
-// may not arrive.
+// jobs leaves some ticks to others: it acquires after they have looked. One whose writes may not
+// arrive is last of all.
 func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) {
 	p, load := &r.job.Policy, r.replica.jobs.load.share()
 	first, window := p.Lead(), p.Lead()-p.LookFirst()
 	switch {
-	case r.denial.unproved, last && r.replica.jobs.load.cedes(r.client.Jitter):
+	case r.denial.unproved: // after one that cedes
+		return p.Cede() / 2, p.Cede() / 2
+	case last && r.replica.jobs.load.cedes(r.client.Jitter):
 		return p.Cede(), p.Cede()
 	case last:
 		first -= r.client.Jitter.UpTo(time.Duration(float64(window) * load))

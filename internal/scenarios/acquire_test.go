@@ -108,6 +108,28 @@ func TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409(t *testing.T) {
 	}
 }
 
+// a dies under a run. b takes over and dies before its claim, while c is refused the lease.
+func TestWinnerOfTakeOverDiesAfterTheLoserSaw409(t *testing.T) {
+	runScenario(t, func(s *story) {
+		a := s.start(rerun(takes(5*time.Second)), "a")
+		s.until("01:00:02")
+		b := s.start(rerun(takes(5*time.Second)), "b")
+		s.start(rerun(takes(5*time.Second)), "c")
+		b.KillAt("acquire after")
+		a.Kill()
+		first, second := s.hold("b's acquire"), s.hold("c's acquire")
+		second.wait()
+		first.wait().deliver()
+		time.Sleep(100 * time.Millisecond)
+		second.deliver()
+		s.until("01:01:00")
+		s.answers("b's acquire", "201")
+		s.answers("c's acquire", "409 LeaseAlreadyPresent", "201")
+		s.ran("a 01:00:00", "c 01:00:00/2")
+		s.outcomes("succeeded 01:00:00")
+	})
+}
+
 // a dies under a run. b reads that the lease has run out; before its own
 // acquisition gets through, c has taken over, run and gone.
 func TestFollowerReadsExpiredAnotherAcquiresThenItsOwnAcquire(t *testing.T) {

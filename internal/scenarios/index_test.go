@@ -18,6 +18,7 @@ var index = []struct{ name, test string }{
 	{"three acquires at one instant", "TestThreeAcquiresAtOneInstant"},
 	{"412 and 409 both", "Test412And409Both"},
 	{"winner dies between acquire and claim after the losers saw 409", "TestWinnerDiesBetweenAcquireAndClaimAfterTheLosersSaw409"},
+	{"winner of a take-over dies between acquire and claim after the loser saw 409", "TestWinnerOfTakeOverDiesAfterTheLoserSaw409"},
 	{"claim applied, reply lost", "TestClaimAppliedReplyLost"},
 	{"claim delayed, holder expired, other claims", "TestClaimDelayedHolderExpiredOtherClaims"},
 	{"pause of a lease between claim reply and start", "TestPauseOfALeaseBetweenClaimReplyAndStart"},
