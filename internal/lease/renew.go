@@ -9,16 +9,13 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// renewals renews the lease at each third of its length until ctx ends or the lease is
-// lost. Only one goroutine runs it, but Check and settle may call Renew beside it.
-func (s *Session) renewals(ctx context.Context) {
-	for ctx.Err() == nil {
-		Sleep(ctx, s.untilRenewal())
-		if err := s.renewInTime(ctx); err != nil {
-			s.lose(err)
-			return
-		}
+// renewAgain renews the lease, unless ctx has ended, and returns when to do so again. It is a
+// chore, but Check and settle may call Renew beside it.
+func (s *Session) renewAgain(ctx context.Context) (pause time.Duration, again bool) {
+	if err := s.renewInTime(ctx); err != nil {
+		s.lose(err)
 	}
+	return s.untilRenewal(), ctx.Err() == nil
 }
 
 // untilRenewal returns how long it takes until the next third of the lease since the

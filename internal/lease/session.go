@@ -23,7 +23,7 @@ import (
 // suspension of the machine does end it, where the replica's clock counts suspensions.
 //
 // The order of use is Hold, writes, Stop, Release; for a single write, Acquire, the write,
-// Release. Every goroutine that Hold starts has ended when Stop returns.
+// Release. Whatever Hold starts has ended when Stop returns.
 type Session struct {
 	Length time.Duration
 	Dated  time.Time // the service's date in the answer to the acquisition; zero: the store gives none
@@ -118,16 +118,15 @@ func (s *Session) keep(ctx context.Context) {
 			end(cause)
 		})
 	}
-	watch, cancel := context.WithCancel(s.trusted)
-	renewals, giveUp := context.WithCancel(watch)
+	renewals, giveUp := context.WithCancel(s.trusted)
 	s.giveUp = giveUp
-	var both sync.WaitGroup
-	// The deadline has a goroutine of its own: a renewal may hang beyond it.
-	both.Go(func() { s.watchDeadline(watch) })
-	both.Go(func() { s.renewals(renewals) })
+	// The deadline is a chore of its own: a renewal may hang beyond it.
+	deadline := newChore(min(s.Left(), lookAgain), s.watchDeadline)
+	renewal := newChore(s.untilRenewal(), func() (time.Duration, bool) { return s.renewAgain(renewals) })
 	s.stop = sync.OnceFunc(func() {
-		cancel()
-		both.Wait()
+		giveUp()
+		deadline.stop()
+		renewal.stop()
 	})
 }
 
@@ -151,16 +150,13 @@ func (s *Session) Lose(cause error) { s.lose(cause) }
 // while a machine is suspended.
 const lookAgain = time.Second
 
-// watchDeadline ends the trust in time, however long a renewal hangs.
-func (s *Session) watchDeadline(ctx context.Context) {
-	for ctx.Err() == nil {
-		left := s.Left()
-		if left <= 0 {
-			s.lose(ErrNotRenewed)
-			return
-		}
-		Sleep(ctx, min(left, lookAgain))
+// watchDeadline ends the trust in time, however long a renewal hangs. It is a chore.
+func (s *Session) watchDeadline() (pause time.Duration, again bool) {
+	left := s.Left()
+	if left <= 0 {
+		s.lose(ErrNotRenewed)
 	}
+	return min(left, lookAgain), s.trusted.Err() == nil
 }
 
 // ErrNotRenewed ends the trust in a lease that could not be renewed in time. It may still
@@ -178,7 +174,7 @@ func (s *Session) Until() time.Duration {
 func (s *Session) Left() time.Duration { return s.Until() - s.client.Clock.Elapsed() }
 
 // Expired reports whether the lease can no longer be trusted. If so it also ends the
-// context of the session: the goroutine that watches the deadline may be late.
+// context of the session: the timer of the deadline may be late.
 func (s *Session) Expired() bool {
 	if s.Left() <= 0 {
 		s.lose(ErrNotRenewed)

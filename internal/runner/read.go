@@ -123,7 +123,8 @@ func (r *Runner) decideBy(c *call) plan.View {
 	n := r.source.state.get()
 	o := &r.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy()}
+	now := r.now()
+	v := plan.View{Record: &r.view.rec, Now: now, Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy(now)}
 	if r.view.entry != nil {
 		v.State = r.view.entry.State
 	}
@@ -132,12 +133,12 @@ func (r *Runner) decideBy(c *call) plan.View {
 
 // lookBy returns when the entry is read again at the latest, together with those of other jobs.
 // It is zero if a tick comes before a read is due: such a job is not read between its ticks.
-func (r *Runner) lookBy() time.Time {
+func (r *Runner) lookBy(now time.Time) time.Time {
 	looked, due := r.view.seen.LookedAt, r.view.rec.Due
 	if !r.replica.reads.many {
 		return time.Time{}
 	}
-	if !due.IsZero() && due.Sub(r.now()) <= plan.LookEvery-time.Since(looked) {
+	if !due.IsZero() && due.Sub(now) <= plan.LookEvery-time.Since(looked) {
 		return time.Time{}
 	}
 	return r.replica.reads.lookBy(looked)

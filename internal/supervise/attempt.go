@@ -144,12 +144,10 @@ func (a *Attempt) try(n int) (err, cause error) {
 	}
 	defer h.stopAfterGrace(end)()
 	watched := watch(a, h, end)
-	// The order of these calls matters. The handle refuses calls once the
-	// function has returned. end comes next, since the watchdog waits for the
-	// end of the context; a cause that came earlier is kept.
+	// The order of these calls matters: the handle refuses calls once the function has
+	// returned, and then the context ends.
 	err = call(a.Emit, func() error { return a.Task.Do(ctx, h) })
 	h.endOver()
-	end(errReturned)
 	gaveUp := watched()
 	switch cause = context.Cause(ctx); {
 	// The watchdog has written to the record that the run stalled, so this is

@@ -170,17 +170,11 @@ func (h *Handle) stopped(now time.Duration) time.Duration {
 
 // stopAfterGrace ends the run's context with ErrStopped when Grace has passed since
 // a stop. The caller must call cancel when the function has returned; cancel waits
-// for the goroutine, so that nothing of a try outlives it.
+// for what a stop has begun, so that nothing of a try outlives it.
 func (h *Handle) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {
-	returned := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
+	returned, done := make(chan struct{}), make(chan struct{})
+	undo := context.AfterFunc(h.under.Stop, func() {
 		defer close(done)
-		select {
-		case <-returned:
-			return
-		case <-h.under.Stop.Done():
-		}
 		h.stopped(h.under.Elapsed())
 		t := time.NewTimer(h.under.Grace)
 		defer t.Stop()
@@ -189,8 +183,13 @@ func (h *Handle) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {
 		case <-t.C:
 			end(ErrStopped)
 		}
-	}()
-	return func() { close(returned); <-done }
+	})
+	return func() {
+		if !undo() {
+			close(returned)
+			<-done
+		}
+	}
 }
 
 // Check asks the store, by a renewal, whether the run still has its lease. An error

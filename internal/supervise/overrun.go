@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
@@ -12,21 +13,34 @@ import (
 // An overrun is a run that goes on though its context has ended. Go cannot stop a
 // goroutine, so all that is left is to report it: first in Health, then, when the
 // lease is lost, by the program's Overrun function, which may end the process. Two
-// goroutines of the watchdog wait for it. They are apart from the loop of watch
-// because that one writes to the store: a write that hangs must not delay the report.
+// goroutines of the watchdog do that, from the end of the context on. They are apart from the
+// loop of watch because that one writes to the store: a write that hangs must not delay the
+// report.
 
 // errCheckHangs: the function has returned, but HealthCheck has not, and the run is
 // not over before both have.
 var errCheckHangs = errors.New("the run has returned and its health check has not")
+
+// reportOverrun reports a run that goes on after its context has ended, until over ends. Then
+// it closes reported, unless undo has returned true: then it does nothing when the context ends.
+func (w *watchdog) reportOverrun(over context.Context) (reported <-chan struct{}, undo func() bool) {
+	done := make(chan struct{})
+	return done, context.AfterFunc(w.handle.ctx, func() {
+		defer close(done)
+		var loss sync.WaitGroup
+		if w.under.Lease != nil {
+			loss.Go(func() { w.watchLoss(over) })
+		}
+		w.watchReturn(over)
+		loss.Wait()
+	})
+}
 
 // watchReturn reports a run that does not return after its context has ended, while
 // it keeps its lease or has none: after a timeout, say. It waits for one length of
 // the lease first, since an orderly end takes time and endangers no other replica.
 // A run without a lease that has stalled gets a sixth of that: it had its time.
 func (w *watchdog) watchReturn(over context.Context) {
-	if !until(over, w.handle.ctx) {
-		return
-	}
 	cause, patience := context.Cause(w.handle.ctx), w.under.Length
 	switch {
 	case !endsLease(cause):
@@ -55,9 +69,6 @@ func (w *watchdog) watchReturn(over context.Context) {
 // before the lease does, so a run that has not returned by then may go on beside the
 // next holder's. That is when Leaseless lets the program end the process.
 func (w *watchdog) watchLoss(over context.Context) {
-	if !until(over, w.handle.ctx) {
-		return
-	}
 	cause := context.Cause(w.handle.ctx)
 	if !endsLease(cause) {
 		// The run was ended for another reason and keeps its lease: wait until that

@@ -34,28 +34,30 @@ type watchdog struct {
 	gaveUp  error     // the cause, once the run has been given up as stalled
 }
 
-// watch starts the watchdog of a try. The caller must call done after it has ended
-// the context of the run. done waits for all goroutines and returns why the watchdog
-// gave the run up, nil if it did not.
+// watch starts the watchdog of a try. The caller must call done when the user's function has
+// returned. done ends the context of the run, waits for all goroutines and returns why the
+// watchdog gave the run up, nil if it did not.
 func watch(a *Attempt, h *Handle, fail context.CancelCauseFunc) (done func() error) {
 	w := &watchdog{handle: h, task: a.Task, under: a.Under, status: a.Status, emit: a.Emit, fail: fail,
 		verdicts: make(chan error), written: h.beat}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch, ask sync.WaitGroup
 	watch.Go(func() { w.watch(ctx) })
-	watch.Go(func() { w.watchReturn(ctx) })
-	if w.under.Lease != nil {
-		watch.Go(func() { w.watchLoss(ctx) })
-	}
+	reported, undo := w.reportOverrun(ctx)
 	if w.task.HealthCheck != nil {
 		ask.Go(w.checkHealth)
 	}
 	// First the health check, which ends with the run's context. Until it has
 	// returned the run is not over, and the others still have to report that.
 	return func() error {
+		over := w.task.HealthCheck == nil && undo() // nothing goes on, so there is nothing to report
+		w.fail(errReturned)                         // a cause that came earlier is kept
 		ask.Wait()
 		cancel()
 		watch.Wait()
+		if !over {
+			<-reported
+		}
 		w.status.Overrun(nil)
 		return w.gaveUp
 	}
