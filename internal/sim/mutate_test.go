@@ -42,33 +42,39 @@ func tell(program, pkg, which string) ([]byte, error) {
 	return run.CombinedOutput()
 }
 
-// inSeeds simulates the mutant.
+// inSeeds simulates the mutant, until some seed has caught it.
 func (m mutant) inSeeds(t *testing.T) {
-	out, err := seedsOf(m.build(t, "."))
-	if err == nil {
-		t.Errorf("not caught by %d seeds", firstSeeds)
+	program := m.build(t, ".")
+	for first := 1; first <= mostSeeds; first += someSeeds {
+		out, err := seedsOf(program, first, someSeeds)
+		if err == nil {
+			continue
+		}
+		what := complaints(out)
+		if len(what) == 0 {
+			t.Errorf("the checker says nothing: %.600s", out)
+			return
+		}
+		var in []string
+		for _, f := range failing.FindAllSubmatch(out, -1) {
+			in = append(in, string(f[1]))
+		}
+		slices.Sort(in)
+		t.Logf("caught by seeds %s of %d to %d: %s", strings.Join(in, " "), first, first+someSeeds-1, list(what))
 		return
 	}
-	what := complaints(out)
-	if len(what) == 0 {
-		t.Errorf("the checker says nothing: %.600s", out)
-		return
-	}
-	var in []string
-	for _, f := range failing.FindAllSubmatch(out, -1) {
-		in = append(in, string(f[1]))
-	}
-	slices.Sort(in)
-	t.Logf("caught by seeds %s of %d: %s", strings.Join(in, " "), firstSeeds, list(what))
+	t.Errorf("not caught by %d seeds", mostSeeds)
 }
 
-// firstSeeds are those within which a mutant has to be caught.
-const firstSeeds = 12
+const (
+	mostSeeds = 12 // within which a mutant has to be caught
+	someSeeds = 3  // are simulated at once
+)
 
-// seedsOf simulates the first seeds.
-func seedsOf(program string) ([]byte, error) {
-	return exec.Command(program, "-test.run=TestSeeds$", "-test.timeout=2m",
-		fmt.Sprintf("-seeds=%d", firstSeeds), fmt.Sprintf("-length=%s", *length)).CombinedOutput()
+// seedsOf simulates n seeds.
+func seedsOf(program string, first, n int) ([]byte, error) {
+	return exec.Command(program, "-test.run=TestSeeds$", "-test.timeout=2m", fmt.Sprintf("-from=%d", first),
+		fmt.Sprintf("-seeds=%d", n), fmt.Sprintf("-length=%s", *length)).CombinedOutput()
 }
 
 // complaints counts what the checker says, by invariant.

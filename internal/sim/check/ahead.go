@@ -105,33 +105,43 @@ func superseded(l *Log, bad report) {
 				continue
 			}
 			begun := l.begun(&r)
-			for _, e := range l.of(job, Request) {
-				if why := l.ends(e, &r, begun); why != "" && l.frozen(r.Replica, begun.Add(-moment), r.Time) == nil {
-					bad(r.Time, "%s begins, and %s at %s", r.name(), why, TimeOfDay(e.Time))
-					break
-				}
+			if why, at := l.overtaken(&r, begun); why != "" && l.frozen(r.Replica, begun.Add(-moment), r.Time) == nil {
+				bad(r.Time, "%s begins, and %s at %s", r.name(), why, TimeOfDay(at))
 			}
 		}
 	}
 }
 
-// ends says how a request has ended the claim of a run before that began, empty if it has not.
-func (l *Log) ends(e, r *Event, begun time.Time) string {
-	claim := l.claimOf(r.Job, r.Token)
-	// A claim that was never applied leaves its token to another one under another lease.
-	own := e.Replica == r.Replica && e.Record != nil && e.Record.Token == r.Token && (claim == nil || e.Lease == claim.Lease)
-	switch {
-	case e.Op == "take back" && own && e.Sent.Before(begun):
-		return "its claim was taken back"
-	case claim == nil:
-		return ""
-	case e.Op == "renew" && e.Lease == claim.Lease && refused(e) && !e.Heard.IsZero() && e.Heard.Before(begun) && e.Heard.After(claim.Sent):
-		return "the service has refused a renewal"
-	case e.Op == "claim" && e.OK() && e.Replica != Operator && e.Record != nil && e.Record.Token > r.Token && e.Time.After(claim.Time) && e.Time.Before(begun) &&
-		!l.strange(r.Job, r, e) && !l.putBack(e) && !l.forgot(r.Job, claim.Time, begun):
-		return e.Replica + " has claimed with token " + strconv.FormatInt(e.Record.Token, 10)
+// overtaken says what has ended the claim of a run before that began, and when. It is empty if
+// nothing has.
+func (l *Log) overtaken(r *Event, begun time.Time) (why string, at time.Time) {
+	takesBack := func(e *Event) bool {
+		return e.Op == "take back" && e.Replica == r.Replica && e.Record != nil && e.Record.Token == r.Token && e.Sent.Before(begun)
 	}
-	return ""
+	const taken = "its claim was taken back"
+	claim := l.claimOf(r.Job, r.Token)
+	if claim == nil {
+		if all := l.of(r.Job, Request); slices.ContainsFunc(all, takesBack) {
+			return taken, all[slices.IndexFunc(all, takesBack)].Time
+		}
+		return "", at
+	}
+	// A claim that was never applied leaves its token to another one under another lease.
+	for e := range l.leased(claim) {
+		switch {
+		case takesBack(e):
+			return taken, e.Time
+		case e.Op == "renew" && refused(e) && !e.Heard.IsZero() && e.Heard.Before(begun) && e.Heard.After(claim.Sent):
+			return "the service has refused a renewal", e.Time
+		}
+	}
+	for _, e := range between(l.writes(r.Job), claim.Time, begun) {
+		if e.Op == "claim" && e.Replica != Operator && e.Record != nil && e.Record.Token > r.Token &&
+			!l.strange(r.Job, r, e) && !l.putBack(e) && !l.forgot(r.Job, claim.Time, begun) {
+			return e.Replica + " has claimed with token " + strconv.FormatInt(e.Record.Token, 10), e.Time
+		}
+	}
+	return "", at
 }
 
 // unbroken: no run begins on a claim during whose wait the trust in its lease has ended, also
@@ -159,8 +169,8 @@ func (l *Log) distrusted(claim *Event, to time.Time) time.Time {
 	if t := l.termOf(claim.Job, claim.Record.Token); t != nil && t.acquire != nil {
 		from = t.acquire.Heard
 	}
-	for _, e := range l.of(claim.Job, Request) {
-		if e.Lease == claim.Lease && e.Replica == claim.Replica && e.OK() && !e.Heard.IsZero() && !e.Heard.After(to) && (e.Op == "acquire" || e.Op == "renew") && e.answered() && !e.Heard.Before(from) {
+	for e := range l.leased(claim) {
+		if e.Replica == claim.Replica && e.OK() && !e.Heard.IsZero() && !e.Heard.After(to) && (e.Op == "acquire" || e.Op == "renew") && e.answered() && !e.Heard.Before(from) {
 			answers = append(answers, e)
 		}
 	}

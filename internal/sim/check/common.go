@@ -15,8 +15,11 @@ func commonTicks(l *Log, bad report) {
 			continue // an operator may have written any watermark
 		}
 		for _, n := range l.index.told[job] {
+			if n.outcome.Reason != "the schedule changed" {
+				continue
+			}
 			d, old := l.definition(n.write.Replica, job), l.definitionBefore(job, n.write)
-			if n.outcome.Reason != "the schedule changed" || d == nil || old == nil || d.Every == 0 || old.Every == 0 {
+			if d == nil || old == nil || d.Every == 0 || old.Every == 0 {
 				continue
 			}
 			doubt := l.doubt(n.write)

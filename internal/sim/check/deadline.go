@@ -89,8 +89,8 @@ func (l *Log) promised(stop, r *Event) bool {
 // begun is when a run began for its replica: when it said so, though the log may
 // have kept it from its start.
 func (l *Log) begun(r *Event) time.Time {
-	for _, e := range slices.Backward(l.of(r.Job, Said)) {
-		if e.Replica == r.Replica && e.Token == r.Token && e.Note == "run started" && !e.Time.After(r.Time) {
+	for _, e := range slices.Backward(between(l.of(r.Job, Said), time.Time{}, r.Time.Add(1))) {
+		if e.Replica == r.Replica && e.Token == r.Token && e.Note == "run started" {
 			return e.Time
 		}
 	}

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 type index struct {
 	jobs     []string
 	events   map[string]map[What][]*Event // by job
+	leased   map[string][]*Event          // requests under a lease, by its id
 	crashed  map[string]time.Time         // by replica
 	freezes  map[string][]*Event          // by replica
 	blocks   map[string][]*Event          // of the log, by replica
@@ -24,7 +27,7 @@ type index struct {
 }
 
 func newIndex(l *Log) *index {
-	x := &index{events: map[string]map[What][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
+	x := &index{events: map[string]map[What][]*Event{}, leased: map[string][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
 		writes: map[string][]*Event{}, claims: map[string][]*Event{}, returned: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
 		terms: map[string]map[int64]*term{}, told: map[string][]told{}}
 	lawless := newLawless(l.Events)
@@ -42,6 +45,10 @@ func newIndex(l *Log) *index {
 		}
 		x.events[job][e.What] = append(x.events[job][e.What], e)
 		switch e.What {
+		case Request:
+			if e.Lease != "" {
+				x.leased[e.Lease] = append(x.leased[e.Lease], e)
+			}
 		case Crash:
 			x.crashed[e.Replica] = e.Time
 		case Freeze:
@@ -116,6 +123,24 @@ func (x *index) addRuns(job string) {
 // of returns the events of a job, or with none those that are of no job, in the
 // order of time.
 func (l *Log) of(job string, what What) []*Event { return l.index.events[job][what] }
+
+// leased returns the requests under the lease of a claim, in the order of time.
+func (l *Log) leased(claim *Event) iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		for _, e := range l.index.leased[claim.Lease] {
+			if e.Job == claim.Job && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// between returns those of events that come after from and before to.
+func between(events []*Event, from, to time.Time) []*Event {
+	first, _ := slices.BinarySearchFunc(events, from, func(e *Event, t time.Time) int { return cmp.Or(e.Time.Compare(t), -1) })
+	last, _ := slices.BinarySearchFunc(events, to, func(e *Event, t time.Time) int { return e.Time.Compare(t) })
+	return events[first:max(first, last)]
+}
 
 // writes returns what the service took for a job.
 func (l *Log) writes(job string) []*Event { return l.index.writes[job] }

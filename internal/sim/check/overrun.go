@@ -47,8 +47,8 @@ func (l *Log) lostAt(t *term) time.Time {
 		return r.Cancelled
 	}
 	until := l.lapse(t.claim, r.End)
-	for _, e := range l.of(r.Job, Request) {
-		if e.Lease == t.claim.Lease && e.Replica == r.Replica && e.Op == "renew" && !e.Heard.IsZero() && refused(e) && e.Heard.Before(until) {
+	for e := range l.leased(t.claim) {
+		if e.Replica == r.Replica && e.Op == "renew" && !e.Heard.IsZero() && refused(e) && e.Heard.Before(until) {
 			until = e.Heard
 		}
 	}
@@ -67,8 +67,8 @@ func refused(e *Event) bool {
 // lapse is when the trust in a claim's lease ended, by what was heard until t.
 func (l *Log) lapse(claim *Event, t time.Time) time.Time {
 	var answers []*Event
-	for _, e := range l.of(claim.Job, Request) {
-		if e.Lease == claim.Lease && e.OK() && !e.Heard.IsZero() && (e.Op == "acquire" || e.Op == "renew") {
+	for e := range l.leased(claim) {
+		if e.OK() && !e.Heard.IsZero() && (e.Op == "acquire" || e.Op == "renew") {
 			answers = append(answers, e)
 		}
 	}

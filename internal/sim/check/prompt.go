@@ -54,8 +54,8 @@ func (l *Log) firstSent(claim *Event, then time.Time) (first *Event) {
 
 // under returns the requests under the lease of a claim, as long as its run is the last one.
 func (l *Log) under(claim *Event) (all []*Event) {
-	for _, e := range l.of(claim.Job, Request) {
-		if e.Lease == claim.Lease && e.Writes() && (e.Record == nil || e.Record.Token == claim.Record.Token) {
+	for e := range l.leased(claim) {
+		if e.Writes() && (e.Record == nil || e.Record.Token == claim.Record.Token) {
 			all = append(all, e)
 		}
 	}
