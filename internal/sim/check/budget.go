@@ -97,7 +97,7 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 		if r.Token == claim.Record.Token && r.Cause != "" {
 			return s // others may have to settle it
 		} else if r.Token == claim.Record.Token {
-			took = max(0, r.End.Sub(later(claim.Time, r.Tick)))
+			took = max(0, r.End.Sub(claim.Time)) // followers count the thirds from the claim, which may be before the tick
 		}
 	}
 	for _, e := range l.of(job, Request) {

@@ -8,6 +8,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -104,6 +105,7 @@ var Invariants = []Invariant{
 
 // Judge returns what contradicts an invariant, in the order of the invariants.
 func Judge(l *Log) (all []Violation) {
+	slices.SortStableFunc(l.Events, func(a, b *Event) int { return a.Time.Compare(b.Time) }) // a log that was planted may not be
 	l.index = newIndex(l)
 	for _, i := range Invariants {
 		i.check(l, func(at time.Time, format string, args ...any) {

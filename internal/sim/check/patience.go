@@ -70,6 +70,10 @@ func patience(l *Log, bad report) {
 				by := e.Done.Add(span/10 + slack)
 				if e.answered() {
 					due = e.Sent.Add(span * 3 / 10)
+					// Renewals come at thirds of the lease. A late answer may stand for the next one.
+					if e.Heard.Sub(e.Sent) > span/30 {
+						due = later(due, e.Heard.Add(span*4/10))
+					}
 				}
 				if e.answered() || e.Op != "renew" || e.Sent.Before(due) || e.Done.IsZero() || e.Sent.Before(r.Time) || !l.believed(&r).After(by) || l.frozen(r.Replica, e.Sent, by) != nil || l.blocked(r.Replica, by) {
 					continue

@@ -37,7 +37,7 @@ func (l *Log) selfPauses(job string) (all []pauseTime) {
 		case store.Succeeded:
 			row = 0
 		case store.Failed, store.Stalled:
-			if row++; d.PauseAfter > 0 && row >= d.PauseAfter {
+			if row++; d.Every > 0 && d.PauseAfter > 0 && row >= d.PauseAfter { // a singleton has no PauseAfter
 				all = append(all, pauseTime{n.write.Time, l.resumedAfter(job, n.outcome.Token, n.write.Time)})
 				row = 0 // those before a resume do not count
 			}
