@@ -355,8 +355,8 @@ type suspended struct{ slept atomic.Int64 }
 
 func (s *suspended) elapsed() time.Duration { return sinceMidnight() + time.Duration(s.slept.Load()) }
 
-// pause waits for d; the end of ctx cuts it short and is its error. It makes no timer that has
-// fired before it is waited for: in a bubble the race detector's runtime crashes on one at times.
+// pause waits for d; the end of ctx cuts it short and is its error. It makes no timer of zero
+// length: on one the race detector crashes in a bubble at times.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

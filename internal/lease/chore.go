@@ -14,7 +14,7 @@ type chore struct {
 
 	mu   sync.Mutex
 	over bool           // stop was called
-	busy sync.WaitGroup // is added to before it is over
+	busy sync.WaitGroup // Add only while over is false, so that Wait is safe
 }
 
 // newChore returns a chore that is done for the first time after pause.
@@ -38,12 +38,12 @@ func (c *chore) run() {
 	pause, again := c.do()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if again && !c.over {
+	if again {
 		c.timer.Reset(pause)
 	}
 }
 
-// stop returns once the chore is not done and will not be.
+// stop waits for a call of do that is under way. None begins after it.
 func (c *chore) stop() {
 	c.mu.Lock()
 	c.over = true

@@ -15,6 +15,11 @@ func TestChoreIsDoneAfterEachPause(t *testing.T) {
 		begin, before := time.Now(), runtime.NumGoroutine()
 		pauses := []time.Duration{time.Second, 0, time.Minute}
 		var at []time.Duration
+		goroutines := func(when string) {
+			if n := runtime.NumGoroutine() - before; n > 0 {
+				t.Errorf("it has %d goroutines %s", n, when)
+			}
+		}
 		c := newChore(time.Hour, func() (time.Duration, bool) {
 			at = append(at, time.Since(begin))
 			if len(at) > len(pauses) {
@@ -22,9 +27,10 @@ func TestChoreIsDoneAfterEachPause(t *testing.T) {
 			}
 			return pauses[len(at)-1], true
 		})
-		if n := runtime.NumGoroutine() - before; n > 0 {
-			t.Errorf("it has %d goroutines", n)
-		}
+		goroutines("before the first call")
+		time.Sleep(time.Hour + 30*time.Second)
+		synctest.Wait()
+		goroutines("in a pause")
 		time.Sleep(24 * time.Hour)
 		c.stop()
 		if want := []time.Duration{time.Hour, time.Hour + time.Second, time.Hour + time.Second, time.Hour + time.Minute + time.Second}; !slices.Equal(at, want) {
@@ -36,23 +42,32 @@ func TestChoreIsDoneAfterEachPause(t *testing.T) {
 // Stop waits for what is being done, and nothing is done after it: neither later nor in a timer
 // that has just fired.
 func TestChoreEndsWithStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var done atomic.Int64
-		work := func() (time.Duration, bool) {
-			time.Sleep(time.Minute)
-			done.Add(1)
-			return 0, true
-		}
-		busy, waits, fired := newChore(time.Second, work), newChore(time.Hour, work), newChore(0, work)
-		fired.stop()
-		early := done.Load()
-		time.Sleep(2 * time.Second)
-		busy.stop()
-		waits.stop()
-		late := done.Load()
-		time.Sleep(2 * time.Hour)
-		if late != early+1 || done.Load() != late {
-			t.Errorf("done %d, %d and %d times: stop has not waited, or it was done after it", early, late, done.Load())
-		}
-	})
+	for name, test := range map[string]struct {
+		pause, stop time.Duration
+		most        int64
+	}{"busy": {time.Second, 2 * time.Second, 1}, "waits": {time.Hour, time.Second, 0}, "just fired": {0, 0, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var begun, done atomic.Int64
+				c := newChore(test.pause, func() (time.Duration, bool) {
+					begun.Add(1)
+					time.Sleep(time.Minute)
+					done.Add(1)
+					return 0, true
+				})
+				if test.stop > 0 {
+					time.Sleep(test.stop)
+				}
+				c.stop()
+				if n := done.Load(); n != begun.Load() || n > test.most {
+					t.Errorf("begun %d times, done %d times when stop returns, want at most %d", begun.Load(), n, test.most)
+				}
+				n := begun.Load()
+				time.Sleep(2 * time.Hour)
+				if begun.Load() != n {
+					t.Errorf("begun %d times after stop", begun.Load()-n)
+				}
+			})
+		})
+	}
 }

@@ -35,7 +35,7 @@ func (p *Policy) LookFirst() time.Duration { return p.Lead() * 3 / 5 }
 func (p *Policy) LookLast() time.Duration { return p.Lead() / 4 }
 
 // Cede returns how long before a tick a replica acquires that would rather leave the tick
-// to another one: after all others have looked.
+// to another one: after those that would have it have looked.
 func (p *Policy) Cede() time.Duration { return p.Lead() / 5 }
 
 // Upcoming returns the tick before which this replica acts next: the first one that is not

@@ -47,8 +47,9 @@ type Occupation struct {
 }
 
 // occupationGap is the time without a read after which a lease counts as another one: two
-// clients may have had it in turn.
-const occupationGap = 2 * maxSleep
+// clients may have had it in turn. The reads of a job that waits for a lease are nearer to each
+// other; those of an idle job, a minute apart, are not.
+const occupationGap = maxSleep * 3 / 2
 
 // See adds one read of the entry. The caller has set At; now is the service's time, as well
 // as it is known.

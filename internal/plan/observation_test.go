@@ -97,8 +97,8 @@ func TestOccupied(t *testing.T) {
 		"free in between":                   {[]read{held, held, {10 * time.Second, "1", store.Available, false}, held, held, held}, false},
 		"a run in between":                  {[]read{held, held, {10 * time.Second, "1", store.Leased, true}, held, held, held}, false},
 		"written in between":                {[]read{held, held, held, held2, held2}, false},
-		"not watched in between":            {[]read{held, {time.Minute + 1, "1", store.Leased, false}}, false},
-		"watched just often enough":         {[]read{held, {time.Minute, "1", store.Leased, false}}, true},
+		"an idle job is read once a minute": {[]read{held, {57 * time.Second, "1", store.Leased, false}}, false},
+		"watched just often enough":         {[]read{held, {45 * time.Second, "1", store.Leased, false}}, true},
 	} {
 		o := Observation{At: looked}
 		p := Policy{Lease: 15 * time.Second}

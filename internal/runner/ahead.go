@@ -48,13 +48,13 @@ const farAway = 2 * plan.LookEvery
 // The replica that ran the last tick does not look. The more jobs a replica runs, the later it
 // acquires, so that one that runs few of them is before it. One that runs more than half of all
 // jobs leaves some ticks to others: it acquires after they have looked. One whose writes may not
-// arrive is last of all.
+// arrive is last of all; see tryToProve.
 func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) {
 	p, load := &r.job.Policy, r.replica.jobs.load.share()
 	first, window := p.Lead(), p.Lead()-p.LookFirst()
 	switch {
-	case r.denial.unproved: // after one that cedes
-		return p.Cede() / 2, p.Cede() / 2
+	case r.denial.unproved: // after one that cedes, and one that has kept its lease for long
+		return p.Cede() / 10, p.Cede() / 10
 	case last && r.replica.jobs.load.cedes(r.client.Jitter):
 		return p.Cede(), p.Cede()
 	case last:

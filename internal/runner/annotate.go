@@ -22,11 +22,15 @@ import (
 func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 	s, err := lease.Acquire(ctx, r.client, r.view.entry.ETag, &r.view.rec, r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State))
 	if err != nil {
+		if !lease.Definite(err) {
+			r.denial.left = unanswered{s, err, true}
+		}
 		return err
 	}
 	err = s.WriteConfirmed(ctx, draft)
 	if rerr := s.Release(ctx); rerr != nil {
 		r.notReleased(rerr)
+		r.denial.left = unanswered{s, cmp.Or(err, rerr), true}
 	}
 	if err != nil {
 		return err
@@ -82,23 +86,31 @@ func (r *Runner) inherit(since time.Time) {
 	r.rank.since = since
 }
 
-// tryToProve finds out between two ticks whether this replica may write again, by a write of the
-// record as it is: others acquire before it at each tick, so it would have nothing to write. If
-// another replica holds the lease for a tick it looks again after that tick. It
-// returns how long to wait: as long as it would without that, if there is nothing to find out.
+// tryToProve finds out between two ticks whether the writes of this replica arrive again, by a
+// write of the record as it is: others acquire before it at each tick, so it would have nothing to
+// write. If another replica holds the lease for a tick it looks again after that tick. The lease is
+// free again when the others look before the next one. It returns how long to wait: as long as it
+// would without that, if there is nothing to find out.
 func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wait time.Duration) time.Duration {
 	p := &r.job.Policy
 	next := p.Upcoming(v, &r.view.seen)
 	left := next.Sub(v.Now)
+	room := left - p.Lead()*5/4
 	switch {
 	case next.IsZero() || time.Now().Before(r.denial.until):
 		return wait
 	case what == plan.Expect:
 		return r.readAgain(max(firstLook, left/3))
-	case what != plan.Wait || v.State.Live() || left < p.Lead()*5/4: // the lease has to be free again when the others look
+	// If the release gets no answer either, the next read releases the lease.
+	case what != plan.Wait || v.State.Live() || room < p.Lead()/4 || left < min(p.Lease, p.Ticks.Next(next).Sub(next)/2):
 		return wait
 	}
-	if err := r.annotate(ctx, func(*store.Record) {}); err != nil {
+	brief, cancel := context.WithTimeout(ctx, room)
+	defer cancel()
+	switch err := r.annotate(brief, func(*store.Record) {}); {
+	case err != nil && r.denial.unproved && !lease.Definite(err) && r.denial.left.session == nil && ctx.Err() == nil:
+		return r.standBack(err)
+	case err != nil:
 		return r.notAnnotated(ctx, err)
 	}
 	r.note(nil)

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
 )
 
 // lasting reports whether the cause does not pass by itself: this replica may not
@@ -83,6 +85,14 @@ func (r *Runner) headStart() time.Duration {
 		d = min(d, own)
 	}
 	return min(headStart, d/2)
+}
+
+// doubt notes that a call of this replica got no clear answer. It finds out in a minute at the
+// soonest whether its writes arrive, if it has written nothing until then.
+func (d *denial) doubt() {
+	if !d.unproved {
+		d.unproved, d.until = true, instant.Later(d.until, time.Now().Add(plan.LookEvery))
+	}
 }
 
 // giveWay reports whether the others get a head start for what is due, once. After a

@@ -225,9 +225,11 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 	if !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {
 		r.release(s)
 	}
-	r.denial.unproved = r.denial.unproved || !lease.Definite(err)
+	if !lease.Definite(err) {
+		r.denial.doubt()
+	}
 	if errors.Is(err, lease.ErrNotReadBack) {
-		r.denial.left = unanswered{s, err}
+		r.denial.left = unanswered{session: s, err: err}
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):

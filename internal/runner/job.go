@@ -89,7 +89,7 @@ type denial struct {
 	err   error          // nil: the last write succeeded, or none was tried
 	etag  string         // of the record when the write failed; another one shows that some replica can write
 	pause *lease.Backoff // until this replica tries again
-	until time.Time      // monotonic: the end of that pause
+	until time.Time      // monotonic: the end of that pause, or of the first one in doubt
 	left  unanswered     // what this replica may have left at the entry
 
 	unproved bool      // a claim or acquisition here got no clear answer, and no write has succeeded since

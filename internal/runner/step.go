@@ -98,7 +98,7 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 	if fresh && !r.triesAgain(v) {
 		r.reached()
 	}
-	if fresh && r.denial.lasting() && !c.bounded {
+	if fresh && (r.denial.lasting() || r.denial.unproved) && !c.bounded {
 		return r.tryToProve(ctx, v, a.What, wait)
 	}
 	if a.What == plan.Answer {
@@ -144,8 +144,9 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
-		r.denial.unproved, r.denial.tried = true, c.ahead
-		r.denial.left = unanswered{s, fmt.Errorf("%w: %w", errAcquisition, err)}
+		r.denial.doubt()
+		r.denial.tried = c.ahead
+		r.denial.left = unanswered{session: s, err: fmt.Errorf("%w: %w", errAcquisition, err)}
 		return r.unusable(ctx.Err() != nil, err)
 	}
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// An unanswered is a session whose acquisition or claim got no answer, and neither did the
+// An unanswered is a session whose acquisition or write got no answer, and neither did the
 // call after it that would have shown or ended the lease. Nothing runs under it, but its
 // lease may last and keep the job from replicas that are answered.
 type unanswered struct {
 	session *lease.Session // nil: there is none
 	err     error          // of the acquisition or the claim
+	idle    bool           // it writes no claim
 }
 
 // errAcquisition wraps why the outcome of an acquisition is not known.
@@ -38,7 +39,7 @@ func (r *Runner) freeUnanswered(ctx context.Context, c *call) error {
 	if run := &r.view.rec.Run; run.Status == store.Running && u.session.Wrote(r.view.entry.Record) {
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
-	if r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
+	if !u.idle && r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
 		return nil
 	}
 	err := u.session.Release(ctx)

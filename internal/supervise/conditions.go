@@ -11,8 +11,8 @@ import (
 type Lease interface {
 	Context() context.Context // ends when the lease can no longer be trusted
 	Left() time.Duration      // how long that takes if no renewal succeeds
-	// Expired is Left() <= 0, and ends Context if so. Left alone would not: the
-	// goroutine that watches the deadline may be late.
+	// Expired is Left() <= 0, and ends Context if so. Left alone would not: the timer of
+	// the deadline may be late.
 	Expired() bool
 	// Lose ends Context at once: the store has said that the lease is gone.
 	Lose(cause error)

@@ -65,8 +65,8 @@ func (h *Handle) valid() error {
 }
 
 // leased returns an error that wraps ErrLost if the lease is lost, or if it cannot be
-// trusted at this instant. It compares the deadline itself: the goroutine that
-// watches the deadline may run late, for example after a suspension.
+// trusted at this instant. It compares the deadline itself: the timer of the deadline
+// may be late, for example after a suspension.
 func (h *Handle) leased() error {
 	l := h.under.Lease
 	if l == nil {
