@@ -208,7 +208,7 @@ func TestRunHereBesideReplica(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
 		stop := replica(t, p, "replica-a")
-		time.Sleep(time.Hour + 2*time.Second) // its tick runs
+		time.Sleep(time.Hour + 2500*time.Millisecond) // its tick runs, and does not end as the command asks again: it could be first then
 		got := run(t.Context(), p, "run", "beat", "--request", "one", "--here")
 		if got.code != 0 || got.out != "beat@one: skipped (overlap)\n" || strings.Count(got.err, "replica-a runs it") != 1 {
 			t.Errorf("got %+v", got)
