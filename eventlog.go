@@ -81,16 +81,17 @@ func ofJob(l *slog.Logger, job, replica string) *slog.Logger {
 
 // ofRun returns a logger whose lines name a run.
 func ofRun(l *slog.Logger, run event.Run) *slog.Logger {
+	args := make([]any, 0, 8)
 	if !run.Tick.IsZero() {
-		l = l.With("tick", run.Tick.Format(time.RFC3339), "attempt", run.Attempt)
+		args = append(args, "tick", run.Tick.Format(time.RFC3339), "attempt", run.Attempt)
 	}
 	if run.Token != 0 {
-		l = l.With("token", run.Token)
+		args = append(args, "token", run.Token)
 	}
 	if run.Request != "" {
-		l = l.With("request", run.Request)
+		args = append(args, "request", run.Request)
 	}
-	return l
+	return l.With(args...)
 }
 
 func (l line) write(to *slog.Logger) { to.Log(context.Background(), l.level, l.text, l.args...) }

@@ -1,8 +1,8 @@
 package lease
 
 import (
-	"crypto/sha256"
 	"encoding/json"
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -37,8 +37,11 @@ type page struct {
 // alone would not do: a person who edits the record leaves the nonce in it.
 type signature struct {
 	nonce  string
-	digest [sha256.Size]byte
+	digest uint64
 }
+
+// seed is that of the digests, drawn anew by each process.
+var seed = maphash.MakeSeed()
 
 // maxUnclear limits how many writes of unclear outcome a session remembers, since a run
 // may save often during an outage. If a forgotten one is applied late, it looks like
@@ -53,7 +56,7 @@ func newLedger(etag string, rec *store.Record) ledger {
 // remember keeps the signature of a page, before the page is sent: after that its answer
 // may be lost.
 func (l *ledger) remember(p *page) {
-	m := signature{p.nonce, sha256.Sum256(p.record)}
+	m := signature{p.nonce, maphash.Bytes(seed, p.record)}
 	if slices.Contains(l.ours, m) {
 		return
 	}
@@ -65,7 +68,7 @@ func (l *ledger) remember(p *page) {
 
 // wrote reports whether the record is one that this session has sent.
 func (l *ledger) wrote(record []byte) bool {
-	return slices.Contains(l.ours, signature{writer(record), sha256.Sum256(record)})
+	return slices.Contains(l.ours, signature{writer(record), maphash.Bytes(seed, record)})
 }
 
 // moved notes that the write with the nonce was applied, and the answer that showed the

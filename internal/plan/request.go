@@ -9,8 +9,12 @@ import (
 
 // Ordered reports whether a run by hand was ordered that waits for a claim.
 func (p *Policy) Ordered(v View) bool {
+	waits := slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool { return q.Seq > v.Record.Orders.Served })
+	if !waits || p.Ticks == nil || p.Outdated(v) {
+		return false
+	}
 	next := Claim{Record: v.Record.Clone()}
-	return p.Ticks != nil && !p.Outdated(v) && p.claimOrdered(&next, v)
+	return p.claimOrdered(&next, v)
 }
 
 // claimOrdered claims the oldest run by hand that was ordered and not served. It settles

@@ -8,7 +8,7 @@ import "context"
 func (r *Runner) stoppable(ctx context.Context, c *call) (stop context.Context, done func()) {
 	stop, cancel := context.WithCancel(ctx)
 	hand := &handover{stop: cancel, over: make(chan struct{}), heed: make(chan struct{}, 1)}
-	context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(r.client.Clock.Elapsed())) })
+	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(r.client.Clock.Elapsed())) })
 	c.hand = hand
 	var before *handover // of the loop, if this is a run by hand beside it
 	r.source.state.set(func(n *snapshot) { before, n.hand = n.hand, hand })
@@ -22,6 +22,7 @@ func (r *Runner) stoppable(ctx context.Context, c *call) (stop context.Context, 
 				n.hand = nil
 			}
 		})
+		undo() // this end is no stop
 		cancel()
 		close(hand.over)
 	}

@@ -187,7 +187,7 @@ var mutants = []mutant{
 	{name: "Overrun comes late", file: "internal/supervise/overrun.go", pkg: root, story: "TestProgressDoesNotDelayOverrun",
 		text: "\tif !lease.WaitFor(over, over, w.under.callTimeout()) {", with: "\tif !lease.WaitFor(over, over, 2*w.under.callTimeout()) {"},
 	{name: "a nonce alone tells whose a write is", file: "internal/lease/ledger.go", pkg: root, story: "TestHandwrittenRecordIsNotOurs",
-		text: "\treturn slices.Contains(l.ours, signature{writer(record), sha256.Sum256(record)})", with: "\treturn slices.ContainsFunc(l.ours, func(m signature) bool { return m.nonce == writer(record) })"},
+		text: "\treturn slices.Contains(l.ours, signature{writer(record), maphash.Bytes(seed, record)})", with: "\treturn slices.ContainsFunc(l.ours, func(m signature) bool { return m.nonce == writer(record) })"},
 	{name: "a run stalls though its lease is lost", file: "internal/supervise/handle.go", pkg: supervise, story: "TestALostLeaseCountsBeforeAStall",
 		text: " || h.under.Lease != nil && h.under.Lease.Context().Err() != nil", with: ""},
 	{name: "chance decides between a verdict and a look", file: "internal/supervise/watchdog.go", pkg: supervise, story: "TestAWaitingVerdictIsJudgedFirst",

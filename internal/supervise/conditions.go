@@ -77,11 +77,15 @@ func (c *Conditions) cancelled() error {
 // live returns the context that ends with the trust in the lease, or when the run is cancelled.
 // The caller calls end when it needs the context no more.
 func (c *Conditions) live() (ctx context.Context, end context.CancelCauseFunc) {
-	ctx, end = context.WithCancelCause(c.held())
-	if c.Cancelled != nil {
-		context.AfterFunc(c.Cancelled, func() { end(context.Cause(c.Cancelled)) })
+	ctx, cancel := context.WithCancelCause(c.held())
+	if c.Cancelled == nil {
+		return ctx, cancel
 	}
-	return ctx, end
+	undo := context.AfterFunc(c.Cancelled, func() { cancel(context.Cause(c.Cancelled)) })
+	return ctx, func(cause error) {
+		undo()
+		cancel(cause)
+	}
 }
 
 // held returns the context that ends with the trust in the lease. Without a lease
