@@ -39,13 +39,17 @@ func (f *fleet) runner(ctx context.Context, after time.Time, not string, patienc
 	return "", fmt.Errorf("%s in %s: no run of %s within %s:\n%s", f.peer, f.scenario, f.jobs[0].Name, patience, f.said())
 }
 
+// readLog is how long after a tick the log is first read: at the tick that would keep a processor,
+// and the log, from the replica that is to write the start of its run there.
+const readLog = 200 * ms
+
 // killAt kills the replica that ran a tick so long after that tick, n times, and starts it again.
 func killAt(n int, after func(i int, every time.Duration) time.Duration) faults {
 	return func(ctx context.Context, f *fleet) error {
 		j := f.jobs[0]
 		for i := range n {
 			tick := j.Next(time.Now())
-			if err := until(ctx, tick); err != nil {
+			if err := until(ctx, tick.Add(readLog)); err != nil {
 				return err
 			}
 			name, err := f.runner(ctx, tick.Add(-time.Second), "", 2*j.Every)
