@@ -28,6 +28,29 @@ func TestUnreadableOrdersStopAll(t *testing.T) {
 	})
 }
 
+// Orders that cannot be read for some seconds before a tick cost neither the tick nor its claim,
+// if they can again half a second before it, whenever they are read otherwise.
+func TestOrdersAreReadAgainBeforeTick(t *testing.T) {
+	for after := time.Duration(0); after < 5*time.Second; after += 250 * time.Millisecond {
+		inCase(t, after.String(), func(t *testing.T, c *cluster) {
+			w := work("@every 1m", time.Second)
+			w.ClaimAhead = true
+			time.Sleep(after)
+			a := c.start("a", w)
+			tick := time.Now().Truncate(time.Minute).Add(2 * time.Minute)
+			time.Sleep(time.Until(tick) - 9*time.Second)
+			a.tap.meet(fail(errNetwork, "read document"))
+			time.Sleep(8400 * time.Millisecond)
+			a.tap.meet(nil)
+			time.Sleep(time.Until(tick) + 10*time.Second)
+			all := c.all()
+			if last := all[len(all)-1]; len(all) != 2 || !last.Tick.Equal(tick) || last.Token != all[0].Token+1 {
+				t.Errorf("got %+v, want the tick %s, and no claim that was given up", all, tick)
+			}
+		})
+	}
+}
+
 // A wake-up for a job of EveryReplica reads the orders first. If that takes long, the tick is
 // run all the same: one that was due when the call began, or has come due since.
 func TestSlowOrdersCostNoTick(t *testing.T) {

@@ -509,23 +509,30 @@ func TestHangingWritesCostNoTick(t *testing.T) {
 
 // So do they where one that runs most jobs would leave some ticks to it.
 func TestHangingWritesCostNoTickOfMany(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		jobs := crowd(8, "@every 1m")
-		c.start("b", jobs...)
-		c.unheard("a", jobs...)
-		time.Sleep(time.Hour + 30*time.Second)
-		prompt := map[string]int{}
-		for _, run := range c.all() {
-			if run.start.Sub(run.Tick) <= 100*time.Millisecond {
-				prompt[run.Job]++
+	for _, ahead := range []bool{false, true} {
+		inCase(t, fmt.Sprintf("ahead=%t", ahead), func(t *testing.T, c *cluster) {
+			jobs := crowd(8, "@every 1m")
+			for i, w := range jobs {
+				job := w.(soloist.Job)
+				job.ClaimAhead = ahead
+				jobs[i] = job
 			}
-		}
-		for i := range jobs {
-			if n := prompt[fmt.Sprintf("job-%d", i)]; n < 59 { // a may be first once, before it knows
-				t.Errorf("%d of 60 ticks of job-%d began on time", n, i)
+			c.start("b", jobs...)
+			c.unheard("a", jobs...)
+			time.Sleep(time.Hour + 30*time.Second)
+			prompt := map[string]int{}
+			for _, run := range c.all() {
+				if run.start.Sub(run.Tick) <= 100*time.Millisecond {
+					prompt[run.Job]++
+				}
 			}
-		}
-	})
+			for i := range jobs {
+				if n := prompt[fmt.Sprintf("job-%d", i)]; n < 59 { // a may be first once, before it knows
+					t.Errorf("%d of 60 ticks of job-%d began on time", n, i)
+				}
+			}
+		})
+	}
 }
 
 // Once its writes arrive again it runs its part of the ticks.

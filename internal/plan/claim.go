@@ -253,6 +253,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if unsettled(&next.Record) {
 		return false
 	}
+	p.settleCancelled(next, v)
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Run.Request = v.Request
 	serveByHand(&next.Record, v)

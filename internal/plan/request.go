@@ -37,6 +37,7 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 		case next.Run || v.SettleOnly || unsettled(r):
 			return changed
 		default:
+			p.settleCancelled(next, v)
 			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 			r.Run.Request, r.Run.Order, r.Orders.Served = q.Name, q.Seq, q.Seq
 			return true
@@ -104,6 +105,18 @@ func MayBeCancelled(r *store.Record) bool {
 // cancelled reports whether an operator has cancelled the run of the last claim.
 func cancelled(v View) bool {
 	return v.Control.End.Cancel && v.Control.End.Token == v.Record.Token
+}
+
+// settleCancelled settles a tick whose claim was given up and cancelled, before a run by hand is
+// claimed: after that the order to cancel names a claim that the record does not show any more.
+func (p *Policy) settleCancelled(next *Claim, v View) {
+	r := &next.Record
+	tick := r.Orders.Returned.Tick
+	if tick.IsZero() || tick.After(v.Now) || r.Definition.Spec != p.Spec || !cancelled(v) {
+		return
+	}
+	v.Now, v.SettleOnly = tick, true // ticks after it are left to the next claim
+	p.claimDue(next, v)
 }
 
 // settleReturned writes the outcome of a claim that was given up and cancelled.

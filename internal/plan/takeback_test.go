@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -49,6 +50,46 @@ func TestWhatATakenBackRecordSays(t *testing.T) {
 			again, todo := p.Claim(View{Record: &r, Now: at.Add(time.Hour + time.Minute)})
 			if a := again.Record; !todo || a.Token != 9 || !a.Run.Tick.Equal(claim.Run.Tick) || a.Run.Attempt != claim.Run.Attempt || len(a.History) != len(claim.History) {
 				t.Errorf("the next claim is %+v, and was %+v", a, claim)
+			}
+		})
+	}
+}
+
+// A tick whose claim was taken back and cancelled stays cancelled, whatever is run by hand before
+// a replica decides about it: that run takes the token by which the order names the claim.
+func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
+	tick := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	hourly, err := schedule.Parse("@hourly", "", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Policy{Ticks: hourly, Lease: time.Minute}
+	before := store.Record{Token: 7, Watermark: tick.Add(-2 * time.Hour), Run: store.Run{Status: store.Succeeded, Tick: tick.Add(-2 * time.Hour), Claimed: tick.Add(-2 * time.Hour), Attempt: 1}}
+	claim, _ := p.Claim(View{Record: &before, Now: tick})
+	back := p.TakeBack(&before, &claim.Record)
+	cancelled := store.JobControl{End: store.End{Token: back.Token, Cancel: true, By: "ann"}}
+	ordered := cancelled
+	ordered.Requests = []store.Request{{Seq: 1, Name: "please", At: tick.Add(time.Minute), Until: tick.Add(time.Hour)}}
+	paused := ordered
+	paused.Pause = store.Pause{At: tick.Add(time.Second), By: "ann"}
+	for name, v := range map[string]View{
+		"called":                 {Request: "please", Control: cancelled},
+		"ordered":                {Control: ordered},
+		"ordered, and paused":    {Control: paused},
+		"called before the tick": {Request: "please", Control: cancelled, Now: tick.Add(-time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			early := !v.Now.IsZero()
+			v.Record = &back
+			if !early {
+				v.Now = tick.Add(2 * time.Minute)
+			}
+			next, todo := p.Claim(v)
+			told := slices.ContainsFunc(next.Record.History, func(f store.Outcome) bool {
+				return f.Tick.Equal(tick) && f.Status == store.Cancelled && f.Token == back.Token
+			})
+			if r := next.Record; !todo || told == early || !early && (!r.Watermark.Equal(tick) || next.Run && r.Run.Request != "please") {
+				t.Errorf("got %+v", next)
 			}
 		})
 	}

@@ -97,10 +97,11 @@ func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wa
 	left := next.Sub(v.Now)
 	room := left - p.Lead()*5/4
 	switch {
-	case next.IsZero() || time.Now().Before(r.denial.until):
+	// Without an entry it is about to be read again.
+	case next.IsZero() || r.view.entry == nil || time.Now().Before(r.denial.until):
 		return wait
 	case what == plan.Expect:
-		return r.readAgain(max(firstLook, left/3))
+		return r.readAgain(min(max(firstLook, left/3), plan.LookEvery))
 	// If the release gets no answer either, the next read releases the lease.
 	case what != plan.Wait || v.State.Live() || room < p.Lead()/4 || left < min(p.Lease, p.Ticks.Next(next).Sub(next)/2):
 		return wait

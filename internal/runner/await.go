@@ -32,12 +32,25 @@ func (r *Runner) awaitTick(stop context.Context, c *call, s *lease.Session, befo
 		if err := r.hindrance(stop, c, s, before); err != nil || left <= 0 {
 			return err
 		}
+		r.refreshOrders(s, left)
+		left = max(0, c.ahead.Sub(r.now()))
 		nap := ontime.Nap(left)
 		if nap == left { // the last one
 			r.willStart(c)
 		}
 		r.pauseUnder(stop, c, s, nap)
 	}
+}
+
+// refreshOrders reads the orders if they are too old to start anything by: at the tick, which is
+// so far away, there would be no time for it, and an armed claim would be taken back.
+func (r *Runner) refreshOrders(s *lease.Session, left time.Duration) {
+	if r.replica.Orders.Stale() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.Context(), left)
+	defer cancel()
+	_ = r.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
 }
 
 // hindrance returns why the tick that a lease was acquired ahead of must not be run here,
@@ -105,7 +118,7 @@ func (r *Runner) due(stop context.Context, c *call, s *lease.Session) bool {
 		return true
 	}
 	err := r.awaitTick(stop, c, s, &r.view.rec)
-	return (err == nil || errors.Is(err, errOrdered)) && r.replica.Orders.Refresh(stop) == nil
+	return (err == nil || errors.Is(err, errOrdered)) && r.replica.Orders.Refresh(s.Context()) == nil
 }
 
 // claimAhead returns the claim of the tick of c, if it can be written before the tick. The

@@ -94,7 +94,11 @@ func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan
 	if !r.due(stop, c, s) {
 		return claim, false, nil
 	}
-	if err = r.ordersOfDead(stop, s); err != nil {
+	reading := stop
+	if stop.Err() != nil { // and the tick is run all the same; see stops
+		reading = s.Context()
+	}
+	if err = r.ordersOfDead(reading, s); err != nil {
 		return claim, false, err
 	}
 	claim, ok = r.decide(stop, c, s, v)
@@ -115,6 +119,7 @@ func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, 
 			return r.unclaimed(ctx, c, s, err), false
 		}
 		if !r.disarm(ctx, s, &before) {
+			r.denial.doubt()
 			return r.unusable(ctx.Err() != nil, err), false
 		}
 		return r.leave(ctx, stop, s), false

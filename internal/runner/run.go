@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	r.source.setRunning(false)
 	done()
 	if status == supervise.Barred {
-		return r.takeBack(ctx, c, s, before, a, errPaused)
+		return r.takeBack(ctx, c, s, before, a, cmp.Or(r.barred(), errPaused))
 	}
 	// Nothing has run, but the record cannot be corrected without a lease.
 	if status == "" {

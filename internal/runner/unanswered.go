@@ -36,7 +36,7 @@ func (r *Runner) freeUnanswered(ctx context.Context, c *call) error {
 	if u.session == nil {
 		return nil
 	}
-	if run := &r.view.rec.Run; run.Status == store.Running && u.session.Wrote(r.view.entry.Record) {
+	if run := &r.view.rec.Run; !u.idle && run.Status == store.Running && u.session.Wrote(r.view.entry.Record) {
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
 	if !u.idle && r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {

@@ -29,11 +29,12 @@ type mutant struct {
 	pkg   string    // of the story; empty: internal/scenarios
 }
 
-// The packages of the tests of the program itself, of what runs a task, and of the
-// directories that machines share.
+// The packages of the tests of the program itself, of what runs a task, of what is claimed, and
+// of the directories that machines share.
 const (
 	root      = "../.."
 	supervise = "../supervise"
+	claims    = "../plan"
 	stores    = "../../host/local"
 )
 
@@ -257,6 +258,12 @@ var mutants = []mutant{
 		text: "return v.Record.Run.Request == \"\" && q.At.Before(v.Record.Run.Claimed)", with: "return false"},
 	{name: "a cancellation dies with a claim that is given up", file: "internal/plan/claim.go", pkg: root, story: "TestCancelOutlivesTakenBackClaim",
 		text: "returned.Tick.Equal(tick) && cancelled(v) {", with: "returned.Tick.Equal(tick) && false {"},
+	{name: "a run by hand forgets a cancellation", file: "internal/plan/request.go", pkg: claims, story: "TestCancelOfTakenBackTickOutlivesRunByHand",
+		text: "\tp.claimDue(next, v)\n", with: ""},
+	{name: "orders are not read again before a tick", file: "internal/runner/await.go", pkg: root, story: "TestOrdersAreReadAgainBeforeTick",
+		text: "\t\tr.refreshOrders(s, left)\n", with: ""},
+	{name: "a claim before its tick leaves no doubt", file: "internal/runner/hold.go", pkg: root, story: "TestHangingWritesCostNoTickOfMany",
+		text: "\t\t\tr.denial.doubt()\n", with: ""},
 	{name: "a cancellation misses the attempt that begins", file: "control.go", pkg: root, story: "TestCancelOfAttemptThatBegins",
 		text: "if again := gone == nil && target.RepeatedAs(next); !again {", with: "if gone == nil || target.RepeatedAs(next) {"},
 	{name: "an order in doubt is called refused", file: "internal/control/client.go", pkg: root, story: "TestOrderInDoubtSaysSo",
