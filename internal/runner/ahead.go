@@ -53,7 +53,7 @@ func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) 
 	p, load := &r.job.Policy, r.replica.jobs.load.share()
 	first, window := p.Lead(), p.Lead()-p.LookFirst()
 	switch {
-	case r.denial.unproved: // after one that cedes, and one that has kept its lease for long
+	case r.denial.unproved: // the others come at p.Cede() at the latest, or at an eighth of it: see keeps
 		return p.Cede() / 10, p.Cede() / 10
 	case last && r.replica.jobs.load.cedes(r.client.Jitter):
 		return p.Cede(), p.Cede()

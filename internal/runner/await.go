@@ -42,8 +42,8 @@ func (r *Runner) awaitTick(stop context.Context, c *call, s *lease.Session, befo
 	}
 }
 
-// refreshOrders reads the orders if they are too old to start anything by: at the tick, which is
-// so far away, there would be no time for it, and an armed claim would be taken back.
+// refreshOrders reads the orders if they are too old to start anything by. It takes no longer than
+// what is left until the tick. At the tick it would be too late: an armed claim would be taken back.
 func (r *Runner) refreshOrders(s *lease.Session, left time.Duration) {
 	if r.replica.Orders.Stale() == nil {
 		return
