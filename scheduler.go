@@ -151,16 +151,7 @@ func (s *Scheduler) prepareOrders() {
 
 // checkSelf checks the fields of the scheduler that belong to no single job or singleton.
 func (s *Scheduler) checkSelf() error {
-	var errs []error
-	if s.Store == nil {
-		errs = append(errs, wrong("Store", "nil", "a place for leases and records"))
-	}
-	if !appRule.MatchString(s.App) {
-		errs = append(errs, wrong("App", quote(s.App), "a lower-case letter or digit, then up to 62 of them or hyphens"))
-	}
-	if len(s.Replica) > maxReplicaLen {
-		errs = append(errs, wrong("Replica", quote(s.Replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
-	}
+	errs := checkPlace(s.Store, s.App, s.Replica)
 	errs = append(errs, checkDuration("Grace", s.Grace, time.Millisecond))
 	if len(s.Jobs)+len(s.Singletons) == 0 {
 		errs = append(errs, errors.New("there is neither a job nor a singleton"))

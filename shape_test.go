@@ -25,7 +25,7 @@ const (
 var wide = map[string]int{"Job": 16}
 
 func TestNothingIsKnotted(t *testing.T) {
-	core := []string{".", "event", "store", "internal/control", "internal/history", "internal/lease", "internal/logqueue", "internal/plan",
+	core := []string{".", "event", "store", "internal/control", "internal/entry", "internal/history", "internal/lease", "internal/logqueue", "internal/mutex", "internal/plan",
 		"internal/queue", "internal/runner", "internal/schedule", "internal/supervise"}
 	for _, dir := range slices.Sorted(maps.Keys(imports(t, false))) {
 		if !slices.Contains(core, dir) && dir != "host" && !strings.HasPrefix(dir, "host/") {

@@ -116,6 +116,20 @@ func checkName(name string) error {
 	return nil
 }
 
+// checkPlace checks where entries are kept, and under which names.
+func checkPlace(backend store.Store, app, replica string) (errs []error) {
+	if backend == nil {
+		errs = append(errs, wrong("Store", "nil", "a place for leases and records"))
+	}
+	if !appRule.MatchString(app) {
+		errs = append(errs, wrong("App", quote(app), "a lower-case letter or digit, then up to 62 of them or hyphens"))
+	}
+	if len(replica) > maxReplicaLen {
+		errs = append(errs, wrong("Replica", quote(replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
+	}
+	return errs
+}
+
 // checkLease checks a lease against the limits of the store.
 func checkLease(d time.Duration, backend store.Store) error {
 	if backend == nil {
@@ -158,6 +172,14 @@ func wrong(field string, value any, allowed string) error {
 
 // quote quotes a value for an error, cut so that a wrong setting cannot fill the log.
 func quote(s string) string { return fmt.Sprintf("%.80q", s) }
+
+// setDefault gives a field its default if it is zero.
+func setDefault[T comparable](field *T, def T) {
+	var zero T
+	if *field == zero {
+		*field = def
+	}
+}
 
 // orDefault returns v, or def if v is zero: the zero value of a field means its default.
 func orDefault[T ~int | ~int64](v, def T) T {

@@ -116,6 +116,7 @@ type call struct {
 	wake    Wake      // RunDue: what it was called for
 	now     time.Time // RunDue of an EveryReplica job: the wall clock when the call began, for its first step
 	bounded bool      // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
+	take    *taking   // Take: what differs from RunNow; nil: nothing
 
 	hand      *handover     // while it has a lease: what may end its run, or hurry it
 	ahead     time.Time     // the tick before which the lease is acquired, or kept; zero: something is due

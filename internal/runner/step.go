@@ -155,6 +155,7 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.detail("another replica was first", err)
+		c.take.lost()
 		if !c.ahead.IsZero() {
 			return r.raceLost(c.ahead)
 		}

@@ -59,6 +59,9 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 				return store.Outcome{}, err
 			}
 			if r.view.entry.State.Live() { // its holder is about to claim, or died before it could
+				if err = c.take.held(r); err != nil {
+					return store.Outcome{}, err
+				}
 				if err = r.occupied(); err != nil {
 					return store.Outcome{}, err
 				}
@@ -72,6 +75,9 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 		}
 		if c.undone != nil { // this call ran it or claimed it, and knows more than the record
 			return store.Outcome{}, errors.Join(c.undone, context.Cause(ctx))
+		}
+		if err = c.take.outrun(r); err != nil {
+			return store.Outcome{}, err
 		}
 		if r.denial.lasting() { // any other failure may pass
 			return store.Outcome{}, r.denial.err
@@ -108,7 +114,10 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
 	if rec.MayRun() && v.State.Live() {
-		return fmt.Errorf("%w: %s runs it", store.ErrHeld, rec.Run.Replica)
+		return newHeldError(rec, r.now())
+	}
+	if err := c.take.barred(rec); err != nil {
+		return err
 	}
 	if r.job.Policy.Undecided(rec) {
 		return fmt.Errorf("%w: another schedule is in force for this job, and only that schedule says whether the last run is repeated: ask again after a replica with that schedule has decided it, or after the next tick of this replica's schedule", store.ErrHeld)

@@ -1,0 +1,62 @@
+package mutex
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/runner"
+)
+
+const (
+	// shortest is the shortest pause between two looks, before the jitter.
+	shortest = 50 * time.Millisecond
+
+	// part is which part of the time that the lock is held already a waiting caller lets pass
+	// until its next look. So a lock that is held for a second is free for about a tenth of one
+	// before it is seen, and one that is held for an hour costs few calls.
+	part = 8
+
+	// lapseSlack is how long after the instant at which a lease can lapse it is looked at.
+	lapseSlack = 50 * time.Millisecond
+)
+
+// A pace says when a waiting caller looks again.
+type pace struct {
+	clock   *lease.Clock
+	jitter  *lease.Jitter
+	longest time.Duration // between two looks
+
+	tokens int64         // the sum of the tokens of all slots at the last look
+	since  time.Duration // elapsed time since which they are the same
+}
+
+// next returns the pause until the next look, after one that has shown these holders.
+func (p *pace) next(held []*runner.HeldError) time.Duration {
+	now, tokens := p.clock.Elapsed(), int64(0)
+	for _, h := range held {
+		tokens += h.Token
+	}
+	if p.since == 0 || tokens != p.tokens {
+		p.tokens, p.since = tokens, now
+	}
+	pause := p.longest
+	for _, h := range held {
+		pause = min(pause, p.until(h, now-p.since))
+	}
+	return pause
+}
+
+// until returns the pause for one slot, whose holder has it for at least as long as waited.
+func (p *pace) until(h *runner.HeldError, waited time.Duration) time.Duration {
+	if h.Stopping {
+		return shortest
+	}
+	pause := p.jitter.Half(min(max(shortest, max(h.For, waited)/part), p.longest))
+	// Renewals come at thirds of the lease after the claim, so a lapse comes at such an instant.
+	if third := h.Lease / 3; third > 0 {
+		if lapse := third - h.For%third + lapseSlack; lapse < pause {
+			pause = max(shortest, lapse)
+		}
+	}
+	return pause
+}

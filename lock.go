@@ -1,0 +1,180 @@
+package soloist
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/mutex"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Lock lets one caller of all replicas do something at a time, or as many as it has slots. It is held
+// as a job is: under a lease that is renewed, with a claim in a record, and with a fencing token. The
+// first call of a method reads the fields; later changes have no effect. Its methods may be called by
+// many goroutines.
+//
+// [Scheduler.Lock] and [Run.Lock] return a Lock of the same store and app. Without a scheduler, set Store.
+type Lock struct {
+	// Name says which lock it is, and may be data: "tenant-42". It is printable text, of up to 48
+	// bytes in the entry's name, where lower-case letters, digits and single hyphens count as one
+	// byte and all other bytes as four.
+	Name string
+
+	// Store holds leases and records. Nil is an error.
+	Store store.Store
+
+	// App is the namespace of the entries, as that of a Scheduler. Empty: "soloist".
+	App string
+
+	// Slots is how many callers may hold the lock at once, at most 100. If replicas with different
+	// numbers are up, the largest number counts. Zero: 1.
+	Slots int
+
+	// Lease is how long a dead holder keeps others from the lock. The store has its limits: 15 to
+	// 60 s on Azure. Zero: 30 s.
+	Lease time.Duration
+
+	// Replica names this process in records and logs. Empty: a random name.
+	Replica string
+
+	// Logger receives trouble: a lost lease, a holder that died, a store that does not answer. It may
+	// block, as that of a Scheduler. Nil: slog.Default().
+	Logger *slog.Logger
+
+	// Overrun is called when a function has not returned a sixth of the lease after its lease was
+	// lost. By then the process has to end, since the lock can go to another. Nil: that is only logged.
+	Overrun func(name string, cause error)
+
+	once    sync.Once
+	of      *Scheduler // nil: none
+	invalid error
+	mutex   *mutex.Mutex
+	log     *slog.Logger // of functions that hold the lock
+}
+
+// Do waits for the lock until ctx ends, calls f, releases the lock, and returns the error of f. The
+// context of f ends with ctx, and with [ErrLost] before the lock can be another's; then Do returns
+// ErrLost even if f returns nil. A panic of f is an error. f should pass [Run.Token] to what it writes
+// to: the token of a slot grows with each holder. Of the other methods of the Run, ID is unique for
+// each holder, and Check, Save and Load are as for a job.
+//
+// A waiting caller looks at the lock after an eighth of the time that its holder has had it already:
+// at least 50 ms, at most a sixth of the lease. Callers of one Lock wait in turn, and one of them looks.
+// The first holder of a new lock waits up to two seconds, so that no token comes twice.
+//
+// If ctx ends first, the error is ErrHeld with the cause of that end. If the store does not answer, Do
+// tries until ctx ends. A Do inside of f with the same lock is an error: it would wait for itself.
+func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, run *Run) error) error {
+	return l.do(ctx, f, (*mutex.Mutex).Do)
+}
+
+// TryDo is Do if the lock is free. If another caller has it, TryDo returns [ErrHeld] at once.
+func (l *Lock) TryDo(ctx context.Context, f func(ctx context.Context, run *Run) error) error {
+	return l.do(ctx, f, (*mutex.Mutex).TryDo)
+}
+
+func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by func(*mutex.Mutex, context.Context, mutex.Work) error) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	if f == nil {
+		return fmt.Errorf("lock %q: the function is nil", l.Name)
+	}
+	if l.heldBy(ctx) {
+		return fmt.Errorf("lock %q: it is held by the caller already, and would wait for itself", l.Name)
+	}
+	return by(l.mutex, ctx, func(ctx context.Context, h *supervise.Handle) error {
+		run := newRun(l.log, l.Name, h)
+		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
+		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)
+	})
+}
+
+// Validate returns all that is wrong with the fields of the lock, joined, or nil.
+func (l *Lock) Validate() error {
+	l.once.Do(l.prepare)
+	return l.invalid
+}
+
+// A heldKey is the key of a context whose function holds a lock; the value is the store of the lock.
+type heldKey struct{ app, name string }
+
+// heldBy reports whether ctx is that of a function that holds the lock.
+func (l *Lock) heldBy(ctx context.Context) bool {
+	s := ctx.Value(heldKey{l.App, l.Name})
+	return s != nil && reflect.TypeOf(s).Comparable() && s == any(l.Store)
+}
+
+// Lock returns the lock of that name, in the store and the app of the scheduler. Slots and Lease may be
+// set before its first use.
+func (s *Scheduler) Lock(name string) *Lock {
+	s.once.Do(s.prepare)
+	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s}
+}
+
+// prepare fills in defaults, checks the fields and makes the slots.
+func (l *Lock) prepare() {
+	setDefault(&l.App, "soloist")
+	setDefault(&l.Replica, "replica-"+rand.Text()[:8])
+	setDefault(&l.Slots, 1)
+	if l.Logger == nil {
+		l.Logger = slog.Default()
+	}
+	if l.invalid = l.check(); l.invalid != nil {
+		return
+	}
+	r := l.replica()
+	job := &runner.Job{Policy: plan.Policy{Lease: orDefault(l.Lease, defaultLease), Spec: "lock"},
+		Task: newTask(l.Logger, l.Name, nil, 0, HealthCheck{}, 0)}
+	slots := make([]*runner.Runner, l.Slots)
+	for i := range slots {
+		slot := *job
+		slot.Name = entry.OfSlot(entry.Lock, i, l.Name)
+		slots[i] = runner.New(r, &slot)
+	}
+	l.mutex = mutex.New(r, slots, job.Policy.Lease)
+}
+
+// replica returns what the slots share. The clocks are those of the scheduler, if there is one.
+func (l *Lock) replica() *runner.Replica {
+	r := &runner.Replica{App: l.App, Name: l.Replica, Store: l.Store}
+	if l.Overrun != nil {
+		r.Overrun = func(_ string, cause error) { l.Overrun(l.Name, cause) }
+	}
+	l.log = l.Logger.With("lock", l.Name, "replica", l.Replica)
+	if l.of != nil {
+		of := l.of.core.replica
+		r.Wall, r.Clock, r.Created = of.Wall, of.Clock, of.Created
+	} else {
+		r.Wall = func() time.Time { return time.Now().Round(0) }
+		r.Clock, r.Created = &lease.Clock{Wall: r.Wall, Elapsed: elapsed.Now}, elapsed.Now()
+	}
+	hearTrouble(r, l.log)
+	return r
+}
+
+func (l *Lock) check() error {
+	errs := checkPlace(l.Store, l.App, l.Replica)
+	if err := entry.Check(l.Name); err != nil {
+		errs = append(errs, fmt.Errorf("Name is %s: %w", quote(l.Name), err))
+	}
+	if l.Slots < 1 || l.Slots > entry.MaxSlots {
+		errs = append(errs, wrong("Slots", l.Slots, fmt.Sprintf("zero, or 1 to %d", entry.MaxSlots)))
+	}
+	if err := errors.Join(append(errs, checkLease(l.Lease, l.Store))...); err != nil {
+		return fmt.Errorf("lock %s: %w", quote(l.Name), err)
+	}
+	return nil
+}
