@@ -10,9 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/entry"
-	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/mutex"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
@@ -135,7 +133,12 @@ func (l *Lock) prepare() {
 	if l.invalid = l.check(); l.invalid != nil {
 		return
 	}
-	r := l.replica()
+	l.log = l.Logger.With("lock", l.Name, "replica", l.Replica)
+	r := bareReplica(l.App, l.Replica, l.Store, l.of)
+	if l.Overrun != nil {
+		r.Overrun = func(_ string, cause error) { l.Overrun(l.Name, cause) }
+	}
+	hearTrouble(r, l.log)
 	job := &runner.Job{Policy: plan.Policy{Lease: orDefault(l.Lease, defaultLease), Spec: "lock"},
 		Task: newTask(l.Logger, l.Name, nil, 0, HealthCheck{}, 0)}
 	slots := make([]*runner.Runner, l.Slots)
@@ -145,24 +148,6 @@ func (l *Lock) prepare() {
 		slots[i] = runner.New(r, &slot)
 	}
 	l.mutex = mutex.New(r, slots, job.Policy.Lease)
-}
-
-// replica returns what the slots share. The clocks are those of the scheduler, if there is one.
-func (l *Lock) replica() *runner.Replica {
-	r := &runner.Replica{App: l.App, Name: l.Replica, Store: l.Store}
-	if l.Overrun != nil {
-		r.Overrun = func(_ string, cause error) { l.Overrun(l.Name, cause) }
-	}
-	l.log = l.Logger.With("lock", l.Name, "replica", l.Replica)
-	if l.of != nil {
-		of := l.of.core.replica
-		r.Wall, r.Clock, r.Created = of.Wall, of.Clock, of.Created
-	} else {
-		r.Wall = func() time.Time { return time.Now().Round(0) }
-		r.Clock, r.Created = &lease.Clock{Wall: r.Wall, Elapsed: elapsed.Now}, elapsed.Now()
-	}
-	hearTrouble(r, l.log)
-	return r
 }
 
 func (l *Lock) check() error {

@@ -24,19 +24,6 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 	return b.runNow(ctx, &call{request: request, bounded: true, take: &taking{bar: bar}})
 }
 
-// Look reads the record of the job, and creates nothing. fs.ErrNotExist: there is none.
-func (r *Runner) Look(ctx context.Context) (store.Record, error) {
-	entry, err := r.client.Read(ctx)
-	if err != nil {
-		return store.Record{}, err
-	}
-	rec, err := store.DecodeRecord(entry.Record, r.replica.App, r.job.Name)
-	if err != nil {
-		return store.Record{}, &recordError{err}
-	}
-	return rec, nil
-}
-
 // A taking is the part of a call that is for Take. Its methods may be called on nil.
 type taking struct {
 	bar    func(*store.Record) error

@@ -1,0 +1,124 @@
+package mutex
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Once is work that is done once for the key of its entry, by whichever replica is first.
+type Once struct {
+	Slot   *runner.Runner
+	Clock  *lease.Clock
+	Jitter *lease.Jitter
+	Length time.Duration // of the lease
+	Retry  Retry
+	Tell   func(Trouble) // what keeps the work from being done; must not block
+}
+
+// A Retry says what follows a failure.
+type Retry struct {
+	Most    int           // failures on all replicas after which the work is given up; zero: no limit
+	Backoff time.Duration // after the first failure; it doubles with each further one, up to five minutes
+}
+
+// A Trouble is why work is not done yet.
+type Trouble struct {
+	Holder string        // the replica that is at it; empty: none is
+	Err    error         // the last failure; nil: there was none
+	Wait   time.Duration // until it is tried again; zero: not known
+}
+
+// Why work is not begun.
+var errDone = errors.New("it is done")
+
+// A tooEarly says how long it is until the work may be tried again.
+type tooEarly struct {
+	wait time.Duration
+	last error
+}
+
+func (e *tooEarly) Error() string { return e.last.Error() }
+
+// Run returns nil once the work has succeeded, here or on another replica.
+func (o *Once) Run(ctx context.Context, work Work) error {
+	waits := pace{clock: o.Clock, jitter: o.Jitter, longest: o.Length / 6}
+	for {
+		outcome, err := o.Slot.Take(ctx, rand.Text(), work, o.bar)
+		if errors.Is(err, errDone) || err == nil && done(outcome.Status) {
+			return nil
+		}
+		wait := shortest
+		held, isHeld := errors.AsType[*runner.HeldError](err)
+		early, isEarly := errors.AsType[*tooEarly](err)
+		switch {
+		case isHeld:
+			o.Tell(Trouble{Holder: cmp.Or(held.Replica, "another replica")})
+			wait = waits.next([]*runner.HeldError{held})
+		case isEarly:
+			o.Tell(Trouble{Err: early.last, Wait: early.wait})
+			wait = early.wait
+		case err != nil:
+			return err
+		}
+		if lease.Sleep(ctx, wait); ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// bar returns why the work must not be begun under a record, nil if it may.
+func (o *Once) bar(rec *store.Record) error {
+	if !rec.Succeeded.IsZero() || len(rec.History) > 0 && done(rec.History[0].Status) {
+		return errDone
+	}
+	failures := failed(rec.History)
+	if len(failures) == 0 {
+		return nil
+	}
+	last := failures[0]
+	err := fmt.Errorf("it has failed on %s: %s", last.Replica, last.Reason)
+	if o.Retry.Most > 0 && len(failures) >= o.Retry.Most {
+		return fmt.Errorf("it has failed %d times, the last time on %s, and is not tried again for this key: %s", len(failures), last.Replica, last.Reason)
+	}
+	wait := last.End.Add(o.Retry.pause(len(failures))).Sub(o.Clock.Best())
+	if wait <= 0 {
+		return nil
+	}
+	return &tooEarly{wait, err}
+}
+
+// done reports whether work with this outcome is not to be done again. Skipped is what becomes of work
+// that found nothing to do.
+func done(s store.Status) bool { return s == store.Succeeded || s == store.Skipped }
+
+// failed returns the outcomes that count as failures, newest first. A stop of the replica is none.
+func failed(history []store.Outcome) (failures []store.Outcome) {
+	for _, o := range history {
+		if !strings.HasPrefix(o.Reason, plan.Stopped) || o.Status != store.Abandoned {
+			failures = append(failures, o)
+		}
+	}
+	return failures
+}
+
+// longestPause is the longest pause between two tries.
+const longestPause = 5 * time.Minute
+
+// pause returns the pause after so many failures.
+func (r Retry) pause(failures int) time.Duration {
+	pause := r.Backoff
+	for range failures - 1 {
+		pause = min(2*pause, longestPause)
+	}
+	return min(pause, longestPause)
+}

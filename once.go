@@ -1,0 +1,161 @@
+package soloist
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/mutex"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Once is work that is done once for each key, over all replicas: a migration for each version of a
+// build, for example. It is claimed as a run of a job is. The first call of a method reads the fields;
+// later changes have no effect.
+type Once struct {
+	// Name says which work it is: printable text, of up to 32 bytes in the entry's name, where
+	// lower-case letters, digits and single hyphens count as one byte and all other bytes as four.
+	Name string
+
+	// Key is what the work is done once for: printable text of up to 200 bytes. Each key has an
+	// entry of its own, which stays: without it the work would be done again.
+	Key string
+
+	// Do does the work. Its context ends when the lease is lost or the context of Run ends. If its
+	// replica dies, another one begins the work again, so it must be safe to repeat. A panic counts
+	// as a failure; what [Skip] returns counts as success.
+	Do func(ctx context.Context, run *Run) error
+
+	// Retry says what follows a failure, on whichever replica: MaxTries is after how many failures,
+	// at most 20, the work is given up for this key, zero: never; Backoff is the pause after the
+	// first one, and doubles up to five minutes, zero: 10 s. A stop is no failure, and the death of
+	// a replica is one. PauseAfter has no use here.
+	Retry Retry
+
+	// These are as for a [Lock]. In a program of package host they may be left empty.
+	Store   store.Store
+	App     string
+	Lease   time.Duration
+	Replica string
+	Logger  *slog.Logger
+	Overrun func(name string, cause error)
+
+	once    sync.Once
+	of      *Scheduler // nil: none
+	invalid error
+	work    *mutex.Once
+	log     *slog.Logger
+	told    string // what was last told about work that is not done
+}
+
+// maxOnceTries is how many failures a record keeps.
+const maxOnceTries = 20
+
+// Run returns nil once the work has been done for the key, by this replica or another one. It does the
+// work if no other replica is at it, waits if one is, and tries again as Retry says. If it was done
+// before, that costs one call to the store. The error says that the work is given up, that the record
+// cannot be used, or why it was not done when ctx ended.
+func (o *Once) Run(ctx context.Context) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	err := o.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
+		run := newRun(o.log, o.Name, h)
+		run.Request, run.Tick = o.Key, time.Time{}
+		err := o.Do(ctx, run)
+		if err != nil {
+			o.log.Warn("what is to be done once has failed", "error", err.Error())
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("once %s for %s: %w", quote(o.Name), quote(o.Key), err)
+	}
+	return nil
+}
+
+// Validate returns all that is wrong with the fields, joined, or nil.
+func (o *Once) Validate() error {
+	o.once.Do(o.prepare)
+	return o.invalid
+}
+
+// Bind gives o what it has not: the store, the app and the replica of a scheduler, its log and its clocks.
+func (s *Scheduler) Bind(o *Once) {
+	s.once.Do(s.prepare)
+	if o.Store == nil {
+		o.Store, o.App, o.of = s.Store, s.App, s
+	}
+	setDefault(&o.Replica, s.Replica)
+	if o.Logger == nil {
+		o.Logger = s.Logger
+	}
+	if o.Overrun == nil {
+		o.Overrun = s.Overrun
+	}
+}
+
+func (o *Once) prepare() {
+	setDefault(&o.App, "soloist")
+	setDefault(&o.Replica, "replica-"+rand.Text()[:8])
+	setDefault(&o.Retry.Backoff, defaultBackoff)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if err := o.check(); err != nil {
+		o.invalid = fmt.Errorf("once %s: %w", quote(o.Name), err)
+		return
+	}
+	o.log = o.Logger.With("once", o.Name, "key", o.Key, "replica", o.Replica)
+	r := bareReplica(o.App, o.Replica, o.Store, o.of)
+	if o.Overrun != nil {
+		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
+	}
+	hearTrouble(r, o.log)
+	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
+		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
+	o.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
+		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}, Tell: o.tell}
+}
+
+// tell logs why the work is not done yet. The same is told once.
+func (o *Once) tell(t mutex.Trouble) {
+	text, args := "waiting for what is to be done once", []any{"holder", t.Holder}
+	if t.Err != nil {
+		text, args = "what is to be done once has failed and will be tried again", []any{"error", t.Err.Error()}
+	}
+	if said := fmt.Sprint(text, args); said != o.told {
+		o.told = said
+		o.log.Info(text, args...)
+	}
+}
+
+func (o *Once) check() error {
+	errs := checkPlace(o.Store, o.App, o.Replica)
+	if err := entry.CheckOnce(o.Name); err != nil {
+		errs = append(errs, fmt.Errorf("Name is %s: %w", quote(o.Name), err))
+	}
+	if err := entry.CheckKey(o.Key); err != nil {
+		errs = append(errs, fmt.Errorf("Key is %s: %w", quote(o.Key), err))
+	}
+	if o.Do == nil {
+		errs = append(errs, wrong("Do", "nil", "a function"))
+	}
+	if n := o.Retry.MaxTries; n < 0 || n > maxOnceTries {
+		errs = append(errs, wrong("Retry.MaxTries", n, fmt.Sprintf("0 to %d", maxOnceTries)))
+	}
+	if o.Retry.PauseAfter != 0 {
+		errs = append(errs, wrong("Retry.PauseAfter", o.Retry.PauseAfter, "zero: what is done once is not paused"))
+	}
+	errs = append(errs, checkDuration("Retry.Backoff", o.Retry.Backoff, time.Millisecond), checkLease(o.Lease, o.Store))
+	return errors.Join(errs...)
+}
