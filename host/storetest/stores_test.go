@@ -167,6 +167,24 @@ func (s forces) Delete(ctx context.Context, name string) error {
 	return s.Memory.Delete(ctx, name)
 }
 
+// forcesOut removes what is leased, and what has changed.
+type forcesOut struct{ *local.Memory }
+
+func (s forcesOut) Remove(ctx context.Context, name, _ string) error {
+	_ = s.Break(ctx, name, 0)
+	return s.Memory.Delete(ctx, name)
+}
+
+// spares removes nothing that was ever leased.
+type spares struct{ *local.Memory }
+
+func (s spares) Remove(ctx context.Context, name, etag string) error {
+	if e, err := s.Memory.Read(ctx, name); err == nil && e.State != store.Available {
+		return store.ErrLost
+	}
+	return s.Memory.Remove(ctx, name, etag)
+}
+
 // silent does not say what it created.
 type silent struct{ *local.Memory }
 
