@@ -42,6 +42,10 @@ func (s deaf) Break(ctx context.Context, name string, period time.Duration) erro
 	return s.Memory.Break(context.WithoutCancel(ctx), name, period)
 }
 
+func (s deaf) Remove(ctx context.Context, name, etag string) error {
+	return s.Memory.Remove(context.WithoutCancel(ctx), name, etag)
+}
+
 func (s deaf) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Memory.Read(context.WithoutCancel(ctx), name)
 }
@@ -157,6 +161,10 @@ func (s vague) Break(ctx context.Context, name string, period time.Duration) err
 
 func (s vague) Delete(ctx context.Context, name string) error {
 	return s.blur(s.mutant.Delete(ctx, name))
+}
+
+func (s vague) Remove(ctx context.Context, name, etag string) error {
+	return s.blur(s.mutant.Remove(ctx, name, etag))
 }
 
 // forces deletes what is leased.
