@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -155,7 +157,9 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.detail("another replica was first", err)
-		c.take.lost()
+		if !errors.Is(err, fs.ErrNotExist) { // nobody has an entry that was removed: it is made anew
+			c.take.lost()
+		}
 		if !c.ahead.IsZero() {
 			return r.raceLost(c.ahead)
 		}
