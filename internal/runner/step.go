@@ -135,6 +135,9 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 // changed since, the store refuses the lease and the entry is read again. The order
 // of the checks matters: a record with the largest token must not cost a lease.
 func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) time.Duration {
+	if r.job.Group != nil && c.slot.held == nil {
+		return r.acquireInGroup(ctx, c, length)
+	}
 	if err := plan.Exhausted(&r.view.rec); err != nil {
 		return r.unusable(ctx.Err() != nil, &recordError{err})
 	}
