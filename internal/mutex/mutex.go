@@ -34,8 +34,8 @@ func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex
 		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1)}
 }
 
-// A Work is what is done under a lease.
-type Work func(context.Context, *supervise.Handle) error
+// A Work is what is done under the lease of a slot.
+type Work func(ctx context.Context, slot int, h *supervise.Handle) error
 
 // Do waits for a slot until ctx ends, does work under its lease, and returns the error of work.
 func (m *Mutex) Do(ctx context.Context, work Work) error {
@@ -49,14 +49,20 @@ func (m *Mutex) Do(ctx context.Context, work Work) error {
 	t := &try{mutex: m, work: work, endTurn: sync.OnceFunc(func() { leave(m.turn) })}
 	defer t.endTurn()
 	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
+	var last error // why the work was not begun so far
 	for {
 		held, err := t.round(ctx)
-		if len(held) == 0 {
+		switch {
+		case len(held) > 0:
+			last = held[0]
+		case errors.Is(err, runner.ErrNotBegun):
+			last = err
+		case last == nil || t.began || ctx.Err() == nil:
 			return err
 		}
 		lease.Sleep(ctx, waits.next(held))
 		if ctx.Err() != nil {
-			return errors.Join(held[0], context.Cause(ctx))
+			return errors.Join(last, context.Cause(ctx))
 		}
 	}
 }
@@ -104,13 +110,15 @@ func (t *try) round(ctx context.Context) (held []*runner.HeldError, err error) {
 	slots := t.mutex.slots
 	first := int(t.mutex.jitter.UpTo(time.Duration(len(slots) - 1)))
 	for i := range slots {
-		failed := t.take(ctx, slots[(first+i)%len(slots)])
+		failed := t.take(ctx, (first+i)%len(slots))
 		holder, is := errors.AsType[*runner.HeldError](failed)
 		switch {
-		case t.began || failed == nil || ctx.Err() != nil:
+		case t.began:
 			return nil, failed
 		case is:
 			held = append(held, holder)
+		case ctx.Err() != nil:
+			return held, failed
 		default:
 			err = failed // another slot may be usable
 		}
@@ -119,24 +127,25 @@ func (t *try) round(ctx context.Context) (held []*runner.HeldError, err error) {
 }
 
 // take does the work under one slot, unless another holds that.
-func (t *try) take(ctx context.Context, slot *runner.Runner) error {
-	outcome, err := slot.Take(ctx, rand.Text(), t.do, nil)
+func (t *try) take(ctx context.Context, slot int) error {
+	outcome, err := t.mutex.slots[slot].Take(ctx, rand.Text(), func(ctx context.Context, h *supervise.Handle) error { return t.do(ctx, slot, h) }, nil)
 	switch {
 	case !t.began:
 		return err
-	case t.err != nil:
-		return t.err
-	case err == nil && outcome.Status != store.Succeeded: // it panicked
+	case t.err == errNoReturn && err == nil:
 		return errors.New(outcome.Reason)
 	}
-	return nil // what became of the record is told as an event
+	return t.err // what became of the record is told as an event
 }
 
+// errNoReturn is the error of work that has not returned, if no better one is known.
+var errNoReturn = errors.New("it panicked, or ended its goroutine")
+
 // do is what the run of the slot calls.
-func (t *try) do(ctx context.Context, h *supervise.Handle) error {
+func (t *try) do(ctx context.Context, slot int, h *supervise.Handle) error {
 	t.endTurn()
-	t.began = true
-	t.err = t.work(ctx, h)
+	t.began, t.err = true, errNoReturn
+	t.err = t.work(ctx, slot, h)
 	// Work that goes on to its end without the lease may have been beside that of another.
 	if cause := context.Cause(ctx); t.err == nil && errors.Is(cause, store.ErrLost) {
 		t.err = cause

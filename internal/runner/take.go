@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,11 +18,34 @@ import (
 // an error, Take returns that. The store refuses the lease if the record has changed since, so
 // what bar has seen is still so when do begins.
 func (r *Runner) Take(ctx context.Context, request string, do func(context.Context, *supervise.Handle) error, bar func(*store.Record) error) (store.Outcome, error) {
-	job := *r.job
-	job.Task.Do = do
+	job, began := *r.job, false
+	job.Task.Do = func(ctx context.Context, h *supervise.Handle) error {
+		began = true
+		return do(ctx, h)
+	}
 	b := newRunner(r.replica, &job, r.client, &source{&origin{request}, r.source.state})
 	defer r.replica.vitals.outage.leave(b.source, r.replica.Emit)
-	return b.runNow(ctx, &call{request: request, bounded: true, take: &taking{bar: bar}})
+	c := &call{request: request, bounded: true, take: &taking{bar: bar}}
+	outcome, err := b.runNow(ctx, c)
+	switch {
+	case began:
+	case err == nil:
+		// Nobody else has made the request. So this is what became of a claim that was written here
+		// and not confirmed in time.
+		err = fmt.Errorf("%w: it was %s: %s", ErrNotBegun, outcome.Status, outcome.Reason)
+	case c.undone != nil:
+		err = fmt.Errorf("%w: %w", ErrNotBegun, err)
+	}
+	return outcome, err
+}
+
+// ErrNotBegun is the error of a call that may have claimed something and has not run it.
+var ErrNotBegun = errors.New("it was claimed and not begun")
+
+// Unusable reports whether an error says that the record cannot be used. It stays so until a person corrects it.
+func Unusable(err error) bool {
+	_, bad := errors.AsType[*recordError](err)
+	return bad
 }
 
 // A taking is the part of a call that is for Take. Its methods may be called on nil.

@@ -194,8 +194,8 @@ func (c *Cluster) called(ctx context.Context, m *machine, e check.Event, call fu
 	}
 	c.log.Edit(func() {
 		noted.End, noted.Note = time.Now(), returned(err)
-		if noted.End.Equal(noted.Cancelled) && err == nil {
-			noted.Cancelled = time.Time{}
+		if ctx.Err() != nil && noted.Cancelled.IsZero() {
+			noted.Cancelled = noted.End
 		}
 	})
 	return err

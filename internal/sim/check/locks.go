@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about locks. That a slot has one holder at a time, with a claim of its own and a
@@ -136,13 +137,13 @@ func lockResults(l *Log, bad report) {
 				continue
 			}
 			r := all[0]
-			lost := r.Cause == IsLost || l.frozen(r.Replica, r.Time, e.End) != nil
+			lost := r.Cause == store.ErrLost.Error() || l.frozen(r.Replica, r.Time, e.End) != nil
 			switch {
 			case r.End.IsZero() || r.End.After(e.End):
 				bad(e.End, "%s returns, and its function goes on", e.Call)
 			case e.Note == IsHeld:
 				bad(e.End, "%s says that another holds %s, and its function was called", e.Call, name)
-			case r.Cause == IsLost && r.Note == "" && e.Note != IsLost:
+			case r.Cause == store.ErrLost.Error() && r.Note == "" && e.Note != IsLost:
 				bad(e.End, "%s returns %q, and the context of its function had ended with the lease", e.Call, e.Note)
 			case !lost && (r.Note == "") != (e.Note == ""):
 				bad(e.End, "%s returns %q, and its function %q", e.Call, e.Note, r.Note)
