@@ -53,15 +53,20 @@ func (m *Mutex) Do(ctx context.Context, work Work) error {
 	for {
 		held, err := t.round(ctx)
 		switch {
+		case t.began:
+			return err
 		case len(held) > 0:
 			last = held[0]
 		case errors.Is(err, runner.ErrNotBegun):
 			last = err
-		case last == nil || t.began || ctx.Err() == nil:
+		case last == nil || ctx.Err() == nil:
 			return err
 		}
-		lease.Sleep(ctx, waits.next(held))
-		if ctx.Err() != nil {
+		wait := waits.next(held)
+		if err != nil { // a caller that leases a slot and cannot use it must not keep it from others
+			wait = waits.longest
+		}
+		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return errors.Join(last, context.Cause(ctx))
 		}
 	}
@@ -77,8 +82,8 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 	}
 	t := &try{mutex: m, work: work, endTurn: func() {}}
 	held, err := t.round(ctx)
-	if len(held) > 0 {
-		return held[0]
+	if len(held) > 0 && ctx.Err() == nil {
+		return errors.Join(held[0], err)
 	}
 	return err
 }

@@ -145,6 +145,7 @@ func lockResults(l *Log, bad report) {
 				bad(e.End, "%s says that another holds %s, and its function was called", e.Call, name)
 			case r.Cause == store.ErrLost.Error() && r.Note == "" && e.Note != IsLost:
 				bad(e.End, "%s returns %q, and the context of its function had ended with the lease", e.Call, e.Note)
+			case r.Note == "" && e.Note == IsLost: // perhaps at the instant at which the function returned
 			case !lost && (r.Note == "") != (e.Note == ""):
 				bad(e.End, "%s returns %q, and its function %q", e.Call, e.Note, r.Note)
 			}
@@ -162,7 +163,7 @@ func heldResults(l *Log, bad report) {
 			case e.Note != IsHeld:
 			case e.Op == "do" && e.Cancelled.IsZero():
 				bad(e.End, "%s says that another holds %s, and its context has not ended", e.Call, name)
-			case e.Op == "try" && !l.besides(e) && !l.leasedDuring(name, e):
+			case e.Op == "try" && !l.besides(e) && !l.disturbs(e) && !l.leasedDuring(name, e):
 				bad(e.End, "%s says that another holds %s, and a slot was free from %s on", e.Call, name, TimeOfDay(e.Time))
 			}
 		}
@@ -173,6 +174,15 @@ func heldResults(l *Log, bad report) {
 func (l *Log) besides(e *Event) bool {
 	return slices.ContainsFunc(l.calls(e.Lock, false), func(o *Event) bool {
 		return o != e && o.Replica == e.Replica && !o.Time.After(e.End) && (o.End.IsZero() || !o.End.Before(e.Time))
+	})
+}
+
+// disturbs reports whether a request for a lock met a fault in a call.
+func (l *Log) disturbs(e *Event) bool {
+	return slices.ContainsFunc(l.slotsOf(e.Lock), func(slot string) bool {
+		return slices.ContainsFunc(l.of(slot, Request), func(q *Event) bool {
+			return q.Replica == e.Replica && q.Cause != "" && !q.Sent.Before(e.Time) && !q.Sent.After(e.End)
+		})
 	})
 }
 
