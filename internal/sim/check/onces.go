@@ -54,13 +54,7 @@ func onceSucceeded(l *Log, bad report) {
 func onceResults(l *Log, bad report) {
 	for _, name := range l.onces() {
 		for _, e := range l.of(name, Called) {
-			runs := l.runs(name)
-			failures := 0
-			for _, r := range runs {
-				if r.Time.Before(e.End) && !(worked(&r) && r.End.Before(e.End)) {
-					failures++
-				}
-			}
+			runs, failures := l.runs(name), l.failures(name, e.End)
 			switch most := l.Onces[name].MaxTries; {
 			case e.End.IsZero():
 			case e.Note == "" && !slices.ContainsFunc(runs, func(r Event) bool { return worked(&r) && !r.End.After(e.End) }):
@@ -72,6 +66,18 @@ func onceResults(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// failures is how often the work of a key was claimed until a time and has not succeeded, and was
+// not stopped either. A replica may die between its claim and the work.
+func (l *Log) failures(name string, to time.Time) (n int) {
+	for _, c := range l.claimed(name) {
+		done := slices.ContainsFunc(l.runs(name), func(r Event) bool { return r.Token == c.Record.Token && worked(&r) && r.End.Before(to) })
+		if c.Time.Before(to) && !done && !l.stopped(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // onceTurns: once all faults are over, each Run returns, when the leases of those that died and the
