@@ -54,7 +54,8 @@ type Once struct {
 	invalid error
 	work    *mutex.Once
 	log     *slog.Logger
-	told    string // what was last told about work that is not done
+	trouble *slog.Logger // the same through a queue
+	told    string       // what was last told about work that is not done
 }
 
 // maxOnceTries is how many failures a record keeps.
@@ -73,7 +74,7 @@ func (o *Once) Run(ctx context.Context) error {
 		run.Request, run.Tick = o.Key, time.Time{}
 		err := o.Do(ctx, run)
 		if err != nil {
-			o.log.Warn("what is to be done once has failed", "error", err.Error())
+			o.trouble.Warn("what is to be done once has failed", "error", err.Error())
 		}
 		return err
 	})
@@ -120,7 +121,7 @@ func (o *Once) prepare() {
 	if o.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
-	hearTrouble(r, o.log)
+	o.trouble = hearTrouble(r, o.log)
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
 	o.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
@@ -135,7 +136,7 @@ func (o *Once) tell(t mutex.Trouble) {
 	}
 	if said := fmt.Sprint(text, args); said != o.told {
 		o.told = said
-		o.log.Info(text, args...)
+		o.trouble.Info(text, args...)
 	}
 }
 
