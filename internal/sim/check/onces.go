@@ -68,11 +68,12 @@ func onceResults(l *Log, bad report) {
 	}
 }
 
-// failures is how often the work of a key was claimed until a time and has not succeeded, and was
-// not stopped either. A replica may die between its claim and the work.
+// failures is how often the work of a key was claimed until a time, and has not succeeded as far as
+// others know, and was not stopped either. A replica may die between its claim and the work, or
+// before the outcome is written.
 func (l *Log) failures(name string, to time.Time) (n int) {
 	for _, c := range l.claimed(name) {
-		done := slices.ContainsFunc(l.runs(name), func(r Event) bool { return r.Token == c.Record.Token && worked(&r) && r.End.Before(to) })
+		done := slices.ContainsFunc(l.successes(name), func(w *Event) bool { return w.Lease == c.Lease && w.Time.Before(to) })
 		if c.Time.Before(to) && !done && !l.stopped(c) {
 			n++
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,11 +52,25 @@ func (x *index) findSlots(events []*Event) {
 		all := claims[e.Lock+" "+e.Replica]
 		x.slotOf[e.Call] = entry.OfSlot(entry.Lock, 0, e.Lock) // if there is no claim, claims has something to say
 		for _, c := range slices.Backward(all) {
-			if !taken[c] && c.Record.Token == e.Token && !c.Time.After(e.Time) {
+			if !taken[c] && c.Record.Token == e.Token && !c.Time.After(e.Time) && c.Job == slotByID(e, c.Job) {
 				taken[c], x.slotOf[e.Call] = true, c.Job
 				break
 			}
 		}
+	}
+}
+
+// slotByID is the entry of the slot that the ID of a function names. That of the first names none, or
+// the ID is not told.
+func slotByID(e *Event, untold string) string {
+	_, number, found := strings.Cut(e.ID[strings.LastIndexByte(e.ID, '@')+1:], "/")
+	switch n, err := strconv.Atoi(number); {
+	case !strings.Contains(e.ID, "@"):
+		return untold
+	case !found || err != nil:
+		return entry.OfSlot(entry.Lock, 0, e.Lock)
+	default:
+		return entry.OfSlot(entry.Lock, n, e.Lock)
 	}
 }
 
