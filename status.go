@@ -25,6 +25,8 @@ type JobStatus struct {
 	Paused       bool             // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
 	Err          error            // why Record could not be read
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
+	After        string           // the jobs that it follows, with commas between them; empty: none
+	Awaits       string           // those of After whose outcome Next waits for, once it has come; empty: none
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The

@@ -69,6 +69,7 @@ type view struct {
 	seenAt time.Time        // when it was last read or written here, by the wall clock; see frozen
 	seen   plan.Observation // what has been noticed over several reads
 	lead   lead
+	before *preceding // nil: the job follows none
 }
 
 // A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
@@ -161,6 +162,7 @@ func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	if j.EveryReplica {
 		n.here = &here{}
 	}
+	n.view.before = newPreceding(r.App, &j.Policy, c)
 	return n
 }
 
