@@ -30,46 +30,64 @@ func (r *Runner) Tell(follower *Runner) {
 }
 
 // lookBefore reads the predecessors if a tick waits for them and it is time. A call of RunDue or
-// RunNow reads them in each step in which a tick waits.
-func (r *Runner) lookBefore(ctx context.Context, c *call) {
+// RunNow reads them in each step in which a tick waits. It returns true if that has shown that a
+// tick is decided which another replica may have claimed by now: then a read of the own entry
+// costs less than a lost race for its lease. The replica that has settled the last predecessor is
+// the first to know, and does not read.
+func (r *Runner) lookBefore(ctx context.Context, c *call) (readAgain bool) {
 	b, p := r.view.before, &r.job.Policy
 	if b == nil {
-		return
+		return false
 	}
 	v := r.decideBy(c)
 	tick, waits := p.Awaits(v)
 	if !waits {
-		return
+		return false
 	}
 	if !tick.Equal(b.tick) {
 		b.tick, b.lookAt = tick, time.Now().Add(plan.AwaitPace(0)-v.Now.Sub(tick))
 	}
-	if hurried := b.hurried.Swap(false); !hurried && !c.bounded && time.Until(b.lookAt) > 0 {
-		return
+	hurried := b.hurried.Swap(false)
+	if !hurried && !c.bounded && time.Until(b.lookAt) > 0 {
+		return false
 	}
-	b.trouble = nil
-	for i := range b.clients {
-		if b.known[i].Watermark.Before(tick) {
-			r.readBefore(ctx, i)
-		}
-	}
-	if next, waits := p.Awaits(r.decideBy(c)); waits {
+	r.readBefore(ctx, tick)
+	next, waits := p.Awaits(r.decideBy(c))
+	if waits {
 		b.tick = next
 	}
 	pace := plan.AwaitPace(v.Now.Sub(tick))
 	b.lookAt = time.Now().Add(pace - r.client.Jitter.UpTo(pace/4))
+	return !hurried && !next.Equal(tick)
 }
 
-// readBefore reads one predecessor. If that fails, what is known of it stays as it is.
-func (r *Runner) readBefore(ctx context.Context, i int) {
+// readBefore reads the predecessors that are not known to have an outcome of a tick. All of them
+// together take no longer than one call.
+func (r *Runner) readBefore(ctx context.Context, tick time.Time) {
+	b := r.view.before
+	reading, cancel := context.WithTimeout(ctx, r.client.CallTimeout())
+	defer cancel()
+	b.trouble = nil
+	for i := range b.clients {
+		if !b.known[i].Watermark.Before(tick) {
+			continue
+		}
+		entry, err := r.replica.reads.read(reading, b.clients[i])
+		if ctx.Err() != nil {
+			return
+		}
+		r.learn(i, &entry, err)
+	}
+}
+
+// learn takes in the answer to a read of a predecessor. If that is of no use, what is known of the
+// predecessor stays as it is.
+func (r *Runner) learn(i int, entry *store.Entry, err error) {
 	b := r.view.before
 	name := b.known[i].Job
-	entry, err := r.replica.reads.read(ctx, b.clients[i])
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		b.trouble = fmt.Errorf("it waits for %s, which has no entry", name)
-		return
-	case ctx.Err() != nil:
 		return
 	case err != nil:
 		b.failing = true

@@ -44,7 +44,12 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	c.short = nil
 	r.forgive()
-	r.lookBefore(ctx, c)
+	if r.lookBefore(ctx, c) && !fresh {
+		fresh = true
+		if err := r.read(ctx, c.wake); err != nil {
+			return r.unusable(ctx.Err() != nil, err)
+		}
+	}
 	v, action := r.next(c, fresh)
 	return r.act(ctx, c, v, action, fresh)
 }

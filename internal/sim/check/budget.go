@@ -138,6 +138,9 @@ func (l *Log) requests(job string, a, b time.Time) map[string]int {
 	for _, e := range l.of(job, Request) {
 		switch e.Op {
 		case "read", "acquire", "claim", "take back", "finish", "release":
+			if e.Op == "read" && l.followed(e.Replica, job) {
+				continue
+			}
 			if !e.Sent.Before(a) && e.Sent.Before(b) && e.Replica != Operator {
 				counts[e.Replica]++
 			}
