@@ -323,3 +323,25 @@ func TestChangedAfter(t *testing.T) {
 		c.wantFollowed("report", "clean", 100*time.Millisecond)
 	})
 }
+
+// A run of the predecessor by hand, after its tick has failed, is no run of that tick.
+func TestFollowerTakesNoRunByHandForATick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		imports := named("import", doing("*/10 * * * *", func(_ context.Context, r *soloist.Run) error {
+			if r.Request == "" {
+				return errImport
+			}
+			return nil
+		}))
+		report := following("report", "import", time.Second)
+		c.replica("first", imports, report).wake()
+		until(10*time.Minute + time.Second)
+		alone := c.replica("import", imports)
+		alone.wake()
+		if f, err := alone.RunNow(c.t.Context(), "import", "again"); err != nil || f.Status != store.Succeeded {
+			t.Errorf("got %+v, %v", f, err)
+		}
+		c.replica("second", imports, report).wake()
+		c.wantOutcomes("report", "skipped 00:10:00 import failed")
+	})
+}

@@ -107,7 +107,7 @@ var mutants = []mutant{
 
 	// What the simulation did not look at once.
 	{name: "a further attempt has no starting deadline", file: "internal/plan/claim.go", pkg: root, story: "TestFurtherAttemptHasStartingDeadline",
-		text: "\tif again && !late {", with: "\t_ = late\n\tif again {"},
+		text: "\tif again && !p.lateStart(v) {", with: "\t_ = late\n\tif again {"},
 	{name: "Overrun is not called for a loss after a time-out", file: "internal/supervise/overrun.go", pkg: root, story: "TestOverrunAfterEndAndLoss",
 		text: "\t\theld := w.under.Lease.Context()\n\t\tif !until(over, held) {\n\t\t\treturn\n\t\t}\n\t\tcause = context.Cause(held)", with: "\t\treturn"},
 	{name: "nobody takes a job back after an aborted deploy", file: "internal/plan/definition.go", pkg: root, story: "TestAbortedDeployIsTakenBack",
@@ -303,6 +303,21 @@ var mutants = []mutant{
 	{name: "a late renewal revives an armed claim", file: "internal/lease/renew.go", story: "TestLateRenewalUnderAnArmedRun",
 		text: "\tif s.client.Clock.Elapsed() < s.until {", with: "\tif true {",
 		other: "internal/lease/session.go", also: [2]string{"\t\ts.lose(ErrNotRenewed)\n\t}\n\treturn min(left, lookAgain)", "\t}\n\treturn max(lookAgain, min(left, lookAgain))"}},
+
+	// Jobs that follow others.
+	{name: "a follower runs after a failure", file: "internal/plan/fate.go",
+		text: "\t\tcase o.Status != store.Succeeded && !p.AfterAny:", with: "\t\tcase o.Status != store.Succeeded && o.Status != store.Failed && !p.AfterAny:"},
+	{name: "a follower runs before the end", file: "internal/runner/preceding.go",
+		text: "\tk.History, b.records[i] = rec.History, rec\n",
+		with: "\tif rec.Run.Status == store.Running && rec.Run.Request == \"\" && rec.Run.Tick.After(k.Watermark) {\n\t\tk.Watermark = rec.Run.Tick\n\t\trec.History = append([]store.Outcome{{Tick: rec.Run.Tick, Status: store.Succeeded}}, rec.History...)\n\t}\n\tk.History, b.records[i] = rec.History, rec\n"},
+	{name: "a follower guesses what is not known", file: "internal/plan/predecessor.go", pkg: root, story: "TestFollowerOfForgottenOutcomes",
+		text: "\treturn nil, until\n", with: "\treturn &store.Outcome{Status: store.Succeeded}, until\n"},
+	{name: "a follower takes a run by hand for the tick", file: "internal/plan/predecessor.go", pkg: root, story: "TestFollowerTakesNoRunByHandForATick",
+		text: "\t\tcase o.Request != \"\":\n", with: "\t\tcase o.Request != \"\" && o.Tick.After(tick):\n\t\t\treturn o, tick\n\t\tcase o.Request != \"\":\n"},
+	{name: "the deadline of a follower counts from its tick", file: "internal/plan/fate.go", pkg: root, story: "TestFollowerStartingDeadline",
+		text: "\t\tdefault:\n\t\t\tf.since = instant.Later(f.since, o.End)\n", with: "\t\tdefault:\n\t\t\tf.since = tick\n"},
+	{name: "a follower skips what came due under its run", file: "internal/plan/finish.go", pkg: root, story: "TestFollowerThatIsBehind",
+		text: "p.Ticks == nil || p.Follows() || p.Missed", with: "p.Ticks == nil || p.Missed"},
 }
 
 // Each mistake can still be made: its text stands in the source, once.
