@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/plan"
@@ -120,6 +121,22 @@ func (r *Runner) await(a plan.Action) time.Duration {
 
 // shortestAwait keeps a loop from spinning.
 const shortestAwait = 10 * time.Millisecond
+
+// awaits returns the predecessors that the next tick waits for, as far as this runner knows them.
+func (r *Runner) awaits() string {
+	if r.view.before == nil || !r.view.known {
+		return ""
+	}
+	var names []string
+	if tick, waits := r.job.Policy.Awaits(r.decideBy(&call{})); waits {
+		for _, b := range r.view.before.known {
+			if b.Watermark.Before(tick) {
+				names = append(names, b.Job)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // awaited returns the predecessors that a tick of the record waits for, as far as their records tell.
 func (r *Runner) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {

@@ -107,7 +107,7 @@ var mutants = []mutant{
 
 	// What the simulation did not look at once.
 	{name: "a further attempt has no starting deadline", file: "internal/plan/claim.go", pkg: root, story: "TestFurtherAttemptHasStartingDeadline",
-		text: "\tif again && !p.lateStart(v) {", with: "\t_ = late\n\tif again {"},
+		text: "\tif again && !p.lateStart(v) {", with: "\tif again {"},
 	{name: "Overrun is not called for a loss after a time-out", file: "internal/supervise/overrun.go", pkg: root, story: "TestOverrunAfterEndAndLoss",
 		text: "\t\theld := w.under.Lease.Context()\n\t\tif !until(over, held) {\n\t\t\treturn\n\t\t}\n\t\tcause = context.Cause(held)", with: "\t\treturn"},
 	{name: "nobody takes a job back after an aborted deploy", file: "internal/plan/definition.go", pkg: root, story: "TestAbortedDeployIsTakenBack",
