@@ -20,6 +20,7 @@
   let ahead = 0; // of this machine's clock
   const now = () => Date.now() - ahead;
   const stamp = (at) => new Date(at).toISOString().replace('T', ' ').replace(/\.\d+/, '');
+  const awaits = (j) => j.awaits ? ', waits for ' + j.awaits : '';
   const roughly = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
     if (s < 60) return s + 's';
