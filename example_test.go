@@ -121,16 +121,16 @@ func ExampleJob_after() {
 	}
 	all, _ := s.Status(context.Background())
 	for _, st := range all {
-		fmt.Println(st.Name, st.Schedule+":", st.Record.History[0].Status, st.Record.History[0].Reason)
+		fmt.Printf("%s, %s: %s %q\n", st.Name, st.Schedule, st.Record.History[0].Status, st.Record.History[0].Reason)
 	}
 	// Output:
 	// runs orders@2026-11-21T02:00:00Z
 	// runs prices@2026-11-21T02:00:00Z
 	// runs clean-up@2026-11-21T02:00:00Z
-	// orders at 02:00 every day, UTC: succeeded
-	// prices after orders: failed no answer
-	// report after orders and prices: skipped prices failed
-	// clean-up after report, whatever the outcome: succeeded
+	// orders, at 02:00 every day, UTC: succeeded ""
+	// prices, after orders: failed "no answer"
+	// report, after orders and prices: skipped "prices failed"
+	// clean-up, after report, whatever the outcome: succeeded ""
 }
 
 // A singleton runs on one replica until that stops or dies; then another takes
