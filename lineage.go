@@ -40,7 +40,7 @@ func (l *lineage) ticks(j *Job, path ...string) (*schedule.Schedule, error) {
 	path = append(path, j.Name)
 	for i, name := range j.names() {
 		if slices.Contains(j.names()[:i], name) {
-			errs = append(errs, fmt.Errorf("After names %s twice", quote(name)))
+			errs = append(errs, mistaken("names %s twice", quote(name)))
 			continue
 		}
 		t, err := l.ticksOf(name, path)
@@ -50,7 +50,7 @@ func (l *lineage) ticks(j *Job, path ...string) (*schedule.Schedule, error) {
 		case ticks == nil:
 			first, ticks = name, t
 		case ticks.String() != t.String():
-			errs = append(errs, fmt.Errorf("After names %s, %s, and %s, %s: allowed are jobs with the ticks of one schedule", quote(first), ticks.Words(), quote(name), t.Words()))
+			errs = append(errs, mistaken("names %s, %s, and %s, %s: allowed are jobs with the ticks of one schedule", quote(first), ticks.Words(), quote(name), t.Words()))
 		}
 	}
 	return ticks, errors.Join(errs...)
@@ -61,17 +61,17 @@ func (l *lineage) ticksOf(name string, path []string) (*schedule.Schedule, error
 	j := l.jobs[name]
 	switch {
 	case name == "":
-		return nil, errors.New("After has an empty name: allowed are names of jobs, with commas between them")
+		return nil, mistaken("has an empty name: allowed are names of jobs, with commas between them")
 	case name == path[len(path)-1]:
-		return nil, fmt.Errorf("After names %s, which is this job itself", quote(name))
+		return nil, mistaken("names %s, which is this job itself", quote(name))
 	case slices.Contains(path, name):
 		return nil, &circleError{append(slices.Clone(path[slices.Index(path, name):]), name)}
 	case l.singletons[name]:
-		return nil, fmt.Errorf("After names %s, which is a singleton: it has no ticks", quote(name))
+		return nil, mistaken("names %s, which is a singleton: it has no ticks", quote(name))
 	case j == nil:
-		return nil, fmt.Errorf("After names %s, and there is no such job", quote(name))
+		return nil, mistaken("names %s, and there is no such job", quote(name))
 	case j.EveryReplica:
-		return nil, fmt.Errorf("After names %s, which is a job of EveryReplica: its ticks have no outcome", quote(name))
+		return nil, mistaken("names %s, which is a job of EveryReplica: its ticks have no outcome", quote(name))
 	}
 	ticks, known := l.found[name]
 	if !known {
@@ -85,10 +85,13 @@ func (l *lineage) ticksOf(name string, path []string) (*schedule.Schedule, error
 		}
 	}
 	if ticks == nil {
-		return nil, fmt.Errorf("After names %s, whose own ticks are not known", quote(name))
+		return nil, mistaken("names %s, whose own ticks are not known", quote(name))
 	}
 	return ticks, nil
 }
+
+// mistaken returns the error for what After names.
+func mistaken(format string, args ...any) error { return fmt.Errorf("After "+format, args...) }
 
 // A circleError says that jobs wait for each other.
 type circleError struct{ names []string }
