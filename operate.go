@@ -13,7 +13,8 @@ import (
 // A Wake is what a platform woke the program up for. The zero value is enough: a call does
 // what is due, whatever woke the program up.
 type Wake struct {
-	// Jobs are the names of the jobs to run if they are due. Empty: all.
+	// Jobs are the names of the jobs to run if they are due; those that follow them are run too,
+	// if they are due then; see [Job.After]. Empty: all.
 	Jobs []string
 
 	// Tick is the tick that a timer has fired for. A timer may fire a moment early: the call
@@ -36,6 +37,9 @@ type Wake struct {
 //
 // A job whose Timeout is longer than what the deadline of ctx leaves is not started: the report
 // says so, and the tick stays due. Ticks that are not to be run are settled all the same.
+//
+// A job that follows others is looked at once the call has done what is due of those, so a chain of
+// jobs runs in one call. If another replica runs one of them, a later call runs the follower.
 func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	if err := s.Validate(); err != nil {
 		return Report{}, err
@@ -49,20 +53,59 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	var jobs []*runner.Runner
-	for _, r := range s.core.runners {
-		if !r.Singleton() && (len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name())) {
-			jobs = append(jobs, r)
-		}
+	jobs := s.withFollowers(wake.Jobs)
+	if len(wake.Jobs) == 0 {
+		jobs = slices.DeleteFunc(slices.Clone(s.core.runners), (*runner.Runner).Singleton)
 	}
 	reports, began := make([]JobReport, len(jobs)), s.core.replica.Orders.Now()
-	s.each(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
+	s.inOrder(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
 	return newReport(reports)
 }
 
 // each calls f for every runner, at the same time, and returns when all calls have returned.
 func (s *Scheduler) each(runners []*runner.Runner, f func(i int, r *runner.Runner)) {
 	runner.Each(runners, func(r *runner.Runner) { f(slices.Index(runners, r), r) })
+}
+
+// withFollowers returns the runners of jobs, and of those that follow them, in the order of all.
+func (s *Scheduler) withFollowers(jobs []string) (all []*runner.Runner) {
+	followers := map[string][]string{}
+	for _, r := range s.core.runners {
+		for _, name := range r.After() {
+			followers[name] = append(followers[name], r.Name())
+		}
+	}
+	in := map[string]bool{}
+	for next := slices.Clone(jobs); len(next) > 0; next = next[1:] {
+		if !in[next[0]] {
+			in[next[0]] = true
+			next = append(next, followers[next[0]]...)
+		}
+	}
+	for _, r := range s.core.runners {
+		if in[r.Name()] {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// inOrder calls f for every runner, for a follower after the calls for those that it follows have
+// returned, and returns when all calls have.
+func (s *Scheduler) inOrder(runners []*runner.Runner, f func(i int, r *runner.Runner)) {
+	over := map[string]chan struct{}{}
+	for _, r := range runners {
+		over[r.Name()] = make(chan struct{})
+	}
+	s.each(runners, func(i int, r *runner.Runner) {
+		defer close(over[r.Name()])
+		for _, name := range r.After() {
+			if before := over[name]; before != nil {
+				<-before
+			}
+		}
+		f(i, r)
+	})
 }
 
 // RunNow runs a job once by hand, beside its ticks, on this replica. It returns when the run is

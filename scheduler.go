@@ -121,10 +121,11 @@ func (s *Scheduler) prepare() {
 	s.prepareOrders()
 	var errs []error
 	groups := s.prepareGroups()
-	schedules := map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
+	jobs, schedules := newLineage(s.Jobs, s.Singletons), map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		job, err := j.runnerJob(s.Store, s.core.told.job(j.Name), schedules)
+		ticks, err := jobs.ticks(j)
+		job, err := j.runnerJob(s.Store, s.core.told.job(j.Name), ticks, err, schedules)
 		if g := groups[j.Group]; err == nil && g != nil {
 			job.Group, job.Policy.Group = g, j.Group
 		}
@@ -134,7 +135,9 @@ func (s *Scheduler) prepare() {
 		g := &s.Singletons[i]
 		errs = append(errs, s.add(g.runnerJob(s.Store, s.core.told.job(g.Name))))
 	}
-	s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
+	if s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...)); s.core.invalid == nil {
+		s.follow()
+	}
 }
 
 // add makes the runner of a job whose settings are valid.
@@ -143,6 +146,20 @@ func (s *Scheduler) add(j *runner.Job, err error) error {
 		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
 	}
 	return err
+}
+
+// follow has the runners of followers notice at once what this replica settles of the jobs before
+// them.
+func (s *Scheduler) follow() {
+	byName := map[string]*runner.Runner{}
+	for _, r := range s.core.runners {
+		byName[r.Name()] = r
+	}
+	for _, r := range s.core.runners {
+		for _, name := range r.After() {
+			byName[name].Tell(r)
+		}
+	}
 }
 
 // prepareOrders lets the replica read what operators order, if the store keeps it.

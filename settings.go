@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +23,8 @@ var errNoOrders = errors.New("the store keeps no orders of operators: it does no
 
 // runnerJob returns the job in the form that internal/runner takes, or what is wrong with it. Its
 // runs log to log. It shares its schedule with jobs that have the same one.
-func (j *Job) runnerJob(backend store.Store, log *slog.Logger, schedules map[string]*schedule.Schedule) (*runner.Job, error) {
-	ticks, err := j.check(backend)
-	if err != nil {
+func (j *Job) runnerJob(backend store.Store, log *slog.Logger, ticks *schedule.Schedule, wrongTicks error, schedules map[string]*schedule.Schedule) (*runner.Job, error) {
+	if err := j.check(backend, wrongTicks); err != nil {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
 	text := ticks.String()
@@ -37,10 +37,14 @@ func (j *Job) runnerJob(backend store.Store, log *slog.Logger, schedules map[str
 	}
 	task := newTask(log, j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
-	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
+	words := ticks.Words
+	if j.After != "" {
+		words = j.words
+	}
+	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: words,
 		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
 			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
-			Spec: spec("job", text)}}, nil
+			Spec: j.spec(text), After: j.names(), AfterAny: j.AfterAny}}, nil
 }
 
 // runnerJob returns the singleton in the form that internal/runner takes, or what is wrong with it.
@@ -61,6 +65,14 @@ func newTask(log *slog.Logger, name string, do func(context.Context, *Run) error
 		HeartbeatTimeout: silence, HealthCheck: health.Check,
 		HealthInterval: orDefault(health.Interval, defaultHealthy), FailureThreshold: orDefault(health.FailureThreshold, defaultFailures),
 		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}
+}
+
+// spec returns the hash of the job's definition, with ticks of that text.
+func (j *Job) spec(text string) string {
+	if j.After == "" {
+		return spec("job", text)
+	}
+	return spec("after", text, strings.Join(slices.Sorted(slices.Values(j.names())), ","), fmt.Sprint(j.AfterAny))
 }
 
 // spec returns a hash of a job's definition. Replicas with another hash have other ticks, so only

@@ -34,10 +34,9 @@ var (
 // with one of the program's or of the Functions host's.
 var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "readyz", "metrics"}
 
-// check returns the ticks of a job, or everything that is wrong with it.
-func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
-	ticks, err := j.checkTicks()
-	errs := []error{checkName(j.Name), checkLease(j.Lease, backend), err}
+// check returns everything that is wrong with a job, beside what is wrong with its ticks.
+func (j *Job) check(backend store.Store, wrongTicks error) error {
+	errs := []error{checkName(j.Name), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -65,7 +64,7 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
 		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
 	}
-	return ticks, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // checkTicks returns the ticks of the schedule. A wrong zone and a wrong schedule are two mistakes,
@@ -84,6 +83,30 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 		err = fmt.Errorf("Schedule is %s: %w", quote(j.Schedule), err)
 	}
 	return ticks, errors.Join(wrongZone, err)
+}
+
+// checkAfter returns what is wrong with the fields beside After.
+func (j *Job) checkAfter() error {
+	if j.After == "" {
+		if j.AfterAny {
+			return wrong("AfterAny", true, "false for a job without After")
+		}
+		return nil
+	}
+	var errs []error
+	if j.Schedule != "" {
+		errs = append(errs, wrong("Schedule", quote(j.Schedule), "none beside After: the ticks are those of the job that this one follows"))
+	}
+	if j.TimeZone != "" {
+		errs = append(errs, wrong("TimeZone", quote(j.TimeZone), "none beside After: the ticks are those of the job that this one follows"))
+	}
+	if j.ClaimAhead {
+		errs = append(errs, wrong("ClaimAhead", true, "false beside After: it is not known when such a job is due"))
+	}
+	if j.EveryReplica {
+		errs = append(errs, wrong("EveryReplica", true, "false beside After: such a job has no record of what it has run"))
+	}
+	return errors.Join(errs...)
 }
 
 // check returns everything that is wrong with a singleton.

@@ -71,6 +71,7 @@ type view struct {
 	seen   plan.Observation // what has been noticed over several reads
 	lead   lead
 	waited store.Span // the ticks for which the group of the job had no free slot
+	before *preceding // nil: the job follows none
 }
 
 // A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
@@ -165,6 +166,7 @@ func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	if j.EveryReplica {
 		n.here = &here{}
 	}
+	n.view.before = newPreceding(r.App, &j.Policy, c)
 	return n
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ type Status struct {
 	Paused       bool
 	Err          error
 	Occupied     error
+	After        string
+	Awaits       string
 }
 
 // Statuses returns the statuses of the runners, which are all of one replica. It changes
@@ -38,7 +41,26 @@ func Statuses(ctx context.Context, runners []*Runner) []Status {
 		reads.Go(func() { all[i] = r.status(ctx, &known) })
 	}
 	reads.Wait()
+	addAwaited(runners, all)
 	return all
+}
+
+// addAwaited adds to the statuses of followers what their next tick waits for.
+func addAwaited(runners []*Runner, all []Status) {
+	records := make(map[string]*store.Record, len(all))
+	for i := range all {
+		if st := &all[i]; st.Err == nil {
+			records[st.Name] = &st.Record
+		}
+	}
+	for i, r := range runners {
+		if st := &all[i]; r.job.Policy.Follows() {
+			st.After = strings.Join(r.job.Policy.After, ", ")
+			if st.Err == nil && st.Lease != "" && !st.Foreign {
+				st.Awaits = strings.Join(r.awaited(&st.Record, st.Lease, records), ", ")
+			}
+		}
+	}
 }
 
 // listAll lists the app of the runners if that is cheaper than to read each entry. It

@@ -46,6 +46,12 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	c.short = nil
 	r.forgive()
+	if r.lookBefore(ctx, c) && !fresh {
+		fresh = true
+		if err := r.read(ctx, c.wake); err != nil {
+			return r.unusable(ctx.Err() != nil, err)
+		}
+	}
 	v, action := r.next(c, fresh)
 	return r.act(ctx, c, v, action, fresh)
 }
@@ -120,6 +126,9 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		c.again = true
 		r.note(nil)
 		return r.wait(a)
+	case plan.Await:
+		r.notice(true, r.view.before.trouble)
+		return r.await(a)
 	case plan.Follow:
 		c.holder = r.view.rec.Run.Replica
 	case plan.Wait:

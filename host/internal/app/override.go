@@ -48,6 +48,9 @@ func reschedule(j *soloist.Job, prefix string, s JobSettings) error {
 	if set == nil {
 		return nil
 	}
+	if j.After != "" {
+		return fmt.Errorf("%s is set: the ticks of %s are those of the jobs that it follows, %s", strings.Join(set, " and "), j.Name, j.After)
+	}
 	if _, err := schedule.Parse(text, zone, j.Name); err != nil {
 		for i, name := range set {
 			set[i] = fmt.Sprintf("%s is %.80q", name, os.Getenv(name))

@@ -118,8 +118,11 @@ func definitionOf(j *soloist.Job) presence.Definition {
 	if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil {
 		text = s.String()
 	}
+	if j.After != "" {
+		text = "after " + j.After
+	}
 	return presence.Definition{Schedule: text, Paused: j.Paused,
-		Other: others("on each replica", j.EveryReplica, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
+		Other: others("on each replica", j.EveryReplica, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
 			"starting deadline", j.StartingDeadline, "missed", string(j.Missed), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
 }

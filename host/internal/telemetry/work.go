@@ -24,7 +24,11 @@ func (t *traces) wrap(s *soloist.Scheduler) {
 	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		j.Do = t.traced(j.Name, j.Schedule, j.Do)
+		text := j.Schedule
+		if j.After != "" {
+			text = "after " + j.After
+		}
+		j.Do = t.traced(j.Name, text, j.Do)
 	}
 	for i := range s.Singletons {
 		g := &s.Singletons[i]

@@ -28,6 +28,8 @@ type Job struct {
 	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
 	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
 	Next     time.Time              `json:"next,omitzero"`
+	After    string                 `json:"after,omitempty"`  // the jobs that it follows
+	Awaits   string                 `json:"awaits,omitempty"` // those of After whose outcome Next waits for, once it has come
 	Counts   map[store.Status]int64 `json:"counts,omitempty"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
 
@@ -63,7 +65,7 @@ const (
 func Of(a *app.App, st soloist.JobStatus) Job { return of(a, st, a.Scheduler.Health()) }
 
 func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
-	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, Foreign: st.Foreign}
+	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign}
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
@@ -253,6 +255,9 @@ func (v Job) LastWords(now time.Time) string {
 func (v Job) NextWords(now time.Time) string {
 	if v.Next.IsZero() {
 		return "-"
+	}
+	if v.Awaits != "" {
+		return format.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
 	}
 	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
 }
