@@ -13,7 +13,8 @@ import (
 // A Wake is what a platform woke the program up for. The zero value is enough: a call does
 // what is due, whatever woke the program up.
 type Wake struct {
-	// Jobs are the names of the jobs to run if they are due. Empty: all.
+	// Jobs are the names of the jobs to run if they are due; the name of a job with shards means
+	// all of them. Empty: all.
 	Jobs []string
 
 	// Tick is the tick that a timer has fired for. A timer may fire a moment early: the call
@@ -40,24 +41,39 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	if err := s.Validate(); err != nil {
 		return Report{}, err
 	}
-	for _, name := range wake.Jobs {
-		if r, err := s.runner(name); err != nil {
-			return Report{}, err
-		} else if r.Singleton() {
-			return Report{}, fmt.Errorf("%s is a singleton: it has no ticks", name)
-		}
+	jobs, err := s.woken(wake.Jobs)
+	if err != nil {
+		return Report{}, err
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	var jobs []*runner.Runner
-	for _, r := range s.core.runners {
-		if !r.Singleton() && (len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name())) {
-			jobs = append(jobs, r)
-		}
-	}
 	reports, began := make([]JobReport, len(jobs)), s.core.replica.Orders.Now()
 	s.each(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
 	return newReport(reports)
+}
+
+// woken returns the runners of jobs, in the order of the scheduler's; of a job with shards those of
+// its shards. No names: of all jobs.
+func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
+	for _, name := range names {
+		shards := s.whole(name)
+		if shards == nil {
+			r, err := s.runner(name)
+			if err != nil {
+				return nil, err
+			}
+			shards = append(shards, r)
+		}
+		if shards[0].Singleton() {
+			return nil, fmt.Errorf("%s is a singleton: it has no ticks", name)
+		}
+	}
+	for _, r := range s.core.runners {
+		if !r.Singleton() && (len(names) == 0 || slices.Contains(names, r.Name()) || slices.Contains(names, r.ShardOf())) {
+			jobs = append(jobs, r)
+		}
+	}
+	return jobs, nil
 }
 
 // each calls f for every runner, at the same time, and returns when all calls have returned.

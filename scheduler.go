@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,18 +120,18 @@ func (s *Scheduler) prepare() {
 	schedules := map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		errs = append(errs, s.add(j.runnerJob(s.Store, s.core.told.job(j.Name), schedules)))
+		errs = append(errs, s.add(j.runnerJobs(s.Store, s.core.told.job, schedules)))
 	}
 	for i := range s.Singletons {
 		g := &s.Singletons[i]
-		errs = append(errs, s.add(g.runnerJob(s.Store, s.core.told.job(g.Name))))
+		errs = append(errs, s.add(g.runnerJobs(s.Store, s.core.told.job)))
 	}
 	s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
 }
 
-// add makes the runner of a job whose settings are valid.
-func (s *Scheduler) add(j *runner.Job, err error) error {
-	if err == nil {
+// add makes the runners of a job whose settings are valid.
+func (s *Scheduler) add(jobs []*runner.Job, err error) error {
+	for _, j := range jobs {
 		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
 	}
 	return err
@@ -168,25 +170,37 @@ func (s *Scheduler) checkSelf() error {
 	return errors.Join(append(errs, s.checkDuplicates()...)...)
 }
 
-// checkDuplicates reports each name that is used more than once, once.
+// checkDuplicates reports each name that is used more than once, once. The shards of a job are named
+// after it, and another job must not have such a name.
 func (s *Scheduler) checkDuplicates() (errs []error) {
-	times := map[string]int{}
-	for _, name := range s.names() {
+	times, shardOf := map[string]int{}, map[string]string{}
+	count := func(name string) {
 		if times[name]++; times[name] == 2 {
 			errs = append(errs, fmt.Errorf("the name %.80q is used more than once", name))
 		}
 	}
-	return errs
-}
-
-func (s *Scheduler) names() (names []string) {
+	countShards := func(whole string, shards int) {
+		if shards <= 0 {
+			return
+		}
+		for _, name := range ShardNames(whole, shards) {
+			shardOf[name] = whole
+		}
+	}
 	for _, j := range s.Jobs {
-		names = append(names, j.Name)
+		count(j.Name)
+		countShards(j.Name, j.Shards)
 	}
 	for _, g := range s.Singletons {
-		names = append(names, g.Name)
+		count(g.Name)
+		countShards(g.Name, g.Shards)
 	}
-	return names
+	for _, name := range slices.Sorted(maps.Keys(shardOf)) {
+		if times[name] > 0 {
+			errs = append(errs, fmt.Errorf("the name %.80q is used more than once: a shard of %q has it, too", name, shardOf[name]))
+		}
+	}
+	return errs
 }
 
 // wall returns the time of the wall clock alone. Go compares two times that both have a monotonic
@@ -207,6 +221,9 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 		if r.Name() == job {
 			return r, nil
 		}
+	}
+	if shards := s.whole(job); shards != nil {
+		return nil, fmt.Errorf("%s is split into shards, %s to %s: name one of them", job, shards[0].Name(), shards[len(shards)-1].Name())
 	}
 	return nil, fmt.Errorf("there is no job or singleton %q", job)
 }

@@ -37,7 +37,7 @@ var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "re
 // check returns the ticks of a job, or everything that is wrong with it.
 func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	ticks, err := j.checkTicks()
-	errs := []error{checkName(j.Name), checkLease(j.Lease, backend), err}
+	errs := []error{checkName(j.Name), checkShards(j.Name, j.Shards), checkLease(j.Lease, backend), err}
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -58,6 +58,9 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	}
 	if j.EveryReplica && j.ClaimAhead {
 		errs = append(errs, wrong("ClaimAhead", true, "false for a job of EveryReplica: it has no claim"))
+	}
+	if j.EveryReplica && j.Shards > 0 {
+		errs = append(errs, wrong("Shards", j.Shards, "zero for a job of EveryReplica: each replica does all of its work"))
 	}
 	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
 		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
@@ -85,7 +88,7 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 
 // check returns everything that is wrong with a singleton.
 func (g *Singleton) check(backend store.Store) error {
-	errs := []error{checkName(g.Name), checkLease(g.Lease, backend)}
+	errs := []error{checkName(g.Name), checkShards(g.Name, g.Shards), checkLease(g.Lease, backend)}
 	if g.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}

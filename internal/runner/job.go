@@ -26,6 +26,14 @@ type Job struct {
 	EveryReplica bool          // it has neither an entry nor a lease
 	Rest         time.Duration // of a singleton: the shortest pause between two runs on this replica
 	Schedule     func() string // in words, for people
+	Shard        Shard         // zero: the job is not one of several shards
+}
+
+// A Shard says which part of a job that is split another job is.
+type Shard struct {
+	Of    string // the name of the whole
+	Index int    // from zero
+	Count int
 }
 
 // A Runner does one job, or one singleton, on one replica. One goroutine at a time
@@ -166,6 +174,9 @@ func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 
 // Name returns the name of the job.
 func (r *Runner) Name() string { return r.job.Name }
+
+// ShardOf returns the name of the job that this one is a shard of, empty if it is none.
+func (r *Runner) ShardOf() string { return r.job.Shard.Of }
 
 // EveryReplica reports whether the job runs on each replica, without an entry.
 func (r *Runner) EveryReplica() bool { return r.job.EveryReplica }
