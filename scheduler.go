@@ -16,6 +16,7 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/internal/spread"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -89,6 +90,7 @@ type core struct {
 	replica *runner.Replica
 	told    *listener        // has what is told of the work
 	runners []*runner.Runner // of Jobs, then of Singletons
+	spread  *spread.Spread   // of the shards of Singletons; nil: there are none, or the store cannot list
 }
 
 // Validate returns all that is wrong with the scheduler's fields, joined, or nil.
@@ -123,8 +125,7 @@ func (s *Scheduler) prepare() {
 		errs = append(errs, s.add(j.runnerJobs(s.Store, s.core.told.job, schedules)))
 	}
 	for i := range s.Singletons {
-		g := &s.Singletons[i]
-		errs = append(errs, s.add(g.runnerJobs(s.Store, s.core.told.job)))
+		errs = append(errs, s.addSingleton(&s.Singletons[i]))
 	}
 	s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
 }

@@ -26,7 +26,7 @@ var wide = map[string]int{"Job": 17}
 
 func TestNothingIsKnotted(t *testing.T) {
 	core := []string{".", "event", "store", "internal/control", "internal/history", "internal/lease", "internal/logqueue", "internal/plan",
-		"internal/queue", "internal/runner", "internal/schedule", "internal/supervise"}
+		"internal/queue", "internal/runner", "internal/schedule", "internal/spread", "internal/supervise"}
 	for _, dir := range slices.Sorted(maps.Keys(imports(t, false))) {
 		if !slices.Contains(core, dir) && dir != "host" && !strings.HasPrefix(dir, "host/") {
 			continue

@@ -27,6 +27,7 @@ type Job struct {
 	Rest         time.Duration // of a singleton: the shortest pause between two runs on this replica
 	Schedule     func() string // in words, for people
 	Shard        Shard         // zero: the job is not one of several shards
+	Seat         Seat          // of a shard that is spread; nil: the lease is acquired whenever it is free
 }
 
 // A Shard says which part of a job that is split another job is.
@@ -177,6 +178,9 @@ func (r *Runner) Name() string { return r.job.Name }
 
 // ShardOf returns the name of the job that this one is a shard of, empty if it is none.
 func (r *Runner) ShardOf() string { return r.job.Shard.Of }
+
+// Idle reports whether this replica starts nothing new.
+func (r *Replica) Idle() bool { return r.degraded() != nil }
 
 // EveryReplica reports whether the job runs on each replica, without an entry.
 func (r *Runner) EveryReplica() bool { return r.job.EveryReplica }
