@@ -181,11 +181,10 @@ func (s *Scheduler) checkDuplicates() (errs []error) {
 		}
 	}
 	countShards := func(whole string, shards int) {
-		if shards <= 0 {
-			return
-		}
 		for _, name := range ShardNames(whole, shards) {
-			shardOf[name] = whole
+			if isSplit(shards) {
+				shardOf[name] = whole
+			}
 		}
 	}
 	for _, j := range s.Jobs {

@@ -18,7 +18,7 @@ const maxShards = 256
 // status, orders and log. Without shards it returns the name itself; so it does for a number of
 // shards that [Scheduler.Validate] refuses.
 func ShardNames(name string, shards int) []string {
-	if shards < 1 || shards > maxShards {
+	if !isSplit(shards) {
 		return []string{name}
 	}
 	names := make([]string, shards)
@@ -27,6 +27,9 @@ func ShardNames(name string, shards int) []string {
 	}
 	return names
 }
+
+// isSplit reports whether there are shards. A number that is refused counts as none.
+func isSplit(shards int) bool { return shards > 0 && shards <= maxShards }
 
 // A part is a whole job or singleton, or one shard of it.
 type part struct {
