@@ -37,6 +37,14 @@ type Shard struct {
 	Count int
 }
 
+// definition says, for people, in what two definitions of the job can differ.
+func (s *Shard) definition() string {
+	if s.Count == 0 {
+		return "schedule"
+	}
+	return "schedule or number of shards"
+}
+
 // A Runner does one job, or one singleton, on one replica. One goroutine at a time
 // drives it: Loop, RunDue, or RunNow on a Runner of its own; see beside.
 type Runner struct {
