@@ -227,3 +227,13 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 	}
 	return nil, fmt.Errorf("there is no job or singleton %q", job)
 }
+
+// whole returns the runners of all shards of a name, nil if it has none.
+func (s *Scheduler) whole(name string) (shards []*runner.Runner) {
+	for _, r := range s.core.runners {
+		if r.ShardOf() == name {
+			shards = append(shards, r)
+		}
+	}
+	return shards
+}

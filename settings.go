@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,4 +91,13 @@ func newTask(log *slog.Logger, p part, do func(context.Context, *Run) error, sil
 func spec(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
+}
+
+// specOf returns the hash of a definition. The number of shards is part of it: the shards of another
+// number have other shares of the work.
+func specOf(shards int, parts ...string) string {
+	if shards > 0 {
+		parts = append(parts, "shards", strconv.Itoa(shards))
+	}
+	return spec(parts...)
 }

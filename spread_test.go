@@ -232,25 +232,33 @@ func TestNoShardIsLeftAlone(t *testing.T) {
 	})
 }
 
-// While nothing happens, a replica lists once in a lease and renews what it holds and its
-// membership: three times in a lease each.
-func TestSpreadCostsOneListing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		rs := c.join(0, feed(4), "a", "b")
-		time.Sleep(4 * D)
-		for _, r := range rs {
-			r.tap.counts()
-		}
-		const leases = 20
-		time.Sleep(leases * D)
-		for _, r := range rs {
-			n := r.tap.counts()
-			if n["list"] < leases || n["list"] > leases*10/8 || n["renew"] > 3*3*leases+9 || n["write"]+n["acquire"]+n["create"] > 0 {
-				t.Errorf("%s made these calls in %d leases: %v", r.Replica, leases, n)
+// While nothing happens, a replica renews what it holds and its membership, three times in a lease
+// each, and lists. Few shards of other replicas are read as well, three times in a lease each; many
+// are listed more often instead.
+func TestSpreadCosts(t *testing.T) {
+	for _, tt := range []struct{ shards, list, read int }{{4, 1, 3 * 2}, {24, 3, 0}} {
+		inCase(t, fmt.Sprint(tt.shards, " shards"), func(t *testing.T, c *cluster) {
+			rs := c.join(0, feed(tt.shards), "a", "b")
+			time.Sleep(8 * D)
+			for _, r := range rs {
+				r.tap.counts()
 			}
-		}
-	})
+			const leases = 40
+			time.Sleep(leases * D)
+			for _, r := range rs {
+				n := r.tap.counts()
+				renewed := 3 * (tt.shards/2 + 1)
+				if n["write"]+n["acquire"]+n["create"] > 0 || !near(n["list"], leases*tt.list) || !near(n["read"], leases*tt.read) || !near(n["renew"], leases*renewed) {
+					t.Errorf("%s made these calls in %d leases: %v; want in each %d listings, %d reads and %d renewals", r.Replica, leases, n, tt.list, tt.read, renewed)
+				}
+			}
+		})
+	}
 }
+
+// near reports whether a count is about what is wanted: jitter makes it larger, and so do listings in
+// place of reads once a minute.
+func near(got, want int) bool { return got >= want*9/10 && got <= want*13/10+1 }
 
 // Two programs have different numbers of shards. Each shard goes on under the number that its holder
 // knows, until that holder is gone.

@@ -119,6 +119,18 @@ func checkName(name string) error {
 	return nil
 }
 
+// checkShards returns what is wrong with the number of shards, and with the names that they get.
+func checkShards(name string, shards int) error {
+	if shards < 0 || shards > maxShards {
+		return wrong("Shards", shards, fmt.Sprintf("0 to %d", maxShards))
+	}
+	names := ShardNames(name, shards)
+	if last := names[len(names)-1]; nameRule.MatchString(name) && !nameRule.MatchString(last) {
+		return fmt.Errorf("the name of its last shard, %q, is %d characters long: allowed are 63, so shorten Name", last, len(last))
+	}
+	return nil
+}
+
 // checkLease checks a lease against the limits of the store.
 func checkLease(d time.Duration, backend store.Store) error {
 	if backend == nil {

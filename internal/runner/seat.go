@@ -1,11 +1,5 @@
 package runner
 
-import (
-	"time"
-
-	"github.com/soloist-go/soloist/internal/plan"
-)
-
 // A Seat says whether this replica may hold a shard of a singleton, so that the shards are spread
 // evenly; internal/spread implements it. It has no say in who holds the shard: the lease has. The
 // methods do not block.
@@ -19,32 +13,10 @@ type Seat interface {
 	// It reports whether this replica would acquire it.
 	Follow(stopping bool) bool
 
+	// Listed reports whether a chance to acquire the lease is found by listings, so that a replica
+	// that would not acquire it need not read it.
+	Listed() bool
+
 	// Hurried reports whether the entry is to be read before its time, once.
 	Hurried() bool
-}
-
-// hurried reports whether the entry is to be read now although it was to be read later.
-func (r *Runner) hurried() bool { return r.job.Seat != nil && r.job.Seat.Hurried() }
-
-// seated acquires the lease and does what is due under it, if this replica may hold it.
-func (r *Runner) seated(acquire func() time.Duration) time.Duration {
-	if r.job.Seat == nil {
-		return acquire()
-	}
-	if !r.job.Seat.Take() {
-		r.reached()
-		r.note(nil)
-		return r.readAgain(r.client.Jitter.Half(r.client.Length / 3))
-	}
-	defer r.job.Seat.Leave()
-	return acquire()
-}
-
-// follow has a replica that would not acquire a lease wait as for any run, also if the run is about
-// to be handed over.
-func (r *Runner) follow(a plan.Action) plan.Action {
-	if a.What == plan.Follow && r.job.Seat != nil && !r.job.Seat.Follow(r.view.rec.Run.Stopping) {
-		a.Most = 0
-	}
-	return a
 }

@@ -60,77 +60,14 @@ func newGroup(name string, shards []string, length time.Duration, ask func()) *G
 	return &Group{length: length, key: hex.EncodeToString(sum[:4]), names: shards, ask: ask, places: make([]place, len(shards))}
 }
 
-// Seat returns the seat of the shard of that index.
-func (g *Group) Seat(i int) Seat { return Seat{g, i} }
-
 // Add sets who holds the shard of that index.
 func (g *Group) Add(i int, h Holder) { g.places[i].holder = h }
 
-// A Seat decides whether this replica may acquire one shard.
-type Seat struct {
-	group *Group
-	index int
-}
+// listedFrom is from how many shards on a listing in each third of a lease is cheaper than a read of
+// each shard that another replica holds. The Blob service bills a listing about like twelve reads.
+const listedFrom = 12
 
-// Take reports whether the replica may acquire the shard, which is free. If it may, Leave follows.
-//
-// A replica that has as many shards as it is to hold leaves a free one to the others. If it is still
-// free after a lease it takes that one too: the others may be unable to.
-func (s Seat) Take() bool {
-	g, now := s.group, time.Now()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := &g.places[s.index]
-	extra := false
-	if g.full(now) {
-		if p.refused.IsZero() {
-			p.refused = now
-		}
-		if extra = g.phase == known && now.Sub(p.refused) >= g.length; !extra {
-			p.waiting = true
-			g.ask()
-			return false
-		}
-	}
-	*p = place{holder: p.holder, taken: now}
-	if extra {
-		p.extra = now.Add(keepExtra * g.length)
-	}
-	return true
-}
-
-// Leave says that the replica does not hold the shard any more, or has not acquired it.
-func (s Seat) Leave() {
-	s.group.mu.Lock()
-	defer s.group.mu.Unlock()
-	p := &s.group.places[s.index]
-	*p = place{holder: p.holder}
-}
-
-// Follow says that another replica holds the shard, and whether it is about to hand it over. It
-// reports whether this replica would acquire the shard.
-func (s Seat) Follow(stopping bool) bool {
-	g := s.group
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := &g.places[s.index]
-	p.refused, p.waiting = time.Time{}, true
-	full := g.full(time.Now())
-	if stopping && full { // its holder may be a replica that ends
-		g.ask()
-	}
-	return !full
-}
-
-// Hurried reports whether there is a chance since the shard was refused or followed, once.
-func (s Seat) Hurried() bool {
-	s.group.mu.Lock()
-	defer s.group.mu.Unlock()
-	p := &s.group.places[s.index]
-	hurried := p.hurried
-	p.hurried = false
-	return hurried
-}
+func (g *Group) listed() bool { return len(g.names) >= listedFrom }
 
 // full reports whether this replica has what it is to hold. The caller holds mu.
 func (g *Group) full(now time.Time) bool {

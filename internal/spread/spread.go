@@ -1,7 +1,7 @@
 // Package spread shares the shards of a singleton evenly among the replicas that are up.
 //
 // Each replica keeps a lease on a member entry, "<app>/0-member-<id>", as long as it is up. Once a
-// lease it lists the entries of the app. The listing has the members, and who holds which shard; so
+// lease, or three times if there are many shards, it lists the entries of the app. The listing has the members, and who holds which shard; so
 // each replica knows how many shards it is to hold; see target. A replica that holds fewer acquires
 // shards that are free. One that holds more hands some over, as at a stop.
 //
@@ -17,6 +17,7 @@ package spread
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -127,7 +128,7 @@ func (s *Spread) settle(ctx context.Context, g *Group, surplus []int) {
 // membership and the end of ctx end it as well.
 func (s *Spread) pause(ctx context.Context) {
 	least, most := s.length/6, s.length
-	if !s.calm {
+	if !s.calm || slices.ContainsFunc(s.groups, (*Group).listed) {
 		most = s.length / 3
 	}
 	if s.wait(ctx, least, nil) {
