@@ -1,9 +1,10 @@
 // Package spread shares the shards of a singleton evenly among the replicas that are up.
 //
 // Each replica keeps a lease on a member entry, "<app>/0-member-<id>", as long as it is up. Once a
-// lease, or three times if there are many shards, it lists the entries of the app. The listing has the members, and who holds which shard; so
-// each replica knows how many shards it is to hold; see target. A replica that holds fewer acquires
-// shards that are free. One that holds more hands some over, as at a stop.
+// lease, or three times if there are many shards, it lists the entries of the app. The listing has
+// the members, and who holds which shard; so each replica knows how many shards it is to hold; see
+// target. A replica that holds fewer acquires shards that are free. One that holds more hands some
+// over, as at a stop.
 //
 // A replica looks before its time, up to six times a lease, if the last look has shown a change, or
 // if a shard is free, or about to be, that it may not acquire: a replica may have gone.
