@@ -153,6 +153,21 @@ func TestFollowerHurriesOnlyIfItWouldTake(t *testing.T) {
 	}
 }
 
+// A race for one shard that is lost leaves room for another one, which was refused meanwhile.
+func TestLostRaceLeavesRoom(t *testing.T) {
+	g, holders, _ := groupOf(4)
+	g.aim(1)
+	SeatOf(g, 0).Take()
+	SeatOf(g, 1).Take()
+	SeatOf(g, 2).Follow(false)
+	SeatOf(g, 0).Leave()
+	for i, want := range []bool{false, true, true, false} {
+		if got := SeatOf(g, i).Hurried(); got != want || (holders[i].heeded > 0) != want {
+			t.Errorf("shard %d is looked at: %t, want %t", i, got, want)
+		}
+	}
+}
+
 func TestKeyTellsGroupsApart(t *testing.T) {
 	keys := map[string]bool{}
 	for _, g := range []*Group{newGroup("a", make([]string, 2), 0, nil), newGroup("a", make([]string, 3), 0, nil), newGroup("b", make([]string, 2), 0, nil)} {

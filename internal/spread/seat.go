@@ -38,12 +38,19 @@ func (s Seat) Take() bool {
 	return true
 }
 
-// Leave says that the replica does not hold the shard any more, or has not acquired it.
+// Leave says that the replica does not hold the shard any more, or has not acquired it, since another
+// one was first. Then there may be room for one that was refused meanwhile.
 func (s Seat) Leave() {
-	s.group.mu.Lock()
-	defer s.group.mu.Unlock()
-	p := &s.group.places[s.index]
+	g := s.group
+	g.mu.Lock()
+	p, full := &g.places[s.index], g.full(time.Now())
 	*p = place{holder: p.holder}
+	var hurried []Holder
+	if full && !g.full(time.Now()) {
+		hurried = g.hurry()
+	}
+	g.mu.Unlock()
+	heed(hurried)
 }
 
 // Follow says that another replica holds the shard, and whether it is about to hand it over. It
