@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,18 @@ func (c *cluster) held() map[string]int {
 		}
 	}
 	return n
+}
+
+// shardOf returns a shard that a replica does now.
+func (c *cluster) shardOf(replica string) string {
+	c.t.Helper()
+	for _, r := range c.all() {
+		if r.replica == replica && r.end.IsZero() {
+			return r.Job
+		}
+	}
+	c.t.Fatalf("%s holds no shard: %v", replica, c.held())
+	return ""
 }
 
 // wantEven checks that the shards are held by these replicas, evenly.
@@ -113,41 +126,98 @@ func TestShardsKnowWhichTheyAre(t *testing.T) {
 	})
 }
 
-// However replicas come and go, the spread is even within two leases, and no shard is held twice.
+// However replicas come and go, the spread is even within two leases, and no shard is held twice. Few
+// shards are followed by reads, many by listings.
 func TestSpreadFollowsTheReplicas(t *testing.T) {
-	for _, grace := range []time.Duration{0, 7 * time.Second} {
-		for name, tt := range map[string]struct {
-			first  int
-			change func(c *cluster, rs []*replica)
-			then   []string
-		}{
-			"one joins":             {2, func(c *cluster, _ []*replica) { c.join(grace, feed(16), "x") }, []string{"a", "b", "x"}},
-			"one joins one":         {1, func(c *cluster, _ []*replica) { c.join(grace, feed(16), "x") }, []string{"a", "x"}},
-			"one joins four":        {4, func(c *cluster, _ []*replica) { c.join(grace, feed(16), "x") }, []string{"a", "b", "c", "d", "x"}},
-			"three join":            {3, func(c *cluster, _ []*replica) { c.join(grace, feed(16), "x", "y", "z") }, []string{"a", "b", "c", "x", "y", "z"}},
-			"one leaves":            {5, func(_ *cluster, rs []*replica) { go rs[0].stop() }, []string{"b", "c", "d", "e"}},
-			"two leave":             {5, func(_ *cluster, rs []*replica) { go rs[1].stop(); go rs[0].stop() }, []string{"c", "d", "e"}},
-			"all but one leave":     {3, func(_ *cluster, rs []*replica) { go rs[1].stop(); go rs[0].stop() }, []string{"c"}},
-			"one dies":              {5, func(_ *cluster, rs []*replica) { rs[2].kill() }, []string{"a", "b", "d", "e"}},
-			"two die":               {5, func(_ *cluster, rs []*replica) { rs[2].kill(); rs[4].kill() }, []string{"a", "b", "d"}},
-			"all but one die":       {3, func(_ *cluster, rs []*replica) { rs[0].kill(); rs[1].kill() }, []string{"c"}},
-			"one dies, two join":    {3, func(c *cluster, rs []*replica) { rs[0].kill(); c.join(grace, feed(16), "x", "y") }, []string{"b", "c", "x", "y"}},
-			"one leaves, one comes": {3, func(c *cluster, rs []*replica) { go rs[0].stop(); c.join(grace, feed(16), "x") }, []string{"b", "c", "x"}},
-		} {
-			for _, after := range []time.Duration{0, D / 4, D / 2, 3 * D / 4} {
-				beside(t, fmt.Sprintf("%s, grace %s, phase %s", name, grace, after), func(_ *testing.T, c *cluster) {
-					rs := c.join(grace, feed(16), letters(tt.first)...)
-					until(5*D + after)
-					tt.change(c, rs)
-					until(7*D + after + time.Second)
-					c.wantEven(16, tt.then...)
-					until(9 * D)
-					c.wantEven(16, tt.then...)
-					c.wantOneHolder()
-				})
+	for _, n := range []int{8, 16} {
+		for _, grace := range []time.Duration{0, 7 * time.Second} {
+			for name, tt := range changes(feed(n), grace) {
+				for _, after := range []time.Duration{0, D / 4, D / 2, 3 * D / 4} {
+					beside(t, fmt.Sprintf("%d shards, %s, grace %s, phase %s", n, name, grace, after), func(_ *testing.T, c *cluster) {
+						rs := c.join(grace, feed(n), letters(tt.first)...)
+						until(5*D + after)
+						tt.change(c, rs)
+						until(7*D + after + time.Second)
+						c.wantEven(n, tt.then...)
+						until(9 * D)
+						c.wantEven(n, tt.then...)
+						c.wantOneHolder()
+					})
+				}
 			}
 		}
 	}
+}
+
+// A change is that of the replicas that are up.
+type change struct {
+	first  int // how many there are before it
+	change func(c *cluster, rs []*replica)
+	then   []string // are up
+}
+
+func changes(work soloist.Singleton, grace time.Duration) map[string]change {
+	joins := func(c *cluster, names ...string) { c.join(grace, work, names...) }
+	return map[string]change{
+		"one joins":             {2, func(c *cluster, _ []*replica) { joins(c, "x") }, []string{"a", "b", "x"}},
+		"one joins one":         {1, func(c *cluster, _ []*replica) { joins(c, "x") }, []string{"a", "x"}},
+		"one joins four":        {4, func(c *cluster, _ []*replica) { joins(c, "x") }, []string{"a", "b", "c", "d", "x"}},
+		"three join":            {3, func(c *cluster, _ []*replica) { joins(c, "x", "y", "z") }, []string{"a", "b", "c", "x", "y", "z"}},
+		"one leaves":            {5, func(_ *cluster, rs []*replica) { go rs[0].stop() }, []string{"b", "c", "d", "e"}},
+		"two leave":             {5, func(_ *cluster, rs []*replica) { go rs[1].stop(); go rs[0].stop() }, []string{"c", "d", "e"}},
+		"all but one leave":     {3, func(_ *cluster, rs []*replica) { go rs[1].stop(); go rs[0].stop() }, []string{"c"}},
+		"one dies":              {5, func(_ *cluster, rs []*replica) { rs[2].kill() }, []string{"a", "b", "d", "e"}},
+		"two die":               {5, func(_ *cluster, rs []*replica) { rs[2].kill(); rs[4].kill() }, []string{"a", "b", "d"}},
+		"all but one die":       {3, func(_ *cluster, rs []*replica) { rs[0].kill(); rs[1].kill() }, []string{"c"}},
+		"one dies, two join":    {3, func(c *cluster, rs []*replica) { rs[0].kill(); joins(c, "x", "y") }, []string{"b", "c", "x", "y"}},
+		"one leaves, one comes": {3, func(c *cluster, rs []*replica) { go rs[0].stop(); joins(c, "x") }, []string{"b", "c", "x"}},
+	}
+}
+
+// A replica that would not acquire a shard does not follow its hand-over.
+func TestHandOverIsFollowedByThoseThatWant(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		rs := c.join(8*time.Second, feed(6), "a", "b", "c")
+		until(4 * D)
+		for _, r := range rs {
+			r.tap.counts()
+		}
+		if err := rs[0].StepDown(c.t.Context(), c.shardOf("a")); err != nil {
+			c.t.Error(err)
+		}
+		for _, r := range rs[1:] {
+			if n := r.tap.counts(); n["read"] > 20 {
+				c.t.Errorf("%s has read %d times", r.Replica, n["read"])
+			}
+		}
+	})
+}
+
+// A replica that takes nothing new is none to count on.
+func TestOverrunReplicaIsNoMember(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		deaf := feed(4)
+		deaf.Do = func(ctx context.Context, _ *soloist.Run) error {
+			if <-ctx.Done(); errors.Is(context.Cause(ctx), soloist.ErrLost) {
+				time.Sleep(4 * D)
+			}
+			return ctx.Err()
+		}
+		c.join(0, feed(4), "a")
+		c.join(0, deaf, "deaf")
+		until(4 * D)
+		if err := c.store.Break(c.t.Context(), "soloist/"+c.shardOf("deaf"), 0); err != nil {
+			c.t.Fatal(err)
+		}
+		time.Sleep(2 * D)
+		if _, leased := c.memberEntries(); leased != 1 {
+			c.t.Errorf("%d member entries are leased, want one", leased)
+		}
+		time.Sleep(4 * D)
+		if _, leased := c.memberEntries(); leased != 2 {
+			c.t.Errorf("%d member entries are leased, want two: the run has returned", leased)
+		}
+	})
 }
 
 // memberEntries returns the member entries in the store, and how many of them are leased.
