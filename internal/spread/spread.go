@@ -124,17 +124,22 @@ func (s *Spread) settle(ctx context.Context, g *Group, surplus []int) {
 	}
 }
 
-// pause returns when the next look is due: after a lease; after a third of it if something has
-// changed, since others decide anew, too; after a sixth of it if it was asked for. The loss of the
-// membership and the end of ctx end it as well.
+// pause returns when the next look is due: after a period, or after a sixth of a lease if it was
+// asked for. The loss of the membership and the end of ctx end it as well.
 func (s *Spread) pause(ctx context.Context) {
-	least, most := s.length/6, s.length
-	if !s.calm || slices.ContainsFunc(s.groups, (*Group).listed) {
-		most = s.length / 3
-	}
+	least, period := s.length/6, s.period()
 	if s.wait(ctx, least, nil) {
-		s.wait(ctx, most-s.c.Jitter.UpTo(most/8)-least, s.asked)
+		s.wait(ctx, period-s.c.Jitter.UpTo(period/8)-least, s.asked)
 	}
+}
+
+// period returns how far apart two looks are: a lease; a third of it if there are many shards, and
+// if something has changed, since the other replicas decide anew, too.
+func (s *Spread) period() time.Duration {
+	if !s.calm || slices.ContainsFunc(s.groups, (*Group).listed) {
+		return s.length / 3
+	}
+	return s.length
 }
 
 // wait returns true after d, false if something else comes first.
