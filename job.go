@@ -91,6 +91,15 @@ type Job struct {
 	// process.
 	EveryReplica bool
 
+	// Shards splits the work of each tick. With n shards each tick has n claims: one for each
+	// [Run.Shard] from 0 to n-1, spread over the replicas that are up. Each shard is a job of its
+	// own, named after this one: with its own lease, record, token, history and orders; see
+	// [ShardNames]. At most 256. After a change of the number, the new shards count from the
+	// start of the replica that has them; shards that a new program does not have any more run
+	// as long as a replica of the old program is up. Zero: the work is not split. Not for a job
+	// of EveryReplica.
+	Shards int
+
 	// Paused makes this replica skip the ticks that come due: it records as skipped each tick
 	// that it is the first to reach, and no other replica then runs that tick. Set it on all
 	// replicas, or some ticks are run and others skipped.

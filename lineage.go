@@ -56,6 +56,29 @@ func (l *lineage) ticks(j *Job, path ...string) (*schedule.Schedule, error) {
 	return ticks, errors.Join(errs...)
 }
 
+// An ancestry is what a job has of those that it follows.
+type ancestry struct {
+	ticks *schedule.Schedule
+	wrong error    // why there are no ticks
+	after []string // the names of all shards of the jobs that it follows
+}
+
+// of returns the ancestry of a job.
+func (l *lineage) of(j *Job) (a ancestry) {
+	if a.ticks, a.wrong = l.ticks(j); a.wrong == nil {
+		a.after = l.parts(j)
+	}
+	return a
+}
+
+// parts returns the names of all shards of the jobs that a job follows.
+func (l *lineage) parts(j *Job) (names []string) {
+	for _, name := range j.names() {
+		names = append(names, ShardNames(name, l.jobs[name].Shards)...)
+	}
+	return names
+}
+
 // ticksOf returns the ticks of a job that the last one of a path names in After.
 func (l *lineage) ticksOf(name string, path []string) (*schedule.Schedule, error) {
 	j := l.jobs[name]

@@ -93,7 +93,7 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 		return fmt.Errorf("lock %q: it is held by the caller already, and would wait for itself", l.Name)
 	}
 	return by(l.mutex, ctx, func(ctx context.Context, slot int, h *supervise.Handle) error {
-		run := newRun(l.log, l.Name, h)
+		run := newRun(l.log, part{name: l.Name, shards: 1}, h)
 		run.slot = slot
 		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
 		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)

@@ -74,7 +74,7 @@ func (o *Once) Run(ctx context.Context) error {
 		return err
 	}
 	err := o.made.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
-		run := newRun(o.made.log, o.Name, h)
+		run := newRun(o.made.log, part{name: o.Name, shards: 1}, h)
 		run.Request, run.Tick = o.Key, time.Time{}
 		return o.Do(ctx, run)
 	}, o.teller())
@@ -122,7 +122,7 @@ func (o *Once) prepare() {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
 	o.made.trouble = hearTrouble(r, o.made.log)
-	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
+	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, part{name: o.Name, shards: 1}, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
 	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
 		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}}

@@ -14,7 +14,8 @@ import (
 // what is due, whatever woke the program up.
 type Wake struct {
 	// Jobs are the names of the jobs to run if they are due; those that follow them are run too,
-	// if they are due then; see [Job.After]. Empty: all.
+	// if they are due then; see [Job.After]. The name of a job with shards means all of them.
+	// Empty: all.
 	Jobs []string
 
 	// Tick is the tick that a timer has fired for. A timer may fire a moment early: the call
@@ -44,22 +45,43 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	if err := s.Validate(); err != nil {
 		return Report{}, err
 	}
-	for _, name := range wake.Jobs {
-		if r, err := s.runner(name); err != nil {
-			return Report{}, err
-		} else if r.Singleton() {
-			return Report{}, fmt.Errorf("%s is a singleton: it has no ticks", name)
-		}
+	jobs, err := s.woken(wake.Jobs)
+	if err != nil {
+		return Report{}, err
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	jobs := s.withFollowers(wake.Jobs)
-	if len(wake.Jobs) == 0 {
-		jobs = slices.DeleteFunc(slices.Clone(s.core.runners), (*runner.Runner).Singleton)
-	}
 	reports, began := make([]JobReport, len(jobs)), s.core.replica.Orders.Now()
 	s.inOrder(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
 	return newReport(reports)
+}
+
+// woken returns the runners of jobs and of those that follow them, in the order of the scheduler's; of
+// a job with shards those of its shards. No names: of all jobs.
+func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
+	for _, name := range names {
+		shards := s.whole(name)
+		if shards == nil {
+			r, err := s.runner(name)
+			if err != nil {
+				return nil, err
+			}
+			shards = append(shards, r)
+		}
+		if shards[0].Singleton() {
+			return nil, fmt.Errorf("%s is a singleton: it has no ticks", name)
+		}
+	}
+	if len(names) == 0 {
+		return slices.DeleteFunc(slices.Clone(s.core.runners), (*runner.Runner).Singleton), nil
+	}
+	var parts []string
+	for _, r := range s.core.runners {
+		if slices.Contains(names, r.Name()) || slices.Contains(names, r.ShardOf()) {
+			parts = append(parts, r.Name())
+		}
+	}
+	return s.withFollowers(parts), nil
 }
 
 // each calls f for every runner, at the same time, and returns when all calls have returned.

@@ -13,6 +13,8 @@ import (
 // A JobStatus is what the store says about one job or singleton.
 type JobStatus struct {
 	Name         string
+	Shard        int // which part of Shards this one is
+	Shards       int // zero: it is no shard
 	Singleton    bool
 	EveryReplica bool             // runs on each replica: there is neither lease nor record
 	Schedule     string           // in words; empty for a singleton

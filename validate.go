@@ -36,7 +36,7 @@ var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "re
 
 // check returns everything that is wrong with a job, beside what is wrong with its ticks.
 func (j *Job) check(backend store.Store, wrongTicks error) error {
-	errs := []error{checkName(j.Name), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
+	errs := []error{checkName(j.Name), checkShards(j.Name, j.Shards), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -60,6 +60,9 @@ func (j *Job) check(backend store.Store, wrongTicks error) error {
 	}
 	if j.EveryReplica && j.ClaimAhead {
 		errs = append(errs, wrong("ClaimAhead", true, "false for a job of EveryReplica: it has no claim"))
+	}
+	if j.EveryReplica && j.Shards > 0 {
+		errs = append(errs, wrong("Shards", j.Shards, "zero for a job of EveryReplica: each replica does all of its work"))
 	}
 	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
 		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
@@ -111,7 +114,7 @@ func (j *Job) checkAfter() error {
 
 // check returns everything that is wrong with a singleton.
 func (g *Singleton) check(backend store.Store) error {
-	errs := []error{checkName(g.Name), checkLease(g.Lease, backend)}
+	errs := []error{checkName(g.Name), checkShards(g.Name, g.Shards), checkLease(g.Lease, backend)}
 	if g.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -154,6 +157,18 @@ func checkPlace(backend store.Store, app, replica string) (errs []error) {
 		errs = append(errs, wrong("Replica", quote(replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
 	}
 	return errs
+}
+
+// checkShards returns what is wrong with the number of shards, and with the names that they get.
+func checkShards(name string, shards int) error {
+	if shards < 0 || shards > maxShards {
+		return wrong("Shards", shards, fmt.Sprintf("0 to %d", maxShards))
+	}
+	names := ShardNames(name, shards)
+	if last := names[len(names)-1]; nameRule.MatchString(name) && !nameRule.MatchString(last) {
+		return fmt.Errorf("the name of its last shard, %q, is %d characters long: allowed are 63, so shorten Name", last, len(last))
+	}
+	return nil
 }
 
 // checkLease checks a lease against the limits of the store.

@@ -16,6 +16,8 @@ import (
 // A Status is what the store says about one job; the root explains the fields.
 type Status struct {
 	Name         string
+	Shard        int
+	Shards       int
 	Singleton    bool
 	EveryReplica bool
 	Schedule     string
@@ -114,7 +116,7 @@ func (r *Runner) pausedBy(rec *store.Record) bool {
 // statusOf returns what an answer to a read of the entry says.
 func (r *Runner) statusOf(entry store.Entry, err error) Status {
 	p := &r.job.Policy
-	st := Status{Name: r.job.Name, Singleton: r.Singleton()}
+	st := Status{Name: r.job.Name, Shard: r.job.Shard.Index, Shards: r.job.Shard.Count, Singleton: r.Singleton()}
 	if !st.Singleton {
 		st.Schedule = r.job.Schedule()
 	}

@@ -25,7 +25,9 @@ func override(jobs []soloist.Job) (pings map[string]string, errs []error) {
 		j.Paused = s.Paused
 		errs = append(errs, reschedule(j, prefix, s))
 		if s.Ping != "" {
-			pings[j.Name] = s.Ping
+			for _, name := range soloist.ShardNames(j.Name, j.Shards) {
+				pings[name] = s.Ping
+			}
 			errs = append(errs, checkURL(prefix+"_PING", s.Ping))
 		}
 	}

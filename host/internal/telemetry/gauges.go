@@ -145,13 +145,13 @@ func (g *gauges) now() time.Time {
 	return time.Now()
 }
 
-// names are those of jobs and singletons.
+// names are those of jobs and singletons, or of their shards.
 func names(s *soloist.Scheduler) (names []string) {
 	for _, j := range s.Jobs {
-		names = append(names, j.Name)
+		names = append(names, soloist.ShardNames(j.Name, j.Shards)...)
 	}
 	for _, g := range s.Singletons {
-		names = append(names, g.Name)
+		names = append(names, soloist.ShardNames(g.Name, g.Shards)...)
 	}
 	return names
 }

@@ -39,8 +39,19 @@ type Job struct {
 
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
+	Shard *Shard `json:"shard,omitempty"` // nil: it is not one of several
+
 	Foreign bool `json:"-"` // the schedule in force is another one
 }
+
+// A Shard says which part of a job or singleton another one is, from zero.
+type Shard struct {
+	Index int `json:"index"`
+	Of    int `json:"of"`
+}
+
+// String returns the words for it.
+func (s *Shard) String() string { return fmt.Sprintf("shard %d of %d", s.Index, s.Of) }
 
 // A State is what a job is in now; what it was in before is its last outcome.
 type State string
@@ -68,6 +79,9 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign}
 	if st.Singleton {
 		v.Kind = "singleton"
+	}
+	if st.Shards > 0 {
+		v.Shard = &Shard{st.Shard, st.Shards}
 	}
 	if st.EveryReplica {
 		v.EveryReplica, v.State = true, stateHere(a, v.Name, h)
