@@ -56,7 +56,7 @@ type Lock struct {
 	Overrun func(name string, cause error)
 
 	once    sync.Once
-	of      *Scheduler // nil: none
+	of      *runner.Replica // whose clocks it has, then its own; nil: none
 	invalid error
 	mutex   *mutex.Mutex
 	log     *slog.Logger // of functions that hold the lock
@@ -96,6 +96,7 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 	return by(l.mutex, ctx, func(ctx context.Context, h *supervise.Handle) error {
 		run := newRun(l.log, l.Name, h)
 		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
+		run.replica = l.of
 		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)
 	})
 }
@@ -115,13 +116,6 @@ func (l *Lock) heldBy(ctx context.Context) bool {
 	return s != nil && reflect.TypeOf(s).Comparable() && s == any(l.Store)
 }
 
-// Lock returns the lock of that name, in the store and the app of the scheduler. Slots and Lease may be
-// set before its first use.
-func (s *Scheduler) Lock(name string) *Lock {
-	s.once.Do(s.prepare)
-	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s}
-}
-
 // prepare fills in defaults, checks the fields and makes the slots.
 func (l *Lock) prepare() {
 	setDefault(&l.App, "soloist")
@@ -138,6 +132,7 @@ func (l *Lock) prepare() {
 	if l.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { l.Overrun(l.Name, cause) }
 	}
+	l.of = r
 	hearTrouble(r, l.log)
 	job := &runner.Job{Policy: plan.Policy{Lease: orDefault(l.Lease, defaultLease), Spec: "lock"},
 		Task: newTask(l.Logger, l.Name, nil, 0, HealthCheck{}, 0)}

@@ -50,7 +50,7 @@ type Once struct {
 	Overrun func(name string, cause error)
 
 	once    sync.Once
-	of      *Scheduler // nil: none
+	of      *runner.Replica // whose clocks it has, then its own; nil: none
 	invalid error
 	work    *mutex.Once
 	log     *slog.Logger
@@ -70,7 +70,7 @@ func (o *Once) Run(ctx context.Context) error {
 	}
 	err := o.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
 		run := newRun(o.log, o.Name, h)
-		run.Request, run.Tick = o.Key, time.Time{}
+		run.Request, run.Tick, run.replica = o.Key, time.Time{}, o.of
 		err := o.Do(ctx, run)
 		if err != nil {
 			o.log.Warn("what is to be done once has failed", "error", err.Error())
@@ -93,7 +93,7 @@ func (o *Once) Validate() error {
 func (s *Scheduler) Bind(o *Once) {
 	s.once.Do(s.prepare)
 	if o.Store == nil {
-		o.Store, o.App, o.of = s.Store, s.App, s
+		o.Store, o.App, o.of = s.Store, s.App, s.core.replica
 	}
 	setDefault(&o.Replica, s.Replica)
 	if o.Logger == nil {
@@ -120,6 +120,7 @@ func (o *Once) prepare() {
 	if o.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
+	o.of = r
 	hearTrouble(r, o.log)
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}

@@ -8,12 +8,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 )
 
 // A Run is what a job's Do knows about its run, and can ask of it. Its methods may be called by
 // many goroutines at once. A Run that no [Scheduler] made, as in a test of Do alone, asks neither
-// the store nor the clock: its Save and Load fail.
+// the store nor the clock: its Save and Load, and locks that it returns, fail.
 type Run struct {
 	Job     string       // the name of the job or singleton
 	Tick    time.Time    // the tick, UTC; zero for a singleton
@@ -23,7 +24,8 @@ type Run struct {
 	Token   int64        // the fencing token: grows with each run of this name; zero for EveryReplica
 	Log     *slog.Logger // has job, tick and token in each line
 
-	handle *supervise.Handle
+	handle  *supervise.Handle
+	replica *runner.Replica // that runs it
 }
 
 // newRun returns the Run that Do gets for one try, which logs to log.

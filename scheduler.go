@@ -130,6 +130,7 @@ func (s *Scheduler) prepare() {
 // add makes the runner of a job whose settings are valid.
 func (s *Scheduler) add(j *runner.Job, err error) error {
 	if err == nil {
+		j.Task.Do = tellReplica(s.core.replica, j.Task.Do)
 		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
 	}
 	return err
