@@ -16,6 +16,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/before"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/store"
 )
@@ -92,7 +93,10 @@ func (p *Program) open(m mode) (*app.App, error) {
 	if p.exit != nil {
 		a.Scheduler.Overrun = overrun{log: a.Scheduler.Logger, exit: p.exit}.end
 	}
-	return a, errors.Join(err, a.Scheduler.Validate(), a.BindBefore(p.Before))
+	invalid := a.Scheduler.Validate()
+	var mistakes error
+	a.Before, mistakes = before.New(before.Config{Given: p.Before, Scheduler: a.Scheduler, Log: a.Log, Lease: a.Settings.Lease, Version: app.Version()})
+	return a, errors.Join(err, invalid, mistakes)
 }
 
 // openOr is open for a command that has no use for mistakes. They are told, and

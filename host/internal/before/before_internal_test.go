@@ -1,4 +1,4 @@
-package app
+package before
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 )
 
 // What a program gives is copied field by field: none may be forgotten.
-func TestBeforeHasAllFields(t *testing.T) {
+func TestAllFieldsAreCopied(t *testing.T) {
 	given := &soloist.Once{Name: "migrate", Key: "v2", Do: func(context.Context, *soloist.Run) error { return nil },
 		Retry: soloist.Retry{MaxTries: 3, Backoff: time.Minute}, Store: &local.Memory{}, App: "other", Lease: 20 * time.Second,
 		Replica: "r1", Logger: slog.New(slog.DiscardHandler), Overrun: func(string, error) {}}
-	a := &App{Log: slog.Default(), Scheduler: &soloist.Scheduler{Store: &local.Memory{}}}
-	if err := a.BindBefore([]*soloist.Once{given}); err != nil {
+	b, err := New(Config{Given: []*soloist.Once{given}, Log: slog.Default(), Scheduler: &soloist.Scheduler{Store: &local.Memory{}}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	from, to := reflect.ValueOf(given).Elem(), reflect.ValueOf(a.Before.all[0]).Elem()
+	from, to := reflect.ValueOf(given).Elem(), reflect.ValueOf(b.all[0]).Elem()
 	for i := range from.NumField() {
 		f := from.Type().Field(i)
 		if !f.IsExported() {

@@ -1,4 +1,6 @@
-package app
+// Package before is what a program does once before its first job starts, such as a migration: by one
+// replica of all, while the others wait.
+package before
 
 import (
 	"context"
@@ -12,8 +14,8 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// A Before is what is done once before the first job of a process starts. Its methods may be called
-// on nil, which has nothing to do.
+// A Before is done once before the first job of a process starts. Its methods may be called on nil,
+// which has nothing to do.
 type Before struct {
 	all  []*soloist.Once
 	log  *slog.Logger
@@ -25,48 +27,66 @@ type Before struct {
 	failed error     // why the next one is not done, as far as this replica knows
 }
 
-// BindBefore binds what is to be done before the jobs to the scheduler, whose fields must be complete.
-// It returns all that is wrong with it. What the program gave is copied: it may be used again.
-func (a *App) BindBefore(given []*soloist.Once) error {
-	b := &Before{log: a.Log, turn: make(chan struct{}, 1)}
+// A Config is what a program says of what is to be done before its jobs.
+type Config struct {
+	Given     []*soloist.Once
+	Scheduler *soloist.Scheduler // with all its fields
+	Log       *slog.Logger
+	Lease     time.Duration // of what has neither a lease nor a store of its own
+	Version   string        // the key of what has none
+}
+
+// New binds what is given to the scheduler. The error joins all that is wrong with it. What the
+// program gave is copied: it may be used again.
+func New(c Config) (*Before, error) {
+	if len(c.Given) == 0 {
+		return nil, nil
+	}
+	b := &Before{log: c.Log, turn: make(chan struct{}, 1)}
 	var errs []error
-	seen := map[[2]string]bool{}
-	for i, g := range given {
+	seen := map[string]bool{}
+	for i, g := range c.Given {
 		if g == nil {
-			errs = append(errs, fmt.Errorf("Before %d of %d is nil: want a soloist.Once", i+1, len(given)))
+			errs = append(errs, fmt.Errorf("Before %d of %d is nil: want a soloist.Once", i+1, len(c.Given)))
 			continue
 		}
-		o := &soloist.Once{Name: g.Name, Key: g.Key, Do: b.heard(g.Do), Retry: g.Retry,
-			Store: g.Store, App: g.App, Lease: g.Lease, Replica: g.Replica, Logger: g.Logger, Overrun: g.Overrun}
-		if o.Store == nil && o.Lease == 0 {
-			o.Lease = a.Settings.Lease
-		}
-		if o.Key == "" {
-			o.Key = Version()
-		}
-		if o.Key == "" {
-			errs = append(errs, fmt.Errorf("Before: once %.80q: Key is empty, and this build has no version in its place: "+
-				"set Key, for example to a variable that go build -ldflags \"-X main.version=v1\" sets, or build in a work tree of git", o.Name))
-			continue
-		}
-		if o.Logger == nil {
-			o.Logger = a.Log // which does not block
-		}
-		a.Scheduler.Bind(o)
-		if err := o.Validate(); err != nil {
+		o := b.bind(c, g)
+		if err := check(o); err != nil {
 			errs = append(errs, fmt.Errorf("Before: %w", err))
 		}
-		if id := [2]string{o.Name, o.Key}; seen[id] {
+		if seen[words(o)] {
 			errs = append(errs, fmt.Errorf("Before: once %.80q for %.80q is there twice: the second one would never be done", o.Name, o.Key))
-		} else {
-			seen[id] = true
 		}
+		seen[words(o)] = true
 		b.all = append(b.all, o)
 	}
-	if a.Before = b; len(given) == 0 {
-		a.Before = nil
+	return b, errors.Join(errs...)
+}
+
+// bind returns a copy with all that the program gives it.
+func (b *Before) bind(c Config, given *soloist.Once) *soloist.Once {
+	o := &soloist.Once{Name: given.Name, Key: given.Key, Do: b.heard(given.Do), Retry: given.Retry, Store: given.Store, App: given.App,
+		Lease: given.Lease, Replica: given.Replica, Logger: given.Logger, Overrun: given.Overrun}
+	if o.Store == nil && o.Lease == 0 {
+		o.Lease = c.Lease
 	}
-	return errors.Join(errs...)
+	if o.Key == "" {
+		o.Key = c.Version
+	}
+	if o.Logger == nil {
+		o.Logger = c.Log // which does not block
+	}
+	c.Scheduler.Bind(o)
+	return o
+}
+
+// check returns what is wrong with what is bound.
+func check(o *soloist.Once) error {
+	if o.Key == "" {
+		return fmt.Errorf("once %.80q: Key is empty, and this build has no version in its place: set Key, for example to a variable "+
+			"that go build -ldflags \"-X main.version=v1\" sets, or build in a work tree of git", o.Name)
+	}
+	return o.Validate()
 }
 
 // heard has a failure here be known to Waiting.
@@ -145,7 +165,7 @@ func (b *Before) Waiting() (what string, failed error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	what = Words(o)
+	what = words(o)
 	if !b.since.IsZero() {
 		what += ", for " + format.Roughly(time.Since(b.since))
 	}
@@ -158,10 +178,10 @@ func (b *Before) Names() (names []string) {
 		return nil
 	}
 	for _, o := range b.all {
-		names = append(names, Words(o))
+		names = append(names, words(o))
 	}
 	return names
 }
 
-// Words name what is done once.
-func Words(o *soloist.Once) string { return format.Line(o.Name + " for " + o.Key) }
+// words name what is done once.
+func words(o *soloist.Once) string { return format.Line(o.Name + " for " + o.Key) }
