@@ -128,7 +128,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"store":                {},
 
 		"host": {".", "store", "host/local", "host/internal/alert", "host/internal/app", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions",
-			"host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
+			"host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
 		"host/internal/alert": {".", "event", "store"},
 		"host/internal/app": {".", "event", "store", "host/azure", "host/local", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule"},
@@ -138,13 +138,14 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/format": {"store"},
 		"host/internal/functions": {".", "store", "host/internal/app", "host/internal/format", "host/internal/view", "host/internal/watch",
 			"host/internal/web", "internal/schedule"},
+		"host/internal/locks":     {"store", "host/internal/format", "internal/entry"},
 		"host/internal/logging":   {"host/internal/format"},
 		"host/internal/past":      {".", "store", "host/internal/app", "host/internal/format", "internal/history"},
 		"host/internal/presence":  {"store"},
 		"host/internal/telemetry": {".", "event", "store"},
-		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "host/internal/presence", "internal/schedule"},
+		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/presence", "internal/schedule"},
 		"host/internal/watch":     {".", "store", "host/internal/format"},
-		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/presence", "host/internal/view", "internal/descriptors"},
+		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "host/internal/view", "internal/descriptors"},
 	}
 	all := imports(t, false)
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
