@@ -318,3 +318,58 @@ type mayNotList struct{ *local.Memory }
 func (mayNotList) List(context.Context, string, func(string, store.Entry) bool) error {
 	return errors.New("403\nno right")
 }
+
+// The answer of /locks is one listing in ten seconds, however many ask.
+func TestLocksOverHTTP(t *testing.T) {
+	environment(t, "SOLOIST_READ_TOKEN="+readToken)
+	synctest.Test(t, func(t *testing.T) {
+		backend := &countsLists{Memory: &local.Memory{}}
+		s := open(t, host.Program{Work: work()[:1], Store: backend})
+		once(t, backend, "migrate", "v1", nil)
+		holds(t, backend, "tenant-42", "replica-a", 1)
+		manyLocks(t, backend, 150)
+		wantAnswer(t, "without the token", s.get("/api/v1/locks"), 401)
+		for range 3 {
+			wantAnswer(t, "locks", s.get("/api/v1/locks", "Bearer "+readToken), 200, `"name":"tenant-42","kind":"lock","slots":1,"held":1,"holders":[{"slot":0,"replica":"replica-a"`,
+				`"moreLocks":51`, `"name":"migrate","key":"v1","state":"succeeded"`)
+		}
+		if backend.lists != 1 {
+			t.Errorf("got %d listings, want 1", backend.lists)
+		}
+		got := s.get("/api/v1/locks?q=REPLICA-A", "Bearer "+readToken)
+		if wantAnswer(t, "with q", got, 200, `"name":"tenant-42"`, `"once":[]`); strings.Contains(got.Body.String(), "moreLocks") {
+			t.Errorf("got %s", got.Body)
+		}
+		wantAnswer(t, "with another parameter", s.get("/api/v1/locks?x=1", "Bearer "+readToken), 400, "want q")
+		wantAnswer(t, "with two", s.get("/api/v1/locks?q=1&q=2", "Bearer "+readToken), 400, "2 times")
+		time.Sleep(10 * time.Second)
+		s.get("/api/v1/locks", "Bearer "+readToken)
+		if backend.lists != 2 {
+			t.Errorf("got %d listings, want 2", backend.lists)
+		}
+		s.wait()
+	})
+}
+
+// countsLists is a store that counts its listings.
+type countsLists struct {
+	*local.Memory
+	lists int
+}
+
+func (s *countsLists) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
+	s.lists++
+	return s.Memory.List(ctx, app, f)
+}
+
+func TestLocksOverHTTPWithoutListing(t *testing.T) {
+	environment(t)
+	for _, test := range []struct {
+		store store.Store
+		want  string
+	}{{down(), `"locks":[],"once":[]}`}, {mayNotList{&local.Memory{}}, `"locks":[],"once":[],"locksNote":"They cannot be listed: 403 no right"`}} {
+		s := open(t, host.Program{Work: work()[:1], Store: test.store})
+		wantAnswer(t, "locks", s.get("/api/v1/locks"), 200, test.want)
+		s.wait()
+	}
+}
