@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func uses(t *testing.T, s store.Store, name string) {
 // once does something once for a key of the app, with this outcome.
 func once(t *testing.T, s store.Store, name, key string, outcome error) {
 	t.Helper()
-	o := &soloist.Once{Name: name, Key: key, Store: s, App: "demo", Replica: "replica-o", Retry: soloist.Retry{MaxTries: 1},
+	o := &soloist.Once{Name: name, Key: key, Store: s, App: "demo", Replica: "replica-o", Logger: slog.New(slog.DiscardHandler), Retry: soloist.Retry{MaxTries: 1},
 		Do: func(context.Context, *soloist.Run) error { return outcome }}
 	if err := o.Run(t.Context()); (err == nil) != (outcome == nil) {
 		t.Fatal(err)
@@ -326,18 +327,18 @@ func TestLocksOverHTTP(t *testing.T) {
 		backend := &countsLists{Memory: &local.Memory{}}
 		s := open(t, host.Program{Work: work()[:1], Store: backend})
 		once(t, backend, "migrate", "v1", nil)
-		holds(t, backend, "tenant-42", "replica-a", 1)
+		holds(t, backend, "boss", "replica-a", 1)
 		manyLocks(t, backend, 150)
 		wantAnswer(t, "without the token", s.get("/api/v1/locks"), 401)
 		for range 3 {
-			wantAnswer(t, "locks", s.get("/api/v1/locks", "Bearer "+readToken), 200, `"name":"tenant-42","kind":"lock","slots":1,"held":1,"holders":[{"slot":0,"replica":"replica-a"`,
+			wantAnswer(t, "locks", s.get("/api/v1/locks", "Bearer "+readToken), 200, `"name":"boss","kind":"lock","slots":1,"held":1,"holders":[{"slot":0,"replica":"replica-a"`,
 				`"moreLocks":51`, `"name":"migrate","key":"v1","state":"succeeded"`)
 		}
 		if backend.lists != 1 {
 			t.Errorf("got %d listings, want 1", backend.lists)
 		}
 		got := s.get("/api/v1/locks?q=REPLICA-A", "Bearer "+readToken)
-		if wantAnswer(t, "with q", got, 200, `"name":"tenant-42"`, `"once":[]`); strings.Contains(got.Body.String(), "moreLocks") {
+		if wantAnswer(t, "with q", got, 200, `"name":"boss"`, `"once":[]`); strings.Contains(got.Body.String(), "moreLocks") {
 			t.Errorf("got %s", got.Body)
 		}
 		wantAnswer(t, "with another parameter", s.get("/api/v1/locks?x=1", "Bearer "+readToken), 400, "want q")
