@@ -12,7 +12,6 @@ import (
 
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/mutex"
-	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -55,8 +54,8 @@ type Lock struct {
 	// lost. By then the process has to end, since the lock can go to another. Nil: that is only logged.
 	Overrun func(name string, cause error)
 
-	once    sync.Once
 	of      *runner.Replica // whose clocks it has, then its own; nil: none
+	once    sync.Once
 	invalid error
 	mutex   *mutex.Mutex
 	log     *slog.Logger // of functions that hold the lock
@@ -134,15 +133,7 @@ func (l *Lock) prepare() {
 	}
 	l.of = r
 	hearTrouble(r, l.log)
-	job := &runner.Job{Policy: plan.Policy{Lease: orDefault(l.Lease, defaultLease), Spec: "lock"},
-		Task: newTask(l.Logger, l.Name, nil, 0, HealthCheck{}, 0)}
-	slots := make([]*runner.Runner, l.Slots)
-	for i := range slots {
-		slot := *job
-		slot.Name = entry.OfSlot(entry.Lock, i, l.Name)
-		slots[i] = runner.New(r, &slot)
-	}
-	l.mutex = mutex.New(r, slots, job.Policy.Lease)
+	l.mutex = newSlots(r, entry.Lock, l.Name, l.Slots, orDefault(l.Lease, defaultLease))
 }
 
 func (l *Lock) check() error {

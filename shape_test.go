@@ -22,7 +22,7 @@ const (
 
 // wide are structs that may have more fields. Job is a form that users fill in: its fields
 // are the settings of a job, and most programs set three of them.
-var wide = map[string]int{"Job": 16}
+var wide = map[string]int{"Job": 17}
 
 // mutual are the types that may need each other. A run has locks, and what holds a lock is a run.
 var mutual = map[string][]string{".": {"Lock", "Run"}}

@@ -46,11 +46,11 @@ func (m *Mutex) Do(ctx context.Context, work Work) error {
 	if err := enter(ctx, m.turn); err != nil {
 		return err
 	}
-	t := &try{mutex: m, work: work, endTurn: sync.OnceFunc(func() { leave(m.turn) })}
+	t := &try{slots: m.slots, work: work, endTurn: sync.OnceFunc(func() { leave(m.turn) })}
 	defer t.endTurn()
 	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
 	for {
-		held, err := t.round(ctx)
+		held, err := t.round(ctx, m.drawn())
 		if len(held) == 0 {
 			return err
 		}
@@ -69,13 +69,16 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 	default:
 		return store.ErrHeld
 	}
-	t := &try{mutex: m, work: work, endTurn: func() {}}
-	held, err := t.round(ctx)
+	t := &try{slots: m.slots, work: work, endTurn: func() {}}
+	held, err := t.round(ctx, m.drawn())
 	if len(held) > 0 {
 		return held[0]
 	}
 	return err
 }
+
+// drawn returns the slot that is tried first.
+func (m *Mutex) drawn() int { return int(m.jitter.UpTo(time.Duration(len(m.slots) - 1))) }
 
 // enter waits for room until ctx ends.
 func enter(ctx context.Context, room chan struct{}) error {
@@ -91,20 +94,18 @@ func leave(room chan struct{}) { <-room }
 
 // A try is one call of Do or TryDo.
 type try struct {
-	mutex   *Mutex
+	slots   []*runner.Runner
 	work    Work
 	endTurn func() // lets another caller of this process look for a free slot; it may be called again
 	began   bool   // the work has
 	err     error  // of the work
 }
 
-// round tries each slot once, from one that is drawn. It returns the holders if the work was not
-// begun for them alone.
-func (t *try) round(ctx context.Context) (held []*runner.HeldError, err error) {
-	slots := t.mutex.slots
-	first := int(t.mutex.jitter.UpTo(time.Duration(len(slots) - 1)))
-	for i := range slots {
-		failed := t.take(ctx, slots[(first+i)%len(slots)])
+// round tries each slot once, from the first on. It returns the holders if the work was not begun for
+// them alone.
+func (t *try) round(ctx context.Context, first int) (held []*runner.HeldError, err error) {
+	for i := range t.slots {
+		failed := t.take(ctx, t.slots[(first+i)%len(t.slots)])
 		holder, is := errors.AsType[*runner.HeldError](failed)
 		switch {
 		case t.began || failed == nil || ctx.Err() != nil:
