@@ -3,7 +3,8 @@
 //
 //	func main() { host.Main(soloist.Job{...}, soloist.Singleton{...}) }
 //
-// is all of it. The program's help lists its commands and settings.
+// is all of it. The program's help lists its commands and settings. A program that has something to
+// do before its jobs start, once over all replicas, such as a migration, is a [Program] with Before.
 //
 // Where a run has lost its lease, or has stalled, and goes on all the same, Main
 // ends the process a sixth of the lease after the run's context, before another
