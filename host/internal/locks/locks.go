@@ -60,12 +60,13 @@ type Once struct {
 
 // A Reading is what one listing has told. Zero: the app has none of it.
 type Reading struct {
-	Locks []Lock // those that are held first, then those used last
-	Once  []Once // the newest first
-	Cut   bool   // there are more, which were not read
+	Locks  []Lock // those that are held first, then those used last
+	Once   []Once // the newest first
+	Listed int    // how many entries the listing had, jobs left out
+	Unread int    // of them: those of locks that are so many that they were not read
 }
 
-// mostRead bounds how many entries are read: the names of locks are data.
+// mostRead bounds how many entries of locks are read: their names are data.
 const mostRead = 10_000
 
 // Read lists an app. The names of all that is no job's begin with a digit, and come before all jobs
@@ -77,10 +78,7 @@ func Read(ctx context.Context, from store.Lister, app string) (Reading, error) {
 		if ok && n.Kind == entry.Job {
 			return false
 		}
-		if b.read++; b.read > mostRead {
-			b.reading.Cut = true
-			return false
-		}
+		b.reading.Listed++
 		if ok {
 			b.add(n, name, &e)
 		}
@@ -92,7 +90,7 @@ func Read(ctx context.Context, from store.Lister, app string) (Reading, error) {
 // A builder makes a reading of entries.
 type builder struct {
 	app     string
-	read    int
+	read    int                 // entries of locks
 	locks   map[[2]string]*Lock // by kind and name
 	reading Reading
 }
@@ -100,6 +98,10 @@ type builder struct {
 func (b *builder) add(n entry.Name, name string, e *store.Entry) {
 	switch n.Kind {
 	case entry.Lock, entry.Group:
+		if b.read++; b.read > mostRead {
+			b.reading.Unread++
+			return
+		}
 		id := [2]string{string(n.Kind), n.Name}
 		if b.locks[id] == nil {
 			b.locks[id] = &Lock{Name: n.Name, Kind: string(n.Kind)}

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"fmt"
 	"strings"
 )
 
@@ -20,8 +21,8 @@ func (r Reading) Empty() bool { return len(r.Locks)+len(r.Once) == 0 }
 func (r Reading) Shown(most int) Shown {
 	locks, once := r.Locks[:min(most, len(r.Locks))], r.Once[:min(most, len(r.Once))]
 	s := Shown{Locks: append([]Lock{}, locks...), MoreLocks: len(r.Locks) - len(locks), Once: append([]Once{}, once...), MoreOnce: len(r.Once) - len(once)}
-	if r.Cut {
-		s.LocksNote = "there are more entries than are read for this: those are the first ones by name"
+	if r.Unread > 0 {
+		s.LocksNote = fmt.Sprintf("there are %d entries of locks more, which were not read for this", r.Unread)
 	}
 	return s
 }
@@ -30,7 +31,7 @@ func (r Reading) Shown(most int) Shown {
 func (r Reading) Matching(text string) Reading {
 	text = strings.ToLower(text)
 	has := func(texts ...string) bool { return strings.Contains(strings.ToLower(strings.Join(texts, "\n")), text) }
-	out := Reading{Cut: r.Cut}
+	out := Reading{Listed: r.Listed, Unread: r.Unread}
 	for _, l := range r.Locks {
 		texts := []string{l.Name}
 		for _, h := range l.Holders {

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	locksFresh = 10 * time.Second // so long they are not listed again, however many ask
+	locksFresh = 10 * time.Second // so long they are not listed again, however many ask, and for each page of a listing
+	locksPage  = 5_000            // entries that a page of a listing has
 	locksTime  = 5 * time.Second  // bounds a listing
 )
 
@@ -41,7 +42,8 @@ func (s *lockShelf) look(ctx context.Context) (locks.Reading, error) {
 	case <-ctx.Done():
 		return locks.Reading{}, context.Cause(ctx)
 	}
-	if s.at.IsZero() || time.Since(s.at) >= locksFresh {
+	fresh := locksFresh * time.Duration(1+s.last.Listed/locksPage)
+	if s.at.IsZero() || time.Since(s.at) >= fresh {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), locksTime) // others wait for it too
 		defer cancel()
 		s.last, s.err = locks.Read(ctx, lister, s.app)
