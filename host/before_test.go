@@ -15,6 +15,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // before is a migration that does this.
@@ -77,9 +78,9 @@ func TestServeIsNotReadyBefore(t *testing.T) {
 func TestServeEndsWhenBeforeIsGivenUp(t *testing.T) {
 	inRealTime(t)
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	store := &local.Memory{}
+	backend := &local.Memory{}
 	for range 2 { // the next process gets the same answer
-		got := run(t.Context(), host.Program{Store: store, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })}, "serve")
+		got := run(t.Context(), host.Program{Store: backend, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })}, "serve")
 		if want := `no job is started before this is done: once \"migrate\" for \"v2\": it has failed 1 times`; got.code != 1 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "no such table") {
 			t.Errorf("got %+v, want %s", got, want)
 		}
@@ -104,8 +105,8 @@ func TestStopWhileBeforeRuns(t *testing.T) {
 func TestTickDoesWhatComesBefore(t *testing.T) {
 	environment(t)
 	synctest.Test(t, func(t *testing.T) {
-		store, n := &local.Memory{}, atomic.Int64{}
-		p := host.Program{Store: store, Work: work(), Before: counting(&n)}
+		backend, n := &local.Memory{}, atomic.Int64{}
+		p := host.Program{Store: backend, Work: work(), Before: counting(&n)}
 		for range 2 {
 			if got := run(t.Context(), p, "tick"); got.code != 0 {
 				t.Errorf("got %+v", got)
@@ -221,6 +222,46 @@ func TestInvocationsFailWhenBeforeIsGivenUp(t *testing.T) {
 			}
 		}
 		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", "no such table")
+	})
+}
+
+// A call of an HTTP trigger, which runs a job by hand, waits too.
+func TestCallByHandFailsBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+			t.Error("the job ran")
+			return nil
+		}}}, Before: before(func(context.Context) error { return errors.New("no such table") })})
+		if code, logs := s.invoke(t, "beat", `{"Data":{"req":{"Method":"POST"}}}`); code != 500 || !strings.Contains(strings.Join(logs, ""), "no such table") {
+			t.Errorf("got %d, %q", code, logs)
+		}
+	})
+}
+
+// What comes before the jobs has the lease of the settings, unless it names one.
+func TestLeaseBefore(t *testing.T) {
+	environment(t, "SOLOIST_LEASE=20s")
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		p := host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))}
+		run(t.Context(), p, "tick")
+		p.Before[0].Key, p.Before[0].Lease = "v3", 40*time.Second
+		run(t.Context(), p, "tick")
+		got := map[time.Duration]bool{}
+		backend.List(t.Context(), "demo", func(name string, e store.Entry) bool {
+			if strings.HasPrefix(name, "demo/0-once") {
+				rec, err := store.DecodeRecord(e.Record, "demo", strings.TrimPrefix(name, "demo/"))
+				if err != nil {
+					t.Error(err)
+				}
+				got[time.Duration(rec.Run.Lease)] = true
+			}
+			return true
+		})
+		if !got[20*time.Second] || !got[40*time.Second] || len(got) != 2 {
+			t.Errorf("got %v, want 20 and 40 s", got)
+		}
 	})
 }
 
