@@ -73,9 +73,6 @@ func (b *Before) bind(c Config, given *soloist.Once) *soloist.Once {
 	if o.Key == "" {
 		o.Key = c.Version
 	}
-	if o.Logger == nil {
-		o.Logger = c.Log // which does not block
-	}
 	c.Scheduler.Bind(o)
 	return o
 }
