@@ -78,11 +78,11 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 // it ends the program.
 func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error {
 	err := a.Before.Run(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return a.Scheduler.Run(ctx)
-	case ctx.Err() != nil: // a stop is no failure
-		return nil
+	}
+	if ctx.Err() != nil {
+		err = nil // a stop is no failure
 	}
 	stop(err)
 	return err
