@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -39,24 +40,39 @@ type Work func(context.Context, *supervise.Handle) error
 
 // Do waits for a slot until ctx ends, does work under its lease, and returns the error of work.
 func (m *Mutex) Do(ctx context.Context, work Work) error {
-	if err := enter(ctx, m.room); err != nil {
+	waited, err := enter(ctx, m.room)
+	if err != nil {
 		return err
 	}
 	defer leave(m.room)
-	if err := enter(ctx, m.turn); err != nil {
+	waitedMore, err := enter(ctx, m.turn)
+	if err != nil {
 		return err
 	}
 	t := &try{mutex: m, work: work, endTurn: sync.OnceFunc(func() { leave(m.turn) })}
 	defer t.endTurn()
-	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
+	return t.until(ctx, waited || waitedMore)
+}
+
+// until makes rounds until the work is done or ctx ends.
+func (t *try) until(ctx context.Context, waited bool) error {
+	waits := pace{clock: t.mutex.clock, jitter: t.mutex.jitter, longest: t.mutex.length / 6}
+	var holder error // that was seen last; ctx may end in a look that sees none
+	if waited {
+		holder = store.ErrHeld
+	}
 	for {
 		held, err := t.round(ctx)
-		if len(held) == 0 {
+		if len(held) > 0 {
+			holder = held[0]
+			lease.Sleep(ctx, waits.next(held))
+		} else if t.began || ctx.Err() == nil {
 			return err
 		}
-		lease.Sleep(ctx, waits.next(held))
-		if ctx.Err() != nil {
-			return errors.Join(held[0], context.Cause(ctx))
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			return errors.Join(holder, err, cause)
+		} else if cause != nil {
+			return errors.Join(holder, err)
 		}
 	}
 }
@@ -77,13 +93,18 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 	return err
 }
 
-// enter waits for room until ctx ends.
-func enter(ctx context.Context, room chan struct{}) error {
+// enter waits for room until ctx ends, and reports whether it had to wait.
+func enter(ctx context.Context, room chan struct{}) (waited bool, err error) {
 	select {
 	case room <- struct{}{}:
-		return nil
+		return false, nil
+	default:
+	}
+	select {
+	case room <- struct{}{}:
+		return true, nil
 	case <-ctx.Done():
-		return errors.Join(store.ErrHeld, context.Cause(ctx))
+		return true, errors.Join(store.ErrHeld, context.Cause(ctx))
 	}
 }
 
@@ -107,39 +128,47 @@ func (t *try) round(ctx context.Context) (held []*runner.HeldError, err error) {
 		failed := t.take(ctx, slots[(first+i)%len(slots)])
 		holder, is := errors.AsType[*runner.HeldError](failed)
 		switch {
-		case t.began || failed == nil || ctx.Err() != nil:
+		case t.began || failed == nil:
 			return nil, failed
 		case is:
 			held = append(held, holder)
 		default:
 			err = failed // another slot may be usable
 		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return held, err
 }
 
-// take does the work under one slot, unless another holds that.
+// take does the work under one slot, unless another holds that. What became of the record is told
+// as an event.
 func (t *try) take(ctx context.Context, slot *runner.Runner) error {
-	outcome, err := slot.Take(ctx, rand.Text(), t.do, nil)
-	switch {
-	case !t.began:
-		return err
-	case t.err != nil:
+	_, err := slot.Take(ctx, rand.Text(), t.do, nil)
+	if t.began {
 		return t.err
-	case err == nil && outcome.Status != store.Succeeded: // it panicked
-		return errors.New(outcome.Reason)
 	}
-	return nil // what became of the record is told as an event
+	return err
 }
 
-// do is what the run of the slot calls.
+// errNoReturn is of work that has ended its goroutine.
+var errNoReturn = errors.New("the function did not return (runtime.Goexit)")
+
+// do is what the run of the slot calls. A panic goes on to the run, which tells and records it.
 func (t *try) do(ctx context.Context, h *supervise.Handle) error {
 	t.endTurn()
-	t.began = true
+	t.began, t.err = true, errNoReturn
+	defer func() {
+		if p := recover(); p != nil {
+			t.err = fmt.Errorf("panic: %v", p)
+			panic(p)
+		}
+	}()
 	t.err = t.work(ctx, h)
 	// Work that goes on to its end without the lease may have been beside that of another.
-	if cause := context.Cause(ctx); t.err == nil && errors.Is(cause, store.ErrLost) {
-		t.err = cause
+	if lost := h.Leased(); lost != nil && !errors.Is(t.err, store.ErrLost) {
+		t.err = errors.Join(lost, t.err)
 	}
 	return t.err
 }
