@@ -27,6 +27,8 @@ type Mutex struct {
 
 	room chan struct{} // has room for as many callers of this process as there are slots
 	turn chan struct{} // has room for one: the caller that looks for a free slot
+
+	stint stint
 }
 
 // New returns the lock that has these slots, of one replica.
@@ -56,7 +58,11 @@ func (m *Mutex) Do(ctx context.Context, work Work) error {
 
 // until makes rounds until the work is done or ctx ends.
 func (t *try) until(ctx context.Context, waited bool) error {
-	waits := pace{clock: t.mutex.clock, jitter: t.mutex.jitter, longest: t.mutex.length / 6}
+	m := t.mutex
+	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
+	if pause := m.stint.pause(m.clock.Elapsed(), waits.longest); pause > 0 {
+		lease.Sleep(ctx, pause)
+	}
 	var holder error // that was seen last; ctx may end in a look that sees none
 	if waited {
 		holder = store.ErrHeld
@@ -65,6 +71,7 @@ func (t *try) until(ctx context.Context, waited bool) error {
 		held, err := t.round(ctx)
 		if len(held) > 0 {
 			holder = held[0]
+			m.stint.end()
 			lease.Sleep(ctx, waits.next(held))
 		} else if t.began || ctx.Err() == nil {
 			return err
@@ -159,7 +166,9 @@ var errNoReturn = errors.New("the function did not return (runtime.Goexit)")
 func (t *try) do(ctx context.Context, h *supervise.Handle) error {
 	t.endTurn()
 	t.began, t.err = true, errNoReturn
+	begin := t.mutex.clock.Elapsed()
 	defer func() {
+		t.mutex.stint.add(begin, t.mutex.clock.Elapsed())
 		if p := recover(); p != nil {
 			t.err = fmt.Errorf("panic: %v", p)
 			panic(p)
