@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,9 +159,9 @@ func TestContextEndsInsideFunction(t *testing.T) {
 }
 
 // No call that is lost, or whose answer is, keeps Do from its one call of the function, and nothing
-// is left that another caller would have to wait for longer than a lease.
+// is left for which another caller would have to wait longer than a lease.
 func TestLockSurvivesLostCalls(t *testing.T) {
-	for name, loss := range map[string]func(string, int64) fault{"the call": drop, "the answer": lose} {
+	for name, loss := range map[string]func(string, int64) fault{"the call": drop, "the answer": lose, "all answers for a while": loseFrom} {
 		for _, op := range []string{"create", "read", "acquire", "write", "renew", "release"} {
 			for n := range int64(3) {
 				inCase(t, op+" "+name, func(t *testing.T, c *cluster) {
@@ -171,7 +172,7 @@ func TestLockSurvivesLostCalls(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					if err := c.hold(c.within(D+time.Second), b, b.guard(), 0); err != nil {
+					if err := c.hold(c.within(D+5*time.Second), b, b.guard(), 0); err != nil {
 						t.Error("another replica:", err)
 					}
 					c.wantRuns(3)
@@ -179,6 +180,21 @@ func TestLockSurvivesLostCalls(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// loseFrom loses all answers for three seconds from the n-th call of op on. The calls are applied.
+func loseFrom(op string, n int64) fault {
+	var seen, end atomic.Int64
+	return func(got string, apply func() error) error {
+		if got == op && seen.Add(1) == n {
+			end.Store(int64(sinceMidnight() + 3*time.Second))
+		}
+		err := apply()
+		if sinceMidnight() < time.Duration(end.Load()) {
+			return errNetwork
+		}
+		return err
 	}
 }
 

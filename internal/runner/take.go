@@ -10,8 +10,9 @@ import (
 )
 
 // Take does something once under the lease of the job, as a run by hand under a request that
-// nobody has made before. It does not wait for another holder: the error is then a HeldError. A
-// failure of the store that may pass is waited out until ctx ends, as RunNow does.
+// nobody has made before. It does not wait for another holder: the error is then a HeldError. So
+// it is for a claim or an outcome of this call that the store has not confirmed. A failure of the
+// store that may pass is waited out until ctx ends, as RunNow does.
 //
 // Bar sees the record just before the lease is acquired; nil: everything is allowed. If it returns
 // an error, Take returns that. The store refuses the lease if the record has changed since, so
@@ -21,7 +22,12 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 	job.Task.Do = do
 	b := newRunner(r.replica, &job, r.client, &source{&origin{request}, r.source.state})
 	defer r.replica.vitals.outage.leave(b.source, r.replica.Emit)
-	return b.runNow(ctx, &call{request: request, bounded: true, take: &taking{bar: bar}})
+	c := &call{request: request, bounded: true, take: &taking{bar: bar}}
+	outcome, err := b.runNow(ctx, c)
+	if c.undone != nil && ctx.Err() == nil { // the record may name this call for as long as its lease lasts
+		return outcome, newHeldError(&b.view.rec, b.now())
+	}
+	return outcome, err
 }
 
 // A taking is the part of a call that is for Take. Its methods may be called on nil.
