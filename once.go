@@ -37,8 +37,8 @@ type Once struct {
 
 	// Retry says what follows a failure, on whichever replica: MaxTries is after how many failures,
 	// at most 20, the work is given up for this key, zero: never; Backoff is the pause after the
-	// first one, and doubles up to five minutes, zero: 10 s. A stop is no failure, and the death of
-	// a replica is one. PauseAfter has no use here.
+	// first one, and doubles up to five minutes, zero: 10 s. The death of a replica is a failure,
+	// and so is the deadline of the context of Run; a stop is none. PauseAfter has no use here.
 	Retry Retry
 
 	// These are as for a [Lock]. In a program of package host they may be left empty.
@@ -54,7 +54,6 @@ type Once struct {
 	invalid error
 	work    *mutex.Once
 	log     *slog.Logger
-	told    string // what was last told about work that is not done
 }
 
 // maxOnceTries is how many failures a record keeps.
@@ -71,12 +70,8 @@ func (o *Once) Run(ctx context.Context) error {
 	err := o.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
 		run := newRun(o.log, o.Name, h)
 		run.Request, run.Tick = o.Key, time.Time{}
-		err := o.Do(ctx, run)
-		if err != nil {
-			o.log.Warn("what is to be done once has failed", "error", err.Error())
-		}
-		return err
-	})
+		return o.Do(ctx, run)
+	}, o.teller())
 	if err != nil {
 		return fmt.Errorf("once %s for %s: %w", quote(o.Name), quote(o.Key), err)
 	}
@@ -124,18 +119,21 @@ func (o *Once) prepare() {
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
 	o.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
-		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}, Tell: o.tell}
+		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}}
 }
 
-// tell logs why the work is not done yet. The same is told once.
-func (o *Once) tell(t mutex.Trouble) {
-	text, args := "waiting for what is to be done once", []any{"holder", t.Holder}
-	if t.Err != nil {
-		text, args = "what is to be done once has failed and will be tried again", []any{"error", t.Err.Error()}
-	}
-	if said := fmt.Sprint(text, args); said != o.told {
-		o.told = said
-		o.log.Info(text, args...)
+// teller returns what logs why the work is not done yet, in one call of Run. The same is logged once.
+func (o *Once) teller() func(mutex.Trouble) {
+	told := ""
+	return func(t mutex.Trouble) {
+		level, text, args := slog.LevelInfo, "waiting for what is to be done once", []any{"holder", t.Holder}
+		if t.Err != nil {
+			level, text, args = slog.LevelWarn, "what is to be done once has failed and will be tried again", []any{"error", t.Err.Error()}
+		}
+		if said := fmt.Sprint(text, args); said != told {
+			told = said
+			o.log.Log(context.Background(), level, text, args...)
+		}
 	}
 }
 

@@ -22,7 +22,6 @@ type Once struct {
 	Jitter *lease.Jitter
 	Length time.Duration // of the lease
 	Retry  Retry
-	Tell   func(Trouble) // what keeps the work from being done; must not block
 }
 
 // A Retry says what follows a failure.
@@ -49,8 +48,9 @@ type tooEarly struct {
 
 func (e *tooEarly) Error() string { return e.last.Error() }
 
-// Run returns nil once the work has succeeded, here or on another replica.
-func (o *Once) Run(ctx context.Context, work Work) error {
+// Run returns nil once the work has succeeded, here or on another replica. Until then it tells what
+// keeps the work from being done.
+func (o *Once) Run(ctx context.Context, work Work, tell func(Trouble)) error {
 	waits := pace{clock: o.Clock, jitter: o.Jitter, longest: o.Length / 6}
 	for {
 		outcome, err := o.Slot.Take(ctx, rand.Text(), work, o.bar)
@@ -62,10 +62,10 @@ func (o *Once) Run(ctx context.Context, work Work) error {
 		early, isEarly := errors.AsType[*tooEarly](err)
 		switch {
 		case isHeld:
-			o.Tell(Trouble{Holder: cmp.Or(held.Replica, "another replica")})
+			tell(Trouble{Holder: cmp.Or(held.Replica, "another replica")})
 			wait = waits.next([]*runner.HeldError{held})
 		case isEarly:
-			o.Tell(Trouble{Err: early.last, Wait: early.wait})
+			tell(Trouble{Err: early.last, Wait: early.wait})
 			wait = early.wait
 		case err != nil:
 			return err
