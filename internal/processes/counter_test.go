@@ -35,6 +35,7 @@ func TestCounterUnderLockLosesNothing(t *testing.T) {
 	begin := time.Now()
 	for i := range kills {
 		c.await(t, (i+1)**increments/(kills+1)+rand.IntN(20))
+		proctest.Pause(t.Context(), time.Duration(rand.IntN(100))*time.Millisecond) // not always in the middle of an increment
 		victim := fmt.Sprint("c", rand.IntN(counters))
 		c.fleet.signal(victim, syscall.SIGKILL)
 		<-c.fleet.Replica(victim).Gone()
