@@ -10,12 +10,11 @@ import (
 )
 
 // bareReplica returns the replica of what a program takes without a schedule. The clocks are those of
-// a scheduler, if there is one.
-func bareReplica(app, name string, backend store.Store, of *Scheduler) *runner.Replica {
+// the replica of a scheduler, if there is one.
+func bareReplica(app, name string, backend store.Store, of *runner.Replica) *runner.Replica {
 	r := &runner.Replica{App: app, Name: name, Store: backend}
 	if of != nil {
-		with := of.core.replica
-		r.Wall, r.Clock, r.Created = with.Wall, with.Clock, with.Created
+		r.Wall, r.Clock, r.Created = of.Wall, of.Clock, of.Created
 		return r
 	}
 	r.Wall = func() time.Time { return time.Now().Round(0) }

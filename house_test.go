@@ -112,7 +112,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/instant":     {},
 		"internal/lease":       {"event", "store", "internal/instant"},
 		"internal/logqueue":    {"internal/queue"},
-		"internal/mutex":       {"store", "internal/lease", "internal/plan", "internal/runner", "internal/supervise"},
+		"internal/mutex":       {"store", "internal/entry", "internal/instant", "internal/lease", "internal/plan", "internal/runner", "internal/supervise"},
 		"internal/near":        {},
 		"internal/ontime":      {},
 		"internal/plan":        {"store", "internal/instant"},

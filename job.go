@@ -63,6 +63,13 @@ type Job struct {
 	// of EveryReplica. [Scheduler.RunDue] always claims at the tick.
 	ClaimAhead bool
 
+	// Group is the group of jobs whose runs take place at most so many at a time, over all jobs and
+	// replicas of the app, as [Scheduler.Groups] says. A tick waits for a slot of the group before it
+	// is claimed; one that gets none within StartingDeadline is skipped. A run that loses its slot
+	// ends as one that loses its lease. Empty: none. Not for a job of EveryReplica, and not with
+	// ClaimAhead.
+	Group string
+
 	// EveryReplica runs the job on each replica instead of one, as for a cache that each of
 	// them keeps. Such a job needs no lease and leaves no record, so its ticks have no
 	// outcome: a tick that comes due while the job runs here, or while the replica is down,

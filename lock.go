@@ -12,7 +12,6 @@ import (
 
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/mutex"
-	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -55,8 +54,8 @@ type Lock struct {
 	// lost. By then the process has to end, since the lock can go to another. Nil: that is only logged.
 	Overrun func(name string, cause error)
 
+	of      *runner.Replica // of a scheduler; nil: there is none
 	once    sync.Once
-	of      *Scheduler // nil: none
 	invalid error
 	mutex   *mutex.Mutex
 	log     *slog.Logger // of functions that hold the lock
@@ -119,7 +118,7 @@ func (l *Lock) heldBy(ctx context.Context) bool {
 // set before its first use.
 func (s *Scheduler) Lock(name string) *Lock {
 	s.once.Do(s.prepare)
-	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s}
+	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s.core.replica}
 }
 
 // prepare fills in defaults, checks the fields and makes the slots.
@@ -139,15 +138,7 @@ func (l *Lock) prepare() {
 		r.Overrun = func(_ string, cause error) { l.Overrun(l.Name, cause) }
 	}
 	hearTrouble(r, l.log)
-	job := &runner.Job{Policy: plan.Policy{Lease: orDefault(l.Lease, defaultLease), Spec: "lock"},
-		Task: newTask(l.Logger, l.Name, nil, 0, HealthCheck{}, 0)}
-	slots := make([]*runner.Runner, l.Slots)
-	for i := range slots {
-		slot := *job
-		slot.Name = entry.OfSlot(entry.Lock, i, l.Name)
-		slots[i] = runner.New(r, &slot)
-	}
-	l.mutex = mutex.New(r, slots, job.Policy.Lease)
+	l.mutex = newSlots(r, entry.Lock, l.Name, l.Slots, orDefault(l.Lease, defaultLease))
 }
 
 func (l *Lock) check() error {

@@ -18,29 +18,29 @@ func TestLockRefusesBadInput(t *testing.T) {
 	good := func(ctx context.Context, _ *soloist.Run) error { return ctx.Err() }
 	memory := &local.Memory{}
 	for name, tt := range map[string]struct {
-		lock soloist.Lock
+		lock *soloist.Lock
 		want []string
 	}{
-		"no name":              {soloist.Lock{Store: memory}, []string{"Name", `""`, "empty"}},
-		"a long name":          {soloist.Lock{Store: memory, Name: strings.Repeat("x", 300)}, []string{"Name", "xxx", "300", "48"}},
-		"a name that is cut":   {soloist.Lock{Store: memory, Name: strings.Repeat("Ü", 7)}, []string{"Name", "ÜÜ", "56", "48"}},
-		"control characters":   {soloist.Lock{Store: memory, Name: "a\x00b"}, []string{"Name", `"a\x00b"`, "printable"}},
-		"a line break":         {soloist.Lock{Store: memory, Name: "a\nb"}, []string{"Name", `"a\nb"`, "printable"}},
-		"no UTF-8":             {soloist.Lock{Store: memory, Name: "a\xff"}, []string{"Name", `"a\xff"`, "printable"}},
-		"no store":             {soloist.Lock{Name: "guard"}, []string{"guard", "Store", "nil"}},
-		"negative slots":       {soloist.Lock{Store: memory, Name: "guard", Slots: -1}, []string{"guard", "Slots", "-1", "1 to 100"}},
-		"many slots":           {soloist.Lock{Store: memory, Name: "guard", Slots: 101}, []string{"Slots", "101", "1 to 100"}},
-		"very many slots":      {soloist.Lock{Store: memory, Name: "guard", Slots: math.MaxInt}, []string{"Slots", "1 to 100"}},
-		"a bare number":        {soloist.Lock{Store: memory, Name: "guard", Lease: 30}, []string{"Lease", "30", "time.Second"}},
-		"a negative lease":     {soloist.Lock{Store: memory, Name: "guard", Lease: -time.Minute}, []string{"Lease", "-1m0s", "1s"}},
-		"a long lease":         {soloist.Lock{Store: memory, Name: "guard", Lease: time.Hour}, []string{"Lease", "1h0m0s", "1m0s"}},
-		"half a second":        {soloist.Lock{Store: memory, Name: "guard", Lease: 1500 * time.Millisecond}, []string{"Lease", "1.5s", "whole seconds"}},
-		"a bad app":            {soloist.Lock{Store: memory, Name: "guard", App: "My App"}, []string{"App", "My App", "lower-case"}},
-		"a long replica":       {soloist.Lock{Store: memory, Name: "guard", Replica: strings.Repeat("r", 300)}, []string{"Replica"}},
-		"two mistakes at once": {soloist.Lock{Slots: -1, Lease: 30}, []string{"Name", "Store", "Slots"}},
+		"no name":              {&soloist.Lock{Store: memory}, []string{"Name", `""`, "empty"}},
+		"a long name":          {&soloist.Lock{Store: memory, Name: strings.Repeat("x", 300)}, []string{"Name", "xxx", "300", "48"}},
+		"a name that is cut":   {&soloist.Lock{Store: memory, Name: strings.Repeat("Ü", 7)}, []string{"Name", "ÜÜ", "56", "48"}},
+		"control characters":   {&soloist.Lock{Store: memory, Name: "a\x00b"}, []string{"Name", `"a\x00b"`, "printable"}},
+		"a line break":         {&soloist.Lock{Store: memory, Name: "a\nb"}, []string{"Name", `"a\nb"`, "printable"}},
+		"no UTF-8":             {&soloist.Lock{Store: memory, Name: "a\xff"}, []string{"Name", `"a\xff"`, "printable"}},
+		"no store":             {&soloist.Lock{Name: "guard"}, []string{"guard", "Store", "nil"}},
+		"negative slots":       {&soloist.Lock{Store: memory, Name: "guard", Slots: -1}, []string{"guard", "Slots", "-1", "1 to 100"}},
+		"many slots":           {&soloist.Lock{Store: memory, Name: "guard", Slots: 101}, []string{"Slots", "101", "1 to 100"}},
+		"very many slots":      {&soloist.Lock{Store: memory, Name: "guard", Slots: math.MaxInt}, []string{"Slots", "1 to 100"}},
+		"a bare number":        {&soloist.Lock{Store: memory, Name: "guard", Lease: 30}, []string{"Lease", "30", "time.Second"}},
+		"a negative lease":     {&soloist.Lock{Store: memory, Name: "guard", Lease: -time.Minute}, []string{"Lease", "-1m0s", "1s"}},
+		"a long lease":         {&soloist.Lock{Store: memory, Name: "guard", Lease: time.Hour}, []string{"Lease", "1h0m0s", "1m0s"}},
+		"half a second":        {&soloist.Lock{Store: memory, Name: "guard", Lease: 1500 * time.Millisecond}, []string{"Lease", "1.5s", "whole seconds"}},
+		"a bad app":            {&soloist.Lock{Store: memory, Name: "guard", App: "My App"}, []string{"App", "My App", "lower-case"}},
+		"a long replica":       {&soloist.Lock{Store: memory, Name: "guard", Replica: strings.Repeat("r", 300)}, []string{"Replica"}},
+		"two mistakes at once": {&soloist.Lock{Slots: -1, Lease: 30}, []string{"Name", "Store", "Slots"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lock := &tt.lock
+			lock := tt.lock
 			wantError(t, lock.Validate(), tt.want...)
 			wantError(t, lock.Do(t.Context(), good), tt.want...)
 			wantError(t, lock.TryDo(t.Context(), good), tt.want...)

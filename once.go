@@ -49,8 +49,13 @@ type Once struct {
 	Logger  *slog.Logger
 	Overrun func(name string, cause error)
 
-	once    sync.Once
-	of      *Scheduler // nil: none
+	of   *runner.Replica // of a scheduler; nil: there is none
+	once sync.Once
+	made onceMade
+}
+
+// A onceMade is what the first call of a method makes of a Once.
+type onceMade struct {
 	invalid error
 	work    *mutex.Once
 	log     *slog.Logger
@@ -67,8 +72,8 @@ func (o *Once) Run(ctx context.Context) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	err := o.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
-		run := newRun(o.log, o.Name, h)
+	err := o.made.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
+		run := newRun(o.made.log, o.Name, h)
 		run.Request, run.Tick = o.Key, time.Time{}
 		return o.Do(ctx, run)
 	}, o.teller())
@@ -81,14 +86,14 @@ func (o *Once) Run(ctx context.Context) error {
 // Validate returns all that is wrong with the fields, joined, or nil.
 func (o *Once) Validate() error {
 	o.once.Do(o.prepare)
-	return o.invalid
+	return o.made.invalid
 }
 
 // Bind gives o what it has not: the store, the app and the replica of a scheduler, its log and its clocks.
 func (s *Scheduler) Bind(o *Once) {
 	s.once.Do(s.prepare)
 	if o.Store == nil {
-		o.Store, o.App, o.of = s.Store, s.App, s
+		o.Store, o.App, o.of = s.Store, s.App, s.core.replica
 	}
 	setDefault(&o.Replica, s.Replica)
 	if o.Logger == nil {
@@ -107,18 +112,18 @@ func (o *Once) prepare() {
 		o.Logger = slog.Default()
 	}
 	if err := o.check(); err != nil {
-		o.invalid = fmt.Errorf("once %s: %w", quote(o.Name), err)
+		o.made.invalid = fmt.Errorf("once %s: %w", quote(o.Name), err)
 		return
 	}
-	o.log = o.Logger.With("once", o.Name, "key", o.Key, "replica", o.Replica)
+	o.made.log = o.Logger.With("once", o.Name, "key", o.Key, "replica", o.Replica)
 	r := bareReplica(o.App, o.Replica, o.Store, o.of)
 	if o.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
-	hearTrouble(r, o.log)
+	hearTrouble(r, o.made.log)
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
-	o.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
+	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
 		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}}
 }
 
@@ -132,7 +137,7 @@ func (o *Once) teller() func(mutex.Trouble) {
 		}
 		if said := fmt.Sprint(text, args); said != told {
 			told = said
-			o.log.Log(context.Background(), level, text, args...)
+			o.made.log.Log(context.Background(), level, text, args...)
 		}
 	}
 }

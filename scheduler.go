@@ -23,6 +23,11 @@ type Scheduler struct {
 	Jobs       []Job
 	Singletons []Singleton
 
+	// Groups are how many runs of each [Job.Group] take place at a time: 1 to 100, by the name of the
+	// group, which follows the rule of [Lock.Name]. If replicas with different numbers are up, the
+	// largest number counts.
+	Groups map[string]int
+
 	// Store holds leases and records. Nil is an error.
 	Store store.Store
 
@@ -115,10 +120,15 @@ func (s *Scheduler) prepare() {
 	s.core.told = listen(s.core.replica, s.Logger, s.Events)
 	s.prepareOrders()
 	var errs []error
+	groups := s.prepareGroups()
 	schedules := map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		errs = append(errs, s.add(j.runnerJob(s.Store, s.core.told.job(j.Name), schedules)))
+		job, err := j.runnerJob(s.Store, s.core.told.job(j.Name), schedules)
+		if g := groups[j.Group]; err == nil && g != nil {
+			job.Group, job.Policy.Group = g, j.Group
+		}
+		errs = append(errs, s.add(job, err))
 	}
 	for i := range s.Singletons {
 		g := &s.Singletons[i]
@@ -156,7 +166,8 @@ func (s *Scheduler) checkSelf() error {
 	if len(s.Jobs)+len(s.Singletons) == 0 {
 		errs = append(errs, errors.New("there is neither a job nor a singleton"))
 	}
-	return errors.Join(append(errs, s.checkDuplicates()...)...)
+	errs = append(errs, s.checkDuplicates()...)
+	return errors.Join(append(errs, s.checkGroups()...)...)
 }
 
 // checkDuplicates reports each name that is used more than once, once.

@@ -56,6 +56,9 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
 		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
 	}
+	if j.Group != "" && (j.EveryReplica || j.ClaimAhead) {
+		errs = append(errs, wrong("Group", quote(j.Group), "none for a job of EveryReplica or with ClaimAhead"))
+	}
 	if j.EveryReplica && j.ClaimAhead {
 		errs = append(errs, wrong("ClaimAhead", true, "false for a job of EveryReplica: it has no claim"))
 	}

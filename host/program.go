@@ -25,6 +25,9 @@ type Program struct {
 	// Work is the program's jobs and singletons.
 	Work []soloist.Work
 
+	// Groups are how many runs of each [soloist.Job.Group] take place at a time, as in a Scheduler.
+	Groups map[string]int
+
 	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
 	Store store.Store
 
@@ -68,7 +71,7 @@ func (m mode) replica() string {
 
 // open reads the settings, and returns all that is wrong with them and the jobs.
 func (p *Program) open(m mode) (*app.App, error) {
-	a, err := app.Open(app.Config{Work: p.Work, Store: p.Store, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs})
+	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
 		a.Telemetry.MakeDefault()           // likewise

@@ -93,6 +93,7 @@ func watchAll(ctx context.Context, a *app.App, cache *web.Cache, stop context.Ca
 	var all sync.WaitGroup
 	all.Go(func() { watch.NewClock(a.Log, a.Skew, cache.Fresh).Run(ctx) })
 	all.Go(func() { cache.Prepare(ctx) })
+	all.Go(func() { sweepDaily(ctx, a) })
 	all.Go(func() { watch.NewStorage(a.Log, a.Scheduler, a.Store, a.Explain, stop).Run(ctx) })
 	return all.Wait
 }

@@ -51,14 +51,13 @@ func (m *Mutex) Do(ctx context.Context, work Work) error {
 	if err != nil {
 		return err
 	}
-	t := &try{mutex: m, work: work, endTurn: sync.OnceFunc(func() { leave(m.turn) })}
+	t := m.try(work, sync.OnceFunc(func() { leave(m.turn) }))
 	defer t.endTurn()
-	return t.until(ctx, waited || waitedMore)
+	return m.until(ctx, t, waited || waitedMore)
 }
 
 // until makes rounds until the work is done or ctx ends.
-func (t *try) until(ctx context.Context, waited bool) error {
-	m := t.mutex
+func (m *Mutex) until(ctx context.Context, t *try, waited bool) error {
 	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
 	if pause := m.stint.pause(m.clock.Elapsed(), waits.longest); pause > 0 {
 		lease.Sleep(ctx, pause)
@@ -68,7 +67,7 @@ func (t *try) until(ctx context.Context, waited bool) error {
 		holder = store.ErrHeld
 	}
 	for {
-		held, err := t.round(ctx)
+		held, err := t.round(ctx, m.drawn())
 		if len(held) > 0 {
 			holder = held[0]
 			m.stint.end()
@@ -92,12 +91,20 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 	default:
 		return store.ErrHeld
 	}
-	t := &try{mutex: m, work: work, endTurn: func() {}}
-	held, err := t.round(ctx)
+	t := m.try(work, func() {})
+	held, err := t.round(ctx, m.drawn())
 	if len(held) > 0 {
 		return held[0]
 	}
 	return err
+}
+
+// drawn returns the slot that is tried first.
+func (m *Mutex) drawn() int { return int(m.jitter.UpTo(time.Duration(len(m.slots) - 1))) }
+
+// try returns a call that does work.
+func (m *Mutex) try(work Work, endTurn func()) *try {
+	return &try{slots: m.slots, clock: m.clock, stint: &m.stint, work: work, endTurn: endTurn}
 }
 
 // enter waits for room until ctx ends, and reports whether it had to wait.
@@ -119,20 +126,20 @@ func leave(room chan struct{}) { <-room }
 
 // A try is one call of Do or TryDo.
 type try struct {
-	mutex   *Mutex
+	slots   []*runner.Runner
+	clock   *lease.Clock
+	stint   *stint
 	work    Work
 	endTurn func() // lets another caller of this process look for a free slot; it may be called again
 	began   bool   // the work has
 	err     error  // of the work
 }
 
-// round tries each slot once, from one that is drawn. It returns the holders if the work was not
-// begun for them alone.
-func (t *try) round(ctx context.Context) (held []*runner.HeldError, err error) {
-	slots := t.mutex.slots
-	first := int(t.mutex.jitter.UpTo(time.Duration(len(slots) - 1)))
-	for i := range slots {
-		failed := t.take(ctx, slots[(first+i)%len(slots)])
+// round tries each slot once, from the first on. It returns the holders if the work was not begun for
+// them alone.
+func (t *try) round(ctx context.Context, first int) (held []*runner.HeldError, err error) {
+	for i := range t.slots {
+		failed := t.take(ctx, t.slots[(first+i)%len(t.slots)])
 		holder, is := errors.AsType[*runner.HeldError](failed)
 		switch {
 		case t.began || failed == nil:
@@ -166,9 +173,9 @@ var errNoReturn = errors.New("the function did not return (runtime.Goexit)")
 func (t *try) do(ctx context.Context, h *supervise.Handle) error {
 	t.endTurn()
 	t.began, t.err = true, errNoReturn
-	begin := t.mutex.clock.Elapsed()
+	begin := t.clock.Elapsed()
 	defer func() {
-		t.mutex.stint.add(begin, t.mutex.clock.Elapsed())
+		t.stint.add(begin, t.clock.Elapsed())
 		if p := recover(); p != nil {
 			t.err = fmt.Errorf("panic: %v", p)
 			panic(p)

@@ -163,13 +163,13 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 	pauses := Pauses(r, v.Control, v.Now)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	if tick.IsZero() {
-		p.passAll(r, newest, reason, pauses)
+		p.passAll(r, newest, reason, pauses, v.Waited)
 		return true
 	}
 	before := p.Ticks.Last(tick.Add(-1))
 	passed := before.After(r.Watermark)
 	if passed {
-		p.passAll(r, before, reason, pauses)
+		p.passAll(r, before, reason, pauses, v.Waited)
 	}
 	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && cancelled(v) {
 		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.Control.End)

@@ -53,6 +53,7 @@ type Policy struct {
 	Interrupted      Interrupted
 	ClaimAhead       bool // the claim is written before the tick; see ahead.go
 	Paused           bool
+	Group            string // whose slots limit how many runs take place at a time; empty: none does
 	PauseAfter       int64  // failures in a row after which the job pauses itself; zero: it does not
 	Spec             string // hash of the definition: two replicas with the same one agree about every tick
 }
@@ -89,6 +90,10 @@ type View struct {
 
 	// Request is the name of a run by hand. Then the claim is for that run alone.
 	Request string
+
+	// Waited are the ticks that this replica could not claim, since its group had no free slot.
+	// They are after From and up to To.
+	Waited store.Span
 
 	// SettleOnly says that there is no time for a run: only ticks that need no run
 	// are settled.

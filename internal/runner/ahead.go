@@ -11,10 +11,10 @@ import (
 
 // lookAhead adds to a view how long before the next tick this replica acts. A call of
 // RunDue or RunNow does not wait for ticks. A job that skips its ticks has nothing to be on time
-// for. A replica that may not be able to write does nothing ahead, so that it keeps no lease from
-// the others, until it tries again.
+// for, and one of a group needs a slot first. A replica that may not be able to write does nothing
+// ahead, so that it keeps no lease from the others, until it tries again.
 func (r *Runner) lookAhead(c *call, v *plan.View) {
-	if c.bounded || r.job.Policy.Paused || r.denial.bars(time.Now()) {
+	if c.bounded || r.job.Policy.Paused || r.job.Group != nil || r.denial.bars(time.Now()) {
 		return
 	}
 	next := r.job.Policy.Upcoming(*v, &r.view.seen)
@@ -98,7 +98,7 @@ func (r *Runner) keeps(stop context.Context, c *call, s *lease.Session) (tick ti
 	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
 		return time.Time{}, false
 	}
-	if c.bounded || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
+	if c.bounded || r.job.Group != nil || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || r.replica.jobs.load.cedes(r.client.Jitter) {

@@ -26,6 +26,7 @@ type Job struct {
 	EveryReplica bool          // it has neither an entry nor a lease
 	Rest         time.Duration // of a singleton: the shortest pause between two runs on this replica
 	Schedule     func() string // in words, for people
+	Group        Group         // limits how many runs of several jobs take place at a time; nil: nothing does
 }
 
 // A Runner does one job, or one singleton, on one replica. One goroutine at a time
@@ -69,6 +70,7 @@ type view struct {
 	seenAt time.Time        // when it was last read or written here, by the wall clock; see frozen
 	seen   plan.Observation // what has been noticed over several reads
 	lead   lead
+	waited store.Span // the ticks for which the group of the job had no free slot
 }
 
 // A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
@@ -117,6 +119,7 @@ type call struct {
 	now     time.Time // RunDue of an EveryReplica job: the wall clock when the call began, for its first step
 	bounded bool      // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
 	take    *taking   // Take: what differs from RunNow; nil: nothing
+	slot    slot      // of the group of the job
 
 	hand      *handover     // while it has a lease: what may end its run, or hurry it
 	ahead     time.Time     // the tick before which the lease is acquired, or kept; zero: something is due

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -133,6 +135,9 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 // changed since, the store refuses the lease and the entry is read again. The order
 // of the checks matters: a record with the largest token must not cost a lease.
 func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) time.Duration {
+	if r.job.Group != nil && c.slot.held == nil {
+		return r.acquireInGroup(ctx, c, length)
+	}
 	if err := plan.Exhausted(&r.view.rec); err != nil {
 		return r.unusable(ctx.Err() != nil, &recordError{err})
 	}
@@ -155,7 +160,9 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.detail("another replica was first", err)
-		c.take.lost()
+		if !errors.Is(err, fs.ErrNotExist) { // nobody has an entry that was removed: it is made anew
+			c.take.lost()
+		}
 		if !c.ahead.IsZero() {
 			return r.raceLost(c.ahead)
 		}

@@ -39,7 +39,8 @@ type App struct {
 // A Config is what a program says of itself. The environment says the rest.
 type Config struct {
 	Work    []soloist.Work
-	Store   store.Store // nil: what SOLOIST_STORAGE says
+	Groups  map[string]int // as of a Scheduler
+	Store   store.Store    // nil: what SOLOIST_STORAGE says
 	Console Console
 	Now     func() time.Time
 	Replica string // what records name as the author of what is done
