@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,8 @@ func TestLockReturnsErrorOfItsFunction(t *testing.T) {
 			}
 			err := do(l, c.t.Context(), func(context.Context, *soloist.Run) error { panic("out of ink") })
 			wantError(t, err, "panic", "out of ink")
+			err = do(l, c.t.Context(), func(context.Context, *soloist.Run) error { runtime.Goexit(); return nil })
+			wantError(t, err, "Goexit")
 		}
 	})
 }
@@ -124,7 +127,7 @@ func TestLockInsideItselfIsRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a")
 		l, own := a.guard(), &soloist.Lock{Name: "guard", Store: a.tap, Logger: a.Logger}
-		err := l.Do(c.t.Context(), func(ctx context.Context, _ *soloist.Run) error {
+		err := l.Do(c.within(time.Hour), func(ctx context.Context, _ *soloist.Run) error {
 			for _, again := range []*soloist.Lock{l, a.guard(), own} {
 				wantError(t, again.Do(ctx, c.watch("a", nil)), "guard", "held by the caller already")
 				wantError(t, again.TryDo(ctx, c.watch("a", nil)), "guard", "held by the caller already")

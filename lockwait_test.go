@@ -19,7 +19,7 @@ func TestLockIsHandedOverPromptly(t *testing.T) {
 	for _, tt := range []struct{ lease, held, most time.Duration }{
 		{D, 0, 200 * time.Millisecond},
 		{D, time.Second, 200 * time.Millisecond},
-		{D, 80 * time.Second, 2600 * time.Millisecond},
+		{D, 10*time.Minute + 2*time.Second, 2600 * time.Millisecond},
 		{30 * time.Second, time.Second, 200 * time.Millisecond},
 		{30 * time.Second, 80 * time.Second, 10 * time.Second},
 		{time.Minute, 80 * time.Second, 10 * time.Second},

@@ -24,6 +24,8 @@ func (c *cluster) migration(r *replica, key string, do func(context.Context, *so
 
 // migrate has replicas do work once for a key, all at the same time, and returns their errors.
 func (c *cluster) migrate(ctx context.Context, key string, retry soloist.Retry, do func(context.Context, *soloist.Run) error, replicas ...*replica) []error {
+	ctx, cancel := context.WithTimeout(ctx, 24*time.Hour) // work that is never done would be waited for for ever
+	defer cancel()
 	var all sync.WaitGroup
 	errs := make([]error, len(replicas))
 	for i, r := range replicas {

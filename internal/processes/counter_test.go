@@ -32,14 +32,19 @@ func TestCounterUnderLockLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t, order{Program: counts, Increments: *increments})
 	kills := max(1, *increments/250)
-	begin := time.Now()
+	begin, holders := time.Now(), 0
 	for i := range kills {
 		c.await(t, (i+1)**increments/(kills+1)+rand.IntN(20))
 		proctest.Pause(t.Context(), time.Duration(rand.IntN(100))*time.Millisecond) // not always in the middle of an increment
 		victim := fmt.Sprint("c", rand.IntN(counters))
 		c.fleet.signal(victim, syscall.SIGKILL)
 		<-c.fleet.Replica(victim).Gone()
+		killed := time.Now()
 		c.fleet.start(victim, 0)
+		c.await(t, c.number(t)+1)
+		if time.Since(killed) > lease/2 {
+			holders++
+		}
 	}
 	c.await(t, *increments)
 	for i := range counters {
@@ -57,7 +62,7 @@ func TestCounterUnderLockLosesNothing(t *testing.T) {
 	if last := c.number(t); last < len(lines) || last > len(lines)+kills {
 		t.Errorf("%d increments have returned, and the counter is %d after %d kills", len(lines), last, kills)
 	}
-	t.Logf("counted to %d in %s, %d kills, %d lines: %v", c.number(t), ms(time.Since(begin)), kills, len(lines), share)
+	t.Logf("counted to %d in %s, %d kills, %d of them of a holder, %d lines: %v", c.number(t), ms(time.Since(begin)), kills, holders, len(lines), share)
 }
 
 // Without the lock the same processes lose increments: the test above can fail.
