@@ -17,7 +17,7 @@ type group struct{ slots *mutex.Mutex }
 
 // Do implements [runner.Group].
 func (g *group) Do(ctx context.Context, f func(slot context.Context)) error {
-	return g.slots.Do(ctx, func(ctx context.Context, _ *supervise.Handle) error {
+	return g.slots.Do(ctx, func(ctx context.Context, _ int, _ *supervise.Handle) error {
 		f(ctx)
 		return nil
 	})

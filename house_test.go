@@ -122,8 +122,8 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/runner":      {"event", "store", "internal/control", "internal/instant", "internal/lease", "internal/ontime", "internal/plan", "internal/supervise"},
 		"internal/safefile":    {},
 		"internal/schedule":    {"internal/near"},
-		"internal/sim":         {".", "event", "store", "host/azure", "internal/blobtest", "internal/sim/check"},
-		"internal/sim/check":   {".", "event", "store"},
+		"internal/sim":         {".", "event", "store", "host/azure", "internal/blobtest", "internal/entry", "internal/sim/check"},
+		"internal/sim/check":   {".", "event", "store", "internal/entry"},
 		"internal/supervise":   {"event", "store", "internal/instant", "internal/lease", "internal/plan"},
 		"store":                {},
 

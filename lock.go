@@ -92,8 +92,9 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 	if l.heldBy(ctx) {
 		return fmt.Errorf("lock %q: it is held by the caller already, and would wait for itself", l.Name)
 	}
-	return by(l.mutex, ctx, func(ctx context.Context, h *supervise.Handle) error {
+	return by(l.mutex, ctx, func(ctx context.Context, slot int, h *supervise.Handle) error {
 		run := newRun(l.log, l.Name, h)
+		run.slot = slot
 		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
 		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)
 	})

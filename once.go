@@ -59,6 +59,7 @@ type onceMade struct {
 	invalid error
 	work    *mutex.Once
 	log     *slog.Logger
+	trouble *slog.Logger // the same through a queue
 }
 
 // maxOnceTries is how many failures a record keeps.
@@ -120,7 +121,7 @@ func (o *Once) prepare() {
 	if o.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
-	hearTrouble(r, o.made.log)
+	o.made.trouble = hearTrouble(r, o.made.log)
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
 	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
@@ -137,7 +138,7 @@ func (o *Once) teller() func(mutex.Trouble) {
 		}
 		if said := fmt.Sprint(text, args); said != told {
 			told = said
-			o.made.log.Log(context.Background(), level, text, args...)
+			o.made.trouble.Log(context.Background(), level, text, args...)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type Run struct {
 	Token   int64        // the fencing token: grows with each run of this name; zero for EveryReplica
 	Log     *slog.Logger // has job, tick and token in each line
 
+	slot   int // of a lock, whose slots may have the same token
 	handle *supervise.Handle
 }
 
@@ -38,6 +39,9 @@ func newRun(log *slog.Logger, job string, h *supervise.Handle) *Run {
 func (r *Run) ID() string {
 	if r.Request != "" {
 		return r.Job + "@" + r.Request
+	}
+	if r.slot > 0 {
+		return fmt.Sprintf("%s@%d/%d", r.Job, r.Token, r.slot)
 	}
 	if r.Tick.IsZero() {
 		return fmt.Sprintf("%s@%d", r.Job, r.Token)

@@ -14,8 +14,9 @@ import (
 var troubles = []event.Kind{event.Panicked, event.Overrun, event.Unrecorded, event.Settled, event.NotClaimed, event.HoldOff,
 	event.LeftAlone, event.TakenUp, event.StoreTrouble, event.StoreBack}
 
-// hearTrouble has a replica that only takes locks log its trouble.
-func hearTrouble(r *runner.Replica, log *slog.Logger) {
+// hearTrouble has a replica that only takes locks log its trouble, and returns a logger of the same
+// queue: a log that blocks must not delay who waits for a lock.
+func hearTrouble(r *runner.Replica, log *slog.Logger) *slog.Logger {
 	lines := &logqueue.Queue{Root: log.Handler()}
 	queued := lines.Logger(log)
 	r.Events, r.Flush = func(e event.Event) {
@@ -23,4 +24,5 @@ func hearTrouble(r *runner.Replica, log *slog.Logger) {
 			writeLine(&e, queued, queued)
 		}
 	}, lines.Wait
+	return queued
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -38,7 +39,10 @@ type Trouble struct {
 }
 
 // Why work is not begun.
-var errDone = errors.New("it is done")
+var (
+	errDone    = errors.New("it is done")
+	errGivenUp = errors.New("is not tried again for this key")
+)
 
 // A tooEarly says how long it is until the work may be tried again.
 type tooEarly struct {
@@ -50,30 +54,40 @@ func (e *tooEarly) Error() string { return e.last.Error() }
 
 // Run returns nil once the work has succeeded, here or on another replica. Until then it tells what
 // keeps the work from being done.
-func (o *Once) Run(ctx context.Context, work Work, tell func(Trouble)) error {
+func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Handle) error, tell func(Trouble)) error {
 	waits := pace{clock: o.Clock, jitter: o.Jitter, longest: o.Length / 6}
 	for {
 		outcome, err := o.Slot.Take(ctx, rand.Text(), work, o.bar)
 		if errors.Is(err, errDone) || err == nil && done(outcome.Status) {
 			return nil
 		}
-		wait := shortest
-		held, isHeld := errors.AsType[*runner.HeldError](err)
-		early, isEarly := errors.AsType[*tooEarly](err)
-		switch {
-		case isHeld:
-			tell(Trouble{Holder: cmp.Or(held.Replica, "another replica")})
-			wait = waits.next([]*runner.HeldError{held})
-		case isEarly:
-			tell(Trouble{Err: early.last, Wait: early.wait})
-			wait = early.wait
-		case err != nil:
+		if errors.Is(err, errGivenUp) || runner.Unusable(err) {
 			return err
 		}
+		wait := o.wait(err, &waits, tell)
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
 	}
+}
+
+// wait returns how long it is until the next try, after one that came to nothing or whose work has
+// failed. A replica that cannot do the work, or does not know whether it is recorded, waits as for
+// another holder: another replica may do it.
+func (o *Once) wait(err error, waits *pace, tell func(Trouble)) time.Duration {
+	if held, is := errors.AsType[*runner.HeldError](err); is {
+		tell(Trouble{Holder: cmp.Or(held.Replica, "another replica")})
+		return waits.next([]*runner.HeldError{held})
+	}
+	if early, is := errors.AsType[*tooEarly](err); is {
+		tell(Trouble{Err: early.last, Wait: early.wait})
+		return early.wait
+	}
+	if err == nil {
+		return shortest
+	}
+	tell(Trouble{Err: err, Wait: waits.longest})
+	return waits.longest
 }
 
 // bar returns why the work must not be begun under a record, nil if it may.
@@ -88,7 +102,7 @@ func (o *Once) bar(rec *store.Record) error {
 	last := failures[0]
 	err := fmt.Errorf("it has failed on %s: %s", last.Replica, last.Reason)
 	if o.Retry.Most > 0 && len(failures) >= o.Retry.Most {
-		return fmt.Errorf("it has failed %d times, the last time on %s, and is not tried again for this key: %s", len(failures), last.Replica, last.Reason)
+		return fmt.Errorf("it has failed %d times, the last time on %s, and %w: %s", len(failures), last.Replica, errGivenUp, last.Reason)
 	}
 	wait := last.End.Add(o.Retry.pause(len(failures))).Sub(o.Clock.Best())
 	if wait <= 0 {

@@ -130,6 +130,13 @@ type recordError struct{ err error }
 func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
 func (e *recordError) Unwrap() error { return e.err }
 
+// Unusable reports whether an error says that the record cannot be used. It stays so until a person
+// corrects it.
+func Unusable(err error) bool {
+	_, bad := errors.AsType[*recordError](err)
+	return bad
+}
+
 // unusable notes why the entry could not be used and returns how long to wait. If the
 // call was stopped, its error says nothing about the store. A record that must be left
 // alone is the job's trouble, since the store has answered; any other error is the

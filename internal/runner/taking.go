@@ -1,11 +1,15 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
 )
+
+// ErrNotBegun is the error of a call that may have claimed something and has not run it.
+var ErrNotBegun = errors.New("it was claimed and not begun")
 
 // A taking is the part of a call that is for Take. Its methods may be called on nil.
 type taking struct {

@@ -64,7 +64,7 @@ func (c *client) send(ctx context.Context, x errand) result {
 		return result{err: err}
 	}
 	m := c.machine
-	if m.at(t.Op + " before"); !t.goesOn() {
+	if t.at(" before"); !t.goesOn() {
 		return result{err: m.awake(ctx)}
 	}
 	got, err := t.travel(ctx)
@@ -76,7 +76,7 @@ func (c *client) send(ctx context.Context, x errand) result {
 		return result{err: m.awake(ctx)}
 	}
 	t.log.Edit(func() { t.Heard = time.Now() })
-	if m.at(t.Op + " after"); !t.goesOn() {
+	if t.at(" after"); !t.goesOn() {
 		return result{err: m.awake(ctx)}
 	}
 	return got
@@ -154,7 +154,7 @@ func (t *trip) reach(ctx context.Context, there time.Duration) (result, error) {
 		return result{}, err
 	}
 	a := t.serve(t.Event, t.errand)
-	t.machine.at(t.Op + " applied")
+	t.at(" applied")
 	return a, nil
 }
 

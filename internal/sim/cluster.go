@@ -48,6 +48,8 @@ type Cluster struct {
 	healed     chan struct{} // closed at end
 	over       chan struct{} // closed: all are to stop
 	slots      []*slot
+	locks      []lockPlan
+	onces      []oncePlan
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
 	ordered    bool           // operators give orders, and replicas read them
 	wg         sync.WaitGroup // whatever was started
@@ -56,6 +58,7 @@ type Cluster struct {
 		now      []check.Definition
 		requests int
 		visitors int
+		deploys  int
 		down     time.Time // until then all replicas are
 	}
 }
@@ -105,11 +108,13 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 func newCluster(cfg Config) *Cluster {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
 	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
+	var locks []lockPlan
+	var onces []oncePlan
 	if cfg.Program == nil {
-		cfg.Program = Program(cfg.Seed)
+		cfg.Program, locks, onces = Program(cfg.Seed), drawLocks(cfg.Seed), drawOnces(cfg.Seed)
 	}
 	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
-	c := &Cluster{Config: cfg, log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}, Emits: true},
+	c := &Cluster{Config: cfg, log: newLog(), locks: locks, onces: onces,
 		healed: make(chan struct{}), over: make(chan struct{})}
 	c.net = &Network{seed: cfg.Seed, blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log}
 	c.version.now = cfg.Program
@@ -132,6 +137,10 @@ func newCluster(cfg Config) *Cluster {
 	}
 	c.net.faults, c.net.calm, c.traps.end = c.NetworkFaults, c.end, c.end
 	return c
+}
+
+func newLog() *check.Log {
+	return &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}, Emits: true, Locks: map[string]check.Lock{}, Onces: map[string]check.Once{}}
 }
 
 // store is what a machine has of the one that all share.
@@ -177,6 +186,7 @@ func (c *Cluster) plan() []plannedFault {
 	if c.ordered {
 		all = append(all, orderPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	}
+	all = append(all, lockFaults(c.Seed, start, c.end, c.locks)...)
 	slices.SortStableFunc(all, func(a, b plannedFault) int { return a.at.Compare(b.at) })
 	return all
 }
@@ -264,6 +274,7 @@ func (c *Cluster) edit() *roll {
 	c.log.Edit(func() { n = len(c.log.Fleet) })
 	r := newRoll(c.Seed, n, "deploy", check.TimeOfDay(time.Now()))
 	c.version.now = next(c.version.now, r)
+	c.version.deploys++
 	return r
 }
 

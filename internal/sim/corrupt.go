@@ -2,8 +2,10 @@ package sim
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/check"
@@ -186,8 +188,13 @@ func (c *Cluster) deleteContainer() {
 		return
 	}
 	c.log.Add(check.Event{What: check.Deleted, Note: "container"})
+	names := entries(c.locks)
 	for _, d := range c.Program {
-		c.log.Add(check.Event{What: check.Request, Replica: check.Operator, Job: d.Name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
-		c.log.Add(check.Event{What: check.Deleted, Job: d.Name})
+		names = append(names, d.Name)
+	}
+	c.log.Edit(func() { names = append(names, slices.Sorted(maps.Keys(c.log.Onces))...) })
+	for _, name := range names {
+		c.log.Add(check.Event{What: check.Request, Replica: check.Operator, Job: name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
+		c.log.Add(check.Event{What: check.Deleted, Job: name})
 	}
 }

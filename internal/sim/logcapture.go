@@ -19,6 +19,7 @@ type logCapture struct {
 	up    time.Time // when the replica started
 	end   time.Time // of the faults
 	job   string
+	area  string // of the points that it comes to: ofLock, or empty
 	token int64
 	tick  time.Time
 }
@@ -57,7 +58,7 @@ func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 		case "token":
 			e.Token = a.Value.Int64()
 		case "wait": // in a hold-off
-			time.AfterFunc(a.Value.Duration()/3, func() { h.at("hold-off") })
+			time.AfterFunc(a.Value.Duration()/3, func() { h.at(h.area + "hold-off") })
 		case "tick", "after":
 			if text := a.Value.String(); strings.HasPrefix(text, check.NoTick) {
 				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
@@ -113,6 +114,8 @@ func (h *logCapture) WithAttrs(attrs []slog.Attr) slog.Handler {
 		switch a.Key {
 		case "job":
 			c.job = a.Value.String()
+		case "lock", "once":
+			c.area = ofLock
 		case "token":
 			c.token = a.Value.Int64()
 		case "tick":

@@ -119,7 +119,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 		return nil, failed(r, err)
 	}
 	defer func() { l.log.Edit(func() { c.Done = time.Now() }) }()
-	if l.machine.at(c.Op + " before"); !l.machine.sleep(context.Background(), 0, c.roll) {
+	if c.at(" before"); !l.machine.sleep(context.Background(), 0, c.roll) {
 		return nil, failed(r, l.machine.awake(ctx))
 	}
 	resp, err := c.travel(ctx)
@@ -130,7 +130,7 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 		return nil, failed(r, l.machine.awake(ctx))
 	}
 	l.log.Edit(func() { c.Heard = time.Now() })
-	if l.machine.at(c.Op + " after"); !l.machine.sleep(context.Background(), 0, c.roll) {
+	if c.at(" after"); !l.machine.sleep(context.Background(), 0, c.roll) {
 		return nil, failed(r, l.machine.awake(ctx))
 	}
 	return resp, nil
@@ -259,7 +259,7 @@ func (c *call) reach(ctx context.Context, there time.Duration) (*http.Response, 
 		return nil, err
 	}
 	resp := c.apply(c.Event, c.request)
-	c.machine.at(c.Op + " applied")
+	c.at(" applied")
 	return resp, nil
 }
 

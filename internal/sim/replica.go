@@ -50,7 +50,12 @@ func (s *slot) startWith(name string, defs []check.Definition, visitor string) *
 		up.Cause = "woken up"
 	}
 	c.log.Add(up)
+	c.version.Lock()
+	version := c.version.deploys
+	c.version.Unlock()
 	c.begin(one, func() {
+		one.useLocks()
+		one.doOnces(version)
 		if onWakeUps {
 			one.wakeUps(r)
 		} else if err := one.Run(one.ctx); err != nil {
@@ -103,7 +108,11 @@ func (r *replica) overran(job string, cause error) {
 	if r.gone() {
 		return
 	}
-	e := r.log.Add(check.Event{What: check.Overran, Replica: r.machine.name, Job: job, Note: why(cause)})
+	r.endAfterOverrun(job, r.log.Add(check.Event{What: check.Overran, Replica: r.machine.name, Job: job, Note: why(cause)}))
+}
+
+// endAfterOverrun ends the process of a replica soon, unless it stays.
+func (r *replica) endAfterOverrun(job string, e *check.Event) {
 	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, check.TimeOfDay(e.Time)).between(0, 3*time.Second)
 	if !r.stays && time.Now().Add(after).Before(r.c.end) {
 		time.AfterFunc(after, func() { r.crash("overrun") })

@@ -57,7 +57,7 @@ type Replica struct{ r *replica }
 // NewScript makes a script without a replica.
 func NewScript() *Script {
 	s := &Script{There: Leg, Back: Leg}
-	c := &Cluster{log: &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}, Emits: true},
+	c := &Cluster{log: newLog(),
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
 	c.net = &Network{blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
 	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {

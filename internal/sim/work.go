@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,33 +61,38 @@ func (c *Cluster) do(m *machine, d *check.Definition) func(context.Context, *sol
 		}
 		e := c.log.Add(check.Event{What: check.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick,
 			Request: run.Request, Attempt: run.Attempt, Try: run.Try})
-		stop := context.AfterFunc(ctx, func() {
-			c.log.Edit(func() {
-				if e.End.IsZero() {
-					e.Cancelled, e.Cause = time.Now(), cause(ctx)
-				}
-			})
-		})
-		returned := false
-		defer func() {
-			stop()
-			c.log.Edit(func() {
-				if !returned {
-					e.Note = noReturn
-				}
-				if e.End = time.Now(); e.End.Equal(e.Cancelled) { // which came first, nobody can tell
-					e.Cancelled, e.Cause = time.Time{}, ""
-				}
-			})
-		}()
 		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
-		err := w.behave(ctx)
-		returned = true
-		if err != nil && !m.gone() {
-			c.log.Edit(func() { e.Note = err.Error() })
-		}
-		return err
+		return c.observed(ctx, m, e, func() error { return w.behave(ctx) })
 	}
+}
+
+// observed calls what a run does, and notes in its event how that ended, and its context.
+func (c *Cluster) observed(ctx context.Context, m *machine, e *check.Event, behave func() error) error {
+	stop := context.AfterFunc(ctx, func() {
+		c.log.Edit(func() {
+			if e.End.IsZero() {
+				e.Cancelled, e.Cause = time.Now(), cause(ctx)
+			}
+		})
+	})
+	returned := false
+	defer func() {
+		stop()
+		c.log.Edit(func() {
+			if !returned {
+				e.Note = noReturn
+			}
+			if e.End = time.Now(); e.End.Equal(e.Cancelled) { // which came first, nobody can tell
+				e.Cancelled, e.Cause = time.Time{}, ""
+			}
+		})
+	}()
+	err := behave()
+	returned = true
+	if err != nil && !m.gone() {
+		c.log.Edit(func() { e.Note = err.Error() })
+	}
+	return err
 }
 
 func cause(ctx context.Context) string { return why(context.Cause(ctx)) }
@@ -206,16 +212,21 @@ func (w *worker) effect() {
 	if w.EveryReplica || !w.sleep(context.Background(), 0) {
 		return
 	}
-	e := w.c.log.Add(check.Event{What: check.Effect, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Tick: w.run.Tick, Sent: time.Now()})
-	there := w.roll.latency()
-	time.Sleep(there)
-	ok := w.c.sink.take(w.Name, w.run.Token)
-	w.c.log.Edit(func() {
+	w.c.effect(w.machine, check.Event{Job: w.Name, Token: w.run.Token, Tick: w.run.Tick}, w.roll)
+}
+
+// effect writes to the resource of a job, or of a lock.
+func (c *Cluster) effect(m *machine, what check.Event, r *roll) {
+	what.What, what.Replica, what.Sent = check.Effect, m.name, time.Now()
+	e := c.log.Add(what)
+	time.Sleep(r.latency())
+	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
+	c.log.Edit(func() {
 		if e.Time, e.Note = time.Now(), "accepted"; !ok {
 			e.Note = "refused"
 		}
 	})
-	w.sleep(context.Background(), w.roll.latency())
+	m.sleep(context.Background(), r.latency(), r)
 }
 
 // A savings is a checkpoint: a counter and some bytes.

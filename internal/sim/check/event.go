@@ -26,6 +26,7 @@ const (
 	Freeze    What = "freeze"   // it is suspended until End
 	Request   What = "request"  // sent at Sent, applied by the service at Time, answered at Heard
 	Ran       What = "ran"      // a call of Do, from Time to End
+	Called    What = "called"   // a call of Op "do" or "try" of a Lock, or of "once" for a Job, from Time to End; Note: what it has returned
 	Effect    What = "effect"   // what a run wrote to a resource that fences, sent at Sent
 	Loaded    What = "loaded"   // a checkpoint, read at Time by a run
 	Said      What = "said"     // a line of a replica's log
@@ -80,6 +81,9 @@ type Event struct {
 	Cancelled time.Time // zero: its context did not end before it returned
 	End       time.Time // zero: it has not returned
 	Cause     string    // of the end of its context
+	Lock      string    // that it holds, or that is called; empty: it is a run of Job
+	ID        string    // that the function of a lock is told
+	Call      string    // which call of Do, TryDo or Once.Run it belongs to
 
 	Saves int
 	Size  int64
@@ -107,6 +111,9 @@ type Log struct {
 	Events []*Event
 	Fleet  map[string][]Definition // by replica: what it does
 	Drift  map[string]int64        // by replica: what its clocks gain, in millionths
+
+	Locks map[string]Lock // by name
+	Onces map[string]Once // by entry
 
 	Emits bool // Emitted is in the log for each replica
 
@@ -162,7 +169,7 @@ func (l *Log) AddWith(request *Event, e Event) *Event {
 func (l *Log) Sort() {
 	slices.SortStableFunc(l.Events, func(a, b *Event) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.order, b.order), cmp.Compare(a.Replica, b.Replica),
-			cmp.Compare(a.Job, b.Job), cmp.Compare(a.What, b.What), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Note, b.Note))
+			cmp.Compare(a.Job, b.Job), cmp.Compare(a.What, b.What), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Call, b.Call), cmp.Compare(a.Note, b.Note))
 	})
 }
 
@@ -201,12 +208,19 @@ func (e *Event) line(lease int) string {
 			fmt.Fprintf(&b, " heard %s", TimeOfDay(e.Heard))
 		}
 		if r := e.Record; r != nil {
-			fmt.Fprintf(&b, " {%d %s %s/%d %s through %s", r.Token, r.Run.Status, TimeOfDay(r.Run.Tick), r.Run.Attempt, r.Run.Request, TimeOfDay(r.Watermark))
+			request := r.Run.Request
+			if IsSlot(e.Job) {
+				request = "-" // it is random
+			}
+			fmt.Fprintf(&b, " {%d %s %s/%d %s through %s", r.Token, r.Run.Status, TimeOfDay(r.Run.Tick), r.Run.Attempt, request, TimeOfDay(r.Watermark))
 			if r.Run.Stopping {
 				b.WriteString(" stopping")
 			}
 			b.WriteByte('}')
 		}
+	}
+	if e.Call != "" {
+		b.WriteString(" " + e.Op + " " + e.Call)
 	}
 	if e.What == Ordered {
 		b.WriteString(" " + e.Op)

@@ -12,6 +12,9 @@ import (
 // An index finds events.
 type index struct {
 	jobs     []string
+	slots    []string                     // the entries of locks, and of what is done once
+	entries  []string                     // jobs and slots
+	slotOf   map[string]string            // the entry of a function that holds a lock, by its call
 	events   map[string]map[What][]*Event // by job
 	leased   map[string][]*Event          // requests under a lease, by its id
 	crashed  map[string]time.Time         // by replica
@@ -27,18 +30,16 @@ type index struct {
 }
 
 func newIndex(l *Log) *index {
-	x := &index{events: map[string]map[What][]*Event{}, leased: map[string][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
+	x := &index{slotOf: map[string]string{}, events: map[string]map[What][]*Event{}, leased: map[string][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
 		writes: map[string][]*Event{}, claims: map[string][]*Event{}, returned: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
 		terms: map[string]map[int64]*term{}, told: map[string][]told{}}
+	x.findSlots(l.Events)
 	lawless := newLawless(l.Events)
 	for _, e := range l.Events {
 		if lawless.of(e) {
 			continue
 		}
-		job := e.Job
-		if e.OfDocument() {
-			job = "" // the document of orders concerns all jobs
-		}
+		job := x.entryOf(e)
 		if x.events[job] == nil {
 			x.events[job] = map[What][]*Event{}
 			x.jobs = append(x.jobs, job)
@@ -60,9 +61,8 @@ func newIndex(l *Log) *index {
 			x.writes[e.Job] = append(x.writes[e.Job], e)
 		}
 	}
-	x.jobs = slices.DeleteFunc(x.jobs, func(job string) bool { return job == "" || l.everywhere(job) })
-	slices.Sort(x.jobs)
-	for _, job := range x.jobs {
+	x.sortEntries(l)
+	for _, job := range x.entries {
 		x.addClaims(job)
 		x.addRuns(job)
 		x.addTerms(job)
@@ -105,6 +105,7 @@ func (x *index) takeBack(job string, e *Event) {
 func (x *index) addRuns(job string) {
 	for _, e := range x.events[job][Ran] {
 		r := *e
+		r.Job = job
 		if c := x.crashed[r.Replica]; !c.IsZero() {
 			if r.Time.After(c) {
 				continue

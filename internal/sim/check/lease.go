@@ -17,7 +17,7 @@ import (
 // second to notice, in which a further try may begin. And who takes over an entry that was deleted holds off only
 // if it knew the one before.
 func belief(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		var last *Event
 		var until time.Time
 		for _, r := range l.runs(job) {
@@ -74,7 +74,7 @@ func (l *Log) strange(job string, a, b *Event) bool {
 // answered was sent, plus the lease, less a hundredth and a sixth of it; on a
 // machine that was suspended, a second after it goes on.
 func trust(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		leases := map[string][]*Event{}
 		for _, e := range l.of(job, Request) {
 			if e.OK() && !e.Heard.IsZero() && (e.Op == "acquire" || e.Op == "renew") {
@@ -125,7 +125,7 @@ func (l *Log) trusted(answers []*Event, replica string, t time.Time) (until time
 // version that it has seen: each write names a lease id and an ETag, and the
 // service takes only those with the id of the lease that is active.
 func holders(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		var t tenure
 		made := false
 		for _, e := range l.of(job, Request) {
@@ -182,7 +182,7 @@ func (t *tenure) follow(e *Event) {
 // acquisition: once it was used for anything else, it is not acquired again.
 func identities(l *Log, bad report) {
 	owner := map[string]*Event{}
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		used := map[string]time.Time{}
 		for _, e := range l.of(job, Request) {
 			if e.Lease != "" && e.Op != "acquire" && (used[e.Lease].IsZero() || e.Sent.Before(used[e.Lease])) {
@@ -209,7 +209,7 @@ func identities(l *Log, bad report) {
 // releases: a lease is released after its run has returned, and after the
 // record says what became of it.
 func releases(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		var now *store.Record
 		runs := l.runs(job)
 		for _, e := range l.of(job, Request) {
@@ -269,7 +269,7 @@ func (l *Log) unconfirmed(job string, claim *Event) bool {
 // or that there was nothing to run, unless the next tick is so near that it keeps the lease
 // for that. Neither its log nor anything else keeps it.
 func letGo(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		written := map[string]*Event{}
 		for _, e := range l.of(job, Request) {
 			w := written[e.Lease]

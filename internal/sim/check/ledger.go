@@ -22,7 +22,7 @@ type start struct {
 // without gaps, and each has a lease of its own; and each run has a claim,
 // which the service has taken before.
 func claims(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		byToken, seen := map[int64]*Event{}, map[start]*Event{}
 		var last *Event
 		for _, e := range l.claimed(job) {
@@ -43,7 +43,7 @@ func claims(l *Log, bad report) {
 			switch {
 			case e == nil || e.Time.After(r.Time):
 				bad(r.Time, "%s begins, and was not claimed", r.name())
-			case e.Replica != r.Replica || !e.Record.Run.Tick.Equal(r.Tick) || e.Record.Run.Attempt != r.Attempt:
+			case e.Replica != r.Replica || !e.Record.Run.Tick.Equal(r.Tick) && !IsSlot(job) || e.Record.Run.Attempt != r.Attempt:
 				bad(r.Time, "%s begins, and the claim of that token is of %s by %s", r.name(), TimeOfDay(e.Record.Run.Tick), e.Replica)
 			case tried[try]:
 				bad(r.Time, "%s begins again with try %d", r.name(), r.Try)
@@ -56,7 +56,7 @@ func claims(l *Log, bad report) {
 // dead: a run is settled by another replica's claim only when its context has
 // ended.
 func dead(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		tries := map[int64][]*Event{}
 		for i, r := range l.runs(job) {
 			tries[r.Token] = append(tries[r.Token], &l.runs(job)[i])
@@ -84,7 +84,7 @@ func dead(l *Log, bad report) {
 // what was claimed with it: unless it is taken back, a run that has ended does not
 // begin again, and stays that of its tick.
 func tokens(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		var entry, most int64 // the token in the entry, and the largest that was claimed
 		var last *store.Record
 		for _, e := range l.writes(job) {

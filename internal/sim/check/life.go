@@ -16,7 +16,7 @@ import (
 // while its context lives, but for the second that a machine needs to see that it
 // was suspended; and once it has taken a token, none that is smaller.
 func fence(l *Log, bad report) {
-	for _, job := range l.index.jobs {
+	for _, job := range l.index.entries {
 		runs := l.runs(job)
 		var most int64
 		for _, e := range l.of(job, Effect) {

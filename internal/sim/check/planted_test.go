@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ const lease = 15 * time.Second
 type story struct {
 	check.Log
 	last store.Record
+	job  string // whose entry the requests are about; empty: "job"
 }
 
 var midnight = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -50,7 +52,7 @@ func (s *story) say(replica string, t float64, what check.What) *check.Event {
 
 // request is one that the service answers within a tenth of a second.
 func (s *story) request(replica, op, lease string, t float64, status int) *check.Event {
-	return s.add(check.Event{What: check.Request, Replica: replica, Job: "job", Op: op, Lease: lease, Match: true, Status: status,
+	return s.add(check.Event{What: check.Request, Replica: replica, Job: cmp.Or(s.job, "job"), Op: op, Lease: lease, Match: true, Status: status,
 		Sent: at(t - 0.05), Time: at(t), Heard: at(t + 0.05)})
 }
 

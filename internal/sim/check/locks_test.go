@@ -1,0 +1,204 @@
+package check_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/store"
+)
+
+// The entries of two slots, and of what is done once.
+const (
+	slot0 = "0-lock-north"
+	slot1 = "1-lock-north"
+	build = "0-once-migrate-ajynutnkyukpgc7m4v4i"
+)
+
+// locks has the replicas use a lock with so many slots, and do something once, and no job.
+func (s *story) locks(slots int) {
+	s.Fleet = map[string][]check.Definition{"a": nil, "b": nil}
+	s.Locks = map[string]check.Lock{"north": {Slots: slots, Lease: lease}}
+	s.Onces = map[string]check.Once{build: {Lease: lease, MaxTries: 2, Backoff: time.Second}}
+}
+
+// call is one of Do or TryDo, or of Run for what is done once.
+func (s *story) call(replica, op, id string, from, to float64, note string) *check.Event {
+	e := check.Event{What: check.Called, Replica: replica, Op: op, Call: id, Time: at(from), End: at(to), Note: note}
+	if op == "once" {
+		e.Job = build
+	} else {
+		e.Lock = "north"
+	}
+	return s.add(e)
+}
+
+// held is a lease and a claim, under which a function runs.
+func (s *story) held(replica, job, id string, from, to float64) *check.Event {
+	s.job = job
+	s.acquire(replica, id, from-0.6)
+	s.write(replica, "claim", id, from-0.3, func(r *store.Record) {
+		r.Token, r.Run.Attempt, r.Run.Status, r.Run.Request = r.Token+1, 1, store.Running, id
+	})
+	e := check.Event{What: check.Ran, Replica: replica, Job: job, Call: id, Token: s.last.Token, Attempt: 1, Try: 1, Time: at(from), End: at(to), ID: fmt.Sprint(s.last.Token)}
+	if job != build {
+		e.Job, e.Lock = "", "north"
+	}
+	return s.add(e)
+}
+
+// letGo writes the outcome of what was held last, and releases the lease.
+func (s *story) letGo(replica, id string, t float64, status store.Status) {
+	s.write(replica, "finish", id, t, func(r *store.Record) {
+		r.Run.Status, r.Run.Finished = status, at(t)
+		r.History = append([]store.Outcome{{Request: id, Status: status, Token: r.Token, Attempt: 1, End: at(t)}}, slices.Clone(r.History)...)
+	})
+	s.request(replica, "release", id, t+0.2, 200)
+}
+
+// turn is a call of Do that goes well.
+func (s *story) turn(replica, job, id string, from, to float64) {
+	op := "do"
+	if job == build {
+		op = "once"
+	}
+	s.call(replica, op, id, from-1, to+1, "")
+	s.held(replica, job, id, from, to)
+	s.letGo(replica, id, to+0.2, store.Succeeded)
+}
+
+var _ = plant(stories{
+	"": {
+		func(s *story) { // one after the other, and two slots side by side
+			s.locks(2)
+			s.turn("a", slot0, "1", 10, 12)
+			s.turn("b", slot0, "2", 14, 18)
+			s.turn("a", slot1, "3", 14, 18)
+			s.call("a", "try", "4", 15, 15.2, check.IsHeld)
+			s.say("", 20, check.Healed)
+		},
+		func(s *story) { // what is done once fails, and then is done
+			s.locks(1)
+			s.call("a", "once", "2", 9, 20, "")
+			s.held("a", build, "1", 10, 11).Note = "failed"
+			s.letGo("a", "1", 11.2, store.Failed)
+			s.held("a", build, "2", 15, 16)
+			s.letGo("a", "2", 16.2, store.Succeeded)
+			s.call("b", "once", "3", 30, 30.1, "")
+		},
+	},
+	"I25 holders": {func(s *story) {
+		s.locks(1)
+		s.turn("a", slot0, "1", 10, 15)
+		s.held("b", slot0, "2", 13, 16)
+	}},
+	"I25 token": {func(s *story) {
+		s.locks(1)
+		s.turn("a", slot0, "1", 10, 12)
+		s.last.Token--
+		s.turn("b", slot0, "2", 14, 18)
+	}},
+	"I25 id": {func(s *story) {
+		s.locks(2)
+		s.turn("a", slot0, "1", 10, 12)
+		s.last.Token--
+		s.turn("a", slot1, "2", 14, 18)
+	}},
+	"I25 told": {
+		func(s *story) { // nil, and nothing was called
+			s.locks(1)
+			s.call("a", "do", "1", 10, 11, "")
+		},
+		func(s *story) { // before its function
+			s.locks(1)
+			s.call("a", "do", "1", 9, 11, "")
+			s.held("a", slot0, "1", 10, 12)
+		},
+		func(s *story) { // held, and its function was called
+			s.locks(1)
+			s.call("a", "try", "1", 9, 13, check.IsHeld)
+			s.held("a", slot0, "1", 10, 12)
+		},
+		func(s *story) { // nil, though its function has failed
+			s.locks(1)
+			s.call("a", "do", "1", 9, 13, "")
+			s.held("a", slot0, "1", 10, 12).Note = "failed"
+		},
+		func(s *story) { // nil, though the lease was lost
+			s.locks(1)
+			s.call("a", "do", "1", 9, 13, "")
+			e := s.held("a", slot0, "1", 10, 12)
+			e.Cancelled, e.Cause = at(11), store.ErrLost.Error()
+		},
+		func(s *story) { // called twice
+			s.locks(1)
+			s.call("a", "do", "1", 9, 17, "")
+			s.held("a", slot0, "1", 10, 12)
+			s.letGo("a", "1", 12.5, store.Succeeded)
+			s.held("a", slot0, "2", 14, 16).Call = "1"
+		},
+	},
+	"I25 held": {
+		func(s *story) {
+			s.locks(1)
+			s.turn("a", slot0, "1", 10, 12)
+			s.call("b", "try", "2", 15, 16, check.IsHeld)
+		},
+		func(s *story) {
+			s.locks(1)
+			s.call("b", "do", "2", 15, 16, check.IsHeld)
+		},
+	},
+	"I25 bounded": {func(s *story) {
+		s.locks(1)
+		s.call("a", "do", "1", 10, 50, check.IsHeld).Cancelled = at(12)
+	}},
+	"I25 turn": {
+		func(s *story) { // it waits for ever
+			s.locks(1)
+			s.say("", 10, check.Healed).End = at(1000)
+			s.call("a", "do", "1", 5, 0, "").End = time.Time{}
+		},
+		func(s *story) { // it fails without a fault
+			s.locks(1)
+			s.say("", 10, check.Healed).End = at(1000)
+			s.call("a", "do", "1", 12, 14, "the network")
+		},
+	},
+	"I25 pace": {func(s *story) {
+		s.locks(1)
+		s.job = slot0
+		for i := range 70 {
+			s.request("a", "read", "", 30+0.01*float64(i), 200)
+		}
+	}},
+	"I25 once": {func(s *story) {
+		s.locks(1)
+		s.turn("a", build, "1", 10, 12)
+		s.held("b", build, "2", 20, 21)
+	}},
+	"I25 once told": {
+		func(s *story) { // nil, and it was not done
+			s.locks(1)
+			s.call("a", "once", "1", 9, 13, "")
+			s.held("a", build, "1", 10, 12).Note = "failed"
+			s.letGo("a", "1", 12.5, store.Failed)
+		},
+		func(s *story) { // given up too soon
+			s.locks(1)
+			s.call("a", "once", "1", 9, 13, "it has failed and is not tried again for this key")
+			s.held("a", build, "1", 10, 12).Note = "failed"
+			s.letGo("a", "1", 12.5, store.Failed)
+		},
+		func(s *story) { // it ends before its context
+			s.locks(1)
+			s.call("a", "once", "1", 9, 13, "the store does not answer")
+		},
+	},
+	"I25 once turn": {func(s *story) {
+		s.locks(1)
+		s.say("", 10, check.Healed).End = at(1000)
+		s.call("a", "once", "1", 5, 0, "").End = time.Time{}
+	}},
+})

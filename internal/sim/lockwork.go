@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
+)
+
+// A lockWork is what one function does while it holds a lock, or does once: how long, and how it
+// behaves.
+type lockWork struct {
+	c        *Cluster
+	m        *machine
+	lease    time.Duration
+	takes    time.Duration
+	roll     *roll
+	behavior check.Behavior
+	effects  bool // it writes to a resource that fences
+}
+
+// lockBehaviors are drawn from. After all faults each function is fine.
+var lockBehaviors = []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine,
+	check.Fails, check.Panics, check.Exits, check.Deaf, check.Nothing}
+
+func newLockWork(c *Cluster, m *machine, longest, lease time.Duration, r *roll) *lockWork {
+	w := &lockWork{c: c, m: m, lease: lease, takes: r.between(time.Millisecond, longest), roll: r, behavior: pick(r, lockBehaviors...)}
+	if r.chance(0.05) {
+		w.takes = r.between(0, 4*lease)
+	}
+	return w
+}
+
+// do is the function. E says what it is called for.
+func (w *lockWork) do(ctx context.Context, run *soloist.Run, e check.Event) error {
+	if !w.m.sleep(ctx, 0, w.roll) {
+		return errGone
+	}
+	if w.c.calm() {
+		w.behavior, w.takes = check.Fine, min(w.takes, time.Second)
+	}
+	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID = check.Ran, w.m.name, run.Token, run.Attempt, run.Try, run.ID()
+	return w.c.observed(ctx, w.m, w.c.log.Add(e), func() error { return w.behave(ctx, run, e) })
+}
+
+func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e check.Event) error {
+	w.effect(run, e)
+	defer time.AfterFunc(w.roll.between(0, w.takes), func() { w.m.at(ofLock + "running") }).Stop()
+	err := w.labour(ctx, run, w.takes)
+	if err != nil && w.behavior == check.Deaf {
+		_ = w.labour(context.Background(), run, w.roll.between(0, 2*w.lease))
+	}
+	w.effect(run, e)
+	switch {
+	case w.m.gone():
+		return errGone
+	case w.behavior == check.Fails:
+		return errors.New("failed")
+	case w.behavior == check.Nothing:
+		return soloist.Skip("nothing to do")
+	case w.behavior == check.Panics:
+		panic("out of order")
+	case w.behavior == check.Exits:
+		runtime.Goexit()
+	case w.behavior == check.Deaf:
+		return nil
+	}
+	return err
+}
+
+// labour takes its time and obeys ctx.
+func (w *lockWork) labour(ctx context.Context, run *soloist.Run, takes time.Duration) error {
+	rough := !w.c.calm()
+	for end := time.Now().Add(takes); time.Now().Before(end) && rough != w.c.calm() && !w.m.gone(); {
+		w.m.sleep(ctx, min(5*time.Second, time.Until(end))+time.Duration(w.roll.below(1e6)), w.roll)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if w.roll.chance(0.1) {
+			_ = run.Check(ctx) // it tells of a loss by the end of ctx, too
+		}
+	}
+	return nil
+}
+
+// effect writes to the resource of the lock.
+func (w *lockWork) effect(run *soloist.Run, e check.Event) {
+	if w.effects && w.m.sleep(context.Background(), 0, w.roll) {
+		w.c.effect(w.m, check.Event{Lock: e.Lock, Call: e.Call, Token: run.Token}, w.roll)
+	}
+}
