@@ -141,3 +141,37 @@ func TestNoReplicaStarvesForLock(t *testing.T) {
 		})
 	}
 }
+
+// Wrong wall clocks change neither who holds the lock nor how soon another one does. Without dates of
+// the store a clock that is wrong makes a caller look as late as after a long hold.
+func TestLockDoesNotDependOnWallClocks(t *testing.T) {
+	for name, date := range map[string]func(time.Time) time.Time{"exact dates": nil, "whole seconds": wholeSeconds, "no dates": noDate} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var all sync.WaitGroup
+			for i, skew := range []time.Duration{0, time.Hour, -time.Hour, 4 * time.Second} {
+				r := c.replica(fmt.Sprint("r", i)).skewed(skew)
+				r.tap.date = date
+				l := r.guard()
+				all.Go(func() {
+					for range 3 {
+						if err := c.hold(t.Context(), r, l, time.Second); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			c.wantRuns(12)
+			disjoint(t, c.all())
+			most := 200 * time.Millisecond
+			if name == "no dates" {
+				most = D / 6
+			}
+			for i, r := range c.all()[1:] {
+				if took := r.start.Sub(c.all()[i].end); took > most {
+					t.Errorf("holder %d begins %s after the end of the one before, want at most %s", i+2, took, most)
+				}
+			}
+		})
+	}
+}
