@@ -234,24 +234,39 @@ func TestLockOverAzurite(t *testing.T) {
 	})
 }
 
-// The checker is checked: it takes no lock over a broken store for a sound one.
-func TestLockOverBrokenStores(t *testing.T) {
-	for _, fault := range []string{"", "two holders", "lost write", "release does nothing"} {
-		t.Run(fault, func(t *testing.T) {
-			found := -1
-			for seed := range uint64(within) {
-				s := lockSession{seed: seed, name: "north", calls: 12, lease: 15 * time.Second, longest: 2 * time.Second}
-				var h *lockHistory
-				synctest.Test(t, func(*testing.T) { h = locksFromAfar(&toy{fault: fault})(s) })
-				if h.check(s.slots()) == porcupine.Illegal {
-					found = int(seed)
-					break
-				}
-			}
-			if (found >= 0) != (fault != "") {
-				t.Errorf("rejected at seed %d of %d (-1: at none)", found, within)
-			}
-			t.Logf("rejected at seed %d", found)
-		})
+// The checker is checked: of these histories it takes the first alone for that of a lock.
+func TestLockHistories(t *testing.T) {
+	begin := func(hold, slot int, token int64) turn { return turn{"begin", hold, slot, token} }
+	end := func(hold, slot int, token int64) turn { return turn{"end", hold, slot, token} }
+	for name, told := range map[string]struct {
+		want  porcupine.CheckResult
+		slots int
+		turns []turn // one in each second
+	}{
+		"one after the other, and two at once": {porcupine.Ok, 2, []turn{begin(1, 0, 7), begin(2, 1, 7), {what: "held"}, end(2, 1, 7), end(1, 0, 7), begin(3, 0, 8), end(3, 0, 8)}},
+		"two holders":                          {porcupine.Illegal, 1, []turn{begin(1, 0, 7), begin(2, 0, 8), end(2, 0, 8), end(1, 0, 7)}},
+		"a token that comes again":             {porcupine.Illegal, 1, []turn{begin(1, 0, 7), end(1, 0, 7), begin(2, 0, 7), end(2, 0, 7)}},
+		"held by nobody":                       {porcupine.Illegal, 1, []turn{begin(1, 0, 7), end(1, 0, 7), {what: "held"}}},
+		"held though a slot is free":           {porcupine.Illegal, 2, []turn{begin(1, 0, 7), {what: "held"}, end(1, 0, 7)}},
+	} {
+		h := &lockHistory{met: map[string]int{}}
+		for i, one := range told.turns {
+			h.add(i, one, time.Duration(i)*time.Second, time.Duration(i)*time.Second+1)
+		}
+		if got := h.check(told.slots); got != told.want {
+			t.Errorf("%s: got %s, want %s", name, got, told.want)
+		}
+	}
+}
+
+// A store whose leases stay after their release keeps a lock from all, and the histories show it.
+func TestLockOverBrokenStore(t *testing.T) {
+	for fault, want := range map[string]porcupine.CheckResult{"": porcupine.Ok, "release does nothing": porcupine.Illegal} {
+		s := lockSession{name: "north", calls: 30, lease: 15 * time.Second, longest: time.Second}
+		var h *lockHistory
+		synctest.Test(t, func(*testing.T) { h = locksFromAfar(&toy{fault: fault})(s) })
+		if got := h.check(s.slots()); got != want {
+			t.Errorf("%s: got %s, want %s", fault, got, want)
+		}
 	}
 }
