@@ -95,7 +95,7 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 		return fmt.Errorf("lock %q: it is held by the caller already, and would wait for itself", l.Name)
 	}
 	return by(l.mutex, ctx, func(ctx context.Context, slot int, h *supervise.Handle) error {
-		run := newRun(l.log, l.Name, h)
+		run := newRun(l.log, part{name: l.Name, shards: 1}, h)
 		run.slot = slot
 		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
 		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)
@@ -147,7 +147,7 @@ func (l *Lock) prepare() {
 func (l *Lock) check() error {
 	errs := checkPlace(l.Store, l.App, l.Replica)
 	if err := entry.Check(l.Name); err != nil {
-		errs = append(errs, fmt.Errorf("Name is %s: %w", quote(l.Name), err))
+		errs = append(errs, fmt.Errorf("%s is %s: %w", "Name", quote(l.Name), err))
 	}
 	if l.Slots < 1 || l.Slots > entry.MaxSlots {
 		errs = append(errs, wrong("Slots", l.Slots, fmt.Sprintf("zero, or 1 to %d", entry.MaxSlots)))

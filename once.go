@@ -74,7 +74,7 @@ func (o *Once) Run(ctx context.Context) error {
 		return err
 	}
 	err := o.made.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
-		run := newRun(o.made.log, o.Name, h)
+		run := newRun(o.made.log, part{name: o.Name, shards: 1}, h)
 		run.Request, run.Tick = o.Key, time.Time{}
 		return o.Do(ctx, run)
 	}, o.teller())
@@ -122,7 +122,7 @@ func (o *Once) prepare() {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
 	o.made.trouble = hearTrouble(r, o.made.log)
-	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
+	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, part{name: o.Name, shards: 1}, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
 	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
 		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}}
@@ -146,10 +146,10 @@ func (o *Once) teller() func(mutex.Trouble) {
 func (o *Once) check() error {
 	errs := checkPlace(o.Store, o.App, o.Replica)
 	if err := entry.CheckOnce(o.Name); err != nil {
-		errs = append(errs, fmt.Errorf("Name is %s: %w", quote(o.Name), err))
+		errs = append(errs, fmt.Errorf("%s is %s: %w", "Name", quote(o.Name), err))
 	}
 	if err := entry.CheckKey(o.Key); err != nil {
-		errs = append(errs, fmt.Errorf("Key is %s: %w", quote(o.Key), err))
+		errs = append(errs, fmt.Errorf("%s is %s: %w", "Key", quote(o.Key), err))
 	}
 	if o.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))

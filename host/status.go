@@ -104,6 +104,9 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 		case v.Foreign:
 			schedule = "(differs)"
 		}
+		if v.Shard != nil {
+			schedule += ", " + v.Shard.String()
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), v.CountWords())
 	}
 	w.Flush()

@@ -62,6 +62,8 @@ func idleWords(j soloist.JobReport) string {
 		return "error: " + format.Brief(j.Err.Error())
 	case j.Replica != "":
 		return "runs on " + format.Line(j.Replica)
+	case j.Awaits != "":
+		return view.AwaitWords(j.Awaits)
 	}
 	return "nothing is due"
 }

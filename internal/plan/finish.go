@@ -109,7 +109,7 @@ func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
 // skipUnder settles the ticks up to lo as skipped: they came due under the run. It must not
 // settle a tick that came due before the run, which is missed or still owed.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
-	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
+	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {

@@ -156,9 +156,16 @@ func (r *Runner) unusable(stopped bool, err error) time.Duration {
 	return r.readAgain(r.pause.Next())
 }
 
-// written takes over what a session has written as what this replica has seen.
+// written takes over what a session has written as what this replica has seen. The followers of
+// the job may wait for what it has settled.
 func (r *Runner) written(s *lease.Session) {
+	through := r.view.rec.Watermark
 	r.view.rec, r.view.etag = s.Record(), s.ETag()
+	if r.view.rec.Watermark.After(through) {
+		for _, tell := range r.source.state.settled {
+			tell()
+		}
+	}
 	r.weigh()
 	r.view.seen.Dated(s.ETag(), s.WrittenAt())
 }

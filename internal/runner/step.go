@@ -27,7 +27,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		return restDegraded
 	}
 	fresh := r.view.entry == nil
-	if wait := time.Until(r.view.readAt); fresh && wait > 0 {
+	if wait := time.Until(r.view.readAt); fresh && wait > 0 && !r.hurried() {
 		return wait
 	}
 	// An order may be newer than what this replica knows.
@@ -46,6 +46,12 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	c.short = nil
 	r.forgive()
+	if r.lookBefore(ctx, c) && !fresh {
+		fresh = true
+		if err := r.read(ctx, c.wake); err != nil {
+			return r.unusable(ctx.Err() != nil, err)
+		}
+	}
 	v, action := r.next(c, fresh)
 	return r.act(ctx, c, v, action, fresh)
 }
@@ -93,9 +99,10 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
-		return r.acquire(ctx, c, a.Lease)
+		return r.seated(func() time.Duration { return r.acquire(ctx, c, a.Lease) })
 	}
 	r.denial.gaveWay = false
+	a = r.follow(a)
 	wait := r.waitFor(c, a)
 	if fresh && !r.triesAgain(v) {
 		r.reached()
@@ -120,6 +127,9 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		c.again = true
 		r.note(nil)
 		return r.wait(a)
+	case plan.Await:
+		r.notice(true, r.view.before.trouble)
+		return r.await(a)
 	case plan.Follow:
 		c.holder = r.view.rec.Run.Replica
 	case plan.Wait:

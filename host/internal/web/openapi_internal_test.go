@@ -107,7 +107,7 @@ func TestDescriptionHasEachField(t *testing.T) {
 // answerTypes are the Go types of the schemas.
 var answerTypes = map[string]any{
 	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Replica": view.Replica{}, "Order": store.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
-	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Upcoming": view.Upcoming{},
+	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{},
 	"Outcome": store.Outcome{}, "Progress": store.Progress{},
 }
 

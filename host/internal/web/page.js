@@ -20,6 +20,7 @@
   let ahead = 0; // of this machine's clock
   const now = () => Date.now() - ahead;
   const stamp = (at) => new Date(at).toISOString().replace('T', ' ').replace(/\.\d+/, '');
+  const awaits = (j) => j.awaits ? ', waits for ' + j.awaits : '';
   const roughly = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
     if (s < 60) return s + 's';
@@ -239,7 +240,7 @@
     const recent = JSON.stringify(j.recent), newest = j.recent[0];
     replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
-    replace(next, j.next || '', j.next ? timed(j.next, 'next') : el('span', { class: 'tone-none' }, '–'), j.next ? el('small', {}, stamp(j.next)) : null);
+    replace(next, (j.next || '') + (j.awaits || ''), j.next ? timed(j.next, 'next') : el('span', { class: 'tone-none' }, '–'), j.next ? el('small', {}, stamp(j.next) + awaits(j)) : null);
   };
   const renderList = (d) => {
     const shownRows = d.jobs.length, last = d.offset + shownRows;
@@ -276,11 +277,11 @@
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
     replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.pause, j.ordered, j.error, j.differs]), ...stateNodes(j));
-    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.counts, j.checkpoint, j.token, j.lease]),
+    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.awaits, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
       ...(o && o.warnings.length ? fact('Note', o.warnings.join('; ')) : []),
-      ...(j.next ? fact('Next tick', timed(j.next, 'next'), ', ' + stamp(j.next)) : []),
+      ...(j.next ? fact('Next tick', timed(j.next, 'next'), ', ' + stamp(j.next) + awaits(j)) : []),
       ...fact('Outcomes', Object.entries(j.counts || {}).map(([status, n]) => n + ' ' + status).join(', ') || '–'),
       ...fact('Checkpoint', j.checkpoint ? j.checkpoint.toLocaleString('en') + ' bytes' : 'none'),
       ...(j.token ? fact('Fencing token', String(j.token)) : []),
