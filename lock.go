@@ -54,7 +54,7 @@ type Lock struct {
 	// lost. By then the process has to end, since the lock can go to another. Nil: that is only logged.
 	Overrun func(name string, cause error)
 
-	of      *runner.Replica // of a scheduler; nil: there is none
+	of      *runner.Replica // whose clocks it has, then its own; nil: none
 	once    sync.Once
 	invalid error
 	mutex   *mutex.Mutex
@@ -98,6 +98,7 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 		run := newRun(l.log, part{name: l.Name, shards: 1}, h)
 		run.slot = slot
 		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
+		run.replica = l.of
 		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)
 	})
 }
@@ -117,13 +118,6 @@ func (l *Lock) heldBy(ctx context.Context) bool {
 	return s != nil && reflect.TypeOf(s).Comparable() && s == any(l.Store)
 }
 
-// Lock returns the lock of that name, in the store and the app of the scheduler. Slots and Lease may be
-// set before its first use.
-func (s *Scheduler) Lock(name string) *Lock {
-	s.once.Do(s.prepare)
-	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s.core.replica}
-}
-
 // prepare fills in defaults, checks the fields and makes the slots.
 func (l *Lock) prepare() {
 	setDefault(&l.App, "soloist")
@@ -140,6 +134,7 @@ func (l *Lock) prepare() {
 	if l.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { l.Overrun(l.Name, cause) }
 	}
+	l.of = r
 	hearTrouble(r, l.log)
 	l.mutex = newSlots(r, entry.Lock, l.Name, l.Slots, orDefault(l.Lease, defaultLease))
 }

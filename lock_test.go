@@ -31,9 +31,9 @@ func (c *cluster) hold(ctx context.Context, r *replica, l *soloist.Lock, d time.
 	}))
 }
 
-// holding has a replica hold a lock for d in the background, and returns once it does. The end of the
+// held has a replica hold a lock for d in the background, and returns once it does. The end of the
 // test waits for it.
-func (c *cluster) holding(r *replica, l *soloist.Lock, d time.Duration) (end <-chan error) {
+func (c *cluster) held(r *replica, l *soloist.Lock, d time.Duration) (end <-chan error) {
 	begun, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- l.Do(c.t.Context(), c.watch(r.Replica, func(ctx context.Context, _ *soloist.Run) error {
@@ -77,7 +77,7 @@ func TestTryDoIsRefusedAtOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, b := c.replica("a"), c.replica("b")
 		shared := a.guard()
-		end := c.holding(a, shared, time.Minute)
+		end := c.held(a, shared, time.Minute)
 		for name, l := range map[string]*soloist.Lock{"another replica": b.guard(), "another value": a.guard(), "another goroutine": shared} {
 			begin := time.Now()
 			err := l.TryDo(c.t.Context(), c.watch("b", nil))
@@ -182,7 +182,7 @@ func TestLockNamesAreData(t *testing.T) {
 		names := []string{"tenant-42", "Tenant-42", "tenant/42", "tenant 42", "Kunde/Müller", "-", "--", "0", "日本"}
 		var ends []<-chan error
 		for _, name := range names {
-			ends = append(ends, c.holding(a, a.Lock(name), time.Hour))
+			ends = append(ends, c.held(a, a.Lock(name), time.Hour))
 		}
 		for _, name := range names {
 			if err := c.replica("b").Lock(name).TryDo(c.t.Context(), c.watch("b", nil)); !errors.Is(err, soloist.ErrHeld) {

@@ -16,7 +16,7 @@ func TestKilledHolderOfLockIsReplaced(t *testing.T) {
 	for name, held := range map[string]time.Duration{"soon": time.Second, "late": 17 * time.Minute} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			a, b := c.replica("a"), c.replica("b")
-			end := c.holding(a, a.guard(), time.Hour)
+			end := c.held(a, a.guard(), time.Hour)
 			time.AfterFunc(held, a.kill)
 			begin := time.Now()
 			if err := c.hold(c.t.Context(), b, b.guard(), time.Second); err != nil {
@@ -120,7 +120,7 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 	for name, answer := range map[string]time.Duration{"between two looks": 0, "in a look": 2 * time.Second} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			a, b := c.replica("a"), c.replica("b")
-			end := c.holding(a, a.guard(), 10*time.Minute)
+			end := c.held(a, a.guard(), 10*time.Minute)
 			b.meets(slow(answer, "read"))
 			shared := b.guard()
 			for range 3 { // one looks, the others wait for their turn

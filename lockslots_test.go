@@ -77,9 +77,9 @@ func TestSlotsLimitHolders(t *testing.T) {
 func TestSlotOfDeadHolderIsFreeAgain(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, b := c.replica("a"), c.replica("b")
-		dead := c.holding(a, a.pool(2), time.Hour)
+		dead := c.held(a, a.pool(2), time.Hour)
 		pool := b.pool(2)
-		end := c.holding(b, pool, time.Hour)
+		end := c.held(b, pool, time.Hour)
 		if err := b.pool(2).TryDo(c.t.Context(), c.watch("b", nil)); !errors.Is(err, soloist.ErrHeld) {
 			t.Errorf("got %v with both slots held", err)
 		}

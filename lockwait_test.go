@@ -60,7 +60,7 @@ func TestWaitingForLockCostsFewCalls(t *testing.T) {
 				return l
 			}
 			shared := of(b)
-			end := c.holding(a, of(a), time.Hour)
+			end := c.held(a, of(a), time.Hour)
 			var all sync.WaitGroup
 			for range 5 {
 				all.Go(func() {

@@ -49,7 +49,7 @@ type Once struct {
 	Logger  *slog.Logger
 	Overrun func(name string, cause error)
 
-	of   *runner.Replica // of a scheduler; nil: there is none
+	of   *runner.Replica // whose clocks it has, then its own; nil: none
 	once sync.Once
 	made onceMade
 }
@@ -75,7 +75,7 @@ func (o *Once) Run(ctx context.Context) error {
 	}
 	err := o.made.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
 		run := newRun(o.made.log, part{name: o.Name, shards: 1}, h)
-		run.Request, run.Tick = o.Key, time.Time{}
+		run.Request, run.Tick, run.replica = o.Key, time.Time{}, o.of
 		return o.Do(ctx, run)
 	}, o.teller())
 	if err != nil {
@@ -121,6 +121,7 @@ func (o *Once) prepare() {
 	if o.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
+	o.of = r
 	o.made.trouble = hearTrouble(r, o.made.log)
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, part{name: o.Name, shards: 1}, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}

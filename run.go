@@ -8,12 +8,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 )
 
 // A Run is what a job's Do knows about its run, and can ask of it. Its methods may be called by
 // many goroutines at once. A Run that no [Scheduler] made, as in a test of Do alone, asks neither
-// the store nor the clock: its Save and Load fail.
+// the store nor the clock: its Save and Load, and locks that it returns, fail.
 type Run struct {
 	Job     string       // the name of the job or singleton; of a shard, the name of the shard
 	Tick    time.Time    // the tick, UTC; zero for a singleton
@@ -25,8 +26,9 @@ type Run struct {
 	Shard   int          // which part of the work this run does: 0 to Shards-1
 	Shards  int          // how many parts there are; 1 for a job without shards
 
-	slot   int // of a lock, whose slots may have the same token
-	handle *supervise.Handle
+	slot    int // of a lock, whose slots may have the same token
+	handle  *supervise.Handle
+	replica *runner.Replica // that runs it
 }
 
 // newRun returns the Run that Do gets for one try, which logs to log.

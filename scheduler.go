@@ -147,6 +147,7 @@ func (s *Scheduler) prepare() {
 // add makes the runners of a job whose settings are valid.
 func (s *Scheduler) add(jobs []*runner.Job, err error) error {
 	for _, j := range jobs {
+		j.Task.Do = tellReplica(s.core.replica, j.Task.Do)
 		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
 	}
 	return err

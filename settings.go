@@ -85,7 +85,11 @@ func (g *Singleton) runnerJobs(backend store.Store, log logOf) (jobs []*runner.J
 // newTask returns the settings that jobs and singletons have in common, with their defaults.
 func newTask(log *slog.Logger, p part, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
 	return supervise.Task{
-		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(log, p, h)) },
+		Do: func(ctx context.Context, h *supervise.Handle) error {
+			run := newRun(log, p, h)
+			run.replica, _ = ctx.Value(replicaKey{}).(*runner.Replica)
+			return do(ctx, run)
+		},
 		HeartbeatTimeout: silence, HealthCheck: health.Check,
 		HealthInterval: orDefault(health.Interval, defaultHealthy), FailureThreshold: orDefault(health.FailureThreshold, defaultFailures),
 		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
@@ -33,7 +34,10 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	if c.Job != "" && c.JobFlag != "" && c.Job != c.JobFlag {
 		errs = append(errs, errors.New("history: JOB and --job name two jobs: want one"))
 	}
-	if f.job != "" || f.Run != "" {
+	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
+		f.job, f.Run = "", "" // a name may have an @ in it
+		errs = append(errs, named.Check())
+	} else if f.job != "" || f.Run != "" {
 		errs = append(errs, knownPast(a, f))
 	}
 	if c.Since != nil {

@@ -29,6 +29,12 @@ func (c *runCommand) run(ctx context.Context, p *Program) int {
 }
 
 func (c *runCommand) now(ctx context.Context, a *app.App) int {
+	if c.Here {
+		if err := a.Before.Run(ctx); err != nil {
+			a.Console.Complain(err)
+			return exitFail
+		}
+	}
 	o := soloist.Order{Kind: store.OrderRun, Job: c.Job, Request: c.Request}
 	if c.Until != nil {
 		var err error

@@ -52,7 +52,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 		<-ctx.Done()
 	} else {
 		watched = watchAll(ctx, a, cache, stop)
-		err = a.Scheduler.Run(ctx)
+		err = runAll(ctx, a, stop)
 	}
 	if refused, ok := errors.AsType[*watch.RefusedError](context.Cause(ctx)); ok {
 		err = errors.Join(err, refused)
@@ -72,6 +72,20 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	}
 	a.Log.Info("stopped")
 	return exitOK
+}
+
+// runAll runs the jobs until ctx ends, once what comes before them is done. If that is given up,
+// it ends the program.
+func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error {
+	err := a.Before.Run(ctx)
+	if err == nil {
+		return a.Scheduler.Run(ctx)
+	}
+	if ctx.Err() != nil {
+		err = nil // a stop is no failure
+	}
+	stop(err)
+	return err
 }
 
 // newCache returns the cache of the records for pages and metrics.

@@ -20,6 +20,9 @@ func (c *tickCommand) run(ctx context.Context, p *Program) int {
 }
 
 func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
+	if err := a.Before.Run(ctx); err != nil {
+		return c.early(a, err)
+	}
 	report, err := a.Scheduler.RunDue(ctx, soloist.Wake{})
 	watch.NewClock(a.Log, a.Skew, nil).Look(ctx)
 	code := exitOK
@@ -43,6 +46,18 @@ func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 		fmt.Fprintf(a.Console.Stdout, "\nnext tick %s, %s\n", format.Stamp(report.Next), format.Ahead(report.Next, a.Now()))
 	}
 	return code
+}
+
+// early is the answer while no job may start.
+func (c *tickCommand) early(a *app.App, err error) int {
+	if !c.JSON {
+		a.Console.Complain(err)
+		return exitFail
+	}
+	body := view.New(a, []view.Ticked{})
+	body.Error = err.Error()
+	a.Console.JSON(body)
+	return exitFail
 }
 
 func printTicked(a *app.App, report soloist.Report) int {

@@ -226,6 +226,39 @@
     set($('fleet-more'), a.moreReplicas ? 'and ' + a.moreReplicas + ' more' : '');
   };
 
+  // The locks, and what is done once. To read them is a listing, so they are asked for seldom, while the list is shown.
+  const locksTime = 15000;
+  let locked = null, lockedAt = 0;
+  const holders = (l) => (l.holders || []).slice(0, 3).map((h) => el('small', {}, h.replica || 'not claimed yet', h.since ? ', ' : null, h.since ? timed(h.since, 'since') : null));
+  const onceTone = (o) => ({ succeeded: 'good', running: 'busy', failed: 'bad', interrupted: 'wait' })[o.state] || 'none';
+  const renderLocks = (d) => {
+    sync($('locks').tBodies[0], d.locks, (l) => JSON.stringify(l), (l) => el('tr', {}, el('th', { scope: 'row' }, l.name, l.kind === 'lock' ? null : el('small', {}, l.kind)),
+      el('td', {}, el('span', { class: 'tone-' + (l.held ? 'busy' : 'none') }, l.held + ' of ' + l.slots)),
+      el('td', {}, ...holders(l), l.held > 3 ? el('small', {}, 'and ' + (l.held - 3) + ' more') : null, l.error ? el('small', {}, l.error) : null, l.held || l.error ? null : '–'),
+      el('td', {}, l.token ? String(l.token) : '–'), el('td', {}, l.used ? timed(l.used, 'ago') : '–')), () => {});
+    sync($('once').tBodies[0], d.once, (o) => JSON.stringify(o), (o) => el('tr', {}, el('th', { scope: 'row' }, o.name), el('td', {}, o.key || '–'),
+      el('td', {}, el('span', { class: 'tone-' + onceTone(o) }, o.state || 'broken', o.failures && o.state !== 'succeeded' ? ' ×' + o.failures : null),
+        o.at ? el('small', {}, timed(o.at, 'ago')) : null, o.reason ? el('small', {}, o.reason) : null, o.error ? el('small', {}, o.error) : null),
+      el('td', {}, o.replica || '–')), () => {});
+    $('locks-part').hidden = !d.locks.length;
+    $('once-part').hidden = !d.once.length;
+    set($('locks-more'), d.moreLocks ? 'and ' + d.moreLocks + ' more: the command status --locks has all' : '');
+    set($('once-more'), d.moreOnce ? 'and ' + d.moreOnce + ' more: the command status --locks has all' : '');
+    set($('locks-note'), d.locksNote || '');
+  };
+  const askLocks = async () => {
+    if (document.hidden || !shown || !shown.jobs || Date.now() - lockedAt < locksTime) return;
+    lockedAt = Date.now();
+    try {
+      const answer = await ask('/locks');
+      if (!answer.ok) return;
+      renderLocks(locked = answer.body);
+      $('locked').hidden = $('list').hidden || !hasLocks();
+    } catch (err) { return; }
+  };
+  const hasLocks = () => locked && (locked.locks.length || locked.once.length || locked.locksNote);
+  setInterval(askLocks, 1000);
+
   // The list.
   const makeRow = (j) => {
     const cell = (label) => el('td', { role: 'cell', 'data-label': label });
@@ -441,6 +474,7 @@
   const show = (id) => {
     for (const section of ['signin', 'list', 'job']) $(section).hidden = section !== id;
     $('fleet').hidden = !(id === 'list' || id === 'job') || !$('replicas').tBodies[0].rows.length;
+    $('locked').hidden = id !== 'list' || !hasLocks();
     if (focusNext && id !== 'signin') { focusNext = false; $(id + '-title').focus(); }
   };
   const render = (d) => {
