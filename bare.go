@@ -1,24 +1,35 @@
 package soloist
 
 import (
+	"context"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
 // bareReplica returns the replica of what a program takes without a schedule. The clocks are those of
-// a scheduler, if there is one.
-func bareReplica(app, name string, backend store.Store, of *Scheduler) *runner.Replica {
+// another replica, if there is one.
+func bareReplica(app, name string, backend store.Store, of *runner.Replica) *runner.Replica {
 	r := &runner.Replica{App: app, Name: name, Store: backend}
 	if of != nil {
-		with := of.core.replica
-		r.Wall, r.Clock, r.Created = with.Wall, with.Clock, with.Created
+		r.Wall, r.Clock, r.Created = of.Wall, of.Clock, of.Created
 		return r
 	}
 	r.Wall = func() time.Time { return time.Now().Round(0) }
 	r.Clock, r.Created = &lease.Clock{Wall: r.Wall, Elapsed: elapsed.Now}, elapsed.Now()
 	return r
+}
+
+// A replicaKey is the key of the context of a run; the value is the replica that runs it.
+type replicaKey struct{}
+
+// tellReplica has the runs of do know their replica.
+func tellReplica(of *runner.Replica, do func(context.Context, *supervise.Handle) error) func(context.Context, *supervise.Handle) error {
+	return func(ctx context.Context, h *supervise.Handle) error {
+		return do(context.WithValue(ctx, replicaKey{}, of), h)
+	}
 }

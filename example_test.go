@@ -94,6 +94,45 @@ func ExampleScheduler_RunDue() {
 	// Output: 0 0
 }
 
+// A report follows two jobs, and a clean-up follows the report whatever becomes of it. One wake-up
+// runs the chain.
+func ExampleJob_after() {
+	now := time.Date(2026, 11, 21, 1, 59, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	do := func(_ context.Context, run *soloist.Run) error {
+		fmt.Println("runs", run.ID())
+		if run.Job == "prices" {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	s := &soloist.Scheduler{Store: &local.Memory{Now: clock}, Now: clock, Logger: slog.New(slog.DiscardHandler),
+		Jobs: []soloist.Job{
+			{Name: "orders", Schedule: "0 2 * * *", Do: do},
+			{Name: "prices", After: "orders", Do: do},
+			{Name: "report", After: "orders, prices", Do: do},
+			{Name: "clean-up", After: "report", AfterAny: true, Do: do},
+		}}
+	for range 2 { // the jobs are new in the first call, and owe nothing
+		if _, err := s.RunDue(context.Background(), soloist.Wake{Jobs: []string{"orders"}}); err != nil {
+			fmt.Println(err)
+		}
+		now = now.Add(time.Minute)
+	}
+	all, _ := s.Status(context.Background())
+	for _, st := range all {
+		fmt.Printf("%s, %s: %s %q\n", st.Name, st.Schedule, st.Record.History[0].Status, st.Record.History[0].Reason)
+	}
+	// Output:
+	// runs orders@2026-11-21T02:00:00Z
+	// runs prices@2026-11-21T02:00:00Z
+	// runs clean-up@2026-11-21T02:00:00Z
+	// orders, at 02:00 every day, UTC: succeeded ""
+	// prices, after orders: failed "no answer"
+	// report, after orders and prices: skipped "prices failed"
+	// clean-up, after report, whatever the outcome: succeeded ""
+}
+
 // A singleton runs on one replica until that stops or dies; then another takes
 // over with a larger token.
 func ExampleSingleton() {

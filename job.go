@@ -19,6 +19,19 @@ type Job struct {
 	// TimeZone is the IANA zone that Schedule is meant in. Empty: UTC.
 	TimeZone string
 
+	// After names the jobs that this one follows, in place of Schedule: one, or several with commas
+	// between them, which must have the ticks of one schedule. Their ticks are the ticks of this
+	// job. A tick is due once the runs of all of them for that tick have succeeded. If one of them
+	// ends otherwise, this job's tick is skipped; if its outcome has left its record before this
+	// job could read it, the tick is missed. StartingDeadline and Missed count from the last of
+	// the outcomes in place of the tick. Runs by hand of those jobs start nothing here. A job with
+	// TimeZone, ClaimAhead or EveryReplica cannot follow. Empty: the ticks are those of Schedule.
+	After string
+
+	// AfterAny makes a tick due whatever the outcome of the runs that it waited for, also if they
+	// were skipped or missed. Zero: they have to succeed.
+	AfterAny bool
+
 	// Do does the work of one tick. Its context ends when the run has to end;
 	// [context.Cause] then says why: [ErrLost], [ErrStalled], [ErrTimeout], [ErrCancelled]
 	// or [ErrStopped]. A panic counts as a failure.
@@ -63,6 +76,13 @@ type Job struct {
 	// of EveryReplica. [Scheduler.RunDue] always claims at the tick.
 	ClaimAhead bool
 
+	// Group is the group of jobs whose runs take place at most so many at a time, over all jobs and
+	// replicas of the app, as [Scheduler.Groups] says. A tick waits for a slot of the group before it
+	// is claimed; one that gets none within StartingDeadline is skipped. A run that loses its slot
+	// ends as one that loses its lease. Empty: none. Not for a job of EveryReplica, and not with
+	// ClaimAhead.
+	Group string
+
 	// EveryReplica runs the job on each replica instead of one, as for a cache that each of
 	// them keeps. Such a job needs no lease and leaves no record, so its ticks have no
 	// outcome: a tick that comes due while the job runs here, or while the replica is down,
@@ -70,6 +90,15 @@ type Job struct {
 	// tick that the wake-up names, else the newest tick of the last minute, once in each
 	// process.
 	EveryReplica bool
+
+	// Shards splits the work of each tick. With n shards each tick has n claims: one for each
+	// [Run.Shard] from 0 to n-1, spread over the replicas that are up. Each shard is a job of its
+	// own, named after this one: with its own lease, record, token, history and orders; see
+	// [ShardNames]. At most 256. After a change of the number, the new shards count from the
+	// start of the replica that has them; shards that a new program does not have any more run
+	// as long as a replica of the old program is up. Zero: the work is not split. Not for a job
+	// of EveryReplica.
+	Shards int
 
 	// Paused makes this replica skip the ticks that come due: it records as skipped each tick
 	// that it is the first to reach, and no other replica then runs that tick. Set it on all

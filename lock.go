@@ -12,7 +12,6 @@ import (
 
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/mutex"
-	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -55,8 +54,8 @@ type Lock struct {
 	// lost. By then the process has to end, since the lock can go to another. Nil: that is only logged.
 	Overrun func(name string, cause error)
 
+	of      *runner.Replica // whose clocks it has, then its own; nil: none
 	once    sync.Once
-	of      *Scheduler // nil: none
 	invalid error
 	mutex   *mutex.Mutex
 	log     *slog.Logger // of functions that hold the lock
@@ -94,9 +93,10 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 		return fmt.Errorf("lock %q: it is held by the caller already, and would wait for itself", l.Name)
 	}
 	return by(l.mutex, ctx, func(ctx context.Context, slot int, h *supervise.Handle) error {
-		run := newRun(l.log, l.Name, h)
+		run := newRun(l.log, part{name: l.Name, shards: 1}, h)
 		run.slot = slot
 		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
+		run.replica = l.of
 		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)
 	})
 }
@@ -116,13 +116,6 @@ func (l *Lock) heldBy(ctx context.Context) bool {
 	return s != nil && reflect.TypeOf(s).Comparable() && s == any(l.Store)
 }
 
-// Lock returns the lock of that name, in the store and the app of the scheduler. Slots and Lease may be
-// set before its first use.
-func (s *Scheduler) Lock(name string) *Lock {
-	s.once.Do(s.prepare)
-	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s}
-}
-
 // prepare fills in defaults, checks the fields and makes the slots.
 func (l *Lock) prepare() {
 	setDefault(&l.App, "soloist")
@@ -139,16 +132,9 @@ func (l *Lock) prepare() {
 	if l.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { l.Overrun(l.Name, cause) }
 	}
+	l.of = r
 	hearTrouble(r, l.log)
-	job := &runner.Job{Policy: plan.Policy{Lease: orDefault(l.Lease, defaultLease), Spec: "lock"},
-		Task: newTask(l.Logger, l.Name, nil, 0, HealthCheck{}, 0)}
-	slots := make([]*runner.Runner, l.Slots)
-	for i := range slots {
-		slot := *job
-		slot.Name = entry.OfSlot(entry.Lock, i, l.Name)
-		slots[i] = runner.New(r, &slot)
-	}
-	l.mutex = mutex.New(r, slots, job.Policy.Lease)
+	l.mutex = newSlots(r, entry.Lock, l.Name, l.Slots, orDefault(l.Lease, defaultLease))
 }
 
 func (l *Lock) check() error {

@@ -37,8 +37,8 @@ type Once struct {
 
 	// Retry says what follows a failure, on whichever replica: MaxTries is after how many failures,
 	// at most 20, the work is given up for this key, zero: never; Backoff is the pause after the
-	// first one, and doubles up to five minutes, zero: 10 s. A stop is no failure, and the death of
-	// a replica is one. PauseAfter has no use here.
+	// first one, and doubles up to five minutes, zero: 10 s. The death of a replica is a failure,
+	// and so is the deadline of the context of Run; a stop is none. PauseAfter has no use here.
 	Retry Retry
 
 	// These are as for a [Lock]. In a program of package host they may be left empty.
@@ -49,13 +49,17 @@ type Once struct {
 	Logger  *slog.Logger
 	Overrun func(name string, cause error)
 
-	once    sync.Once
-	of      *Scheduler // nil: none
+	of   *runner.Replica // whose clocks it has, then its own; nil: none
+	once sync.Once
+	made onceMade
+}
+
+// A onceMade is what the first call of a method makes of a Once.
+type onceMade struct {
 	invalid error
 	work    *mutex.Once
 	log     *slog.Logger
 	trouble *slog.Logger // the same through a queue
-	told    string       // what was last told about work that is not done
 }
 
 // maxOnceTries is how many failures a record keeps.
@@ -69,15 +73,11 @@ func (o *Once) Run(ctx context.Context) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	err := o.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
-		run := newRun(o.log, o.Name, h)
-		run.Request, run.Tick = o.Key, time.Time{}
-		err := o.Do(ctx, run)
-		if err != nil {
-			o.trouble.Warn("what is to be done once has failed", "error", err.Error())
-		}
-		return err
-	})
+	err := o.made.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
+		run := newRun(o.made.log, part{name: o.Name, shards: 1}, h)
+		run.Request, run.Tick, run.replica = o.Key, time.Time{}, o.of
+		return o.Do(ctx, run)
+	}, o.teller())
 	if err != nil {
 		return fmt.Errorf("once %s for %s: %w", quote(o.Name), quote(o.Key), err)
 	}
@@ -87,14 +87,14 @@ func (o *Once) Run(ctx context.Context) error {
 // Validate returns all that is wrong with the fields, joined, or nil.
 func (o *Once) Validate() error {
 	o.once.Do(o.prepare)
-	return o.invalid
+	return o.made.invalid
 }
 
 // Bind gives o what it has not: the store, the app and the replica of a scheduler, its log and its clocks.
 func (s *Scheduler) Bind(o *Once) {
 	s.once.Do(s.prepare)
 	if o.Store == nil {
-		o.Store, o.App, o.of = s.Store, s.App, s
+		o.Store, o.App, o.of = s.Store, s.App, s.core.replica
 	}
 	setDefault(&o.Replica, s.Replica)
 	if o.Logger == nil {
@@ -113,30 +113,34 @@ func (o *Once) prepare() {
 		o.Logger = slog.Default()
 	}
 	if err := o.check(); err != nil {
-		o.invalid = fmt.Errorf("once %s: %w", quote(o.Name), err)
+		o.made.invalid = fmt.Errorf("once %s: %w", quote(o.Name), err)
 		return
 	}
-	o.log = o.Logger.With("once", o.Name, "key", o.Key, "replica", o.Replica)
+	o.made.log = o.Logger.With("once", o.Name, "key", o.Key, "replica", o.Replica)
 	r := bareReplica(o.App, o.Replica, o.Store, o.of)
 	if o.Overrun != nil {
 		r.Overrun = func(_ string, cause error) { o.Overrun(o.Name, cause) }
 	}
-	o.trouble = hearTrouble(r, o.log)
-	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, o.Name, o.Do, 0, HealthCheck{}, 0),
+	o.of = r
+	o.made.trouble = hearTrouble(r, o.made.log)
+	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, part{name: o.Name, shards: 1}, o.Do, 0, HealthCheck{}, 0),
 		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
-	o.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
-		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}, Tell: o.tell}
+	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
+		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}}
 }
 
-// tell logs why the work is not done yet. The same is told once.
-func (o *Once) tell(t mutex.Trouble) {
-	text, args := "waiting for what is to be done once", []any{"holder", t.Holder}
-	if t.Err != nil {
-		text, args = "what is to be done once has failed and will be tried again", []any{"error", t.Err.Error()}
-	}
-	if said := fmt.Sprint(text, args); said != o.told {
-		o.told = said
-		o.trouble.Info(text, args...)
+// teller returns what logs why the work is not done yet, in one call of Run. The same is logged once.
+func (o *Once) teller() func(mutex.Trouble) {
+	told := ""
+	return func(t mutex.Trouble) {
+		level, text, args := slog.LevelInfo, "waiting for what is to be done once", []any{"holder", t.Holder}
+		if t.Err != nil {
+			level, text, args = slog.LevelWarn, "what is to be done once has failed and will be tried again", []any{"error", t.Err.Error()}
+		}
+		if said := fmt.Sprint(text, args); said != told {
+			told = said
+			o.made.trouble.Log(context.Background(), level, text, args...)
+		}
 	}
 }
 

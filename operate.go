@@ -13,7 +13,9 @@ import (
 // A Wake is what a platform woke the program up for. The zero value is enough: a call does
 // what is due, whatever woke the program up.
 type Wake struct {
-	// Jobs are the names of the jobs to run if they are due. Empty: all.
+	// Jobs are the names of the jobs to run if they are due; those that follow them are run too,
+	// if they are due then; see [Job.After]. The name of a job with shards means all of them.
+	// Empty: all.
 	Jobs []string
 
 	// Tick is the tick that a timer has fired for. A timer may fire a moment early: the call
@@ -36,33 +38,96 @@ type Wake struct {
 //
 // A job whose Timeout is longer than what the deadline of ctx leaves is not started: the report
 // says so, and the tick stays due. Ticks that are not to be run are settled all the same.
+//
+// A job that follows others is looked at once the call has done what is due of those, so a chain of
+// jobs runs in one call. If another replica runs one of them, a later call runs the follower.
 func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	if err := s.Validate(); err != nil {
 		return Report{}, err
 	}
-	for _, name := range wake.Jobs {
-		if r, err := s.runner(name); err != nil {
-			return Report{}, err
-		} else if r.Singleton() {
-			return Report{}, fmt.Errorf("%s is a singleton: it has no ticks", name)
-		}
+	jobs, err := s.woken(wake.Jobs)
+	if err != nil {
+		return Report{}, err
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	var jobs []*runner.Runner
-	for _, r := range s.core.runners {
-		if !r.Singleton() && (len(wake.Jobs) == 0 || slices.Contains(wake.Jobs, r.Name())) {
-			jobs = append(jobs, r)
+	reports, began := make([]JobReport, len(jobs)), s.core.replica.Orders.Now()
+	s.inOrder(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
+	return newReport(reports)
+}
+
+// woken returns the runners of jobs and of those that follow them, in the order of the scheduler's; of
+// a job with shards those of its shards. No names: of all jobs.
+func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
+	for _, name := range names {
+		shards := s.whole(name)
+		if shards == nil {
+			r, err := s.runner(name)
+			if err != nil {
+				return nil, err
+			}
+			shards = append(shards, r)
+		}
+		if shards[0].Singleton() {
+			return nil, fmt.Errorf("%s is a singleton: it has no ticks", name)
 		}
 	}
-	reports, began := make([]JobReport, len(jobs)), s.core.replica.Orders.Now()
-	s.each(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
-	return newReport(reports)
+	if len(names) == 0 {
+		return slices.DeleteFunc(slices.Clone(s.core.runners), (*runner.Runner).Singleton), nil
+	}
+	var parts []string
+	for _, r := range s.core.runners {
+		if slices.Contains(names, r.Name()) || slices.Contains(names, r.ShardOf()) {
+			parts = append(parts, r.Name())
+		}
+	}
+	return s.withFollowers(parts), nil
 }
 
 // each calls f for every runner, at the same time, and returns when all calls have returned.
 func (s *Scheduler) each(runners []*runner.Runner, f func(i int, r *runner.Runner)) {
 	runner.Each(runners, func(r *runner.Runner) { f(slices.Index(runners, r), r) })
+}
+
+// withFollowers returns the runners of jobs, and of those that follow them, in the order of all.
+func (s *Scheduler) withFollowers(jobs []string) (all []*runner.Runner) {
+	followers := map[string][]string{}
+	for _, r := range s.core.runners {
+		for _, name := range r.After() {
+			followers[name] = append(followers[name], r.Name())
+		}
+	}
+	in := map[string]bool{}
+	for next := slices.Clone(jobs); len(next) > 0; next = next[1:] {
+		if !in[next[0]] {
+			in[next[0]] = true
+			next = append(next, followers[next[0]]...)
+		}
+	}
+	for _, r := range s.core.runners {
+		if in[r.Name()] {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// inOrder calls f for every runner, for a follower after the calls for those that it follows have
+// returned, and returns when all calls have.
+func (s *Scheduler) inOrder(runners []*runner.Runner, f func(i int, r *runner.Runner)) {
+	over := map[string]chan struct{}{}
+	for _, r := range runners {
+		over[r.Name()] = make(chan struct{})
+	}
+	s.each(runners, func(i int, r *runner.Runner) {
+		defer close(over[r.Name()])
+		for _, name := range r.After() {
+			if before := over[name]; before != nil {
+				<-before
+			}
+		}
+		f(i, r)
+	})
 }
 
 // RunNow runs a job once by hand, beside its ticks, on this replica. It returns when the run is

@@ -8,34 +8,39 @@ import (
 	"math"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 )
 
 // A Run is what a job's Do knows about its run, and can ask of it. Its methods may be called by
 // many goroutines at once. A Run that no [Scheduler] made, as in a test of Do alone, asks neither
-// the store nor the clock: its Save and Load fail.
+// the store nor the clock: its Save and Load, and locks that it returns, fail.
 type Run struct {
-	Job     string       // the name of the job or singleton
+	Job     string       // the name of the job or singleton; of a shard, the name of the shard
 	Tick    time.Time    // the tick, UTC; zero for a singleton
 	Request string       // of a run by hand: the name of the request; Tick is its time
 	Attempt int          // 1, and one more for each earlier runner of this tick that died or was stopped
 	Try     int          // 1, and one more for each earlier try of this attempt that failed
 	Token   int64        // the fencing token: grows with each run of this name; zero for EveryReplica
 	Log     *slog.Logger // has job, tick and token in each line
+	Shard   int          // which part of the work this run does: 0 to Shards-1
+	Shards  int          // how many parts there are; 1 for a job without shards
 
-	slot   int // of a lock, whose slots may have the same token
-	handle *supervise.Handle
+	slot    int // of a lock, whose slots may have the same token
+	handle  *supervise.Handle
+	replica *runner.Replica // that runs it
 }
 
 // newRun returns the Run that Do gets for one try, which logs to log.
-func newRun(log *slog.Logger, job string, h *supervise.Handle) *Run {
-	return &Run{Job: job, Tick: h.Run.Tick, Request: h.Run.Request, Attempt: h.Run.Attempt, Try: h.Run.Try,
+func newRun(log *slog.Logger, p part, h *supervise.Handle) *Run {
+	return &Run{Job: p.name, Shard: p.shard, Shards: p.shards, Tick: h.Run.Tick, Request: h.Run.Request, Attempt: h.Run.Attempt, Try: h.Run.Try,
 		Token: h.Run.Token, Log: ofRun(log, h.Run), handle: h}
 }
 
 // ID names the tick. It is the same on every attempt, so it serves as an idempotency key:
 // "nightly-report@2026-11-21T02:30:00Z". A singleton's ID has its token instead of the tick, that
-// of a run by hand its request. For a job of EveryReplica it is the same on all replicas.
+// of a run by hand its request. For a job of EveryReplica it is the same on all replicas. Shards
+// differ in their IDs.
 func (r *Run) ID() string {
 	if r.Request != "" {
 		return r.Job + "@" + r.Request

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/internal/spread"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -22,6 +25,11 @@ import (
 type Scheduler struct {
 	Jobs       []Job
 	Singletons []Singleton
+
+	// Groups are how many runs of each [Job.Group] take place at a time: 1 to 100, by the name of the
+	// group, which follows the rule of [Lock.Name]. If replicas with different numbers are up, the
+	// largest number counts.
+	Groups map[string]int
 
 	// Store holds leases and records. Nil is an error.
 	Store store.Store
@@ -87,6 +95,7 @@ type core struct {
 	replica *runner.Replica
 	told    *listener        // has what is told of the work
 	runners []*runner.Runner // of Jobs, then of Singletons
+	spread  *spread.Spread   // of the shards of Singletons; nil: there are none, or the store cannot list
 }
 
 // Validate returns all that is wrong with the scheduler's fields, joined, or nil.
@@ -115,24 +124,47 @@ func (s *Scheduler) prepare() {
 	s.core.told = listen(s.core.replica, s.Logger, s.Events)
 	s.prepareOrders()
 	var errs []error
-	schedules := map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
+	groups := s.prepareGroups()
+	jobs, schedules := newLineage(s.Jobs, s.Singletons), map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		errs = append(errs, s.add(j.runnerJob(s.Store, s.core.told.job(j.Name), schedules)))
+		runners, err := j.runnerJobs(s.Store, s.core.told.job, jobs.of(j), schedules)
+		for _, r := range runners {
+			if g := groups[j.Group]; g != nil {
+				r.Group, r.Policy.Group = g, j.Group
+			}
+		}
+		errs = append(errs, s.add(runners, err))
 	}
 	for i := range s.Singletons {
-		g := &s.Singletons[i]
-		errs = append(errs, s.add(g.runnerJob(s.Store, s.core.told.job(g.Name))))
+		errs = append(errs, s.addSingleton(&s.Singletons[i]))
 	}
-	s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...))
+	if s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...)); s.core.invalid == nil {
+		s.follow()
+	}
 }
 
-// add makes the runner of a job whose settings are valid.
-func (s *Scheduler) add(j *runner.Job, err error) error {
-	if err == nil {
+// add makes the runners of a job whose settings are valid.
+func (s *Scheduler) add(jobs []*runner.Job, err error) error {
+	for _, j := range jobs {
+		j.Task.Do = tellReplica(s.core.replica, j.Task.Do)
 		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
 	}
 	return err
+}
+
+// follow has the runners of followers notice at once what this replica settles of the jobs before
+// them.
+func (s *Scheduler) follow() {
+	byName := map[string]*runner.Runner{}
+	for _, r := range s.core.runners {
+		byName[r.Name()] = r
+	}
+	for _, r := range s.core.runners {
+		for _, name := range r.After() {
+			byName[name].Tell(r)
+		}
+	}
 }
 
 // prepareOrders lets the replica read what operators order, if the store keeps it.
@@ -156,28 +188,40 @@ func (s *Scheduler) checkSelf() error {
 	if len(s.Jobs)+len(s.Singletons) == 0 {
 		errs = append(errs, errors.New("there is neither a job nor a singleton"))
 	}
-	return errors.Join(append(errs, s.checkDuplicates()...)...)
+	errs = append(errs, s.checkDuplicates()...)
+	return errors.Join(append(errs, s.checkGroups()...)...)
 }
 
-// checkDuplicates reports each name that is used more than once, once.
+// checkDuplicates reports each name that is used more than once, once. The shards of a job are named
+// after it, and another job must not have such a name.
 func (s *Scheduler) checkDuplicates() (errs []error) {
-	times := map[string]int{}
-	for _, name := range s.names() {
+	times, shardOf := map[string]int{}, map[string]string{}
+	count := func(name string) {
 		if times[name]++; times[name] == 2 {
 			errs = append(errs, fmt.Errorf("the name %.80q is used more than once", name))
 		}
 	}
-	return errs
-}
-
-func (s *Scheduler) names() (names []string) {
+	countShards := func(whole string, shards int) {
+		for _, name := range ShardNames(whole, shards) {
+			if isSplit(shards) {
+				shardOf[name] = whole
+			}
+		}
+	}
 	for _, j := range s.Jobs {
-		names = append(names, j.Name)
+		count(j.Name)
+		countShards(j.Name, j.Shards)
 	}
 	for _, g := range s.Singletons {
-		names = append(names, g.Name)
+		count(g.Name)
+		countShards(g.Name, g.Shards)
 	}
-	return names
+	for _, name := range slices.Sorted(maps.Keys(shardOf)) {
+		if times[name] > 0 {
+			errs = append(errs, fmt.Errorf("the name %.80q is used more than once: a shard of %q has it, too", name, shardOf[name]))
+		}
+	}
+	return errs
 }
 
 // wall returns the time of the wall clock alone. Go compares two times that both have a monotonic
@@ -199,5 +243,18 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 			return r, nil
 		}
 	}
+	if shards := s.whole(job); shards != nil {
+		return nil, fmt.Errorf("%s is split into shards, %s to %s: name one of them", job, shards[0].Name(), shards[len(shards)-1].Name())
+	}
 	return nil, fmt.Errorf("there is no job or singleton %q", job)
+}
+
+// whole returns the runners of all shards of a name, nil if it has none.
+func (s *Scheduler) whole(name string) (shards []*runner.Runner) {
+	for _, r := range s.core.runners {
+		if r.ShardOf() == name {
+			shards = append(shards, r)
+		}
+	}
+	return shards
 }

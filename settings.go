@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +22,14 @@ import (
 // errNoOrders is for a store of the user's own without the optional interface.
 var errNoOrders = errors.New("the store keeps no orders of operators: it does not implement store.Documenter")
 
-// runnerJob returns the job in the form that internal/runner takes, or what is wrong with it. Its
-// runs log to log. It shares its schedule with jobs that have the same one.
-func (j *Job) runnerJob(backend store.Store, log *slog.Logger, schedules map[string]*schedule.Schedule) (*runner.Job, error) {
-	ticks, err := j.check(backend)
-	if err != nil {
+// A logOf returns the logger of the runs of a name.
+type logOf func(name string) *slog.Logger
+
+// runnerJobs returns the job, or each of its shards, in the form that internal/runner takes, or what
+// is wrong with it. It shares its schedule with jobs that have the same one.
+func (j *Job) runnerJobs(backend store.Store, log logOf, of ancestry, schedules map[string]*schedule.Schedule) (jobs []*runner.Job, err error) {
+	ticks := of.ticks
+	if err = j.check(backend, of.wrong); err != nil {
 		return nil, fmt.Errorf("job %q: %w", j.Name, err)
 	}
 	text := ticks.String()
@@ -35,32 +40,67 @@ func (j *Job) runnerJob(backend store.Store, log *slog.Logger, schedules map[str
 	if _, ok := backend.(store.Documenter); j.Retry.PauseAfter > 0 && !ok {
 		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, errNoOrders)
 	}
-	task := newTask(log, j.Name, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
-	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
-	return &runner.Job{Name: j.Name, Task: task, EveryReplica: j.EveryReplica, Schedule: ticks.Words,
-		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
-			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
-			Spec: spec("job", text)}}, nil
+	for _, p := range partsOf(j.Name, j.Shards) {
+		jobs = append(jobs, j.runnerJob(p, log(p.name), ticks, of.after))
+	}
+	return jobs, nil
 }
 
-// runnerJob returns the singleton in the form that internal/runner takes, or what is wrong with it.
-// Its runs log to log.
-func (g *Singleton) runnerJob(backend store.Store, log *slog.Logger) (*runner.Job, error) {
+// runnerJob returns one part of the job, which follows the parts of others that are named in after.
+func (j *Job) runnerJob(p part, log *slog.Logger, ticks *schedule.Schedule, after []string) *runner.Job {
+	words := ticks.Words
+	if j.After != "" {
+		words = j.words
+	}
+	task := newTask(log, p, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
+	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
+	return &runner.Job{Name: p.name, Task: task, EveryReplica: j.EveryReplica, Schedule: words, Shard: shardOf(p, j.Name, j.Shards),
+		Policy: plan.Policy{Ticks: ticks, StartingDeadline: j.StartingDeadline, Lease: orDefault(j.Lease, defaultLease),
+			Missed: plan.Missed(j.Missed), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
+			Spec: j.spec(ticks.String(), after), After: after, AfterAny: j.AfterAny}}
+}
+
+// shardOf returns which shard a part is, zero if it is the whole.
+func shardOf(p part, whole string, shards int) runner.Shard {
+	if shards == 0 {
+		return runner.Shard{}
+	}
+	return runner.Shard{Of: whole, Index: p.shard, Count: p.shards}
+}
+
+// runnerJobs returns the singleton, or each of its shards, in the form that internal/runner takes, or
+// what is wrong with it.
+func (g *Singleton) runnerJobs(backend store.Store, log logOf) (jobs []*runner.Job, err error) {
 	if err := g.check(backend); err != nil {
 		return nil, fmt.Errorf("singleton %q: %w", g.Name, err)
 	}
-	return &runner.Job{Name: g.Name, Rest: orDefault(g.Backoff, defaultRest),
-		Task:   newTask(log, g.Name, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint),
-		Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: spec("singleton")}}, nil
+	for _, p := range partsOf(g.Name, g.Shards) {
+		jobs = append(jobs, &runner.Job{Name: p.name, Rest: orDefault(g.Backoff, defaultRest), Shard: shardOf(p, g.Name, g.Shards),
+			Task:   newTask(log(p.name), p, g.Do, g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint),
+			Policy: plan.Policy{Lease: orDefault(g.Lease, defaultLease), Spec: specOf(g.Shards, "singleton")}})
+	}
+	return jobs, nil
 }
 
 // newTask returns the settings that jobs and singletons have in common, with their defaults.
-func newTask(log *slog.Logger, name string, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
+func newTask(log *slog.Logger, p part, do func(context.Context, *Run) error, silence time.Duration, health HealthCheck, checkpoint int) supervise.Task {
 	return supervise.Task{
-		Do:               func(ctx context.Context, h *supervise.Handle) error { return do(ctx, newRun(log, name, h)) },
+		Do: func(ctx context.Context, h *supervise.Handle) error {
+			run := newRun(log, p, h)
+			run.replica, _ = ctx.Value(replicaKey{}).(*runner.Replica)
+			return do(ctx, run)
+		},
 		HeartbeatTimeout: silence, HealthCheck: health.Check,
 		HealthInterval: orDefault(health.Interval, defaultHealthy), FailureThreshold: orDefault(health.FailureThreshold, defaultFailures),
 		MaxCheckpoint: orDefault(checkpoint, defaultCheckpoint)}
+}
+
+// spec returns the hash of the job's definition, with ticks of that text.
+func (j *Job) spec(text string, after []string) string {
+	if j.After == "" {
+		return specOf(j.Shards, "job", text)
+	}
+	return specOf(j.Shards, "after", text, strings.Join(slices.Sorted(slices.Values(after)), ","), fmt.Sprint(j.AfterAny))
 }
 
 // spec returns a hash of a job's definition. Replicas with another hash have other ticks, so only
@@ -68,4 +108,13 @@ func newTask(log *slog.Logger, name string, do func(context.Context, *Run) error
 func spec(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
+}
+
+// specOf returns the hash of a definition. The number of shards is part of it: the shards of another
+// number have other shares of the work.
+func specOf(shards int, parts ...string) string {
+	if shards > 0 {
+		parts = append(parts, "shards", strconv.Itoa(shards))
+	}
+	return spec(parts...)
 }

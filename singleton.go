@@ -17,6 +17,13 @@ type Singleton struct {
 	// has returned. Whenever it returns, nil or not, a replica is elected again.
 	Do func(ctx context.Context, run *Run) error
 
+	// Shards splits the task. With n shards it is n tasks, one for each [Run.Shard] from 0 to
+	// n-1, each of them on one replica at a time. The replicas share them evenly: within two
+	// leases after a replica has come or gone, no replica has two more than another. That takes
+	// a store that is a [store.Lister]; over another one each shard is held by whichever replica
+	// is first. Names and changes of the number are as for [Job.Shards]. Zero: it is not split.
+	Shards int
+
 	// These are as for a [Job].
 	HeartbeatTimeout time.Duration
 	HealthCheck      HealthCheck

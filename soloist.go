@@ -56,6 +56,7 @@ package soloist
 
 import (
 	"context"
+	"sync"
 
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/store"
@@ -70,7 +71,12 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
+	var spreading sync.WaitGroup
+	if s.core.spread != nil {
+		spreading.Go(func() { s.core.spread.Run(ctx) })
+	}
 	runner.Loop(ctx, s.core.runners)
+	spreading.Wait()
 	return nil
 }
 

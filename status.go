@@ -13,6 +13,8 @@ import (
 // A JobStatus is what the store says about one job or singleton.
 type JobStatus struct {
 	Name         string
+	Shard        int // which part of Shards this one is
+	Shards       int // zero: it is no shard
 	Singleton    bool
 	EveryReplica bool             // runs on each replica: there is neither lease nor record
 	Schedule     string           // in words; empty for a singleton
@@ -25,6 +27,8 @@ type JobStatus struct {
 	Paused       bool             // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
 	Err          error            // why Record could not be read
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
+	After        string           // the jobs that it follows, with commas between them; empty: none
+	Awaits       string           // those of After whose outcome Next waits for, once it has come; empty: none
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
@@ -66,7 +70,7 @@ func (s *Scheduler) Health() Health {
 // A Report says what one call of [Scheduler.RunDue] did.
 type Report struct {
 	Jobs []JobReport
-	Next time.Time // when the next tick of any job is due; zero: there is none
+	Next time.Time // when the next tick of any job is due that waits for no other job; zero: there is none
 }
 
 // A JobReport says what one call did for one job.
@@ -76,6 +80,7 @@ type JobReport struct {
 	Replica string          // the replica that runs the job now instead; this one, if another call does
 	Next    time.Time       // the next tick that is not settled; zero: there is none
 	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
+	Awaits  string          // the jobs whose outcome Next waits for, once it has come; empty: none. See Job.After
 }
 
 // newReport sums up the reports of the jobs and joins their errors.
@@ -86,7 +91,7 @@ func newReport(jobs []JobReport) (Report, error) {
 		if j.Err != nil {
 			errs = append(errs, fmt.Errorf("job %s: %w", j.Job, j.Err))
 		}
-		if !j.Next.IsZero() && (r.Next.IsZero() || j.Next.Before(r.Next)) {
+		if !j.Next.IsZero() && j.Awaits == "" && (r.Next.IsZero() || j.Next.Before(r.Next)) {
 			r.Next = j.Next
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // mapped are the directories of which docs/tests.md has a row for each source file.
 var mapped = []string{".", "store", "internal/elapsed", "internal/instant", "internal/ontime", "internal/lease", "internal/logqueue", "internal/plan",
-	"internal/queue", "internal/control", "internal/runner", "internal/schedule", "internal/supervise", "host/azure", "host/local"}
+	"internal/queue", "internal/control", "internal/runner", "internal/schedule", "internal/spread", "internal/supervise", "host/azure", "host/local"}
 
 // The page that says which test guards what names only what there is, and leaves
 // out no promise of docs/correctness.md and no source file.

@@ -34,10 +34,9 @@ var (
 // with one of the program's or of the Functions host's.
 var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "readyz", "metrics"}
 
-// check returns the ticks of a job, or everything that is wrong with it.
-func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
-	ticks, err := j.checkTicks()
-	errs := []error{checkName(j.Name), checkLease(j.Lease, backend), err}
+// check returns everything that is wrong with a job, beside what is wrong with its ticks.
+func (j *Job) check(backend store.Store, wrongTicks error) error {
+	errs := []error{checkName(j.Name), checkShards(j.Name, j.Shards), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
 	if j.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -56,13 +55,19 @@ func (j *Job) check(backend store.Store) (*schedule.Schedule, error) {
 	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
 		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
 	}
+	if j.Group != "" && (j.EveryReplica || j.ClaimAhead) {
+		errs = append(errs, wrong("Group", quote(j.Group), "none for a job of EveryReplica or with ClaimAhead"))
+	}
 	if j.EveryReplica && j.ClaimAhead {
 		errs = append(errs, wrong("ClaimAhead", true, "false for a job of EveryReplica: it has no claim"))
+	}
+	if j.EveryReplica && j.Shards > 0 {
+		errs = append(errs, wrong("Shards", j.Shards, "zero for a job of EveryReplica: each replica does all of its work"))
 	}
 	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
 		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
 	}
-	return ticks, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // checkTicks returns the ticks of the schedule. A wrong zone and a wrong schedule are two mistakes,
@@ -83,9 +88,33 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 	return ticks, errors.Join(wrongZone, err)
 }
 
+// checkAfter returns what is wrong with the fields beside After.
+func (j *Job) checkAfter() error {
+	if j.After == "" {
+		if j.AfterAny {
+			return wrong("AfterAny", true, "false for a job without After")
+		}
+		return nil
+	}
+	var errs []error
+	if j.Schedule != "" {
+		errs = append(errs, wrong("Schedule", quote(j.Schedule), "none beside After: the ticks are those of the job that this one follows"))
+	}
+	if j.TimeZone != "" {
+		errs = append(errs, wrong("TimeZone", quote(j.TimeZone), "none beside After: the ticks are those of the job that this one follows"))
+	}
+	if j.ClaimAhead {
+		errs = append(errs, wrong("ClaimAhead", true, "false beside After: it is not known when such a job is due"))
+	}
+	if j.EveryReplica {
+		errs = append(errs, wrong("EveryReplica", true, "false beside After: such a job has no record of what it has run"))
+	}
+	return errors.Join(errs...)
+}
+
 // check returns everything that is wrong with a singleton.
 func (g *Singleton) check(backend store.Store) error {
-	errs := []error{checkName(g.Name), checkLease(g.Lease, backend)}
+	errs := []error{checkName(g.Name), checkShards(g.Name, g.Shards), checkLease(g.Lease, backend)}
 	if g.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))
 	}
@@ -128,6 +157,18 @@ func checkPlace(backend store.Store, app, replica string) (errs []error) {
 		errs = append(errs, wrong("Replica", quote(replica), fmt.Sprintf("up to %d bytes", maxReplicaLen)))
 	}
 	return errs
+}
+
+// checkShards returns what is wrong with the number of shards, and with the names that they get.
+func checkShards(name string, shards int) error {
+	if shards < 0 || shards > maxShards {
+		return wrong("Shards", shards, fmt.Sprintf("0 to %d", maxShards))
+	}
+	names := ShardNames(name, shards)
+	if last := names[len(names)-1]; nameRule.MatchString(name) && !nameRule.MatchString(last) {
+		return fmt.Errorf("the name of its last shard, %q, is %d characters long: allowed are 63, so shorten Name", last, len(last))
+	}
+	return nil
 }
 
 // checkLease checks a lease against the limits of the store.

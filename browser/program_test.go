@@ -17,7 +17,11 @@ const markup = `<img src=x onerror="document.title='owned'"><script>document.tit
 // TestMain makes this binary the program that the page is of.
 func TestMain(m *testing.M) {
 	if order, ok := proctest.Order(); ok {
-		host.Main(programs[order]...)
+		p := host.Program{Work: programs[order]}
+		if order == asLocks {
+			p.Before = []*soloist.Once{{Name: "migrate", Key: "v2 " + markup, Do: func(context.Context, *soloist.Run) error { return nil }}}
+		}
+		p.Main()
 	}
 	proctest.Main(m, 4)
 }
@@ -27,6 +31,7 @@ const (
 	asUsual  = "usual"
 	asIngest = "ingest"
 	asShow   = "show"
+	asLocks  = "locks"
 )
 
 // programs are the jobs of each.
@@ -51,6 +56,13 @@ var programs = map[string][]soloist.Work{
 			}
 			<-ctx.Done()
 			return context.Cause(ctx)
+		}},
+	},
+
+	// One holds a lock, whose name is text.
+	asLocks: {
+		soloist.Singleton{Name: "leader", Do: func(ctx context.Context, run *soloist.Run) error {
+			return run.Lock("<b>42</b>").Do(ctx, func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
 		}},
 	},
 

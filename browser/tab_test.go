@@ -233,12 +233,18 @@ func (b *tab) order(key, reason string) {
 	b.await("the order", has("#orders", reason))
 }
 
-// wantBudget wants that the page costs one request, a stream, and less than 100 KB.
+// wantBudget wants that the page costs one request, a stream, and less than 100 KB. It asks for the
+// locks, which are in no stream, once in 15 s.
 func (b *tab) wantBudget() {
 	b.t.Helper()
 	b.mu.Lock()
 	requests := slices.Clone(b.requests)
 	b.mu.Unlock()
+	asked := len(requests)
+	requests = slices.DeleteFunc(requests, func(url string) bool { return strings.HasSuffix(url, "/api/v1/locks") })
+	if asked -= len(requests); asked > 1+int(eval[float64](b, `performance.now()`)/15_000) {
+		b.t.Errorf("it asked for the locks %d times", asked)
+	}
 	if len(requests) != 2 || !strings.HasSuffix(requests[1], "/api/v1/stream") {
 		b.t.Errorf("got the requests %q, want the page and one stream", requests)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/alert"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/web"
@@ -37,7 +38,9 @@ func lateness(a *app.App) func(job string) time.Duration {
 	late := map[string]time.Duration{}
 	for i := range a.Scheduler.Jobs {
 		j := &a.Scheduler.Jobs[i]
-		late[j.Name] = max(j.StartingDeadline, 2*j.Lease)
+		for _, name := range soloist.ShardNames(j.Name, j.Shards) {
+			late[name] = max(j.StartingDeadline, 2*j.Lease)
+		}
 	}
 	return func(job string) time.Duration { return late[job] }
 }

@@ -62,7 +62,7 @@ func (c *auditCommand) check(a *app.App) (since time.Time, err error) {
 		return since, fmt.Errorf("audit: %w", err)
 	}
 	if c.Job != "" {
-		if err := app.Known(c.Job, a.Names()); err != nil {
+		if err := a.One(c.Job); err != nil {
 			return since, err
 		}
 	}

@@ -67,7 +67,7 @@ func write(t *testing.T, work []soloist.Work, program, dir string, more ...strin
 
 func jobs(list ...soloist.Job) (all []soloist.Work) {
 	for _, j := range list {
-		if j.Do = do; j.Schedule == "" {
+		if j.Do = do; j.Schedule == "" && j.After == "" {
 			j.Schedule = "30 2 * * *"
 		}
 		all = append(all, j)
@@ -91,6 +91,10 @@ func TestWriteFunctions(t *testing.T) {
 		{name: "rerun", work: jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), files: []string{"night/function.json", "tick/function.json"}},
 		{name: "all missed", work: jobs(soloist.Job{Name: "night", Missed: soloist.RunAll}), files: []string{"night/function.json", "tick/function.json"}},
 		{name: "some of each", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 7m"}), files: []string{"a/function.json", "tick/function.json"}},
+		{name: "a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), files: []string{"a/function.json"}},
+		{name: "a follower that is run again", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a", Interrupted: soloist.Rerun}), files: []string{"a/function.json", "tick/function.json"}},
+		{name: "a follower of a job of tick", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7m"}, soloist.Job{Name: "b", After: "a"}), files: []string{"tick/function.json"}},
+		{name: "one timer, a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), args: []string{"--tick"}, files: []string{"tick/function.json"}},
 		{name: "warmup", work: jobs(soloist.Job{Name: "night"}), args: []string{"--warmup"}, files: []string{"night/function.json", "warmup/function.json"}},
 		{name: "a singleton", work: append(jobs(soloist.Job{Name: "night"}), soloist.Singleton{Name: "leader", Do: do}), files: []string{"night/function.json"},
 			err: "singleton leader does not run in Functions"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
@@ -128,9 +129,9 @@ func valuesFor(p *Program, k *kong.Kong, v *kong.Value) (all []string) {
 	a, _ := p.open(mode{}) // mistakes in settings are no matter now
 	switch v.Tag.Get("complete") {
 	case "job":
-		return a.Jobs()
+		return withShards(a, a.Jobs())
 	case "work":
-		return a.Names()
+		return withShards(a, a.Wholes())
 	case "command":
 		return commandNames(k)
 	case "outcome":
@@ -139,6 +140,16 @@ func valuesFor(p *Program, k *kong.Kong, v *kong.Value) (all []string) {
 		}
 	}
 	return all
+}
+
+// withShards adds the names of shards.
+func withShards(a *app.App, wholes []string) (names []string) {
+	for _, whole := range wholes {
+		if names = append(names, whole); len(a.Shards(whole)) > 1 {
+			names = append(names, a.Shards(whole)...)
+		}
+	}
+	return names
 }
 
 func flagNames(c *kong.Node) (names []string) {

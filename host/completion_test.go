@@ -14,7 +14,7 @@ import (
 
 // What may follow, by the words before: the last is empty where a blank is last.
 var completions = map[string][]string{
-	"":                         {"serve", "tick", "status", "history", "next", "pause", "resume", "run", "cancel", "step-down", "audit", "unlock", "functions", "validate", "doctor", "completion", "help"},
+	"":                         {"serve", "tick", "status", "history", "next", "pause", "resume", "run", "cancel", "step-down", "audit", "unlock", "sweep", "functions", "validate", "doctor", "completion", "help"},
 	"st":                       {"status", "step-down"},
 	"run ":                     {"beat", "night-report"}, // a singleton runs all the time
 	"cancel le":                {"leader"},

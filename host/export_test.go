@@ -66,3 +66,10 @@ func Hurried(p Program, limit time.Duration) Program {
 	p.hurry = limit
 	return p
 }
+
+// WithVersion is the version of the build until the test calls what it returns.
+func WithVersion(version string) (undo func()) {
+	was := app.Version
+	app.Version = func() string { return version }
+	return func() { app.Version = was }
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
@@ -33,8 +34,11 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	if c.Job != "" && c.JobFlag != "" && c.Job != c.JobFlag {
 		errs = append(errs, errors.New("history: JOB and --job name two jobs: want one"))
 	}
-	if f.job != "" || f.Run != "" {
-		errs = append(errs, app.Known(f.job, a.Names()))
+	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
+		f.job, f.Run = "", "" // a name may have an @ in it
+		errs = append(errs, named.Check())
+	} else if f.job != "" || f.Run != "" {
+		errs = append(errs, knownPast(a, f))
 	}
 	if c.Since != nil {
 		if f.Since, err = format.Ago(*c.Since, a.Now()); err != nil {
@@ -50,6 +54,15 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	}
 	f.limit, err = c.limit()
 	return f, errors.Join(append(errs, err)...)
+}
+
+// knownPast returns what is wrong with the job that history is asked for. The name of one with shards
+// means them all, but a run is one of a shard.
+func knownPast(a *app.App, f filter) error {
+	if f.Run == "" && len(a.Shards(f.job)) > 1 {
+		return nil
+	}
+	return a.One(f.job)
 }
 
 func (c *historyCommand) limit() (int, error) {
@@ -70,7 +83,7 @@ func (c *historyCommand) limit() (int, error) {
 func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
 	views := view.All(a, all)
 	for i, st := range all {
-		if f.job != "" && f.job != st.Name {
+		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
 			continue
 		}
 		v := views[i]

@@ -23,6 +23,7 @@ type grammar struct {
 	StepDown   stepDownCommand   `cmd:"" help:"hand the run of a job or singleton over to another replica; 1: nothing runs"`
 	Audit      auditCommand      `cmd:"" help:"who paused, resumed, ran, cancelled or handed over what, and when"`
 	Unlock     unlockCommand     `cmd:"" help:"free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"`
+	Sweep      sweepCommand      `cmd:"" help:"remove locks that nobody has held for 30 days, or the time given; those of jobs stay"`
 	Functions  functionsCommand  `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
 	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`
 	Doctor     doctorCommand     `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`

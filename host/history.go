@@ -1,12 +1,14 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
@@ -32,7 +34,7 @@ type jobHistory struct {
 // the logs beside them where more are asked for. It fails
 // if a record that was asked for could not be read.
 type historyCommand struct {
-	Job     string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z"`
+	Job     string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z; lock:NAME or once:NAME, what became of those"`
 	JobFlag string   `name:"job" placeholder:"NAME" complete:"work" help:"the same as JOB"`
 	Since   *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, or an instant"`
 	Outcome []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
@@ -45,6 +47,9 @@ func (c *historyCommand) run(ctx context.Context, p *Program) int {
 }
 
 func (c *historyCommand) show(ctx context.Context, a *app.App) int {
+	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
+		return c.showLock(ctx, a, named)
+	}
 	wanted, err := c.filter(a)
 	if err != nil {
 		for _, text := range format.Lines(err) {

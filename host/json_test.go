@@ -26,6 +26,7 @@ var answers = map[string]struct {
 	"cancel":    {[]string{"beat"}, map[string]any{"job": "beat"}},
 	"step-down": {[]string{"beat"}, map[string]any{"job": "beat"}},
 	"audit":     {nil, map[string]any{"app": "demo"}},
+	"sweep":     {nil, map[string]any{"app": "demo", "error": nil}},
 	"functions": {[]string{"DIR"}, map[string]any{"directory": "DIR"}},
 	"validate":  {nil, map[string]any{"ok": true}},
 	"doctor":    {nil, map[string]any{"ok": true}},

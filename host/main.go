@@ -3,7 +3,8 @@
 //
 //	func main() { host.Main(soloist.Job{...}, soloist.Singleton{...}) }
 //
-// is all of it. The program's help lists its commands and settings.
+// is all of it. The program's help lists its commands and settings. A program that has something to
+// do before its jobs start, once over all replicas, such as a migration, is a [Program] with Before.
 //
 // Where a run has lost its lease, or has stalled, and goes on all the same, Main
 // ends the process a sixth of the lease after the run's context, before another
@@ -39,6 +40,13 @@ import (
 // Main runs the program and exits. The first SIGTERM or interrupt stops it
 // gracefully, the second at once, with code 130.
 func Main(work ...soloist.Work) {
+	p := Program{Work: work}
+	p.Main()
+}
+
+// Main is [Main] for a program that has more than work, such as something to do before its jobs
+// start, or a store of its own.
+func (p *Program) Main() {
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -50,8 +58,9 @@ func Main(work ...soloist.Work) {
 		}
 		os.Exit(130)
 	}()
-	p := Program{Work: work, process: true, exit: os.Exit}
-	os.Exit(p.Run(ctx))
+	q := *p
+	q.process, q.exit = true, os.Exit
+	os.Exit(q.Run(ctx))
 }
 
 // sameSignal is for whoever signals both the process and its group, as

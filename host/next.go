@@ -40,13 +40,20 @@ func (c *nextCommand) run(_ context.Context, p *Program) int {
 	}
 	var all []view.Outlook
 	for _, j := range jobs {
-		s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+		root := j
+		if j.After != "" {
+			root = view.Root(a.Scheduler.Jobs, j)
+		}
+		s, err := schedule.Parse(root.Schedule, root.TimeZone, root.Name)
 		if err != nil { // it has been checked
 			a.Console.Complain(err)
 			return exitFail
 		}
 		loc := cmp.Or(zone, s.Location())
 		o := view.Look(s, from(loc), loc, int(c.Limit))
+		if j.After != "" {
+			o.Schedule = "after " + j.After + ", " + o.Schedule
+		}
 		o.Job, o.EveryReplica, o.Paused = j.Name, j.EveryReplica, j.Paused
 		all = append(all, o)
 	}

@@ -76,7 +76,7 @@ type resumeCommand struct {
 
 func (c *resumeCommand) run(ctx context.Context, p *Program) int {
 	return p.with(mode{}, func(a *app.App) int {
-		if a.Paused(c.Job) {
+		if a.Paused(a.Shards(c.Job)[0]) {
 			a.Console.Tell("resume %s: the settings here pause it too (Job.Paused, or SOLOIST_JOB_<NAME>_PAUSED). Where replicas have them, it stays paused", c.Job)
 		}
 		return c.order(ctx, a, soloist.Order{Kind: store.OrderResume, Job: c.Job}, func(o store.Order) string {
@@ -114,8 +114,17 @@ func (c *stepDownCommand) run(ctx context.Context, p *Program) int {
 	})
 }
 
-// order writes an order and tells it.
-func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
+// order writes an order and tells it; of a job with shards, one for each of them.
+func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) (code int) {
+	for _, name := range a.Shards(o.Job) {
+		o.Job = name
+		code = max(code, f.orderOne(ctx, a, o, words))
+	}
+	return code
+}
+
+// orderOne writes one order and tells it.
+func (f *orderFlags) orderOne(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
 	written, code := f.write(ctx, a, o)
 	switch {
 	case code != exitOK:
@@ -131,7 +140,7 @@ func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, wor
 
 // write writes an order. An error is told, and is the code.
 func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (store.Order, int) {
-	if err := app.Known(o.Job, a.Names()); err != nil {
+	if err := a.One(o.Job); err != nil {
 		a.Console.Tell("%v", err)
 		return store.Order{}, exitUsage
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/before"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/store"
 )
@@ -24,6 +25,18 @@ import (
 type Program struct {
 	// Work is the program's jobs and singletons.
 	Work []soloist.Work
+
+	// Before is done before the first job of a process starts, in this order: by serve, by tick, by
+	// run --here, and in Functions by the first invocation. Each is done once for its key, by one
+	// replica of all; the others wait for it. Until then /readyz answers 503, and says what is
+	// waited for, and /healthz 200. If one is given up, the program ends with code 1, and says why;
+	// an invocation fails, and the next one tries again. An empty Key is the version of the build:
+	// that of the main module, else the revision, as debug.ReadBuildInfo has it. What has no Store
+	// gets that of the program, with its app and the lease of SOLOIST_LEASE.
+	Before []*soloist.Once
+
+	// Groups are how many runs of each [soloist.Job.Group] take place at a time, as in a Scheduler.
+	Groups map[string]int
 
 	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
 	Store store.Store
@@ -68,7 +81,7 @@ func (m mode) replica() string {
 
 // open reads the settings, and returns all that is wrong with them and the jobs.
 func (p *Program) open(m mode) (*app.App, error) {
-	a, err := app.Open(app.Config{Work: p.Work, Store: p.Store, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs})
+	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
 		a.Telemetry.MakeDefault()           // likewise
@@ -83,7 +96,10 @@ func (p *Program) open(m mode) (*app.App, error) {
 	if p.exit != nil {
 		a.Scheduler.Overrun = overrun{log: a.Scheduler.Logger, exit: p.exit}.end
 	}
-	return a, errors.Join(err, a.Scheduler.Validate())
+	invalid := a.Scheduler.Validate()
+	var mistakes error
+	a.Before, mistakes = before.New(before.Config{Given: p.Before, Scheduler: a.Scheduler, Log: a.Log, Lease: a.Settings.Lease, Version: app.Version()})
+	return a, errors.Join(err, invalid, mistakes)
 }
 
 // openOr is open for a command that has no use for mistakes. They are told, and

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -28,6 +29,12 @@ func (c *runCommand) run(ctx context.Context, p *Program) int {
 }
 
 func (c *runCommand) now(ctx context.Context, a *app.App) int {
+	if c.Here {
+		if err := a.Before.Run(ctx); err != nil {
+			a.Console.Complain(err)
+			return exitFail
+		}
+	}
 	o := soloist.Order{Kind: store.OrderRun, Job: c.Job, Request: c.Request}
 	if c.Until != nil {
 		var err error
@@ -36,17 +43,35 @@ func (c *runCommand) now(ctx context.Context, a *app.App) int {
 			return exitUsage
 		}
 	}
-	written, code := c.write(ctx, a, o)
-	if code != exitOK {
-		return code
+	return c.each(ctx, a, o)
+}
+
+// each orders a run of the job, or of each of its shards, and then waits for the outcomes.
+func (c *runCommand) each(ctx context.Context, a *app.App, o soloist.Order) (code int) {
+	var ordered []func() int
+	for _, name := range a.Shards(c.Job) {
+		one := *c
+		one.Job, o.Job = name, name
+		written, failed := one.write(ctx, a, o)
+		if code = max(code, failed); failed == exitOK {
+			ordered = append(ordered, func() int { return one.follow(ctx, a, &written) })
+		}
 	}
+	for _, follow := range ordered {
+		code = max(code, follow())
+	}
+	return code
+}
+
+// follow waits for the outcome of an order, unless told otherwise.
+func (c *runCommand) follow(ctx context.Context, a *app.App, o *store.Order) int {
 	if c.NoWait && !c.Here {
-		return c.tell(a, &written, nil)
+		return c.tell(a, o, nil)
 	}
 	if !c.JSON {
-		a.Console.Tell("run %s: ordered as %s@%s by %s; waiting for its outcome, which history shows too", c.Job, c.Job, written.Name, format.Line(written.By))
+		a.Console.Tell("run %s: ordered as %s@%s by %s; waiting for its outcome, which history shows too", c.Job, c.Job, o.Name, format.Line(o.By))
 	}
-	return c.await(ctx, a, &written)
+	return c.await(ctx, a, o)
 }
 
 // How run waits for an outcome.
@@ -137,14 +162,15 @@ func readOutcome(ctx context.Context, s *soloist.Scheduler, o *store.Order) (sol
 	if err != nil {
 		return soloist.JobStatus{}, nil, err
 	}
-	return all[0], outcomeOf(&all[0].Record, o.Job, o.Name), all[0].Err
+	st := all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == o.Job })]
+	return st, outcomeOf(&st.Record, o.Job, o.Name), st.Err
 }
 
-// only is a scheduler of one job, to read its record alone.
+// only is a scheduler of one job, with all its shards, to read no other record.
 func only(a *app.App, job string) *soloist.Scheduler {
 	s := &soloist.Scheduler{App: a.Settings.App, Store: a.Scheduler.Store, Replica: a.Scheduler.Replica, Logger: a.Scheduler.Logger, Now: a.Now}
 	for _, j := range a.Scheduler.Jobs {
-		if j.Name == job {
+		if j.Name == a.Whole(job) {
 			s.Jobs = append(s.Jobs, j)
 		}
 	}

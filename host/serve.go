@@ -52,7 +52,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 		<-ctx.Done()
 	} else {
 		watched = watchAll(ctx, a, cache, stop)
-		err = a.Scheduler.Run(ctx)
+		err = runAll(ctx, a, stop)
 	}
 	if refused, ok := errors.AsType[*watch.RefusedError](context.Cause(ctx)); ok {
 		err = errors.Join(err, refused)
@@ -74,6 +74,20 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	return exitOK
 }
 
+// runAll runs the jobs until ctx ends, once what comes before them is done. If that is given up,
+// it ends the program.
+func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error {
+	err := a.Before.Run(ctx)
+	if err == nil {
+		return a.Scheduler.Run(ctx)
+	}
+	if ctx.Err() != nil {
+		err = nil // a stop is no failure
+	}
+	stop(err)
+	return err
+}
+
 // newCache returns the cache of the records for pages and metrics.
 func newCache(a *app.App) *web.Cache {
 	orders := a.Scheduler.Control
@@ -93,6 +107,7 @@ func watchAll(ctx context.Context, a *app.App, cache *web.Cache, stop context.Ca
 	var all sync.WaitGroup
 	all.Go(func() { watch.NewClock(a.Log, a.Skew, cache.Fresh).Run(ctx) })
 	all.Go(func() { cache.Prepare(ctx) })
+	all.Go(func() { sweepDaily(ctx, a) })
 	all.Go(func() { watch.NewStorage(a.Log, a.Scheduler, a.Store, a.Explain, stop).Run(ctx) })
 	return all.Wait
 }

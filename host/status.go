@@ -3,11 +3,14 @@ package host
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
@@ -15,6 +18,7 @@ import (
 // statusCommand shows what the records tell. It fails if one could not be read.
 type statusCommand struct {
 	Watch bool `short:"w" help:"go on until interrupted: a terminal shows the newest status, other outputs get a line for each change of a job"`
+	Locks bool `help:"with all locks, and all that is done once; not given: 20 of each"`
 	jsonFlag
 }
 
@@ -37,8 +41,17 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 	}
 	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, replicaReader(a))
 	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
-	if absent := absence(a, ctx, all); absent != nil {
+	shown := locks.Reading{}.Shown(0)
+	if reached(all) {
+		shown = shownLocks(ctx, a, c.mostLocks())
+	}
+	status := func() view.Answer[view.Job] {
 		body := view.Status(a, views, drift, fleet)
+		body.Shown = &shown
+		return body
+	}
+	if absent := absence(a, ctx, all); absent != nil {
+		body := status()
 		if !c.JSON {
 			printDrift(a.Console, drift)
 		}
@@ -50,11 +63,25 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		}
 	}
 	if c.JSON {
-		return max(code, printed(a.Console.JSON(view.Status(a, views, drift, fleet))))
+		return max(code, printed(a.Console.JSON(status())))
 	}
 	printStatus(a, a.Console, views, drift, fleet)
+	printLocks(a.Console, a, shown)
 	printAdvice(a, all)
 	return code
+}
+
+// mostLocks is how many locks are shown, and how much of what is done once.
+func (c *statusCommand) mostLocks() int {
+	if c.Locks {
+		return math.MaxInt
+	}
+	return fewLocks
+}
+
+// reached reports whether the store has told something of a job. If not, the jobs tell why.
+func reached(all []soloist.JobStatus) bool {
+	return slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) })
 }
 
 // ordersOf are the orders of operators. Where they cannot be read the store does not
@@ -103,6 +130,9 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 			schedule = "(singleton)"
 		case v.Foreign:
 			schedule = "(differs)"
+		}
+		if v.Shard != nil {
+			schedule += ", " + v.Shard.String()
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), v.CountWords())
 	}

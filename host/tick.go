@@ -20,6 +20,9 @@ func (c *tickCommand) run(ctx context.Context, p *Program) int {
 }
 
 func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
+	if err := a.Before.Run(ctx); err != nil {
+		return c.early(a, err)
+	}
 	report, err := a.Scheduler.RunDue(ctx, soloist.Wake{})
 	watch.NewClock(a.Log, a.Skew, nil).Look(ctx)
 	code := exitOK
@@ -45,6 +48,18 @@ func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 	return code
 }
 
+// early is the answer while no job may start.
+func (c *tickCommand) early(a *app.App, err error) int {
+	if !c.JSON {
+		a.Console.Complain(err)
+		return exitFail
+	}
+	body := view.New(a, []view.Ticked{})
+	body.Error = err.Error()
+	a.Console.JSON(body)
+	return exitFail
+}
+
 func printTicked(a *app.App, report soloist.Report) int {
 	var jobs []view.Ticked
 	for _, j := range report.Jobs {
@@ -62,6 +77,8 @@ func idleWords(j soloist.JobReport) string {
 		return "error: " + format.Brief(j.Err.Error())
 	case j.Replica != "":
 		return "runs on " + format.Line(j.Replica)
+	case j.Awaits != "":
+		return view.AwaitWords(j.Awaits)
 	}
 	return "nothing is due"
 }

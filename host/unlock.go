@@ -92,7 +92,7 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 }
 
 func unlockable(a *app.App, job string) error {
-	if err := app.Known(job, a.Names()); err != nil {
+	if err := a.One(job); err != nil {
 		return err
 	}
 	if a.EveryReplica(job) {

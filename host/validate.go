@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/soloist-go/soloist/host/internal/format"
 )
@@ -24,8 +25,11 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 	if !c.JSON {
 		a, code := p.openOr(mode{})
 		if code == exitOK {
-			fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n",
-				format.Join(format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")), a.Settings.App, a.Place)
+			what := []string{format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")}
+			if before := a.Before.Names(); before != nil {
+				what = append(what, "before them "+strings.Join(before, ", "))
+			}
+			fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n", format.Join(what...), a.Settings.App, a.Place)
 		}
 		return code
 	}

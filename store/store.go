@@ -169,6 +169,15 @@ type LeaseBreaker interface {
 	Break(ctx context.Context, name string, period time.Duration) error
 }
 
+// A Remover is a [Store] that removes entries which nobody needs any more, such as those of locks that
+// are not used. The entry of a job must stay: one made anew does not know which ticks were run.
+type Remover interface {
+	// Remove removes the entry and its checkpoint if its ETag is etag and no lease of it is
+	// live; what was written or leased since the caller has looked stays. ErrLost: it is leased.
+	// ErrChanged: another ETag. fs.ErrNotExist.
+	Remove(ctx context.Context, name, etag string) error
+}
+
 // A Revision is part of every successful answer of a store.
 type Revision struct {
 	// ETag changes with each write of the entry, even with a write of the same

@@ -45,6 +45,7 @@ type Dir struct {
 var (
 	_ store.Store        = Dir{}
 	_ store.LeaseBreaker = Dir{}
+	_ store.Remover      = Dir{}
 )
 
 // Create implements [store.Store].
@@ -68,6 +69,12 @@ func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longe
 // Break implements [store.LeaseBreaker]; see [Memory.Break].
 func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
 	return update(d.update).end(ctx, name, period)
+}
+
+// Remove implements [store.Remover]. The empty lock file of the entry stays: another process may wait
+// for it.
+func (d Dir) Remove(ctx context.Context, name, etag string) error {
+	return update(d.update).remove(ctx, name, func(now string) bool { return now == etag })
 }
 
 // insert is the update that may make the entry.
@@ -117,9 +124,12 @@ func (d Dir) locked(ctx context.Context, name, path string, f change) (_ entry, 
 	if e.Lease != before.Lease {
 		e.Lease.note(now)
 	}
-	if e != before {
+	switch {
+	case before.exists() && !e.exists():
+		err = errors.Join(err, explain(erase(path)))
+	case e != before:
 		err = errors.Join(err, explain(save(path, name, e)))
-	} else if sighted {
+	case sighted:
 		_ = save(path, name, e) // if it fails, the lease seems to last longer, which is safe
 	}
 	return e, now.wall, err

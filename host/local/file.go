@@ -126,6 +126,17 @@ func save(path, name string, e entry) error {
 	return unclear(path, flush(dir))
 }
 
+// erase removes the entry's file; the caller has its lock.
+func erase(path string) error {
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%s is removed, and a loss of power may undo that: %v", path, err) // as unclear
+	}
+	return nil
+}
+
 // unclear is an error that came after a file was replaced. It wraps nothing: the
 // sentinels of a store say that nothing was changed.
 func unclear(path string, err error) error {

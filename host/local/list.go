@@ -96,8 +96,8 @@ func (d Dir) Apps(context.Context) (apps []string, err error) {
 		return nil, explain(err)
 	}
 	for _, app := range all {
-		// The pattern leaves out .doctor.json, which is not a job's.
-		files, err := fs.Glob(os.DirFS(filepath.Join(d.Path, app.Name())), "[a-z]*.json")
+		// The pattern leaves out .doctor.json, which is not a job's. A lock's begins with a digit.
+		files, err := fs.Glob(os.DirFS(filepath.Join(d.Path, app.Name())), "[a-z0-9]*.json")
 		if err == nil && len(files) > 0 {
 			apps = append(apps, app.Name())
 		}

@@ -115,6 +115,21 @@ func (u update) try(ctx context.Context, name string, f change) (entry, time.Tim
 	return u(ctx, name, f)
 }
 
+// remove removes an entry that nobody leases, if ours says that its ETag is the one that was seen.
+func (u update) remove(ctx context.Context, name string, ours func(etag string) bool) error {
+	_, _, err := u.do(ctx, "delete", name, func(e *entry, now time.Time) error {
+		switch {
+		case e.Lease.state(now).Live():
+			return store.ErrLost
+		case !ours(e.ETag):
+			return store.ErrChanged
+		}
+		*e = entry{}
+		return nil
+	})
+	return err
+}
+
 func (u update) create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	err := checkRecord(record)
 	var e entry

@@ -23,6 +23,7 @@ type Memory struct {
 var (
 	_ store.Store        = (*Memory)(nil)
 	_ store.LeaseBreaker = (*Memory)(nil)
+	_ store.Remover      = (*Memory)(nil)
 )
 
 // Create implements [store.Store].
@@ -52,14 +53,12 @@ func (m *Memory) Break(ctx context.Context, name string, period time.Duration) e
 // Delete removes an entry. [store.ErrLost]: it is leased, and a delete
 // carries no lease id; fs.ErrNotExist.
 func (m *Memory) Delete(ctx context.Context, name string) error {
-	_, _, err := m.all().do(ctx, "delete", name, func(e *entry, now time.Time) error {
-		if e.Lease.state(now).Live() {
-			return store.ErrLost
-		}
-		*e = entry{}
-		return nil
-	})
-	return err
+	return m.all().remove(ctx, name, func(string) bool { return true })
+}
+
+// Remove implements [store.Remover].
+func (m *Memory) Remove(ctx context.Context, name, etag string) error {
+	return m.all().remove(ctx, name, func(now string) bool { return now == etag })
 }
 
 func (m *Memory) all() update { return m.update }

@@ -14,6 +14,7 @@ const (
 	nothing need = 0
 	breaker need = 1 << (iota - 1)
 	deleter
+	remover
 	keeper
 	documenter
 	lister

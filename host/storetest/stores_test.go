@@ -42,6 +42,10 @@ func (s deaf) Break(ctx context.Context, name string, period time.Duration) erro
 	return s.Memory.Break(context.WithoutCancel(ctx), name, period)
 }
 
+func (s deaf) Remove(ctx context.Context, name, etag string) error {
+	return s.Memory.Remove(context.WithoutCancel(ctx), name, etag)
+}
+
 func (s deaf) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Memory.Read(context.WithoutCancel(ctx), name)
 }
@@ -159,12 +163,34 @@ func (s vague) Delete(ctx context.Context, name string) error {
 	return s.blur(s.mutant.Delete(ctx, name))
 }
 
+func (s vague) Remove(ctx context.Context, name, etag string) error {
+	return s.blur(s.mutant.Remove(ctx, name, etag))
+}
+
 // forces deletes what is leased.
 type forces struct{ *local.Memory }
 
 func (s forces) Delete(ctx context.Context, name string) error {
 	_ = s.Break(ctx, name, 0)
 	return s.Memory.Delete(ctx, name)
+}
+
+// forcesOut removes what is leased, and what has changed.
+type forcesOut struct{ *local.Memory }
+
+func (s forcesOut) Remove(ctx context.Context, name, _ string) error {
+	_ = s.Break(ctx, name, 0)
+	return s.Memory.Delete(ctx, name)
+}
+
+// spares removes nothing that was ever leased.
+type spares struct{ *local.Memory }
+
+func (s spares) Remove(ctx context.Context, name, etag string) error {
+	if e, err := s.Memory.Read(ctx, name); err == nil && e.State != store.Available {
+		return store.ErrLost
+	}
+	return s.Memory.Remove(ctx, name, etag)
 }
 
 // silent does not say what it created.

@@ -58,7 +58,7 @@ type Harness struct {
 
 // Deleter is the power to remove an entry that nobody holds: otherwise
 // store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.Documenter], [store.Lister],
-// [store.Appender], and [store.Checkpointer] of its leases, it is tested in a store that has it; otherwise
+// [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store that has it; otherwise
 // the tests that need it are logged as not covered.
 type Deleter interface {
 	Delete(ctx context.Context, name string) error
@@ -74,7 +74,7 @@ func Test(t *testing.T, h Harness) {
 	t.Helper()
 	covered, missing := plan(h.powers(t))
 	if len(missing) > 0 {
-		t.Logf("not covered, because the store has no Break, no Delete, no Save and Load, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
+		t.Logf("not covered, because the store has no Break, no Delete, no Remove, no Save and Load, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
 	}
 	for name := range h.Differences {
 		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
@@ -99,7 +99,7 @@ func Test(t *testing.T, h Harness) {
 
 // plan sorts the suite into what can be run with these powers and what cannot.
 func plan(has need) (covered []property, missing []string) {
-	for _, p := range slices.Concat(outcomes(), lives, etags, expiries, lates, races, records, keeps, documents, lists, logs, calls, pairs) {
+	for _, p := range slices.Concat(outcomes(), lives, removals, etags, expiries, lates, races, records, keeps, documents, lists, logs, calls, pairs) {
 		if p.needs&^has == 0 {
 			covered = append(covered, p)
 		} else {
@@ -128,6 +128,9 @@ func (h Harness) powers(t *testing.T) need {
 	}
 	if _, ok := backend.(store.Appender); ok {
 		has |= appender
+	}
+	if _, ok := backend.(store.Remover); ok {
+		has |= remover
 	}
 	if _, ok := backend.(Deleter); ok {
 		has |= deleter

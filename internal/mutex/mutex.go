@@ -6,14 +6,12 @@ package mutex
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
-	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -26,6 +24,8 @@ type Mutex struct {
 
 	room chan struct{} // has room for as many callers of this process as there are slots
 	turn chan struct{} // has room for one: the caller that looks for a free slot
+
+	stint stint
 }
 
 // New returns the lock that has these slots, of one replica.
@@ -34,32 +34,42 @@ func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex
 		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1)}
 }
 
-// A Work is what is done under the lease of a slot.
-type Work func(ctx context.Context, slot int, h *supervise.Handle) error
-
 // Do waits for a slot until ctx ends, does work under its lease, and returns the error of work.
 func (m *Mutex) Do(ctx context.Context, work Work) error {
-	if err := enter(ctx, m.room); err != nil {
+	waited, err := enter(ctx, m.room)
+	if err != nil {
 		return err
 	}
 	defer leave(m.room)
-	if err := enter(ctx, m.turn); err != nil {
+	waitedMore, err := enter(ctx, m.turn)
+	if err != nil {
 		return err
 	}
-	t := &try{mutex: m, work: work, endTurn: sync.OnceFunc(func() { leave(m.turn) })}
+	t := m.newTry(work, sync.OnceFunc(func() { leave(m.turn) }))
 	defer t.endTurn()
+	var last error
+	if waited || waitedMore {
+		last = store.ErrHeld
+	}
+	return m.until(ctx, t, last)
+}
+
+// until makes rounds until the work is done or ctx ends. last is why it was not begun so far; ctx may
+// end in a look that sees no holder.
+func (m *Mutex) until(ctx context.Context, t *try, last error) error {
 	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
-	var last error // why the work was not begun so far
+	lease.Sleep(ctx, m.stint.pause(m.clock.Elapsed(), waits.longest))
 	for {
-		held, err := t.round(ctx)
+		held, err := t.round(ctx, m.drawn())
 		switch {
 		case t.began:
 			return err
 		case len(held) > 0:
 			last = held[0]
+			m.stint.end()
 		case errors.Is(err, runner.ErrNotBegun):
 			last = err
-		case last == nil || ctx.Err() == nil:
+		case ctx.Err() == nil:
 			return err
 		}
 		wait := waits.next(held)
@@ -67,9 +77,17 @@ func (m *Mutex) Do(ctx context.Context, work Work) error {
 			wait = waits.longest
 		}
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
-			return errors.Join(last, context.Cause(ctx))
+			return ended(ctx, last, err)
 		}
 	}
+}
+
+// ended is the error of a wait that ctx has ended: who had the lock, and why ctx has ended.
+func ended(ctx context.Context, last, err error) error {
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		return errors.Join(last, cause)
+	}
+	return errors.Join(last, err)
 }
 
 // TryDo does work if a slot is free, and returns store.ErrHeld otherwise.
@@ -80,80 +98,35 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 	default:
 		return store.ErrHeld
 	}
-	t := &try{mutex: m, work: work, endTurn: func() {}}
-	held, err := t.round(ctx)
-	if len(held) > 0 && ctx.Err() == nil {
+	t := m.newTry(work, func() {})
+	held, err := t.round(ctx, m.drawn())
+	if len(held) > 0 {
 		return errors.Join(held[0], err)
 	}
 	return err
 }
 
-// enter waits for room until ctx ends.
-func enter(ctx context.Context, room chan struct{}) error {
+// newTry returns a call that has not begun.
+func (m *Mutex) newTry(work Work, endTurn func()) *try {
+	return &try{slots: m.slots, work: work, endTurn: endTurn, elapsed: m.clock.Elapsed, hold: m.stint.add}
+}
+
+// drawn returns the slot that is tried first.
+func (m *Mutex) drawn() int { return int(m.jitter.UpTo(time.Duration(len(m.slots) - 1))) }
+
+// enter waits for room until ctx ends, and reports whether it had to wait.
+func enter(ctx context.Context, room chan struct{}) (waited bool, err error) {
 	select {
 	case room <- struct{}{}:
-		return nil
+		return false, nil
+	default:
+	}
+	select {
+	case room <- struct{}{}:
+		return true, nil
 	case <-ctx.Done():
-		return errors.Join(store.ErrHeld, context.Cause(ctx))
+		return true, errors.Join(store.ErrHeld, context.Cause(ctx))
 	}
 }
 
 func leave(room chan struct{}) { <-room }
-
-// A try is one call of Do or TryDo.
-type try struct {
-	mutex   *Mutex
-	work    Work
-	endTurn func() // lets another caller of this process look for a free slot; it may be called again
-	began   bool   // the work has
-	err     error  // of the work
-}
-
-// round tries each slot once, from one that is drawn. It returns the holders if the work was not
-// begun for them alone.
-func (t *try) round(ctx context.Context) (held []*runner.HeldError, err error) {
-	slots := t.mutex.slots
-	first := int(t.mutex.jitter.UpTo(time.Duration(len(slots) - 1)))
-	for i := range slots {
-		failed := t.take(ctx, (first+i)%len(slots))
-		holder, is := errors.AsType[*runner.HeldError](failed)
-		switch {
-		case t.began:
-			return nil, failed
-		case is:
-			held = append(held, holder)
-		case ctx.Err() != nil:
-			return held, failed
-		default:
-			err = failed // another slot may be usable
-		}
-	}
-	return held, err
-}
-
-// take does the work under one slot, unless another holds that.
-func (t *try) take(ctx context.Context, slot int) error {
-	outcome, err := t.mutex.slots[slot].Take(ctx, rand.Text(), func(ctx context.Context, h *supervise.Handle) error { return t.do(ctx, slot, h) }, nil)
-	switch {
-	case !t.began:
-		return err
-	case t.err == errNoReturn && err == nil:
-		return errors.New(outcome.Reason)
-	}
-	return t.err // what became of the record is told as an event
-}
-
-// errNoReturn is the error of work that has not returned, if no better one is known.
-var errNoReturn = errors.New("it panicked, or ended its goroutine")
-
-// do is what the run of the slot calls.
-func (t *try) do(ctx context.Context, slot int, h *supervise.Handle) error {
-	t.endTurn()
-	t.began, t.err = true, errNoReturn
-	t.err = t.work(ctx, slot, h)
-	// Work that goes on to its end without the lease may have been beside that of another.
-	if cause := context.Cause(ctx); t.err == nil && errors.Is(cause, store.ErrLost) {
-		t.err = cause
-	}
-	return t.err
-}

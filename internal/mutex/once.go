@@ -23,7 +23,6 @@ type Once struct {
 	Jitter *lease.Jitter
 	Length time.Duration // of the lease
 	Retry  Retry
-	Tell   func(Trouble) // what keeps the work from being done; must not block
 }
 
 // A Retry says what follows a failure.
@@ -53,8 +52,9 @@ type tooEarly struct {
 
 func (e *tooEarly) Error() string { return e.last.Error() }
 
-// Run returns nil once the work has succeeded, here or on another replica.
-func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Handle) error) error {
+// Run returns nil once the work has succeeded, here or on another replica. Until then it tells what
+// keeps the work from being done.
+func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Handle) error, tell func(Trouble)) error {
 	waits := pace{clock: o.Clock, jitter: o.Jitter, longest: o.Length / 6}
 	for {
 		outcome, err := o.Slot.Take(ctx, rand.Text(), work, o.bar)
@@ -64,7 +64,7 @@ func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Ha
 		if errors.Is(err, errGivenUp) || runner.Unusable(err) {
 			return err
 		}
-		wait := o.wait(err, &waits)
+		wait := o.wait(err, &waits, tell)
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
@@ -74,19 +74,19 @@ func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Ha
 // wait returns how long it is until the next try, after one that came to nothing or whose work has
 // failed. A replica that cannot do the work, or does not know whether it is recorded, waits as for
 // another holder: another replica may do it.
-func (o *Once) wait(err error, waits *pace) time.Duration {
+func (o *Once) wait(err error, waits *pace, tell func(Trouble)) time.Duration {
 	if held, is := errors.AsType[*runner.HeldError](err); is {
-		o.Tell(Trouble{Holder: cmp.Or(held.Replica, "another replica")})
+		tell(Trouble{Holder: cmp.Or(held.Replica, "another replica")})
 		return waits.next([]*runner.HeldError{held})
 	}
 	if early, is := errors.AsType[*tooEarly](err); is {
-		o.Tell(Trouble{Err: early.last, Wait: early.wait})
+		tell(Trouble{Err: early.last, Wait: early.wait})
 		return early.wait
 	}
 	if err == nil {
 		return shortest
 	}
-	o.Tell(Trouble{Err: err, Wait: waits.longest})
+	tell(Trouble{Err: err, Wait: waits.longest})
 	return waits.longest
 }
 

@@ -15,6 +15,7 @@ const (
 	Inherit             // no such replica answers: the definition of this one is in force from Since on
 	Answer              // remove a mark: the replica that asks learns that one is up
 	Expect              // another replica holds the lease before a tick: it is expected to run that tick
+	Await               // a job that this one follows has not ended: read its entry again
 	Acquire             // something is due, or almost, and the lease is free
 )
 

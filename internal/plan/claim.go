@@ -92,8 +92,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		next.Record.Run.Deaths, next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
 		return false
 	}
-	late := p.StartingDeadline > 0 && v.Now.Sub(r.Run.Tick) > p.StartingDeadline
-	if again && !late {
+	if again && !p.lateStart(v) {
 		p.claim(next, v, r.Run.Tick, r.Run.Attempt+1)
 		return true
 	}
@@ -151,6 +150,9 @@ func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
 
 // claimDue claims the tick that is to run now, and settles those before it.
 func (p *Policy) claimDue(next *Claim, v View) bool {
+	if p.Follows() {
+		return p.claimAfter(next, v)
+	}
 	r := &next.Record
 	newest := p.Ticks.Last(v.Now)
 	if !newest.After(r.Watermark) {
@@ -163,14 +165,24 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 	pauses := Pauses(r, v.Control, v.Now)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	if tick.IsZero() {
-		p.passAll(r, newest, reason, pauses)
+		p.passAll(r, newest, reason, pauses, v.Waited)
 		return true
 	}
 	before := p.Ticks.Last(tick.Add(-1))
 	passed := before.After(r.Watermark)
 	if passed {
-		p.passAll(r, before, reason, pauses)
+		p.passAll(r, before, reason, pauses, v.Waited)
 	}
+	return p.claimChosen(next, v, tick, passed)
+}
+
+// claimChosen claims the tick that was chosen, after those before it were settled. passed says
+// whether there were any. A zero tick: none is to run.
+func (p *Policy) claimChosen(next *Claim, v View, tick time.Time, passed bool) bool {
+	if tick.IsZero() {
+		return passed
+	}
+	r := &next.Record
 	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && cancelled(v) {
 		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.Control.End)
 		return true

@@ -109,7 +109,7 @@ func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
 // skipUnder settles the ticks up to lo as skipped: they came due under the run. It must not
 // settle a tick that came due before the run, which is missed or still owed.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
-	if p.Ticks == nil || p.Missed == RunAll || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
+	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
@@ -135,7 +135,7 @@ func (p *Policy) missBefore(r *store.Record, last time.Time, pauses []store.Span
 		return false
 	}
 	if before := p.Ticks.Last(r.Run.Claimed); before.After(r.Watermark) {
-		p.passAll(r, before, "a newer one was due", pauses)
+		p.passAll(r, before, "a newer one was due", pauses, store.Span{})
 	}
 	return true
 }

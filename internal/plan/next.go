@@ -78,6 +78,9 @@ func (p *Policy) idle(v View, o *Observation) Action {
 	if next.IsZero() || p.PausedAt(v) {
 		return Action{After: min(stale, maxSleep, p.pauseLeft(v))}
 	}
+	if _, awaits := p.Awaits(v); awaits {
+		return Action{What: Await, After: stale}
+	}
 	if a, ok := p.ahead(v, o, next); ok {
 		if a.What == Wait && !a.Read {
 			a.After = min(a.After, stale)

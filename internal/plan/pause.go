@@ -92,18 +92,32 @@ func (p *Policy) lastOutside(at time.Time, pauses []store.Span) time.Time {
 }
 
 // passAll settles the ticks up to last, which no replica runs: those of a pause as skipped,
-// the others as missed for the reason.
-func (p *Policy) passAll(r *store.Record, last time.Time, reason string, pauses []store.Span) {
+// the others as missed for the reason, or as skipped if they have waited for a slot of their group.
+func (p *Policy) passAll(r *store.Record, last time.Time, reason string, pauses []store.Span, waited store.Span) {
 	for through := r.Watermark; through.Before(last); {
 		from, to := nextPause(through, last, pauses)
 		if outside := p.Ticks.Last(from); outside.After(r.Watermark) {
-			p.pass(r, outside, store.Missed, reason)
+			p.passMissed(r, outside, reason, waited)
 		}
 		if in := p.Ticks.Last(to); in.After(r.Watermark) {
 			p.pass(r, in, store.Skipped, Paused)
 		}
 		through = to
 	}
+}
+
+// passMissed settles the ticks up to last, which came due in no pause.
+func (p *Policy) passMissed(r *store.Record, last time.Time, reason string, waited store.Span) {
+	upTo := func(at time.Time, status store.Status, reason string) {
+		if tick := p.Ticks.Last(instant.Earlier(at, last)); tick.After(r.Watermark) {
+			p.pass(r, tick, status, reason)
+		}
+	}
+	if !waited.To.IsZero() {
+		upTo(waited.From, store.Missed, reason)
+		upTo(waited.To, store.Skipped, "group "+p.Group)
+	}
+	upTo(last, store.Missed, reason)
 }
 
 // nextPause returns the begin and the end of the first pause that has a part after through and

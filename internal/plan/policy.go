@@ -53,9 +53,16 @@ type Policy struct {
 	Interrupted      Interrupted
 	ClaimAhead       bool // the claim is written before the tick; see ahead.go
 	Paused           bool
+	Group            string // whose slots limit how many runs take place at a time; empty: none does
 	PauseAfter       int64  // failures in a row after which the job pauses itself; zero: it does not
 	Spec             string // hash of the definition: two replicas with the same one agree about every tick
+
+	After    []string // the jobs that this one follows, whose ticks are Ticks; empty: none. See after.go
+	AfterAny bool     // a tick is due also if a run that it waited for has not succeeded
 }
+
+// Follows reports whether the job is a follower.
+func (p *Policy) Follows() bool { return len(p.After) > 0 }
 
 const (
 	minIdle   = 10 * time.Millisecond // the shortest wait for a tick: a loop must not spin, whatever the clocks say
@@ -82,6 +89,7 @@ type View struct {
 	Grab time.Duration // how long before that tick it acquires a lease that it has found free; at most Lead
 
 	Control store.JobControl // what operators have ordered for the job
+	Before  []Predecessor    // of a follower: what is known of the jobs in After, in that order
 
 	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
 	// read together. Zero: LookEvery after the last look.
@@ -89,6 +97,10 @@ type View struct {
 
 	// Request is the name of a run by hand. Then the claim is for that run alone.
 	Request string
+
+	// Waited are the ticks that this replica could not claim, since its group had no free slot.
+	// They are after From and up to To.
+	Waited store.Span
 
 	// SettleOnly says that there is no time for a run: only ticks that need no run
 	// are settled.

@@ -40,6 +40,8 @@ type order struct {
 	Takes     time.Duration // of a run that is not told to end
 	Skew      time.Duration // of its wall clock
 	Unwritten bool          // its store confirms each claim, and writes none
+	Shards    int           // of a singleton, in place of jobs; see hold
+	Log       string        // where its holders note what they hold
 
 	// Program, when set, is what the replica does instead, as a program of a
 	// user: under host.Main. The rest is for those.
@@ -103,8 +105,10 @@ func replica(text string) error {
 		Logger: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
 		Now:    func() time.Time { return time.Now().Add(o.Skew) },
 	}
-	for i := range max(o.Jobs, 1) {
-		s.Jobs = append(s.Jobs, soloist.Job{Name: jobName(i), Schedule: o.Schedule, Missed: o.Missed, Lease: lease, Do: o.run})
+	if o.Shards > 0 {
+		s.Grace, s.Singletons = o.Grace, []soloist.Singleton{{Name: "feed", Shards: o.Shards, Lease: lease, Do: o.hold}}
+	} else {
+		s.Jobs = o.jobs()
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
@@ -121,6 +125,14 @@ type leaseAlone struct{ store.Lease }
 
 func (leaseAlone) Write(_ context.Context, etag string, _ []byte) (store.Revision, error) {
 	return store.Revision{ETag: etag, Date: time.Now()}, nil
+}
+
+// jobs are those of a replica that runs no program.
+func (o order) jobs() (jobs []soloist.Job) {
+	for i := range max(o.Jobs, 1) {
+		jobs = append(jobs, soloist.Job{Name: jobName(i), Schedule: o.Schedule, Missed: o.Missed, Lease: lease, Do: o.run})
+	}
+	return jobs
 }
 
 func jobName(i int) string {

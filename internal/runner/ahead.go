@@ -11,10 +11,11 @@ import (
 
 // lookAhead adds to a view how long before the next tick this replica acts. A call of
 // RunDue or RunNow does not wait for ticks. A job that skips its ticks has nothing to be on time
-// for. A replica that may not be able to write does nothing ahead, so that it keeps no lease from
-// the others, until it tries again.
+// for, one of a group needs a slot first, and a follower does not know when it is due. A replica that
+// may not be able to write does nothing ahead, so that it keeps no lease from the others, until it
+// tries again.
 func (r *Runner) lookAhead(c *call, v *plan.View) {
-	if c.bounded || r.job.Policy.Paused || r.denial.bars(time.Now()) {
+	if c.bounded || r.job.Policy.Paused || !r.mayActAhead() || r.denial.bars(time.Now()) {
 		return
 	}
 	next := r.job.Policy.Upcoming(*v, &r.view.seen)
@@ -33,6 +34,9 @@ func (r *Runner) lookAhead(c *call, v *plan.View) {
 	}
 	v.Lead, v.Grab = l.d, l.grab
 }
+
+// mayActAhead reports whether the job is claimed by the replica that was first before its tick.
+func (r *Runner) mayActAhead() bool { return r.job.Group == nil && !r.job.Policy.Follows() }
 
 // awaitsOther reports whether this replica waits for another one to claim or start a tick. Then
 // it looks soon after it, and the drawn lead keeps the looks of the replicas apart.
@@ -98,7 +102,7 @@ func (r *Runner) keeps(stop context.Context, c *call, s *lease.Session) (tick ti
 	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
 		return time.Time{}, false
 	}
-	if c.bounded || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
+	if c.bounded || !r.mayActAhead() || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || r.replica.jobs.load.cedes(r.client.Jitter) {

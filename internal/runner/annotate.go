@@ -61,8 +61,8 @@ func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
 // internal/plan.
 func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 	rec := &r.view.rec
-	why := fmt.Errorf("a replica that started at %s has another schedule for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
-		rec.Definition.Since.Format(time.RFC3339), plan.InheritAfter)
+	why := fmt.Errorf("a replica that started at %s has another %s for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
+		rec.Definition.Since.Format(time.RFC3339), r.job.Shard.definition(), plan.InheritAfter)
 	r.note(cmp.Or(r.denial.err, why))
 	spec := r.job.Policy.Spec
 	if rec.Definition.Mark.Spec == spec {

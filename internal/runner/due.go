@@ -19,6 +19,7 @@ type Report struct {
 	Replica string          // the replica that runs the job now instead; this one, if another call does
 	Next    time.Time       // the next tick that is not settled; zero: none ever
 	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
+	Awaits  string          // the jobs whose outcome Next waits for, once it has come; empty: none
 }
 
 // RunDue steps until nothing that was due is left to do, and returns what it did. If
@@ -61,7 +62,7 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 		}
 	}
 	report := Report{Job: r.job.Name, Ran: c.ran, Replica: c.holder, Next: r.nextDue(),
-		Err: errors.Join(r.source.state.lastErr(), c.short, c.undone)}
+		Err: errors.Join(r.source.state.lastErr(), c.short, c.undone), Awaits: r.awaits()}
 	if more {
 		report.Err = errors.Join(report.Err, context.Cause(ctx))
 	}

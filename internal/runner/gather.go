@@ -75,16 +75,16 @@ func (g *gathering) together(at time.Time, period time.Duration) time.Time {
 	return g.epoch.Add((gone + period - 1).Truncate(period))
 }
 
-// slot is how far apart the instants are at which the entries of many jobs are read. A wait
+// grid is how far apart the instants are at which the entries of many jobs are read. A wait
 // that is shorter is left as it is: something is about to happen.
-const slot = 200 * time.Millisecond
+const grid = 200 * time.Millisecond
 
 // round returns how long it is until the first of those instants after a wait.
 func (g *gathering) round(wait time.Duration) time.Duration {
-	if !g.many || wait < slot {
+	if !g.many || wait < grid {
 		return wait
 	}
-	return time.Until(g.together(time.Now().Add(wait), slot))
+	return time.Until(g.together(time.Now().Add(wait), grid))
 }
 
 // lookBy returns when an entry is read again that was looked at at an instant and is not

@@ -25,6 +25,7 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 	defer r.run.Store(nil)
 	defer s.Lose(nil)
 	defer s.Stop()
+	defer c.slot.bind(s)()
 	for {
 		rest, keeps := r.underLease(ctx, stop, c, s)
 		if !keeps {

@@ -26,6 +26,24 @@ type Job struct {
 	EveryReplica bool          // it has neither an entry nor a lease
 	Rest         time.Duration // of a singleton: the shortest pause between two runs on this replica
 	Schedule     func() string // in words, for people
+	Group        Group         // limits how many runs of several jobs take place at a time; nil: nothing does
+	Shard        Shard         // zero: the job is not one of several shards
+	Seat         Seat          // of a shard that is spread; nil: the lease is acquired whenever it is free
+}
+
+// A Shard says which part of a job that is split another job is.
+type Shard struct {
+	Of    string // the name of the whole
+	Index int    // from zero
+	Count int
+}
+
+// definition says, for people, in what two definitions of the job can differ.
+func (s *Shard) definition() string {
+	if s.Count == 0 {
+		return "schedule"
+	}
+	return "schedule or number of shards"
 }
 
 // A Runner does one job, or one singleton, on one replica. One goroutine at a time
@@ -69,6 +87,8 @@ type view struct {
 	seenAt time.Time        // when it was last read or written here, by the wall clock; see frozen
 	seen   plan.Observation // what has been noticed over several reads
 	lead   lead
+	waited store.Span // the ticks for which the group of the job had no free slot
+	before *preceding // nil: the job follows none
 }
 
 // A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
@@ -117,6 +137,7 @@ type call struct {
 	now     time.Time // RunDue of an EveryReplica job: the wall clock when the call began, for its first step
 	bounded bool      // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
 	take    *taking   // Take: what differs from RunNow; nil: nothing
+	slot    slot      // of the group of the job
 
 	hand      *handover     // while it has a lease: what may end its run, or hurry it
 	ahead     time.Time     // the tick before which the lease is acquired, or kept; zero: something is due
@@ -162,11 +183,18 @@ func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	if j.EveryReplica {
 		n.here = &here{}
 	}
+	n.view.before = newPreceding(r.App, &j.Policy, c)
 	return n
 }
 
 // Name returns the name of the job.
 func (r *Runner) Name() string { return r.job.Name }
+
+// ShardOf returns the name of the job that this one is a shard of, empty if it is none.
+func (r *Runner) ShardOf() string { return r.job.Shard.Of }
+
+// Idle reports whether this replica starts nothing new.
+func (r *Replica) Idle() bool { return r.degraded() != nil }
 
 // EveryReplica reports whether the job runs on each replica, without an entry.
 func (r *Runner) EveryReplica() bool { return r.job.EveryReplica }

@@ -130,6 +130,13 @@ type recordError struct{ err error }
 func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
 func (e *recordError) Unwrap() error { return e.err }
 
+// Unusable reports whether an error says that the record cannot be used. It stays so until a person
+// corrects it.
+func Unusable(err error) bool {
+	_, bad := errors.AsType[*recordError](err)
+	return bad
+}
+
 // unusable notes why the entry could not be used and returns how long to wait. If the
 // call was stopped, its error says nothing about the store. A record that must be left
 // alone is the job's trouble, since the store has answered; any other error is the
@@ -149,9 +156,16 @@ func (r *Runner) unusable(stopped bool, err error) time.Duration {
 	return r.readAgain(r.pause.Next())
 }
 
-// written takes over what a session has written as what this replica has seen.
+// written takes over what a session has written as what this replica has seen. The followers of
+// the job may wait for what it has settled.
 func (r *Runner) written(s *lease.Session) {
+	through := r.view.rec.Watermark
 	r.view.rec, r.view.etag = s.Record(), s.ETag()
+	if r.view.rec.Watermark.After(through) {
+		for _, tell := range r.source.state.settled {
+			tell()
+		}
+	}
 	r.weigh()
 	r.view.seen.Dated(s.ETag(), s.WrittenAt())
 }

@@ -124,7 +124,10 @@ func (r *Runner) decideBy(c *call) plan.View {
 	o := &r.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
 	now := r.now()
-	v := plan.View{Record: &r.view.rec, Now: now, Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy(now)}
+	v := plan.View{Record: &r.view.rec, Now: now, Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy(now), Waited: r.view.waited, SettleOnly: c.slot.none}
+	if r.view.before != nil {
+		v.Before = r.view.before.known
+	}
 	if r.view.entry != nil {
 		v.State = r.view.entry.State
 	}

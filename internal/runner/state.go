@@ -23,6 +23,7 @@ type state struct {
 	place        int // among the jobs of the replica
 	everyReplica bool
 	degradation  *degradation // of the replica
+	settled      []func()     // called when this replica has settled ticks; see Tell
 
 	mu  sync.Mutex
 	now snapshot

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 // A Status is what the store says about one job; the root explains the fields.
 type Status struct {
 	Name         string
+	Shard        int
+	Shards       int
 	Singleton    bool
 	EveryReplica bool
 	Schedule     string
@@ -27,6 +30,8 @@ type Status struct {
 	Paused       bool
 	Err          error
 	Occupied     error
+	After        string
+	Awaits       string
 }
 
 // Statuses returns the statuses of the runners, which are all of one replica. It changes
@@ -38,7 +43,26 @@ func Statuses(ctx context.Context, runners []*Runner) []Status {
 		reads.Go(func() { all[i] = r.status(ctx, &known) })
 	}
 	reads.Wait()
+	addAwaited(runners, all)
 	return all
+}
+
+// addAwaited adds to the statuses of followers what their next tick waits for.
+func addAwaited(runners []*Runner, all []Status) {
+	records := make(map[string]*store.Record, len(all))
+	for i := range all {
+		if st := &all[i]; st.Err == nil {
+			records[st.Name] = &st.Record
+		}
+	}
+	for i, r := range runners {
+		if st := &all[i]; r.job.Policy.Follows() {
+			st.After = strings.Join(r.job.Policy.After, ", ")
+			if st.Err == nil && st.Lease != "" && !st.Foreign {
+				st.Awaits = strings.Join(r.awaited(&st.Record, st.Lease, records), ", ")
+			}
+		}
+	}
 }
 
 // listAll lists the app of the runners if that is cheaper than to read each entry. It
@@ -92,7 +116,7 @@ func (r *Runner) pausedBy(rec *store.Record) bool {
 // statusOf returns what an answer to a read of the entry says.
 func (r *Runner) statusOf(entry store.Entry, err error) Status {
 	p := &r.job.Policy
-	st := Status{Name: r.job.Name, Singleton: r.Singleton()}
+	st := Status{Name: r.job.Name, Shard: r.job.Shard.Index, Shards: r.job.Shard.Count, Singleton: r.Singleton()}
 	if !st.Singleton {
 		st.Schedule = r.job.Schedule()
 	}

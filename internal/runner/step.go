@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -25,7 +27,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		return restDegraded
 	}
 	fresh := r.view.entry == nil
-	if wait := time.Until(r.view.readAt); fresh && wait > 0 {
+	if wait := time.Until(r.view.readAt); fresh && wait > 0 && !r.hurried() {
 		return wait
 	}
 	// An order may be newer than what this replica knows.
@@ -44,6 +46,12 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	c.short = nil
 	r.forgive()
+	if r.lookBefore(ctx, c) && !fresh {
+		fresh = true
+		if err := r.read(ctx, c.wake); err != nil {
+			return r.unusable(ctx.Err() != nil, err)
+		}
+	}
 	v, action := r.next(c, fresh)
 	return r.act(ctx, c, v, action, fresh)
 }
@@ -91,9 +99,10 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
-		return r.acquire(ctx, c, a.Lease)
+		return r.seated(func() time.Duration { return r.acquire(ctx, c, a.Lease) })
 	}
 	r.denial.gaveWay = false
+	a = r.follow(a)
 	wait := r.waitFor(c, a)
 	if fresh && !r.triesAgain(v) {
 		r.reached()
@@ -118,6 +127,9 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		c.again = true
 		r.note(nil)
 		return r.wait(a)
+	case plan.Await:
+		r.notice(true, r.view.before.trouble)
+		return r.await(a)
 	case plan.Follow:
 		c.holder = r.view.rec.Run.Replica
 	case plan.Wait:
@@ -133,6 +145,9 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 // changed since, the store refuses the lease and the entry is read again. The order
 // of the checks matters: a record with the largest token must not cost a lease.
 func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) time.Duration {
+	if r.job.Group != nil && c.slot.held == nil {
+		return r.acquireInGroup(ctx, c, length)
+	}
 	if err := plan.Exhausted(&r.view.rec); err != nil {
 		return r.unusable(ctx.Err() != nil, &recordError{err})
 	}
@@ -155,7 +170,9 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.detail("another replica was first", err)
-		c.take.lost()
+		if !errors.Is(err, fs.ErrNotExist) { // nobody has an entry that was removed: it is made anew
+			c.take.lost()
+		}
 		if !c.ahead.IsZero() {
 			return r.raceLost(c.ahead)
 		}

@@ -59,7 +59,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 				return store.Outcome{}, err
 			}
 			if r.view.entry.State.Live() { // its holder is about to claim, or died before it could
-				if err = c.take.held(r); err != nil {
+				if err = c.take.held(&r.view.rec, r.now()); err != nil {
 					return store.Outcome{}, err
 				}
 				if err = r.occupied(); err != nil {
@@ -76,7 +76,10 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 		if c.undone != nil { // this call ran it or claimed it, and knows more than the record
 			return store.Outcome{}, errors.Join(c.undone, context.Cause(ctx))
 		}
-		if err = c.take.outrun(r); err != nil {
+		if err = c.slot.full; err != nil {
+			return store.Outcome{}, err
+		}
+		if err = c.take.outrun(&r.view.rec, r.now()); err != nil {
 			return store.Outcome{}, err
 		}
 		if r.denial.lasting() { // any other failure may pass

@@ -107,7 +107,7 @@ var mutants = []mutant{
 
 	// What the simulation did not look at once.
 	{name: "a further attempt has no starting deadline", file: "internal/plan/claim.go", pkg: root, story: "TestFurtherAttemptHasStartingDeadline",
-		text: "\tif again && !late {", with: "\t_ = late\n\tif again {"},
+		text: "\tif again && !p.lateStart(v) {", with: "\tif again {"},
 	{name: "Overrun is not called for a loss after a time-out", file: "internal/supervise/overrun.go", pkg: root, story: "TestOverrunAfterEndAndLoss",
 		text: "\t\theld := w.under.Lease.Context()\n\t\tif !until(over, held) {\n\t\t\treturn\n\t\t}\n\t\tcause = context.Cause(held)", with: "\t\treturn"},
 	{name: "nobody takes a job back after an aborted deploy", file: "internal/plan/definition.go", pkg: root, story: "TestAbortedDeployIsTakenBack",
@@ -327,16 +327,31 @@ var mutants = []mutant{
 		text: "\treturn pause\n}\n\n// until", with: "\treturn time.Millisecond\n}\n\n// until"},
 	{name: "a function goes on without its lock", file: "lock.go",
 		text: "return f(context.WithValue(ctx, ", with: "return f(context.WithValue(context.WithoutCancel(ctx), "},
-	{name: "a lock that was lost is no error", file: "internal/mutex/mutex.go", pkg: root, story: "TestLockLostIsAnError",
-		text: "t.err == nil && errors.Is(cause, store.ErrLost) {", with: "false {"},
+	{name: "a lock that was lost is no error", file: "internal/mutex/try.go", pkg: root, story: "TestLockLostIsAnError",
+		text: "if lost := h.Leased(); lost", with: "if lost := h.Leased(); false && lost"},
 	{name: "a claim of a lock that others have settled is a success", file: "internal/runner/take.go", pkg: root, story: "TestLockClaimThatOthersHaveSettled",
 		text: "\tcase err == nil:\n", with: "\tcase err == nil && false:\n"},
-	{name: "a panic under a lock is no error if its outcome is not written", file: "internal/mutex/mutex.go", pkg: root, story: "TestLockPanicWithoutOutcome",
-		text: "t.began, t.err = true, errNoReturn", with: "t.began, t.err = true, nil"},
+	{name: "a panic under a lock is no error if its outcome is not written", file: "internal/mutex/try.go", pkg: root, story: "TestLockPanicWithoutOutcome",
+		text: "\t\t\tpanic(p)\n", with: "\t\t\tt.err = nil\n\t\t\tpanic(p)\n"},
 	{name: "the holders of two slots have the same ID", file: "run.go",
 		text: "\tif r.slot > 0 {", with: "\tif false {"},
 	{name: "TryDo does not look at the lock", file: "internal/mutex/mutex.go",
-		text: "\theld, err := t.round(ctx)\n\tif len(held) > 0 && ctx.Err() == nil {", with: "\tif t.mutex.jitter.UpTo(8) == 0 {\n\t\treturn store.ErrHeld\n\t}\n\theld, err := t.round(ctx)\n\tif len(held) > 0 && ctx.Err() == nil {"},
+		text: "\theld, err := t.round(ctx, m.drawn())\n\tif len(held) > 0 {", with: "\tif m.jitter.UpTo(8) == 0 {\n\t\treturn store.ErrHeld\n\t}\n\theld, err := t.round(ctx, m.drawn())\n\tif len(held) > 0 {"},
+
+	// Jobs that follow others.
+	{name: "a follower runs after a failure", file: "internal/plan/fate.go",
+		text: "\t\tcase o.Status != store.Succeeded && !p.AfterAny:", with: "\t\tcase o.Status != store.Succeeded && o.Status != store.Failed && !p.AfterAny:"},
+	{name: "a follower runs before the end", file: "internal/runner/preceding.go",
+		text: "\tk.History, b.records[i] = rec.History, rec\n",
+		with: "\tif rec.Run.Status == store.Running && rec.Run.Request == \"\" && rec.Run.Tick.After(k.Watermark) {\n\t\tk.Watermark = rec.Run.Tick\n\t\trec.History = append([]store.Outcome{{Tick: rec.Run.Tick, Status: store.Succeeded}}, rec.History...)\n\t}\n\tk.History, b.records[i] = rec.History, rec\n"},
+	{name: "a follower guesses what is not known", file: "internal/plan/predecessor.go", pkg: root, story: "TestFollowerOfForgottenOutcomes",
+		text: "\treturn nil, until\n", with: "\treturn &store.Outcome{Status: store.Succeeded}, until\n"},
+	{name: "a follower takes a run by hand for the tick", file: "internal/plan/predecessor.go", pkg: root, story: "TestFollowerTakesNoRunByHandForATick",
+		text: "\t\tcase o.Request != \"\":\n", with: "\t\tcase o.Request != \"\" && o.Tick.After(tick):\n\t\t\treturn o, tick\n\t\tcase o.Request != \"\":\n"},
+	{name: "the deadline of a follower counts from its tick", file: "internal/plan/fate.go", pkg: root, story: "TestFollowerStartingDeadline",
+		text: "\t\tdefault:\n\t\t\tf.since = instant.Later(f.since, o.End)\n", with: "\t\tdefault:\n\t\t\tf.since = tick\n"},
+	{name: "a follower skips what came due under its run", file: "internal/plan/finish.go", pkg: root, story: "TestFollowerThatIsBehind",
+		text: "p.Ticks == nil || p.Follows() || p.Missed", with: "p.Ticks == nil || p.Missed"},
 }
 
 // Each mistake can still be made: its text stands in the source, once.

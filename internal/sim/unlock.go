@@ -105,8 +105,10 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	if d := &defs[n]; d.Schedule == "" {
 		s.Singletons = []soloist.Singleton{c.singleton(m, d)}
-	} else {
-		s.Jobs = []soloist.Job{c.job(m, d)}
+		return s
+	}
+	for _, d := range lineage(defs, defs[n]) {
+		s.Jobs = append(s.Jobs, c.job(m, &d))
 	}
 	return s
 }

@@ -131,6 +131,7 @@ func (c *Cluster) downUntil() time.Time {
 func (c *Cluster) visit(d plannedFault, n int, defs []check.Definition) {
 	r := newRoll(c.Seed, n, "visitor")
 	redefine(defs, d.job, r)
+	follow(defs)
 	s := &slot{Cluster: c, index: c.Replicas + n}
 	one := s.startWith(fmt.Sprintf("v%d.1", n), defs, check.Aborted)
 	if c.idle(d.d); r.chance(0.5) {
@@ -148,6 +149,7 @@ func redefine(defs []check.Definition, job string, r *roll) {
 		if d.Name != job || d.Name == check.Foreign || d.EveryReplica {
 			continue
 		}
+		d.Follows, d.FollowsAny = "", false
 		if d.Every > 0 && r.chance(0.3) {
 			d.Every, d.Schedule = 0, ""
 			continue

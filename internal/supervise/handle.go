@@ -61,13 +61,13 @@ func (h *Handle) valid() error {
 	case h.ctx.Err() != nil:
 		return context.Cause(h.ctx)
 	}
-	return h.leased()
+	return h.Leased()
 }
 
-// leased returns an error that wraps ErrLost if the lease is lost, or if it cannot be
+// Leased returns an error that wraps ErrLost if the lease is lost, or if it cannot be
 // trusted at this instant. It compares the deadline itself: the timer of the deadline
 // may be late, for example after a suspension.
-func (h *Handle) leased() error {
+func (h *Handle) Leased() error {
 	l := h.under.Lease
 	if l == nil {
 		return nil
@@ -254,7 +254,7 @@ func (h *Handle) Load(ctx context.Context) ([]byte, error) {
 	}
 	// The machine may have been suspended while the answer was under way, and another
 	// replica may have saved since.
-	if err := h.leased(); err != nil {
+	if err := h.Leased(); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -272,7 +272,7 @@ func (h *Handle) checkpoint(ctx context.Context) (context.Context, context.Cance
 	if !l.Checkpoints() {
 		return nil, nil, errNoCheckpoints
 	}
-	if err := h.leased(); err != nil {
+	if err := h.Leased(); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

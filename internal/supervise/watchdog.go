@@ -199,7 +199,7 @@ func (w *watchdog) tell(err error) {
 // Other replicas get the lease when the runner releases it after the run has
 // returned, or when it expires because the run has not.
 func (w *watchdog) stalled(cause error) {
-	if w.handle.leased() != nil {
+	if w.handle.Leased() != nil {
 		return // the loss of the lease is the true cause, and the record must not be written
 	}
 	w.gaveUp = cause

@@ -8,6 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/internal/before"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/internal/logqueue"
 	"github.com/soloist-go/soloist/store"
@@ -21,6 +22,7 @@ type App struct {
 	Store     store.Store          // as it was opened: that of Scheduler counts calls, and hides what is this store's alone
 	Logs      store.Appender       // of that store; nil: it keeps none
 	Telemetry *telemetry.Telemetry // nil: nothing runs here, so nothing is measured
+	Before    *before.Before       // what is done before the first job starts; nil: nothing is
 	Log       *slog.Logger
 	Now       func() time.Time
 	Place     string            // the store, for people
@@ -39,7 +41,8 @@ type App struct {
 // A Config is what a program says of itself. The environment says the rest.
 type Config struct {
 	Work    []soloist.Work
-	Store   store.Store // nil: what SOLOIST_STORAGE says
+	Groups  map[string]int // as of a Scheduler
+	Store   store.Store    // nil: what SOLOIST_STORAGE says
 	Console Console
 	Now     func() time.Time
 	Replica string // what records name as the author of what is done

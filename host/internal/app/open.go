@@ -17,7 +17,7 @@ import (
 // Open reads everything that can be wrong and tells all of it at once. What
 // the scheduler says of its jobs is for [soloist.Scheduler.Validate].
 func Open(c Config) (*App, error) {
-	a := &App{Console: c.Console, Now: c.Now, Serves: c.Serves, Scheduler: &soloist.Scheduler{Now: c.Now}}
+	a := &App{Console: c.Console, Now: c.Now, Serves: c.Serves, Scheduler: &soloist.Scheduler{Now: c.Now, Groups: c.Groups}}
 	errs := a.sort(c.Work)
 	errs = append(errs, a.Settings.read(c.Console.Name)...)
 	pings, mistakes := override(a.Scheduler.Jobs)

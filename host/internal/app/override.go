@@ -25,7 +25,9 @@ func override(jobs []soloist.Job) (pings map[string]string, errs []error) {
 		j.Paused = s.Paused
 		errs = append(errs, reschedule(j, prefix, s))
 		if s.Ping != "" {
-			pings[j.Name] = s.Ping
+			for _, name := range soloist.ShardNames(j.Name, j.Shards) {
+				pings[name] = s.Ping
+			}
 			errs = append(errs, checkURL(prefix+"_PING", s.Ping))
 		}
 	}
@@ -47,6 +49,9 @@ func reschedule(j *soloist.Job, prefix string, s JobSettings) error {
 	}
 	if set == nil {
 		return nil
+	}
+	if j.After != "" {
+		return fmt.Errorf("%s is set: the ticks of %s are those of the jobs that it follows, %s", strings.Join(set, " and "), j.Name, j.After)
 	}
 	if _, err := schedule.Parse(text, zone, j.Name); err != nil {
 		for i, name := range set {

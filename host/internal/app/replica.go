@@ -107,7 +107,7 @@ func (a *App) define() defined {
 		w[a.Scheduler.Jobs[i].Name] = definitionOf(&a.Scheduler.Jobs[i])
 	}
 	for _, g := range a.Scheduler.Singletons {
-		w[g.Name] = presence.Definition{Other: others("singleton", true, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
+		w[g.Name] = presence.Definition{Other: others("singleton", true, "shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
 	}
 	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Work: w.Digest()}}
 }
@@ -118,8 +118,11 @@ func definitionOf(j *soloist.Job) presence.Definition {
 	if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil {
 		text = s.String()
 	}
+	if j.After != "" {
+		text = "after " + j.After
+	}
 	return presence.Definition{Schedule: text, Paused: j.Paused,
-		Other: others("on each replica", j.EveryReplica, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
+		Other: others("on each replica", j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
 			"starting deadline", j.StartingDeadline, "missed", string(j.Missed), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
 }

@@ -30,6 +30,7 @@ type Settings struct {
 	Grace           time.Duration  `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
 	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them" unset:"the record keeps the last 20" want:"a duration of an hour or more, such as 2160h for 90 days"`
 	Presence        time.Duration  `envconfig:"SOLOIST_PRESENCE" doc:"how often at least a replica that serves writes that it is up, for the list of replicas; 0: never" unset:"2m" want:"0, or a duration from 10s to 20m"`
+	Sweep           time.Duration  `envconfig:"SOLOIST_SWEEP" doc:"a replica that serves removes, once a day, locks that nobody has held for so long" unset:"they stay" want:"a duration of an hour or more, such as 720h for 30 days"`
 	ReadToken       string         `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, /api/v1 and /metrics ask for it: Authorization: Bearer TOKEN, and the page has a form for it; 16 characters at least" unset:"they are open" secret:"true"`
 	AdminToken      string         `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what each change over HTTP asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
 	By              string         `envconfig:"SOLOIST_BY" doc:"whom pause, resume, run, cancel and step-down name as the one who orders it" unset:"the user and machine that call the program"`
@@ -75,6 +76,7 @@ func (s *Settings) read(program string) []error {
 		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
 		{"SOLOIST_GRACE", s.Grace == 0 || s.Grace >= time.Millisecond, func() { s.Grace = preset.Grace }},
 		{"SOLOIST_HISTORY", s.History == 0 || s.History >= time.Hour, func() { s.History = 0 }},
+		{"SOLOIST_SWEEP", s.Sweep == 0 || s.Sweep >= time.Hour, func() { s.Sweep = 0 }},
 		{"SOLOIST_PRESENCE", s.Presence == 0 || s.Presence >= 10*time.Second && s.Presence <= 20*time.Minute, func() { s.Presence = preset.Presence }},
 		{"SOLOIST_ALERT_FAILURES", s.AlertFailures >= 1 && s.AlertFailures <= 1000, func() { s.AlertFailures = preset.AlertFailures }},
 		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},

@@ -18,8 +18,8 @@ func (a *App) Jobs() (names []string) {
 	return names
 }
 
-// Names are the names of jobs and singletons.
-func (a *App) Names() []string {
+// Wholes are the names of jobs and singletons, as the program has them.
+func (a *App) Wholes() []string {
 	names := a.Jobs()
 	for _, g := range a.Scheduler.Singletons {
 		names = append(names, g.Name)
@@ -27,8 +27,20 @@ func (a *App) Names() []string {
 	return names
 }
 
-// Job finds a job by its name.
+// Names are the names of jobs and singletons; of one with shards, those of its shards.
+func (a *App) Names() (names []string) {
+	for _, j := range a.Scheduler.Jobs {
+		names = append(names, soloist.ShardNames(j.Name, j.Shards)...)
+	}
+	for _, g := range a.Scheduler.Singletons {
+		names = append(names, soloist.ShardNames(g.Name, g.Shards)...)
+	}
+	return names
+}
+
+// Job finds a job by its name, or by that of a shard.
 func (a *App) Job(name string) (soloist.Job, error) {
+	name = a.Whole(name)
 	for _, j := range a.Scheduler.Jobs {
 		if j.Name == name {
 			return j, nil
@@ -45,8 +57,10 @@ func (a *App) Paused(name string) bool { return a.paused[name] }
 func pausedOf(jobs []soloist.Job) map[string]bool {
 	paused := map[string]bool{}
 	for i := range jobs {
-		if jobs[i].Paused {
-			paused[jobs[i].Name] = true
+		for _, name := range soloist.ShardNames(jobs[i].Name, jobs[i].Shards) {
+			if jobs[i].Paused {
+				paused[name] = true
+			}
 		}
 	}
 	return paused
@@ -62,6 +76,7 @@ func WithoutLease(job string) string { return job + " runs on each replica: it h
 
 // LeaseOf is the lease that this program gives a job or singleton.
 func (a *App) LeaseOf(name string) time.Duration {
+	name = a.Whole(name)
 	for _, j := range a.Scheduler.Jobs {
 		if j.Name == name {
 			return j.Lease

@@ -74,13 +74,14 @@ func (b *Bundle) plan(all bool) {
 	var rest []string
 	for _, j := range b.app.Scheduler.Jobs {
 		text, ok := ncrontab(j, b.app.Now())
+		follows := j.After != "" // the timers of the jobs before it wake it up
 		if ok && !all {
 			b.timers = append(b.timers, timer{name: j.Name, schedule: text, again: retryOf(j, b.app.Now())})
 		}
 		switch why := needsTick(j); {
 		case all:
 			rest = append(rest, j.Name)
-		case !ok:
+		case !ok && !follows:
 			rest = append(rest, j.Name+" (its schedule)")
 		case why != "":
 			rest = append(rest, j.Name+" ("+why+")")

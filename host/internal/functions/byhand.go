@@ -14,6 +14,9 @@ import (
 
 // runNow runs one job by hand.
 func (f *Handler) runNow(ctx context.Context, name, request string) result {
+	if err := f.app.Before.Run(ctx); err != nil {
+		return f.early(err)
+	}
 	ctx, done := f.orOutage(ctx, name)
 	defer done()
 	j := soloist.JobReport{Job: name}

@@ -93,6 +93,9 @@ var everyMinuteJob = soloist.Job{Name: tickFunction, Schedule: "* * * * *"}
 func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string {
 	own := slices.ContainsFunc(timers, func(text string) bool { return firesAt(text, j, now) })
 	why := needsTick(j)
+	if j.After != "" {
+		return followerDrift(j, timers, ticks, why)
+	}
 	switch {
 	case len(timers) == 0 && ticks, own && (ticks || why == ""):
 		return ""
@@ -109,6 +112,17 @@ func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string 
 		return text + ": the function tick runs them, up to a minute late"
 	}
 	return text
+}
+
+// followerDrift is jobDrift for a job that follows others, which the timers of those wake up.
+func followerDrift(j soloist.Job, timers []string, ticks bool, why string) string {
+	switch {
+	case len(timers) > 0:
+		return fmt.Sprintf("its timer, %s, is not needed: the job follows %s, whose timers run it", quoted(timers), j.After)
+	case why != "" && !ticks:
+		return fmt.Sprintf("the job needs the function tick (%s)", why)
+	}
+	return ""
 }
 
 // compareSome is for a start, which the host waits for: what is in an hour shows

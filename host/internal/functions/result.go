@@ -38,6 +38,9 @@ func (o result) fails(c call, setting app.Failure) bool {
 
 // wake does what is due.
 func (f *Handler) wake(ctx context.Context, wake soloist.Wake) result {
+	if err := f.app.Before.Run(ctx); err != nil {
+		return f.early(err)
+	}
 	report, err := f.app.Scheduler.RunDue(ctx, wake)
 	if err != nil {
 		f.app.Log.Error("not all jobs could be looked after", "error", err)
@@ -56,6 +59,12 @@ func (f *Handler) wake(ctx context.Context, wake soloist.Wake) result {
 		o.logs = append(o.logs, reportLines(j)...)
 	}
 	return o
+}
+
+// early is the answer of an invocation while no job may start.
+func (f *Handler) early(err error) result {
+	f.app.Log.Error("no job is started", "error", err)
+	return result{logs: []string{format.Line(err.Error())}, unseen: true}
 }
 
 // warmupPatience is within what the platform waits for a warm-up.

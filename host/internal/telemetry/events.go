@@ -46,13 +46,18 @@ func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 		c.lost.Add(ctx, 0, of(name))
 	}
 	for _, s := range scheduler.Singletons {
-		c.takeovers.Add(ctx, 0, because(s.Name, "stalled"))
+		for _, name := range soloist.ShardNames(s.Name, s.Shards) {
+			c.takeovers.Add(ctx, 0, because(name, "stalled"))
+		}
 	}
 	for _, j := range scheduler.Jobs {
-		if !j.EveryReplica {
-			c.takeovers.Add(ctx, 0, because(j.Name, "stalled"))
-			c.settled.Add(ctx, 0, outcome(j.Name, store.Missed))
-			c.settled.Add(ctx, 0, outcome(j.Name, store.Abandoned))
+		if j.EveryReplica {
+			continue
+		}
+		for _, name := range soloist.ShardNames(j.Name, j.Shards) {
+			c.takeovers.Add(ctx, 0, because(name, "stalled"))
+			c.settled.Add(ctx, 0, outcome(name, store.Missed))
+			c.settled.Add(ctx, 0, outcome(name, store.Abandoned))
 		}
 	}
 	c.dropped.Add(ctx, 0)

@@ -101,9 +101,10 @@ func (g *gauges) observeRecord(o metric.Observer, st *soloist.JobStatus, now tim
 }
 
 // overdue is for how long the oldest tick that no replica has claimed or settled has
-// been due. Ticks that come due during a run wait for its end, so they are not overdue.
+// been due. Ticks that come due during a run wait for its end, so they are not overdue, nor are
+// those that wait for another job.
 func overdue(st *soloist.JobStatus, now time.Time) time.Duration {
-	if st.Next.IsZero() || st.Record.MayRun() && st.Lease.Live() {
+	if st.Next.IsZero() || st.Awaits != "" || st.Record.MayRun() && st.Lease.Live() {
 		return 0
 	}
 	return max(now.Sub(st.Next), 0)
@@ -144,13 +145,13 @@ func (g *gauges) now() time.Time {
 	return time.Now()
 }
 
-// names are those of jobs and singletons.
+// names are those of jobs and singletons, or of their shards.
 func names(s *soloist.Scheduler) (names []string) {
 	for _, j := range s.Jobs {
-		names = append(names, j.Name)
+		names = append(names, soloist.ShardNames(j.Name, j.Shards)...)
 	}
 	for _, g := range s.Singletons {
-		names = append(names, g.Name)
+		names = append(names, soloist.ShardNames(g.Name, g.Shards)...)
 	}
 	return names
 }

@@ -24,22 +24,26 @@ func (t *traces) wrap(s *soloist.Scheduler) {
 	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		j.Do = t.traced(j.Name, j.Schedule, j.Do)
+		text := j.Schedule
+		if j.After != "" {
+			text = "after " + j.After
+		}
+		j.Do = t.traced(text, j.Do)
 	}
 	for i := range s.Singletons {
 		g := &s.Singletons[i]
-		g.Do = t.traced(g.Name, "", g.Do)
+		g.Do = t.traced("", g.Do)
 	}
 }
 
 // traced returns f with a span around each call.
-func (t *traces) traced(job, schedule string, f do) do {
+func (t *traces) traced(schedule string, f do) do {
 	if f == nil {
 		return nil // which the scheduler refuses
 	}
 	code := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	return func(ctx context.Context, r *soloist.Run) error {
-		span := t.begin(job, idOf(r.Token, r.Tick, r.Request), attributes(r, schedule, code))
+		span := t.begin(r.Job, idOf(r.Token, r.Tick, r.Request), attributes(r, schedule, code))
 		ctx, try := t.tracer.Start(trace.ContextWithSpan(ctx, span.span), "try", trace.WithAttributes(attribute.Int("soloist.try", r.Try)))
 		word := "panic" // unless f returns
 		defer func() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/locks"
 )
 
 // An Answer is what commands tell in JSON: J is what they tell of one job.
@@ -26,6 +27,9 @@ type Answer[J any] struct {
 	// are not all the same.
 	Replicas []Replica `json:"replicas,omitempty"`
 	Differs  []string  `json:"differs,omitempty"`
+
+	// Of status: the locks, and what is done once. Nil: of another command.
+	*locks.Shown
 
 	// Of status and history: why there is nothing to show.
 	Error string `json:"error,omitempty"`

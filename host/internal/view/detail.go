@@ -70,7 +70,8 @@ func outlookOf(a *app.App, st soloist.JobStatus) *Outlook {
 	if err != nil {
 		return nil
 	}
-	s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	root := Root(a.Scheduler.Jobs, j)
+	s, err := schedule.Parse(root.Schedule, root.TimeZone, root.Name)
 	if err != nil { // it has been checked
 		return nil
 	}
@@ -79,6 +80,9 @@ func outlookOf(a *app.App, st soloist.JobStatus) *Outlook {
 		from = next
 	}
 	o := Look(s, from, s.Location(), ticksShown)
+	if j.After != "" {
+		o.Schedule = "after " + j.After + ", " + o.Schedule
+	}
 	o.EveryReplica, o.Paused = j.EveryReplica, j.Paused
 	return &o
 }

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"fmt"
+
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
@@ -54,7 +56,9 @@ func differsOf(a *app.App, st soloist.JobStatus) (notes []string) {
 // has a hash of the schedule, not its text.
 func foreignWords(st soloist.JobStatus) string {
 	text := "this environment's schedule is not the one in force"
-	if st.Schedule != "" {
+	if st.Shards > 0 {
+		text = fmt.Sprintf("this environment's schedule or number of shards (%d) is not the one in force", st.Shards)
+	} else if st.Schedule != "" {
 		text = "this environment's schedule (" + st.Schedule + ") is not the one in force"
 	}
 	if st.Next.IsZero() {

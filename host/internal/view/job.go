@@ -28,6 +28,8 @@ type Job struct {
 	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
 	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
 	Next     time.Time              `json:"next,omitzero"`
+	After    string                 `json:"after,omitempty"`  // the jobs that it follows
+	Awaits   string                 `json:"awaits,omitempty"` // those of After whose outcome Next waits for, once it has come
 	Counts   map[store.Status]int64 `json:"counts,omitempty"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
 
@@ -37,8 +39,19 @@ type Job struct {
 
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
+	Shard *Shard `json:"shard,omitempty"` // nil: it is not one of several
+
 	Foreign bool `json:"-"` // the schedule in force is another one
 }
+
+// A Shard says which part of a job or singleton another one is, from zero.
+type Shard struct {
+	Index int `json:"index"`
+	Of    int `json:"of"`
+}
+
+// String returns the words for it.
+func (s *Shard) String() string { return fmt.Sprintf("shard %d of %d", s.Index, s.Of) }
 
 // A State is what a job is in now; what it was in before is its last outcome.
 type State string
@@ -63,9 +76,12 @@ const (
 func Of(a *app.App, st soloist.JobStatus) Job { return of(a, st, a.Scheduler.Health()) }
 
 func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
-	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, Foreign: st.Foreign}
+	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign}
 	if st.Singleton {
 		v.Kind = "singleton"
+	}
+	if st.Shards > 0 {
+		v.Shard = &Shard{st.Shard, st.Shards}
 	}
 	if st.EveryReplica {
 		v.EveryReplica, v.State = true, stateHere(a, v.Name, h)
@@ -253,6 +269,9 @@ func (v Job) LastWords(now time.Time) string {
 func (v Job) NextWords(now time.Time) string {
 	if v.Next.IsZero() {
 		return "-"
+	}
+	if v.Awaits != "" {
+		return format.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
 	}
 	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
 }

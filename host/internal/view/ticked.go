@@ -15,12 +15,13 @@ type Ticked struct {
 	Ran     []store.Outcome `json:"ran"`               // what was run here, in order
 	Replica string          `json:"replica,omitempty"` // the other replica that runs it
 	Next    time.Time       `json:"next,omitzero"`
-	Error   string          `json:"error,omitempty"` // why it could not be looked after
+	Awaits  string          `json:"awaits,omitempty"` // the jobs whose outcome Next waits for
+	Error   string          `json:"error,omitempty"`  // why it could not be looked after
 }
 
 // NewTicked is a report in JSON.
 func NewTicked(j soloist.JobReport) Ticked {
-	t := Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next)}
+	t := Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits}
 	if j.Err != nil {
 		t.Error = format.Line(j.Err.Error())
 	}

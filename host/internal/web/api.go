@@ -2,7 +2,6 @@ package web
 
 import (
 	_ "embed"
-	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"net/http"
 )
@@ -39,7 +38,7 @@ func (p *pages) jobsFor(r *http.Request, n news, q query) jobsAnswer {
 // job answers with all that is known of one job.
 func (p *pages) job(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("job")
-	if err := app.Known(name, p.app.Names()); err != nil {
+	if err := p.app.One(name); err != nil {
 		fail(w, http.StatusNotFound, err.Error())
 		return
 	}

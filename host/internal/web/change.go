@@ -42,7 +42,7 @@ var lineRule = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
 // readChange returns false if it has answered that the request is wrong.
 func (p *pages) readChange(w http.ResponseWriter, r *http.Request) (job string, c change, ok bool) {
 	job = r.PathValue("job")
-	if err := app.Known(job, p.app.Names()); err != nil {
+	if err := p.app.One(job); err != nil {
 		fail(w, http.StatusNotFound, err.Error())
 		return job, c, false
 	}
@@ -84,7 +84,7 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 
 // refusal is why an order is of no use for a job.
 func (p *pages) refusal(kind store.OrderKind, job string, c change) error {
-	singleton := slices.ContainsFunc(p.app.Scheduler.Singletons, func(g soloist.Singleton) bool { return g.Name == job })
+	singleton := slices.ContainsFunc(p.app.Scheduler.Singletons, func(g soloist.Singleton) bool { return g.Name == p.app.Whole(job) })
 	switch _, ok := p.app.Store.(store.Documenter); {
 	case !ok:
 		return errors.New("this store keeps no orders of operators")

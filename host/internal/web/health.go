@@ -48,12 +48,21 @@ func (p *pages) healthz(w http.ResponseWriter, r *http.Request) {
 type readiness struct {
 	Status  string `json:"status"`            // ready, waiting
 	Storage string `json:"storage,omitempty"` // why it is out of reach
+	Before  string `json:"before,omitempty"`  // what the jobs wait for, such as "migrate for v2, for 12s"
+	Error   string `json:"error,omitempty"`   // why that has failed here
 }
 
 // readyz answers whether the replica can do its work.
 func (p *pages) readyz(w http.ResponseWriter, r *http.Request) {
 	now := p.app.Scheduler.Health()
+	before, failed := p.app.Before.Waiting()
 	switch {
+	case before != "":
+		body := readiness{Status: "waiting", Before: before}
+		if failed != nil {
+			body.Error = p.wordsFor(r).broken(failed)
+		}
+		Reply(w, http.StatusServiceUnavailable, body)
 	case now.Storage != nil:
 		Reply(w, http.StatusServiceUnavailable, readiness{Status: "waiting", Storage: p.wordsFor(r).storage(now.Storage)})
 	case !now.Reached && !p.cache.ready(r.Context()):

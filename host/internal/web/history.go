@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 )
@@ -41,7 +40,7 @@ type pastQuery struct {
 // history answers with one page of the outcomes of a job.
 func (p *pages) history(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("job")
-	if err := app.Known(name, p.app.Names()); err != nil {
+	if err := p.app.One(name); err != nil {
 		fail(w, http.StatusNotFound, err.Error())
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
@@ -63,7 +64,8 @@ func TestDescriptionHasEachParameter(t *testing.T) {
 	unknown := map[string][]string{"x": {""}}
 	_, list := parseQuery(unknown)
 	_, history := parsePast(unknown, time.Time{})
-	for path, err := range map[string]error{"/jobs": list, "/jobs/{job}/history": history} {
+	_, ofLocks := parseLocks(unknown)
+	for path, err := range map[string]error{"/jobs": list, "/jobs/{job}/history": history, "/locks": ofLocks} {
 		if err == nil {
 			t.Fatalf("%s: an unknown parameter is taken", path)
 		}
@@ -106,8 +108,8 @@ func TestDescriptionHasEachField(t *testing.T) {
 
 // answerTypes are the Go types of the schemas.
 var answerTypes = map[string]any{
-	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Replica": view.Replica{}, "Order": store.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
-	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Upcoming": view.Upcoming{},
+	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": store.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
+	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{},
 	"Outcome": store.Outcome{}, "Progress": store.Progress{},
 }
 

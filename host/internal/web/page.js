@@ -20,6 +20,7 @@
   let ahead = 0; // of this machine's clock
   const now = () => Date.now() - ahead;
   const stamp = (at) => new Date(at).toISOString().replace('T', ' ').replace(/\.\d+/, '');
+  const awaits = (j) => j.awaits ? ', waits for ' + j.awaits : '';
   const roughly = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
     if (s < 60) return s + 's';
@@ -225,6 +226,39 @@
     set($('fleet-more'), a.moreReplicas ? 'and ' + a.moreReplicas + ' more' : '');
   };
 
+  // The locks, and what is done once. To read them is a listing, so they are asked for seldom, while the list is shown.
+  const locksTime = 15000;
+  let locked = null, lockedAt = 0;
+  const holders = (l) => (l.holders || []).slice(0, 3).map((h) => el('small', {}, h.replica || 'not claimed yet', h.since ? ', ' : null, h.since ? timed(h.since, 'since') : null));
+  const onceTone = (o) => ({ succeeded: 'good', running: 'busy', failed: 'bad', interrupted: 'wait' })[o.state] || 'none';
+  const renderLocks = (d) => {
+    sync($('locks').tBodies[0], d.locks, (l) => JSON.stringify(l), (l) => el('tr', {}, el('th', { scope: 'row' }, l.name, l.kind === 'lock' ? null : el('small', {}, l.kind)),
+      el('td', {}, el('span', { class: 'tone-' + (l.held ? 'busy' : 'none') }, l.held + ' of ' + l.slots)),
+      el('td', {}, ...holders(l), l.held > 3 ? el('small', {}, 'and ' + (l.held - 3) + ' more') : null, l.error ? el('small', {}, l.error) : null, l.held || l.error ? null : '–'),
+      el('td', {}, l.token ? String(l.token) : '–'), el('td', {}, l.used ? timed(l.used, 'ago') : '–')), () => {});
+    sync($('once').tBodies[0], d.once, (o) => JSON.stringify(o), (o) => el('tr', {}, el('th', { scope: 'row' }, o.name), el('td', {}, o.key || '–'),
+      el('td', {}, el('span', { class: 'tone-' + onceTone(o) }, o.state || 'broken', o.failures && o.state !== 'succeeded' ? ' ×' + o.failures : null),
+        o.at ? el('small', {}, timed(o.at, 'ago')) : null, o.reason ? el('small', {}, o.reason) : null, o.error ? el('small', {}, o.error) : null),
+      el('td', {}, o.replica || '–')), () => {});
+    $('locks-part').hidden = !d.locks.length;
+    $('once-part').hidden = !d.once.length;
+    set($('locks-more'), d.moreLocks ? 'and ' + d.moreLocks + ' more: the command status --locks has all' : '');
+    set($('once-more'), d.moreOnce ? 'and ' + d.moreOnce + ' more: the command status --locks has all' : '');
+    set($('locks-note'), d.locksNote || '');
+  };
+  const askLocks = async () => {
+    if (document.hidden || !shown || !shown.jobs || Date.now() - lockedAt < locksTime) return;
+    lockedAt = Date.now();
+    try {
+      const answer = await ask('/locks');
+      if (!answer.ok) return;
+      renderLocks(locked = answer.body);
+      $('locked').hidden = $('list').hidden || !hasLocks();
+    } catch (err) { return; }
+  };
+  const hasLocks = () => locked && (locked.locks.length || locked.once.length || locked.locksNote);
+  setInterval(askLocks, 1000);
+
   // The list.
   const makeRow = (j) => {
     const cell = (label) => el('td', { role: 'cell', 'data-label': label });
@@ -239,7 +273,7 @@
     const recent = JSON.stringify(j.recent), newest = j.recent[0];
     replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
-    replace(next, j.next || '', j.next ? timed(j.next, 'next') : el('span', { class: 'tone-none' }, '–'), j.next ? el('small', {}, stamp(j.next)) : null);
+    replace(next, (j.next || '') + (j.awaits || ''), j.next ? timed(j.next, 'next') : el('span', { class: 'tone-none' }, '–'), j.next ? el('small', {}, stamp(j.next) + awaits(j)) : null);
   };
   const renderList = (d) => {
     const shownRows = d.jobs.length, last = d.offset + shownRows;
@@ -276,11 +310,11 @@
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
     replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.pause, j.ordered, j.error, j.differs]), ...stateNodes(j));
-    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.counts, j.checkpoint, j.token, j.lease]),
+    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.awaits, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
       ...(o && o.warnings.length ? fact('Note', o.warnings.join('; ')) : []),
-      ...(j.next ? fact('Next tick', timed(j.next, 'next'), ', ' + stamp(j.next)) : []),
+      ...(j.next ? fact('Next tick', timed(j.next, 'next'), ', ' + stamp(j.next) + awaits(j)) : []),
       ...fact('Outcomes', Object.entries(j.counts || {}).map(([status, n]) => n + ' ' + status).join(', ') || '–'),
       ...fact('Checkpoint', j.checkpoint ? j.checkpoint.toLocaleString('en') + ' bytes' : 'none'),
       ...(j.token ? fact('Fencing token', String(j.token)) : []),
@@ -440,6 +474,7 @@
   const show = (id) => {
     for (const section of ['signin', 'list', 'job']) $(section).hidden = section !== id;
     $('fleet').hidden = !(id === 'list' || id === 'job') || !$('replicas').tBodies[0].rows.length;
+    $('locked').hidden = id !== 'list' || !hasLocks();
     if (focusNext && id !== 'signin') { focusNext = false; $(id + '-title').focus(); }
   };
   const render = (d) => {

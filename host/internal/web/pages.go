@@ -15,6 +15,7 @@ type pages struct {
 	guard     *Guard
 	cache     *Cache
 	past      *past.Cache
+	shelf     *lockShelf
 	functions []string     // in Functions: what is deployed and is not what the jobs need
 	streams   atomic.Int64 // that are open
 }

@@ -18,7 +18,7 @@ type route struct {
 // open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
-	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), functions: functions}
+	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /jobs/{job}", page)
@@ -45,6 +45,7 @@ func (p *pages) api() []route {
 		{"GET", "/jobs/{job}", read(p.job)},
 		{"GET", "/jobs/{job}/history", read(p.history)},
 		{"GET", "/replicas", read(p.replicas)},
+		{"GET", "/locks", read(p.locks)},
 		{"GET", "/stream", read(p.stream)},
 		{"POST", "/session", ownSite(p.signIn)},
 		{"DELETE", "/session", ownSite(p.signOut)},

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
@@ -84,7 +83,7 @@ func (p *pages) viewOf(r *http.Request) (viewOf, error) {
 			return &answer.App, &answer.App
 		}
 		return &answer, &answer.App
-	}, app.Known(name, p.app.Names())
+	}, p.app.One(name)
 }
 
 // A stream is an answer of server-sent events

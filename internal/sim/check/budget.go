@@ -9,7 +9,8 @@ import (
 // acquire, claim, finish and release. Any other replica looks once before it, once more if the
 // next tick is far away, and then once in each third of the lease that the run takes. Where the
 // clocks of replicas differ they acquire at one time, and the loser looks again: then a tick
-// takes two requests more, and not each tick. Renewals, checkpoints and progress come on top,
+// takes two requests more, and not each tick. A job that follows others is looked at when its tick
+// comes and when those have ended; its reads of their entries count for none. Renewals, checkpoints and progress come on top,
 // and so do looks while a replica holds off.
 func budget(l *Log, bad report) {
 	healed := l.healed()
@@ -53,7 +54,7 @@ func (s *spending) judge(job string, at time.Time, d *Definition, bad report) {
 		return
 	}
 	looks := 2 * s.followers // one, and half of a lost race
-	if d.Every > d.Lease {
+	if d.Every > d.Lease || d.Follows != "" {
 		looks += s.followers
 	}
 	if s.winners > 5*s.ticks {
@@ -112,14 +113,16 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 	}
 	s.ticks, s.thirds = 1, int(took/third)
 	d := l.latest(job)
-	rare := d.Every > d.Lease // the next look is further away than a lease
+	rare := d.Every > d.Lease || d.Follows != "" // the next look is further away than a lease
 	for replica, n := range l.requests(job, l.runBefore(claim, a), b) {
 		most := 4 + s.thirds
 		if rare {
 			most++
 		}
 		if replica == claim.Replica {
-			most = 6
+			if most = 6; d.Follows != "" {
+				most++
+			}
 			s.winners += n
 		} else {
 			s.others += n
@@ -138,6 +141,9 @@ func (l *Log) requests(job string, a, b time.Time) map[string]int {
 	for _, e := range l.of(job, Request) {
 		switch e.Op {
 		case "read", "acquire", "claim", "take back", "finish", "release":
+			if e.Op == "read" && l.followed(e.Replica, job) {
+				continue
+			}
 			if !e.Sent.Before(a) && e.Sent.Before(b) && e.Replica != Operator {
 				counts[e.Replica]++
 			}

@@ -15,7 +15,7 @@ func unhindered(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
 			d := l.definition(n.write.Replica, job)
-			if n.outcome.Request != "" || n.outcome.Status != store.Missed || n.outcome.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll {
+			if n.outcome.Request != "" || n.outcome.Status != store.Missed || n.outcome.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll || d.Follows != "" {
 				continue
 			}
 			for tick := d.After(n.mark); !tick.After(n.outcome.Tick); tick = tick.Add(d.Every) {

@@ -108,6 +108,7 @@ var Invariants = []Invariant{
 	{"I8 let go", leavesNoLease},
 	{"I24 death", diesArmed},
 	{"I5 unclaimed", unclaimed},
+	{"I27 after", followers},
 	{"I23 paused", paused},
 	{"I23 paused itself", pausedItself},
 	{"I23 requested", requested},

@@ -20,6 +20,8 @@ func (d *Definition) window(attempt int) (time.Duration, bool) {
 		return 0, false
 	case d.Missed == soloist.SkipMissed:
 		return d.Lease, true
+	case d.Follows != "":
+		return 0, false // the next tick is due at no known instant
 	}
 	return d.Every, true
 }
@@ -39,7 +41,14 @@ func deadlines(l *Log, bad report) {
 			if !limited || l.frozen(e.Replica, t.sent.Add(-noticed), e.Time) != nil {
 				continue
 			}
-			by := e.Record.Run.Tick.Add(window + t.doubt())
+			from, known := e.Record.Run.Tick, true
+			if d.Follows != "" {
+				from, known = l.awaited(d, from)
+			}
+			if !known {
+				continue
+			}
+			by := from.Add(window + t.doubt())
 			if t.sent.After(by) {
 				bad(t.sent, "%s claims tick %s of %s, attempt %d, and its window ended at %s", e.Replica, TimeOfDay(e.Record.Run.Tick), job, e.Record.Run.Attempt, TimeOfDay(by))
 			} else if first := t.first(); first != nil && first.Time.After(later(t.sent, t.tick()).Add(t.doubtAt(later(t.sent, t.tick()))+5*d.Lease/6+moment)) && l.frozen(e.Replica, t.sent, first.Time) == nil {

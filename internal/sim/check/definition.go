@@ -24,6 +24,8 @@ type Definition struct {
 	Paused           bool
 	PauseAfter       int
 	EveryReplica     bool
+	Follows          string // the jobs in After; empty: none. Every and Schedule are theirs
+	FollowsAny       bool
 	ClaimAhead       bool
 
 	Pulse            Pulse // how HealthCheck answers

@@ -32,9 +32,22 @@ func (l *Log) patienceOf(e *Event) time.Duration {
 		return 0
 	case e.Op == "create":
 		return d.Lease / 3
+	case e.Op == "read":
+		return max(d.Lease, l.longestFollower(e.Replica, e.Job)) / 6
 	default:
 		return d.Lease / 6
 	}
+}
+
+// longestFollower is the longest lease of a replica's jobs that follow another one: they read its
+// entry too.
+func (l *Log) longestFollower(replica, job string) (longest time.Duration) {
+	for _, d := range l.Fleet[replica] {
+		if slices.Contains(d.Before(), job) {
+			longest = max(longest, d.Lease)
+		}
+	}
+	return longest
 }
 
 func (l *Log) longestLease(replica string) (longest time.Duration) {

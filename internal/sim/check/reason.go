@@ -69,6 +69,9 @@ func reasons(l *Log, bad report) {
 func (l *Log) contradicts(job string, d *Definition, n told) string {
 	f, at := n.outcome, n.write.Time
 	doubt := l.doubt(n.write)
+	if why, about := l.contradictsBefore(d, n); about {
+		return why
+	}
 	switch {
 	case f.Token != 0:
 		return l.contradictsRun(job, d, n)

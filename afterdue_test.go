@@ -1,0 +1,163 @@
+package soloist_test
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+func TestStatusOfFollower(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.start("a", importing("*/10 * * * *", 3*time.Minute), following("report", "import", time.Minute), following("join", "import,report", time.Minute))
+		for _, tt := range []struct {
+			at                            time.Duration
+			next, awaits, nextJoin, joins string
+		}{
+			{9 * time.Minute, "00:10:00", "", "00:10:00", ""},
+			{11 * time.Minute, "00:10:00", "import", "00:10:00", "import, report"},
+			{13*time.Minute + 30*time.Second, "00:20:00", "", "00:10:00", "report"},
+			{19 * time.Minute, "00:20:00", "", "00:20:00", ""},
+		} {
+			until(tt.at)
+			all, err := r.Status(c.t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, join := all[1], all[2]
+			if report.After != "import" || report.Schedule != "after import" || report.Awaits != tt.awaits || report.Next.Format(time.TimeOnly) != tt.next {
+				t.Errorf("at %s report is %+v", tt.at, report)
+			}
+			if join.After != "import, report" || join.Schedule != "after import and report" || join.Awaits != tt.joins || join.Next.Format(time.TimeOnly) != tt.nextJoin {
+				t.Errorf("at %s join is %+v", tt.at, join)
+			}
+		}
+	})
+}
+
+// One call runs a whole chain, whatever the order of the jobs in the program.
+func TestRunDueRunsChain(t *testing.T) {
+	for name, wake := range map[string]soloist.Wake{"all": {}, "the first": {Jobs: []string{"import"}}} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			r := c.replica("a", following("join", "left, right", time.Second), following("left", "import", time.Minute), following("right", "import", time.Second),
+				named("other", work("@daily", 0)), importing("0 * * * *", time.Minute))
+			r.wake()
+			time.Sleep(time.Hour)
+			got, err := r.RunDue(c.t.Context(), wake)
+			if err != nil {
+				t.Error(err)
+			}
+			ran := 0
+			for _, j := range got.Jobs {
+				ran += len(j.Ran)
+			}
+			if jobs := len(got.Jobs); ran != 4 || jobs != 5 && jobs != 4 {
+				t.Errorf("%d runs of %d jobs: %+v", ran, jobs, got)
+			}
+			c.wantOutcomes("join", "succeeded 01:00:00")
+			c.wantFollowed("join", "left", 100*time.Millisecond)
+			c.wantFollowed("left", "import", 100*time.Millisecond)
+		})
+	}
+}
+
+// A wake-up that finds the predecessor running elsewhere leaves the follower to a later one.
+func TestRunDueBesidePredecessor(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		work := []soloist.Work{importing("0 * * * *", time.Minute), following("report", "import", time.Second)}
+		a, b := c.replica("a", work...), c.replica("b", work...)
+		a.wake()
+		b.wake()
+		time.Sleep(time.Hour)
+		over := make(chan struct{})
+		go func() { defer close(over); a.wake() }()
+		time.Sleep(10 * time.Second)
+		got, err := b.RunDue(c.t.Context(), soloist.Wake{})
+		if err != nil || len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)) {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		<-over
+		c.wantOutcomes("report", "succeeded 01:00:00")
+		b.wake()
+		c.wantOutcomes("report", "succeeded 01:00:00")
+	})
+}
+
+// A shy store counts the reads of an entry, whose lease it gives to no caller.
+type shy struct {
+	*local.Memory
+	entry string
+
+	mu    sync.Mutex
+	reads int
+}
+
+func (s *shy) Read(ctx context.Context, name string) (store.Entry, error) {
+	if name == s.entry {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reads++
+	}
+	return s.Memory.Read(ctx, name)
+}
+
+func (s *shy) Lease(name, id string) store.Lease {
+	if name == s.entry {
+		return heldLease{s.Memory.Lease(name, id)}
+	}
+	return s.Memory.Lease(name, id)
+}
+
+// A heldLease is one that another client has.
+type heldLease struct{ store.Lease }
+
+func (heldLease) Acquire(context.Context, time.Duration, string) (store.Revision, error) {
+	return store.Revision{}, store.ErrHeld
+}
+
+// taken returns the number of reads since it was last asked.
+func (s *shy) taken() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.reads = 0 }()
+	return s.reads
+}
+
+// A follower reads its predecessor only while a tick waits for it, ever more rarely, as docs/costs.md
+// tells.
+func TestFollowerReadsAreFew(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| (\d+) (s|min|h) \| (\d+) \|$`).FindAllStringSubmatch(readPage(t, "docs/costs.md"), -1)
+	if len(rows) < 5 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, row := range rows {
+		took, err := time.ParseDuration(row[1] + row[2][:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		inCase(t, row[1]+row[2], func(t *testing.T, c *cluster) {
+			s := &shy{Memory: c.store, entry: "soloist/import"}
+			c.start("a", importing("0 */2 * * *", took))
+			r := c.replica("b", following("report", "import", time.Second), importing("0 */2 * * *", took))
+			r.tap.Store = s
+			c.launch(r)
+			until(2*time.Hour - time.Minute)
+			if n := s.taken(); n > 125 { // of its own job import, once a minute
+				t.Errorf("%d reads while nothing is due", n)
+			}
+			until(2*time.Hour + took + time.Minute)
+			c.wantOutcomes("report", "succeeded 02:00:00")
+			own := 3 + int(took.Minutes()) // before the tick and after it, and once a minute
+			if got, want := float64(s.taken()-own), number(t, row[3]); math.Abs(got-want) > 2+want/10 {
+				t.Errorf("%.0f reads, and the page says %.0f", got, want)
+			}
+			c.wantFollowed("report", "import", max(400*time.Millisecond, min(took/7, 10*time.Second)))
+		})
+	}
+}

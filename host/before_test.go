@@ -1,0 +1,357 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// before is a migration that does this.
+func before(do func(ctx context.Context) error) []*soloist.Once {
+	return []*soloist.Once{{Name: "migrate", Key: "v2", Retry: soloist.Retry{MaxTries: 1},
+		Do: func(ctx context.Context, _ *soloist.Run) error { return do(ctx) }}}
+}
+
+// counting is a migration that counts how often it is done.
+func counting(n *atomic.Int64) []*soloist.Once {
+	return before(func(context.Context) error { n.Add(1); return nil })
+}
+
+// wantURL wants this answer of a server.
+func wantURL(t *testing.T, url string, code int, part string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != code || !strings.Contains(string(body), part) {
+		t.Errorf("%s: got %s, %s, want %d with %s", url, resp.Status, body, code, part)
+	}
+}
+
+func TestServeIsNotReadyBefore(t *testing.T) {
+	inRealTime(t)
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
+	var done atomic.Bool
+	started, release := make(chan struct{}), make(chan struct{})
+	ran := make(chan bool, 100)
+	log, stop, code := serving(t, host.Program{Store: &local.Memory{},
+		Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error {
+			ran <- done.Load()
+			return nil
+		}}},
+		Before: before(func(context.Context) error {
+			close(started)
+			<-release
+			done.Store(true)
+			return nil
+		})})
+	url := await(t, log, "listening").URL
+	<-started
+	wantURL(t, url+"healthz", 200, `"status":"ok"`)
+	wantURL(t, url+"readyz", 503, `"status":"waiting","before":"migrate for v2, for `)
+	wantURL(t, url+"api/v1/jobs", 200, `"beat"`)
+	close(release)
+	await(t, log, "done before the jobs start")
+	if !<-ran {
+		t.Error("a job ran before what comes before it was done")
+	}
+	wantURL(t, url+"readyz", 200, `"status":"ready"`)
+	stop()
+	wantCode(t, <-code, 0)
+}
+
+func TestServeEndsWhenBeforeIsGivenUp(t *testing.T) {
+	inRealTime(t)
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
+	backend := &local.Memory{}
+	for range 2 { // the next process gets the same answer
+		got := run(t.Context(), host.Program{Store: backend, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })}, "serve")
+		if want := `no job is started before this is done: once \"migrate\" for \"v2\": it has failed 1 times`; got.code != 1 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "no such table") {
+			t.Errorf("got %+v, want %s", got, want)
+		}
+	}
+}
+
+func TestStopWhileBeforeRuns(t *testing.T) {
+	inRealTime(t)
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
+	started := make(chan struct{})
+	log, stop, code := serving(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(ctx context.Context) error {
+		close(started)
+		<-ctx.Done()
+		return ctx.Err()
+	})})
+	<-started
+	stop()
+	await(t, log, "stopped")
+	wantCode(t, <-code, 0)
+}
+
+func TestTickDoesWhatComesBefore(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		backend, n := &local.Memory{}, atomic.Int64{}
+		p := host.Program{Store: backend, Work: work(), Before: counting(&n)}
+		for range 2 {
+			if got := run(t.Context(), p, "tick"); got.code != 0 {
+				t.Errorf("got %+v", got)
+			}
+		}
+		if n.Load() != 1 {
+			t.Errorf("it was done %d times, want once for its key", n.Load())
+		}
+		for _, command := range []string{"status", "history", "next beat", "validate", "doctor", "audit"} {
+			q := p
+			q.Before = before(func(context.Context) error { t.Errorf("%s does what comes before the jobs", command); return nil })
+			q.Before[0].Key = command
+			run(t.Context(), q, strings.Fields(command)...)
+		}
+	})
+}
+
+func TestTickWhenBeforeIsGivenUp(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		ran := false
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error {
+			ran = true
+			return nil
+		}}}, Before: before(func(context.Context) error { return errors.New("no such table") })}
+		for _, command := range []string{"tick", "tick --json", "run beat --here"} {
+			got := run(t.Context(), p, strings.Fields(command)...)
+			if want := "and is not tried again for this key: no such table"; got.code != 1 || !strings.Contains(got.out+got.err, want) || ran {
+				t.Errorf("%s: got %+v, want %s", command, got, want)
+			}
+		}
+	})
+}
+
+func TestInvocationsWaitForBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		n, ran := atomic.Int64{}, atomic.Int64{}
+		release := make(chan struct{})
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+				if ran.Add(1); n.Load() != 1 {
+					t.Error("a job ran before what comes before it was done")
+				}
+				return nil
+			}}},
+			Before: before(func(context.Context) error { <-release; n.Add(1); return nil })})
+		codes := make(chan int, 2)
+		for _, function := range []string{"tick", "beat"} {
+			go func() {
+				code, _ := s.invoke(t, function, `{}`)
+				codes <- code
+			}()
+		}
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2")
+		wantAnswer(t, "healthz", s.get("/healthz"), 200)
+		close(release)
+		for range 2 {
+			wantCode(t, <-codes, 200)
+		}
+		time.Sleep(time.Minute)
+		if code, _ := s.invoke(t, "tick", `{}`); code != 200 || n.Load() != 1 || ran.Load() != 1 {
+			t.Errorf("got %d, %d and %d runs", code, n.Load(), ran.Load())
+		}
+		wantAnswer(t, "readyz after", s.get("/readyz"), 200)
+	})
+}
+
+// An invocation that has no more time ends, and the next one goes on.
+func TestInvocationsWithinTheirTimeBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_TIMEOUT=60s")
+	synctest.Test(t, func(t *testing.T) {
+		tries := atomic.Int64{}
+		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2",
+			Do: func(ctx context.Context, _ *soloist.Run) error {
+				if tries.Add(1) == 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
+			}}}})
+		codes := make(chan int, 2)
+		for range 2 {
+			go func() {
+				code, logs := s.invoke(t, "tick", `{}`)
+				if !strings.Contains(strings.Join(logs, ""), "no job is started before this is done") {
+					t.Errorf("got %q", logs)
+				}
+				codes <- code
+			}()
+		}
+		begin := time.Now()
+		for range 2 {
+			wantCode(t, <-codes, 500)
+		}
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("they took %s", took)
+		}
+		if code, logs := s.invoke(t, "tick", `{}`); code != 200 {
+			t.Errorf("got %d, %q", code, logs)
+		}
+	})
+}
+
+func TestInvocationsFailWhenBeforeIsGivenUp(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })})
+		for range 2 {
+			if code, logs := s.invoke(t, "tick", `{}`); code != 500 || !strings.Contains(strings.Join(logs, ""), "no such table") {
+				t.Errorf("got %d, %q", code, logs)
+			}
+		}
+		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", "no such table")
+	})
+}
+
+// A call of an HTTP trigger, which runs a job by hand, waits too.
+func TestCallByHandFailsBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+			t.Error("the job ran")
+			return nil
+		}}}, Before: before(func(context.Context) error { return errors.New("no such table") })})
+		if code, logs := s.invoke(t, "beat", `{"Data":{"req":{"Method":"POST"}}}`); code != 500 || !strings.Contains(strings.Join(logs, ""), "no such table") {
+			t.Errorf("got %d, %q", code, logs)
+		}
+	})
+}
+
+// What comes before the jobs has the lease of the settings, unless it names one.
+func TestLeaseBefore(t *testing.T) {
+	environment(t, "SOLOIST_LEASE=20s")
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		p := host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))}
+		run(t.Context(), p, "tick")
+		p.Before[0].Key, p.Before[0].Lease = "v3", 40*time.Second
+		run(t.Context(), p, "tick")
+		got := map[time.Duration]bool{}
+		backend.List(t.Context(), "demo", func(name string, e store.Entry) bool {
+			if strings.HasPrefix(name, "demo/0-once") {
+				rec, err := store.DecodeRecord(e.Record, "demo", strings.TrimPrefix(name, "demo/"))
+				if err != nil {
+					t.Error(err)
+				}
+				got[time.Duration(rec.Run.Lease)] = true
+			}
+			return true
+		})
+		if !got[20*time.Second] || !got[40*time.Second] || len(got) != 2 {
+			t.Errorf("got %v, want 20 and 40 s", got)
+		}
+	})
+}
+
+// A probe without the token is told no text of an error.
+func TestReadyTellsNoErrorBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_READ_TOKEN="+readToken)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })})
+		s.invoke(t, "tick", `{}`)
+		got := s.get("/readyz")
+		if wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why"); strings.Contains(got.Body.String(), "table") {
+			t.Errorf("got %s", got.Body)
+		}
+		wantAnswer(t, "readyz", s.get("/readyz", "Bearer "+readToken), 503, "no such table")
+	})
+}
+
+func TestMistakesBefore(t *testing.T) {
+	environment(t)
+	nothing := func(context.Context, *soloist.Run) error { return nil }
+	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{
+		nil,
+		{Name: "migrate", Do: nothing},
+		{Name: "seed", Key: "v2", Do: nothing},
+		{Name: "seed", Key: "v2", Do: nothing},
+		{Name: "", Key: "v\n2"},
+	}}
+	got := run(t.Context(), p, "validate")
+	if got.code != 2 {
+		t.Errorf("got code %d", got.code)
+	}
+	for _, want := range []string{
+		"Before 1 of 5 is nil",
+		`Before: once "migrate": Key is empty, and this build has no version in its place: set Key`,
+		`Before: once "seed" for "v2" is there twice`,
+		`Before: once "": Name is "": it is empty`,
+		`Key is "v\n2": it has 3 bytes, or is not printable`,
+		"Do is nil",
+	} {
+		if !strings.Contains(got.err, want) {
+			t.Errorf("got no %q in\n%s", want, got.err)
+		}
+	}
+}
+
+// The version of the build is the key of what has none.
+func TestKeyBeforeIsVersion(t *testing.T) {
+	environment(t)
+	defer host.WithVersion("v1.2.3")()
+	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Do: func(context.Context, *soloist.Run) error { return nil }}}}
+	wantRun(t, p, "validate", 0, `ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory
+`)
+}
+
+// migrates hangs where it is told to.
+func migrates(_ context.Context, run *soloist.Run) error {
+	run.Log.Info("migration begun")
+	if os.Getenv("TEST_HANGS") != "" {
+		select {}
+	}
+	return nil
+}
+
+// A replica that dies in the middle leaves the work to another one, which begins it again. One that
+// comes later finds it done.
+func TestProcessDiesBeforeItsJobs(t *testing.T) {
+	t.Parallel()
+	env := []string{"SOLOIST_STORAGE=dir:" + t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LEASE=3s"}
+	first := start(t, "migrates", append(env, "TEST_HANGS=yes")...)
+	await(t, first.log, "migration begun")
+	second := start(t, "migrates", env...)
+	url := await(t, second.log, "listening").URL
+	await(t, second.log, "waiting for what is to be done once")
+	wantURL(t, url+"readyz", 503, "migrate for v2")
+	wantURL(t, url+"healthz", 200, "ok")
+	first.Process.Kill()
+	await(t, second.log, "migration begun")
+	await(t, second.log, "done before the jobs start")
+	await(t, second.log, "run started")
+	wantURL(t, url+"readyz", 200, "ready")
+	third := start(t, "migrates", env...)
+	for m := range third.log {
+		if m.Msg == "migration begun" {
+			t.Error("it is done again")
+		}
+		if m.Msg == "done before the jobs start, here or on another replica" {
+			break
+		}
+	}
+	for _, p := range []process{second, third} {
+		wantCode(t, p.end(t), 0)
+	}
+}

@@ -1,0 +1,200 @@
+// Package locks reads what an app has in its store besides its jobs: locks, groups of jobs, and what
+// is done once for a key.
+package locks
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A Lock is a lock, or a group of jobs, with all its slots that were ever used.
+type Lock struct {
+	Name    string    `json:"name"`
+	Kind    string    `json:"kind"`              // lock or group
+	Slots   int       `json:"slots"`             // how many of them were ever used
+	Held    int       `json:"held"`              // how many of them are held now
+	Holders []Holder  `json:"holders,omitempty"` // in the order of their slots
+	Token   int64     `json:"token,omitempty"`   // the newest of all slots
+	Used    time.Time `json:"used,omitzero"`     // when one of them was claimed or given back last
+	Error   string    `json:"error,omitempty"`   // why a record cannot be read
+}
+
+// A Holder has one slot of a lock.
+type Holder struct {
+	Slot    int       `json:"slot"`
+	Replica string    `json:"replica,omitempty"` // empty: it has not claimed yet
+	Since   time.Time `json:"since,omitzero"`
+	Token   int64     `json:"token,omitempty"`
+}
+
+// A State is how far what is done once has come for its key.
+type State string
+
+const (
+	NotBegun    State = "not begun"
+	Running     State = "running"
+	Interrupted State = "interrupted" // the replica that did it is gone, and no other has begun it again yet
+	Failed      State = "failed"      // it is tried again, or given up, as the program says
+	Succeeded   State = "succeeded"
+)
+
+// A Once is what is done once for one key.
+type Once struct {
+	Name     string    `json:"name"`
+	Key      string    `json:"key,omitempty"` // empty: its record cannot be read
+	State    State     `json:"state,omitempty"`
+	Replica  string    `json:"replica,omitempty"`  // that does it or did it last
+	At       time.Time `json:"at,omitzero"`        // when it came into this state
+	Token    int64     `json:"token,omitempty"`    // the newest
+	Failures int       `json:"failures,omitempty"` // of which the record knows
+	Reason   string    `json:"reason,omitempty"`   // of the last failure
+	Error    string    `json:"error,omitempty"`    // why the record cannot be read
+}
+
+// A Reading is what one listing has told. Zero: the app has none of it.
+type Reading struct {
+	Locks  []Lock // those that are held first, then those used last
+	Once   []Once // the newest first
+	Listed int    // how many entries the listing had, jobs left out
+	Unread int    // of them: those of locks that are so many that they were not read
+}
+
+// mostRead bounds how many entries of locks are read: their names are data.
+const mostRead = 10_000
+
+// Read lists an app. The names of all that is no job's begin with a digit, and come before all jobs
+// in a listing, which ends there.
+func Read(ctx context.Context, from store.Lister, app string) (Reading, error) {
+	b := builder{app: app, locks: map[[2]string]*Lock{}}
+	err := from.List(ctx, app, func(name string, e store.Entry) bool {
+		n, ok := entry.Parse(strings.TrimPrefix(name, app+"/"))
+		if ok && n.Kind == entry.Job {
+			return false
+		}
+		b.reading.Listed++
+		if ok {
+			b.add(n, name, &e)
+		}
+		return true
+	})
+	return b.sorted(), err
+}
+
+// A builder makes a reading of entries.
+type builder struct {
+	app     string
+	read    int                 // entries of locks
+	locks   map[[2]string]*Lock // by kind and name
+	reading Reading
+}
+
+func (b *builder) add(n entry.Name, name string, e *store.Entry) {
+	switch n.Kind {
+	case entry.Lock, entry.Group:
+		if b.read++; b.read > mostRead {
+			b.reading.Unread++
+			return
+		}
+		id := [2]string{string(n.Kind), n.Name}
+		if b.locks[id] == nil {
+			b.locks[id] = &Lock{Name: n.Name, Kind: string(n.Kind)}
+		}
+		b.locks[id].addSlot(n.Number, b.decode(name, e))
+	case entry.Once:
+		b.reading.Once = append(b.reading.Once, onceOf(n.Name, b.decode(name, e)))
+	}
+}
+
+// A slot is an entry whose record is read.
+type slot struct {
+	rec  store.Record
+	live bool  // it has a lease
+	err  error // why the record cannot be read
+}
+
+func (b *builder) decode(name string, e *store.Entry) slot {
+	rec, err := store.DecodeRecord(e.Record, b.app, strings.TrimPrefix(name, b.app+"/"))
+	return slot{rec, e.State.Live(), err}
+}
+
+func (l *Lock) addSlot(number int, s slot) {
+	l.Slots++
+	run := &s.rec.Run
+	if s.err != nil {
+		l.Error, s.rec, run = format.Line(s.err.Error()), store.Record{}, &store.Run{}
+	}
+	if s.live {
+		h := Holder{Slot: number}
+		if s.rec.MayRun() {
+			h.Replica, h.Since, h.Token = run.Replica, format.UTC(run.Claimed), s.rec.Token
+		}
+		l.Held, l.Holders = l.Held+1, append(l.Holders, h)
+	}
+	if run.Claimed.IsZero() {
+		return // its token is that of the record's making
+	}
+	l.Token = max(l.Token, s.rec.Token)
+	for _, at := range []time.Time{run.Claimed, run.Finished} {
+		if at.After(l.Used) {
+			l.Used = format.UTC(at)
+		}
+	}
+}
+
+func onceOf(name string, s slot) Once {
+	o := Once{Name: name}
+	if s.err != nil {
+		o.Error = format.Line(s.err.Error())
+		return o
+	}
+	r := &s.rec
+	o.Key, o.Token, o.State, o.At = strings.TrimPrefix(r.Definition.Spec, "once "), r.Token, NotBegun, format.UTC(r.Created)
+	var last store.Outcome
+	for _, f := range r.History {
+		switch f.Status {
+		case store.Succeeded, store.Skipped:
+			o.State, o.At, o.Replica = Succeeded, format.UTC(f.End), f.Replica
+			return o
+		case store.Failed, store.Stalled, store.Abandoned, store.Cancelled:
+			if o.Failures++; o.Failures == 1 {
+				last = f
+			}
+		}
+	}
+	switch {
+	case !r.Succeeded.IsZero():
+		o.State, o.At = Succeeded, format.UTC(r.Succeeded)
+		return o
+	case r.MayRun() && s.live:
+		o.State, o.At, o.Replica = Running, format.UTC(r.Run.Claimed), r.Run.Replica
+	case r.MayRun():
+		o.State, o.At, o.Replica = Interrupted, format.UTC(r.Run.Claimed), r.Run.Replica
+	case o.Failures > 0:
+		o.State, o.At, o.Replica = Failed, format.UTC(last.End), last.Replica
+	}
+	o.Reason = last.Reason
+	return o
+}
+
+// sorted puts first what people look for.
+func (b *builder) sorted() Reading {
+	r := b.reading
+	for _, l := range b.locks {
+		slices.SortFunc(l.Holders, func(a, b Holder) int { return a.Slot - b.Slot })
+		r.Locks = append(r.Locks, *l)
+	}
+	slices.SortFunc(r.Locks, func(a, b Lock) int {
+		return cmp.Or(-cmp.Compare(min(a.Held, 1), min(b.Held, 1)), b.Used.Compare(a.Used), strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind))
+	})
+	slices.SortFunc(r.Once, func(a, b Once) int {
+		return cmp.Or(b.At.Compare(a.At), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
+	})
+	return r
+}

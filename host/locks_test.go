@@ -1,0 +1,376 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// holds keeps a slot of a lock of the app until the test ends.
+func holds(t *testing.T, s store.Store, name, replica string, slots int) {
+	t.Helper()
+	ctx, release := context.WithCancel(t.Context())
+	held, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		l := &soloist.Lock{Name: name, Store: s, App: "demo", Slots: slots, Replica: replica}
+		l.Do(ctx, func(ctx context.Context, _ *soloist.Run) error {
+			close(held)
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	<-held
+	t.Cleanup(func() { release(); <-ended })
+}
+
+// uses takes a lock of the app and gives it back.
+func uses(t *testing.T, s store.Store, name string) {
+	t.Helper()
+	l := &soloist.Lock{Name: name, Store: s, App: "demo", Replica: "replica-u"}
+	if err := l.Do(t.Context(), func(context.Context, *soloist.Run) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// once does something once for a key of the app, with this outcome.
+func once(t *testing.T, s store.Store, name, key string, outcome error) {
+	t.Helper()
+	o := &soloist.Once{Name: name, Key: key, Store: s, App: "demo", Replica: "replica-o", Logger: slog.New(slog.DiscardHandler), Retry: soloist.Retry{MaxTries: 1},
+		Do: func(context.Context, *soloist.Run) error { return outcome }}
+	if err := o.Run(t.Context()); (err == nil) != (outcome == nil) {
+		t.Fatal(err)
+	}
+}
+
+func TestStatusShowsLocks(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		p := host.Program{Work: work()[:1], Store: backend}
+		uses(t, backend, "Kunde/Müller")
+		once(t, backend, "migrate", "v1", nil)
+		once(t, backend, "migrate", "v2", errors.New("no such table"))
+		holds(t, backend, "pool", "replica-a", 2)
+		holds(t, backend, "pool", "replica-a", 2)
+		holds(t, backend, "tenant-42", "replica-a", 1)
+		time.Sleep(time.Minute)
+		run(t.Context(), p, "tick")
+
+		got := run(t.Context(), p, "status")
+		_, tables, _ := strings.Cut(got.out, "\n\nLOCK")
+		goldenWant(t, "status", withoutTokens("LOCK"+tables), `
+			LOCK          HELD    HOLDER                SINCE                 TOKEN  LAST USED
+			tenant-42     1 of 1  replica-a             2000-01-01 00:00:06Z  TOKEN  59s ago
+			pool          2 of 2  replica-a, replica-a  2000-01-01 00:00:04Z  TOKEN  1m ago
+			Kunde/Müller  0 of 1  -                     -                     TOKEN  1m ago
+
+			ONCE     KEY  STATE                      REPLICA    SINCE
+			migrate  v2   failed x1 (no such table)  replica-o  2000-01-01 00:00:03Z
+			migrate  v1   succeeded                  replica-o  2000-01-01 00:00:02Z
+		`)
+		if got.code != 0 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// withoutTokens hides the tokens, which begin with the time in microseconds, and the width of their column.
+func withoutTokens(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "TOKEN") {
+			line = strings.Replace(line, "TOKEN           ", "TOKEN", 1)
+			line = strings.Replace(line, "TOKEN LAST", "TOKEN  LAST", 1)
+		}
+		for field := range strings.FieldsSeq(line) {
+			if len(field) == len("946684801000001") && strings.Trim(field, "0123456789") == "" {
+				line = strings.Replace(line, field, "TOKEN", 1)
+			}
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+func TestStatusShowsLocksInJSON(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		p := host.Program{Work: work()[:1], Store: backend}
+		run(t.Context(), p, "tick")
+		holds(t, backend, "pool", "replica-a", 2)
+		once(t, backend, "migrate", "v1", nil)
+		got := run(t.Context(), p, "status", "--json")
+		var answer struct {
+			Locks []struct {
+				Name, Kind  string
+				Slots, Held int
+				Token       int64
+				Holders     []struct {
+					Slot    int
+					Replica string
+					Since   time.Time
+				}
+			}
+			Once []struct{ Name, Key, State, Replica string }
+		}
+		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		l := answer.Locks[0]
+		if l.Name != "pool" || l.Kind != "lock" || l.Slots != 1 || l.Held != 1 || l.Token == 0 || l.Holders[0].Replica != "replica-a" || l.Holders[0].Since.IsZero() {
+			t.Errorf("got %+v", l)
+		}
+		if o := answer.Once[0]; o.Name != "migrate" || o.Key != "v1" || o.State != "succeeded" || o.Replica != "replica-o" {
+			t.Errorf("got %+v", o)
+		}
+	})
+}
+
+// What a program does before its jobs makes the first record of an app: it is not absent.
+func TestAppWithLocksAlone(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		once(t, backend, "migrate", "v1", nil)
+		for _, command := range []string{"status", "history", "unlock beat"} {
+			if got := run(t.Context(), host.Program{Work: work()[:1], Store: backend}, strings.Fields(command)...); got.code != 0 {
+				t.Errorf("%s: got %+v", command, got)
+			}
+		}
+	})
+}
+
+// manyLocks puts records of this many locks into a store.
+func manyLocks(t *testing.T, backend store.Store, n int) {
+	t.Helper()
+	for i := range n {
+		at := time.Now().Add(-time.Duration(i) * time.Second)
+		name := fmt.Sprintf("0-lock-tenant-%d", i)
+		rec := store.Record{App: "demo", Job: name, Created: at, Watermark: at, Token: 7, Run: store.Run{Status: store.Succeeded, Claimed: at, Finished: at, Replica: "replica-a"}}
+		b, err := rec.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, backend, "demo/"+name, string(b), false)
+	}
+}
+
+func TestStatusShowsFewOfManyLocks(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: work()[:1], Store: &local.Memory{}}
+		run(t.Context(), p, "tick")
+		manyLocks(t, p.Store, 500)
+		for command, want := range map[string]int{"status": 20, "status --locks": 500} {
+			got := run(t.Context(), p, strings.Fields(command)...)
+			if n := strings.Count(got.out, "\ntenant-"); n != want {
+				t.Errorf("%s: got %d locks, want %d", command, n, want)
+			}
+			if more := strings.Contains(got.out, "and 480 more: status --locks\n"); more != (want == 20) {
+				t.Errorf("%s: got\n%s", command, got.out)
+			}
+		}
+		if got := run(t.Context(), p, "status", "--json"); strings.Count(got.out, `"name": "tenant-`) != 20 || !strings.Contains(got.out, `"moreLocks": 480`) {
+			t.Errorf("got %s", got.out)
+		}
+	})
+}
+
+// Entries that are no job's change nothing of what is told of jobs, and what makes no sense hurts nobody.
+func TestOtherEntriesAreNoJobs(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		var many []soloist.Work // so that they are listed
+		for i := range 15 {
+			many = append(many, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 1m", Do: do})
+		}
+		alone, beside := &local.Memory{}, &local.Memory{}
+		for _, backend := range []*local.Memory{alone, beside} {
+			run(t.Context(), host.Program{Work: many, Store: backend}, "tick")
+		}
+		for name, record := range map[string]string{
+			"0-lock-a": `{}`, "0-lock-a--": `not JSON`, "3-group-import": `{"schema":1}`, "0-member-replica-a": `x`, "7-fish-x": `x`,
+			"0-once-migrate-aaaaaaaaaaaaaaaaaaaa": `{"schema":99}`, "99999999999999999999-lock-a": `x`, "0-lock-b--0ac": `{}`,
+		} {
+			put(t, beside, "demo/"+name, record, strings.HasPrefix(name, "0-lock"))
+		}
+		for _, command := range []string{"status", "history", "doctor", "status --json"} {
+			a := run(t.Context(), host.Program{Work: many, Store: alone}, strings.Fields(command)...)
+			b := run(t.Context(), host.Program{Work: many, Store: beside}, strings.Fields(command)...)
+			if a.code != 0 || b.code != 0 || b.err != "" {
+				t.Errorf("%s: got %+v and %+v", command, a, b)
+			}
+			jobs := func(r result) (lines []string) {
+				for line := range strings.Lines(r.out) {
+					if strings.Contains(line, "job-") {
+						lines = append(lines, line)
+					}
+				}
+				return lines
+			}
+			if got, want := jobs(b), jobs(a); !slices.Equal(got, want) {
+				t.Errorf("%s: got\n%s\nwant\n%s", command, got, want)
+			}
+		}
+		got := run(t.Context(), host.Program{Work: many, Store: beside}, "status").out
+		for _, want := range []string{"import (group)  0 of 1", "b\\nc  ", "migrate  -  "} {
+			if !strings.Contains(got, want) {
+				t.Errorf("got no %q in\n%s", want, got)
+			}
+		}
+		for _, never := range []string{"fish", "member", "99999999"} {
+			if strings.Contains(got, never) {
+				t.Errorf("got %q in\n%s", never, got)
+			}
+		}
+	})
+}
+
+func TestHistoryOfLock(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Work: work()[:1], Store: &local.Memory{}}
+		uses(t, p.Store, "a@b")
+		once(t, p.Store, "migrate", "v2", errors.New("no such table"))
+		holds(t, p.Store, "a@b", "replica-a", 1)
+		got := run(t.Context(), p, "history", "lock:a@b")
+		for _, want := range []string{"lock:a@b  -     succeeded  1        replica-u  2000-01-01 00:00:02Z  0s", "lock:a@b  held by replica-a  -\n"} {
+			if !strings.Contains(got.out, want) || got.code != 0 {
+				t.Errorf("got %+v, want %q", got, want)
+			}
+		}
+		got = run(t.Context(), p, "history", "once:migrate", "--outcome", "failed")
+		for _, want := range []string{"once:migrate for v2  -     failed", "no such table", "once:migrate for v2  failed  -\n"} {
+			if !strings.Contains(got.out, want) || got.code != 0 {
+				t.Errorf("got %+v, want %q", got, want)
+			}
+		}
+		got = run(t.Context(), p, "history", "lock:a@b", "--json")
+		var answer struct {
+			Jobs []struct {
+				Job, Kind, State string
+				History          []store.Outcome
+			}
+		}
+		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || len(answer.Jobs) != 1 || answer.Jobs[0].Kind != "lock" || answer.Jobs[0].State != "held" ||
+			len(answer.Jobs[0].History) != 1 || answer.Jobs[0].History[0].Replica != "replica-u" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+func TestHistoryOfNoLock(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: work()[:1], Store: &local.Memory{}}
+	for name, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"lock:tenant-1":               {1, `no record of lock:tenant-1 of app "demo" in *local.Memory: it was never held there`},
+		"lock:":                       {2, "the name after lock: is \"\": it is empty: allowed is text of up to 48 bytes"},
+		"once:" + longName():          {2, "allowed are 32"},
+		"group:a\nb":                  {2, "printable"},
+		"fish:tenant-1":               {2, `there is no job "fish:tenant-1"`},
+		"lock:" + longName() + "@now": {2, "allowed are 48"},
+	} {
+		got := run(t.Context(), p, "history", name)
+		if got.code != want.code || !strings.Contains(got.err, want.says) {
+			t.Errorf("%q: got %+v, want %d, %s", name, got, want.code, want.says)
+		}
+	}
+	if got := run(t.Context(), host.Program{Work: work()[:1], Store: down()}, "history", "lock:a"); got.code != 1 || !strings.Contains(got.err, "the store does not list its entries") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func longName() string { return strings.Repeat("a", 49) }
+
+// A store that does not list, and one that does not answer, tell of their jobs all the same.
+func TestStatusWithoutListing(t *testing.T) {
+	environment(t)
+	backend := &local.Memory{}
+	run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
+	if got := run(t.Context(), host.Program{Work: work()[:1], Store: newGated(backend, nil)}, "status"); got.code != 0 || strings.Contains(got.out, "LOCK") {
+		t.Errorf("got %+v", got)
+	}
+	got := run(t.Context(), host.Program{Work: work()[:1], Store: mayNotList{backend}}, "status")
+	if want := "locks and what is done once cannot be listed: 403 no right"; got.code != 0 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "beat ") {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+}
+
+// mayNotList is a store whose credentials do not allow to list.
+type mayNotList struct{ *local.Memory }
+
+func (mayNotList) List(context.Context, string, func(string, store.Entry) bool) error {
+	return errors.New("403\nno right")
+}
+
+// The answer of /locks is one listing in ten seconds, however many ask.
+func TestLocksOverHTTP(t *testing.T) {
+	environment(t, "SOLOIST_READ_TOKEN="+readToken)
+	synctest.Test(t, func(t *testing.T) {
+		backend := &countsLists{Memory: &local.Memory{}}
+		s := open(t, host.Program{Work: work()[:1], Store: backend})
+		once(t, backend, "migrate", "v1", nil)
+		holds(t, backend, "boss", "replica-a", 1)
+		manyLocks(t, backend, 150)
+		wantAnswer(t, "without the token", s.get("/api/v1/locks"), 401)
+		for range 3 {
+			wantAnswer(t, "locks", s.get("/api/v1/locks", "Bearer "+readToken), 200, `"name":"boss","kind":"lock","slots":1,"held":1,"holders":[{"slot":0,"replica":"replica-a"`,
+				`"moreLocks":51`, `"name":"migrate","key":"v1","state":"succeeded"`)
+		}
+		if backend.lists != 1 {
+			t.Errorf("got %d listings, want 1", backend.lists)
+		}
+		got := s.get("/api/v1/locks?q=REPLICA-A", "Bearer "+readToken)
+		if wantAnswer(t, "with q", got, 200, `"name":"boss"`, `"once":[]`); strings.Contains(got.Body.String(), "moreLocks") {
+			t.Errorf("got %s", got.Body)
+		}
+		wantAnswer(t, "with another parameter", s.get("/api/v1/locks?x=1", "Bearer "+readToken), 400, "want q")
+		wantAnswer(t, "with two", s.get("/api/v1/locks?q=1&q=2", "Bearer "+readToken), 400, "2 times")
+		time.Sleep(10 * time.Second)
+		s.get("/api/v1/locks", "Bearer "+readToken)
+		if backend.lists != 2 {
+			t.Errorf("got %d listings, want 2", backend.lists)
+		}
+		s.wait()
+	})
+}
+
+// countsLists is a store that counts its listings.
+type countsLists struct {
+	*local.Memory
+	lists int
+}
+
+func (s *countsLists) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
+	s.lists++
+	return s.Memory.List(ctx, app, f)
+}
+
+func TestLocksOverHTTPWithoutListing(t *testing.T) {
+	environment(t)
+	for _, test := range []struct {
+		store store.Store
+		want  string
+	}{{down(), `"locks":[],"once":[]}`}, {mayNotList{&local.Memory{}}, `"locks":[],"once":[],"locksNote":"They cannot be listed: 403 no right"`}} {
+		s := open(t, host.Program{Work: work()[:1], Store: test.store})
+		wantAnswer(t, "locks", s.get("/api/v1/locks"), 200, test.want)
+		s.wait()
+	}
+}

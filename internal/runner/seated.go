@@ -1,0 +1,37 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/internal/plan"
+)
+
+// hurried reports whether the entry is to be read now although it was to be read later.
+func (r *Runner) hurried() bool { return r.job.Seat != nil && r.job.Seat.Hurried() }
+
+// seated acquires the lease and does what is due under it, if this replica may hold it.
+func (r *Runner) seated(acquire func() time.Duration) time.Duration {
+	if r.job.Seat == nil {
+		return acquire()
+	}
+	if !r.job.Seat.Take() {
+		r.reached()
+		r.note(nil)
+		return r.readAgain(r.client.Jitter.Half(r.client.Length / 3))
+	}
+	defer r.job.Seat.Leave()
+	return acquire()
+}
+
+// follow has a replica that would not acquire a lease wait as for any run, also if the run is about
+// to be handed over. Where listings tell it of a chance, it looks no more than is needed to answer a
+// mark; see definition.go of internal/plan.
+func (r *Runner) follow(a plan.Action) plan.Action {
+	if a.What != plan.Follow || r.job.Seat == nil || r.job.Seat.Follow(r.view.rec.Run.Stopping) {
+		return a
+	}
+	if a.Most = 0; r.job.Seat.Listed() {
+		a.After, a.Jitter = time.Until(r.replica.reads.lookBy(time.Now())), 0
+	}
+	return a
+}

@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// ErrNotBegun is the error of a call that may have claimed something and has not run it.
+var ErrNotBegun = errors.New("it was claimed and not begun")
+
+// A taking is the part of a call that is for Take. Its methods may be called on nil.
+type taking struct {
+	bar    func(*store.Record) error
+	behind bool // another replica was first with the lease
+}
+
+// barred returns why nothing may be done under this record.
+func (t *taking) barred(rec *store.Record) error {
+	if t == nil || t.bar == nil {
+		return nil
+	}
+	return t.bar(rec)
+}
+
+// lost notes that another replica was first with the lease.
+func (t *taking) lost() {
+	if t != nil {
+		t.behind = true
+	}
+}
+
+// held returns the error for a lease that another holder has, who has not claimed yet.
+func (t *taking) held(rec *store.Record, now time.Time) error {
+	if t == nil {
+		return nil
+	}
+	return newHeldError(rec, now)
+}
+
+// outrun returns the error for a lease that another replica was first to acquire.
+func (t *taking) outrun(rec *store.Record, now time.Time) error {
+	if t == nil || !t.behind {
+		return nil
+	}
+	return newHeldError(rec, now)
+}
+
+// A HeldError says who has the lease. It is store.ErrHeld.
+type HeldError struct {
+	Replica  string        // that has claimed; empty: the holder has not claimed yet
+	Token    int64         // of the last claim
+	For      time.Duration // since that claim, by the service's clock as far as it is known
+	Lease    time.Duration // of the holder; zero: not known
+	Stopping bool          // it is about to be given up
+}
+
+func newHeldError(rec *store.Record, now time.Time) *HeldError {
+	h := &HeldError{Token: rec.Token}
+	if rec.MayRun() {
+		h.Replica, h.For, h.Lease, h.Stopping = rec.Run.Replica, max(0, now.Sub(rec.Run.Claimed)), time.Duration(rec.Run.Lease), rec.Run.Stopping
+	}
+	return h
+}
+
+func (h *HeldError) Error() string {
+	if h.Replica == "" {
+		return store.ErrHeld.Error()
+	}
+	return fmt.Sprintf("%v: %s runs it", store.ErrHeld, h.Replica)
+}
+
+// Is reports whether target is store.ErrHeld.
+func (h *HeldError) Is(target error) bool { return target == store.ErrHeld }

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
+)
+
+// withFollowers adds jobs that follow others, in half of the seeds: one, a chain, or one that
+// follows two.
+func withFollowers(all []check.Definition, seed uint64) []check.Definition {
+	r := newRoll(seed, 0, "after")
+	if !r.chance(0.5) {
+		return all
+	}
+	first := pick(r, "often", "minute", "minute", "count", "drawn")
+	all = append(all, follower("then", first, r))
+	switch r.below(3) {
+	case 0:
+		all = append(all, follower("last", "then", r))
+	case 1:
+		all = append(all, follower("last", "then, "+first, r))
+	}
+	follow(all)
+	return all
+}
+
+func follower(name, after string, r *roll) check.Definition {
+	return check.Definition{Name: name, Follows: after, FollowsAny: r.chance(0.25), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+		StartingDeadline: pick(r, 0, 0, 5*time.Second, 10*time.Minute), Missed: pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
+		Interrupted: pick(r, soloist.Abandon, soloist.Abandon, soloist.Rerun), Paused: r.chance(0.03),
+		Least: 20 * time.Millisecond, Most: pick(r, time.Second, 10*time.Second, 100*time.Second),
+		Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Nothing, check.Deaf, check.Exits}}
+}
+
+// follow gives each follower the ticks of the jobs before it. One that would follow what has no
+// ticks, or two of different schedules, has a schedule of its own.
+func follow(all []check.Definition) {
+	for i := range all {
+		d := &all[i]
+		if d.Follows == "" {
+			continue
+		}
+		d.Every = 0
+		for name := range strings.SplitSeq(d.Follows, ", ") {
+			n := slices.IndexFunc(all[:i], func(o check.Definition) bool { return o.Name == name })
+			if n < 0 || all[n].Every == 0 || all[n].EveryReplica || d.Every > 0 && all[n].Schedule != d.Schedule {
+				d.Follows, d.FollowsAny, d.Every, d.Schedule = "", false, 3*time.Minute, "@every 3m"
+				break
+			}
+			d.Every, d.Schedule = all[n].Every, all[n].Schedule
+		}
+	}
+}
+
+// lineage returns a job and those that it follows, the job first.
+func lineage(all []check.Definition, d check.Definition) (jobs []check.Definition) {
+	jobs = []check.Definition{d}
+	for _, name := range d.Before() {
+		if n := slices.IndexFunc(all, func(o check.Definition) bool { return o.Name == name }); n >= 0 {
+			for _, o := range lineage(all, all[n]) {
+				if !slices.ContainsFunc(jobs, func(j check.Definition) bool { return j.Name == o.Name }) {
+					jobs = append(jobs, o)
+				}
+			}
+		}
+	}
+	return jobs
+}

@@ -1,0 +1,104 @@
+package spread
+
+import (
+	"context"
+	"crypto/rand"
+	mathrand "math/rand/v2"
+	"strings"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/store"
+)
+
+// prefix begins the names of member entries. No job has such a name.
+const prefix = "0-member-"
+
+// A membership is a lease on a member entry: as long as it lasts, other replicas count this one.
+type membership struct {
+	entry   string
+	session *lease.Session
+}
+
+// join acquires a member entry: one that was left by a replica which is gone, or else a new one. So
+// there are as many as there were replicas at most.
+func (s *Spread) join(ctx context.Context, free []card) error {
+	for _, i := range mathrand.Perm(len(free)) {
+		err := s.enter(ctx, free[i])
+		if err == nil || !lease.Definite(err) { // Definite: another replica was first
+			return err
+		}
+	}
+	c := card{entry: prefix + strings.ToLower(rand.Text()[:10])}
+	now := s.c.Clock.Best().UTC()
+	c.rec = store.Record{App: s.c.App, Job: c.entry, Created: now, Token: 1, Watermark: now, Run: store.Run{Status: store.Idle}}
+	s.write(&c.rec)
+	b, err := c.rec.Encode()
+	if err != nil {
+		return err
+	}
+	entry, err := s.client(c.entry).Create(ctx, b)
+	if err != nil {
+		return err
+	}
+	c.etag = entry.ETag
+	return s.enter(ctx, c)
+}
+
+// enter acquires one member entry, and writes whose it is.
+func (s *Spread) enter(ctx context.Context, c card) error {
+	client := s.client(c.entry)
+	session, err := lease.Hold(ctx, client, c.etag, &c.rec, client.Length, func(error) {}, func(event.Event) {})
+	if err != nil {
+		return err
+	}
+	s.membership = membership{c.entry, session}
+	if c.rec.Run.Replica == s.c.Replica && c.rec.Definition.Spec == s.keys() {
+		return nil
+	}
+	if err := session.WriteConfirmed(session.Context(), s.write); err != nil {
+		s.leave()
+		return err
+	}
+	return nil
+}
+
+// write drafts what other replicas read of this one.
+func (s *Spread) write(r *store.Record) {
+	r.Run.Replica, r.Definition.Spec = s.c.Replica, s.keys()
+}
+
+// keys returns the keys of all groups of this replica, as a member's record has them.
+func (s *Spread) keys() string {
+	keys := make([]string, len(s.groups))
+	for i, g := range s.groups {
+		keys[i] = g.key
+	}
+	return strings.Join(keys, ",")
+}
+
+// leave releases the member entry, if this replica has one, for the next replica that joins. What
+// is left of a lease that was lost is released, too: that changes nothing for its next holder.
+func (s *Spread) leave() {
+	session := s.membership.session
+	if session == nil {
+		return
+	}
+	session.Stop()
+	session.Lose(nil)
+	_ = session.Release(context.Background()) // else it expires
+	s.membership = membership{}
+}
+
+// lost is closed when the membership is lost, nil if there is none.
+func (m *membership) lost() <-chan struct{} {
+	if m.session == nil {
+		return nil
+	}
+	return m.session.Context().Done()
+}
+
+// client returns the client of a member entry.
+func (s *Spread) client(entry string) *lease.Client {
+	return &lease.Client{Store: s.c.Store, Name: s.c.App + "/" + entry, Length: s.length, Clock: s.c.Clock, Jitter: s.c.Jitter}
+}

@@ -1,0 +1,117 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// Locks that are used once and never again must not pile up, and what is in use must stay.
+func TestSweep(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", time.Second))
+		once := &soloist.Once{Name: "migrate", Key: "v1", Lease: D, Do: func(context.Context, *soloist.Run) error { return nil }}
+		a.Bind(once)
+		if err := once.Run(c.t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"old", "Old/2", "held", "used"} {
+			c.holds(a, name, 0)
+		}
+		var holding sync.WaitGroup
+		defer holding.Wait()
+		holding.Go(func() { c.holds(a, "held", 3*time.Hour) })
+		time.Sleep(2 * time.Hour)
+		c.holds(a, "used", 0)
+		got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", time.Hour)
+		if want := []string{"0-lock---4fld--2f2", "0-lock-old"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("removed %q, %v, want %q", got, err, want)
+		}
+		for _, name := range []string{"0-lock-held", "0-lock-used", "work"} {
+			c.record(name)
+		}
+		if err := once.Run(c.t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.store.Read(c.t.Context(), "soloist/0-lock-old"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the entry of a lock that was removed: %v", err)
+		}
+	})
+}
+
+// A token that came twice would let a stale holder through the fence.
+func TestTokenGrowsOverSweeps(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a"), c.replica("b")
+		last := int64(0)
+		for round := range 20 {
+			for _, r := range []*replica{a, b} {
+				token := c.holds(r, "old", 0)
+				if token <= last {
+					t.Errorf("round %d: the token is %d after %d", round, token, last)
+				}
+				last = token
+			}
+			time.Sleep(time.Hour)
+			if got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", 30*time.Minute); err != nil || len(got) != 1 {
+				t.Errorf("round %d: removed %q, %v", round, got, err)
+			}
+		}
+	})
+}
+
+// An operator has ended the lease of a holder that may not know: its entry says for how long to wait.
+func TestSweepSparesBrokenLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		var holding sync.WaitGroup
+		defer holding.Wait()
+		holding.Go(func() { c.holds(a, "old", 2*time.Hour) })
+		time.Sleep(time.Hour)
+		a.kill()
+		if err := c.store.Break(c.t.Context(), "soloist/0-lock-old", 0); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", 30*time.Minute); err != nil || len(got) != 0 {
+			t.Errorf("removed %q, %v", got, err)
+		}
+	})
+}
+
+func TestSweepRefuses(t *testing.T) {
+	for what, err := range map[string]error{
+		"no store":   second(soloist.Sweep(t.Context(), nil, "soloist", time.Hour)),
+		"an app":     second(soloist.Sweep(t.Context(), &local.Memory{}, "So", time.Hour)),
+		"a time":     second(soloist.Sweep(t.Context(), &local.Memory{}, "soloist", time.Minute)),
+		"no removal": second(soloist.Sweep(t.Context(), struct{ store.Store }{&local.Memory{}}, "soloist", time.Hour)),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+// holds takes a lock for so long, and returns the token. A replica that is killed may lose it.
+func (c *cluster) holds(r *replica, name string, d time.Duration) (token int64) {
+	l := r.Lock(name)
+	l.Lease = D
+	err := l.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
+		token = run.Token
+		_ = pause(ctx, d)
+		return nil
+	})
+	if err != nil && c.t.Context().Err() == nil && !r.tap.cut.Load() {
+		c.t.Errorf("the lock %s: %v", name, err)
+	}
+	return token
+}
