@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,6 +159,62 @@ func TestFollowerReadsAreFew(t *testing.T) {
 				t.Errorf("%.0f reads, and the page says %.0f", got, want)
 			}
 			c.wantFollowed("report", "import", max(400*time.Millisecond, min(took/7, 10*time.Second)))
+		})
+	}
+}
+
+// A tally is a store that counts the acquisitions of an entry that were asked for.
+type tally struct {
+	*local.Memory
+	entry    string
+	acquires atomic.Int64
+}
+
+func (s *tally) Lease(name, id string) store.Lease {
+	if name == s.entry {
+		return tallyLease{s.Memory.Lease(name, id), &s.acquires}
+	}
+	return s.Memory.Lease(name, id)
+}
+
+type tallyLease struct {
+	store.Lease
+	acquires *atomic.Int64
+}
+
+func (l tallyLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	l.acquires.Add(1)
+	return l.Lease.Acquire(ctx, d, etag)
+}
+
+// A follower acquires its lease once for each tick, when that is due: neither before the tick nor
+// where another replica was first.
+func TestFollowerAcquiresWhenItIsDue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		schedule string
+		took     time.Duration
+		ticks    int64
+		replicas []string
+	}{
+		"alone":          {"*/10 * * * *", 3 * time.Minute, 6, []string{"a"}},
+		"among three":    {"*/10 * * * *", 3 * time.Minute, 6, []string{"a", "b", "c"}},
+		"ticks are near": {"@every 2s", time.Second, 1800, []string{"a"}},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			s := &tally{Memory: c.store, entry: "soloist/report"}
+			for _, name := range tt.replicas {
+				r := c.replica(name, importing(tt.schedule, tt.took), following("report", "import", 100*time.Millisecond))
+				r.tap.Store = s
+				c.launch(r)
+			}
+			until(time.Hour + 5*time.Minute - 300*time.Millisecond)
+			if e, err := c.store.Read(c.t.Context(), s.entry); err != nil || e.State.Live() {
+				t.Errorf("just before a tick the lease is %s, %v", e.State, err)
+			}
+			n := c.record("report").Counts[store.Succeeded]
+			if most := n + n/10; n < tt.ticks || s.acquires.Load() > most {
+				t.Errorf("%d acquisitions for %d ticks", s.acquires.Load(), n)
+			}
 		})
 	}
 }

@@ -67,9 +67,11 @@ type Lock struct {
 // to: the token of a slot grows with each holder. Of the other methods of the Run, ID is unique for
 // each holder, and Check, Save and Load are as for a job.
 //
-// A waiting caller looks at the lock after an eighth of the time that its holder has had it already:
-// at least 50 ms, at most a sixth of the lease. Callers of one Lock wait in turn, and one of them looks.
-// The first holder of a new lock waits up to two seconds, so that no token comes twice.
+// A waiting caller looks at the lock after an eighth of the time that its holder has had it already,
+// less a random part: after 25 ms at least, after a sixth of the lease at most. Callers of one Lock wait
+// in turn, and one of them looks. If they have had the lock one after the other for long, it is left free
+// for a moment, so that other replicas see it free. The first holder of a new lock waits up to two
+// seconds, so that no token comes twice.
 //
 // If ctx ends first, the error is ErrHeld with the cause of that end. If the store does not answer, Do
 // tries until ctx ends. A Do inside of f with the same lock is an error: it would wait for itself.

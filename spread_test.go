@@ -37,8 +37,8 @@ func (c *cluster) join(grace time.Duration, work soloist.Work, names ...string) 
 	return all
 }
 
-// held returns how many shards of a singleton each replica does now.
-func (c *cluster) held() map[string]int {
+// shares returns how many shards of a singleton each replica does now.
+func (c *cluster) shares() map[string]int {
 	n := map[string]int{}
 	for _, r := range c.all() {
 		if r.end.IsZero() {
@@ -56,14 +56,14 @@ func (c *cluster) shardOf(replica string) string {
 			return r.Job
 		}
 	}
-	c.t.Fatalf("%s holds no shard: %v", replica, c.held())
+	c.t.Fatalf("%s holds no shard: %v", replica, c.shares())
 	return ""
 }
 
 // wantEven checks that the shards are held by these replicas, evenly.
 func (c *cluster) wantEven(shards int, names ...string) {
 	c.t.Helper()
-	held := c.held()
+	held := c.shares()
 	least, most, sum := shards, 0, 0
 	for _, name := range names {
 		n := held[name]
@@ -271,7 +271,7 @@ func TestNoShardIsLeftAlone(t *testing.T) {
 		time.Sleep(D / 2) // it has joined
 		idle.meets(refused)
 		time.Sleep(6 * D)
-		if held := c.held(); held["a"]+held["b"]+held["idle"] != 6 {
+		if held := c.shares(); held["a"]+held["b"]+held["idle"] != 6 {
 			c.t.Errorf("the shards are held so: %v", held)
 		}
 		c.wantOneHolder()
@@ -286,14 +286,14 @@ func TestNoShardIsLeftAlone(t *testing.T) {
 			})
 		}
 		time.Sleep(2 * D)
-		if held := c.held(); held["a"]+held["b"] != 6 {
+		if held := c.shares(); held["a"]+held["b"] != 6 {
 			c.t.Errorf("the shards are held so: %v", held)
 		}
 	})
 	inCase(t, "a store that lists nothing", func(_ *testing.T, c *cluster) {
 		c.startAll(feed(6), "a", "b")
 		time.Sleep(2 * D)
-		if held := c.held(); held["a"]+held["b"] != 6 {
+		if held := c.shares(); held["a"]+held["b"] != 6 {
 			c.t.Errorf("the shards are held so: %v", held)
 		}
 		if names, _ := c.memberEntries(); len(names) > 0 {

@@ -180,3 +180,24 @@ func TestAwaitPace(t *testing.T) {
 		}
 	}
 }
+
+// A tick of a follower whose claim was taken back and cancelled stays cancelled, whatever is run by
+// hand before a replica decides about it, also by a replica that knows nothing of the predecessors.
+func TestCancelledTickOfFollowerOutlivesRunByHand(t *testing.T) {
+	p := &Policy{Ticks: every10s(t), After: []string{"a"}}
+	var o outcomes
+	a := []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won))}
+	before := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Succeeded, Tick: clockTime("00:00:10"), Attempt: 1}}
+	claim, _ := p.Claim(View{Record: &before, Now: clockTime("00:00:40"), Before: a})
+	back := p.TakeBack(&before, &claim.Record)
+	v := View{Record: &back, Now: clockTime("00:00:45"), Request: "please", Control: store.JobControl{End: store.End{Token: back.Token, Cancel: true, By: "ann"}}}
+	next, todo := p.Claim(v)
+	want := []string{"cancelled 00:00:40 by ann", "skipped 00:00:30 a failed", "missed 00:00:20 a newer one was due"}
+	if got := told(&next.Record); !todo || next.Record.Run.Request != "please" || !slices.Equal(got, want) {
+		t.Errorf("settles %q, want %q", got, want)
+	}
+	v.Request, v.Before = "", a
+	if again, _ := p.Claim(v); again.Run || !slices.Equal(told(&again.Record), want) {
+		t.Errorf("the next claim settles %q, want %q", told(&again.Record), want)
+	}
+}

@@ -115,6 +115,12 @@ func (p *Policy) settleCancelled(next *Claim, v View) {
 	if tick.IsZero() || tick.After(v.Now) || r.Definition.Spec != p.Spec || !cancelled(v) {
 		return
 	}
+	if p.Follows() { // the claim has settled the ticks before it, and what it waited for need not be known any more
+		if p.Ticks.Next(r.Watermark).Equal(tick) {
+			settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.Control.End)
+		}
+		return
+	}
 	v.Now, v.SettleOnly = tick, true // ticks after it are left to the next claim
 	p.claimDue(next, v)
 }

@@ -51,6 +51,12 @@ type order struct {
 	HeartbeatTimeout time.Duration
 	Grace            time.Duration
 	Sink             string // where effects go
+
+	// What counters and versions share, and what they are.
+	File       string
+	Increments int
+	Unlocked   bool // a counter increments without the lock
+	Version    string
 }
 
 // What the work of a program does. It is a singleton, or a job, and
@@ -60,6 +66,9 @@ const (
 	fenced  = "fenced"  // the same, with effects that carry its token
 	obeys   = "obeys"   // blocks until its context ends
 	ignores = "ignores" // blocks for ever
+
+	counts  = "counts"  // increments a number in a file
+	deploys = "deploys" // is prepared once for each version, and then runs ticks
 )
 
 var each = flag.Bool("each", false, "run each case of a test, not the first one: they wait for leases to run out")
@@ -89,10 +98,16 @@ func replica(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	if o.Program != "" {
+	switch o.Program {
+	case "":
+	case counts:
+		return o.count()
+	case deploys:
+		return o.deploy()
+	default:
 		o.main()
 	}
-	backend, err := azure.Open(azure.Config{ConnectionString: os.Getenv("SOLOIST_STORAGE"), Container: os.Getenv("SOLOIST_CONTAINER")})
+	backend, err := o.storage()
 	if err != nil {
 		return err
 	}
@@ -114,6 +129,11 @@ func replica(text string) error {
 	defer cancel()
 	proctest.Tell(event{What: "ready"})
 	return s.Run(ctx)
+}
+
+// storage opens the storage of the fleet.
+func (order) storage() (*azure.Store, error) {
+	return azure.Open(azure.Config{ConnectionString: os.Getenv("SOLOIST_STORAGE"), Container: os.Getenv("SOLOIST_CONTAINER")})
 }
 
 // unwritten confirms each write of a record and makes none: a replica has its lease and nothing else.

@@ -2,7 +2,6 @@ package spread
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,35 +41,34 @@ func TestMemberHasShortestLease(t *testing.T) {
 	}
 }
 
-// A slow holder notes when it is asked to step down.
-type slow struct {
+// A timed holder notes when it is asked to step down.
+type timed struct {
 	holder
-	asked *[]time.Duration
-	begin time.Time
+	asked time.Time
 }
 
-func (h *slow) StepDown(context.Context) (bool, error) {
-	*h.asked = append(*h.asked, time.Since(h.begin))
+func (h *timed) StepDown(context.Context) (bool, error) {
+	h.asked = time.Now()
 	return true, nil
 }
 
 // Shards are handed over one after the other, and all within a third of a lease.
 func TestHandOversBeginOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, asked := New(Config{}), []time.Duration{}
+		s, holders := New(Config{}), make([]timed, 5)
 		g := s.Group("feed", make([]string, 5), length)
-		for i := range 5 {
-			g.Add(i, &slow{asked: &asked, begin: time.Now()})
-			SeatOf(g, i).Follow(false)
-		}
 		g.aim(5)
-		for i := range 5 {
+		for i := range holders {
+			g.Add(i, &holders[i])
 			SeatOf(g, i).Take()
 		}
+		begin := time.Now()
 		s.settle(t.Context(), g, g.aim(2))
 		s.moving.Wait()
-		if want := []time.Duration{0, length / 9, 2 * length / 9}; !slices.Equal(asked, want) {
-			t.Errorf("begun after %v, want %v", asked, want)
+		for i, want := range []time.Duration{2 * length / 9, length / 9, 0} {
+			if got := holders[2+i].asked.Sub(begin); got != want {
+				t.Errorf("shard %d is handed over after %s, want %s", 2+i, got, want)
+			}
 		}
 	})
 }

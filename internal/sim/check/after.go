@@ -110,17 +110,24 @@ func (l *Log) contradictsBefore(d *Definition, n told) (why string, about bool) 
 
 // toldAs reports whether a tick of a job had an outcome of a status before a time.
 func (l *Log) toldAs(job string, tick time.Time, status store.Status, at time.Time) bool {
-	return slices.ContainsFunc(l.writes(job), func(e *Event) bool {
-		return e.Time.Before(at) && e.Record != nil && slices.ContainsFunc(e.Record.History, func(f store.Outcome) bool { return covers(&f, tick) && f.Status == status })
-	})
+	for _, e := range slices.Backward(between(l.writes(job), time.Time{}, at)) { // mostly one of the last
+		if e.Record != nil && slices.ContainsFunc(e.Record.History, func(f store.Outcome) bool { return covers(&f, tick) && f.Status == status }) {
+			return true
+		}
+	}
+	return false
 }
 
 // knewNone reports whether a record of a job before a time had settled a tick, and had no outcome
 // of it.
 func (l *Log) knewNone(job string, tick, at time.Time) bool {
-	return slices.ContainsFunc(l.writes(job), func(e *Event) bool {
-		return e.Time.Before(at) && e.Record != nil && !e.Record.Watermark.Before(tick) && !slices.ContainsFunc(e.Record.History, func(f store.Outcome) bool { return covers(&f, tick) })
-	})
+	for _, e := range slices.Backward(between(l.writes(job), time.Time{}, at)) {
+		r := e.Record
+		if r != nil && !r.Watermark.Before(tick) && !slices.ContainsFunc(r.History, func(f store.Outcome) bool { return covers(&f, tick) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // followed reports whether a replica reads the entry of a job also for a follower of it.
