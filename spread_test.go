@@ -129,10 +129,14 @@ func TestShardsKnowWhichTheyAre(t *testing.T) {
 // However replicas come and go, the spread is even within two leases, and no shard is held twice. Few
 // shards are followed by reads, many by listings.
 func TestSpreadFollowsTheReplicas(t *testing.T) {
+	phases := []time.Duration{0, D / 4, D / 2, 3 * D / 4}
+	if testing.Short() {
+		phases = phases[1:2]
+	}
 	for _, n := range []int{8, 16} {
 		for _, grace := range []time.Duration{0, 7 * time.Second} {
 			for name, tt := range changes(feed(n), grace) {
-				for _, after := range []time.Duration{0, D / 4, D / 2, 3 * D / 4} {
+				for _, after := range phases {
 					beside(t, fmt.Sprintf("%d shards, %s, grace %s, phase %s", n, name, grace, after), func(_ *testing.T, c *cluster) {
 						rs := c.join(grace, feed(n), letters(tt.first)...)
 						until(5*D + after)
