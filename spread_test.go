@@ -224,6 +224,31 @@ func TestOverrunReplicaIsNoMember(t *testing.T) {
 	})
 }
 
+// A second Run of a scheduler waits for the first one: the replica is one member.
+func TestSecondRunIsNoSecondMember(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.join(0, feed(4), "a")[0]
+		ctx, cancel := context.WithCancel(c.t.Context())
+		done := make(chan struct{})
+		go func() { _ = a.Run(ctx); close(done) }()
+		until(2 * D)
+		if _, leased := c.memberEntries(); leased != 1 {
+			c.t.Errorf("%d member entries are leased, want one", leased)
+		}
+		a.stop()
+		time.Sleep(2 * D)
+		if _, leased := c.memberEntries(); leased != 1 {
+			c.t.Errorf("%d member entries are leased once the first Run is over, want one", leased)
+		}
+		c.wantEven(4, "a")
+		cancel()
+		<-done
+		if _, leased := c.memberEntries(); leased != 0 {
+			c.t.Errorf("%d member entries are leased in the end, want none", leased)
+		}
+	})
+}
+
 // memberEntries returns the member entries in the store, and how many of them are leased.
 func (c *cluster) memberEntries() (names []string, leased int) {
 	err := c.store.List(c.t.Context(), "soloist", func(name string, e store.Entry) bool {
