@@ -25,6 +25,8 @@ type Definition struct {
 	PauseAfter       int
 	EveryReplica     bool
 	ClaimAhead       bool
+	Group            string
+	Slots            int // of the group: how many of its runs take place at a time
 
 	Pulse            Pulse // how HealthCheck answers
 	HealthInterval   time.Duration
