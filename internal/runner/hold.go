@@ -50,8 +50,9 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		// The lease is left to expire. By then the previous holder's trust has ended
 		// too, so the next replica need not hold off. A call of RunDue releases it:
 		// the process remembers when it saw the break, and its next call goes on
-		// with the rest of the hold-off.
-		if c.bounded {
+		// with the rest of the hold-off. A caller of a lock or a group remembers
+		// nothing: if it released, calls that end early would hold off for ever.
+		if c.bounded && c.take == nil {
 			r.release(s)
 		}
 		return max(r.readAgain(0), r.restAfter(ctx, stop)), false
