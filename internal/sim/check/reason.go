@@ -86,7 +86,7 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 	case f.Reason == "past the starting deadline":
 		window, limited := d.window(1)
 		return unless(limited && !at.Before(f.Tick.Add(window-doubt)), "the window was open")
-	case f.Reason == "overlap":
+	case f.Reason == "overlap", n.forGroup(d): // groupSkips judges that
 		return ""
 	}
 	return "there is no such reason"
