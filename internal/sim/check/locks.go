@@ -159,7 +159,7 @@ func lockResults(l *Log, bad report) {
 
 // heldResults: TryDo says that a lock is held only if each slot was leased at some moment of the
 // call, or as many calls of its replica as there are slots were under way beside it. Do says
-// so only after its context has ended.
+// so only after its context has ended, and TryDo whose context ends tells of what it had seen by then.
 func heldResults(l *Log, bad report) {
 	for _, name := range l.locks() {
 		for _, e := range l.calls(name, true) {
@@ -167,7 +167,7 @@ func heldResults(l *Log, bad report) {
 			case e.Note != IsHeld:
 			case e.Op == "do" && e.Cancelled.IsZero():
 				bad(e.End, "%s says that another holds %s, and its context has not ended", e.Call, name)
-			case e.Op == "try" && !l.besides(e) && !l.disturbs(e) && !l.leasedDuring(name, e):
+			case e.Op == "try" && e.Cancelled.IsZero() && !l.besides(e) && !l.disturbs(e) && !l.leasedDuring(name, e):
 				bad(e.End, "%s says that another holds %s, and a slot was free from %s on", e.Call, name, TimeOfDay(e.Time))
 			}
 		}
