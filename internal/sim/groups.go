@@ -25,7 +25,7 @@ func drawGroup(all []check.Definition, seed uint64) {
 	if !some || len(fit) < 2 {
 		return
 	}
-	slots := pick(r, 1, 1, 2, 3)
+	slots := pick(r, 1, 1, 2, mostSlots)
 	for range min(2+r.below(3), len(fit)) {
 		i := r.below(len(fit))
 		fit[i].Group, fit[i].Slots = aGroup, slots
@@ -37,7 +37,7 @@ func drawGroup(all []check.Definition, seed uint64) {
 // It leaves the dice as they are.
 func nextGroup(all []check.Definition, dice *roll) {
 	r := newRoll(uint64(*dice), 0, "groups")
-	slots := pick(r, 1, 2, 3)
+	slots := pick(r, 1, 2, mostSlots)
 	if r.chance(0.5) {
 		return
 	}
@@ -65,9 +65,20 @@ const ofGroup = "group "
 
 // groupFaults is what befalls the slots of the group of a seed alone.
 func groupFaults(seed uint64, start, end time.Time, jobs []check.Definition) []plannedFault {
-	var names []string
-	for i := range groupsOf(jobs)[aGroup] {
+	names := slotsOfGroup(jobs)
+	return slotFaults(seed, start, end, names[:min(len(names), groupsOf(jobs)[aGroup])], "group faults", ofGroup)
+}
+
+// mostSlots is how many slots a group has in any version of a program.
+const mostSlots = 3
+
+// slotsOfGroup are the entries of the slots that the group of some jobs may have.
+func slotsOfGroup(jobs []check.Definition) (names []string) {
+	if len(groupsOf(jobs)) == 0 {
+		return nil
+	}
+	for i := range mostSlots {
 		names = append(names, entry.OfSlot(entry.Group, i, aGroup))
 	}
-	return slotFaults(seed, start, end, names, "group faults", ofGroup)
+	return names
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,14 @@ func (l *Log) underRun(job string, tick time.Time) bool {
 		}
 	}
 	return false
+}
+
+// underOutcome reports whether a replica tried to write the outcome of a run at t, which no other can
+// know to be over before.
+func (l *Log) underOutcome(job string, t time.Time) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.index.terms[job])), func(one *term) bool {
+		return t.After(l.due(one)) && t.Before(one.gone())
+	})
 }
 
 // reasons: why a tick was missed, skipped or abandoned is what happened.
@@ -198,7 +207,7 @@ func (l *Log) contradictsRequest(job string, n told) string {
 	o := l.of(job, Ordered)[i]
 	switch n.outcome.Reason {
 	case "overlap":
-		return unless(l.underRun(job, o.Time) || l.underRun(job, o.Heard) || o.Heard.IsZero(), "no run was under way")
+		return unless(l.underRun(job, o.Time) || l.underRun(job, o.Heard) || o.Heard.IsZero() || l.underOutcome(job, o.Time), "no run was under way")
 	case "no replica could run it in time":
 		return unless(o.End.IsZero() || !n.write.Time.Before(o.End.Add(-l.doubt(n.write))), "there was time")
 	}
