@@ -59,7 +59,7 @@ func TestEachFieldIsDrawnOrListed(t *testing.T) {
 			}
 			program = next(program, newRoll(seed, version, "fields"))
 		}
-		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: drawGrace(newRoll(seed, 0, "grace")),
+		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: drawGrace(newRoll(seed, 0, "grace")), Groups: groupsOf(program),
 			Overrun: func(string, error) {}, Events: m.emitted, Logger: slog.New(slog.DiscardHandler)}
 		fieldsOf(values, "Scheduler", reflect.ValueOf(s).Elem())
 		for _, p := range drawLocks(seed) {

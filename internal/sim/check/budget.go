@@ -57,6 +57,9 @@ func (s *spending) judge(job string, at time.Time, d *Definition, bad report) {
 	if d.Every > d.Lease || d.Follows != "" {
 		looks += s.followers
 	}
+	if d.Group != "" { // who has waited for a slot acquires what another has run meanwhile, and looks
+		looks += s.followers
+	}
 	if s.winners > 5*s.ticks {
 		bad(at, "%d ticks of %s took %d requests of the replicas that ran them", s.ticks, job, s.winners)
 	}
