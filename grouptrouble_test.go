@@ -86,3 +86,28 @@ func TestRunNowTellsUnusableSlot(t *testing.T) {
 		}
 	})
 }
+
+// A slot is lost after the lease of the job is acquired, and before the tick is claimed: then nobody has
+// to wait for the end of the lease.
+func TestGroupSlotLostBeforeClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		s := c.pair(named("x", work("0 1 * * *", time.Second)), named("y", work("30 2 * * *", time.Second)))
+		until(time.Hour - time.Second)
+		s.meets(nil, func(op, name string) error {
+			if op == "acquire" && strings.HasSuffix(name, "/x") {
+				s.meets(nil, nil)
+				if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(D / 2) // the slot is found broken by its renewal
+			}
+			return nil
+		})
+		until(time.Hour + 10*time.Minute)
+		c.wantOutcomes("x", "succeeded 01:00:00")
+		last := c.all()[len(c.all())-1]
+		if late := last.start.Sub(last.Tick); late > D/2+D+3*time.Second { // who takes the slot holds off
+			t.Errorf("x was run %s late", late)
+		}
+	})
+}

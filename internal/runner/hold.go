@@ -234,7 +234,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 // that is answered decides; see freeUnanswered. A replica that left each lease to expire
 // would keep a job from replicas that can claim it.
 func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
-	if !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {
+	if !errors.Is(err, lease.ErrNotReadBack) && (!errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost)) {
 		r.release(s)
 	}
 	if !lease.Definite(err) {

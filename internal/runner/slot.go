@@ -26,6 +26,9 @@ type slot struct {
 	full error // why the call got no slot; nil: it did not ask, or got one
 }
 
+// errSlotLost ends the trust in the lease of a run whose slot is lost. The lease itself is still held.
+var errSlotLost = fmt.Errorf("%w: that of the slot of its group", store.ErrLost)
+
 // newSlot returns a slot that is held until free is called.
 func newSlot(held context.Context) slot {
 	return slot{held: held, over: make(chan struct{}), once: &sync.Once{}}
@@ -44,12 +47,16 @@ func (s *slot) bind(l *lease.Session) (done func()) {
 	if s.held == nil || s.over == nil {
 		return func() {}
 	}
+	if s.held.Err() != nil { // lost while the lease was acquired
+		l.Lose(errSlotLost)
+		return func() {}
+	}
 	over := s.over
 	undo := context.AfterFunc(s.held, func() {
 		select {
 		case <-over:
 		default:
-			l.Lose(fmt.Errorf("%w: that of the slot of its group", store.ErrLost))
+			l.Lose(errSlotLost)
 		}
 	})
 	return func() { undo() }
