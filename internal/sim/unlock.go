@@ -102,7 +102,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	if err != nil {
 		panic(err)
 	}
-	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	if d := &defs[n]; d.Schedule == "" {
 		s.Singletons = []soloist.Singleton{c.singleton(m, d)}
 		return s

@@ -33,22 +33,26 @@ func lockHolders(l *Log, bad report) {
 func (l *Log) holders(name string) (all []Event) {
 	for _, slot := range l.slotsOf(name) {
 		for _, r := range l.runs(slot) {
-			to := l.believed(&r)
-			begun := l.begun(&r)
-			f := l.asleep(&r, to)
-			if f == nil && begun.Before(r.Time) {
-				f = l.frozen(r.Replica, begun, r.Time)
-			}
-			if f != nil && !to.After(f.End.Add(noticed)) && f.Time.After(begun) {
-				to = f.Time
-			}
-			if r.End = to; r.Time.Before(to) {
+			if r.End = l.trustedTo(&r); r.Time.Before(r.End) {
 				all = append(all, r)
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Event) int { return a.Time.Compare(b.Time) })
 	return all
+}
+
+// trustedTo is when the trust in a run ended: with its context, or when its replica was suspended.
+func (l *Log) trustedTo(r *Event) time.Time {
+	to, begun := l.believed(r), l.begun(r)
+	f := l.asleep(r, to)
+	if f == nil && begun.Before(r.Time) {
+		f = l.frozen(r.Replica, begun, r.Time)
+	}
+	if f != nil && !to.After(f.End.Add(noticed)) && f.Time.After(begun) {
+		return f.Time
+	}
+	return to
 }
 
 func callsOf(all []Event) (calls []string) {
@@ -153,9 +157,9 @@ func lockResults(l *Log, bad report) {
 	}
 }
 
-// heldResults: TryDo says that a lock is held only if each slot was leased at some moment of the
-// call, or as many calls of its replica as there are slots were under way beside it. Do says
-// so only after its context has ended.
+// heldResults: TryDo says that a lock is held only if a slot was leased at some moment of the
+// call, another call of its replica was under way beside it, or its context has ended meanwhile.
+// Do says so only after its context has ended.
 func heldResults(l *Log, bad report) {
 	for _, name := range l.locks() {
 		for _, e := range l.calls(name, true) {
@@ -163,7 +167,7 @@ func heldResults(l *Log, bad report) {
 			case e.Note != IsHeld:
 			case e.Op == "do" && e.Cancelled.IsZero():
 				bad(e.End, "%s says that another holds %s, and its context has not ended", e.Call, name)
-			case e.Op == "try" && !l.besides(e) && !l.disturbs(e) && !l.leasedDuring(name, e):
+			case e.Op == "try" && e.Cancelled.IsZero() && !l.besides(e) && !l.disturbs(e) && !l.leasedDuring(name, e):
 				bad(e.End, "%s says that another holds %s, and a slot was free from %s on", e.Call, name, TimeOfDay(e.Time))
 			}
 		}

@@ -70,15 +70,21 @@ func onceResults(l *Log, bad report) {
 
 // failures is how often the work of a key was claimed until a time, and has not succeeded as far as
 // others know, and was not stopped either. A replica may die between its claim and the work, or
-// before the outcome is written.
+// before the outcome is written. That the context of a call ends by its deadline is no stop.
 func (l *Log) failures(name string, to time.Time) (n int) {
 	for _, c := range l.claimed(name) {
 		done := slices.ContainsFunc(l.successes(name), func(w *Event) bool { return w.Lease == c.Lease && w.Time.Before(to) })
-		if c.Time.Before(to) && !done && !l.stopped(c) {
+		if c.Time.Before(to) && !done && !(l.stopped(c) && l.askedWhile(c)) {
 			n++
 		}
 	}
 	return n
+}
+
+// askedWhile reports whether the replica of a claim was asked to stop before the outcome of its work.
+func (l *Log) askedWhile(claim *Event) bool {
+	t := l.termOf(claim.Job, claim.Record.Token)
+	return t != nil && l.asked(claim.Replica, t.over.Add(1))
 }
 
 // onceTurns: once all faults are over, each Run returns, when the leases of those that died and the
