@@ -339,9 +339,9 @@ var mutants = []mutant{
 		text: "\theld, err := t.round(ctx, m.drawn())\n\tif len(held) > 0 {", with: "\tif m.jitter.UpTo(8) == 0 {\n\t\treturn store.ErrHeld\n\t}\n\theld, err := t.round(ctx, m.drawn())\n\tif len(held) > 0 {"},
 
 	// Groups of jobs.
-	{name: "a run goes on without the slot of its group", file: "internal/runner/hold.go",
+	{name: "a run goes on without the slot of its group", file: "internal/runner/hold.go", pkg: root, story: "TestGroupSlotIsLost",
 		text: "\tdefer c.slot.bind(s)()\n", with: ""},
-	{name: "a run by hand needs no slot of the group", file: "internal/runner/group.go",
+	{name: "a run by hand needs no slot of the group", file: "internal/runner/group.go", pkg: root, story: "TestGroupByHandAndByCall",
 		text: "\tif !next.Run {", with: "\tif !next.Run || c.request != \"\" {"},
 	{name: "a call needs no slot of the group", file: "internal/runner/step.go", pkg: root, story: "TestGroupByHandAndByCall",
 		text: "if r.job.Group != nil && c.slot.held == nil {", with: "if r.job.Group != nil && c.slot.held == nil && (!c.bounded || c.request != \"\") {"},
