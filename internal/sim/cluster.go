@@ -227,6 +227,8 @@ func (c *Cluster) carryOut(d plannedFault) {
 		if c.Store == nil && d.job != check.Foreign {
 			c.wg.Go(func() { c.corrupt(d) })
 		}
+	case d.what == sweeps:
+		c.wg.Go(func() { c.sweep(d) })
 	case d.what == "deploy":
 		c.wg.Go(c.deploy)
 	case d.what == "restart":
@@ -345,6 +347,8 @@ func (c *Cluster) tally() Tally {
 			}
 		case check.Corrupted:
 			t.Faults["entry spoilt: "+e.Note]++
+		case check.Swept:
+			t.Faults["unused lock removed"]++
 		case check.Again:
 			t.Faults["by hand: an order that has left the record"]++
 		case check.Ordered:

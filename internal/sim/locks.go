@@ -31,7 +31,7 @@ func drawLocks(seed uint64) (all []lockPlan) {
 	}
 	for _, name := range []string{"north", "tenant-42", "Kunde/7"}[:1+r.below(3)] {
 		all = append(all, lockPlan{name: name, slots: pick(r, 1, 1, 2, 3), lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second, 60*time.Second),
-			users: 1 + r.below(3), longest: pick(r, 50*time.Millisecond, 2*time.Second, 20*time.Second, 90*time.Second), rest: pick(r, 5*time.Second, 20*time.Second, time.Minute)})
+			users: 1 + r.below(3), longest: pick(r, 50*time.Millisecond, 2*time.Second, 20*time.Second, 90*time.Second), rest: pick(r, 5*time.Second, 20*time.Second, time.Minute, 20*time.Minute)})
 	}
 	return all
 }
@@ -75,6 +75,7 @@ func slotFaults(seed uint64, start, end time.Time, names []string, dice, area st
 	every(10*time.Minute, func(d *plannedFault) { d.what = "break now" })
 	every(12*time.Minute, func(d *plannedFault) { d.what = "break" })
 	every(60*time.Minute, func(d *plannedFault) { d.what = "delete" })
+	every(5*time.Minute, func(d *plannedFault) { d.what = sweeps })
 	return all
 }
 

@@ -96,12 +96,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 		return nil
 	}
 	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
-	backend, err := azure.Open(azure.Config{
-		ConnectionString: bySignature,
-		Transport:        &hands{Cluster: c, roll: r}})
-	if err != nil {
-		panic(err)
-	}
+	backend := c.overHands(r)
 	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	if d := &defs[n]; d.Schedule == "" {
 		s.Singletons = []soloist.Singleton{c.singleton(m, d)}
@@ -111,6 +106,15 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 		s.Jobs = append(s.Jobs, c.job(m, &d))
 	}
 	return s
+}
+
+// overHands is what an operator has of the store.
+func (c *Cluster) overHands(r *roll) *azure.Store {
+	backend, err := azure.Open(azure.Config{ConnectionString: bySignature, Transport: &hands{Cluster: c, roll: r}})
+	if err != nil {
+		panic(err)
+	}
+	return backend
 }
 
 // hands are an operator's way to the service, on which nothing goes wrong.

@@ -44,6 +44,7 @@ const (
 	Unlocked  What = "unlocked" // an operator has unlocked a job; Note: what a status says then, asked at Sent
 	Fared     What = "fared"    // what the Health of a replica says of a job whose entry an operator has corrupted
 	Deleted   What = "deleted"  // the entry of a job, by somebody
+	Swept     What = "swept"    // the entry of a slot that nobody has used for long: nobody may notice
 	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
 	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
 	Again     What = "again"    // a replica is asked to run by hand what was ordered and whose outcome has left the record

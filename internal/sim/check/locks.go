@@ -289,24 +289,46 @@ func (l *Log) staysUp(replica string, t time.Time) bool {
 	})
 }
 
-// lockPace: who waits for a lock does not ask all the time.
+// lockPace: who waits for a lock does not ask all the time, and asks less often the longer it has
+// the same holders.
 func lockPace(l *Log, bad report) {
-	const most = 60 // requests of a replica for one slot in a second
-	for _, slot := range l.index.slots {
-		sent := map[string][]time.Time{}
-		for _, e := range l.of(slot, Request) {
-			if e.Replica != Operator {
-				sent[e.Replica] = append(sent[e.Replica], e.Sent)
+	for _, name := range l.locks() {
+		slots := l.slotsOf(name)
+		sent, claims := map[string][]time.Time{}, []time.Time{}
+		for _, slot := range slots {
+			for _, e := range l.of(slot, Request) {
+				if e.Replica != Operator {
+					sent[e.Replica] = append(sent[e.Replica], e.Sent)
+				}
+			}
+			for _, e := range l.claimed(slot) {
+				claims = append(claims, e.Time)
 			}
 		}
-		for replica, times := range sent {
+		slices.SortFunc(claims, time.Time.Compare)
+		for _, replica := range slices.Sorted(maps.Keys(sent)) {
+			times := sent[replica]
 			slices.SortFunc(times, time.Time.Compare)
-			for i := most; i < len(times); i++ {
-				if times[i].Sub(times[i-most]) < time.Second {
-					bad(times[i], "%s sends %d requests for %s in a second", replica, most+1, slot)
-					break
-				}
+			if at, often := tooOften(times, 60*len(slots), time.Second); often {
+				bad(at, "%s sends more than %d requests for %s in a second", replica, 60*len(slots), name)
+			}
+			held := slices.DeleteFunc(times, func(t time.Time) bool {
+				n, _ := slices.BinarySearchFunc(claims, t, time.Time.Compare)
+				return n == 0 || t.Sub(claims[n-1]) < 5*time.Second || n < len(claims) && claims[n].Sub(claims[n-1]) < 15*time.Second
+			})
+			if at, often := tooOften(held, 100*len(slots), 10*time.Second); often {
+				bad(at, "%s sends more than %d requests for %s in ten seconds, and its holders stay the same", replica, 100*len(slots), name)
 			}
 		}
 	}
+}
+
+// tooOften finds more than so many times within a span.
+func tooOften(times []time.Time, most int, span time.Duration) (at time.Time, often bool) {
+	for i := most; i < len(times); i++ {
+		if times[i].Sub(times[i-most]) < span {
+			return times[i], true
+		}
+	}
+	return at, false
 }
