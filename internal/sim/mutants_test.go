@@ -113,7 +113,7 @@ var mutants = []mutant{
 	{name: "nobody takes a job back after an aborted deploy", file: "internal/plan/definition.go", pkg: root, story: "TestAbortedDeployIsTakenBack",
 		text: "o.At.Sub(o.UnchangedSince) < patience {", with: "o.At.Sub(o.UnchangedSince) < 1000*patience {"},
 	{name: "who may not write keeps the lease", file: "internal/runner/hold.go", pkg: root, story: "TestReaderCostsNoTick",
-		text: "\tif !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {\n\t\tr.release(s)", with: "\tif false {\n\t\tr.release(s)"},
+		text: "\tif !errors.Is(err, lease.ErrNotReadBack) && (!errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost)) {\n\t\tr.release(s)", with: "\tif false {\n\t\tr.release(s)"},
 	{name: "who may not write its outcome renews for ever", file: "internal/lease/write.go", pkg: root, story: "TestHolderThatCannotWriteLetsLeaseExpire",
 		text: "\t\t\t\ts.giveUp()", with: ""},
 	{name: "who is alone writes its outcome for ever", file: "internal/lease/write.go", pkg: root, story: "TestOutcomeThatStoreDoesNotTakeStopsNoJob",
