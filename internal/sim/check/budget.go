@@ -122,6 +122,9 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 		if rare {
 			most++
 		}
+		if l.listsJobs(replica) { // the looks of its jobs come together, whenever each of them was looked at before
+			most++
+		}
 		if replica == claim.Replica {
 			if most = 6; d.Follows != "" {
 				most++
@@ -136,6 +139,17 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 		}
 	}
 	return s
+}
+
+// listsJobs reports whether a replica has so many jobs that it looks at them by listings.
+func (l *Log) listsJobs(replica string) bool {
+	n := 0
+	for _, d := range l.Fleet[replica] {
+		if !d.EveryReplica {
+			n++
+		}
+	}
+	return n >= 12
 }
 
 // outdated counts the acquisitions of a replica that were refused since the entry had changed: its

@@ -65,9 +65,9 @@ func checkpoints(l *Log, bad report) {
 
 // storms: a replica sends a bounded number of requests for a job in a second,
 // also during an outage and right after it: ten looks at a run that is about
-// to be handed over, and what a tick takes.
+// to be handed over, and what a tick takes. A replica also reads the entries of jobs that others follow.
 func storms(l *Log, bad report) {
-	const most = 16
+	const least, reads = 16, 8
 	for _, job := range l.index.jobs {
 		sent := map[string][]time.Time{}
 		for _, e := range l.of(job, Request) {
@@ -76,6 +76,10 @@ func storms(l *Log, bad report) {
 			}
 		}
 		for replica, times := range sent {
+			most := least
+			if l.followed(replica, job) {
+				most += reads
+			}
 			slices.SortFunc(times, time.Time.Compare)
 			for i := most; i < len(times); i++ {
 				if times[i].Sub(times[i-most]) < time.Second {
