@@ -16,8 +16,8 @@ import (
 type group struct{ slots *mutex.Mutex }
 
 // Do implements [runner.Group].
-func (g *group) Do(ctx context.Context, f func(slot context.Context)) error {
-	return g.slots.Do(ctx, func(ctx context.Context, _ int, _ *supervise.Handle) error {
+func (g *group) Do(ctx context.Context, patience time.Duration, f func(slot context.Context)) error {
+	return g.slots.DoWithin(ctx, patience, func(ctx context.Context, _ int, _ *supervise.Handle) error {
 		f(ctx)
 		return nil
 	})

@@ -142,7 +142,7 @@ func (l *Lock) prepare() {
 func (l *Lock) check() error {
 	errs := checkPlace(l.Store, l.App, l.Replica)
 	if err := entry.Check(l.Name); err != nil {
-		errs = append(errs, fmt.Errorf("Name is %s: %w", quote(l.Name), err))
+		errs = append(errs, fmt.Errorf("%s is %s: %w", "Name", quote(l.Name), err))
 	}
 	if l.Slots < 1 || l.Slots > entry.MaxSlots {
 		errs = append(errs, wrong("Slots", l.Slots, fmt.Sprintf("zero, or 1 to %d", entry.MaxSlots)))

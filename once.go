@@ -94,8 +94,9 @@ func (o *Once) Validate() error {
 func (s *Scheduler) Bind(o *Once) {
 	s.once.Do(s.prepare)
 	if o.Store == nil {
-		o.Store, o.App, o.of = s.Store, s.App, s.core.replica
+		o.Store, o.of = s.Store, s.core.replica
 	}
+	setDefault(&o.App, s.App)
 	setDefault(&o.Replica, s.Replica)
 	if o.Logger == nil {
 		o.Logger = s.Logger
@@ -124,7 +125,7 @@ func (o *Once) prepare() {
 	o.of = r
 	o.made.trouble = hearTrouble(r, o.made.log)
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, part{name: o.Name, shards: 1}, o.Do, 0, HealthCheck{}, 0),
-		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key}}
+		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key, CountsByHand: true}}
 	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
 		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}}
 }
@@ -147,10 +148,10 @@ func (o *Once) teller() func(mutex.Trouble) {
 func (o *Once) check() error {
 	errs := checkPlace(o.Store, o.App, o.Replica)
 	if err := entry.CheckOnce(o.Name); err != nil {
-		errs = append(errs, fmt.Errorf("Name is %s: %w", quote(o.Name), err))
+		errs = append(errs, fmt.Errorf("%s is %s: %w", "Name", quote(o.Name), err))
 	}
 	if err := entry.CheckKey(o.Key); err != nil {
-		errs = append(errs, fmt.Errorf("Key is %s: %w", quote(o.Key), err))
+		errs = append(errs, fmt.Errorf("%s is %s: %w", "Key", quote(o.Key), err))
 	}
 	if o.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))

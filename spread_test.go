@@ -129,10 +129,14 @@ func TestShardsKnowWhichTheyAre(t *testing.T) {
 // However replicas come and go, the spread is even within two leases, and no shard is held twice. Few
 // shards are followed by reads, many by listings.
 func TestSpreadFollowsTheReplicas(t *testing.T) {
+	phases := []time.Duration{0, D / 4, D / 2, 3 * D / 4}
+	if testing.Short() {
+		phases = phases[1:2]
+	}
 	for _, n := range []int{8, 16} {
 		for _, grace := range []time.Duration{0, 7 * time.Second} {
 			for name, tt := range changes(feed(n), grace) {
-				for _, after := range []time.Duration{0, D / 4, D / 2, 3 * D / 4} {
+				for _, after := range phases {
 					beside(t, fmt.Sprintf("%d shards, %s, grace %s, phase %s", n, name, grace, after), func(_ *testing.T, c *cluster) {
 						rs := c.join(grace, feed(n), letters(tt.first)...)
 						until(5*D + after)
@@ -216,6 +220,31 @@ func TestOverrunReplicaIsNoMember(t *testing.T) {
 		time.Sleep(4 * D)
 		if _, leased := c.memberEntries(); leased != 2 {
 			c.t.Errorf("%d member entries are leased, want two: the run has returned", leased)
+		}
+	})
+}
+
+// A second Run of a scheduler waits for the first one: the replica is one member.
+func TestSecondRunIsNoSecondMember(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.join(0, feed(4), "a")[0]
+		ctx, cancel := context.WithCancel(c.t.Context())
+		done := make(chan struct{})
+		go func() { _ = a.Run(ctx); close(done) }()
+		until(2 * D)
+		if _, leased := c.memberEntries(); leased != 1 {
+			c.t.Errorf("%d member entries are leased, want one", leased)
+		}
+		a.stop()
+		time.Sleep(2 * D)
+		if _, leased := c.memberEntries(); leased != 1 {
+			c.t.Errorf("%d member entries are leased once the first Run is over, want one", leased)
+		}
+		c.wantEven(4, "a")
+		cancel()
+		<-done
+		if _, leased := c.memberEntries(); leased != 0 {
+			c.t.Errorf("%d member entries are leased in the end, want none", leased)
 		}
 	})
 }

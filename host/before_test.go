@@ -334,12 +334,10 @@ func TestProcessDiesBeforeItsJobs(t *testing.T) {
 	await(t, first.log, "migration begun")
 	second := start(t, "migrates", env...)
 	url := await(t, second.log, "listening").URL
-	await(t, second.log, "waiting for what is to be done once")
 	wantURL(t, url+"readyz", 503, "migrate for v2")
 	wantURL(t, url+"healthz", 200, "ok")
 	first.Process.Kill()
 	await(t, second.log, "migration begun")
-	await(t, second.log, "done before the jobs start")
 	await(t, second.log, "run started")
 	wantURL(t, url+"readyz", 200, "ready")
 	third := start(t, "migrates", env...)

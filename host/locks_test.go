@@ -140,6 +140,27 @@ func TestStatusShowsLocksInJSON(t *testing.T) {
 	})
 }
 
+// A stop of the replica is no failure of what it does once.
+func TestStatusOfOnceThatWasStopped(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		ctx, stop := context.WithCancel(t.Context())
+		o := &soloist.Once{Name: "migrate", Key: "v1", Store: backend, App: "demo", Replica: "replica-o", Logger: slog.New(slog.DiscardHandler),
+			Do: func(ctx context.Context, _ *soloist.Run) error {
+				stop()
+				<-ctx.Done()
+				return ctx.Err()
+			}}
+		if err := o.Run(ctx); err == nil {
+			t.Error("it is done")
+		}
+		if got := run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "status"); !strings.Contains(got.out, "migrate  v1   interrupted  replica-o") {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
 // What a program does before its jobs makes the first record of an app: it is not absent.
 func TestAppWithLocksAlone(t *testing.T) {
 	environment(t)

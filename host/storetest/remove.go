@@ -14,11 +14,11 @@ var removals = []property{
 		s.must("remove", s.remove(s.etag))
 		_, err := c.store.Read(c.ctx, s.name)
 		c.want("read after it", err, fs.ErrNotExist)
-		s.want("remove again", s.remove(s.etag), fs.ErrNotExist)
+		s.wantGone("remove again", s.remove(s.etag))
 	}},
 	{"Remove/missing", remover, func(c *check) {
 		s := c.subject()
-		c.want("remove", c.store.(store.Remover).Remove(c.ctx, newName(), s.etag), fs.ErrNotExist)
+		c.wantGone("remove", c.store.(store.Remover).Remove(c.ctx, newName(), s.etag))
 	}},
 	{"Remove/leased", remover, func(c *check) {
 		s := c.subject()

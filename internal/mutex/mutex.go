@@ -7,6 +7,7 @@ package mutex
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -36,12 +37,21 @@ func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex
 
 // Do waits for a slot until ctx ends, does work under its lease, and returns the error of work.
 func (m *Mutex) Do(ctx context.Context, work Work) error {
-	waited, err := enter(ctx, m.room)
+	return m.DoWithin(ctx, math.MaxInt64, work)
+}
+
+// DoWithin is Do, but it waits for other holders no longer than patience. A slot that is being taken by
+// then is still taken.
+func (m *Mutex) DoWithin(ctx context.Context, patience time.Duration, work Work) error {
+	begin := m.clock.Elapsed()
+	entering, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	waited, err := enter(entering, m.room)
 	if err != nil {
 		return err
 	}
 	defer leave(m.room)
-	waitedMore, err := enter(ctx, m.turn)
+	waitedMore, err := enter(entering, m.turn)
 	if err != nil {
 		return err
 	}
@@ -51,12 +61,12 @@ func (m *Mutex) Do(ctx context.Context, work Work) error {
 	if waited || waitedMore {
 		last = store.ErrHeld
 	}
-	return m.until(ctx, t, last)
+	return m.until(ctx, func() bool { return m.clock.Elapsed()-begin >= patience }, t, last)
 }
 
-// until makes rounds until the work is done or ctx ends. last is why it was not begun so far; ctx may
-// end in a look that sees no holder.
-func (m *Mutex) until(ctx context.Context, t *try, last error) error {
+// until makes rounds until the work is done, ctx ends, or others hold all slots and that is enough.
+// last is why it was not begun so far; ctx may end in a look that sees no holder.
+func (m *Mutex) until(ctx context.Context, enough func() bool, t *try, last error) error {
 	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
 	lease.Sleep(ctx, m.stint.pause(m.clock.Elapsed(), waits.longest))
 	for {
@@ -75,6 +85,9 @@ func (m *Mutex) until(ctx context.Context, t *try, last error) error {
 		wait := waits.next(held)
 		if err != nil { // a caller that leases a slot and cannot use it must not keep it from others
 			wait = waits.longest
+		}
+		if enough() {
+			return last
 		}
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return ended(ctx, last, err)
@@ -108,7 +121,7 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 
 // newTry returns a call that has not begun.
 func (m *Mutex) newTry(work Work, endTurn func()) *try {
-	return &try{slots: m.slots, work: work, endTurn: endTurn, elapsed: m.clock.Elapsed, hold: m.stint.add}
+	return &try{slots: m.slots, work: work, endTurn: endTurn, bound: 2 * m.length, elapsed: m.clock.Elapsed, hold: m.stint.add}
 }
 
 // drawn returns the slot that is tried first.

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -95,16 +94,18 @@ func (o *Once) bar(rec *store.Record) error {
 	if !rec.Succeeded.IsZero() || len(rec.History) > 0 && done(rec.History[0].Status) {
 		return errDone
 	}
-	failures := failed(rec.History)
-	if len(failures) == 0 {
+	failures, last := failuresOf(rec)
+	if failures == 0 {
 		return nil
 	}
-	last := failures[0]
 	err := fmt.Errorf("it has failed on %s: %s", last.Replica, last.Reason)
-	if o.Retry.Most > 0 && len(failures) >= o.Retry.Most {
-		return fmt.Errorf("it has failed %d times, the last time on %s, and %w: %s", len(failures), last.Replica, errGivenUp, last.Reason)
+	if o.Retry.Most > 0 && failures >= o.Retry.Most {
+		return fmt.Errorf("it has failed %d times, the last time on %s, and %w: %s", failures, last.Replica, errGivenUp, last.Reason)
 	}
-	wait := last.End.Add(o.Retry.pause(len(failures))).Sub(o.Clock.Best())
+	if last.End.IsZero() { // of a death: its lease has run out
+		last.End = last.Start.Add(o.Length)
+	}
+	wait := last.End.Add(o.Retry.pause(failures)).Sub(o.Clock.Best())
 	if wait <= 0 {
 		return nil
 	}
@@ -115,14 +116,19 @@ func (o *Once) bar(rec *store.Record) error {
 // that found nothing to do.
 func done(s store.Status) bool { return s == store.Succeeded || s == store.Skipped }
 
-// failed returns the outcomes that count as failures, newest first. A stop of the replica is none.
-func failed(history []store.Outcome) (failures []store.Outcome) {
-	for _, o := range history {
-		if !strings.HasPrefix(o.Reason, plan.Stopped) || o.Status != store.Abandoned {
-			failures = append(failures, o)
+// failuresOf returns how often the work has failed, and the last failure as far as the record has it. A
+// run whose lease is not live any more, as it is here, has failed.
+func failuresOf(rec *store.Record) (n int, last store.Outcome) {
+	n = int(rec.Failures)
+	if rec.MayRun() {
+		return n + 1, plan.LastOutcome(rec, store.Abandoned, "its runner died")
+	}
+	for _, o := range rec.History {
+		if plan.IsFailure(&o) {
+			return n, o
 		}
 	}
-	return failures
+	return n, plan.LastOutcome(rec, rec.Run.Status, rec.Run.Error)
 }
 
 // longestPause is the longest pause between two tries.

@@ -41,8 +41,10 @@ func Sweep(ctx context.Context, s Sweeper, app string, unused time.Duration) (re
 			removed = append(removed, strings.TrimPrefix(o.name, app+"/"))
 		case errors.Is(failed, store.ErrLost), errors.Is(failed, store.ErrChanged), errors.Is(failed, fs.ErrNotExist):
 			// It is in use, or gone.
-		default:
+		case ctx.Err() != nil:
 			return removed, errors.Join(err, failed)
+		default: // another one may go
+			err = errors.Join(err, failed)
 		}
 	}
 	return removed, err

@@ -19,7 +19,8 @@ type Work func(ctx context.Context, slot int, h *supervise.Handle) error
 type try struct {
 	slots   []*runner.Runner
 	work    Work
-	endTurn func() // lets another caller of this process look for a free slot; it may be called again
+	endTurn func()        // lets another caller of this process look for a free slot; it may be called again
+	bound   time.Duration // for how long one slot is tried where there are others: its entry may be the only one that fails
 	elapsed func() time.Duration
 	hold    func(from, to time.Duration) // notes for how long a slot was held
 
@@ -50,11 +51,33 @@ func (t *try) round(ctx context.Context, first int) (held []*runner.HeldError, e
 // take does the work under one slot, unless another holds that. What became of the record is told as
 // an event.
 func (t *try) take(ctx context.Context, slot int) error {
-	_, err := t.slots[slot].Take(ctx, rand.Text(), func(ctx context.Context, h *supervise.Handle) error { return t.do(ctx, slot, h) }, nil)
+	begins := func() bool { return true }
+	if len(t.slots) > 1 {
+		var undo func()
+		ctx, begins, undo = within(ctx, t.bound)
+		defer undo()
+	}
+	_, err := t.slots[slot].Take(ctx, rand.Text(), func(ctx context.Context, h *supervise.Handle) error {
+		if !begins() {
+			return context.Cause(ctx)
+		}
+		return t.do(ctx, slot, h)
+	}, nil)
 	if t.began {
 		return t.err
 	}
 	return err
+}
+
+// within returns a context that ends after d, unless begins is called before. Begins returns false if
+// the context has ended.
+func within(ctx context.Context, d time.Duration) (bound context.Context, begins func() bool, undo func()) {
+	bound, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(d, cancel)
+	return bound, timer.Stop, func() {
+		timer.Stop()
+		cancel()
+	}
 }
 
 // errNoReturn is the error of work that has ended its goroutine.

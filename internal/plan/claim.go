@@ -104,7 +104,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		reason += why
 	}
 	next.Record.Run.Status = status
-	settle(&next.Record, LastOutcome(r, status, reason))
+	p.settleRun(&next.Record, LastOutcome(r, status, reason))
 	p.pauseSelf(&next.Record, v.Now)
 	return true
 }

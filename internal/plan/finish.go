@@ -11,10 +11,6 @@ import (
 // Paused is the reason of ticks that are skipped for a pause.
 const Paused = "paused"
 
-// Stopped is the reason, or its beginning, of a run that a stop has ended. A stop is no death:
-// a long run may be stopped by each of many deploys.
-const Stopped = "stopped"
-
 // Finish returns the record with the outcome of its run, which ended at end. lo is the
 // earliest time that the service's clock can show: ticks up to it came due under the run for
 // certain. For pauses see [Pauses].
@@ -92,7 +88,7 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 		r.Run.Error = reason
 	}
 	if !p.offeredAgain(r) {
-		settle(r, LastOutcome(r, status, reason))
+		p.settleRun(r, LastOutcome(r, status, reason))
 	}
 	p.pauseSelf(r, at)
 	r.Due = p.due(r)

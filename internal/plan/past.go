@@ -3,11 +3,16 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
+
+// Stopped is the reason, or its beginning, of a run that a stop has ended. A stop is no death:
+// a long run may be stopped by each of many deploys.
+const Stopped = "stopped"
 
 // deaths returns how many attempts of the last tick have ended by a death, where a run that
 // is still recorded as running counts as one. The number in the record may be that of another
@@ -77,6 +82,30 @@ func settle(r *store.Record, f store.Outcome) {
 	if f.Tick.After(r.Watermark) {
 		r.Watermark = f.Tick
 	}
+}
+
+// settleRun is settle for the outcome of the last run.
+func (p *Policy) settleRun(r *store.Record, f store.Outcome) {
+	settle(r, f)
+	switch {
+	case !p.CountsByHand:
+	case IsFailure(&f):
+		r.Failures++
+	case f.Status == store.Succeeded:
+		r.Failures = 0
+	}
+}
+
+// IsFailure reports whether an outcome of work that is to be done once is a failure: also the death of
+// its runner is one, and a stop is none.
+func IsFailure(o *store.Outcome) bool {
+	switch o.Status {
+	case store.Failed, store.Stalled:
+		return true
+	case store.Abandoned:
+		return !strings.HasPrefix(o.Reason, Stopped)
+	}
+	return false
 }
 
 // pass settles the ticks up to last, which no replica runs, with one outcome.

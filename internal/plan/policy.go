@@ -53,6 +53,7 @@ type Policy struct {
 	Interrupted      Interrupted
 	ClaimAhead       bool // the claim is written before the tick; see ahead.go
 	Paused           bool
+	CountsByHand     bool   // Failures counts runs by hand, and deaths among them
 	Group            string // whose slots limit how many runs take place at a time; empty: none does
 	PauseAfter       int64  // failures in a row after which the job pauses itself; zero: it does not
 	Spec             string // hash of the definition: two replicas with the same one agree about every tick

@@ -129,7 +129,7 @@ func (o order) deploy() error {
 	return s.Run(ctx)
 }
 
-// prepare fails on the first process of each version.
+// prepare fails the first time for each version.
 func (o order) prepare(ctx context.Context, _ *soloist.Run) error {
 	if err := o.note("begin"); err != nil {
 		return err
@@ -137,8 +137,8 @@ func (o order) prepare(ctx context.Context, _ *soloist.Run) error {
 	if err := proctest.Pause(ctx, time.Second); err != nil {
 		return err
 	}
-	if strings.HasSuffix(o.Name, "-0") {
-		return errors.Join(o.note("failed"), errors.New("the first process of a version"))
+	if b, err := os.ReadFile(o.File); err != nil || !strings.Contains(string(b), "failed "+o.Version+" ") {
+		return errors.Join(o.note("failed"), errors.New("the first time"))
 	}
 	return o.note("done")
 }

@@ -163,3 +163,27 @@ func TestShardsAreSpreadOverProcesses(t *testing.T) {
 		t.Errorf("%d lines of a holder after the next one: %q", len(s.twice), s.twice[0])
 	}
 }
+
+// The reader of the log finds a shard that two replicas have at once.
+func TestLogShowsTwoHolders(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		log    string
+		twice  int
+		holder string
+	}{
+		"one after the other":  {"3 7 a holds\n3 7 a ends\n3 8 b holds\n", 0, "b"},
+		"after a death":        {"3 7 a holds\n3 8 b holds\n", 0, "b"},
+		"at once":              {"3 7 a holds\n3 8 b holds\n3 7 a holds\n3 8 b holds\n", 1, "b"},
+		"an end that was late": {"3 7 a holds\n3 8 b holds\n3 7 a ends\n", 1, "b"},
+		"nobody":               {"3 7 a holds\n3 7 a ends\n3 8", 0, ""},
+	} {
+		log := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(log, []byte(tt.log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s := readSharing(t, log); len(s.twice) != tt.twice || s.holder["3"] != tt.holder {
+			t.Errorf("%s: held by %q, %d lines of two holders; want %q and %d", name, s.holder["3"], len(s.twice), tt.holder, tt.twice)
+		}
+	}
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// groupPatience is how long a step waits for a slot. Then it looks at the entry and the orders again.
+// groupPatience is how long a step waits for a slot that others hold. Then it looks at the entry and
+// the orders again.
 const groupPatience = 5 * time.Second
 
 // acquireInGroup acquires a slot of the group of the job, and then the lease. The slot comes first: a
@@ -17,39 +18,63 @@ const groupPatience = 5 * time.Second
 // no slot.
 func (r *Runner) acquireInGroup(ctx context.Context, c *call, length time.Duration) (rest time.Duration) {
 	c.slot = slot{}
-	next, _ := r.job.Policy.Claim(r.decideBy(c))
-	if !next.Run {
+	v := r.decideBy(c)
+	enough := c.request != "" || r.hasTime(ctx, c, &v) && !v.SettleOnly
+	next, _ := r.job.Policy.Claim(v)
+	if !next.Run || !enough {
 		c.slot = slot{held: context.WithoutCancel(ctx), none: true}
 		defer func() { c.slot = slot{} }()
 		return r.acquire(ctx, c, length)
 	}
-	// A stop ends the wait for the slot, and not the slot: the run has its grace.
-	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stopped := context.AfterFunc(ctx, cancel)
-	patience := time.AfterFunc(r.groupPatience(c), cancel)
-	err := r.job.Group.Do(waiting, func(held context.Context) {
-		// If the wait has ended just now, so will this context, and it could not tell the loss of
-		// the slot any more.
-		if over := !stopped(); !patience.Stop() || over {
-			return
-		}
-		c.slot.held = held
-		rest = r.acquire(ctx, c, length)
-		context.AfterFunc(ctx, cancel)
-	})
-	patience.Stop()
-	switch held := c.slot.held; {
-	case held != nil:
-		c.slot = slot{}
+	r.source.setBusy(true) // the end of the slot may take long too
+	defer r.source.setBusy(false)
+	got, err := r.inSlot(ctx, c, func() { rest = r.acquire(ctx, c, length) })
+	switch {
+	case got:
 		return rest
 	case ctx.Err() != nil:
 		return r.readAgain(0)
 	case err == nil || errors.Is(err, store.ErrHeld):
 		r.waits(c, next.Record.Run.Tick)
 		return r.readAgain(0)
+	case c.request != "": // who asks decides whether to ask again
+		c.slot.full = fmt.Errorf("no slot of the group %s can be used: %w", r.job.Policy.Group, err)
 	}
 	return r.unusable(false, err)
+}
+
+// inSlot calls f with a slot of the group, and returns once the slot is given back, which is when the
+// run is over. It returns false if it got no slot, and why.
+func (r *Runner) inSlot(ctx context.Context, c *call, f func()) (got bool, err error) {
+	// A stop ends the wait for the slot, and not the slot: the run has its grace.
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stopped := context.AfterFunc(ctx, cancel)
+	held, ended := make(chan slot), make(chan error, 1)
+	go func() {
+		undo := stopped
+		err := r.job.Group.Do(waiting, r.groupPatience(c), func(slot context.Context) {
+			if !stopped() { // this context has ended too, and could not tell the loss of the slot
+				return
+			}
+			s := newSlot(slot)
+			held <- s
+			<-s.over
+			undo = context.AfterFunc(ctx, cancel) // from now on a stop leaves little time for the outcome
+		})
+		undo()
+		ended <- err
+	}()
+	select {
+	case err = <-ended:
+		return false, err
+	case c.slot = <-held:
+	}
+	f()
+	c.slot.free()
+	<-ended
+	c.slot = slot{}
+	return true, nil
 }
 
 // groupPatience returns how long this call waits for a slot before it looks again. A run by hand waits

@@ -50,8 +50,9 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		// The lease is left to expire. By then the previous holder's trust has ended
 		// too, so the next replica need not hold off. A call of RunDue releases it:
 		// the process remembers when it saw the break, and its next call goes on
-		// with the rest of the hold-off.
-		if c.bounded {
+		// with the rest of the hold-off. A caller of a lock or a group remembers
+		// nothing: if it released, calls that end early would hold off for ever.
+		if c.bounded && c.take == nil {
 			r.release(s)
 		}
 		return max(r.readAgain(0), r.restAfter(ctx, stop)), false
@@ -73,6 +74,8 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 			r.release(s)
 		}
 		return r.unusable(ctx.Err() != nil, err), false
+	case !ok && c.take != nil && r.view.rec.MayRun():
+		return r.readAgain(0), false // likewise
 	case !ok:
 		return r.leave(ctx, stop, s), false
 	}
@@ -103,7 +106,7 @@ func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan
 		return claim, false, err
 	}
 	claim, ok = r.decide(stop, c, s, v)
-	return claim, ok && !r.stops(stop, c, claim.Record.Run.Tick), nil
+	return claim, ok && (c.take.isFirst() || !r.stops(stop, c, claim.Record.Run.Tick)), nil
 }
 
 // carryOut writes a claim, and does the run that it claims. It returns false if the lease is
@@ -159,6 +162,9 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 	next, todo = r.job.Policy.Claim(v)
 	if !next.Run || !r.view.rec.Run.Claimed.IsZero() || s.Dated.IsZero() {
 		return next, todo
+	}
+	if c.take.begins() {
+		stop = context.WithoutCancel(stop)
 	}
 	now, ok := s.WaitPast(stop, r.existed(s).Add(time.Second))
 	if !ok {
@@ -228,7 +234,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 // that is answered decides; see freeUnanswered. A replica that left each lease to expire
 // would keep a job from replicas that can claim it.
 func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
-	if !errors.Is(err, lease.ErrNotReadBack) && !errors.Is(err, store.ErrLost) {
+	if !errors.Is(err, lease.ErrNotReadBack) && (!errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost)) {
 		r.release(s)
 	}
 	if !lease.Definite(err) {

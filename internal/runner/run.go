@@ -29,6 +29,9 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	}
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if r.stops(stop, c, rec.Run.Tick) {
+		if c.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
+			return r.finish(ctx, c, s, a, told, r.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
+		}
 		return r.takeBack(ctx, c, s, before, a, supervise.ErrStopped)
 	}
 	done := r.obeying(a, rec)
@@ -44,6 +47,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	r.source.setRunning(true)
 	status, reason := a.Run()
 	c.hasStarted()
+	c.slot.free()
 	r.source.setRunning(false)
 	done()
 	if status == supervise.Barred {

@@ -15,7 +15,21 @@ var ErrNotBegun = errors.New("it was claimed and not begun")
 type taking struct {
 	bar    func(*store.Record) error
 	behind bool // another replica was first with the lease
+	first  bool // the claim is the first one of its entry
 }
+
+// begins notes that the claim is the first one of its entry, and reports whether it is for Take. Its
+// wait for a token goes on beyond the end of the call's context, for two seconds at most, and so does
+// the claim: otherwise callers with little time would all begin to wait, and none would have the lock.
+func (t *taking) begins() bool {
+	if t != nil {
+		t.first = true
+	}
+	return t != nil
+}
+
+// isFirst reports whether the claim is the first one of its entry.
+func (t *taking) isFirst() bool { return t != nil && t.first }
 
 // barred returns why nothing may be done under this record.
 func (t *taking) barred(rec *store.Record) error {

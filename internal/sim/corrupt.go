@@ -188,7 +188,7 @@ func (c *Cluster) deleteContainer() {
 		return
 	}
 	c.log.Add(check.Event{What: check.Deleted, Note: "container"})
-	names := entries(c.locks)
+	names := append(entries(c.locks), slotsOfGroup(c.Program)...)
 	for _, d := range c.Program {
 		names = append(names, d.Name)
 	}

@@ -14,7 +14,7 @@ import (
 
 // notDrawn are the fields that are the same in each seed, or that no seed can
 // draw. docs/correctness.md says why.
-var notDrawn = []string{"Job.Do", "Job.TimeZone", "Job.Name", "Singleton.Do", "Singleton.Name",
+var notDrawn = []string{"Job.Do", "Job.TimeZone", "Job.Name", "Job.Shards", "Singleton.Do", "Singleton.Name", "Singleton.Shards",
 	"Scheduler.App", "Scheduler.Store", "Scheduler.Replica", "Scheduler.Logger", "Scheduler.Now", "Scheduler.Elapsed", "Scheduler.Overrun", "Scheduler.Events",
 	"Lock.Store", "Lock.App", "Lock.Replica", "Lock.Logger", "Lock.Overrun",
 	"Once.Do", "Once.Store", "Once.App", "Once.Replica", "Once.Logger", "Once.Overrun"}
@@ -59,7 +59,7 @@ func TestEachFieldIsDrawnOrListed(t *testing.T) {
 			}
 			program = next(program, newRoll(seed, version, "fields"))
 		}
-		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: drawGrace(newRoll(seed, 0, "grace")),
+		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: drawGrace(newRoll(seed, 0, "grace")), Groups: groupsOf(program),
 			Overrun: func(string, error) {}, Events: m.emitted, Logger: slog.New(slog.DiscardHandler)}
 		fieldsOf(values, "Scheduler", reflect.ValueOf(s).Elem())
 		for _, p := range drawLocks(seed) {

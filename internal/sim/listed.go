@@ -49,7 +49,7 @@ func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
 	defs := c.version.now
 	c.version.Unlock()
 	m := newMachine(check.Operator, slot, NewClock(0, 0), c.log, &traps{})
-	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	for i := range defs {
 		if d := &defs[i]; d.Schedule == "" {
 			s.Singletons = append(s.Singletons, c.singleton(m, d))

@@ -48,12 +48,16 @@ func entries(locks []lockPlan) (all []string) {
 
 // lockFaults is what befalls the locks of a seed alone: operators who end leases and delete
 // entries, and replicas that crash, are suspended or stop at points of their calls.
-func lockFaults(seed uint64, start, end time.Time, locks []lockPlan) (all []plannedFault) {
-	names := entries(locks)
+func lockFaults(seed uint64, start, end time.Time, locks []lockPlan) []plannedFault {
+	return slotFaults(seed, start, end, entries(locks), "lock faults", ofLock)
+}
+
+// slotFaults is what befalls some slots. Their points begin with area.
+func slotFaults(seed uint64, start, end time.Time, names []string, dice, area string) (all []plannedFault) {
 	if quiet(seed) != "" || len(names) == 0 {
 		return nil
 	}
-	r := newRoll(seed, 0, "lock faults")
+	r := newRoll(seed, 0, dice)
 	every := func(mean time.Duration, draw func(d *plannedFault)) {
 		if r.chance(0.15) {
 			return
@@ -64,7 +68,7 @@ func lockFaults(seed uint64, start, end time.Time, locks []lockPlan) (all []plan
 			all = append(all, d)
 		}
 	}
-	point := func() string { return ofLock + Points()[r.below(len(Points()))] }
+	point := func() string { return area + Points()[r.below(len(Points()))] }
 	every(8*time.Minute, func(d *plannedFault) { d.what, d.job = "arm", point() })
 	every(6*time.Minute, func(d *plannedFault) { d.what, d.job, d.d = "arm", point(), r.between(time.Second, 75*time.Second) })
 	every(20*time.Minute, func(d *plannedFault) { d.what, d.job, d.d = "arm", point(), stopping })
@@ -83,7 +87,10 @@ const ofLock = "lock "
 func (c *call) at(when string) { c.machine.at(pointOf(c.Job, c.Op+when)) }
 
 func pointOf(job, point string) string {
-	if check.IsSlot(job) {
+	switch n, _ := entry.Parse(job); {
+	case n.Kind == entry.Group:
+		return ofGroup + point
+	case check.IsSlot(job):
 		return ofLock + point
 	}
 	return point

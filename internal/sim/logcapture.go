@@ -116,6 +116,8 @@ func (h *logCapture) WithAttrs(attrs []slog.Attr) slog.Handler {
 			c.job = a.Value.String()
 		case "lock", "once":
 			c.area = ofLock
+		case "group":
+			c.area = ofGroup
 		case "token":
 			c.token = a.Value.Int64()
 		case "tick":

@@ -135,7 +135,7 @@ var mutants = []mutant{
 	{name: "a claim that was applied is released", file: "internal/runner/unanswered.go", pkg: root, story: "TestAppliedClaimOfCutOffReplicaKeepsLease",
 		text: "!u.idle && r.view.entry.ETag != u.session.ETag() || ", with: ""},
 	{name: "a claim is run after a stop", file: "internal/runner/run.go",
-		text: "\tif r.stops(stop, c, rec.Run.Tick) {\n\t\treturn r.takeBack(", with: "\tif false {\n\t\treturn r.takeBack("},
+		text: "\tif r.stops(stop, c, rec.Run.Tick) {\n\t\tif c.take", with: "\tif false {\n\t\tif c.take"},
 	{name: "a token comes back after quick deletions", file: "internal/runner/hold.go", pkg: root, story: "TestTokensGrowOverDeletions",
 		text: "r.existed(s).Add(time.Second))", with: "r.existed(s).Add(-time.Second))"},
 	{name: "a stalled run keeps no end under skipped ticks", file: "internal/plan/finish.go",
@@ -317,7 +317,7 @@ var mutants = []mutant{
 	{name: "what has failed counts as done once", file: "internal/mutex/once.go",
 		text: "return s == store.Succeeded || s == store.Skipped", with: "return s == store.Succeeded || s == store.Skipped || s == store.Failed"},
 	{name: "what is done once is given up after one failure", file: "internal/mutex/once.go",
-		text: "len(failures) >= o.Retry.Most {", with: "len(failures) >= 1 {"},
+		text: "failures >= o.Retry.Most {", with: "failures >= 1 {"},
 	{name: "what is done once ends with the first trouble", file: "internal/mutex/once.go", pkg: root, story: "TestOnceLost",
 		text: "\tif errors.Is(err, errGivenUp) || runner.Unusable(err) {",
 		with: "\tif _, held := errors.AsType[*runner.HeldError](err); !held && err != nil && !errors.As(err, new(*tooEarly)) {"},
@@ -352,6 +352,22 @@ var mutants = []mutant{
 		text: "\t\tdefault:\n\t\t\tf.since = instant.Later(f.since, o.End)\n", with: "\t\tdefault:\n\t\t\tf.since = tick\n"},
 	{name: "a follower skips what came due under its run", file: "internal/plan/finish.go", pkg: root, story: "TestFollowerThatIsBehind",
 		text: "p.Ticks == nil || p.Follows() || p.Missed", with: "p.Ticks == nil || p.Missed"},
+
+	// Groups of jobs.
+	{name: "a run goes on without the slot of its group", file: "internal/runner/hold.go",
+		text: "\tdefer c.slot.bind(s)()\n", with: ""},
+	{name: "a run by hand needs no slot of the group", file: "internal/runner/group.go",
+		text: "\tif !next.Run || !enough {", with: "\tif !next.Run || !enough || c.request != \"\" {"},
+	{name: "a call needs no slot of the group", file: "internal/runner/step.go", pkg: root, story: "TestGroupByHandAndByCall",
+		text: "if r.job.Group != nil && c.slot.held == nil {", with: "if r.job.Group != nil && c.slot.held == nil && (!c.bounded || c.request != \"\") {"},
+	{name: "the ticks of a full group are told as missed", file: "internal/plan/pause.go",
+		text: "\tif !waited.To.IsZero() {", with: "\tif false {"},
+	{name: "a group has a slot too many", file: "group.go",
+		text: "entry.Group, name, s.Groups[name], length)", with: "entry.Group, name, s.Groups[name]+1, length)"},
+	{name: "a tick is told as waiting for a slot that was free", file: "internal/runner/group.go",
+		text: "\tgot, err := r.inSlot(", with: "\tif next.Record.Run.Tick.Unix()%7 == 0 && time.Since(next.Record.Run.Tick) < 7*time.Second {\n\t\tr.waits(c, next.Record.Run.Tick)\n\t\treturn r.readAgain(groupPatience)\n\t}\n\tgot, err := r.inSlot("},
+	{name: "who takes the slot of a group that was broken never ends its hold-off", file: "internal/runner/hold.go", pkg: root, story: "TestGroupSlotIsBrokenAfterDeath",
+		text: "\t\tif c.bounded && c.take == nil {", with: "\t\tif c.bounded {"},
 }
 
 // Each mistake can still be made: its text stands in the source, once.

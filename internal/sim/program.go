@@ -29,6 +29,7 @@ func Program(seed uint64) []check.Definition {
 	drawStalls(all, newRoll(seed, 0, "stalls"))
 	all = vary(all, newRoll(seed, 0, "program"))
 	drawAhead(all, seed)
+	drawGroup(all, seed)
 	return withFollowers(all, seed)
 }
 
@@ -57,7 +58,7 @@ func next(old []check.Definition, r *roll) []check.Definition {
 		}
 		if d.Every > 0 {
 			d.Paused = r.chance(0.15)
-			d.ClaimAhead = r.chance(0.5) && !d.EveryReplica && d.Follows == ""
+			d.ClaimAhead = r.chance(0.5) && !d.EveryReplica && d.Follows == "" && d.Group == ""
 		}
 		if d.Name == "rerun" || d.Name == "minute" || d.Name == "abandon" {
 			d.Every = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}[r.below(3)]
@@ -65,6 +66,7 @@ func next(old []check.Definition, r *roll) []check.Definition {
 		}
 	}
 	follow(v)
+	nextGroup(v, r)
 	return v
 }
 
@@ -75,7 +77,7 @@ func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
 	}
 	return soloist.Job{Name: d.Name, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
 		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
-		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Do: c.do(m, d)}
+		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Group: d.Group, Do: c.do(m, d)}
 }
 
 func (c *Cluster) singleton(m *machine, d *check.Definition) soloist.Singleton {

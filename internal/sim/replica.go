@@ -75,7 +75,7 @@ func (c *Cluster) newReplica(m *machine, defs []check.Definition, grace time.Dur
 		handler = slog.NewMultiHandler(handler, m.logs)
 	}
 	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(handler),
-		Grace: grace, Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.emitted}
+		Grace: grace, Groups: groupsOf(defs), Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.emitted}
 	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	for i := range defs {
 		if d := &defs[i]; d.Schedule == "" {

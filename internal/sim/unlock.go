@@ -97,7 +97,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	}
 	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
 	backend := c.overHands(r)
-	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	if d := &defs[n]; d.Schedule == "" {
 		s.Singletons = []soloist.Singleton{c.singleton(m, d)}
 		return s

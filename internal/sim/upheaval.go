@@ -151,7 +151,7 @@ func redefine(defs []check.Definition, job string, r *roll) {
 		}
 		d.Follows, d.FollowsAny = "", false
 		if d.Every > 0 && r.chance(0.3) {
-			d.Every, d.Schedule = 0, ""
+			d.Every, d.Schedule, d.Group = 0, "", ""
 			continue
 		}
 		d.Every = pick(r, 7*time.Minute, 24*time.Hour)

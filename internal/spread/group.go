@@ -98,10 +98,10 @@ func (g *Group) held() int {
 // blind lets the group acquire what it finds, if nothing is known of the replicas.
 func (g *Group) blind() {
 	g.mu.Lock()
+	var hurried []Holder
 	if g.phase == closed {
-		g.phase = unknown
+		g.phase, hurried = unknown, g.hurry()
 	}
-	hurried := g.hurry()
 	g.mu.Unlock()
 	heed(hurried)
 }

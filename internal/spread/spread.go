@@ -47,6 +47,7 @@ type Spread struct {
 	groups []*Group
 	length time.Duration // of the member lease, and between two looks: the shortest lease of a group
 	asked  chan struct{} // has room for one: a look before its time
+	turn   chan struct{} // has room for one Run
 
 	membership membership     // of the goroutine of Run
 	last       look           // likewise; the last one that the store answered
@@ -55,7 +56,9 @@ type Spread struct {
 }
 
 // New returns a Spread without groups, which does nothing before Run.
-func New(c Config) *Spread { return &Spread{c: c, asked: make(chan struct{}, 1)} }
+func New(c Config) *Spread {
+	return &Spread{c: c, asked: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+}
 
 // Group adds the shards of a singleton, before Run.
 func (s *Spread) Group(name string, shards []string, length time.Duration) *Group {
@@ -73,8 +76,14 @@ func (s *Spread) Group(name string, shards []string, length time.Duration) *Grou
 }
 
 // Run keeps this replica a member and hands shards over until ctx ends. It returns when all that it
-// has started has ended.
+// has started has ended. A second Run waits for the first one to end.
 func (s *Spread) Run(ctx context.Context) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return
+	}
 	defer s.moving.Wait()
 	defer s.leave() // first of all, so that the others take over what this replica hands over at its stop
 	for ctx.Err() == nil {

@@ -156,19 +156,15 @@ func onceOf(name string, s slot) Once {
 	}
 	r := &s.rec
 	o.Key, o.Token, o.State, o.At = strings.TrimPrefix(r.Definition.Spec, "once "), r.Token, NotBegun, format.UTC(r.Created)
+	o.Failures = int(max(r.Failures, 0))
 	var last store.Outcome
-	for _, f := range r.History {
-		switch f.Status {
-		case store.Succeeded, store.Skipped:
-			o.State, o.At, o.Replica = Succeeded, format.UTC(f.End), f.Replica
-			return o
-		case store.Failed, store.Stalled, store.Abandoned, store.Cancelled:
-			if o.Failures++; o.Failures == 1 {
-				last = f
-			}
-		}
+	if len(r.History) > 0 {
+		last = r.History[0]
 	}
 	switch {
+	case last.Status == store.Succeeded, last.Status == store.Skipped:
+		o.State, o.At, o.Replica, o.Failures = Succeeded, format.UTC(last.End), last.Replica, 0
+		return o
 	case !r.Succeeded.IsZero():
 		o.State, o.At = Succeeded, format.UTC(r.Succeeded)
 		return o
@@ -178,6 +174,8 @@ func onceOf(name string, s slot) Once {
 		o.State, o.At, o.Replica = Interrupted, format.UTC(r.Run.Claimed), r.Run.Replica
 	case o.Failures > 0:
 		o.State, o.At, o.Replica = Failed, format.UTC(last.End), last.Replica
+	case last.Status != "": // a stop, which is no failure
+		o.State, o.At, o.Replica = Interrupted, format.UTC(last.End), last.Replica
 	}
 	o.Reason = last.Reason
 	return o

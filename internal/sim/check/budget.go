@@ -57,6 +57,9 @@ func (s *spending) judge(job string, at time.Time, d *Definition, bad report) {
 	if d.Every > d.Lease || d.Follows != "" {
 		looks += s.followers
 	}
+	if d.Group != "" { // who has waited for a slot acquires what another has run meanwhile, and looks
+		looks += s.followers
+	}
 	if s.winners > 5*s.ticks {
 		bad(at, "%d ticks of %s took %d requests of the replicas that ran them", s.ticks, job, s.winners)
 	}
@@ -128,11 +131,22 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 			s.others += n
 			s.followers++
 		}
-		if n > most {
+		if n > most+2*l.outdated(job, replica, a, b) {
 			bad(claim.Time, "tick %s of %s took %d requests of %s, of %d", TimeOfDay(claim.Record.Run.Tick), job, n, replica, most)
 		}
 	}
 	return s
+}
+
+// outdated counts the acquisitions of a replica that were refused since the entry had changed: its
+// last look was long ago, and it looks again before the race for the tick.
+func (l *Log) outdated(job, replica string, a, b time.Time) (n int) {
+	for _, e := range l.of(job, Request) {
+		if e.Op == "acquire" && e.Replica == replica && e.Status == 412 && !e.Sent.Before(a) && e.Sent.Before(b) {
+			n++
+		}
+	}
+	return n
 }
 
 // requests counts the requests of each replica for a job that are part of each tick.

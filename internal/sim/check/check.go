@@ -95,6 +95,8 @@ var Invariants = []Invariant{
 	{"I25 bounded", lockEnds},
 	{"I25 turn", lockTurns},
 	{"I25 pace", lockPace},
+	{"I25 group", groupHolders},
+	{"I25 group skips", groupSkips},
 	{"I25 once", onceSucceeded},
 	{"I25 once told", onceResults},
 	{"I25 once turn", onceTurns},

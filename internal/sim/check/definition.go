@@ -27,6 +27,8 @@ type Definition struct {
 	Follows          string // the jobs in After; empty: none. Every and Schedule are theirs
 	FollowsAny       bool
 	ClaimAhead       bool
+	Group            string
+	Slots            int // of the group: how many of its runs take place at a time
 
 	Pulse            Pulse // how HealthCheck answers
 	HealthInterval   time.Duration

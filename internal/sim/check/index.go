@@ -14,6 +14,8 @@ type index struct {
 	jobs     []string
 	slots    []string                     // the entries of locks, and of what is done once
 	entries  []string                     // jobs and slots
+	groups   []string                     // names
+	leases   map[string][]Event           // when the slots of groups are leased, from Time to End
 	slotOf   map[string]string            // the entry of a function that holds a lock, by its call
 	events   map[string]map[What][]*Event // by job
 	leased   map[string][]*Event          // requests under a lease, by its id
@@ -30,7 +32,7 @@ type index struct {
 }
 
 func newIndex(l *Log) *index {
-	x := &index{slotOf: map[string]string{}, events: map[string]map[What][]*Event{}, leased: map[string][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
+	x := &index{leases: map[string][]Event{}, slotOf: map[string]string{}, events: map[string]map[What][]*Event{}, leased: map[string][]*Event{}, crashed: map[string]time.Time{}, freezes: map[string][]*Event{}, blocks: map[string][]*Event{},
 		writes: map[string][]*Event{}, claims: map[string][]*Event{}, returned: map[string][]*Event{}, tokens: map[string]map[int64]*Event{}, runs: map[string][]Event{},
 		terms: map[string]map[int64]*term{}, told: map[string][]told{}}
 	x.findSlots(l.Events)
@@ -62,6 +64,7 @@ func newIndex(l *Log) *index {
 		}
 	}
 	x.sortEntries(l)
+	x.findGroups(l)
 	for _, job := range x.entries {
 		x.addClaims(job)
 		x.addRuns(job)

@@ -33,22 +33,26 @@ func lockHolders(l *Log, bad report) {
 func (l *Log) holders(name string) (all []Event) {
 	for _, slot := range l.slotsOf(name) {
 		for _, r := range l.runs(slot) {
-			to := l.believed(&r)
-			begun := l.begun(&r)
-			f := l.asleep(&r, to)
-			if f == nil && begun.Before(r.Time) {
-				f = l.frozen(r.Replica, begun, r.Time)
-			}
-			if f != nil && !to.After(f.End.Add(noticed)) && f.Time.After(begun) {
-				to = f.Time
-			}
-			if r.End = to; r.Time.Before(to) {
+			if r.End = l.trustedTo(&r); r.Time.Before(r.End) {
 				all = append(all, r)
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Event) int { return a.Time.Compare(b.Time) })
 	return all
+}
+
+// trustedTo is when the trust in a run ended: with its context, or when its replica was suspended.
+func (l *Log) trustedTo(r *Event) time.Time {
+	to, begun := l.believed(r), l.begun(r)
+	f := l.asleep(r, to)
+	if f == nil && begun.Before(r.Time) {
+		f = l.frozen(r.Replica, begun, r.Time)
+	}
+	if f != nil && !to.After(f.End.Add(noticed)) && f.Time.After(begun) {
+		return f.Time
+	}
+	return to
 }
 
 func callsOf(all []Event) (calls []string) {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,14 @@ func (l *Log) underRun(job string, tick time.Time) bool {
 	return false
 }
 
+// underOutcome reports whether a replica tried to write the outcome of a run at t, which no other can
+// know to be over before.
+func (l *Log) underOutcome(job string, t time.Time) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.index.terms[job])), func(one *term) bool {
+		return t.After(l.due(one)) && t.Before(one.gone())
+	})
+}
+
 // reasons: why a tick was missed, skipped or abandoned is what happened.
 func reasons(l *Log, bad report) {
 	for _, job := range l.index.jobs {
@@ -89,7 +98,7 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 	case f.Reason == "past the starting deadline":
 		window, limited := d.window(1)
 		return unless(limited && !at.Before(f.Tick.Add(window-doubt)), "the window was open")
-	case f.Reason == "overlap":
+	case f.Reason == "overlap", n.forGroup(d): // groupSkips judges that
 		return ""
 	}
 	return "there is no such reason"
@@ -201,7 +210,7 @@ func (l *Log) contradictsRequest(job string, n told) string {
 	o := l.of(job, Ordered)[i]
 	switch n.outcome.Reason {
 	case "overlap":
-		return unless(l.underRun(job, o.Time) || l.underRun(job, o.Heard) || o.Heard.IsZero(), "no run was under way")
+		return unless(l.underRun(job, o.Time) || l.underRun(job, o.Heard) || o.Heard.IsZero() || l.underOutcome(job, o.Time), "no run was under way")
 	case "no replica could run it in time":
 		return unless(o.End.IsZero() || !n.write.Time.Before(o.End.Add(-l.doubt(n.write))), "there was time")
 	}

@@ -1,0 +1,58 @@
+package soloist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// A death is a failure also if it is the last one, and its pause is kept.
+func TestDeathsCountAsTriesOfOnce(t *testing.T) {
+	for _, most := range []int{1, 3} {
+		inCase(t, fmt.Sprint(most), func(t *testing.T, c *cluster) {
+			var begun []time.Time
+			for i := range 6 {
+				r := c.replica(fmt.Sprint("r", i))
+				o := &soloist.Once{Name: "m", Key: "v1", Lease: D, Retry: soloist.Retry{MaxTries: most, Backoff: time.Minute},
+					Do: func(ctx context.Context, _ *soloist.Run) error {
+						begun = append(begun, time.Now())
+						r.kill()
+						<-ctx.Done()
+						return errors.New("dead")
+					}}
+				r.Bind(o)
+				if err := o.Run(c.within(10 * time.Minute)); err == nil {
+					t.Errorf("%s: no error", r.Replica)
+				}
+			}
+			if len(begun) != most {
+				t.Errorf("begun %d times, want %d", len(begun), most)
+			}
+			for i := 1; i < len(begun); i++ {
+				if pause := begun[i].Sub(begun[i-1]); pause < time.Minute {
+					t.Errorf("begun again %s after the last time", pause)
+				}
+			}
+		})
+	}
+}
+
+// The record has no room for the outcomes of twenty failures with long errors.
+func TestManyTriesOfOnce(t *testing.T) {
+	for name, text := range map[string]string{"ascii": strings.Repeat("relation already exists; ", 30), "escaped": strings.Repeat("失敗", 100)} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			runs := 0
+			o := &soloist.Once{Name: "migrate", Key: "v1", Store: c.store, Lease: D, Replica: "myapp-deployment-7d9f8b6c5d-x2k4p",
+				Retry: soloist.Retry{MaxTries: 20, Backoff: time.Second},
+				Do:    func(context.Context, *soloist.Run) error { runs++; return errors.New(text) }}
+			if err := o.Run(c.within(48 * time.Hour)); err == nil || !strings.Contains(err.Error(), "20 times") || runs != 20 {
+				t.Errorf("begun %d times: %v", runs, err)
+			}
+		})
+	}
+}
