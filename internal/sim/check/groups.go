@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/store"
 )
@@ -41,6 +42,50 @@ func groupSkips(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// groupMissed: a tick is not told as missed if the group was full from it on for longer than a look for
+// a slot takes, and nothing hindered the replica that tells so from looking: it knows that the tick
+// has waited for a slot.
+func groupMissed(l *Log, bad report) {
+	for _, job := range l.index.jobs {
+		for _, n := range l.index.told[job] {
+			d := l.definition(n.write.Replica, job)
+			late := n.outcome.Reason == "a newer one was due" || n.outcome.Reason == "past the starting deadline"
+			if d == nil || d.Group == "" || d.Every == 0 || d.Missed == soloist.RunAll || n.outcome.Status != store.Missed || !late {
+				continue
+			}
+			tick, to := n.outcome.Tick, n.outcome.Tick.Add(slotPatience)
+			if to.Before(n.write.Time) && l.looksFor(n.write.Replica, job, d, tick.Add(-unrest), to) && l.fullFrom(d, tick.Add(-time.Second), to) {
+				bad(n.write.Time, "%s says that tick %s of %s is missed (%s), and its group %s was full", n.write.Replica, TimeOfDay(tick), job, n.outcome.Reason, d.Group)
+			}
+		}
+	}
+}
+
+// slotPatience is for how long a tick waits for a slot until that is noted, and the calls that are under
+// way then.
+const slotPatience = 5*time.Second + roundTrip
+
+// looksFor reports whether nothing hinders a replica from looking for a slot for a job between two times.
+func (l *Log) looksFor(replica, job string, d *Definition, from, to time.Time) bool {
+	up := slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == replica && u.Cause == "" && u.Time.Before(from) })
+	return up && !l.orderedAround(job, from, to) && !l.entryHindered(job, from, to) && !l.others(job, from, to) &&
+		!l.replicaHindered(replica, job, from, to) && !l.slotsHindered(d, replica, from, to)
+}
+
+// fullFrom reports whether all slots of the group of a job are leased all the time from a to b.
+func (l *Log) fullFrom(d *Definition, a, b time.Time) bool {
+	for _, slot := range d.slotsOfGroup() {
+		for _, t := range l.index.leases[slot] {
+			for _, m := range []time.Time{t.Time.Add(-1), t.End} {
+				if m.After(a) && m.Before(b) && !l.fullAt(d, m) {
+					return false
+				}
+			}
+		}
+	}
+	return l.fullAt(d, a) && l.fullAt(d, b)
 }
 
 // forGroup reports whether an outcome says that its ticks got no slot of the group of their job.
