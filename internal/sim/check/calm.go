@@ -58,6 +58,11 @@ const unrest = 90 * time.Second
 // entryHindered reports whether the entry of a job was not as it should be
 // between two times, or a run of the job was under way, its outcome included.
 func (l *Log) entryHindered(job string, from, to time.Time) bool {
+	return l.touched(job, from, to) || l.underWay(job, from.Add(unrest), to)
+}
+
+// touched reports whether the entry of a job was not as it should be between two times.
+func (l *Log) touched(job string, from, to time.Time) bool {
 	for _, what := range []What{Deleted, Corrupted, Leased} {
 		if slices.ContainsFunc(l.of(job, what), func(e *Event) bool { return e.Time.Before(to) && (e.Time.After(from) || e.End.After(from)) }) {
 			return true
@@ -68,8 +73,13 @@ func (l *Log) entryHindered(job string, from, to time.Time) bool {
 			return true
 		}
 	}
+	return false
+}
+
+// underWay reports whether a run of a job was under way between two times, its outcome included.
+func (l *Log) underWay(job string, from, to time.Time) bool {
 	for _, t := range l.index.terms[job] {
-		if t.sent.Before(to) && t.gone().After(from.Add(unrest)) {
+		if t.sent.Before(to) && t.gone().After(from) {
 			return true
 		}
 	}

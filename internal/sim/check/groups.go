@@ -56,7 +56,8 @@ func groupMissed(l *Log, bad report) {
 				continue
 			}
 			tick, to := n.outcome.Tick, n.outcome.Tick.Add(slotPatience)
-			if to.Before(n.write.Time) && l.looksFor(n.write.Replica, job, d, tick.Add(-unrest), to) && l.fullFrom(d, tick.Add(-time.Second), to) {
+			same := n.before.Definition.Spec == n.write.Record.Definition.Spec // none of another replica was in force
+			if same && to.Before(n.write.Time) && l.looksFor(n.write.Replica, job, d, tick.Add(-rested), to) && l.fullFrom(d, tick.Add(-time.Second), to) {
 				bad(n.write.Time, "%s says that tick %s of %s is missed (%s), and its group %s was full", n.write.Replica, TimeOfDay(tick), job, n.outcome.Reason, d.Group)
 			}
 		}
@@ -67,11 +68,28 @@ func groupMissed(l *Log, bad report) {
 // way then.
 const slotPatience = 5*time.Second + roundTrip
 
+// rested is for how long before a tick nothing may have befallen who is to look for a slot then.
+const rested = 20 * time.Second
+
 // looksFor reports whether nothing hinders a replica from looking for a slot for a job between two times.
 func (l *Log) looksFor(replica, job string, d *Definition, from, to time.Time) bool {
 	up := slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == replica && u.Cause == "" && u.Time.Before(from) })
-	return up && !l.orderedAround(job, from, to) && !l.entryHindered(job, from, to) && !l.others(job, from, to) &&
+	return up && !l.orderedAround(job, from, to) && !l.touched(job, from, to) && !l.underWay(job, from.Add(rested/2), to) && !l.goesOnBeside(replica, from, to) &&
+		len(between(l.of(job, Yield), from, to)) == 0 && len(between(l.of("", Down), from, to)) == 0 &&
 		!l.replicaHindered(replica, job, from, to) && !l.slotsHindered(d, replica, from, to)
+}
+
+// goesOnBeside reports whether a replica has run something on after the end of its context between two
+// times: it begins nothing then.
+func (l *Log) goesOnBeside(replica string, from, to time.Time) bool {
+	for name := range l.index.events {
+		for _, e := range l.of(name, Ran) {
+			if e.Replica == replica && !e.Cancelled.IsZero() && e.Cancelled.Before(to) && (e.End.IsZero() || e.End.After(from) && e.End.Sub(e.Cancelled) > time.Second) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // fullFrom reports whether all slots of the group of a job are leased all the time from a to b.
