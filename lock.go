@@ -64,22 +64,25 @@ type Lock struct {
 // Do waits for the lock until ctx ends, calls f, releases the lock, and returns the error of f. The
 // context of f ends with ctx, and with [ErrLost] before the lock can be another's; then Do returns
 // ErrLost even if f returns nil. A panic of f is an error. f should pass [Run.Token] to what it writes
-// to: the token of a slot grows with each holder. Of the other methods of the Run, ID is unique for
+// to: the token of a lock grows with each holder, and of several slots each has tokens of its own. Of the other methods of the Run, ID is unique for
 // each holder, and Check, Save and Load are as for a job.
 //
 // A waiting caller looks at the lock after an eighth of the time that its holder has had it already,
 // less a random part: after 25 ms at least, after a sixth of the lease at most. Callers of one Lock wait
 // in turn, and one of them looks. If they have had the lock one after the other for long, it is left free
 // for a moment, so that other replicas see it free. The first holder of a new lock waits up to two
-// seconds, so that no token comes twice.
+// seconds, so that no token comes twice, also if its ctx ends meanwhile.
 //
-// If ctx ends first, the error is ErrHeld with the cause of that end. If the store does not answer, Do
-// tries until ctx ends. A Do inside of f with the same lock is an error: it would wait for itself.
+// If ctx ends first, the error has the cause of that end, and is ErrHeld if another holder was seen. If
+// the store does not answer, Do tries until ctx ends; if it refuses, or the record of the lock cannot be
+// used, Do returns that. A Do inside of f with the same lock is an error: it would wait for itself.
 func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, run *Run) error) error {
 	return l.do(ctx, f, (*mutex.Mutex).Do)
 }
 
-// TryDo is Do if the lock is free. If another caller has it, TryDo returns [ErrHeld] at once.
+// TryDo is Do if the lock is free. If another caller has it, TryDo returns [ErrHeld] at once. It waits for
+// what is no other caller: a store that does not answer, the token of a new lock, and, if an operator
+// has ended the lease of the last holder, until that one must have given up.
 func (l *Lock) TryDo(ctx context.Context, f func(ctx context.Context, run *Run) error) error {
 	return l.do(ctx, f, (*mutex.Mutex).TryDo)
 }
