@@ -103,13 +103,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 		panic(err)
 	}
 	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
-	if d := &defs[n]; d.Schedule == "" {
-		s.Singletons = []soloist.Singleton{c.singleton(m, d)}
-		return s
-	}
-	for _, d := range lineage(defs, defs[n]) {
-		s.Jobs = append(s.Jobs, c.job(m, &d))
-	}
+	c.addTo(s, m, lineage(defs, defs[n]))
 	return s
 }
 
