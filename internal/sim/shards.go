@@ -12,17 +12,29 @@ import (
 // withShards adds a job with shards in a quarter of the seeds, and a singleton with shards in a third.
 // Its dice are its own, so the jobs of a seed are what they are without them.
 func withShards(all []check.Definition, seed uint64) []check.Definition {
-	r := newRoll(seed, 0, "shards")
-	if r.chance(0.25) {
+	r, room := newRoll(seed, 0, "shards"), roomForShards(all)
+	if n := min(2+r.below(3), room); r.chance(0.3) && n >= 2 {
+		room -= n
 		all = append(all, shards(check.Definition{Name: "split", Every: pick(r, time.Minute, 2*time.Minute), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
 			MaxTries: pick(r, 0, 2), Missed: pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed), Interrupted: pick(r, soloist.Abandon, soloist.Rerun),
-			Least: time.Second, Most: pick(r, 10*time.Second, 50*time.Second), Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Deaf}}, 2+r.below(3))...)
+			Least: time.Second, Most: pick(r, 10*time.Second, 50*time.Second), Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Deaf}}, n)...)
 	}
-	if r.chance(0.35) {
+	if n := min(3+r.below(4), room); r.chance(0.4) && n >= 3 {
 		all = append(all, shards(check.Definition{Name: "parts", Lease: pick(r, 15*time.Second, longestSpread), HeartbeatTimeout: pick(r, 0, 10*time.Second+2*odd), Backoff: pick(r, 0, time.Second),
-			Least: time.Minute, Most: time.Hour, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Silent}}, 3+r.below(4))...)
+			Least: time.Minute, Most: time.Hour, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Silent}}, n)...)
 	}
 	return all
+}
+
+// roomForShards is how many shards a program may have. From twelve entries on a replica reads several of
+// them at one instant. A follower reads that of another job, too: of two reads of one entry at one
+// instant, nobody can tell which is first.
+func roomForShards(all []check.Definition) int {
+	const mostEntries = 11
+	if !slices.ContainsFunc(all, func(d check.Definition) bool { return d.Follows != "" }) {
+		return 2 * mostEntries
+	}
+	return mostEntries - len(slices.DeleteFunc(slices.Clone(all), func(d check.Definition) bool { return d.EveryReplica }))
 }
 
 // longestSpread is the longest lease of a singleton with shards. A replica keeps for ten leases what it

@@ -50,7 +50,7 @@ func (c *Cluster) unlock(d plannedFault) {
 			e.Cause = "not told"
 		}
 		if invalid == nil {
-			tellStatus(e, &all[0])
+			tellStatus(e, &all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == d.job })])
 		}
 	})
 }

@@ -122,7 +122,10 @@ func (w *worker) behave(ctx context.Context) error {
 	if len(w.Behaviors) > 0 && w.rough {
 		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
 	}
-	if !w.rough && !w.Spread() {
+	switch {
+	case !w.rough && w.Spread(): // the spread of those that end is never at rest
+		takes = time.Hour
+	case !w.rough:
 		takes = min(takes, 5*time.Second)
 	}
 	w.effect()

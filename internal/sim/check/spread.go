@@ -28,7 +28,8 @@ func evenSpread(l *Log, bad report) {
 			continue
 		}
 		longest, shards := l.longestSpread(d), l.shardsOf(d)
-		from := later(l.healed().Add(keptExtra*longest), l.lastChange().Add(2*longest+noticed))
+		calm := l.settled().Add(-Settling - Spreading) // no definition of an aborted deploy is in force any more
+		from := later(calm.Add(keptExtra*longest), l.lastChange().Add(2*longest+noticed))
 		for _, at := range l.moments(shards, from, l.settled().Add(-time.Second)) {
 			if text := l.unevenAt(d, shards, at); text != "" {
 				bad(at, "%s of %s", text, d.Whole)
