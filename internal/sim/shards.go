@@ -19,21 +19,17 @@ func withShards(all []check.Definition, seed uint64) []check.Definition {
 			MaxTries: pick(r, 0, 2), Missed: pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed), Interrupted: pick(r, soloist.Abandon, soloist.Rerun),
 			Least: time.Second, Most: pick(r, 10*time.Second, 50*time.Second), Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Deaf}}, n)...)
 	}
-	if n := min(3+r.below(4), room); r.chance(0.4) && n >= 3 {
+	if n := min(3+r.below(3), room); r.chance(0.4) && n >= 3 {
 		all = append(all, shards(check.Definition{Name: "parts", Lease: pick(r, 15*time.Second, longestSpread), HeartbeatTimeout: pick(r, 0, 10*time.Second+2*odd), Backoff: pick(r, 0, time.Second),
 			Least: time.Minute, Most: time.Hour, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Silent}}, n)...)
 	}
 	return all
 }
 
-// roomForShards is how many shards a program may have. From twelve entries on a replica reads several of
-// them at one instant. A follower reads that of another job, too: of two reads of one entry at one
-// instant, nobody can tell which is first.
+// roomForShards is how many shards a program may have. From twelve entries on a replica reads and starts
+// several jobs at one instant. Of two such calls, nobody can tell which is first.
 func roomForShards(all []check.Definition) int {
 	const mostEntries = 11
-	if !slices.ContainsFunc(all, func(d check.Definition) bool { return d.Follows != "" }) {
-		return 2 * mostEntries
-	}
 	return mostEntries - len(slices.DeleteFunc(slices.Clone(all), func(d check.Definition) bool { return d.EveryReplica }))
 }
 
