@@ -98,7 +98,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
 	backend, err := azure.Open(azure.Config{
 		ConnectionString: bySignature,
-		Transport:        &hands{Cluster: c, roll: r}})
+		Transport:        &hands{Cluster: c, roll: r, shards: defs[n].Shards > 0}})
 	if err != nil {
 		panic(err)
 	}
@@ -111,6 +111,7 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 type hands struct {
 	*Cluster
 	roll       *roll
+	shards     bool // it is for all shards of a job
 	classifier classifier
 }
 
@@ -126,11 +127,15 @@ func (h *hands) Do(r *http.Request) (*http.Response, error) {
 		e.Op = "write"
 	}
 	one := h.log.Add(e)
-	if err := pause(r.Context(), h.roll.latency()); err != nil {
+	roll := h.roll
+	if h.shards { // several of them are read at one instant
+		roll = newRoll(uint64(*h.roll), 0, e.Job, e.Op, check.TimeOfDay(e.Sent))
+	}
+	if err := pause(r.Context(), roll.latency()); err != nil {
 		return nil, failed(r, err)
 	}
 	resp := h.net.apply(one, req)
-	if err := pause(r.Context(), h.roll.latency()); err != nil {
+	if err := pause(r.Context(), roll.latency()); err != nil {
 		return nil, failed(r, err)
 	}
 	h.log.Edit(func() { one.Heard = time.Now() })
