@@ -188,6 +188,7 @@ func (c *Cluster) plan() []plannedFault {
 	}
 	all = append(all, lockFaults(c.Seed, start, c.end, c.locks)...)
 	all = append(all, groupFaults(c.Seed, start, c.end, c.Program)...)
+	all = append(all, memberFaults(c.Seed, start, c.end, c.Program)...)
 	slices.SortStableFunc(all, func(a, b plannedFault) int { return a.at.Compare(b.at) })
 	return all
 }

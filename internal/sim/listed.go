@@ -50,13 +50,7 @@ func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
 	c.version.Unlock()
 	m := newMachine(check.Operator, slot, NewClock(0, 0), c.log, &traps{})
 	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
-	for i := range defs {
-		if d := &defs[i]; d.Schedule == "" {
-			s.Singletons = append(s.Singletons, c.singleton(m, d))
-		} else {
-			s.Jobs = append(s.Jobs, c.job(m, d))
-		}
-	}
+	c.addTo(s, m, defs)
 	for i := range fewest {
 		s.Jobs = append(s.Jobs, soloist.Job{Name: fmt.Sprintf("spare-%d", i), Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return nil }})
 	}

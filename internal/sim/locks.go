@@ -90,6 +90,8 @@ func pointOf(job, point string) string {
 	switch n, _ := entry.Parse(job); {
 	case n.Kind == entry.Group:
 		return ofGroup + point
+	case n.Kind == entry.Member:
+		return ofMember + point
 	case check.IsSlot(job):
 		return ofLock + point
 	}

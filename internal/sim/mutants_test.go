@@ -105,6 +105,15 @@ var mutants = []mutant{
 		text: "func (s *Session) Left() time.Duration { return s.Until() - s.client.Clock.Elapsed() }",
 		with: "func (s *Session) Left() time.Duration {\n\treturn s.Until() - s.client.Clock.Wall().Sub(epoch0(s))\n}\n\nvar epochs sync.Map\n\nfunc epoch0(s *Session) time.Time {\n\tt, _ := epochs.LoadOrStore(s, s.client.Clock.Wall().Add(-s.client.Clock.Elapsed()))\n\treturn t.(time.Time)\n}"},
 
+	{name: "a replica at its part takes each shard that is free", file: "internal/spread/seat.go",
+		text: "\tif g.full(now) {", with: "\tif g.phase == closed {"},
+	{name: "a replica never hands a shard over to one that has less", file: "internal/spread/group.go",
+		text: "staying[:max(0, len(staying)-target)]", with: "staying[:0]"},
+	{name: "a shard that all replicas leave to the others stays free", file: "internal/spread/seat.go", pkg: root, story: "TestNoShardIsLeftAlone",
+		text: "now.Sub(p.refused) >= g.length", with: "now.Sub(p.refused) >= 1000*g.length"},
+	{name: "a dead replica keeps its part of the shards", file: "internal/spread/look.go",
+		text: "case group == \"\" && e.State.Live():", with: "case group == \"\" && rec.Run.Replica != \"\":"},
+
 	// What the simulation did not look at once.
 	{name: "a further attempt has no starting deadline", file: "internal/plan/claim.go", pkg: root, story: "TestFurtherAttemptHasStartingDeadline",
 		text: "\tif again && !p.lateStart(v) {", with: "\tif again {"},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -30,7 +31,7 @@ func Program(seed uint64) []check.Definition {
 	all = vary(all, newRoll(seed, 0, "program"))
 	drawAhead(all, seed)
 	drawGroup(all, seed)
-	return withFollowers(all, seed)
+	return withShards(withFollowers(all, seed), seed)
 }
 
 func others() []check.Definition {
@@ -67,7 +68,24 @@ func next(old []check.Definition, r *roll) []check.Definition {
 	}
 	follow(v)
 	nextGroup(v, r)
+	keepAlike(v)
 	return v
+}
+
+// addTo gives a scheduler the jobs and singletons of some definitions, each whole once.
+func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []check.Definition) {
+	wholes := map[string]bool{}
+	for i := range defs {
+		d := &defs[i]
+		if d.Shards > 0 && wholes[d.Whole] {
+			continue
+		}
+		if wholes[d.Whole] = true; d.Schedule == "" {
+			s.Singletons = append(s.Singletons, c.singleton(m, d))
+		} else {
+			s.Jobs = append(s.Jobs, c.job(m, d))
+		}
+	}
 }
 
 func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
@@ -75,12 +93,12 @@ func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
 	if d.Follows != "" {
 		text = ""
 	}
-	return soloist.Job{Name: d.Name, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
+	return soloist.Job{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
 		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Group: d.Group, Do: c.do(m, d)}
 }
 
 func (c *Cluster) singleton(m *machine, d *check.Definition) soloist.Singleton {
-	return soloist.Singleton{Name: d.Name, Lease: d.Lease, HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
+	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: d.Lease, HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }

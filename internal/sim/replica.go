@@ -77,13 +77,7 @@ func (c *Cluster) newReplica(m *machine, defs []check.Definition, grace time.Dur
 	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(handler),
 		Grace: grace, Groups: groupsOf(defs), Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.emitted}
 	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
-	for i := range defs {
-		if d := &defs[i]; d.Schedule == "" {
-			one.Singletons = append(one.Singletons, c.singleton(m, d))
-		} else {
-			one.Jobs = append(one.Jobs, c.job(m, d))
-		}
-	}
+	c.addTo(one.Scheduler, m, defs)
 	one.ctx, one.cancel = context.WithCancel(context.Background())
 	m.mu.Lock()
 	m.halt = one.cancel

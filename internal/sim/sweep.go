@@ -19,7 +19,7 @@ func (c *Cluster) sweep(d plannedFault) {
 	r := newRoll(c.Seed, 0, sweeps, check.TimeOfDay(d.at))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	removed, _ := soloist.Sweep(ctx, c.overHands(r), "sim", 10*time.Minute) // the container may be gone
+	removed, _ := soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone
 	for _, name := range removed {
 		c.log.Add(check.Event{What: check.Swept, Job: name})
 	}

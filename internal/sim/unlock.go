@@ -50,7 +50,7 @@ func (c *Cluster) unlock(d plannedFault) {
 			e.Cause = "not told"
 		}
 		if invalid == nil {
-			tellStatus(e, &all[0])
+			tellStatus(e, &all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == d.job })])
 		}
 	})
 }
@@ -96,21 +96,15 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 		return nil
 	}
 	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
-	backend := c.overHands(r)
+	backend := c.overHands(r, defs[n].Shards > 0)
 	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
-	if d := &defs[n]; d.Schedule == "" {
-		s.Singletons = []soloist.Singleton{c.singleton(m, d)}
-		return s
-	}
-	for _, d := range lineage(defs, defs[n]) {
-		s.Jobs = append(s.Jobs, c.job(m, &d))
-	}
+	c.addTo(s, m, lineage(defs, defs[n]))
 	return s
 }
 
 // overHands is what an operator has of the store.
-func (c *Cluster) overHands(r *roll) *azure.Store {
-	backend, err := azure.Open(azure.Config{ConnectionString: bySignature, Transport: &hands{Cluster: c, roll: r}})
+func (c *Cluster) overHands(r *roll, shards bool) *azure.Store {
+	backend, err := azure.Open(azure.Config{ConnectionString: bySignature, Transport: &hands{Cluster: c, roll: r, shards: shards}})
 	if err != nil {
 		panic(err)
 	}
@@ -121,6 +115,7 @@ func (c *Cluster) overHands(r *roll) *azure.Store {
 type hands struct {
 	*Cluster
 	roll       *roll
+	shards     bool // it is for all shards of a job
 	classifier classifier
 }
 
@@ -136,11 +131,15 @@ func (h *hands) Do(r *http.Request) (*http.Response, error) {
 		e.Op = "write"
 	}
 	one := h.log.Add(e)
-	if err := pause(r.Context(), h.roll.latency()); err != nil {
+	roll := h.roll
+	if h.shards { // several of them are read at one instant
+		roll = newRoll(uint64(*h.roll), 0, e.Job, e.Op, check.TimeOfDay(e.Sent))
+	}
+	if err := pause(r.Context(), roll.latency()); err != nil {
 		return nil, failed(r, err)
 	}
 	resp := h.net.apply(one, req)
-	if err := pause(r.Context(), h.roll.latency()); err != nil {
+	if err := pause(r.Context(), roll.latency()); err != nil {
 		return nil, failed(r, err)
 	}
 	h.log.Edit(func() { one.Heard = time.Now() })

@@ -132,6 +132,7 @@ func (c *Cluster) visit(d plannedFault, n int, defs []check.Definition) {
 	r := newRoll(c.Seed, n, "visitor")
 	redefine(defs, d.job, r)
 	follow(defs)
+	keepWhole(defs, d.job)
 	s := &slot{Cluster: c, index: c.Replicas + n}
 	one := s.startWith(fmt.Sprintf("v%d.1", n), defs, check.Aborted)
 	if c.idle(d.d); r.chance(0.5) {
@@ -192,7 +193,7 @@ func (c *Cluster) deleteTwice(d plannedFault) {
 
 // settling is how long the cluster gets after all faults: longer where the
 // youngest definition is that of an aborted deploy, which others respect for
-// some minutes.
+// some minutes, and where shards are to be spread evenly.
 func (c *Cluster) settling() time.Duration {
 	youngest := ""
 	c.log.Edit(func() {
@@ -203,8 +204,12 @@ func (c *Cluster) settling() time.Duration {
 			}
 		}
 	})
+	rest := check.Settling
 	if youngest == check.Aborted {
-		return check.Settling + check.Patience
+		rest += check.Patience
 	}
-	return check.Settling
+	if slices.ContainsFunc(c.Program, func(d check.Definition) bool { return d.Spread() }) {
+		rest += check.Spreading
+	}
+	return rest
 }

@@ -53,8 +53,9 @@ type worker struct {
 const noReturn = "did not return"
 
 // do is what a job does.
-func (c *Cluster) do(m *machine, d *check.Definition) func(context.Context, *soloist.Run) error {
+func (c *Cluster) do(m *machine, whole *check.Definition) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
+		d := shardOf(whole, run)
 		r := newRoll(c.Seed, run.Try, "run", m.name, d.Name, fmt.Sprint(run.Token))
 		if !m.sleep(ctx, 0, r) {
 			return errGone
@@ -121,7 +122,10 @@ func (w *worker) behave(ctx context.Context) error {
 	if len(w.Behaviors) > 0 && w.rough {
 		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
 	}
-	if !w.rough {
+	switch {
+	case !w.rough && w.Spread(): // the spread of those that end is never at rest
+		takes = time.Hour
+	case !w.rough:
 		takes = min(takes, 5*time.Second)
 	}
 	w.effect()

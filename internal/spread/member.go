@@ -2,9 +2,12 @@ package spread
 
 import (
 	"context"
-	"crypto/rand"
-	mathrand "math/rand/v2"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
@@ -23,27 +26,44 @@ type membership struct {
 // join acquires a member entry: one that was left by a replica which is gone, or else a new one. So
 // there are as many as there were replicas at most.
 func (s *Spread) join(ctx context.Context, free []card) error {
-	for _, i := range mathrand.Perm(len(free)) {
+	for len(free) > 0 {
+		i := int(s.random(int64(len(free)))) // those that join at the same time seldom try the same one
 		err := s.enter(ctx, free[i])
+		free = slices.Delete(free, i, i+1)
 		if err == nil || !lease.Definite(err) { // Definite: another replica was first
 			return err
 		}
 	}
-	c := card{entry: prefix + strings.ToLower(rand.Text()[:10])}
-	now := s.c.Clock.Best().UTC()
+	c, err := s.create(ctx)
+	for n := 0; n < sameIDs && errors.Is(err, fs.ErrExist); n++ {
+		c, err = s.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.enter(ctx, c)
+}
+
+// sameIDs is how often in a row a replica draws another id if an entry has it already, as that of
+// another process of the same name may.
+const sameIDs = 3
+
+// create creates a member entry with a random id.
+func (s *Spread) create(ctx context.Context) (card, error) {
+	c, now := card{entry: prefix + strconv.FormatInt(s.random(1<<50), 36)}, s.c.Clock.Best().UTC()
 	c.rec = store.Record{App: s.c.App, Job: c.entry, Created: now, Token: 1, Watermark: now, Run: store.Run{Status: store.Idle}}
 	s.write(&c.rec)
 	b, err := c.rec.Encode()
 	if err != nil {
-		return err
+		return c, err
 	}
 	entry, err := s.client(c.entry).Create(ctx, b)
-	if err != nil {
-		return err
-	}
 	c.etag = entry.ETag
-	return s.enter(ctx, c)
+	return c, err
 }
+
+// random returns a number from 0 to n-1.
+func (s *Spread) random(n int64) int64 { return int64(s.c.IDs.UpTo(time.Duration(n - 1))) }
 
 // enter acquires one member entry, and writes whose it is.
 func (s *Spread) enter(ctx context.Context, c card) error {

@@ -38,7 +38,8 @@ type Config struct {
 	Store        Store
 	Clock        *lease.Clock
 	Jitter       *lease.Jitter
-	Idle         func() bool // this replica takes nothing new, so it is not to count
+	IDs          *lease.Jitter // of member entries; two replicas that draw the same get different ones all the same
+	Idle         func() bool   // this replica takes nothing new, so it is not to count
 }
 
 // A Spread is the membership of this replica, and what it decides for all groups.

@@ -112,6 +112,7 @@ var Invariants = []Invariant{
 	{"I24 death", diesArmed},
 	{"I5 unclaimed", unclaimed},
 	{"I27 after", followers},
+	{"I28 spread", evenSpread},
 	{"I23 paused", paused},
 	{"I23 paused itself", pausedItself},
 	{"I23 requested", requested},

@@ -30,6 +30,10 @@ type Definition struct {
 	Group            string
 	Slots            int // of the group: how many of its runs take place at a time
 
+	// A shard of a job or singleton is a definition of its own, with the name of the shard.
+	Whole         string // what it is a shard of; empty: of nothing
+	Shard, Shards int
+
 	Pulse            Pulse // how HealthCheck answers
 	HealthInterval   time.Duration
 	FailureThreshold int

@@ -267,9 +267,13 @@ func (l *Log) unconfirmed(job string, claim *Event) bool {
 
 // letGo: a lease is not renewed once its holder knows that the outcome is written,
 // or that there was nothing to run, unless the next tick is so near that it keeps the lease
-// for that. Neither its log nor anything else keeps it.
+// for that. Neither its log nor anything else keeps it. A member entry is held for as long as its
+// replica is up.
 func letGo(l *Log, bad report) {
 	for _, job := range l.index.entries {
+		if isMember(job) {
+			continue
+		}
 		written := map[string]*Event{}
 		for _, e := range l.of(job, Request) {
 			w := written[e.Lease]

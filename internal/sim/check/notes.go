@@ -35,3 +35,7 @@ const Settling = 4 * time.Minute
 // Patience is how long replicas of an older definition may wait after the last
 // one of the younger is gone, until they take a job back.
 const Patience = 12 * time.Minute
+
+// Spreading is how much longer it gets where shards are spread: replicas keep for ten leases what they
+// hold beyond their parts.
+const Spreading = 2 * time.Minute

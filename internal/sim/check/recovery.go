@@ -81,7 +81,8 @@ func spans(gaps []gap) (all []time.Duration) {
 // failover: what a crashed replica ran begins on another when its lease has run
 // out, which takes no longer than its length, and another has looked, which it
 // does at each third of it; and acquired, and claimed. This is so where nothing
-// else happens meanwhile.
+// else happens meanwhile. A shard of a singleton may not be acquired before another has
+// seen in a listing, a sixth of the lease later at most, that there is one replica less.
 func failover(l *Log, bad report) {
 	for _, g := range l.gaps(l.died) {
 		claim := l.claimOf(g.run.Job, g.run.Token)
@@ -90,6 +91,9 @@ func failover(l *Log, bad report) {
 		}
 		length := time.Duration(claim.Record.Run.Lease)
 		by := g.from.Add(length + length/3 + 300*time.Millisecond + 3*roundTrip)
+		if d := l.definition(claim.Replica, claim.Job); d != nil && d.Spread() {
+			by = by.Add(length/6 + 2*roundTrip)
+		}
 		if g.to.After(by) && l.calm(claim, g.from, by) {
 			bad(g.to, "%s crashed at %s, and the next run begins %s later", g.run.Replica, TimeOfDay(g.from), g.to.Sub(g.from))
 		}

@@ -23,9 +23,15 @@ type Once struct {
 	Backoff  time.Duration
 }
 
-// IsSlot reports whether an entry is that of a slot of a lock, or of what is done once for a key,
-// and of no job.
+// IsSlot reports whether an entry is that of a slot of a lock or a group, of what is done once for a
+// key, or of a replica that is up, and of no job.
 func IsSlot(name string) bool { return name != "" && name[0] >= '0' && name[0] <= '9' }
+
+// isMember reports whether an entry says that a replica is up.
+func isMember(name string) bool {
+	n, ok := entry.Parse(name)
+	return ok && n.Kind == entry.Member
+}
 
 // lockOf is the lock of an entry, empty if it is of no lock.
 func lockOf(name string) string {

@@ -113,7 +113,8 @@ func lines(l *Log, bad report) {
 
 // announced: a record says that a run is about to be handed over only if it is:
 // its replica is to stop or step down, or the run is watched by HealthCheck, or by a
-// HeartbeatTimeout in which others have the time to come near.
+// HeartbeatTimeout in which others have the time to come near. A shard of a singleton is handed over
+// for an even spread, too.
 func announced(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		before := false
@@ -124,7 +125,7 @@ func announced(l *Log, bad report) {
 			begins := e.Record.Run.Stopping && !before
 			before = e.Record.Run.Stopping
 			t, d := l.termOf(job, e.Record.Token), l.definition(e.Replica, job)
-			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || e.Record.Run.Status != store.Running || l.askedToYield(t) {
+			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || d.Spread() || e.Record.Run.Status != store.Running || l.askedToYield(t) {
 				continue
 			}
 			if near := max(d.Lease, time.Duration(e.Record.Run.Lease))/3 + time.Second; d.HeartbeatTimeout < near {
