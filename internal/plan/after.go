@@ -30,14 +30,24 @@ func (p *Policy) claimAfter(next *Claim, v View) bool {
 		return false
 	}
 	if p.Paused {
-		p.passFates(r, all, time.Time{}, fate{status: store.Skipped, reason: Paused}, nil)
+		passed := p.joined(all, time.Time{})
+		p.passFates(r, passed[:min(len(passed), maxFates)], fate{status: store.Skipped, reason: Paused}, nil)
 		return true
 	}
 	pauses := Pauses(r, v.Control, v.Now)
 	tick, reason := p.chooseAfter(all, v.Now, pauses)
-	passed := p.passFates(r, all, tick, fate{status: store.Missed, reason: reason, waited: v.Waited}, pauses)
-	return p.claimChosen(next, v, tick, passed)
+	passed, left := p.joined(all, tick), fate{status: store.Missed, reason: reason, waited: v.Waited}
+	if len(passed) > maxFates {
+		p.passFates(r, passed[:maxFates], left, pauses)
+		return true
+	}
+	p.passFates(r, passed, left, pauses)
+	return p.claimChosen(next, v, tick, len(passed) > 0)
 }
+
+// maxFates is how many fates one write settles; the next write goes on. The history of a record has
+// room for few more, and what it has no room for would be told nowhere.
+const maxFates = 10
 
 // chooseAfter is choose for a follower. The starting deadline counts from the last outcome that
 // the tick waited for.
@@ -66,17 +76,15 @@ func (p *Policy) chooseAfter(all []fate, now time.Time, pauses []store.Span) (ti
 	return tick, "past the starting deadline"
 }
 
-// passFates settles the ticks before one, or all of them if that is zero. Those that might be run
-// are settled as left says. It returns whether it has settled any.
-func (p *Policy) passFates(r *store.Record, all []fate, tick time.Time, left fate, pauses []store.Span) (passed bool) {
-	for _, f := range p.joined(all, tick) {
-		if passed = true; f.status != "" {
+// passFates settles ticks. Those that might be run are settled as left says.
+func (p *Policy) passFates(r *store.Record, all []fate, left fate, pauses []store.Span) {
+	for _, f := range all {
+		if f.status != "" {
 			p.pass(r, f.to, f.status, f.reason)
 		} else {
 			p.passLeft(r, f.to, left, pauses)
 		}
 	}
-	return passed
 }
 
 // joined returns the fates of the ticks before one, or all of them if that is zero, with one fate

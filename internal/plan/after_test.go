@@ -127,6 +127,31 @@ func TestFollower(t *testing.T) {
 	}
 }
 
+// A follower that was away for long has more ticks to settle, each in its own way, than its history has
+// room for: no write tells more than the record keeps.
+func TestFollowerSettlesFewAtATime(t *testing.T) {
+	var o outcomes
+	for i := range 19 {
+		o = o.one(clockTime("00:00:20").Add(time.Duration(i)*10*time.Second).Format(time.TimeOnly), []store.Status{won, lost}[i%2])
+	}
+	p := Policy{Ticks: every10s(t), After: []string{"a"}}
+	rec, settled := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Succeeded}}, 0
+	for range 3 {
+		next, _ := p.Claim(View{Record: &rec, Now: clockTime("00:10:00"), Before: []Predecessor{predecessor("a", o)}})
+		news := len(next.Record.History) - len(rec.History)
+		if news > 12 { // a record keeps 20
+			t.Errorf("one write settles %d times", news)
+		}
+		settled += news
+		if rec = next.Record; next.Run {
+			break
+		}
+	}
+	if want := clockTime("00:03:20"); rec.Run.Status != store.Running || !rec.Run.Tick.Equal(want) || settled != 18 {
+		t.Errorf("%d ticks are settled, and %s is %s; want 18, and %s to run", settled, rec.Run.Tick.Format(time.TimeOnly), rec.Run.Status, want.Format(time.TimeOnly))
+	}
+}
+
 // The end of a run settles no tick that came due under it: it knows nothing of the predecessors.
 func TestFollowerSkipsNothingAtItsEnd(t *testing.T) {
 	p := Policy{Ticks: every10s(t), After: []string{"a"}}

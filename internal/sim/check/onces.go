@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about what is done once for a key. That one replica at a time is at it is judged
@@ -70,15 +72,23 @@ func onceResults(l *Log, bad report) {
 
 // failures is how often the work of a key was claimed until a time, and has not succeeded as far as
 // others know, and was not stopped either. A replica may die between its claim and the work, or
-// before the outcome is written. That the context of a call ends by its deadline is no stop.
+// before the outcome is written. That the context of a call ends by its deadline is no stop, and before
+// the outcome of a stop is written the run is one whose runner has died, once its lease has lapsed.
 func (l *Log) failures(name string, to time.Time) (n int) {
 	for _, c := range l.claimed(name) {
 		done := slices.ContainsFunc(l.successes(name), func(w *Event) bool { return w.Lease == c.Lease && w.Time.Before(to) })
-		if c.Time.Before(to) && !done && !(l.stopped(c) && l.askedWhile(c)) {
+		if c.Time.Before(to) && !done && !(l.stopped(c) && l.askedWhile(c) && l.abandonedBy(c, to)) {
 			n++
 		}
 	}
 	return n
+}
+
+// abandonedBy reports whether the outcome of a claim that was stopped was written by a time.
+func (l *Log) abandonedBy(claim *Event, to time.Time) bool {
+	return slices.ContainsFunc(l.writes(claim.Job), func(w *Event) bool {
+		return w.Lease == claim.Lease && w.Record != nil && w.Record.Run.Status == store.Abandoned && w.Time.Before(to)
+	})
 }
 
 // askedWhile reports whether the replica of a claim was asked to stop before the outcome of its work.
