@@ -29,13 +29,14 @@ type mutant struct {
 	pkg   string    // of the story; empty: internal/scenarios
 }
 
-// The packages of the tests of the program itself, of what runs a task, of what is claimed, and
-// of the directories that machines share.
+// The packages of the tests of the program itself, of what runs a task, of what is claimed,
+// of the directories that machines share, and of the spread of shards.
 const (
 	root      = "../.."
 	supervise = "../supervise"
 	claims    = "../plan"
 	stores    = "../../host/local"
+	spreads   = "../spread"
 )
 
 var mutants = []mutant{
@@ -105,7 +106,7 @@ var mutants = []mutant{
 		text: "func (s *Session) Left() time.Duration { return s.Until() - s.client.Clock.Elapsed() }",
 		with: "func (s *Session) Left() time.Duration {\n\treturn s.Until() - s.client.Clock.Wall().Sub(epoch0(s))\n}\n\nvar epochs sync.Map\n\nfunc epoch0(s *Session) time.Time {\n\tt, _ := epochs.LoadOrStore(s, s.client.Clock.Wall().Add(-s.client.Clock.Elapsed()))\n\treturn t.(time.Time)\n}"},
 
-	{name: "a replica at its part takes each shard that is free", file: "internal/spread/seat.go",
+	{name: "a replica at its part takes each shard that is free", file: "internal/spread/seat.go", pkg: spreads, story: "TestGroupTakesUpToItsTarget",
 		text: "\tif g.full(now) {", with: "\tif g.phase == closed {"},
 	{name: "a replica never hands a shard over to one that has less", file: "internal/spread/group.go",
 		text: "staying[:max(0, len(staying)-target)]", with: "staying[:0]"},

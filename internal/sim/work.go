@@ -122,10 +122,7 @@ func (w *worker) behave(ctx context.Context) error {
 	if len(w.Behaviors) > 0 && w.rough {
 		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
 	}
-	switch {
-	case !w.rough && w.Spread(): // the spread of those that end is never at rest
-		takes = time.Hour
-	case !w.rough:
+	if !w.rough {
 		takes = min(takes, 5*time.Second)
 	}
 	w.effect()
@@ -187,8 +184,12 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 	if w.HeartbeatTimeout > 0 && w.behavior == check.Tardy {
 		step = w.HeartbeatTimeout * 4 / 5
 	}
-	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
-		w.sleep(ctx, min(step, time.Until(end))+time.Duration(w.roll.below(1e6)))
+	for end := time.Now().Add(takes); w.goesOn(end); {
+		pace := step
+		if left := time.Until(end); left > 0 {
+			pace = min(step, left)
+		}
+		w.sleep(ctx, pace+time.Duration(w.roll.below(1e6)))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -201,6 +202,13 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// goesOn reports whether a run that takes until end does. After all faults a shard of a singleton goes on
+// until it has to end: if all were acquired anew then, no replica would have to hand one over.
+func (w *worker) goesOn(end time.Time) bool {
+	calm := w.c.calm()
+	return calm && w.Spread() || time.Now().Before(end) && w.rough != calm
 }
 
 // beat notes that the run has told its progress, unless that did not count.
