@@ -18,10 +18,11 @@ func withFollowers(all []check.Definition, seed uint64) []check.Definition {
 	}
 	first := pick(r, "often", "minute", "minute", "count", "drawn")
 	all = append(all, follower("then", first, r))
-	switch r.below(3) {
-	case 0:
+	switch last := r.below(3); {
+	case roomFor(all) < 1:
+	case last == 0:
 		all = append(all, follower("last", "then", r))
-	case 1:
+	case last == 1:
 		all = append(all, follower("last", "then, "+first, r))
 	}
 	follow(all)

@@ -12,7 +12,7 @@ import (
 // withShards adds a job with shards in a quarter of the seeds, and a singleton with shards in a third.
 // Its dice are its own, so the jobs of a seed are what they are without them.
 func withShards(all []check.Definition, seed uint64) []check.Definition {
-	r, room := newRoll(seed, 0, "shards"), roomForShards(all)
+	r, room := newRoll(seed, 0, "shards"), roomFor(all)
 	if n := min(2+r.below(3), room); r.chance(0.3) && n >= 2 {
 		room -= n
 		all = append(all, shards(check.Definition{Name: "split", Every: pick(r, time.Minute, 2*time.Minute), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
@@ -26,9 +26,9 @@ func withShards(all []check.Definition, seed uint64) []check.Definition {
 	return all
 }
 
-// roomForShards is how many shards a program may have. From twelve entries on a replica reads and starts
+// roomFor is how many entries more a program may have. From twelve entries on a replica reads and starts
 // several jobs at one instant. Of two such calls, nobody can tell which is first.
-func roomForShards(all []check.Definition) int {
+func roomFor(all []check.Definition) int {
 	const mostEntries = 11
 	return mostEntries - len(slices.DeleteFunc(slices.Clone(all), func(d check.Definition) bool { return d.EveryReplica }))
 }

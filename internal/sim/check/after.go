@@ -29,12 +29,18 @@ func followers(l *Log, bad report) {
 				continue
 			}
 			for _, before := range d.Before() {
-				if !l.preceded(before, r.Tick, r.Time, d.FollowsAny) {
+				if !l.spoiltBy(before, r.Time) && !l.preceded(before, r.Tick, r.Time, d.FollowsAny) {
 					bad(r.Time, "%s begins, and %s has not ended for it", r.name(), before)
 				}
 			}
 		}
 	}
+}
+
+// spoiltBy reports whether an operator had put something else in the place of the record of a job by a
+// time, such as an older one: then what its followers read is not what replicas wrote.
+func (l *Log) spoiltBy(job string, at time.Time) bool {
+	return slices.ContainsFunc(l.of(job, Corrupted), func(e *Event) bool { return e.Time.Before(at) })
 }
 
 // preceded reports whether the run of a job for a tick had succeeded at a time, as the service
@@ -90,6 +96,10 @@ func covers(f *store.Outcome, tick time.Time) bool {
 func (l *Log) contradictsBefore(d *Definition, n told) (why string, about bool) {
 	f := n.outcome
 	for _, before := range d.Before() {
+		if l.spoiltBy(before, n.write.Time) {
+			about = about || strings.HasPrefix(f.Reason, before+" ") || strings.Contains(f.Reason, " "+before+" ")
+			continue
+		}
 		for tick := d.After(n.mark); !tick.After(f.Tick); tick = tick.Add(d.Every) {
 			switch status, skipped := strings.CutPrefix(f.Reason, before+" "); {
 			case skipped && f.Status == store.Skipped:
