@@ -88,6 +88,8 @@ func TestFollower(t *testing.T) {
 		"both succeeded": {before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", won)), predecessor("b", o.one("00:00:20", won))}, claims: "00:00:20"},
 		"one is running": {before: []Predecessor{predecessor("a", o.one("00:00:20", won)), predecessor("b", o.one("00:00:10", won))}},
 		"one has failed": {before: []Predecessor{predecessor("a", o.one("00:00:20", won)), predecessor("b", o.one("00:00:20", lost))}, told: []string{"skipped 00:00:20 b failed"}},
+		"forgotten before a range": {before: []Predecessor{predecessor("a", outcomes{}.until("00:00:20", "00:00:40", lost))},
+			told: []string{"skipped 00:00:20-00:00:40(2) a failed", "missed 00:00:20 the outcome of a is not known"}},
 		"one is forgotten": {before: []Predecessor{predecessor("a", o.one("00:00:20", won)), predecessor("b", o.until("00:00:20", "00:00:40", lost))},
 			told: []string{"missed 00:00:20 the outcome of b is not known"}},
 		"the last of both counts": {p: Policy{StartingDeadline: 30 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won)),

@@ -39,7 +39,7 @@ func (b *Predecessor) outcome(tick time.Time) (o *store.Outcome, until time.Time
 			return o, o.Tick
 		case o.From.IsZero() && o.Tick.After(tick):
 			until = instant.Earlier(until, o.Tick.Add(-1))
-		case o.From.After(tick):
+		case !o.From.IsZero() && !o.From.Before(tick): // its ticks come after From
 			until = instant.Earlier(until, o.From)
 		}
 	}

@@ -55,6 +55,10 @@ func groupMissed(l *Log, bad report) {
 			if d == nil || d.Group == "" || d.Every == 0 || d.Missed == soloist.RunAll || n.outcome.Status != store.Missed || !late {
 				continue
 			}
+			// Until the lease of a dead runner lapses, a tick waits for that and not for a slot.
+			if slices.ContainsFunc(l.index.told[job], func(o told) bool { return o.write == n.write && o.outcome.Status == store.Abandoned }) {
+				continue
+			}
 			tick, to := n.outcome.Tick, n.outcome.Tick.Add(slotPatience)
 			same := n.before.Definition.Spec == n.write.Record.Definition.Spec // none of another replica was in force
 			if same && to.Before(n.write.Time) && l.looksFor(n.write.Replica, job, d, tick.Add(-rested), to) && l.fullFrom(d, tick.Add(-time.Second), to) {
