@@ -51,7 +51,8 @@ type Lock struct {
 	Logger *slog.Logger
 
 	// Overrun is called when a function has not returned a sixth of the lease after its lease was
-	// lost. By then the process has to end, since the lock can go to another. Nil: that is only logged.
+	// lost. By then the process has to end, since the lock can go to another. Until the function has
+	// returned, this Lock takes nothing new. Nil: that is only logged.
 	Overrun func(name string, cause error)
 
 	of      *runner.Replica // whose clocks it has, then its own; nil: none
