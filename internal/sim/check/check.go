@@ -97,7 +97,6 @@ var Invariants = []Invariant{
 	{"I25 pace", lockPace},
 	{"I25 group", groupHolders},
 	{"I25 group skips", groupSkips},
-	{"I25 group missed", groupMissed},
 	{"I25 once", onceSucceeded},
 	{"I25 once told", onceResults},
 	{"I25 once turn", onceTurns},

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/store"
 )
@@ -44,30 +43,6 @@ func groupSkips(l *Log, bad report) {
 	}
 }
 
-// groupMissed: a tick is not told as missed if the group was full from it on for longer than a look for
-// a slot takes, and nothing hindered the replica that tells so from looking: it knows that the tick
-// has waited for a slot.
-func groupMissed(l *Log, bad report) {
-	for _, job := range l.index.jobs {
-		for _, n := range l.index.told[job] {
-			d := l.definition(n.write.Replica, job)
-			late := n.outcome.Reason == "a newer one was due" || n.outcome.Reason == "past the starting deadline"
-			if d == nil || d.Group == "" || d.Every == 0 || d.Missed == soloist.RunAll || n.outcome.Status != store.Missed || !late {
-				continue
-			}
-			// Until the lease of a dead runner lapses, a tick waits for that and not for a slot.
-			if slices.ContainsFunc(l.index.told[job], func(o told) bool { return o.write == n.write && o.outcome.Status == store.Abandoned }) {
-				continue
-			}
-			tick, to := n.outcome.Tick, n.outcome.Tick.Add(slotPatience)
-			same := n.before.Definition.Spec == n.write.Record.Definition.Spec // none of another replica was in force
-			if same && to.Before(n.write.Time) && l.looksFor(n.write.Replica, job, d, tick.Add(-rested), to) && l.fullFrom(d, tick.Add(-time.Second), to) {
-				bad(n.write.Time, "%s says that tick %s of %s is missed (%s), and its group %s was full", n.write.Replica, TimeOfDay(tick), job, n.outcome.Reason, d.Group)
-			}
-		}
-	}
-}
-
 // beforeOwnSlot is just before a replica had the slot under which it sends a write. What claims no run
 // needs none.
 func (l *Log) beforeOwnSlot(d *Definition, write *Event) (at time.Time) {
@@ -85,48 +60,6 @@ func (l *Log) beforeOwnSlot(d *Definition, write *Event) (at time.Time) {
 		return write.Time
 	}
 	return at
-}
-
-// slotPatience is for how long a tick waits for a slot until that is noted, and the calls that are under
-// way then.
-const slotPatience = 5*time.Second + roundTrip
-
-// rested is for how long before a tick nothing may have befallen who is to look for a slot then.
-const rested = 20 * time.Second
-
-// looksFor reports whether nothing hinders a replica from looking for a slot for a job between two times.
-func (l *Log) looksFor(replica, job string, d *Definition, from, to time.Time) bool {
-	up := slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == replica && u.Cause == "" && u.Time.Before(from) })
-	return up && !l.orderedAround(job, from, to) && !l.touched(job, from, to) && !l.underWay(job, from.Add(rested/2), to) && !l.goesOnBeside(replica, from, to) &&
-		len(between(l.of(job, Yield), from, to)) == 0 && len(between(l.of("", Down), from, to)) == 0 &&
-		!l.replicaHindered(replica, job, from, to) && !l.slotsHindered(d, replica, from, to)
-}
-
-// goesOnBeside reports whether a replica has run something on after the end of its context between two
-// times: it begins nothing then.
-func (l *Log) goesOnBeside(replica string, from, to time.Time) bool {
-	for name := range l.index.events {
-		for _, e := range l.of(name, Ran) {
-			if e.Replica == replica && !e.Cancelled.IsZero() && e.Cancelled.Before(to) && (e.End.IsZero() || e.End.After(from) && e.End.Sub(e.Cancelled) > time.Second) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// fullFrom reports whether all slots of the group of a job are leased all the time from a to b.
-func (l *Log) fullFrom(d *Definition, a, b time.Time) bool {
-	for _, slot := range d.slotsOfGroup() {
-		for _, t := range l.index.leases[slot] {
-			for _, m := range []time.Time{t.Time.Add(-1), t.End} {
-				if m.After(a) && m.Before(b) && !l.fullAt(d, m) {
-					return false
-				}
-			}
-		}
-	}
-	return l.fullAt(d, a) && l.fullAt(d, b)
 }
 
 // forGroup reports whether an outcome says that its ticks got no slot of the group of their job.

@@ -108,14 +108,6 @@ var _ = plant(stories{
 			s.skipped(14, store.Skipped, "group heavy")
 		},
 	},
-	"I25 group missed": {func(s *story) {
-		s.group(1, 1)
-		for _, e := range s.Events { // both are up for long
-			e.Time, e.End = e.Time.Add(-3*time.Minute), time.Time{}
-		}
-		s.slot("b", "2", 8, 21)
-		s.skipped(24, store.Missed, "a newer one was due")
-	}},
 	"I19 reason": {
 		func(s *story) { // the job is in no group
 			s.skipped(14, store.Skipped, "group heavy")

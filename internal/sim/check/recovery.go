@@ -91,7 +91,11 @@ func failover(l *Log, bad report) {
 		}
 		length := time.Duration(claim.Record.Run.Lease)
 		by := g.from.Add(length + length/3 + 300*time.Millisecond + 3*roundTrip)
-		if d := l.definition(claim.Replica, claim.Job); d != nil && d.Spread() {
+		d := l.definition(claim.Replica, claim.Job)
+		if d != nil && d.Group != "" { // it waits for a slot of its group too, behind others
+			continue
+		}
+		if d != nil && d.Spread() {
 			by = by.Add(length/6 + 2*roundTrip)
 		}
 		if g.to.After(by) && l.calm(claim, g.from, by) {
