@@ -200,6 +200,9 @@ func TestFollowerAcquiresWhenItIsDue(t *testing.T) {
 		"among three":    {"*/10 * * * *", 3 * time.Minute, 6, []string{"a", "b", "c"}},
 		"ticks are near": {"@every 2s", time.Second, 1800, []string{"a"}},
 	} {
+		if testing.Short() && tt.ticks > 100 {
+			continue
+		}
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			s := &tally{Memory: c.store, entry: "soloist/report"}
 			for _, name := range tt.replicas {

@@ -69,20 +69,19 @@ func TestGroupLimitsRuns(t *testing.T) {
 // A tick that gets no slot in its time is skipped, and its outcome says why.
 func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 	for name, deadline := range map[string]time.Duration{"deadline": time.Minute, "next tick": 0} {
-		skipped := "skipped 00:30:00 group imports"
+		skipped := "skipped 02:30:00 group imports"
 		if deadline == 0 {
-			skipped = "skipped 23:30:00-01:30:00 group imports"
+			skipped = "skipped 01:30:00-03:30:00 group imports"
 		}
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			long := named("long", work("0 0 * * *", 150*time.Minute))
+			long := named("long", work("0 2 * * *", 150*time.Minute))
 			short := named("short", work("30 * * * *", time.Second))
 			long.Group, short.Group, short.StartingDeadline = "imports", "imports", deadline
 			c.limited("a", 1, long, short)
 			c.limited("b", 1, long, short)
-			until(24*time.Hour - time.Minute)
-			until(28 * time.Hour)
+			until(6 * time.Hour)
 			text := strings.Join(c.outcomes("short"), "\n")
-			for _, want := range []string{skipped, "succeeded 03:30:00"} {
+			for _, want := range []string{skipped, "succeeded 05:30:00"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in\n%s", want, text)
 				}
