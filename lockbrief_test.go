@@ -93,3 +93,37 @@ func TestSlotThatFailsIsPassedOver(t *testing.T) {
 		}
 	})
 }
+
+// The lease of a holder that is cut off is broken. It trusts its lease for a while, and nobody else begins
+// before that trust has ended.
+func TestBrokenLockIsHeldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a"), c.replica("b")
+		var holding sync.WaitGroup
+		var lost time.Time
+		holding.Go(func() {
+			l := a.Lock("x")
+			l.Lease = D
+			_ = l.Do(c.t.Context(), func(ctx context.Context, _ *soloist.Run) error {
+				<-ctx.Done()
+				lost = time.Now()
+				return nil
+			})
+		})
+		time.Sleep(time.Minute)
+		a.kill()
+		if err := c.store.Break(c.t.Context(), "soloist/0-lock-x", 0); err != nil {
+			t.Fatal(err)
+		}
+		l := b.Lock("x")
+		l.Lease = D
+		var begun time.Time
+		if err := l.Do(c.t.Context(), func(context.Context, *soloist.Run) error { begun = time.Now(); return nil }); err != nil {
+			t.Error(err)
+		}
+		holding.Wait()
+		if begun.Before(lost) {
+			t.Errorf("begun %s before the trust of the last holder ended", lost.Sub(begun))
+		}
+	})
+}

@@ -318,7 +318,7 @@ var mutants = []mutant{
 	{name: "a lock is held before its claim", file: "internal/runner/hold.go",
 		text: "\tif err := r.claim(",
 		with: "\tif claim.Run && c.take != nil {\n\t\tr.view.rec = claim.Record\n\t\ta := r.attempt(stop, claim.Record.Run.Tick, 1, claim.Record.Token, \"\", func() {})\n\t\ta.Under.Lease, a.Under.Record = s, &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled}\n\t\ta.Run()\n\t}\n\tif err := r.claim("},
-	{name: "no hold-off after a break of a lock's lease", file: "internal/runner/hold.go",
+	{name: "no hold-off after a break of a lock's lease", file: "internal/runner/hold.go", pkg: root, story: "TestBrokenLockIsHeldOff",
 		text: "\tif wait > 0 && !r.holdOff(stop, s, wait) {", with: "\tif wait > 0 && c.take == nil && !r.holdOff(stop, s, wait) {"},
 	{name: "the token of a lock does not grow", file: "internal/plan/claim.go",
 		text: "\tr.Token++\n", with: "\tif v.Request == \"\" {\n\t\tr.Token++\n\t}\n"},
@@ -376,7 +376,7 @@ var mutants = []mutant{
 		text: "entry.Group, name, s.Groups[name], length)", with: "entry.Group, name, s.Groups[name]+1, length)"},
 	{name: "a tick is told as waiting for a slot of its group that was free", file: "internal/runner/group.go",
 		text: "\tgot, err := r.inSlot(", with: "\tif next.Record.Run.Tick.Unix()%7 == 0 {\n\t\tr.waits(c, next.Record.Run.Tick)\n\t\treturn r.readAgain(groupPatience)\n\t}\n\tgot, err := r.inSlot("},
-	{name: "who takes the slot of a group that was broken never ends its hold-off", file: "internal/runner/hold.go", pkg: root, story: "TestGroupSlotIsBrokenAfterDeath",
+	{name: "who takes a lock that was broken never ends its hold-off", file: "internal/runner/hold.go", pkg: root, story: "TestBrokenLockOfCallersWithLittleTime",
 		text: "\t\tif c.bounded && c.take == nil {", with: "\t\tif c.bounded {"},
 }
 
