@@ -65,8 +65,8 @@ type Lock struct {
 // Do waits for the lock until ctx ends, calls f, releases the lock, and returns the error of f. The
 // context of f ends with ctx, and with [ErrLost] before the lock can be another's; then Do returns
 // ErrLost even if f returns nil. A panic of f is an error. f should pass [Run.Token] to what it writes
-// to: the token of a lock grows with each holder, and of several slots each has tokens of its own. Of the other methods of the Run, ID is unique for
-// each holder, and Check, Save and Load are as for a job.
+// to: the token of a lock grows with each holder, and of several slots each has tokens of its own. Of
+// the other methods of the Run, ID is unique for each holder, and Check, Save and Load are as for a job.
 //
 // A waiting caller looks at the lock after an eighth of the time that its holder has had it already,
 // less a random part: after 25 ms at least, after a sixth of the lease at most. Callers of one Lock wait
@@ -146,7 +146,7 @@ func (l *Lock) prepare() {
 func (l *Lock) check() error {
 	errs := checkPlace(l.Store, l.App, l.Replica)
 	if err := entry.Check(l.Name); err != nil {
-		errs = append(errs, fmt.Errorf("%s is %s: %w", "Name", quote(l.Name), err))
+		errs = append(errs, wrongFor("Name", l.Name, err))
 	}
 	if l.Slots < 1 || l.Slots > entry.MaxSlots {
 		errs = append(errs, wrong("Slots", l.Slots, fmt.Sprintf("zero, or 1 to %d", entry.MaxSlots)))

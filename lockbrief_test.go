@@ -20,6 +20,16 @@ func (c *cluster) tries(l *soloist.Lock, n int, d time.Duration) (begun int) {
 	return begun
 }
 
+// holderDies has a replica hold a lock for a minute and die. The test has to wait for it at its end.
+func (c *cluster) holderDies(lock string) *sync.WaitGroup {
+	a := c.replica("a")
+	holding := &sync.WaitGroup{}
+	holding.Go(func() { c.holds(a, lock, time.Hour) })
+	time.Sleep(time.Minute)
+	a.kill()
+	return holding
+}
+
 // The first holder of a lock waits for its token. Callers that have less time than that must not all
 // begin to wait anew.
 func TestNewLockOfCallersWithLittleTime(t *testing.T) {
@@ -36,12 +46,7 @@ func TestNewLockOfCallersWithLittleTime(t *testing.T) {
 // wait.
 func TestBrokenLockOfCallersWithLittleTime(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a")
-		var holding sync.WaitGroup
-		defer holding.Wait()
-		holding.Go(func() { c.holds(a, "x", time.Hour) })
-		time.Sleep(time.Minute)
-		a.kill()
+		defer c.holderDies("x").Wait()
 		if err := c.store.Break(c.t.Context(), "soloist/0-lock-x", 0); err != nil {
 			t.Fatal(err)
 		}
@@ -56,12 +61,7 @@ func TestBrokenLockOfCallersWithLittleTime(t *testing.T) {
 // The context of a caller ends between its acquisition and its claim, under the record of a dead holder.
 func TestLockIsNotReleasedUnderDeadHolder(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a")
-		var holding sync.WaitGroup
-		defer holding.Wait()
-		holding.Go(func() { c.holds(a, "x", time.Hour) })
-		time.Sleep(time.Minute)
-		a.kill()
+		defer c.holderDies("x").Wait()
 		time.Sleep(time.Minute)
 		ctx, cancel := context.WithCancel(c.t.Context())
 		s := &faultyStore{Store: c.store}

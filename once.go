@@ -148,10 +148,10 @@ func (o *Once) teller() func(mutex.Trouble) {
 func (o *Once) check() error {
 	errs := checkPlace(o.Store, o.App, o.Replica)
 	if err := entry.CheckOnce(o.Name); err != nil {
-		errs = append(errs, fmt.Errorf("%s is %s: %w", "Name", quote(o.Name), err))
+		errs = append(errs, wrongFor("Name", o.Name, err))
 	}
 	if err := entry.CheckKey(o.Key); err != nil {
-		errs = append(errs, fmt.Errorf("%s is %s: %w", "Key", quote(o.Key), err))
+		errs = append(errs, wrongFor("Key", o.Key, err))
 	}
 	if o.Do == nil {
 		errs = append(errs, wrong("Do", "nil", "a function"))

@@ -82,8 +82,7 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 	}
 	ticks, err := schedule.Parse(j.Schedule, zone, j.Name)
 	if err != nil {
-		//nolint:staticcheck // ST1005: it begins with the name of a field
-		err = fmt.Errorf("Schedule is %s: %w", quote(j.Schedule), err)
+		err = wrongFor("Schedule", j.Schedule, err)
 	}
 	return ticks, errors.Join(wrongZone, err)
 }
@@ -209,6 +208,11 @@ func bareNumber(field string, d time.Duration) error {
 // wrong returns the error for a field: its name, its value and what is allowed.
 func wrong(field string, value any, allowed string) error {
 	return fmt.Errorf("%s is %v: allowed is %s", field, value, allowed)
+}
+
+// wrongFor returns the error for a field whose value is refused for a reason.
+func wrongFor(field, value string, reason error) error {
+	return fmt.Errorf("%s is %s: %w", field, quote(value), reason)
 }
 
 // quote quotes a value for an error, cut so that a wrong setting cannot fill the log.

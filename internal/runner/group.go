@@ -26,8 +26,6 @@ func (r *Runner) acquireInGroup(ctx context.Context, c *call, length time.Durati
 		defer func() { c.slot = slot{} }()
 		return r.acquire(ctx, c, length)
 	}
-	r.source.setBusy(true) // the end of the slot may take long too
-	defer r.source.setBusy(false)
 	got, err := r.inSlot(ctx, c, func() { rest = r.acquire(ctx, c, length) })
 	switch {
 	case got:
@@ -72,6 +70,8 @@ func (r *Runner) inSlot(ctx context.Context, c *call, f func()) (got bool, err e
 	}
 	f()
 	c.slot.free()
+	r.source.setBusy(true) // its outcome may take as long as that of a run
+	defer r.source.setBusy(false)
 	<-ended
 	c.slot = slot{}
 	return true, nil
