@@ -4,8 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 )
 
 // A replica writes the record of each job twice a tick, and package json takes longer for that
@@ -26,14 +24,26 @@ func (r *Record) appendJSON(b []byte) ([]byte, bool) {
 	w.instant("created", r.Created)
 	w.definition(&r.Definition)
 	w.number("token", r.Token)
+	if r.Beat != (Beat{}) {
+		w.open("beat", '{')
+		w.number("token", r.Beat.Token)
+		w.seconds("length", r.Beat.Length)
+		w.close()
+	}
 	w.text("writer", r.Writer)
 	w.instant("watermark", r.Watermark)
 	w.instantUnlessZero("due", r.Due)
 	w.instantUnlessZero("succeeded", r.Succeeded)
+	if r.Past != (Past{}) {
+		w.past(&r.Past)
+	}
 	w.run(&r.Run)
 	w.numberUnlessZero("failures", r.Failures)
 	if !r.Orders.zero() {
 		w.orders(&r.Orders)
+	}
+	if !r.Backfill.zero() {
+		w.backfill(&r.Backfill)
 	}
 	w.counts(r.Counts)
 	if r.History != nil {
@@ -61,6 +71,21 @@ func (w *writer) definition(d *Definition) {
 	w.close()
 }
 
+func (w *writer) past(p *Past) {
+	w.open("past", '{')
+	w.instantUnlessZero("succeeded", p.Succeeded)
+	w.instantUnlessZero("judged", p.Judged)
+	if p.Late != (Late{}) {
+		w.open("late", '{')
+		w.instant("since", p.Late.Since)
+		w.instant("tick", p.Late.Tick)
+		w.number("count", p.Late.Count)
+		w.close()
+	}
+	w.instantUnlessZero("told", p.Told)
+	w.close()
+}
+
 func (w *writer) run(r *Run) {
 	w.open("run", '{')
 	w.instantUnlessZero("tick", r.Tick)
@@ -71,8 +96,7 @@ func (w *writer) run(r *Run) {
 	w.text("status", string(r.Status))
 	w.textUnlessEmpty("replica", r.Replica)
 	if r.Lease != 0 {
-		w.name("lease")
-		w.b = strconv.AppendFloat(w.b, time.Duration(r.Lease).Seconds(), 'f', -1, 64)
+		w.seconds("lease", r.Lease)
 	}
 	w.instantUnlessZero("claimed", r.Claimed)
 	w.flag("armed", r.Armed)
@@ -126,6 +150,40 @@ func (w *writer) orders(o *Orders) {
 // zero reports whether no field is set.
 func (o *Orders) zero() bool {
 	return o.Served == 0 && o.Paused == SelfPause{} && o.Pauses == nil && o.Returned == Returned{} && o.Spared == 0
+}
+
+func (w *writer) backfill(b *Backfilled) {
+	w.open("backfill", '{')
+	w.number("seq", b.Seq)
+	w.instant("through", b.Through)
+	w.numberUnlessZero("attempt", int64(b.Attempt))
+	w.numberUnlessZero("deaths", int64(b.Deaths))
+	w.counts(b.Counts)
+	w.instantUnlessZero("failed", b.Failed)
+	w.flag("several", b.Several)
+	w.openTicks(b.Open)
+	w.close()
+}
+
+func (w *writer) openTicks(all []OpenTick) {
+	if len(all) == 0 {
+		return
+	}
+	w.open("open", '[')
+	for _, o := range all {
+		w.element()
+		w.instant("tick", o.Tick)
+		w.number("token", o.Token)
+		w.numberUnlessZero("attempt", int64(o.Attempt))
+		w.numberUnlessZero("deaths", int64(o.Deaths))
+		w.close()
+	}
+	w.b = append(w.b, ']')
+}
+
+// zero reports whether no field is set.
+func (b *Backfilled) zero() bool {
+	return b.Seq == 0 && b.Through.IsZero() && b.Attempt == 0 && b.Deaths == 0 && b.Counts == nil && b.Failed.IsZero() && !b.Several && len(b.Open) == 0
 }
 
 var errUnknownCount = errors.New("the record counts a status that this program does not know")

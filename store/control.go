@@ -28,6 +28,7 @@ type JobControl struct {
 	Resumed  Resume    `json:"resumed,omitzero"`  // the last one
 	Requests []Request `json:"requests,omitzero"` // runs by hand, oldest first; which of them are served is in the job's record
 	End      End       `json:"end,omitzero"`      // the run that was last ordered to end
+	Backfill Backfill  `json:"backfill,omitzero"` // the last one; how far it is says the job's record
 }
 
 // A Pause keeps a job from starting. A run that is under way goes on, and a run by hand is
@@ -74,6 +75,28 @@ type End struct {
 	Reason string `json:"reason,omitzero"`
 }
 
+// A Backfill is an order to run ticks again that have their outcome, in their order.
+type Backfill struct {
+	Seq    int64     `json:"seq"` // of the order: the number of the backfill
+	By     string    `json:"by"`
+	At     time.Time `json:"at"` // by the store's clock
+	Reason string    `json:"reason,omitzero"`
+
+	From  time.Time `json:"from"`           // the range that was asked for, with both ends
+	To    time.Time `json:"to"`             //
+	All   bool      `json:"all,omitzero"`   // all ticks of the range; otherwise those that were missed
+	Ticks int       `json:"ticks"`          // how many they were when they were ordered
+	Spans []Span    `json:"spans,omitzero"` // where they are, the oldest first
+
+	Parallel int `json:"parallel,omitzero"` // how many are run at a time; 0 and 1: one
+
+	Before    int64 `json:"before,omitzero"`    // the backfill of the job that was over by then
+	Cancelled End   `json:"cancelled,omitzero"` // zero: it is not
+}
+
+// On reports whether there is a backfill, and it is not cancelled. All its ticks may be over.
+func (b *Backfill) On() bool { return b.Seq != 0 && b.Cancelled.Seq == 0 }
+
 // OrderKind is what an operator can order.
 type OrderKind string
 
@@ -83,6 +106,9 @@ const (
 	OrderRun      OrderKind = "run"
 	OrderCancel   OrderKind = "cancel"
 	OrderStepDown OrderKind = "step-down"
+
+	OrderBackfill       OrderKind = "backfill"
+	OrderCancelBackfill OrderKind = "cancel-backfill"
 )
 
 // An Order is one line of the audit.
@@ -96,7 +122,9 @@ type Order struct {
 	Reason string    `json:"reason,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
 	Token  int64     `json:"token,omitzero"`   // in the job's record: cancel and step-down are for that run alone
-	Name   string    `json:"request,omitzero"` // run: the name of the request
+	Name   string    `json:"request,omitzero"` // run, backfill and its cancellation: the request of the runs
+
+	Backfill Backfill `json:"backfill,omitzero"` // backfill: its ticks; cancel-backfill: which one
 }
 
 // DecodeControl reads the control document of an app. One that it refuses must neither be

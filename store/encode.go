@@ -33,24 +33,39 @@ func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	}
 }
 
-// shorten drops what is needed least: first the oldest outcomes, then half of the note, of the
-// error, and of the reason of the newest outcome. It returns false if none of them is left.
+// kept is how many outcomes are needed more than long texts: which ticks are late is known from ten of them, and those
+// of a stall come first.
+const kept = 12
+
+// shorten drops what is needed least: first the oldest of more outcomes than that, then half of the longest text and,
+// once no text is left, the oldest of more outcomes than one. It returns false if there is nothing more to drop.
 func (r *Record) shorten() bool {
+	text := r.longest()
 	switch {
-	case len(r.History) > 1:
+	case len(r.History) > kept, *text == "" && len(r.History) > 1:
 		r.History = r.History[:len(r.History)-1]
-	case r.Run.Progress.Note != "":
-		r.Run.Progress.Note = half(r.Run.Progress.Note)
-	case r.Run.Error != "":
-		r.Run.Error = half(r.Run.Error)
-	case len(r.History) == 1 && r.History[0].Reason != "":
-		newest := r.History[0] // a copy: the record that this one was cloned from shares the slice
-		newest.Reason = half(newest.Reason)
-		r.History = []Outcome{newest}
-	default:
+	case *text == "":
 		return false
+	default:
+		*text = half(*text)
 	}
 	return true
+}
+
+// longest returns the longest text that may be cut. It clones the history, in which that may be: the record
+// that this one was cloned from shares the slice.
+func (r *Record) longest() *string {
+	r.History = slices.Clone(r.History)
+	longest := &r.Run.Error
+	if len(r.Run.Progress.Note) > len(*longest) {
+		longest = &r.Run.Progress.Note
+	}
+	for i := range r.History {
+		if reason := &r.History[i].Reason; len(*reason) > len(*longest) {
+			longest = reason
+		}
+	}
+	return longest
 }
 
 // cutReasons shortens the reasons in the history. It clones the history before it changes it:

@@ -24,17 +24,21 @@ type Record struct {
 
 	Definition Definition `json:"definition"`
 
-	Token  int64  `json:"token"`  // the fencing token: +1 per claim, never reset
-	Writer string `json:"writer"` // a nonce: tells a writer whether a write of unclear outcome is its own
+	Token  int64  `json:"token"`         // the fencing token: +1 per claim, never reset
+	Beat   Beat   `json:"beat,omitzero"` // how often the holder of the run writes; zero: the lease alone shows that it is alive
+	Writer string `json:"writer"`        // a nonce: tells a writer whether a write of unclear outcome is its own
 
 	Watermark time.Time `json:"watermark"`    // each tick up to it has its outcome
 	Due       time.Time `json:"due,omitzero"` // the next tick under Definition that is neither settled nor claimed
 
 	Succeeded time.Time `json:"succeeded,omitzero"` // end of the last run that succeeded, by hand or not; History may not reach back to it
 
+	Past Past `json:"past,omitzero"` // what is known of ticks that History may have lost
+
 	Run      Run              `json:"run"`               // the last one
 	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
 	Orders   Orders           `json:"orders,omitzero"`   // how far operators' orders are carried out
+	Backfill Backfilled       `json:"backfill,omitzero"` // how far the last backfill is; its outcomes are in neither Counts nor History
 	Counts   map[Status]int64 `json:"counts,omitzero"`
 	History  []Outcome        `json:"history,omitzero"` // newest first
 
@@ -48,11 +52,26 @@ type Definition struct {
 	Mark  Mark      `json:"mark,omitzero"` // asks whether replicas under Spec are up
 }
 
+// A Past is what is known of ticks whose outcomes History may have lost.
+type Past struct {
+	Succeeded time.Time `json:"succeeded,omitzero"` // the newest tick that has succeeded; a record of a program that does not know the field has it in History, if at all
+	Judged    time.Time `json:"judged,omitzero"`    // of each tick up to it is known, and told, whether it has succeeded in time; zero: nothing says by when
+	Late      Late      `json:"late,omitzero"`      // zero: the job is not late
+	Told      time.Time `json:"told,omitzero"`      // when late ticks were last told by a write for that alone
+}
+
+// A Late is what is known of ticks that have not succeeded in time, since the last one that has succeeded.
+type Late struct {
+	Since time.Time `json:"since"` // when the first of them should have succeeded
+	Tick  time.Time `json:"tick"`  // the newest
+	Count int64     `json:"count"` // how many they are
+}
+
 // A Run is what a record tells of the last run that was claimed.
 type Run struct {
 	Tick     time.Time `json:"tick,omitzero"`    // zero for a singleton
-	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when
-	Order    int64     `json:"order,omitzero"`   // of a run by hand that was ordered: the number of the order
+	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when, but for a backfill: see BackfillOf
+	Order    int64     `json:"order,omitzero"`   // of a run by hand that was ordered, or of a backfill: the number of the order
 	Attempt  int       `json:"attempt,omitzero"`
 	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
 	Status   Status    `json:"status"`
@@ -65,6 +84,13 @@ type Run struct {
 	Progress Progress  `json:"progress,omitzero"`
 	Error    string    `json:"error,omitzero"`    // why the run failed
 	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of the run
+}
+
+// A Beat says that the holder of a run writes the record at each third of Length, so that it can be
+// replaced sooner than its lease expires. See [Record.Beats].
+type Beat struct {
+	Token  int64   `json:"token"`  // of the run
+	Length Seconds `json:"length"` // a holder whose last write is older does not trust its lease any more
 }
 
 // An Outcome is what became of a tick, or of a range of ticks that no replica ran.
@@ -127,6 +153,44 @@ type SelfPause struct {
 	Token int64     `json:"token"` // of the run that was one too many
 }
 
+// A Backfilled is how far a backfill is: the last one of the job of which a tick was claimed.
+type Backfilled struct {
+	Seq     int64            `json:"seq"`              // of the order
+	Through time.Time        `json:"through"`          // its last tick that was claimed; those before it have their outcome
+	Attempt int              `json:"attempt,omitzero"` // if Through waits for another attempt: how many it has had
+	Deaths  int              `json:"deaths,omitzero"`  // the attempts of those whose runner died, stalled or lost its lease
+	Counts  map[Status]int64 `json:"counts,omitzero"`  // the outcomes of its ticks
+	Failed  time.Time        `json:"failed,omitzero"`  // the last tick that came to a bad end
+
+	// Several says that a claim of it has several ticks. Then neither Attempt nor Deaths counts, but Open: the ticks up to
+	// Through that were claimed and have no outcome, in their order.
+	Several bool       `json:"several,omitzero"`
+	Open    []OpenTick `json:"open,omitempty"`
+}
+
+// An OpenTick is a tick of a backfill that is under way, or waits for an attempt.
+type OpenTick struct {
+	Tick    time.Time `json:"tick"`
+	Token   int64     `json:"token"`            // of its last claim; the tick is under way while that is the claim of the run
+	Attempt int       `json:"attempt,omitzero"` // how many it has had, with that which is under way
+	Deaths  int       `json:"deaths,omitzero"`  // those of them whose runner died, stalled or lost its lease
+}
+
+// sound reports whether the open ticks can be counted on.
+func (b *Backfilled) sound() bool {
+	return !slices.ContainsFunc(b.Open, func(o OpenTick) bool {
+		return o.Attempt < 0 || o.Attempt > MaxAttempt || o.Deaths < 0 || o.Deaths > MaxAttempt
+	})
+}
+
+// Done returns how many ticks have their outcome.
+func (b *Backfilled) Done() (n int64) {
+	for _, some := range b.Counts {
+		n += some
+	}
+	return n
+}
+
 // Status is the state of a job, or the outcome of a tick.
 type Status string
 
@@ -139,7 +203,7 @@ const (
 	Abandoned Status = "abandoned" // its runner died, or was stopped before the end
 	Skipped   Status = "skipped"   // on purpose: its job was running or paused, or returned Skip
 	Missed    Status = "missed"    // came due while no replica could run it
-	Cancelled Status = "cancelled" // ended by an operator
+	Cancelled Status = "cancelled" // ended by an operator, or replaced by a newer tick
 )
 
 // Seconds is a duration that JSON shows as a number of seconds.
@@ -224,6 +288,8 @@ func (r *Record) check(version int, app, job string) error {
 		return fmt.Errorf("the record has token %d: a token is from 1 to %d", r.Token, int64(MaxToken))
 	case r.Run.Attempt < 0 || r.Run.Attempt > MaxAttempt || r.Run.Deaths < 0:
 		return fmt.Errorf("the record has attempt %d and %d deaths: they count from zero to %d", r.Run.Attempt, r.Run.Deaths, MaxAttempt)
+	case !r.Backfill.sound():
+		return fmt.Errorf("the backfill of the record has a tick with attempts or deaths beyond 0 to %d", MaxAttempt)
 	case r.Watermark.IsZero() || r.Created.IsZero():
 		return errors.New("the record has no watermark or no date of creation")
 	case !r.Run.Status.known():
@@ -262,6 +328,15 @@ var knownFields = func() []string {
 // reach the store. A stalled run may be, until it is known to have returned.
 func (r *Record) MayRun() bool {
 	return r.Run.Status == Running || r.Run.Status == Stalled && r.Run.Finished.IsZero()
+}
+
+// Beats returns the length of the beat of the run in r, zero if its holder sends none. A program that
+// does not know beats may have left an old one in its claim: that has the token of another run.
+func (r *Record) Beats() time.Duration {
+	if !r.MayRun() || r.Beat.Token != r.Token {
+		return 0
+	}
+	return time.Duration(r.Beat.Length)
 }
 
 // Clone returns a copy whose changes leave r as it is. Both share the history and the counts,

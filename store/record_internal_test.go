@@ -72,6 +72,30 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 	}
 }
 
+// Texts are cut before one of twelve outcomes is lost, and only as far as needed.
+func TestLongTextsCostNoneOfTwelveOutcomes(t *testing.T) {
+	for _, text := range []string{strings.Repeat("é", 500), strings.Repeat("🦊", 500), strings.Repeat("\x00", 500), strings.Repeat("<a>", 200), "失败了"} {
+		r := sample()
+		r.Run.Error, r.Run.Progress.Note = text, text
+		for i := range 20 {
+			r.History = slices.Insert(r.History, 0, Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: text,
+				Attempt: 1, Token: MaxToken, Replica: "replica-1234567890", Start: r.Created, End: r.Created.Add(time.Millisecond)})
+		}
+		before := slices.Clone(r.History)
+		copied := r.Clone()
+		_, err := copied.Encode()
+		if n := len(copied.History); err != nil || n < 12 {
+			t.Errorf("%.9q: %d outcomes are left, %v", text, n, err)
+		}
+		if n := len([]rune(copied.History[0].Reason)); n < min(6, len([]rune(text))) {
+			t.Errorf("%.9q: %d characters are left of a reason", text, n)
+		}
+		if !reflect.DeepEqual(r.History, before) {
+			t.Errorf("%.9q: what a record shares with its copy has changed", text)
+		}
+	}
+}
+
 func TestUnknownFieldsThatDoNotFitAreNotDropped(t *testing.T) {
 	r := sample()
 	big, _ := json.Marshal(strings.Repeat("x", MaxRecord))

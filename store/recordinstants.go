@@ -19,7 +19,10 @@ func (r *Record) checkInstants() error {
 
 // instants returns all instants in the record.
 func (r *Record) instants() []time.Time {
-	all := []time.Time{r.Created, r.Definition.Since, r.Definition.Mark.Since, r.Watermark, r.Due, r.Succeeded, r.Run.Tick, r.Run.Claimed, r.Run.Finished, r.Run.Progress.At, r.Run.Unlocked.At, r.Orders.Paused.At, r.Orders.Returned.Tick}
+	all := []time.Time{r.Created, r.Definition.Since, r.Definition.Mark.Since, r.Watermark, r.Due, r.Succeeded, r.Past.Succeeded, r.Past.Judged, r.Past.Late.Since, r.Past.Late.Tick, r.Past.Told, r.Run.Tick, r.Run.Claimed, r.Run.Finished, r.Run.Progress.At, r.Run.Unlocked.At, r.Orders.Paused.At, r.Orders.Returned.Tick, r.Backfill.Through, r.Backfill.Failed}
+	for _, o := range r.Backfill.Open {
+		all = append(all, o.Tick)
+	}
 	for _, s := range r.Orders.Pauses {
 		all = append(all, s.From, s.To)
 	}

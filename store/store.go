@@ -169,6 +169,35 @@ type LeaseBreaker interface {
 	Break(ctx context.Context, name string, period time.Duration) error
 }
 
+// A ConditionalBreaker is a [LeaseBreaker] that also ends a lease only if the entry has not changed. A
+// holder that writes its record at short intervals proves by each new ETag that it is alive; a replica that
+// has seen one ETag for long enough takes over with it, before the lease has expired.
+type ConditionalBreaker interface {
+	// BreakUnchanged ends the lease at once if the entry's ETag is still etag: an active
+	// lease, an expired one, and one that is being broken or was broken before. The lease is
+	// then broken: it can not be renewed, and nothing is written under it. The ETag stays, so
+	// the lease can be acquired with it. ErrChanged: another ETag; the lease goes on.
+	// ErrLost: it is available, so there is no lease to end. fs.ErrNotExist.
+	//
+	// The call may be repeated after an unclear answer, since it ends a broken lease again.
+	// To acquire changes no ETag either, so a call that is repeated or comes late may also
+	// end the lease of a replica that has acquired it with that ETag and has not yet written.
+	BreakUnchanged(ctx context.Context, name, etag string) error
+}
+
+// ShortestBeat is the shortest lease that a program can ask for over a [ConditionalBreaker].
+const ShortestBeat = time.Second
+
+// ShortestLease returns the shortest lease that a program can ask for: the shortest that the store takes, or less over
+// a [ConditionalBreaker]. A shorter one is kept by beats: see [Record.Beats].
+func ShortestLease(s Store) time.Duration {
+	shortest, _ := s.Limits()
+	if _, breaks := s.(ConditionalBreaker); breaks {
+		return min(shortest, ShortestBeat)
+	}
+	return shortest
+}
+
 // A Remover is a [Store] that removes entries which nobody needs any more, such as those of locks that
 // are not used. The entry of a job must stay: one made anew does not know which ticks were run.
 type Remover interface {

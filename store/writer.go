@@ -54,6 +54,11 @@ func (w *writer) numberUnlessZero(name string, n int64) {
 	}
 }
 
+func (w *writer) seconds(name string, s Seconds) {
+	w.name(name)
+	w.b = strconv.AppendFloat(w.b, time.Duration(s).Seconds(), 'f', -1, 64)
+}
+
 // flag appends a member if it is true.
 func (w *writer) flag(name string, yes bool) {
 	if yes {

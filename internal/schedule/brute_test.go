@@ -78,7 +78,27 @@ ncrontab */10 0-2 * * 0,6
 0 0 */2 * 1
 0 12 31 * *
 */7 */5 */3 */2 */4
-59 23 31 12 *`, "\n")
+59 23 31 12 *
+30 2 L * *
+0 0 L-3,L-10 * *
+30 1 L-1,L-30 3,10 *
+0 0 LW * *
+30 2 1W,15W,31W * *
+*/20 0-3 8W,29W * *
+0 1 L-3W,L-6W * *
+0 0 1,15,L * *
+30 2 * * sunL
+*/30 1 * * 0L,6L
+0 0 * * sun#1,sun#2
+30 2 * * 7#5,fri#4
+0 3 * * 1,sat#4,sunL
+0 0 L * sun#3
+30 2 */2,LW * mon#1
+0 2 * * * ; 30 2 * * *
+30 2 * * 0 ; 0 3 * * * ; 0 3 L * *
+*/30 * * * * ; 15 2 * * * ; @every 7m
+0 */2 * * * ; 0 0 LW * * ; 30 1 * * sunL
+ncrontab 0 0 8-14 * 0 ; 30 1-3 * 3,10 0`, "\n")
 
 // texts in six fields.
 var fine = strings.Split(`* * * * * *
@@ -90,6 +110,8 @@ var fine = strings.Split(`* * * * * *
 0 0 0 * * *
 59 59 23 * * 0
 5-20/5 59 1 * * *
+30 30 1-3 L,15W * sun#2
+15 30 2 * * * ; 0 */20 * * * * ; @every 90s
 ncrontab 15 0 0 * * 6`, "\n")
 
 // tally counts what was compared.
@@ -102,7 +124,7 @@ func (c *tally) String() string {
 
 // compare checks one schedule against the oracle in one stretch: its ticks, then what is asked every step seconds.
 func (c *tally) compare(t *testing.T, s *schedule.Schedule, text, zone string, st *stretch, step int64) {
-	want := st.ticks(newRule(text))
+	want := st.ticks(newRules(text))
 	end := st.at[len(st.at)-1] * st.unit
 	c.texts.Add(1)
 	c.ticks.Add(int64(len(want)))
@@ -234,21 +256,52 @@ func (c *tally) all(t *testing.T, list []*schedule.Schedule, texts []string, zon
 	}
 }
 
-// randomTexts makes texts of five fields, most of them with a time near a change of clocks.
+// randomTexts makes texts of five fields, most of them with a time near a change of clocks. One in four is a union.
 func randomTexts(n int, rnd *rand.Rand) []string {
 	list := make([]string, n)
 	for i := range list {
-		words := []string{
-			randomField(rnd, 0, 59, 3), randomField(rnd, 0, []int{3, 23}[rnd.IntN(2)], 23), "*", "*", "*",
-		}
-		for f, ends := range [][2]int{{1, 31}, {1, 12}, {0, 6}} {
-			if rnd.IntN(3) == 0 {
-				words[2+f] = randomField(rnd, ends[0], ends[1], ends[1]-ends[0])
+		dialect := []string{"", "", "ncrontab "}[rnd.IntN(3)]
+		list[i] = randomText(rnd, dialect == "")
+		for range max(0, rnd.IntN(8)-5) {
+			if next := randomText(rnd, dialect == ""); !strings.Contains(list[i], next) {
+				list[i] += []string{";", " ; ", "; "}[rnd.IntN(3)] + next
 			}
 		}
-		list[i] = []string{"", "", "ncrontab "}[rnd.IntN(3)] + strings.Join(words, " ")
+		list[i] = dialect + list[i]
 	}
 	return list
+}
+
+func randomText(rnd *rand.Rand, special bool) string {
+	words := []string{
+		randomField(rnd, 0, 59, 3), randomField(rnd, 0, []int{3, 23}[rnd.IntN(2)], 23), "*", "*", "*",
+	}
+	for f, ends := range [][2]int{{1, 31}, {1, 12}, {0, 6}} {
+		if rnd.IntN(3) == 0 {
+			words[2+f] = randomField(rnd, ends[0], ends[1], ends[1]-ends[0])
+		}
+		if special && f != 1 && rnd.IntN(4) == 0 {
+			words[2+f] = randomSpecial(rnd, words[2+f], f == 0)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// randomSpecial returns items such as L, 15W or fri#3, often beside others.
+func randomSpecial(rnd *rand.Rand, word string, month bool) string {
+	var items []string
+	if word != "*" {
+		items = append(items, word)
+	}
+	for range 1 + rnd.IntN(3) {
+		day, n := []string{"sun", "1", "tue", "3", "thu", "5", "sat", "7"}[rnd.IntN(8)], rnd.IntN(31)
+		if month {
+			items = append(items, []string{"L", "LW", fmt.Sprintf("L-%d", max(1, n)), fmt.Sprintf("L-%dW", max(1, n/4)), fmt.Sprintf("%dW", n+1)}[rnd.IntN(5)])
+		} else {
+			items = append(items, []string{day + "L", fmt.Sprintf("%s#%d", day, 1+n%5)}[rnd.IntN(2)])
+		}
+	}
+	return strings.Join(items, ",")
 }
 
 func randomField(rnd *rand.Rand, lo, hi, step int) string {
@@ -286,6 +339,30 @@ func TestBruteForce(t *testing.T) {
 		sweep(t, &c, awkward, year(2025), last, texts, fine[2:5], randomTexts(50, rnd))
 		sweep(t, &c, []string{"Pacific/Apia", "Asia/Pyongyang", "America/Sao_Paulo"}, year(2011), year(2019), texts, nil, nil)
 	}
+	t.Log(c.String())
+}
+
+// TestBruteForceDays has each item for ends of months and weekdays, alone, and random lists of them: all days in UTC.
+func TestBruteForceDays(t *testing.T) {
+	var list []string
+	for n := range 31 {
+		list = append(list, fmt.Sprintf("0 0 %dW * *", n+1), fmt.Sprintf("0 0 L-%d * *", max(1, n)), fmt.Sprintf("0 0 L-%dW * *", max(1, n)))
+	}
+	for n := range 35 {
+		list = append(list, fmt.Sprintf("0 0 * * %d#%d", n%7, n/7+1), fmt.Sprintf("0 0 * * %dL", n%8))
+	}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 100 {
+		list = append(list, fmt.Sprintf("0 0 %s * %s", randomSpecial(rnd, "*", true), randomSpecial(rnd, "*", false)))
+	}
+	from, to := 2023, 2029
+	if *full {
+		from, to = 2000, 2400 // the calendar repeats
+	}
+	list = append(list, "0 0 L * *", "0 0 LW * *")
+	var c tally
+	c.windows.Add(1)
+	c.all(t, c.parse(t, list, "UTC"), list, "UTC", newStretch(time.UTC, year(from), year(to).Add(-day), day), 259201)
 	t.Log(c.String())
 }
 

@@ -11,6 +11,7 @@
 //	@every 5m               multiples of a whole number of seconds since the Unix epoch, whatever the zone
 //	CRON_TZ=Europe/Berlin 30 2 * * *        (or TZ=) the zone within the text
 //	ncrontab 0 0 0 13 * 5   the dialect of Azure Functions
+//	30 2 * * 1-5 ; 0 9 * * sat              several texts: a tick of one of them is a tick
 //
 // An item of a field is *, a value, a range a-b, or one of these with a step: */n, a/n (from a to the field's end), a-b/n.
 // Items are joined by commas. A step may not exceed the distance between the field's ends: it would name one value only.
@@ -18,6 +19,20 @@
 // H stands for a number made from the job's name, so that many jobs do not start together: FNV-1a, 64 bits, over the name,
 // a zero byte and the field's name as in "minute". H is that number within the field, H(a-b) within a range; H/n and
 // H(a-b)/n are every n-th value from such a start below a+n. A day of the month chosen by H is at most 28.
+//
+// # Ends of months, weekdays, third Fridays
+//
+//	L        the last day of the month            5L friL      the last Friday of the month
+//	L-3      three days before it                 5#3 fri#3    the third Friday, #1 to #5
+//	15W      the day from Monday to Friday that is nearest to the 15th, in the same month
+//	LW L-3W  the one nearest to the last day, or to three days before it
+//
+// They are items of lists, and have no ranges and steps. Days of the week are numbered as in cron, not as in Quartz.
+//
+// # Unions
+//
+// Prefixes stand before the first text and count for all. Each text is of its own kind, see below. Instants that several texts
+// name are one tick. An empty text is refused, and so is one that says the same as another.
 //
 // # Dialects
 //
@@ -28,9 +43,10 @@
 //	? in a day field        as *                         refused
 //	a range written 5-1     refused                      read as 1-5
 //	@daily, @every          accepted                     refused
+//	L, 15W, friL, fri#3     accepted                     refused
 //
-// A day field is set (restricted) unless one of its items is *, ? or */1. So */2 is a restriction, as in robfig/cron; Vixie
-// cron took any field that begins with * as unrestricted. [Schedule.Warnings] points at it.
+// A day field is set (restricted) unless one of its items is *, ? or */1. So */2 is a restriction, as in robfig/cron;
+// crontab(5) takes any field that starts with * as unrestricted. [Schedule.Warnings] points at it.
 //
 // # Daylight saving time
 //
@@ -63,6 +79,6 @@
 //
 // The zone's rules are read for the years 1970 to 2199; before and after, the first and the last offset go on. They come
 // from the system's time zone database if there is one, else from the copy embedded here: replicas built from one image
-// agree, replicas whose databases differ may not. A tick is sought 60 years ahead, enough for 29 February on one weekday:
-// what comes later is none. Leap seconds do not exist.
+// agree, replicas whose databases differ may not: internal/ticks makes two definitions of a job of them. A tick is sought
+// 60 years ahead, enough for 29 February on one weekday: what comes later is none. Leap seconds do not exist.
 package schedule

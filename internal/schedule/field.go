@@ -8,44 +8,6 @@ import (
 	"strings"
 )
 
-// kind is what one of the six fields may hold.
-type kind struct {
-	name     string
-	min, max int
-	names    []string // names[i] stands for min+i
-}
-
-var kinds = [6]kind{
-	{name: "second", max: 59},
-	{name: "minute", max: 59},
-	{name: "hour", max: 23},
-	{name: "day-of-month", min: 1, max: 31},
-	{name: "month", min: 1, max: 12, names: []string{"january", "february", "march", "april", "may", "june", "july",
-		"august", "september", "october", "november", "december"}},
-	{name: "day-of-week", max: 6, names: []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}},
-}
-
-func (k *kind) clock() bool { return k.name == "second" || k.name == "minute" || k.name == "hour" }
-func (k *kind) day() bool   { return k.name == "day-of-month" || k.week() }
-func (k *kind) week() bool  { return k.name == "day-of-week" }
-
-// allowed completes "want ...".
-func (k *kind) allowed(and bool) string {
-	top := k.max
-	if k.week() && !and {
-		top = 7
-	}
-	s := fmt.Sprintf("%d-%d", k.min, top)
-	if k.names == nil {
-		return s
-	}
-	first, last := k.names[0], k.names[len(k.names)-1]
-	if !and {
-		first, last = first[:3], last[:3]
-	}
-	return s + " or " + first + "-" + last
-}
-
 // item is a range with a step; a step of 0 means that none is written.
 type item struct{ lo, hi, step int }
 
@@ -54,18 +16,31 @@ type fieldReader struct {
 	name  string // the job's
 	and   bool   // the ncrontab dialect
 	free  bool   // a clock field had * or /
+	dom   monthDays
+	dow   weekDays
 	notes []string
 }
 
-// read returns a field's canonical text: sorted values, or the items as written if there is a * or a step.
-func (p *fieldReader) read(k *kind, word string) (string, error) {
+// A field is what has been read of one.
+type field struct {
+	text  string // canonical: sorted values, or the items as written if there is a * or a step; then L, W and #
+	plain string // the same without L, W and #, as robfig/cron reads it; empty: there is nothing else
+}
+
+// read resolves one field.
+func (p *fieldReader) read(k *kind, word string) (field, error) {
 	var set uint64
 	var texts []string
 	var star, step bool
 	for text := range strings.SplitSeq(word, ",") {
+		if special, err := p.special(k, text); err != nil {
+			return field{}, err
+		} else if special {
+			continue
+		}
 		it, err := p.item(k, text)
 		if err != nil {
-			return "", err
+			return field{}, err
 		}
 		star = star || it.step <= 1 && (text[0] == '*' || text[0] == '?')
 		step = step || it.step > 0
@@ -76,13 +51,29 @@ func (p *fieldReader) read(k *kind, word string) (string, error) {
 		p.note(k, text, it)
 	}
 	p.free = p.free || k.clock() && (star || step)
+	plain := runs(set)
 	switch {
 	case star:
-		return "*", nil
+		return field{"*", "*"}, nil
 	case step && !(k.week() && strings.Contains(word, "7")):
-		return strings.Join(texts, ","), nil
+		plain = strings.Join(texts, ",")
 	}
-	return runs(set), nil
+	return p.with(k, plain), nil
+}
+
+// with adds the special items of a day field.
+func (p *fieldReader) with(k *kind, plain string) field {
+	var texts []string
+	if plain != "" {
+		texts = append(texts, plain)
+	}
+	switch {
+	case k.week():
+		texts = append(texts, p.dow.special()...)
+	case k.day():
+		texts = append(texts, p.dom.special()...)
+	}
+	return field{strings.Join(texts, ","), plain}
 }
 
 // item reads one element of a field's list.
@@ -196,6 +187,18 @@ func (p *fieldReader) hash(k *kind, base string, step int) (item, error) {
 		it.hi = it.lo
 	}
 	return it, nil
+}
+
+// note warns about one item of a field.
+func (p *fieldReader) note(k *kind, text string, it item) {
+	switch n := k.max - k.min + 1; {
+	case it.step == 0 || strings.HasPrefix(text, "*/1") && it.step == 1:
+	case it.lo+it.step > it.hi:
+		p.notes = append(p.notes, fmt.Sprintf("%s field: the step in %s is longer than its range: %d alone matches", k.name, text, it.lo))
+	case text[0] == '*' && n%it.step != 0:
+		last := it.lo + (it.hi-it.lo)/it.step*it.step
+		p.notes = append(p.notes, fmt.Sprintf("%s field: %s is uneven: it begins again at %d, the last before is %d", k.name, text, it.lo, last))
+	}
 }
 
 func (i item) text(k *kind) string {

@@ -11,6 +11,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range append(append([]string{
 		"TZ=UTC", "TZ=", "TZ=0", "", " ", "*/60 * * * *", "@every 5m", "@every -5s", "@daily", "0 0 30 2 *", "H H(1-4) * * H/2",
 		"ncrontab 0 0 0 13 * Fri", "CRON_TZ=Asia/Tokyo 5-1 * ? * 7", "1,,2 * * * *", "0 0 * * \x00", "ncrontab TZ=UTC @every 1s",
+		"0 0 L-31 * *", "0 0 l,L-3w,HW,W * LW", "0 0 * * fri#6,7#1,L", "@daily ;; ", ";", "@daily ; @daily", "@daily;TZ=UTC @hourly", "H H * * * ; @every 7m;0 0 1-L * *",
 	}, texts...), fine...) {
 		f.Add(text, "", "job")
 		f.Add(text, "Africa/Cairo", "other")
@@ -36,7 +37,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzNext(f *testing.F) {
-	for i, text := range append(append([]string{"@every 7m"}, texts...), fine...) {
+	for i, text := range append(append([]string{"@every 7m", "@every 7m ; @every 11m", "H 2 * * 1 ; @hourly"}, texts...), fine...) {
 		f.Add(text, uint8(i), int64(1772952000+i*1e6), int64(i))
 	}
 	f.Fuzz(func(t *testing.T, text string, zone uint8, sec, nano int64) {

@@ -1,7 +1,5 @@
 package schedule
 
-import "math/bits"
-
 const day = 24 * 60 * 60
 
 // clock is the time of day: which seconds, minutes and hours match.
@@ -55,19 +53,24 @@ func (c *clock) prev(sod int) (int, bool) {
 	return 0, false
 }
 
-// dates is the day: bit n of dom and month stands for the number n; week[w] has the days of a month that begins on
-// weekday w, from the day-of-week field.
+// dates is the day: bit n of month stands for the number n, and days[i][w] has the matching days of a month of 28+i days
+// that begins on weekday w.
 type dates struct {
-	dom, month uint64
-	week       [7]uint64
-	and        bool // both day fields must match
+	month uint64
+	days  [4][7]uint64
+	dom   monthDays
+	dow   weekDays
+	and   bool // both day fields must match
 }
 
-func newDates(dom, month, dow uint64, and bool) dates {
-	d := dates{dom: dom, month: month, and: and}
-	for w := range d.week {
-		for n := 1; n <= 31; n++ {
-			d.week[w] |= dow >> ((w + n - 1) % 7) & 1 << n
+func newDates(dom monthDays, month uint64, dow weekDays, and bool) dates {
+	d := dates{dom: dom, month: month, dow: dow, and: and}
+	for i := range d.days {
+		for w := range d.days[i] {
+			a, b := dom.in(28+i, w), dow.in(28+i, w)
+			if d.days[i][w] = a | b; and {
+				d.days[i][w] = a & b
+			}
 		}
 	}
 	return d
@@ -78,18 +81,8 @@ func (d *dates) in(y int64, m int) uint64 {
 	if d.month>>m&1 == 0 {
 		return 0
 	}
-	days := d.week[weekday(y, m)]
-	if d.and {
-		days &= d.dom
-	} else {
-		days |= d.dom
-	}
-	return days & (2<<length(y, m) - 2)
+	return d.days[length(y, m)-28][weekday(y, m)]
 }
-
-// low and high are the positions of the lowest and the highest bit.
-func low(b uint64) int  { return bits.TrailingZeros64(b) }
-func high(b uint64) int { return bits.Len64(b) - 1 }
 
 // length returns the number of days of a month in the Gregorian calendar.
 func length(y int64, m int) int {

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func rows(t *testing.T, header string, atLeast int) (all [][]string) {
 }
 
 func TestPageWords(t *testing.T) {
-	for _, row := range rows(t, "| Text | In words |", 18) {
+	for _, row := range rows(t, "| Text | In words |", 25) {
 		if got := parse(t, row[0], "").Words(); got != row[1] {
 			t.Errorf("%s: got %q, the page says %q", row[0], got, row[1])
 		}
@@ -48,10 +49,50 @@ func TestPageWords(t *testing.T) {
 }
 
 func TestPageRefusals(t *testing.T) {
-	for _, row := range rows(t, "| Text | Refused because |", 13) {
+	for _, row := range rows(t, "| Text | Refused because |", 21) {
 		if _, err := schedule.Parse(row[0], "", "job"); err == nil || !strings.Contains(err.Error(), row[1]) {
 			t.Errorf("%s: got %v, the page says %q", row[0], err, row[1])
 		}
+	}
+}
+
+// TestPageDays wants the first ticks from 2026 on.
+func TestPageDays(t *testing.T) {
+	for _, row := range rows(t, "| Text | Days |", 14) {
+		if got := days(t, row[0], "2026-01-01", strings.Count(row[1], ",")+1); strings.ReplaceAll(got, " ", ", ") != row[1] {
+			t.Errorf("%s: got %s, the page says %s", row[0], got, row[1])
+		}
+	}
+}
+
+// TestPageItems wants each item that the page explains to be one of its field.
+func TestPageItems(t *testing.T) {
+	for _, row := range rows(t, "| Item | Field | Day |", 7) {
+		for item := range strings.SplitSeq(row[0], ", ") {
+			text := "0 0 " + item + " * *"
+			if row[1] == "day of the week" {
+				text = "0 0 * * " + item
+			}
+			parse(t, text, "")
+		}
+	}
+}
+
+// TestPageTexts reads every text of the page, also those outside of its tables.
+func TestPageTexts(t *testing.T) {
+	refused := map[string]bool{}
+	for _, row := range rows(t, "| Text | Refused because |", 21) {
+		refused[row[0]] = true
+	}
+	span, n := regexp.MustCompile("`((?:ncrontab |CRON_TZ=\\S+ )?[0-9*H]\\S*(?: [^ `]+){4,}|@every \\w+|@[a-z]+ly)`"), 0
+	for _, found := range span.FindAllStringSubmatch(page(t), -1) {
+		if !refused[found[1]] {
+			parse(t, found[1], "")
+			n++
+		}
+	}
+	if n < 70 {
+		t.Errorf("%d texts, want 70 at least", n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -88,14 +89,30 @@ func parse(text, zone, name string, swap bool) (*Schedule, error) {
 		return nil, fmt.Errorf("byte %d: nothing after the prefix, want 5 fields, 6 with seconds first, or @daily and the like", len(text))
 	case rest == "":
 		return nil, errors.New("byte 0: no text, want 5 fields, 6 with seconds first, or @daily and the like")
-	case rest[0] != '@':
-		err = s.fields(rest, pos, name, h.and)
-	case h.and:
-		err = fmt.Errorf("byte %d: %s is not allowed in the ncrontab dialect, want 5 or 6 fields", pos, rest)
-	default:
-		err = s.descriptor(rest, pos, zone != "" || h.has)
 	}
-	return s, err
+	r := reader{name: name, and: h.and, zoned: zone != "" || h.has}
+	if strings.Contains(rest, ";") {
+		return s, s.union(rest, pos, r)
+	}
+	return s, s.one(rest, pos, r)
+}
+
+// reader is what holds for all texts of a union.
+type reader struct {
+	name  string // the job's, for H
+	and   bool   // the ncrontab dialect
+	zoned bool   // a zone is given
+}
+
+// one reads a single text that begins at byte pos.
+func (s *Schedule) one(text string, pos int, r reader) error {
+	switch {
+	case text[0] != '@':
+		return s.fields(text, pos, r)
+	case r.and:
+		return fmt.Errorf("byte %d: %s is not allowed in the ncrontab dialect, want 5 or 6 fields", pos, text)
+	}
+	return s.descriptor(text, pos, r)
 }
 
 // open settles the zone between the argument and the prefix.
@@ -116,13 +133,13 @@ func (h head) open(zone string) (*Schedule, error) {
 	return &Schedule{zone: zone, loc: z.loc, spans: z.spans}, nil
 }
 
-func (s *Schedule) descriptor(text string, pos int, zoned bool) error {
+func (s *Schedule) descriptor(text string, pos int, r reader) error {
 	word, arg, _ := strings.Cut(text, " ")
 	if fields, ok := descriptors[word]; ok {
 		if arg != "" {
 			return fmt.Errorf("byte %d: %q after %s, want nothing", pos+len(word), arg, word)
 		}
-		return s.fields(fields, pos, "", false)
+		return s.fields(fields, pos, r)
 	}
 	if word != "@every" {
 		return fmt.Errorf("byte %d: %s is unknown; want @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually or @every 5m", pos, word)
@@ -137,7 +154,7 @@ func (s *Schedule) descriptor(text string, pos int, zoned bool) error {
 		return fmt.Errorf("byte %d: @every %s; want whole seconds, at least 1s", pos, arg)
 	}
 	s.every, s.canon = int64(d/time.Second), "@every "+d.String()
-	if zoned && s.zone != "UTC" {
+	if r.zoned && s.zone != "UTC" {
 		s.static = append(s.static, "@every counts from 1970-01-01 00:00 UTC: the zone "+s.zone+" has no effect")
 	}
 	return nil
@@ -149,49 +166,62 @@ var fieldParser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Do
 const starBit = 1 << 63 // set by robfig/cron in a field that restricts nothing
 
 // fields reads 5 or 6 fields that begin at byte pos of the text.
-func (s *Schedule) fields(text string, pos int, name string, and bool) error {
+func (s *Schedule) fields(text string, pos int, r reader) error {
 	words := strings.Fields(text)
 	if len(words) != 5 && len(words) != 6 {
 		return fmt.Errorf("byte %d: %d fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)", pos, len(words))
 	}
-	p := fieldReader{name: name, and: and}
-	canon := []string{"0"}
+	p := fieldReader{name: r.name, and: r.and}
+	all := []field{{"0", "0"}}
 	at, dom := 0, 0
 	for i, word := range words {
 		at += skip(text[at:])
 		k := &kinds[i+6-len(words)]
-		c, err := p.read(k, word)
+		f, err := p.read(k, word)
 		if err != nil {
 			return fmt.Errorf("byte %d, %s field: %w", pos+at, k.name, err)
 		}
 		if k.name == "day-of-month" {
 			dom = pos + at
 		}
-		canon, at = append(canon, c), at+len(word)
+		all, at = append(all, f), at+len(word)
 	}
-	canon = canon[len(canon)-6:]
-	parsed, err := fieldParser.Parse(strings.Join(canon, " "))
-	if err != nil {
+	if err := s.set(all[len(all)-6:], &p); err != nil {
 		return fmt.Errorf("byte %d: %w", pos, err)
 	}
-	s.set(parsed.(*cron.SpecSchedule), canon, and, p.free)
-	s.static = append(p.notes, s.notes(canon, and)...)
+	s.static = append(p.notes, s.notes(all[len(all)-6:], words[len(words)-3:])...)
 	return s.fires(dom)
 }
 
-func (s *Schedule) set(spec *cron.SpecSchedule, canon []string, and, elapsed bool) {
+// set takes over what the six fields say.
+func (s *Schedule) set(all []field, p *fieldReader) error {
+	canon, plain := make([]string, 6), make([]string, 6)
+	for i, f := range all {
+		canon[i], plain[i] = f.text, cmp.Or(f.plain, "*")
+	}
+	parsed, err := fieldParser.Parse(strings.Join(plain, " "))
+	if err != nil {
+		return err
+	}
+	spec := parsed.(*cron.SpecSchedule)
 	s.clock = newClock(spec.Second&^starBit, spec.Minute&^starBit, spec.Hour&^starBit)
-	free := (spec.Dom|spec.Dow)&starBit != 0
-	s.dates = newDates(spec.Dom&^starBit, spec.Month&^starBit, spec.Dow&^starBit, and || free)
-	s.fixed = !elapsed
-	s.anyDom, s.anyDow = spec.Dom&starBit != 0, spec.Dow&starBit != 0
+	s.anyDom, s.anyDow, s.fixed = all[3].text == "*", all[5].text == "*", !p.free
+	dom, dow := p.dom, p.dow
+	if all[3].plain != "" {
+		dom.plain = spec.Dom &^ starBit
+	}
+	if all[5].plain != "" {
+		dow.plain = spec.Dow &^ starBit
+	}
+	s.dates = newDates(dom, spec.Month&^starBit, dow, p.and || s.anyDom || s.anyDow)
 	if canon[0] == "0" {
 		canon = canon[1:]
 	}
 	s.canon = strings.Join(canon, " ")
-	if and {
+	if p.and {
 		s.canon = "ncrontab " + s.canon
 	}
+	return nil
 }
 
 // fires refuses fields without a tick: by the calendar, or because all their readings are in gaps. It begins at a fixed

@@ -42,7 +42,7 @@ func check(t *testing.T, s *schedule.Schedule, at time.Time) {
 func TestProperties(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	list := append(append(randomTexts(60, rnd), texts...), fine...)
-	list = append(list, "@every 7m", "@every 36h", "@every 1s")
+	list = append(list, "@every 7m", "@every 36h", "@every 1s", "@every 7m ; 30 2 * * *", "@every 11m;@every 7m")
 	for i, text := range list {
 		s, err := schedule.Parse(text, awkward[i%len(awkward)], "job")
 		if err != nil {
@@ -82,6 +82,49 @@ func counted(t *testing.T, s *schedule.Schedule, from time.Time) {
 		if got != 300 {
 			t.Errorf("%s: Count gives %d of 300 ticks after %v", s, got, from)
 		}
+	}
+}
+
+// TestUnion holds a union against its texts, each read alone.
+func TestUnion(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	list := append(randomTexts(200, rnd), "@every 7m ; @every 1h ; 0 * * * *", "0 0 L * * ; 0 0 LW * * ; 0 0 28-31 * *")
+	unions := 0
+	for i, text := range list {
+		union, err := schedule.Parse(text, awkward[i%len(awkward)], "job")
+		if err != nil || !strings.Contains(text, ";") {
+			continue
+		}
+		unions++
+		dialect, rest := "", text
+		if after, ok := strings.CutPrefix(text, "ncrontab "); ok {
+			dialect, rest = "ncrontab ", after
+		}
+		var all []*schedule.Schedule
+		for one := range strings.SplitSeq(rest, ";") {
+			all = append(all, parse(t, dialect+one, awkward[i%len(awkward)]))
+		}
+		for range 100 {
+			at := time.Unix(rnd.Int64N(2<<31), 0)
+			var next, last time.Time
+			for _, s := range all {
+				if n := s.Next(at); next.IsZero() || n.Before(next) {
+					next = n
+				}
+				if n := s.Last(at); n.After(last) {
+					last = n
+				}
+			}
+			if got := union.Next(at); !got.Equal(next) {
+				t.Errorf("%s after %v: got %v, want %v", union, at, got, next)
+			}
+			if got := union.Last(at); !got.Equal(last) {
+				t.Errorf("%s at %v: got %v, want %v", union, at, got, last)
+			}
+		}
+	}
+	if unions < 20 {
+		t.Errorf("%d unions, want 20 at least", unions)
 	}
 }
 

@@ -14,10 +14,11 @@ type Schedule struct {
 	every  int64 // seconds; 0 for a schedule of fields
 	clock  clock
 	dates  dates
-	fixed  bool     // see the package comment: fixed or elapsed time
-	anyDom bool     // day-of-month restricts nothing
-	anyDow bool     // day-of-week restricts nothing
-	static []string // warnings that need no date
+	fixed  bool        // see the package comment: fixed or elapsed time
+	anyDom bool        // day-of-month restricts nothing
+	anyDow bool        // day-of-week restricts nothing
+	static []string    // warnings that need no date
+	parts  []*Schedule // the texts of a union; nil: this is one text
 }
 
 const (
@@ -32,16 +33,20 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	if t >= maxUnix {
 		return time.Time{}
 	}
-	var ok bool
+	return instant(s.next(t, s.spans.index(t)))
+}
+
+// next is Next in seconds, i being the span of t.
+func (s *Schedule) next(t int64, i int) (int64, bool) {
 	switch {
+	case s.parts != nil:
+		return s.nextOfParts(t, i)
 	case s.every > 0:
-		t, ok = (floor(t, s.every)+1)*s.every, true
+		return (floor(t, s.every) + 1) * s.every, true
 	case s.fixed:
-		t, ok = s.nextFixed(t)
-	default:
-		t, ok = s.nextElapsed(t)
+		return s.nextFixed(t, i)
 	}
-	return instant(t, ok)
+	return s.nextElapsed(t, i)
 }
 
 // Last returns the newest tick at or before the instant, in UTC, or the zero time if there is none.
@@ -50,16 +55,20 @@ func (s *Schedule) Last(at time.Time) time.Time {
 	if t < minUnix {
 		return time.Time{}
 	}
-	var ok bool
+	return instant(s.last(t, s.spans.index(t)))
+}
+
+// last is Last in seconds, i being the span of t.
+func (s *Schedule) last(t int64, i int) (int64, bool) {
 	switch {
+	case s.parts != nil:
+		return s.lastOfParts(t, i)
 	case s.every > 0:
-		t, ok = floor(t, s.every)*s.every, true
+		return floor(t, s.every) * s.every, true
 	case s.fixed:
-		t, ok = s.lastFixed(t)
-	default:
-		t, ok = s.lastElapsed(t)
+		return s.lastFixed(t, i)
 	}
-	return instant(t, ok)
+	return s.lastElapsed(t, i)
 }
 
 // Count returns the number of ticks in (after, to], at most limit: it stops counting there.
@@ -81,30 +90,59 @@ func (s *Schedule) Count(after, to time.Time, limit int) int {
 
 // String returns the canonical text: zone included, H replaced by its numbers. Parsed again, it gives the same ticks.
 func (s *Schedule) String() string {
-	if s.every > 0 {
+	if s.zoneless() {
 		return s.canon // ticks of @every are the same in all zones
 	}
 	return "CRON_TZ=" + s.zone + " " + s.canon
 }
 
+// zoneless reports whether the ticks are the same in all zones.
+func (s *Schedule) zoneless() bool {
+	for _, p := range s.parts {
+		if p.every == 0 {
+			return false
+		}
+	}
+	return s.every > 0 || s.parts != nil
+}
+
 // Location returns the zone that the text is meant in, be it named there or beside it.
 func (s *Schedule) Location() *time.Location { return s.loc }
 
+// The parts have one zone, so i is found once for all of them.
+func (s *Schedule) nextOfParts(t int64, i int) (first int64, ok bool) {
+	for _, p := range s.parts {
+		if at, found := p.next(t, i); found && (!ok || at < first) {
+			first, ok = at, true
+		}
+	}
+	return first, ok
+}
+
+func (s *Schedule) lastOfParts(t int64, i int) (newest int64, ok bool) {
+	for _, p := range s.parts {
+		if at, found := p.last(t, i); found && (!ok || at > newest) {
+			newest, ok = at, true
+		}
+	}
+	return newest, ok
+}
+
 // The furthest reading shown so far decides: a second pass of a fold does not exceed it, so it names nothing again.
-func (s *Schedule) nextFixed(t int64) (int64, bool) {
-	w, ok := s.ahead(s.spans.peak(t)+1, t+horizon)
+func (s *Schedule) nextFixed(t int64, i int) (int64, bool) {
+	w, ok := s.ahead(s.spans.peak(t, i)+1, t+horizon)
 	return s.spans.reach(w), ok
 }
 
-func (s *Schedule) lastFixed(t int64) (int64, bool) {
-	w, ok := s.behind(s.spans.peak(t), t-horizon)
+func (s *Schedule) lastFixed(t int64, i int) (int64, bool) {
+	w, ok := s.behind(s.spans.peak(t, i), t-horizon)
 	return s.spans.reach(w), ok
 }
 
-func (s *Schedule) nextElapsed(t int64) (int64, bool) {
+func (s *Schedule) nextElapsed(t int64, i int) (int64, bool) {
 	t++
 	end := t + horizon
-	for i := s.spans.index(t); t < end; i++ {
+	for ; t < end; i++ {
 		off, until := s.spans[i].off, min(s.spans.end(i), end)
 		if w, ok := s.ahead(t+off, until-1+off); ok {
 			return w - off, true
@@ -114,9 +152,9 @@ func (s *Schedule) nextElapsed(t int64) (int64, bool) {
 	return 0, false
 }
 
-func (s *Schedule) lastElapsed(t int64) (int64, bool) {
+func (s *Schedule) lastElapsed(t int64, i int) (int64, bool) {
 	begin := t - horizon
-	for i := s.spans.index(t); t >= begin; i-- {
+	for ; t >= begin; i-- {
 		off, from := s.spans[i].off, max(s.spans[i].from, begin)
 		if w, ok := s.behind(t+off, from+off); ok {
 			return w - off, true

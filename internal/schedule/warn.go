@@ -11,6 +11,14 @@ import (
 // zone are sought within five years from now.
 func (s *Schedule) Warnings(now time.Time) []string {
 	list := append([]string(nil), s.static...)
+	for _, p := range s.parts {
+		for _, text := range p.Warnings(now) {
+			list = append(list, fmt.Sprintf("%q: %s", p.canon, text))
+		}
+	}
+	if s.parts != nil {
+		return list
+	}
 	if s.every > 0 || !s.fixed && bits.OnesCount64(s.clock.hour) == 24 {
 		return list // elapsed time through all hours is what anybody expects
 	}
@@ -48,59 +56,65 @@ func (s *Schedule) fold(w int64) string {
 // wall formats a wall reading.
 func wall(w int64, layout string) string { return time.Unix(w, 0).UTC().Format(layout) }
 
-// note warns about one item of a field.
-func (p *fieldReader) note(k *kind, text string, it item) {
-	switch n := k.max - k.min + 1; {
-	case it.step == 0 || strings.HasPrefix(text, "*/1") && it.step == 1:
-	case it.lo+it.step > it.hi:
-		p.notes = append(p.notes, fmt.Sprintf("%s field: the step in %s is longer than its range: %d alone matches", k.name, text, it.lo))
-	case text[0] == '*' && n%it.step != 0:
-		last := it.lo + (it.hi-it.lo)/it.step*it.step
-		p.notes = append(p.notes, fmt.Sprintf("%s field: %s is uneven: it begins again at %d, the last before is %d", k.name, text, it.lo, last))
-	}
-}
-
-// notes warns about a whole text, given its six canonical fields.
-func (s *Schedule) notes(canon []string, and bool) []string {
+// notes warns about a whole text, given its six fields and its last three words as they were written.
+func (s *Schedule) notes(all []field, words []string) []string {
 	var list []string
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	and := strings.HasPrefix(s.canon, "ncrontab ")
 	switch {
 	case s.anyDom || s.anyDow:
 	case and:
 		add("both day-of-month and day-of-week are set: both must match, in cron either would do")
-	case strings.Contains(canon[3]+canon[5], "/"):
-		add("both day-of-month and day-of-week are set: either will do, though Vixie cron wants both where one begins with *")
+	case words[0][0] == '*' || words[2][0] == '*':
+		add("both day-of-month and day-of-week are set: either will do, as in robfig/cron; crontab(5) wants both, since one begins with *")
 	default:
 		add("both day-of-month and day-of-week are set: either will do, in ncrontab both must match")
 	}
-	if canon[0] == "*" && canon[1] != "*" {
+	if all[0].text == "*" && all[1].text != "*" {
 		add("* in the second field: 60 runs in each minute that matches")
 	}
-	if canon[1] == "*" && canon[2] != "*" {
+	if all[1].text == "*" && all[2].text != "*" {
 		add("* in the minute field: 60 runs in each hour that matches")
 	}
-	if !s.anyDom && (s.anyDow || and) && !strings.Contains(canon[3], "/") {
+	if !s.anyDom && (s.anyDow || and) && !strings.Contains(all[3].text, "/") {
 		list = append(list, s.short()...)
+	}
+	for rest := s.dates.dow.nth >> 28; rest != 0 && !s.anyDow; rest &= rest - 1 {
+		add("not every month has a 5th %s: no run for it in the others", weekdayName(low(rest)))
 	}
 	return list
 }
 
 // short warns about days that not every month has.
-func (s *Schedule) short() []string {
+func (s *Schedule) short() (list []string) {
+	d := &s.dates.dom
+	for _, it := range []struct {
+		set          uint64 // bit n: a day that a month of n days has, and no shorter one
+		before, name string
+		from         int
+	}{{d.plain, "day ", "", 0}, {d.near, "", "W", 0}, {d.last << 1, "L-", "", 1}, {d.nearLast << 1, "L-", "W", 1}} {
+		if it.set>>1 != 1<<31-1 && it.set>>29 != 0 {
+			list = append(list, s.lacking(high(it.set), fmt.Sprintf("%s%d%s", it.before, high(it.set)-it.from, it.name))...)
+		}
+	}
+	return list
+}
+
+// lacking warns about one day that only months of n days have.
+func (s *Schedule) lacking(n int, name string) []string {
 	var out []string
 	for m := 1; m <= 12; m++ {
-		full := uint64(2)<<length(2000, m) - 2
-		if s.dates.month>>m&1 == 1 && s.dates.dom&^full != 0 && s.dates.dom>>1 != 1<<31-1 {
+		if s.dates.month>>m&1 == 1 && length(2000, m) < n {
 			out = append(out, title(kinds[4].names[m-1]))
 		}
 	}
-	switch feb := s.dates.month == 1<<2; {
-	case feb && s.dates.dom&(1<<29-1) == 0:
-		return []string{"29 February: it runs in leap years only"}
+	switch {
+	case s.dates.month == 1<<2 && s.dates.days[0] == [7]uint64{}:
+		return []string{name + " of February: it runs in leap years only"}
 	case len(out) > 0:
-		return []string{fmt.Sprintf("day %d does not occur in %s: no run for it there", high(s.dates.dom), join(out))}
-	case s.dates.month>>2&1 == 1 && high(s.dates.dom) == 29:
-		return []string{"day 29 occurs in February in leap years only: no run for it in other years"}
+		return []string{fmt.Sprintf("%s does not occur in %s: no run for it there", name, join(out))}
+	case s.dates.month>>2&1 == 1 && n == 29:
+		return []string{name + " occurs in February in leap years only: no run for it in other years"}
 	}
 	return nil
 }

@@ -10,7 +10,18 @@ import (
 
 // Words explains the schedule in English, as in "at 02:30 every day, Europe/Berlin".
 func (s *Schedule) Words() string {
-	if s.every > 0 {
+	if s.zoneless() {
+		return s.words()
+	}
+	return s.words() + ", " + s.zone
+}
+
+// words leaves out the zone.
+func (s *Schedule) words() string {
+	switch {
+	case s.parts != nil:
+		return s.wordsOfParts()
+	case s.every > 0:
 		return interval(s.every) + ", counted from 1970-01-01 00:00 UTC"
 	}
 	text := s.clock.words()
@@ -19,7 +30,16 @@ func (s *Schedule) Words() string {
 	} else if !strings.Contains(text, "every") {
 		text += " every day"
 	}
-	return text + ", " + s.zone
+	return text
+}
+
+func (s *Schedule) wordsOfParts() string {
+	list := make([]string, len(s.parts))
+	for i, p := range s.parts {
+		list[i] = p.words()
+	}
+	list[len(list)-1] = "and " + list[len(list)-1]
+	return strings.Join(list, "; ")
 }
 
 // interval names seconds by one unit if it can, else as package time writes them.
@@ -110,16 +130,10 @@ func (c *clock) times() []string {
 func (d *dates) words(anyDom, anyDow bool) string {
 	var parts []string
 	if !anyDom {
-		name := "day "
-		if bits.OnesCount64(d.dom) > 1 {
-			name = "days "
-		}
-		parts = append(parts, "on "+name+values(d.dom, strconv.Itoa)+" of the month")
+		parts = append(parts, "on "+d.dom.words()+" of the month")
 	}
 	if !anyDow {
-		// week[0] begins on a Sunday: bits 2 to 8 are Monday to Sunday.
-		names := values(d.week[0]>>2&0x7f, func(n int) string { return title(kinds[5].names[(n+1)%7]) })
-		switch {
+		switch names := d.dow.words(); {
 		case anyDom:
 			parts = append(parts, "on "+names)
 		case d.and:
@@ -133,6 +147,62 @@ func (d *dates) words(anyDom, anyDow bool) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// words completes "on ... of the month".
+func (d *monthDays) words() string {
+	var list []string
+	if n := bits.OnesCount64(d.plain); n == 1 {
+		list = append(list, "day "+values(d.plain, strconv.Itoa))
+	} else if n > 1 {
+		list = append(list, "days "+values(d.plain, strconv.Itoa))
+	}
+	for rest := d.near; rest != 0; rest &= rest - 1 {
+		list = append(list, "the weekday nearest to day "+strconv.Itoa(low(rest)))
+	}
+	for rest := d.last; rest != 0; rest &= rest - 1 {
+		list = append(list, beforeLast(low(rest)))
+	}
+	for rest := d.nearLast; rest != 0; rest &= rest - 1 {
+		if n := low(rest); n == 0 {
+			list = append(list, "the last weekday")
+		} else {
+			list = append(list, "the weekday nearest to "+beforeLast(n))
+		}
+	}
+	return join(list)
+}
+
+func beforeLast(n int) string {
+	switch n {
+	case 0:
+		return "the last day"
+	case 1:
+		return "the day before the last"
+	}
+	return fmt.Sprintf("the day %d days before the last", n)
+}
+
+// words completes "on ...".
+func (d *weekDays) words() string {
+	var list []string
+	if d.plain != 0 {
+		// Monday comes first in words, Sunday is 0 in the field.
+		list = append(list, values(d.plain>>1|d.plain&1<<6, func(n int) string { return weekdayName((n + 1) % 7) }))
+	}
+	for rest := d.nth; rest != 0; rest &= rest - 1 {
+		list = append(list, "the "+ordinal(low(rest)/7+1)+" "+weekdayName(low(rest)%7))
+	}
+	for rest := d.last; rest != 0; rest &= rest - 1 {
+		list = append(list, "the last "+weekdayName(low(rest)))
+	}
+	text := join(list)
+	if d.nth|d.last != 0 {
+		text += " of the month"
+	}
+	return text
+}
+
+func weekdayName(n int) string { return title(kinds[5].names[n]) }
 
 // values lists a set: runs of three and more as "1 to 7", long progressions as "1, 3, 5 ... 31".
 func values(set uint64, name func(int) string) string {
@@ -168,12 +238,14 @@ func even(all []int) bool {
 
 func ordinal(n int) string {
 	switch n {
+	case 1:
+		return "1st"
 	case 2:
 		return "2nd"
 	case 3:
 		return "3rd"
 	}
-	return strconv.Itoa(n) + "th" // the other steps are at most 30
+	return strconv.Itoa(n) + "th" // other steps divide 24 or 60, so they are 30 or below 21
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -48,9 +48,8 @@ func (z spans) end(i int) int64 {
 	return math.MaxInt64
 }
 
-// peak returns the furthest wall reading shown up to an instant: that of the instant, except after clocks went back.
-func (z spans) peak(t int64) int64 {
-	i := z.index(t)
+// peak returns the furthest wall reading shown up to an instant of span i: that of the instant, unless clocks went back.
+func (z spans) peak(t int64, i int) int64 {
 	w := t + z[i].off
 	for ; i > 0 && z[i].from > t-drift; i-- {
 		w = max(w, z[i].from-1+z[i-1].off)

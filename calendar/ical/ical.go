@@ -1,0 +1,219 @@
+// Package ical reads the days of an iCalendar file (RFC 5545), as programs for calendars and many public offices write them.
+//
+//	Except: []soloist.Calendar{ical.File("school holidays", "holidays.ics")}
+//
+// The days of all events count, also those of events that last several days or that recur. Events have to last whole days:
+// they begin at a date without a time of day, so no zone matters. What is not understood is an error, since a day that is
+// left out in silence would be a run on a holiday: events with a time of day, changed instances of a recurring event
+// (RECURRENCE-ID), tasks, journals. Events that are cancelled have no days, and descriptions of time zones and alarms do
+// not matter.
+//
+// Replicas that read files of their own may have other days. They are told apart by the definition of the job.
+package ical
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	ics "github.com/arran4/golang-ical"
+
+	"github.com/soloist-go/soloist/calendar"
+)
+
+const (
+	maxSize   = 1 << 20 // bytes of a file
+	maxEvents = 10_000
+	maxDays   = 366     // of one event
+	maxAll    = 200_000 // days of all events together, as they recur
+	maxRule   = 500     // bytes
+	maxRules  = 2 << 20 // see reader; the library takes about a second for them
+
+	firstYear, lastYear = 1900, 2199 // of the dates in a file
+)
+
+// days is a calendar of days that were read.
+type days struct {
+	name string
+	has  map[calendar.Day]bool
+	err  error
+}
+
+func (d *days) Name() string                   { return d.name }
+func (d *days) Contains(day calendar.Day) bool { return d.has[day] }
+
+// Err returns why the days could not be read; nil: they could.
+func (d *days) Err() error { return d.err }
+
+// File reads a file, of up to 1 MiB and 10,000 events.
+func File(name, path string) calendar.Calendar {
+	f, err := os.Open(path)
+	if err != nil {
+		return &days{name: name, err: fmt.Errorf("cannot be read: %w", err)}
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return &days{name: name, err: fmt.Errorf("cannot be read: %w", err)}
+	}
+	return Parse(name, text)
+}
+
+// Parse reads the text of such a file.
+func Parse(name string, text []byte) calendar.Calendar {
+	r := reader{has: map[calendar.Day]bool{}}
+	if err := r.read(text); err != nil {
+		return &days{name: name, err: fmt.Errorf("is not a calendar of whole days: %w", err)}
+	}
+	return &days{name: name, has: r.has}
+}
+
+// A reader collects the days of events.
+type reader struct {
+	has map[calendar.Day]bool
+	all int // days so far, also those that are there twice
+
+	rules int // bytes of rules, each for each year: how long the library takes for them
+}
+
+func (r *reader) read(text []byte) (err error) {
+	defer func() { // the library is given what anybody may have written
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it cannot be understood: %.200v", p)
+		}
+	}()
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	switch {
+	case len(text) > maxSize:
+		return fmt.Errorf("it is larger than %d bytes", maxSize)
+	case !strings.HasSuffix(strings.ToUpper(strings.TrimSpace(string(text))), "END:VCALENDAR"):
+		return errors.New("it does not end with END:VCALENDAR")
+	}
+	parsed, err := ics.ParseCalendar(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, c := range parsed.Components {
+		switch c := c.(type) {
+		case *ics.VTimezone:
+		case *ics.VEvent:
+			if n++; n > maxEvents {
+				return fmt.Errorf("it has more than %d events", maxEvents)
+			}
+			if err := r.event(c); err != nil {
+				return fmt.Errorf("event %d, %.60q: %w", n, value(c, ics.ComponentPropertySummary), err)
+			}
+		default:
+			return fmt.Errorf("it has a %T, want events alone", c)
+		}
+	}
+	if n == 0 {
+		return errors.New("it has no events")
+	}
+	return nil
+}
+
+// event adds the days of an event.
+func (r *reader) event(e *ics.VEvent) error {
+	for _, name := range []ics.ComponentProperty{"RECURRENCE-ID", "EXRULE"} {
+		if e.GetProperty(name) != nil {
+			return fmt.Errorf("%s is not supported", name)
+		}
+	}
+	if strings.EqualFold(value(e, ics.ComponentPropertyStatus), "CANCELLED") {
+		return nil
+	}
+	first, err := dateOf(e, ics.ComponentPropertyDtStart)
+	if err != nil {
+		return err
+	}
+	length, err := lengthOf(e, first)
+	if err != nil {
+		return err
+	}
+	begins, err := r.recurrences(e, first)
+	if err != nil {
+		return err
+	}
+	for _, begin := range begins {
+		if r.all += length; r.all > maxAll {
+			return fmt.Errorf("the events have more than %d days", maxAll)
+		}
+		for i := range length {
+			r.has[calendar.DayOf(begin.AddDate(0, 0, i))] = true
+		}
+	}
+	return nil
+}
+
+// value is empty for a property that is not there.
+func value(e *ics.VEvent, name ics.ComponentProperty) string {
+	if p := e.GetProperty(name); p != nil {
+		return p.Value
+	}
+	return ""
+}
+
+// dateOf reads a property that has to be a date without a time of day.
+func dateOf(e *ics.VEvent, name ics.ComponentProperty) (time.Time, error) {
+	if n := len(e.GetProperties(name)); n != 1 {
+		return time.Time{}, fmt.Errorf("it has %d of %s, want one", n, name)
+	}
+	return readDate(string(name), value(e, name))
+}
+
+func readDate(name, text string) (time.Time, error) {
+	at, err := time.Parse("20060102", strings.TrimSpace(text))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s is %.40q, want a date without a time of day, such as 20260501", name, text)
+	}
+	if at.Year() < firstYear || at.Year() > lastYear {
+		return time.Time{}, fmt.Errorf("%s is %.40q, want a year from %d to %d", name, text, firstYear, lastYear)
+	}
+	return at, nil
+}
+
+// lengthOf returns how many days an event lasts: one, unless it has an end or a duration. An end is the first day after it.
+func lengthOf(e *ics.VEvent, first time.Time) (days int, err error) {
+	end, duration := e.GetProperty(ics.ComponentPropertyDtEnd), value(e, ics.ComponentPropertyDuration)
+	switch {
+	case end != nil && duration != "":
+		return 0, errors.New("it has both DTEND and DURATION")
+	case end != nil:
+		after, err := dateOf(e, ics.ComponentPropertyDtEnd)
+		if err != nil {
+			return 0, err
+		}
+		days = int(after.Sub(first) / (24 * time.Hour))
+	case duration != "":
+		if days, err = readDuration(duration); err != nil {
+			return 0, err
+		}
+	default:
+		days = 1
+	}
+	if days < 1 || days > maxDays {
+		return 0, fmt.Errorf("it lasts %d days, want 1 to %d", days, maxDays)
+	}
+	return days, nil
+}
+
+// readDuration reads a duration of whole days or weeks.
+func readDuration(text string) (days int, err error) {
+	var unit rune
+	if n, err := fmt.Sscanf(text, "P%d%c", &days, &unit); err != nil || n != 2 || fmt.Sprintf("P%d%c", days, unit) != text || days > maxDays {
+		return 0, fmt.Errorf("DURATION is %.40q, want days or weeks such as P3D or P1W", text)
+	}
+	switch unit {
+	case 'D':
+		return days, nil
+	case 'W':
+		return 7 * days, nil
+	}
+	return 0, fmt.Errorf("DURATION is %.40q, want days or weeks such as P3D or P1W", text)
+}
