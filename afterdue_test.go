@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"math"
+	"reflect"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,9 @@ func TestStatusOfFollower(t *testing.T) {
 			if join.After != "import, report" || join.Schedule != "after import and report" || join.Awaits != tt.joins || join.Next.Format(time.TimeOnly) != tt.nextJoin {
 				t.Errorf("at %s join is %+v", tt.at, join)
 			}
+			if got, err := r.StatusOf(c.t.Context(), "join"); err != nil || !reflect.DeepEqual(got, join) {
+				t.Errorf("at %s the status of join alone is %+v, %v", tt.at, got, err)
+			}
 		}
 	})
 }
@@ -66,6 +70,62 @@ func TestRunDueRunsChain(t *testing.T) {
 			c.wantFollowed("left", "import", 100*time.Millisecond)
 		})
 	}
+}
+
+// A call runs the ticks of a whole chain before those of a backfill, also one that comes due under it.
+func TestRunDueRunsChainBeforeBackfill(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		work := []soloist.Work{importing("*/10 * * * *", time.Minute), following("report", "import", time.Second), following("join", "report", time.Second)}
+		r := c.replica("a", work...)
+		r.wake()
+		until(time.Hour)
+		r.wake()
+		from := time.Now().Truncate(time.Hour).Add(-24 * time.Hour)
+		b := soloist.Backfill{From: from, To: from.Add(140 * time.Minute), All: true}
+		if _, err := c.replica("desk", work...).Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "import", By: "anna", Backfill: b}); err != nil {
+			t.Fatal(err)
+		}
+		until(time.Hour + 10*time.Minute)
+		got, err := r.RunDue(c.t.Context(), soloist.Wake{})
+		if err != nil {
+			t.Error(err)
+		}
+		ran := [3]int{}
+		for i, j := range got.Jobs {
+			ran[i] = len(j.Ran)
+		}
+		if n := len(c.filled()); n != 15 || ran != [3]int{17, 2, 2} {
+			t.Errorf("%d runs of the backfill, and %v of the jobs", n, ran)
+		}
+		for _, f := range append(c.runsOf("report"), c.runsOf("join")...) {
+			if late := f.start.Sub(f.Tick); late > time.Minute+10*time.Second {
+				t.Errorf("%s is late by %s", f.ID(), late)
+			}
+		}
+		c.wantFollowed("join", "report", 100*time.Millisecond)
+	})
+}
+
+// It does so if another replica has run the tick of the job before.
+func TestRunDueRunsFollowerBeforeBackfill(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		first := importing("*/10 * * * *", time.Minute)
+		r := c.replica("a", first, following("report", "import", time.Second))
+		r.wake()
+		until(time.Hour)
+		r.wake()
+		b := soloist.Backfill{From: time.Now().Add(-24 * time.Hour), To: time.Now().Add(-22 * time.Hour), All: true}
+		if _, err := c.replica("desk", first).Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "import", By: "anna", Backfill: b}); err != nil {
+			t.Fatal(err)
+		}
+		until(time.Hour + 10*time.Minute)
+		_, _ = c.replica("b", first).RunDue(c.within(70*time.Second), soloist.Wake{})
+		r.wake()
+		c.wantFollowed("report", "import", time.Second)
+		if n := len(c.filled()); n != 12 {
+			t.Errorf("%d runs of the backfill", n)
+		}
+	})
 }
 
 // A wake-up that finds the predecessor running elsewhere leaves the follower to a later one.
@@ -220,4 +280,22 @@ func TestFollowerAcquiresWhenItIsDue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The replica that runs the predecessor knows its end, and never reads it for the follower.
+func TestFollowerReadsNothingOfItsOwnReplica(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		s := &lister{Memory: c.store}
+		r := c.replica("a", importing("0 */2 * * *", time.Hour), following("report", "import", time.Second))
+		r.tap.Store = s
+		c.launch(r)
+		until(2*time.Hour - 10*time.Second)
+		s.reads.Store(0)
+		until(3*time.Hour + time.Minute)
+		c.wantOutcomes("report", "succeeded 02:00:00")
+		c.wantFollowed("report", "import", 100*time.Millisecond)
+		if n := s.reads.Load(); n > 65 { // of the own entry of report, once a minute
+			t.Errorf("%d reads", n)
+		}
+	})
 }

@@ -137,10 +137,15 @@ func TestSuspensionEndsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		lead := leader()
-		var heart, check error
+		var ended, heart, check error
 		var remaining time.Duration
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
+			within, cancel := context.WithTimeout(ctx, time.Hour) // as libraries make them
+			defer cancel()
 			until(time.Minute + time.Millisecond)
+			if ended = ctx.Err(); within.Err() == nil {
+				t.Error("a context that was made of the run's goes on")
+			}
 			heart, remaining = run.Heartbeat(""), run.Remaining()
 			check = run.Check(context.Background())
 			<-ctx.Done()
@@ -155,6 +160,9 @@ func TestSuspensionEndsRun(t *testing.T) {
 		got := c.all()[0]
 		if got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, store.ErrLost) {
 			t.Errorf("ended at %s for %v", got.end, got.cause)
+		}
+		if ended == nil {
+			t.Error("the context of the run goes on")
 		}
 		if !errors.Is(heart, store.ErrLost) || !errors.Is(check, store.ErrLost) || remaining != 0 {
 			t.Errorf("Heartbeat: %v, Check: %v, Remaining: %s", heart, check, remaining)

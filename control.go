@@ -27,6 +27,10 @@ type Order struct {
 	//     that run, unless Missed is RunAll.
 	//   - store.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
 	//     Its tick is not run again. A tick that waits for another attempt is cancelled too.
+	//   - store.OrderBackfill: the ticks of Backfill are run again, in their order; see
+	//     [Scheduler.PlanBackfill]. A job has one backfill at a time.
+	//   - store.OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
+	//     is under way ends with [ErrCancelled].
 	//   - store.OrderStepDown: the run that is under way is handed over, as at a stop of its
 	//     replica.
 	Kind store.OrderKind
@@ -45,6 +49,9 @@ type Order struct {
 
 	// Request names a run; see [Scheduler.RunNow]. Empty: a new name.
 	Request string
+
+	// Backfill says which ticks a backfill has.
+	Backfill Backfill
 }
 
 // requestLife is how long a run that was ordered may wait for a replica.
@@ -69,6 +76,17 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	now := s.core.replica.Clock.Best()
 	order := store.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
 	target, err := r.Orderable(ctx, o.Kind)
+	if err != nil {
+		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
+	}
+	switch o.Kind {
+	case store.OrderBackfill:
+		var plan runner.BackfillPlan
+		plan, err = r.PlanBackfill(ctx, runner.Range(o.Backfill))
+		order.Backfill = plan.Backfill
+	case store.OrderCancelBackfill:
+		order.Backfill, err = r.LastBackfill(ctx)
+	}
 	if err != nil {
 		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
@@ -117,15 +135,20 @@ var plainText = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
 func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 	begins := o.Kind == store.OrderPause || o.Kind == store.OrderResume
 	run := o.Kind == store.OrderRun
+	fills := o.Kind == store.OrderBackfill || o.Kind == store.OrderCancelBackfill
 	switch {
 	case s.core.replica.Orders == nil:
 		return errNoOrders
-	case !begins && !run && o.Kind != store.OrderCancel && o.Kind != store.OrderStepDown:
-		return wrong("kind of the order", quote(string(o.Kind)), "pause, resume, run, cancel and step-down")
+	case !begins && !run && !fills && o.Kind != store.OrderCancel && o.Kind != store.OrderStepDown:
+		return wrong("kind of the order", quote(string(o.Kind)), "pause, resume, run, cancel, step-down, backfill and cancel-backfill")
 	case r.EveryReplica() && !begins:
 		return fmt.Errorf("%s runs on each replica: it can be paused and resumed", o.Job)
 	case run && r.Singleton():
 		return fmt.Errorf("%s is a singleton: it is not run by hand", o.Job)
+	case fills && r.Singleton():
+		return fmt.Errorf("%s is a singleton: it has no ticks", o.Job)
+	case o.Kind != store.OrderBackfill && o.Backfill != Backfill{}:
+		return fmt.Errorf("%s has no range: only a backfill has", o.Kind)
 	case !plainText.MatchString(o.By):
 		return wrong("name of who orders", quote(o.By), "up to 200 characters on one line")
 	case !plainText.MatchString(o.Reason):

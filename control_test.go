@@ -1,7 +1,9 @@
 package soloist_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"strings"
@@ -137,6 +139,28 @@ func TestOrderWithoutAnswer(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
+}
+
+// A read for an order that gets no answer in time is repeated: somebody waits for it.
+func TestOrderRepeatsReadWithoutAnswer(t *testing.T) {
+	for unanswered, given := range map[int]bool{0: true, 2: true, 3: false} {
+		inCase(t, fmt.Sprint(unanswered), func(t *testing.T, c *cluster) {
+			w := work("@every 1h", 0)
+			c.replica("first", w).wake()
+			desk, left := c.replica("desk", w), unanswered
+			desk.tap.meet(func(op string, apply func() error) error {
+				if op == "read" && left > 0 {
+					left--
+					time.Sleep(5 * time.Second)
+					return context.DeadlineExceeded
+				}
+				return apply()
+			})
+			if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work"}); (err == nil) != given {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // A document that cannot be understood is left alone, and nothing starts by it.

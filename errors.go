@@ -15,6 +15,7 @@ var (
 	ErrStalled   = supervise.ErrStalled
 	ErrTimeout   = supervise.ErrTimeout
 	ErrCancelled = supervise.ErrCancelled
+	ErrReplaced  = supervise.ErrReplaced
 	ErrStopped   = supervise.ErrStopped
 )
 

@@ -40,6 +40,9 @@ var (
 	}
 	jobLines = map[event.Kind]func(*event.Event) line{ // the job
 		event.Settled: settledLine,
+		event.Late: func(e *event.Event) line {
+			return warn("the tick has not succeeded in time", append(tickArgs(e.Run.Tick), "late", e.Count, "why", e.Note)...)
+		},
 		event.NotClaimed: func(e *event.Event) line {
 			return warn("the claim was not confirmed, so nothing runs", append(tickArgs(e.Run.Tick), "error", e.Err)...)
 		},

@@ -102,6 +102,10 @@ func (s *tap) Break(ctx context.Context, name string, period time.Duration) erro
 	return s.through(ctx, "break", func() error { return s.Store.(store.LeaseBreaker).Break(ctx, name, period) })
 }
 
+func (s *tap) BreakUnchanged(ctx context.Context, name, etag string) error {
+	return s.through(ctx, "break unchanged", func() error { return s.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, name, etag) })
+}
+
 func (s *tap) ReadDocument(ctx context.Context, name, etag string) (d store.Document, err error) {
 	err = s.through(ctx, "read document", func() (err error) {
 		d, err = s.Store.(store.Documenter).ReadDocument(ctx, name, etag)

@@ -3,6 +3,9 @@ package soloist
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
@@ -55,11 +58,12 @@ func (s *Scheduler) leaseOfGroup(name string) (longest time.Duration) {
 	return longest
 }
 
-// newSlots returns the slots of a lock or a group.
-func newSlots(r *runner.Replica, kind entry.Kind, name string, n int, length time.Duration) *mutex.Mutex {
+// newSlots returns the slots of a lock or a group, with the lease d.
+func newSlots(r *runner.Replica, kind entry.Kind, name string, n int, d time.Duration) *mutex.Mutex {
+	length, beat := leaseOf(d, r.Store)
 	slots := make([]*runner.Runner, n)
 	for i := range slots {
-		slots[i] = runner.New(r, &runner.Job{Name: entry.OfSlot(kind, i, name), Policy: plan.Policy{Lease: length, Spec: string(kind)},
+		slots[i] = runner.New(r, &runner.Job{Name: entry.OfSlot(kind, i, name), Policy: plan.Policy{Lease: length, Beat: beat, Spec: string(kind)},
 			Task: supervise.Task{MaxCheckpoint: defaultCheckpoint}})
 	}
 	return mutex.New(r, slots, length)
@@ -67,12 +71,24 @@ func newSlots(r *runner.Replica, kind entry.Kind, name string, n int, length tim
 
 // checkGroups returns what is wrong with the groups.
 func (s *Scheduler) checkGroups() (errs []error) {
-	for name := range s.Groups {
-		errs = append(errs, s.checkGroup(name))
-	}
+	used := map[string]bool{}
 	for _, j := range s.Jobs {
-		if _, known := s.Groups[j.Group]; j.Group != "" && !known {
+		if j.Group == "" {
+			continue
+		}
+		used[quote(j.Group)] = true
+		if _, known := s.Groups[j.Group]; !known {
 			errs = append(errs, fmt.Errorf("job %q: Group is %s, which has no limit: set one in Groups", j.Name, quote(j.Group)))
+		}
+	}
+	known := "no job has a group"
+	if len(used) > 0 {
+		known = "the groups of jobs are " + strings.Join(slices.Sorted(maps.Keys(used)), ", ")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
+		errs = append(errs, s.checkGroup(name))
+		if !used[quote(name)] { // perhaps it is misspelled
+			errs = append(errs, fmt.Errorf("Groups[%s] is %d, and no job has the Group %[1]s: %[3]s", quote(name), s.Groups[name], known)) //nolint:staticcheck // ST1005: it begins with the name of a field
 		}
 	}
 	return errs

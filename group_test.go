@@ -209,6 +209,8 @@ func TestGroupIsRefused(t *testing.T) {
 		"huge":          {map[string]int{"imports": 1e6}, job, `1 to 100`},
 		"a name":        {map[string]int{"imports": 1, strings.Repeat("ü", 99): 1}, job, "allowed are 48"},
 		"every replica": {map[string]int{"imports": 1}, soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", EveryReplica: true, Do: do}, "Group is"},
+		"no job":        {map[string]int{"imports": 1, "import": 3}, job, `Groups["import"] is 3, and no job has the Group "import": the groups of jobs are "imports"`},
+		"no group":      {map[string]int{"import": 3}, soloist.Job{Name: "work", Schedule: "@hourly", Do: do}, `no job has the Group "import": no job has a group`},
 		"ahead":         {map[string]int{"imports": 1}, soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", ClaimAhead: true, Do: do}, "ClaimAhead"},
 	} {
 		s := &soloist.Scheduler{Jobs: []soloist.Job{c.job}, Groups: c.groups, Store: &local.Memory{}}
@@ -216,7 +218,9 @@ func TestGroupIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
-	s := &soloist.Scheduler{Jobs: []soloist.Job{job}, Groups: map[string]int{"imports": 100, "Ümläute/x": 1}, Store: &local.Memory{}}
+	other := job
+	other.Name, other.Group = "other", "Ümläute/x"
+	s := &soloist.Scheduler{Jobs: []soloist.Job{job, other}, Groups: map[string]int{"imports": 100, "Ümläute/x": 1}, Store: &local.Memory{}}
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -3,6 +3,8 @@ package soloist
 import (
 	"context"
 	"time"
+
+	"github.com/soloist-go/soloist/calendar"
 )
 
 // A Job is done once at each tick of its schedule, by one replica of all that
@@ -14,10 +16,28 @@ type Job struct {
 
 	// Schedule is cron text of five fields, or six with seconds first; a
 	// descriptor such as @hourly; or "@every 5m", anchored to the Unix epoch.
+	// "L", "15W", "friL" and "fri#3" are days of a month. Several texts with
+	// " ; " between them are their union. docs/schedules.md explains them.
 	Schedule string
 
 	// TimeZone is the IANA zone that Schedule is meant in. Empty: UTC.
 	TimeZone string
+
+	// From and Until bound the schedule: a tick before From does not exist, nor does one at Until or
+	// later. A job whose last tick is over does nothing any more and is not broken; its status says
+	// so. Zero: there is no such bound.
+	From, Until time.Time
+
+	// Except are days without a tick: a tick on a day of one of these calendars does not exist. The
+	// day of a tick is the date that the clock of TimeZone shows at it. At most 100. Empty: none.
+	Except []Calendar
+
+	// Only are the days that may have a tick: a tick on a day of none of these calendars does not
+	// exist, nor does one on a day of Except. At most 100. Empty: each day may have one.
+	Only []Calendar
+
+	// Shift moves a tick that Except or Only would leave out. Zero: it does not exist.
+	Shift Shift
 
 	// After names the jobs that this one follows, in place of Schedule: one, or several with commas
 	// between them, which must have the ticks of one schedule. Their ticks are the ticks of this
@@ -33,8 +53,8 @@ type Job struct {
 	AfterAny bool
 
 	// Do does the work of one tick. Its context ends when the run has to end;
-	// [context.Cause] then says why: [ErrLost], [ErrStalled], [ErrTimeout], [ErrCancelled]
-	// or [ErrStopped]. A panic counts as a failure.
+	// [context.Cause] then says why: [ErrLost], [ErrStalled], [ErrTimeout], [ErrCancelled],
+	// [ErrReplaced] or [ErrStopped]. A panic counts as a failure.
 	Do func(ctx context.Context, run *Run) error
 
 	// Timeout ends the context of a try after so long. Zero: never.
@@ -62,8 +82,21 @@ type Job struct {
 	// for a Logger that blocks.
 	StartingDeadline time.Duration
 
+	// FinishBy is how long after its tick a run has to have succeeded. A tick that has not is told
+	// once, when that time is over: by an event of the kind Late, in the log, and by JobStatus.Late,
+	// whether it failed, was missed or abandoned, came due under another run, still runs, or was never
+	// begun; if no replica is up then, by the first one that comes up. A tick that was skipped for a
+	// pause or by [Skip], and one that an operator has cancelled, is not late. It changes nothing
+	// about what is run. It may be longer than the period of Schedule. A job of EveryReplica has no
+	// record to tell from. Zero: no tick is late.
+	FinishBy time.Duration
+
 	// Missed says what becomes of ticks that no replica ran in time. Zero: RunLatest.
 	Missed MissedPolicy
+
+	// Overlap says what becomes of ticks that come due while the job runs. Zero: SkipOverlap, or a
+	// queue of all under RunAll.
+	Overlap OverlapPolicy
 
 	// Interrupted says what becomes of a tick whose runner died. Zero: Abandon.
 	Interrupted InterruptedPolicy
@@ -85,8 +118,8 @@ type Job struct {
 
 	// EveryReplica runs the job on each replica instead of one, as for a cache that each of
 	// them keeps. Such a job needs no lease and leaves no record, so its ticks have no
-	// outcome: a tick that comes due while the job runs here, or while the replica is down,
-	// is not made up for. Under [Scheduler.RunDue] the process that is woken up runs it: the
+	// outcome: a tick that comes due while the replica is down is not made up for, nor one that
+	// comes due while the job runs here, but for Overlap. Under [Scheduler.RunDue] the process that is woken up runs it: the
 	// tick that the wake-up names, else the newest tick of the last minute, once in each
 	// process.
 	EveryReplica bool
@@ -109,10 +142,28 @@ type Job struct {
 	// most [store.MaxCheckpoint]. Zero: 64 KiB.
 	MaxCheckpoint int
 
-	// Lease is how long a dead runner keeps other replicas from the job. The store has
-	// its limits: 15 to 60 s on Azure. Zero: 30 s.
+	// Lease is how long a dead runner keeps other replicas from the job, in whole seconds. The
+	// store has its limits: 15 to 60 s on Azure. From 1 s on, a shorter one is kept by beats, at a
+	// price: see docs/leases.md. Zero: 30 s.
 	Lease time.Duration
 }
+
+// A Calendar is a set of days; package calendar makes them. Calendars are asked once, when the program
+// starts.
+type Calendar = calendar.Calendar
+
+// A Shift says what becomes of a tick on a day that [Job.Except] or [Job.Only] excludes.
+type Shift string
+
+const (
+	// ShiftNext moves the tick to the next day that is not excluded, with the time of day that the
+	// clock of the zone shows at it, by at most 31 days. If no day is that near, the tick does not
+	// exist. It is moved once, and two ticks that meet are one. From and Until count after that.
+	ShiftNext Shift = "next"
+
+	// ShiftPrevious moves the tick to the last day before that is not excluded.
+	ShiftPrevious Shift = "previous"
+)
 
 // A HealthCheck ends a run that has ceased to do its work. Without one, a leader whose task hangs
 // would go on renewing its lease, and no other replica could replace it.
@@ -164,6 +215,29 @@ const (
 	// SkipMissed runs a tick within StartingDeadline too, but its zero StartingDeadline is
 	// one lease: a tick that is not run at its time is not run at all.
 	SkipMissed MissedPolicy = "skip"
+)
+
+// An OverlapPolicy says what becomes of ticks that come due while the job runs, on whichever
+// replica. No two runs of a job take place at the same time under any of them. How late the tick may
+// start that waits for the end of a run is what StartingDeadline says, as for all ticks. Runs by
+// hand are never replaced: under QueueOne and Replace the newest tick waits for them.
+type OverlapPolicy string
+
+const (
+	// SkipOverlap skips them. Under RunAll they wait instead, all of them: that is the
+	// queue of all ticks, and neither QueueOne nor Replace is possible beside it.
+	SkipOverlap OverlapPolicy = ""
+
+	// QueueOne has the newest of them wait. It is run once the run has ended, however that
+	// ended; the older ones are skipped.
+	QueueOne OverlapPolicy = "queue-one"
+
+	// Replace ends the context of the run with [ErrReplaced] when a newer tick is due, which is
+	// run once Do has returned. The outcome of the run that was replaced is
+	// [store.Cancelled], unless Do returns nil: it is tried no more, and it is no failure. Nor is it run again
+	// under Rerun if its runner dies: then the newer tick is run instead. A Do that ignores the
+	// end of its context delays the newer tick, as it delays a stop.
+	Replace OverlapPolicy = "replace"
 )
 
 // An InterruptedPolicy says what becomes of a tick whose runner died while it ran.

@@ -6,19 +6,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/internal/ticks"
 )
 
 // A lineage finds the ticks of jobs that follow others.
 type lineage struct {
 	jobs       map[string]*Job
 	singletons map[string]bool
-	found      map[string]*schedule.Schedule // ticks of jobs; nil: there are none, and an error tells why
+	found      map[string]*ticks.Ticks // ticks of jobs; nil: there are none, and an error tells why
 }
 
 // newLineage returns that of the jobs of a scheduler.
 func newLineage(jobs []Job, singletons []Singleton) *lineage {
-	l := &lineage{jobs: map[string]*Job{}, singletons: map[string]bool{}, found: map[string]*schedule.Schedule{}}
+	l := &lineage{jobs: map[string]*Job{}, singletons: map[string]bool{}, found: map[string]*ticks.Ticks{}}
 	for i := range jobs {
 		l.jobs[jobs[i].Name] = &jobs[i]
 	}
@@ -28,15 +28,15 @@ func newLineage(jobs []Job, singletons []Singleton) *lineage {
 	return l
 }
 
-// ticks returns the ticks of a job: those of its schedule or, of a follower, those of the jobs
+// named returns the ticks of a job: those of its schedule or, of a follower, those of the jobs
 // that it follows. The path has the followers of this job from which it was reached.
-func (l *lineage) ticks(j *Job, path ...string) (*schedule.Schedule, error) {
+func (l *lineage) named(j *Job, path ...string) (*ticks.Ticks, error) {
 	if j.After == "" {
 		return j.checkTicks()
 	}
 	var errs []error
 	var first string
-	var ticks *schedule.Schedule
+	var common *ticks.Ticks
 	path = append(path, j.Name)
 	for i, name := range j.names() {
 		if slices.Contains(j.names()[:i], name) {
@@ -47,25 +47,25 @@ func (l *lineage) ticks(j *Job, path ...string) (*schedule.Schedule, error) {
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case ticks == nil:
-			first, ticks = name, t
-		case ticks.String() != t.String():
-			errs = append(errs, mistaken("names %s, %s, and %s, %s: allowed are jobs with the ticks of one schedule", quote(first), ticks.Words(), quote(name), t.Words()))
+		case common == nil:
+			first, common = name, t
+		case common.String() != t.String():
+			errs = append(errs, mistaken("names %s, %s, and %s, %s: allowed are jobs with the ticks of one schedule", quote(first), common.Words(), quote(name), t.Words()))
 		}
 	}
-	return ticks, errors.Join(errs...)
+	return common, errors.Join(errs...)
 }
 
 // An ancestry is what a job has of those that it follows.
 type ancestry struct {
-	ticks *schedule.Schedule
+	ticks *ticks.Ticks
 	wrong error    // why there are no ticks
 	after []string // the names of all shards of the jobs that it follows
 }
 
 // of returns the ancestry of a job.
 func (l *lineage) of(j *Job) (a ancestry) {
-	if a.ticks, a.wrong = l.ticks(j); a.wrong == nil {
+	if a.ticks, a.wrong = l.named(j); a.wrong == nil {
 		a.after = l.parts(j)
 	}
 	return a
@@ -80,7 +80,7 @@ func (l *lineage) parts(j *Job) (names []string) {
 }
 
 // ticksOf returns the ticks of a job that the last one of a path names in After.
-func (l *lineage) ticksOf(name string, path []string) (*schedule.Schedule, error) {
+func (l *lineage) ticksOf(name string, path []string) (*ticks.Ticks, error) {
 	j := l.jobs[name]
 	switch {
 	case name == "":
@@ -96,21 +96,21 @@ func (l *lineage) ticksOf(name string, path []string) (*schedule.Schedule, error
 	case j.EveryReplica:
 		return nil, mistaken("names %s, which is a job of EveryReplica: its ticks have no outcome", quote(name))
 	}
-	ticks, known := l.found[name]
+	found, known := l.found[name]
 	if !known {
-		t, err := l.ticks(j, path...)
+		t, err := l.named(j, path...)
 		if err == nil {
-			ticks = t
+			found = t
 		}
-		l.found[name] = ticks
+		l.found[name] = found
 		if circle, ok := errors.AsType[*circleError](err); ok {
 			return nil, circle
 		}
 	}
-	if ticks == nil {
+	if found == nil {
 		return nil, mistaken("names %s, whose own ticks are not known", quote(name))
 	}
-	return ticks, nil
+	return found, nil
 }
 
 // mistaken returns the error for what After names.

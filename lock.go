@@ -39,8 +39,9 @@ type Lock struct {
 	// numbers are up, the largest number counts. Zero: 1.
 	Slots int
 
-	// Lease is how long a dead holder keeps others from the lock. The store has its limits: 15 to
-	// 60 s on Azure. Zero: 30 s.
+	// Lease is how long a dead holder keeps others from the lock, in whole seconds. The
+	// store has its limits: 15 to 60 s on Azure. From 1 s on, a shorter one is kept by beats, at a
+	// price: see docs/leases.md. Zero: 30 s.
 	Lease time.Duration
 
 	// Replica names this process in records and logs. Empty: a random name.
@@ -76,14 +77,17 @@ type Lock struct {
 //
 // If ctx ends first, the error has the cause of that end, and is ErrHeld if another holder was seen. If
 // the store does not answer, Do tries until ctx ends; if it refuses, or the record of the lock cannot be
-// used, Do returns that. A Do inside of f with the same lock is an error: it would wait for itself.
+// used, Do returns that. A Do inside of f with the same lock is an error: it would wait for itself. Two
+// locks are the same if store, app and name are; stores that cannot be compared, as a struct with a map
+// cannot, all count as one.
 func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, run *Run) error) error {
 	return l.do(ctx, f, (*mutex.Mutex).Do)
 }
 
 // TryDo is Do if the lock is free. If another caller has it, TryDo returns [ErrHeld] at once. It waits for
 // what is no other caller: a store that does not answer, the token of a new lock, and, if an operator
-// has ended the lease of the last holder, until that one must have given up.
+// has ended the lease of the last holder, until that one must have given up. If one slot of several
+// cannot be read and the others are held, it returns both errors, and does not wait.
 func (l *Lock) TryDo(ctx context.Context, f func(ctx context.Context, run *Run) error) error {
 	return l.do(ctx, f, (*mutex.Mutex).TryDo)
 }
@@ -95,7 +99,7 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 	if f == nil {
 		return fmt.Errorf("lock %q: the function is nil", l.Name)
 	}
-	if l.heldBy(ctx) {
+	if ctx.Value(l.heldKey()) != nil {
 		return fmt.Errorf("lock %q: it is held by the caller already, and would wait for itself", l.Name)
 	}
 	return by(l.mutex, ctx, func(ctx context.Context, slot int, h *supervise.Handle) error {
@@ -103,7 +107,7 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 		run.slot = slot
 		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
 		run.replica = l.of
-		return f(context.WithValue(ctx, heldKey{l.App, l.Name}, l.Store), run)
+		return f(context.WithValue(ctx, l.heldKey(), true), run)
 	})
 }
 
@@ -113,13 +117,18 @@ func (l *Lock) Validate() error {
 	return l.invalid
 }
 
-// A heldKey is the key of a context whose function holds a lock; the value is the store of the lock.
-type heldKey struct{ app, name string }
+// A heldKey is the key of a context whose function holds a lock. The store is nil if it cannot be
+// compared: then all such locks of one app and name count as the same.
+type heldKey struct {
+	app, name string
+	store     any
+}
 
-// heldBy reports whether ctx is that of a function that holds the lock.
-func (l *Lock) heldBy(ctx context.Context) bool {
-	s := ctx.Value(heldKey{l.App, l.Name})
-	return s != nil && reflect.TypeOf(s).Comparable() && s == any(l.Store)
+func (l *Lock) heldKey() heldKey {
+	if !reflect.ValueOf(l.Store).Comparable() {
+		return heldKey{l.App, l.Name, nil}
+	}
+	return heldKey{l.App, l.Name, l.Store}
 }
 
 // prepare fills in defaults, checks the fields and makes the slots.

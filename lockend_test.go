@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,6 +69,34 @@ func TestFunctionThatOutlivesItsLock(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A call that is refused, since a function of the lock goes on without its lease, has lost nothing.
+func TestLockTakesNothingBesideAnOverrun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		l := c.replica("a").guard()
+		l.Slots = 2
+		over := make(chan struct{})
+		l.Overrun = func(string, error) { close(over) }
+		done := make(chan error, 1)
+		go func() {
+			done <- l.Do(c.t.Context(), func(context.Context, *soloist.Run) error { time.Sleep(10 * time.Minute); return nil })
+		}()
+		time.Sleep(5 * time.Second)
+		for _, slot := range []string{"soloist/0-lock-guard", "soloist/1-lock-guard"} {
+			if err := c.store.Break(c.t.Context(), slot, 0); err != nil {
+				t.Log(err) // that of the other slot
+			}
+		}
+		<-over
+		err := l.Do(c.within(time.Minute), c.watch("a", nil))
+		if err == nil || errors.Is(err, soloist.ErrLost) || !strings.Contains(err.Error(), "takes nothing new") {
+			t.Errorf("got %v", err)
+		}
+		if err := <-done; !errors.Is(err, soloist.ErrLost) {
+			t.Errorf("the function that goes on: got %v", err)
+		}
+	})
 }
 
 // A stop does not hide the loss that follows it.

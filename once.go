@@ -32,7 +32,8 @@ type Once struct {
 
 	// Do does the work. Its context ends when the lease is lost or the context of Run ends. If its
 	// replica dies, another one begins the work again, so it must be safe to repeat. A panic counts
-	// as a failure; what [Skip] returns counts as success.
+	// as a failure; what [Skip] returns counts as success. After a failure, [Permanent] gives the
+	// work up for this key, and [RetryAfter] makes the pause longer, on all replicas.
 	Do func(ctx context.Context, run *Run) error
 
 	// Retry says what follows a failure, on whichever replica: MaxTries is after how many failures,
@@ -49,9 +50,10 @@ type Once struct {
 	Logger  *slog.Logger
 	Overrun func(name string, cause error)
 
-	of   *runner.Replica // whose clocks it has, then its own; nil: none
-	once sync.Once
-	made onceMade
+	of     *runner.Replica // whose clocks it has, then its own; nil: none
+	beside *beside         // the jobs of a scheduler; nil: of none
+	once   sync.Once
+	made   onceMade
 }
 
 // A onceMade is what the first call of a method makes of a Once.
@@ -73,6 +75,7 @@ func (o *Once) Run(ctx context.Context) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
+	defer o.beside.enter(o.of)()
 	err := o.made.work.Run(ctx, func(ctx context.Context, h *supervise.Handle) error {
 		run := newRun(o.made.log, part{name: o.Name, shards: 1}, h)
 		run.Request, run.Tick, run.replica = o.Key, time.Time{}, o.of
@@ -94,7 +97,7 @@ func (o *Once) Validate() error {
 func (s *Scheduler) Bind(o *Once) {
 	s.once.Do(s.prepare)
 	if o.Store == nil {
-		o.Store, o.of = s.Store, s.core.replica
+		o.Store, o.of, o.beside = s.Store, s.core.replica, &s.core.beside
 	}
 	setDefault(&o.App, s.App)
 	setDefault(&o.Replica, s.Replica)
@@ -124,9 +127,10 @@ func (o *Once) prepare() {
 	}
 	o.of = r
 	o.made.trouble = hearTrouble(r, o.made.log)
+	length, beat := leaseOf(o.Lease, o.Store)
 	job := &runner.Job{Name: entry.OfKey(o.Name, o.Key), Task: newTask(o.Logger, part{name: o.Name, shards: 1}, o.Do, 0, HealthCheck{}, 0),
-		Policy: plan.Policy{Lease: orDefault(o.Lease, defaultLease), Spec: "once " + o.Key, CountsByHand: true}}
-	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: job.Policy.Lease,
+		Policy: plan.Policy{Lease: length, Beat: beat, Spec: "once " + o.Key, CountsByHand: true}}
+	o.made.work = &mutex.Once{Slot: runner.New(r, job), Clock: r.Clock, Jitter: lease.NewJitter(o.Replica + job.Name), Length: length, Beat: beat,
 		Retry: mutex.Retry{Most: o.Retry.MaxTries, Backoff: o.Retry.Backoff}}
 }
 
@@ -136,7 +140,10 @@ func (o *Once) teller() func(mutex.Trouble) {
 	return func(t mutex.Trouble) {
 		level, text, args := slog.LevelInfo, "waiting for what is to be done once", []any{"holder", t.Holder}
 		if t.Err != nil {
-			level, text, args = slog.LevelWarn, "what is to be done once has failed and will be tried again", []any{"error", t.Err.Error()}
+			level, text, args = slog.LevelWarn, "what is to be done once is not known to be done and will be tried again", []any{"error", t.Err.Error()}
+		}
+		if t.Failed {
+			text = "what is to be done once has failed and will be tried again"
 		}
 		if said := fmt.Sprint(text, args); said != told {
 			told = said

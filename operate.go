@@ -40,7 +40,11 @@ type Wake struct {
 // says so, and the tick stays due. Ticks that are not to be run are settled all the same.
 //
 // A job that follows others is looked at once the call has done what is due of those, so a chain of
-// jobs runs in one call. If another replica runs one of them, a later call runs the follower.
+// jobs runs in one call. If another replica runs one of them, a later call runs the follower. If
+// another call on this replica runs an older tick of the follower, one call waits for that.
+//
+// Ticks of a backfill are run last, while the call has time for them: also a follower's tick comes before
+// them. One that comes due meanwhile comes before the rest, and so does what follows it.
 func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	if err := s.Validate(); err != nil {
 		return Report{}, err
@@ -51,9 +55,10 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	reports, began := make([]JobReport, len(jobs)), s.core.replica.Orders.Now()
-	s.inOrder(jobs, func(i int, r *runner.Runner) { reports[i] = JobReport(r.RunDue(ctx, began, runner.Wake(wake))) })
-	return newReport(reports)
+	d := &dueCall{scheduler: s, jobs: jobs, begin: time.Now(), heard: s.core.replica.Orders.Now(), reports: make([]JobReport, len(jobs))}
+	s.inOrder(jobs, func(r *runner.Runner) { d.runTicks(ctx, r, wake) })
+	runner.Each(jobs, func(r *runner.Runner) { d.runBackfill(ctx, r) })
+	return newReport(d.reports)
 }
 
 // woken returns the runners of jobs and of those that follow them, in the order of the scheduler's; of
@@ -84,11 +89,6 @@ func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
 	return s.withFollowers(parts), nil
 }
 
-// each calls f for every runner, at the same time, and returns when all calls have returned.
-func (s *Scheduler) each(runners []*runner.Runner, f func(i int, r *runner.Runner)) {
-	runner.Each(runners, func(r *runner.Runner) { f(slices.Index(runners, r), r) })
-}
-
 // withFollowers returns the runners of jobs, and of those that follow them, in the order of all.
 func (s *Scheduler) withFollowers(jobs []string) (all []*runner.Runner) {
 	followers := map[string][]string{}
@@ -114,19 +114,19 @@ func (s *Scheduler) withFollowers(jobs []string) (all []*runner.Runner) {
 
 // inOrder calls f for every runner, for a follower after the calls for those that it follows have
 // returned, and returns when all calls have.
-func (s *Scheduler) inOrder(runners []*runner.Runner, f func(i int, r *runner.Runner)) {
+func (s *Scheduler) inOrder(runners []*runner.Runner, f func(r *runner.Runner)) {
 	over := map[string]chan struct{}{}
 	for _, r := range runners {
 		over[r.Name()] = make(chan struct{})
 	}
-	s.each(runners, func(i int, r *runner.Runner) {
+	runner.Each(runners, func(r *runner.Runner) {
 		defer close(over[r.Name()])
 		for _, name := range r.After() {
 			if before := over[name]; before != nil {
 				<-before
 			}
 		}
-		f(i, r)
+		f(r)
 	})
 }
 

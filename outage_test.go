@@ -51,6 +51,32 @@ func TestOutageIsToldAndPasses(t *testing.T) {
 	})
 }
 
+// While work that is done once is waited for, the jobs may not have asked the store yet.
+func TestOutageBeforeTheJobsIsTold(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.replica("a", work("@every 10s", time.Second)).meets(fail(fs.ErrPermission))
+		done := make(chan error)
+		go func() { done <- c.migration(r, "v1", nil).Run(c.t.Context()) }()
+		time.Sleep(time.Minute)
+		if h := r.Health(); !errors.Is(h.Storage, fs.ErrPermission) || h.Reached {
+			t.Errorf("while the store refuses: %+v", h)
+		}
+		r.tap.meet(nil)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if h := r.Health(); h.Storage != nil || !h.Reached {
+			t.Errorf("once it is done: %+v", h)
+		}
+		r.tap.meet(fail(fs.ErrPermission))
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+		defer cancel()
+		if err := c.migration(r, "v2", nil).Run(ctx); err == nil || r.Health().Storage != nil {
+			t.Errorf("nobody waits any more: got %v and %+v", err, r.Health())
+		}
+	})
+}
+
 func TestFailureOfOneJobIsNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		other := named("other", work("@every 10s", time.Second))

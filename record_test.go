@@ -505,7 +505,7 @@ func (c *cluster) checkUnknown(before, after []byte) {
 	var old, now, known map[string]json.RawMessage
 	json.Unmarshal(before, &old)
 	json.Unmarshal(after, &now)
-	sample, _ := json.Marshal(store.Record{Due: time.Now(), Succeeded: time.Now(), Run: store.Run{Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Replica: "x", Lease: 1, Claimed: time.Now(), Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x"}, Failures: 1, Definition: store.Definition{Mark: store.Mark{Spec: "x"}}, Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
+	sample, _ := json.Marshal(store.Record{Due: time.Now(), Succeeded: time.Now(), Past: store.Past{Succeeded: time.Now()}, Beat: store.Beat{Token: 1}, Orders: store.Orders{Served: 1}, Run: store.Run{Tick: time.Now(), Request: "x", Attempt: 1, Deaths: 1, Replica: "x", Lease: 1, Claimed: time.Now(), Finished: time.Now(), Stopping: true, Progress: store.Progress{Note: "x"}, Error: "x"}, Failures: 1, Definition: store.Definition{Mark: store.Mark{Spec: "x"}}, Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
 	json.Unmarshal(sample, &known)
 	for name, value := range old {
 		isKnown := false

@@ -10,21 +10,35 @@ import (
 
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A Run is what a job's Do knows about its run, and can ask of it. Its methods may be called by
 // many goroutines at once. A Run that no [Scheduler] made, as in a test of Do alone, asks neither
 // the store nor the clock: its Save and Load, and locks that it returns, fail.
 type Run struct {
-	Job     string       // the name of the job or singleton; of a shard, the name of the shard
-	Tick    time.Time    // the tick, UTC; zero for a singleton
-	Request string       // of a run by hand: the name of the request; Tick is its time
-	Attempt int          // 1, and one more for each earlier runner of this tick that died or was stopped
-	Try     int          // 1, and one more for each earlier try of this attempt that failed
-	Token   int64        // the fencing token: grows with each run of this name; zero for EveryReplica
-	Log     *slog.Logger // has job, tick and token in each line
-	Shard   int          // which part of the work this run does: 0 to Shards-1
-	Shards  int          // how many parts there are; 1 for a job without shards
+	Job      string       // the name of the job or singleton; of a shard, the name of the shard
+	Tick     time.Time    // the tick, UTC; zero for a singleton
+	Request  string       // of a run by hand: the name of the request; Tick is its time
+	Backfill int64        // of a tick that is run again by a backfill: the number of its order; else zero
+	Attempt  int          // 1, and one more for each earlier runner of this tick that died or was stopped
+	Try      int          // 1, and one more for each earlier try of this attempt that failed
+	Token    int64        // the fencing token: grows with each claim of this name; zero for EveryReplica
+	Log      *slog.Logger // has job, tick and token in each line
+	Shard    int          // which part of the work this run does: 0 to Shards-1
+	Shards   int          // how many parts there are; 1 for a job without shards
+
+	// Previous is the newest tick of this job that had succeeded when the run was claimed, so that
+	// the run can do all since then; of a shard, the newest of that shard. It is the same on each
+	// attempt and each try. Runs by hand do not change it and get it too. A job of EveryReplica has no
+	// record: it is the newest tick that has succeeded in this process. For a run of a backfill it is
+	// the tick before Tick by the schedule, whatever became of that. Zero: none has, or the entry of the
+	// job was deleted since; always zero for a singleton and a lock.
+	Previous time.Time
+
+	// Next is the next tick after Tick by the schedule of this replica; for a run by hand, the next
+	// after its time. Zero: there is none; always zero for a singleton and a lock.
+	Next time.Time
 
 	slot    int // of a lock, whose slots may have the same token
 	handle  *supervise.Handle
@@ -33,13 +47,18 @@ type Run struct {
 
 // newRun returns the Run that Do gets for one try, which logs to log.
 func newRun(log *slog.Logger, p part, h *supervise.Handle) *Run {
-	return &Run{Job: p.name, Shard: p.shard, Shards: p.shards, Tick: h.Run.Tick, Request: h.Run.Request, Attempt: h.Run.Attempt, Try: h.Run.Try,
+	request, fill := h.Run.Request, store.BackfillOf(h.Run.Request)
+	if fill != 0 {
+		request = ""
+	}
+	around := h.Around()
+	return &Run{Previous: around.Previous, Next: around.Next, Job: p.name, Shard: p.shard, Shards: p.shards, Tick: h.Run.Tick, Request: request, Backfill: fill, Attempt: h.Run.Attempt, Try: h.Run.Try,
 		Token: h.Run.Token, Log: ofRun(log, h.Run), handle: h}
 }
 
 // ID names the tick. It is the same on every attempt, so it serves as an idempotency key:
 // "nightly-report@2026-11-21T02:30:00Z". A singleton's ID has its token instead of the tick, that
-// of a run by hand its request. For a job of EveryReplica it is the same on all replicas. Shards
+// of a run by hand its request; a run of a backfill has the ID of its tick. For a job of EveryReplica it is the same on all replicas. Shards
 // differ in their IDs.
 func (r *Run) ID() string {
 	if r.Request != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
-	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/internal/spread"
+	"github.com/soloist-go/soloist/internal/ticks"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -28,7 +28,7 @@ type Scheduler struct {
 
 	// Groups are how many runs of each [Job.Group] take place at a time: 1 to 100, by the name of the
 	// group, which follows the rule of [Lock.Name]. If replicas with different numbers are up, the
-	// largest number counts.
+	// largest number counts. A group that no job has is an error.
 	Groups map[string]int
 
 	// Store holds leases and records. Nil is an error.
@@ -93,6 +93,7 @@ type Scheduler struct {
 type core struct {
 	invalid error // what is wrong with the fields of the Scheduler
 	replica *runner.Replica
+	beside  beside           // what is bound and waited for
 	told    *listener        // has what is told of the work
 	runners []*runner.Runner // of Jobs, then of Singletons
 	spread  *spread.Spread   // of the shards of Singletons; nil: there are none, or the store cannot list
@@ -125,7 +126,7 @@ func (s *Scheduler) prepare() {
 	s.prepareOrders()
 	var errs []error
 	groups := s.prepareGroups()
-	jobs, schedules := newLineage(s.Jobs, s.Singletons), map[string]*schedule.Schedule{} // by their text: thousands of jobs may have the same
+	jobs, schedules := newLineage(s.Jobs, s.Singletons), map[string]*ticks.Ticks{} // by their text: thousands of jobs may have the same
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		runners, err := j.runnerJobs(s.Store, s.core.told.job, jobs.of(j), schedules)
@@ -140,7 +141,7 @@ func (s *Scheduler) prepare() {
 		errs = append(errs, s.addSingleton(&s.Singletons[i]))
 	}
 	if s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...)); s.core.invalid == nil {
-		s.follow()
+		runner.Follow(s.core.runners)
 	}
 }
 
@@ -151,20 +152,6 @@ func (s *Scheduler) add(jobs []*runner.Job, err error) error {
 		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
 	}
 	return err
-}
-
-// follow has the runners of followers notice at once what this replica settles of the jobs before
-// them.
-func (s *Scheduler) follow() {
-	byName := map[string]*runner.Runner{}
-	for _, r := range s.core.runners {
-		byName[r.Name()] = r
-	}
-	for _, r := range s.core.runners {
-		for _, name := range r.After() {
-			byName[name].Tell(r)
-		}
-	}
 }
 
 // prepareOrders lets the replica read what operators order, if the store keeps it.

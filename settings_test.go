@@ -23,10 +23,10 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 			{Name: "tick", Schedule: "@hourly", Do: nothing},
 			{Name: "empty"},
 			{Name: "twice", Schedule: "@hourly", Do: nothing},
-			{Name: "negative", Schedule: "@hourly", Do: nothing, Timeout: -1, StartingDeadline: -time.Hour, Retry: soloist.Retry{MaxTries: -1}},
+			{Name: "negative", Schedule: "@hourly", Do: nothing, Timeout: -1, StartingDeadline: -time.Hour, FinishBy: -time.Minute, Retry: soloist.Retry{MaxTries: -1}},
 			{Name: "long", Schedule: "@hourly", Do: nothing, Lease: 2 * time.Hour},
 			{Name: "odd", Schedule: "@hourly", Do: nothing, Lease: 1500 * time.Millisecond},
-			{Name: "policy", Schedule: "@hourly", Do: nothing, Missed: "sometimes", Interrupted: "maybe"},
+			{Name: "policy", Schedule: "@hourly", Do: nothing, Missed: "sometimes", Overlap: "seldom", Interrupted: "maybe"},
 			{Name: "zone", Schedule: "@hourly", Do: nothing, TimeZone: "Mars/Olympus"},
 			{Name: "both", Schedule: "61 * * * *", Do: nothing, TimeZone: "No/Where"},
 			{Name: "never", Schedule: "0 0 30 2 *", Do: nothing},
@@ -40,9 +40,9 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 	for _, want := range []string{
 		`App is "Größe"`, "Grace is -1s", `"Upper"`, `"tick": allowed is any but tick, warmup`,
 		`job "empty": Schedule is ""`, "Do is nil", `"twice" is used more than once`,
-		"Timeout is -1ns", "StartingDeadline is -1h0m0s", "Retry.MaxTries is -1: allowed is zero or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
+		"Timeout is -1ns", "StartingDeadline is -1h0m0s", "FinishBy is -1m0s: allowed is zero, or 1s or more", "Retry.MaxTries is -1: allowed is zero or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
 		"Lease is 1.5s", `Missed is "sometimes": allowed is RunLatest, RunAll or SkipMissed`,
-		`Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
+		`Overlap is "seldom": allowed is SkipOverlap, QueueOne or Replace`, `Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told in:\n%v", want, err)
@@ -72,14 +72,14 @@ func TestValidateRefusesDurationWithoutUnit(t *testing.T) {
 	s := &soloist.Scheduler{
 		Store: &local.Memory{}, Grace: 25,
 		Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
-			Timeout: 20, Retry: soloist.Retry{Backoff: 5}, StartingDeadline: 600, HeartbeatTimeout: 60, HealthCheck: soloist.HealthCheck{Interval: 10}, Lease: 30}},
+			Timeout: 20, Retry: soloist.Retry{Backoff: 5}, StartingDeadline: 600, FinishBy: 700, HeartbeatTimeout: 60, HealthCheck: soloist.HealthCheck{Interval: 10}, Lease: 30}},
 		Singletons: []soloist.Singleton{{Name: "lead", Do: nothing, Backoff: 7, HeartbeatTimeout: 61, HealthCheck: soloist.HealthCheck{Interval: 11}, Lease: 31}},
 	}
 	err := s.Validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for field, values := range map[string][]int{"Grace": {25}, "Timeout": {20}, "Retry.Backoff": {5}, "Backoff": {7}, "StartingDeadline": {600},
+	for field, values := range map[string][]int{"Grace": {25}, "Timeout": {20}, "Retry.Backoff": {5}, "Backoff": {7}, "StartingDeadline": {600}, "FinishBy": {700},
 		"HeartbeatTimeout": {60, 61}, "HealthCheck.Interval": {10, 11}, "Lease": {30, 31}} {
 		for _, n := range values {
 			if want := fmt.Sprintf("%s is %dns: did you mean %d * time.Second?", field, n, n); !strings.Contains(err.Error(), want) {

@@ -224,9 +224,10 @@ func TestShardsAreChecked(t *testing.T) {
 			{Name: "work-3", Schedule: "@hourly", Do: nothing}, {Name: "work-4", Schedule: "@hourly", Do: nothing}}},
 		`the name "feed-0" is used more than once: a shard of "feed" has it, too`: {Singletons: []soloist.Singleton{feed(1)},
 			Jobs: []soloist.Job{{Name: "feed-0", Schedule: "@hourly", Do: nothing, Shards: 2}}},
-		`the name "feed" is used more than once`:                             {Singletons: []soloist.Singleton{feed(2)}, Jobs: []soloist.Job{{Name: "feed", Schedule: "@hourly", Do: nothing}}},
-		`job "here": Shards is 2: allowed is zero for a job of EveryReplica`: {Jobs: []soloist.Job{{Name: "here", Schedule: "@hourly", Do: nothing, EveryReplica: true, Shards: 2}}},
-		`job "work": Schedule is "never"`:                                    {Jobs: []soloist.Job{sharded(16, "never", 0)}},
+		`the name "feed" is used more than once`:                                    {Singletons: []soloist.Singleton{feed(2)}, Jobs: []soloist.Job{{Name: "feed", Schedule: "@hourly", Do: nothing}}},
+		`job "here": FinishBy is 1h0m0s: allowed is zero for a job of EveryReplica`: {Jobs: []soloist.Job{{Name: "here", Schedule: "@hourly", Do: nothing, EveryReplica: true, FinishBy: time.Hour}}},
+		`job "here": Shards is 2: allowed is zero for a job of EveryReplica`:        {Jobs: []soloist.Job{{Name: "here", Schedule: "@hourly", Do: nothing, EveryReplica: true, Shards: 2}}},
+		`job "work": Schedule is "never"`:                                           {Jobs: []soloist.Job{sharded(16, "never", 0)}},
 	} {
 		s.Store = &local.Memory{}
 		err := s.Validate()

@@ -29,12 +29,15 @@ type Singleton struct {
 	HealthCheck      HealthCheck
 	MaxCheckpoint    int
 
-	// Lease is how long a dead holder keeps other replicas from the task. The store has its
-	// limits: 15 to 60 s on Azure. Zero: 30 s.
+	// Lease is how long a dead holder keeps other replicas from the task, in whole seconds. The
+	// store has its limits: 15 to 60 s on Azure. From 1 s on, a shorter one is kept by beats, at a
+	// price: see docs/leases.md. Zero: 30 s.
 	Lease time.Duration
 
 	// Backoff is the pause of a replica after its Do has returned, so that a task that fails at
 	// once does not fail all the time. After a stall the pause is at least 1.5 s, so that another
-	// replica can take over. Zero: 5 s.
+	// replica can take over; for a shard, a third of the lease and a second. A shard that is handed
+	// over so that the spread is even, or whose lease was lost, is no reason to pause for longer than
+	// that. Zero: 5 s.
 	Backoff time.Duration
 }

@@ -178,6 +178,24 @@ func changes(work soloist.Singleton, grace time.Duration) map[string]change {
 	}
 }
 
+// A replica that has died has no part of the shards any more, once its member entry is free: the others
+// have taken its shards for good.
+func TestDeadReplicaHasNoPart(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		rs := c.join(0, feed(9), "a", "b", "c")
+		until(4 * D)
+		rs[2].kill()
+		until(7 * D)
+		c.wantEven(9, "a", "b")
+		begun := len(c.all())
+		until(30 * D)
+		c.wantEven(9, "a", "b")
+		if moved := len(c.all()) - begun; moved > 0 {
+			c.t.Errorf("%d shards have moved since, and no replica came or went", moved)
+		}
+	})
+}
+
 // A replica that would not acquire a shard does not follow its hand-over.
 func TestHandOverIsFollowedByThoseThatWant(t *testing.T) {
 	inCluster(t, func(c *cluster) {

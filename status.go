@@ -28,7 +28,12 @@ type JobStatus struct {
 	Err          error            // why Record could not be read
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
 	After        string           // the jobs that it follows, with commas between them; empty: none
+	Late         store.Late       // of Job.FinishBy: the ticks since the last success that are late now, also if that is not told yet; zero: none
 	Awaits       string           // those of After whose outcome Next waits for, once it has come; empty: none
+	Begins       time.Time        // the first tick of all, while it is to come, as before Job.From; else zero
+	Over         time.Time        // the last tick of all, if it has its outcome, as after Job.Until: the job is over; else zero
+
+	Backfill store.BackfillProgress // the last one, as far as this Scheduler has read the orders
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
@@ -46,6 +51,22 @@ func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	return all, nil
 }
 
+// StatusOf is [Scheduler.Status] of one job or singleton, or of one shard. It reads no record but that
+// and those of the jobs that it follows.
+func (s *Scheduler) StatusOf(ctx context.Context, job string) (JobStatus, error) {
+	of, err := s.runner(job)
+	if err != nil {
+		return JobStatus{}, err
+	}
+	runners := []*runner.Runner{of}
+	for _, name := range of.After() {
+		before, _ := s.runner(name) // Validate knows that there is one
+		runners = append(runners, before)
+	}
+	_ = s.core.replica.Orders.Refresh(ctx) // as in Status
+	return JobStatus(runner.Statuses(ctx, runners)[0]), nil
+}
+
 // Health is the state of a [Scheduler] on this replica.
 type Health struct {
 	Running []string         // jobs and singletons that run here now
@@ -53,8 +74,8 @@ type Health struct {
 	Broken  map[string]error // those that this replica cannot run, and why
 	Overrun map[string]error // those with a lease that go on though their context has ended, and why: restart the process
 	Skew    time.Duration    // how far the wall clock is ahead of the store's, behind if negative, as far as that is proved
-	Storage error            // why the store does not answer; nil: it does, as far as known
-	Reached bool             // the store has answered at least once
+	Storage error            // why the store does not answer, also a [Once] that is bound and runs; nil: it does, as far as known
+	Reached bool             // the store has answered at least once, or such a Once
 	Log     error            // why log lines wait: the log has accepted none for three minutes; nil: none waits that long
 	Events  error            // why events wait: the function Events has not returned for three minutes; nil: none waits that long
 }
@@ -63,8 +84,12 @@ type Health struct {
 func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
 	h := s.core.replica.Health()
+	trouble, reached := s.core.beside.storage()
+	if h.Storage == nil {
+		h.Storage = trouble
+	}
 	return Health{Running: h.Running, Stuck: h.Stuck, Broken: h.Broken, Overrun: h.Overrun, Skew: h.Skew,
-		Storage: h.Storage, Reached: h.Reached, Log: s.core.told.lines.Blocked(), Events: s.core.told.eventsBlocked()}
+		Storage: h.Storage, Reached: h.Reached || reached, Log: s.core.told.lines.Blocked(), Events: s.core.told.eventsBlocked()}
 }
 
 // A Report says what one call of [Scheduler.RunDue] did.

@@ -85,6 +85,24 @@ func TestStatusOfManyJobsIsOneListing(t *testing.T) {
 	}
 }
 
+// The status of one job reads its record alone, however many jobs there are.
+func TestStatusOfOneJobReadsItsRecord(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.start("a", many(12)...)
+		time.Sleep(5*time.Minute + time.Second)
+		backend := &lister{Memory: c.store}
+		reader := c.replica("b", many(12)...)
+		reader.Store = backend
+		st, err := reader.StatusOf(c.t.Context(), "job-03")
+		if err != nil || st.Name != "job-03" || len(st.Record.History) != 1 || backend.lists.Load() != 0 || backend.reads.Load() != 1 {
+			c.t.Errorf("got %+v, %v after %d listings and %d reads", st, err, backend.lists.Load(), backend.reads.Load())
+		}
+		if _, err := reader.StatusOf(c.t.Context(), "nobody"); err == nil {
+			c.t.Error("a job that there is not: got no error")
+		}
+	})
+}
+
 // A listing that hangs costs no more than its time; then each entry is read.
 func TestListingThatHangsIsGivenUp(t *testing.T) {
 	inCluster(t, func(c *cluster) {

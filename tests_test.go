@@ -11,7 +11,7 @@ import (
 )
 
 // mapped are the directories of which docs/tests.md has a row for each source file.
-var mapped = []string{".", "store", "internal/elapsed", "internal/instant", "internal/ontime", "internal/lease", "internal/logqueue", "internal/plan",
+var mapped = []string{".", "store", "internal/alarm", "internal/elapsed", "internal/instant", "internal/ontime", "internal/lease", "internal/logqueue", "internal/plan",
 	"internal/queue", "internal/control", "internal/runner", "internal/schedule", "internal/spread", "internal/supervise", "host/azure", "host/local"}
 
 // The page that says which test guards what names only what there is, and leaves

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/internal/ticks"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -47,11 +48,12 @@ func (j *Job) check(backend store.Store, wrongTicks error) error {
 		errs = append(errs, wrong("Retry.MaxTries", j.Retry.MaxTries, "zero or more"))
 	}
 	errs = append(errs, checkDuration("Timeout", j.Timeout, time.Millisecond),
-		checkDuration("Retry.Backoff", j.Retry.Backoff, time.Millisecond), checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond))
+		checkDuration("Retry.Backoff", j.Retry.Backoff, time.Millisecond), checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond), checkDuration("FinishBy", j.FinishBy, time.Second))
 	errs = append(errs, checkLimits(j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint))
 	if !slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed) {
 		errs = append(errs, wrong("Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed"))
 	}
+	errs = append(errs, j.checkOverlap())
 	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
 		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
 	}
@@ -64,15 +66,36 @@ func (j *Job) check(backend store.Store, wrongTicks error) error {
 	if j.EveryReplica && j.Shards > 0 {
 		errs = append(errs, wrong("Shards", j.Shards, "zero for a job of EveryReplica: each replica does all of its work"))
 	}
+	if j.EveryReplica && j.FinishBy != 0 {
+		errs = append(errs, wrong("FinishBy", j.FinishBy, "zero for a job of EveryReplica: it has no record to tell a late tick from"))
+	}
 	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
 		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
 	}
 	return errors.Join(errs...)
 }
 
-// checkTicks returns the ticks of the schedule. A wrong zone and a wrong schedule are two mistakes,
-// and both are reported.
-func (j *Job) checkTicks() (*schedule.Schedule, error) {
+// checkOverlap returns what is wrong with Overlap. Where the starting deadline is zero, SkipMissed
+// limits the wait to one lease, so few runs are short enough for a queue.
+func (j *Job) checkOverlap() error {
+	switch {
+	case j.Overlap == SkipOverlap:
+		return nil
+	case j.Overlap != QueueOne && j.Overlap != Replace:
+		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap, QueueOne or Replace")
+	case j.Missed == RunAll:
+		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap beside Missed: RunAll, under which all ticks wait that come due under a run")
+	case j.After != "":
+		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap beside After: of the ticks that come due under a run of such a job, the newest waits in any case")
+	case j.Overlap == QueueOne && j.Missed == SkipMissed && j.StartingDeadline == 0:
+		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap or Replace beside Missed: SkipMissed, unless StartingDeadline says how long a tick may wait")
+	}
+	return nil
+}
+
+// checkTicks returns the ticks of the schedule within its limits. A wrong zone, a wrong schedule and
+// wrong limits are mistakes of their own, and all are reported.
+func (j *Job) checkTicks() (*ticks.Ticks, error) {
 	var wrongZone error
 	zone := j.TimeZone
 	if zone != "" {
@@ -80,11 +103,17 @@ func (j *Job) checkTicks() (*schedule.Schedule, error) {
 			wrongZone, zone = fmt.Errorf("TimeZone %s %w", quote(zone), err), ""
 		}
 	}
-	ticks, err := schedule.Parse(j.Schedule, zone, j.Name)
+	s, err := schedule.Parse(j.Schedule, zone, j.Name)
 	if err != nil {
-		err = wrongFor("Schedule", j.Schedule, err)
+		return nil, errors.Join(wrongZone, wrongFor("Schedule", j.Schedule, err), j.limits().Check())
 	}
-	return ticks, errors.Join(wrongZone, err)
+	all, err := ticks.New(s, j.limits())
+	return all, errors.Join(wrongZone, err)
+}
+
+// limits returns what the job says of its ticks beside the schedule.
+func (j *Job) limits() ticks.Limits {
+	return ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)}
 }
 
 // checkAfter returns what is wrong with the fields beside After.
@@ -101,6 +130,9 @@ func (j *Job) checkAfter() error {
 	}
 	if j.TimeZone != "" {
 		errs = append(errs, wrong("TimeZone", quote(j.TimeZone), "none beside After: the ticks are those of the job that this one follows"))
+	}
+	if !j.From.IsZero() || !j.Until.IsZero() || len(j.Except)+len(j.Only) > 0 || j.Shift != "" {
+		errs = append(errs, wrong("From, Until, Except, Only or Shift", "set", "none of them beside After: the ticks are those of the job that this one follows"))
 	}
 	if j.ClaimAhead {
 		errs = append(errs, wrong("ClaimAhead", true, "false beside After: it is not known when such a job is due"))
@@ -170,7 +202,8 @@ func checkShards(name string, shards int) error {
 	return nil
 }
 
-// checkLease checks a lease against the limits of the store.
+// checkLease checks a lease against the limits of the store. A shorter one than the shortest of the store is kept by
+// beats, if the store lets replicas replace a holder that sends none.
 func checkLease(d time.Duration, backend store.Store) error {
 	if backend == nil {
 		return nil // checkSelf reports it, once
@@ -179,10 +212,14 @@ func checkLease(d time.Duration, backend store.Store) error {
 		return bareNumber("Lease", d)
 	}
 	shortest, longest := backend.Limits()
-	if d = orDefault(d, defaultLease); d < shortest || d > longest || d%time.Second != 0 {
-		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s", shortest, longest))
+	d, least := orDefault(d, defaultLease), store.ShortestLease(backend)
+	switch {
+	case d >= least && d <= longest && d%time.Second == 0:
+		return nil
+	case d >= store.ShortestBeat && d < shortest && d%time.Second == 0:
+		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s: a shorter lease needs a store that implements store.ConditionalBreaker", shortest, longest))
 	}
-	return nil
+	return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s", least, longest))
 }
 
 // checkDuration checks a field that is zero, or least or more.

@@ -35,7 +35,7 @@ type Event struct {
 	Wait    time.Duration // HoldOff, TryFailed: until it goes on; TryFailed: zero if no try follows
 	Skew    time.Duration // Skewed: by how much this machine's clock is ahead, behind if negative, as far as that is proved; zero: it is right again
 	Of      int           // TryFailed: the largest number of tries; Unhealthy: the failures that end the run
-	Count   int           // Unhealthy: failures in a row so far; Dropped: how many events
+	Count   int           // Unhealthy: failures in a row so far; Dropped: how many events; Late: how many ticks
 	Former  Former        // TookOver, Inherited: what is replaced
 	Note    string        // Heartbeat, Saved: the note; StoreTrouble: the job that met it first; LeftAlone: set if it may end without a person; a Kind that has variants: which one, for people
 	Stack   string        // Stalled, Panicked: goroutines
@@ -45,7 +45,7 @@ type Event struct {
 // A Run says which run an event is about.
 type Run struct {
 	Tick    time.Time // zero: a singleton
-	Request string    // of a run by hand; Tick is its time
+	Request string    // of a run by hand; Tick is its time. Of a tick that a backfill runs again: see store.BackfillOf
 	Attempt int       // zero: not known
 	Try     int       // zero: not about a try
 	Token   int64     // the fencing token; zero: an EveryReplica job
@@ -93,6 +93,7 @@ const (
 // What happens to ticks that no replica runs to their end, to a job, and to a replica.
 const (
 	Settled         Kind = "settled"          // the outcome of a tick, or of a range of ticks, that did not run to its end here
+	Late            Kind = "late"             // a tick has not succeeded by Job.FinishBy; Count: with those before it that were not told; Note: what became of it
 	NotClaimed      Kind = "not-claimed"      // a claim was not confirmed, so nothing runs
 	HoldOff         Kind = "hold-off"         // the last lease did not expire by itself: it waits until its holder must have given up
 	ScheduleChanged Kind = "schedule-changed" // another definition of the job is in force

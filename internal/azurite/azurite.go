@@ -22,9 +22,10 @@ import (
 	"time"
 )
 
-// A Server is an Azurite with the Blob service only.
+// A Server is an Azurite with the Blob and the Queue service.
 type Server struct {
-	URL string // of the account: http://127.0.0.1:PORT/devstoreaccount1, or https
+	URL      string // of the account's blobs: http://127.0.0.1:PORT/devstoreaccount1, or https
+	QueueURL string // of its queues, at another port
 
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -127,7 +128,7 @@ func launch(ctx context.Context, options []string) (*Server, error) {
 	if err := install(ctx, dir); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(node, append([]string{"azurite.js", "--blobHost", "127.0.0.1", "--blobPort", "0",
+	cmd := exec.Command(node, append([]string{"azurite.js", "--blobHost", "127.0.0.1", "--blobPort", "0", "--queueHost", "127.0.0.1", "--queuePort", "0",
 		"--skipApiVersionCheck", "--disableTelemetry", "--silent"}, options...)...)
 	cmd.Dir = dir
 	var stderr strings.Builder // to be read after Close
@@ -145,11 +146,10 @@ func launch(ctx context.Context, options []string) (*Server, error) {
 	}
 	s := &Server{cmd: cmd, stdin: stdin, done: make(chan struct{})}
 	s.close = sync.OnceValue(s.stop)
-	address := make(chan string, 1)
-	go s.scan(stdout, address)
+	listening := make(chan struct{})
+	go s.scan(stdout, listening)
 	select {
-	case a := <-address:
-		s.URL = a + "/" + Account
+	case <-listening:
 		return s, nil
 	case <-s.done:
 		err := s.Close()
@@ -159,17 +159,22 @@ func launch(ctx context.Context, options []string) (*Server, error) {
 	}
 }
 
-var listens = regexp.MustCompile(`successfully listens on (https?://127\.0\.0\.1:\d+)`)
+var listens = regexp.MustCompile(`Azurite (Blob|Queue) service successfully listens on (https?://127\.0\.0\.1:\d+)`)
 
 // scan reads the output to its end, so that the server never blocks on it, and
-// finds the address in it.
-func (s *Server) scan(out io.Reader, address chan<- string) {
+// finds the addresses in it. listening is closed when it has both.
+func (s *Server) scan(out io.Reader, listening chan<- struct{}) {
 	defer close(s.done)
-	found := false
+	urls := map[string]*string{"Blob": &s.URL, "Queue": &s.QueueURL}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if m := listens.FindStringSubmatch(lines.Text()); m != nil && !found {
-			found = true
-			address <- m[1]
+		m := listens.FindStringSubmatch(lines.Text())
+		if m == nil || urls[m[1]] == nil {
+			continue
+		}
+		*urls[m[1]] = m[2] + "/" + Account
+		delete(urls, m[1])
+		if len(urls) == 0 {
+			close(listening)
 		}
 	}
 }
@@ -194,7 +199,11 @@ func (s *Server) stop() error {
 // ConnectionString names the server and its credentials.
 func (s *Server) ConnectionString() string {
 	scheme, _, _ := strings.Cut(s.URL, ":")
-	return fmt.Sprintf("DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", scheme, Account, Key, s.URL)
+	text := fmt.Sprintf("DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", scheme, Account, Key, s.URL)
+	if s.QueueURL != "" { // a proxy before the blobs has none
+		text += "QueueEndpoint=" + s.QueueURL + ";"
+	}
+	return text
 }
 
 // directory is where the lock file is: found from this file, because a test

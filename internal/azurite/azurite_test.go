@@ -10,14 +10,15 @@ import (
 
 func TestStart(t *testing.T) {
 	s := azurite.Start(t)
-	resp, err := http.Get(s.URL + "/none/blob")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	// Unsigned, so refused, but by the Blob service.
-	if got := resp.Header.Get("Server"); got != "Azurite-Blob/3.37.0" {
-		t.Errorf("got %s from %q", resp.Status, got)
+	for url, want := range map[string]string{s.URL + "/none/blob": "Azurite-Blob/3.37.0", s.QueueURL + "/none/messages": "Azurite-Queue/3.37.0"} {
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := resp.Header.Get("Server"); got != want { // unsigned, so refused, but by the service
+			t.Errorf("got %s from %q, want it from %s", resp.Status, got, want)
+		}
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

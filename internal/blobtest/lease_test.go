@@ -189,6 +189,21 @@ func TestBreakTellsTheTimeLeft(t *testing.T) {
 	}
 }
 
+// A break under a condition that is not met leaves the lease as it is.
+func TestBreakUnderACondition(t *testing.T) {
+	for _, state := range []string{"leased", "breaking", "broken", "expired"} {
+		s := in(t, state)
+		etag := s.must("HEAD", "box/app/job").Header.Get("ETag")
+		if code, _ := s.lease("break", "x-ms-lease-break-period: 0", `If-Match: "0x0"`); code != "ConditionNotMet" || s.state() != state {
+			t.Errorf("break of %s with another ETag: got %q and %s", state, code, s.state())
+		}
+		code, resp := s.lease("break", "x-ms-lease-break-period: 0", "If-Match: "+etag)
+		if code != "" || s.state() != "broken" || resp.Header.Get("ETag") != etag {
+			t.Errorf("break of %s: got %q, %s and ETag %s, want broken and %s", state, code, s.state(), resp.Header.Get("ETag"), etag)
+		}
+	}
+}
+
 func TestLeaseIDs(t *testing.T) {
 	for _, id := range []string{idA, strings.ToUpper(idA), "{" + idA + "}", "(" + idA + ")", strings.ReplaceAll(idA, "-", "")} {
 		s := in(t, "leased")

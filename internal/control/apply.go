@@ -55,6 +55,16 @@ func Apply(c *store.Control, o *store.Order) error {
 			return errors.New("the run is cancelled already")
 		}
 		j.End = store.End{Seq: o.Seq, Token: o.Token, Cancel: o.Kind == store.OrderCancel, By: o.By, Reason: o.Reason}
+	case store.OrderBackfill:
+		if err := backfill(&j, o); err != nil {
+			return err
+		}
+	case store.OrderCancelBackfill:
+		if b := &j.Backfill; !b.On() || b.Seq != o.Backfill.Seq {
+			return errors.New("it has no such backfill, or that is cancelled already")
+		}
+		o.Name = store.BackfillRequest(j.Backfill.Seq)
+		j.Backfill.Cancelled = store.End{Seq: o.Seq, Cancel: true, By: o.By, Reason: o.Reason}
 	default:
 		return fmt.Errorf("there is no order %q", o.Kind)
 	}
@@ -62,7 +72,9 @@ func Apply(c *store.Control, o *store.Order) error {
 		c.Jobs = map[string]store.JobControl{}
 	}
 	c.Jobs[o.Job], c.Seq = j, o.Seq
-	c.Audit = append([]store.Order{*o}, c.Audit[:min(len(c.Audit), maxAudit-1)]...)
+	line := *o
+	line.Backfill.Spans = nil // there may be many, and they are kept above
+	c.Audit = append([]store.Order{line}, c.Audit[:min(len(c.Audit), maxAudit-1)]...)
 	return nil
 }
 
@@ -113,5 +125,17 @@ func request(j *store.JobControl, o *store.Order) error {
 		return fmt.Errorf("a run of %s under the name %q is ordered already: choose another name", o.Job, o.Name)
 	}
 	j.Requests = append(j.Requests, store.Request{Seq: o.Seq, Name: o.Name, By: o.By, At: o.At, Until: o.Until})
+	return nil
+}
+
+// backfill begins a backfill. A job has one at a time: that of the job is cancelled, or was over when
+// the order was checked.
+func backfill(j *store.JobControl, o *store.Order) error {
+	if last := &j.Backfill; last.On() && last.Seq != o.Backfill.Before {
+		return fmt.Errorf("the backfill %d of %s is under way: wait for its end, or cancel it", last.Seq, o.Job)
+	}
+	o.Name = store.BackfillRequest(o.Seq)
+	o.Backfill.Seq, o.Backfill.By, o.Backfill.At, o.Backfill.Reason = o.Seq, o.By, o.At, o.Reason
+	j.Backfill = o.Backfill
 	return nil
 }

@@ -43,9 +43,14 @@ type Backoff struct {
 	pause time.Duration // the next one; zero: First
 }
 
-// Backoff returns the pauses between calls to the store.
+// Backoff returns the pauses between calls to the store. Where runs beat they are no longer than half a beat's length: a
+// follower reads each third of it when all is well, and after an outage it has to see the last beat for the whole of it.
 func (c *Client) Backoff(first time.Duration) *Backoff {
-	return &Backoff{First: first, Longest: maxPause, Jitter: c.Jitter}
+	b := &Backoff{First: first, Longest: maxPause, Jitter: c.Jitter}
+	if c.Beat > 0 {
+		b.Longest = min(maxPause, c.Beat/2)
+	}
+	return b
 }
 
 // Next returns the next pause: between half of its length and all of it.

@@ -22,6 +22,7 @@ type Client struct {
 	Store  store.Store
 	Name   string        // app/job
 	Length time.Duration // of a lease
+	Beat   time.Duration // of the beats of a run; zero: it sends none. See beat.go
 	Clock  *Clock        // shared by all jobs of the replica: each answer makes it better
 	Jitter *Jitter
 }

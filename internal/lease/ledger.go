@@ -28,7 +28,8 @@ type ledger struct {
 
 // A page is one write, ready to be sent: the encoded record, and perhaps a checkpoint.
 type page struct {
-	nonce      string // Writer of the record
+	nonce      string        // Writer of the record
+	beat       time.Duration // of the record; see store.Record.Beats
 	record     []byte
 	checkpoint []byte // nil: it stays as it is
 }
@@ -38,6 +39,8 @@ type page struct {
 type signature struct {
 	nonce  string
 	digest uint64
+	beat   time.Duration // of its record
+	sent   time.Duration // elapsed: when it was sent for the first time
 }
 
 // seed is that of the digests, drawn anew by each process.
@@ -53,14 +56,14 @@ func newLedger(etag string, rec *store.Record) ledger {
 	return ledger{turn: make(chan struct{}, 1), etag: etag, rec: *rec}
 }
 
-// remember keeps the signature of a page, before the page is sent: after that its answer
-// may be lost.
-func (l *ledger) remember(p *page) {
-	m := signature{p.nonce, maphash.Bytes(seed, p.record)}
-	if slices.Contains(l.ours, m) {
+// remember keeps the signature of a page that is about to be sent: after that its answer
+// may be lost. Of a page that is sent again, the first sending counts.
+func (l *ledger) remember(p *page, sent time.Duration) {
+	digest := maphash.Bytes(seed, p.record)
+	if _, known := l.find(p.nonce, digest); known {
 		return
 	}
-	l.ours = append(l.ours, m)
+	l.ours = append(l.ours, signature{p.nonce, digest, p.beat, sent})
 	if extra := len(l.ours) - maxUnclear; extra > 0 {
 		l.ours = slices.Delete(l.ours, 0, extra)
 	}
@@ -68,15 +71,26 @@ func (l *ledger) remember(p *page) {
 
 // wrote reports whether the record is one that this session has sent.
 func (l *ledger) wrote(record []byte) bool {
-	return slices.Contains(l.ours, signature{writer(record), maphash.Bytes(seed, record)})
+	_, ours := l.find(writer(record), maphash.Bytes(seed, record))
+	return ours
+}
+
+// find returns the signature of a write that the entry may hold.
+func (l *ledger) find(nonce string, digest uint64) (m signature, ok bool) {
+	i := slices.IndexFunc(l.ours, func(m signature) bool { return m.nonce == nonce && m.digest == digest })
+	if i < 0 {
+		return signature{}, false
+	}
+	return l.ours[i], true
 }
 
 // moved notes that the write with the nonce was applied, and the answer that showed the
 // ETag which it got. The store refuses all other writes that were sent before: they name an older ETag. So they
-// need not be remembered, and none of them is in doubt.
-func (l *ledger) moved(answer store.Revision, nonce string) {
+// need not be remembered, and none of them is in doubt. It returns the signature of the write.
+func (l *ledger) moved(answer store.Revision, nonce string) signature {
 	l.etag, l.date, l.unclear, l.doubt = answer.ETag, answer.Date, false, false
 	l.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })
+	return l.ours[0]
 }
 
 // writer returns the nonce of the write that left the record b, or nothing if b is no

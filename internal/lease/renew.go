@@ -88,14 +88,9 @@ func (s *Session) Renew(ctx context.Context) error {
 	return nil
 }
 
-// extend moves the deadline forward, counted from the sending of the renewal, since the
-// service may have started the new term at any moment after that. An answer that is
-// processed after the deadline extends nothing: the lease may have expired before the
-// renewal revived it, and a follower may have seen it expired.
+// extend moves the end of the trust.
 func (s *Session) extend(sent time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.client.Clock.Elapsed() < s.until {
-		s.until = max(s.until, sent+s.trust())
-	}
+	s.trust.extend(s.client.Clock.Elapsed(), sent, s.Length)
 }

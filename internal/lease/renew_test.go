@@ -9,16 +9,16 @@ import (
 // the deadline has not passed.
 func TestExtend(t *testing.T) {
 	const length = 30 * time.Second
-	trust := (&Session{Length: length}).trust()
+	trusting := trusted(length)
 	for name, tt := range map[string]struct{ sent, answered, want time.Duration }{
-		"in time":                          {10 * time.Second, 11 * time.Second, 10*time.Second + trust},
-		"answered after the deadline":      {10 * time.Second, trust, trust},
-		"sent after the deadline":          {trust + time.Second, trust + 2*time.Second, trust},
-		"sent before what was counted yet": {-time.Second, 11 * time.Second, trust},
+		"in time":                          {10 * time.Second, 11 * time.Second, 10*time.Second + trusting},
+		"answered after the deadline":      {10 * time.Second, trusting, trusting},
+		"sent after the deadline":          {trusting + time.Second, trusting + 2*time.Second, trusting},
+		"sent before what was counted yet": {-time.Second, 11 * time.Second, trusting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := &Clock{Elapsed: func() time.Duration { return tt.answered }}
-			h := &Session{client: &Client{Clock: clock}, Length: length, until: trust}
+			h := &Session{client: &Client{Clock: clock}, Length: length, trust: trust{until: trusting}}
 			h.extend(tt.sent)
 			if got := h.Until(); got != tt.want {
 				t.Errorf("trusted until %s, want %s", got, tt.want)

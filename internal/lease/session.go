@@ -41,29 +41,14 @@ type Session struct {
 	news     news
 
 	mu      sync.Mutex
-	until   time.Duration // elapsed time at which the trust ends
-	claimed time.Time     // as the record says: renewals come at thirds of the lease after it
+	trust   trust
+	claimed time.Time // as the record says: renewals come at thirds of the lease after it
 }
 
 // A news is where a session tells what happens to it; see Hold.
 type news struct {
 	trouble func(error)
 	emit    func(event.Event)
-}
-
-// Hold acquires the lease as Acquire does, and renews it at each third of its length until
-// Stop or GiveUp. The end of ctx does not end the lease: its holder may have a run to end and
-// an outcome to write. Trouble receives why a call has failed again, and nil once it
-// succeeds; emit receives Renewed, and Lost at the end of the trust, unless the caller has
-// ended it. Several goroutines call both; neither may block.
-func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration, trouble func(error), emit func(event.Event)) (*Session, error) {
-	s, err := Acquire(ctx, c, etag, rec, length)
-	if err != nil {
-		return s, err
-	}
-	s.news = news{trouble, emit}
-	s.keep(context.WithoutCancel(ctx))
-	return s, nil
 }
 
 // Acquire takes the lease if the entry still has etag, whose record is rec. So the store
@@ -93,41 +78,16 @@ func (s *Session) acquire(ctx context.Context) error {
 		return err
 	}
 	s.client.Clock.Observe(s.start, stamp.Date)
-	s.until, s.Dated = s.start+s.trust(), stamp.Date
+	s.trust.until, s.Dated = s.start+trusted(s.Length), stamp.Date
 	return nil
 }
 
 // CallTimeout is how long one call to the store may take.
-func (s *Session) CallTimeout() time.Duration { return s.client.CallTimeout() }
-
-// trust returns for how long an answer of the service can be trusted, from the sending of
-// its request on.
-func (s *Session) trust() time.Duration { return s.Length - s.Length/Drift - s.Length/6 }
-
-// keep starts the renewals and the watch of the deadline. ctx must outlive a stop of the
-// replica: the session ends when its caller says so.
-func (s *Session) keep(ctx context.Context) {
-	trusted, end := context.WithCancelCause(ctx)
-	var once sync.Once
-	// The event comes before the end of the context: it precedes the outcome of a run that ends with the context.
-	s.trusted, s.lose = trusted, func(cause error) {
-		once.Do(func() {
-			if cause != nil {
-				s.news.emit(event.Event{Kind: event.Lost, Err: cause})
-			}
-			end(cause)
-		})
+func (s *Session) CallTimeout() time.Duration {
+	if s.client.Beat > 0 {
+		return min(s.client.CallTimeout(), s.client.Beat/6)
 	}
-	renewals, giveUp := context.WithCancel(s.trusted)
-	s.giveUp = giveUp
-	// The deadline is a chore of its own: a renewal may hang beyond it.
-	deadline := newChore(min(s.Left(), lookAgain), s.watchDeadline)
-	renewal := newChore(s.untilRenewal(), func() (time.Duration, bool) { return s.renewAgain(renewals) })
-	s.stop = sync.OnceFunc(func() {
-		giveUp()
-		deadline.stop()
-		renewal.stop()
-	})
+	return s.client.CallTimeout()
 }
 
 // Context returns a context that ends, with ErrLost as its cause, once the lease can no
@@ -147,8 +107,13 @@ func (s *Session) GiveUp() { s.giveUp() }
 func (s *Session) Lose(cause error) { s.lose(cause) }
 
 // lookAgain is how often the deadline is compared with elapsed time: timers stand still
-// while a machine is suspended.
-const lookAgain = time.Second
+// while a machine is suspended, and the first beat of a run moves the deadline backwards.
+func (s *Session) lookAgain() time.Duration {
+	if s.client.Beat > 0 {
+		return min(time.Second, s.client.Beat/6)
+	}
+	return time.Second
+}
 
 // watchDeadline ends the trust in time, however long a renewal hangs. It is a chore.
 func (s *Session) watchDeadline() (pause time.Duration, again bool) {
@@ -156,7 +121,7 @@ func (s *Session) watchDeadline() (pause time.Duration, again bool) {
 	if left <= 0 {
 		s.lose(ErrNotRenewed)
 	}
-	return min(left, lookAgain), s.trusted.Err() == nil
+	return min(left, s.lookAgain()), s.trusted.Err() == nil
 }
 
 // ErrNotRenewed ends the trust in a lease that could not be renewed in time. It may still
@@ -167,7 +132,7 @@ var ErrNotRenewed = fmt.Errorf("%w: no renewal in time", store.ErrLost)
 func (s *Session) Until() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.until
+	return s.trust.end()
 }
 
 // Left returns how long the lease can still be trusted.
@@ -189,14 +154,6 @@ func (s *Session) Age() time.Duration { return s.client.Clock.Elapsed() - s.star
 // known, and its renewals go on. Only the goroutine that writes claim and outcome may call it.
 func (s *Session) Reusable() bool {
 	return !s.ledger.gaveUp && !s.ledger.unclear && !s.ledger.doubt && !s.Expired()
-}
-
-// Reopen lets another claim follow the outcome that was written. What the run before has
-// left behind writes nothing more: its own context has ended.
-func (s *Session) Reopen() {
-	s.ledger.turn <- struct{}{}
-	s.ledger.closed = false
-	s.endTurn()
 }
 
 // WaitPast waits until the service's clock is certainly past t, and returns the earliest

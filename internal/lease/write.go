@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,8 +17,8 @@ type Draft func(*store.Record)
 
 // Why a write was not applied, or is not known to have been applied.
 var (
-	// ErrNotWritten: the store has refused the write each time that it was sent. So it
-	// will not be applied late either.
+	// ErrNotWritten: the store has refused the write each time that it was sent, or it was not sent.
+	// So it will not be applied late either.
 	ErrNotWritten = errors.New("nothing was written")
 
 	// ErrNotEncoded: the record is too large, so nothing was sent.
@@ -46,6 +47,23 @@ func (s *Session) WriteConfirmed(ctx context.Context, draft Draft) error {
 // WriteBestEffort is for news that other replicas can do without. It is sent once.
 func (s *Session) WriteBestEffort(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, s.bestEffort)
+}
+
+// WriteOrForget is WriteBestEffort for news that counts as told once it was sent: if it was not, no later
+// write holds it.
+func (s *Session) WriteOrForget(ctx context.Context, draft Draft) error {
+	var was store.Record
+	noted := func(r *store.Record) {
+		was = r.Clone()
+		draft(r)
+	}
+	return s.write(ctx, noted, nil, func(ctx context.Context, p *page) error {
+		err := s.bestEffort(ctx, p)
+		if errors.Is(err, ErrNotWritten) {
+			s.draft(was)
+		}
+		return err
+	})
 }
 
 // WriteUntilKnown is for what has to be written if at all possible: it sends until the
@@ -115,8 +133,22 @@ func (s *Session) write(ctx context.Context, draft Draft, checkpoint []byte, sen
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotEncoded, err)
 	}
+	s.draft(next)
+	return send(ctx, &page{next.Writer, next.Beats(), b, checkpoint})
+}
+
+// draft notes the record that is written next. It has the turn, and mu is for those who ask for the record without it.
+func (s *Session) draft(next store.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.ledger.rec = next
-	return send(ctx, &page{next.Writer, b, checkpoint})
+}
+
+// applied notes that the write with the nonce was applied, and the answer that showed it.
+func (s *Session) applied(answer store.Revision, nonce string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trust.applied(s.client.Clock.Elapsed(), s.ledger.moved(answer, nonce))
 }
 
 // takeTurn waits until no other write is under way, or ctx ends.
@@ -141,18 +173,37 @@ func (s *Session) endTurn() { <-s.ledger.turn }
 
 // once sends a page. If the answer is lost, the next call of readBack finds out.
 func (s *Session) once(ctx context.Context, p *page) error {
-	ctx, cancel := context.WithTimeout(ctx, s.client.CallTimeout())
+	ctx, cancel := context.WithTimeout(ctx, s.timeout(p))
 	defer cancel()
-	s.ledger.remember(p)
 	sent := s.client.Clock.Elapsed()
+	s.ledger.remember(p, sent)
 	stamp, err := stamped(s.put(ctx, p))
 	if err != nil {
 		s.ledger.unclear, s.ledger.doubt = true, s.ledger.doubt || !refused(err)
 		return err
 	}
 	s.client.Clock.Observe(sent, stamp.Date)
-	s.ledger.moved(stamp, p.nonce)
+	s.applied(stamp, p.nonce)
 	return nil
+}
+
+// timeout returns how long the sending of a page may take. As long as a run that beats is trusted there is little time
+// for each write, also for its outcome: others replace a holder that is silent. One with a checkpoint has a
+// little more, until the next beat is due.
+func (s *Session) timeout(p *page) time.Duration {
+	if p.checkpoint == nil {
+		return s.patience()
+	}
+	return min(s.client.CallTimeout(), 2*s.patience())
+}
+
+// patience returns how long a call may take that others wait for in turn. Once the trust has ended there is time: what is
+// still to be written is the outcome.
+func (s *Session) patience() time.Duration {
+	if s.Left() <= 0 {
+		return s.client.CallTimeout()
+	}
+	return s.CallTimeout()
 }
 
 // put sends the page on the ETag of the write before. The store refuses it if anything
@@ -166,8 +217,9 @@ func (s *Session) put(ctx context.Context, p *page) (store.Revision, error) {
 
 // bestEffort sends a page once. If the last answer was lost, it learns the ETag first.
 func (s *Session) bestEffort(ctx context.Context, p *page) error {
-	if _, err := s.catchUp(ctx, p.nonce); err != nil {
-		return err
+	_, err := s.catchUp(ctx, p.nonce)
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil { // nothing was sent
+		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
 	return s.once(ctx, p)
 }
@@ -203,7 +255,7 @@ func (s *Session) confirmed(ctx context.Context, p *page) error {
 // untilKnown sends until the outcome is known, and calls failed after each try that leaves
 // it unknown.
 func (s *Session) untilKnown(ctx context.Context, p *page, failed func(error)) error {
-	pause := s.client.Backoff(s.Length / 30)
+	pause := s.client.Backoff(cmp.Or(s.client.Beat, s.Length) / 30)
 	for try := 1; ; try++ {
 		known, err := s.settle(ctx, p)
 		s.tell(try, err)
@@ -217,9 +269,26 @@ func (s *Session) untilKnown(ctx context.Context, p *page, failed func(error)) e
 	}
 }
 
-// settle sends a page once and finds out what became of it. It returns false if that is
-// not known yet, or may still change: the caller then tries again.
+// settle is send, and writes also after the lease has expired, if no other replica has taken
+// the entry: the entry is as we left it, so none has written, and a renewal that succeeds
+// proves that none has leased it either.
 func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
+	known, err = s.send(ctx, p)
+	if !known || !errors.Is(err, store.ErrLost) || errors.Is(err, store.ErrChanged) || s.ledger.revived {
+		return known, err
+	}
+	if err = s.Renew(ctx); err == nil {
+		s.ledger.revived = s.ledger.gaveUp
+		err = s.once(ctx, p)
+		return err == nil, err
+	}
+	return Definite(err), err
+}
+
+// send sends a page once and finds out what became of it. It returns false if that is
+// not known yet, or may still change: the caller then tries again. ErrLost alone: the lease
+// has ended, and no other replica has written.
+func (s *Session) send(ctx context.Context, p *page) (known bool, err error) {
 	mine, err := s.catchUp(ctx, p.nonce)
 	if mine {
 		return true, nil
@@ -239,18 +308,8 @@ func (s *Session) settle(ctx context.Context, p *page) (known bool, err error) {
 		return true, fmt.Errorf("%w: %w", store.ErrChanged, err)
 	case errors.Is(rerr, fs.ErrNotExist):
 		return true, rerr
-	// The lease has expired, but the entry is as we left it, so no other replica has
-	// written. A renewal that succeeds proves that none has leased it either.
 	case rerr == nil && errors.Is(err, store.ErrLost):
-		if s.ledger.revived {
-			return true, err
-		}
-		if err = s.Renew(ctx); err == nil {
-			s.ledger.revived = s.ledger.gaveUp
-			err = s.once(ctx, p)
-			return err == nil, err
-		}
-		return Definite(err), err
+		return true, err
 	}
 	// A refusal is final if the page was sent with the ETag that the entry has now. If
 	// readBack has found a newer ETag, left by an earlier write of this session, the page
@@ -271,6 +330,8 @@ func (s *Session) catchUp(ctx context.Context, nonce string) (mine bool, err err
 // write of this session did, whose answer was lost, the next write goes on from its ETag.
 // ErrChanged: something else has written.
 func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience())
+	defer cancel()
 	entry, err := s.client.Read(ctx)
 	if err != nil {
 		return false, err
@@ -280,7 +341,7 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	case entry.ETag == s.ledger.etag: // no write since; one that is in doubt may still be applied
 		s.ledger.unclear = false
 	case s.ledger.wrote(entry.Record):
-		s.ledger.moved(entry.Revision, last)
+		s.applied(entry.Revision, last)
 	default:
 		return false, store.ErrChanged
 	}
@@ -291,17 +352,29 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 // may use the session.
 func (s *Session) Wrote(record []byte) bool { return s.ledger.wrote(record) }
 
-// Record returns the record that was last written, or perhaps written. Only the goroutine
-// that writes claim and outcome may call it, and ETag, and only while no run is under way.
-func (s *Session) Record() store.Record { return s.ledger.rec }
+// Record returns the record that was last written, or perhaps written. A beat may be under way, which
+// changes nothing of it but its writer.
+func (s *Session) Record() store.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.rec
+}
 
 // ETag returns the ETag of the last write whose answer is known, at first that of the entry
 // as it was acquired.
-func (s *Session) ETag() string { return s.ledger.etag }
+func (s *Session) ETag() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.etag
+}
 
 // WrittenAt returns the service's date in the answer that has shown ETag. Zero: nothing
 // was written, or the store gives no dates.
-func (s *Session) WrittenAt() time.Time { return s.ledger.date }
+func (s *Session) WrittenAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.date
+}
 
 // RenewFrom sets the time of the claim in the record. Renewals come at thirds of the lease
 // after it.
@@ -309,4 +382,12 @@ func (s *Session) RenewFrom(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claimed = at
+}
+
+// Reopen lets another claim follow the outcome that was written. What the run before has
+// left behind writes nothing more: its own context has ended.
+func (s *Session) Reopen() {
+	s.ledger.turn <- struct{}{}
+	s.ledger.closed = false
+	s.endTurn()
 }

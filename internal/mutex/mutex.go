@@ -35,13 +35,14 @@ func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex
 		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1)}
 }
 
-// Do waits for a slot until ctx ends, does work under its lease, and returns the error of work.
-func (m *Mutex) Do(ctx context.Context, work Work) error {
-	return m.DoWithin(ctx, math.MaxInt64, work)
-}
+// forEver is the patience of a caller that waits until its context ends.
+const forEver = math.MaxInt64
 
-// DoWithin is Do, but it waits for other holders no longer than patience. A slot that is being taken by
-// then is still taken.
+// Do waits for a slot until ctx ends, does work under its lease, and returns the error of work.
+func (m *Mutex) Do(ctx context.Context, work Work) error { return m.DoWithin(ctx, forEver, work) }
+
+// DoWithin is Do, but it waits for other holders no longer than patience, and not at all for a store
+// that fails: see runner.Passing. A slot that is being taken by then is still taken.
 func (m *Mutex) DoWithin(ctx context.Context, patience time.Duration, work Work) error {
 	begin := m.clock.Elapsed()
 	entering, cancel := context.WithTimeout(ctx, patience)
@@ -57,16 +58,18 @@ func (m *Mutex) DoWithin(ctx context.Context, patience time.Duration, work Work)
 	}
 	t := m.newTry(work, sync.OnceFunc(func() { leave(m.turn) }))
 	defer t.endTurn()
+	t.brief = t.brief || patience < forEver
+	t.late = func(d time.Duration) bool { return m.clock.Elapsed()-begin-d >= patience }
 	var last error
 	if waited || waitedMore {
 		last = store.ErrHeld
 	}
-	return m.until(ctx, func() bool { return m.clock.Elapsed()-begin >= patience }, t, last)
+	return m.until(ctx, patience, t, last)
 }
 
-// until makes rounds until the work is done, ctx ends, or others hold all slots and that is enough.
-// last is why it was not begun so far; ctx may end in a look that sees no holder.
-func (m *Mutex) until(ctx context.Context, enough func() bool, t *try, last error) error {
+// until makes rounds until the work is done, ctx ends, or patience is over. Last is why it was not begun
+// so far; ctx may end in a look that sees no holder.
+func (m *Mutex) until(ctx context.Context, patience time.Duration, t *try, last error) error {
 	waits := pace{clock: m.clock, jitter: m.jitter, longest: m.length / 6}
 	lease.Sleep(ctx, m.stint.pause(m.clock.Elapsed(), waits.longest))
 	for {
@@ -79,14 +82,14 @@ func (m *Mutex) until(ctx context.Context, enough func() bool, t *try, last erro
 			m.stint.end()
 		case errors.Is(err, runner.ErrNotBegun):
 			last = err
-		case ctx.Err() == nil:
+		case ctx.Err() == nil && (patience < forEver || !runner.Passing(err)):
 			return err
 		}
 		wait := waits.next(held)
 		if err != nil { // a caller that leases a slot and cannot use it must not keep it from others
 			wait = waits.longest
 		}
-		if enough() {
+		if ctx.Err() == nil && t.late(0) {
 			return last
 		}
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
@@ -95,12 +98,17 @@ func (m *Mutex) until(ctx context.Context, enough func() bool, t *try, last erro
 	}
 }
 
-// ended is the error of a wait that ctx has ended: who had the lock, and why ctx has ended.
+// ended is the error of a wait that ctx has ended: who had the lock, what the store has failed with,
+// and why ctx has ended.
 func ended(ctx context.Context, last, err error) error {
-	if cause := context.Cause(ctx); !errors.Is(err, cause) {
-		return errors.Join(last, cause)
+	cause := context.Cause(ctx)
+	if errors.Is(err, cause) {
+		cause = nil
 	}
-	return errors.Join(last, err)
+	if errors.Is(last, err) {
+		err = nil
+	}
+	return errors.Join(last, err, cause)
 }
 
 // TryDo does work if a slot is free, and returns store.ErrHeld otherwise.
@@ -112,16 +120,24 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 		return store.ErrHeld
 	}
 	t := m.newTry(work, func() {})
-	held, err := t.round(ctx, m.drawn())
-	if len(held) > 0 {
-		return errors.Join(held[0], err)
+	for {
+		held, err := t.round(ctx, m.drawn())
+		if len(held) > 0 {
+			return errors.Join(held[0], err)
+		}
+		if t.began || !runner.Passing(err) {
+			return err
+		}
+		if lease.Sleep(ctx, m.length/6); ctx.Err() != nil {
+			return ended(ctx, nil, err)
+		}
 	}
-	return err
 }
 
 // newTry returns a call that has not begun.
 func (m *Mutex) newTry(work Work, endTurn func()) *try {
-	return &try{slots: m.slots, work: work, endTurn: endTurn, bound: 2 * m.length, elapsed: m.clock.Elapsed, hold: m.stint.add}
+	return &try{slots: m.slots, work: work, endTurn: endTurn, brief: len(m.slots) > 1, late: func(time.Duration) bool { return false },
+		longest: m.length, elapsed: m.clock.Elapsed, hold: m.stint.add}
 }
 
 // drawn returns the slot that is tried first.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
@@ -21,6 +22,7 @@ type Once struct {
 	Clock  *lease.Clock
 	Jitter *lease.Jitter
 	Length time.Duration // of the lease
+	Beat   time.Duration // of a run; zero: it sends none
 	Retry  Retry
 }
 
@@ -33,7 +35,8 @@ type Retry struct {
 // A Trouble is why work is not done yet.
 type Trouble struct {
 	Holder string        // the replica that is at it; empty: none is
-	Err    error         // the last failure; nil: there was none
+	Err    error         // the last failure, or what this replica has failed with; nil: there was none
+	Failed bool          // the record has the failure; false: the work was not begun, or its outcome is not known
 	Wait   time.Duration // until it is tried again; zero: not known
 }
 
@@ -56,15 +59,18 @@ func (e *tooEarly) Error() string { return e.last.Error() }
 func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Handle) error, tell func(Trouble)) error {
 	waits := pace{clock: o.Clock, jitter: o.Jitter, longest: o.Length / 6}
 	for {
-		outcome, err := o.Slot.Take(ctx, rand.Text(), work, o.bar)
+		var w wish
+		outcome, err := o.Slot.Take(ctx, rand.Text(), w.hears(work), runner.Terms{Bar: o.bar, Ends: w.add})
 		if errors.Is(err, errDone) || err == nil && done(outcome.Status) {
 			return nil
 		}
 		if errors.Is(err, errGivenUp) || runner.Unusable(err) {
 			return err
 		}
-		wait := o.wait(err, &waits, tell)
-		if lease.Sleep(ctx, wait); ctx.Err() != nil {
+		if ctx.Err() == nil { // else it is not tried again
+			lease.Sleep(ctx, o.wait(err, &waits, tell))
+		}
+		if ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
 	}
@@ -79,7 +85,7 @@ func (o *Once) wait(err error, waits *pace, tell func(Trouble)) time.Duration {
 		return waits.next([]*runner.HeldError{held})
 	}
 	if early, is := errors.AsType[*tooEarly](err); is {
-		tell(Trouble{Err: early.last, Wait: early.wait})
+		tell(Trouble{Err: early.last, Failed: true, Wait: early.wait})
 		return early.wait
 	}
 	if err == nil {
@@ -99,13 +105,16 @@ func (o *Once) bar(rec *store.Record) error {
 		return nil
 	}
 	err := fmt.Errorf("it has failed on %s: %s", last.Replica, last.Reason)
+	if forGood(rec) {
+		return fmt.Errorf("it has failed on %s for good, and %w: %s", last.Replica, errGivenUp, last.Reason)
+	}
 	if o.Retry.Most > 0 && failures >= o.Retry.Most {
 		return fmt.Errorf("it has failed %d times, the last time on %s, and %w: %s", failures, last.Replica, errGivenUp, last.Reason)
 	}
 	if last.End.IsZero() { // of a death: its lease has run out
-		last.End = last.Start.Add(o.Length)
+		last.End = last.Start.Add(cmp.Or(o.Beat, o.Length))
 	}
-	wait := last.End.Add(o.Retry.pause(failures)).Sub(o.Clock.Best())
+	wait := instant.Later(last.End.Add(o.Retry.pause(failures)), rec.Due).Sub(o.Clock.Best())
 	if wait <= 0 {
 		return nil
 	}

@@ -58,5 +58,8 @@ func (p *pace) until(h *runner.HeldError, waited time.Duration) time.Duration {
 			pause = max(shortest, lapse)
 		}
 	}
+	if h.Beat > 0 { // it is replaced once it has sent no beat for long enough
+		pause = min(pause, max(shortest, min(h.Beat/3, h.Silent)))
+	}
 	return pause
 }

@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -19,13 +20,16 @@ type Work func(ctx context.Context, slot int, h *supervise.Handle) error
 type try struct {
 	slots   []*runner.Runner
 	work    Work
-	endTurn func()        // lets another caller of this process look for a free slot; it may be called again
-	bound   time.Duration // for how long one slot is tried where there are others: its entry may be the only one that fails
+	endTurn func()                   // lets another caller of this process look for a free slot; it may be called again
+	brief   bool                     // a failure of the store is not waited out: with several slots the entry of one may be the only one that fails
+	late    func(time.Duration) bool // reports whether the patience of the caller has been over for so long
+	longest time.Duration            // for which a round goes on after that
 	elapsed func() time.Duration
 	hold    func(from, to time.Duration) // notes for how long a slot was held
 
-	began bool  // the work has
-	err   error // of the work
+	trouble error // why a slot could not be used last
+	began   bool  // the work has
+	err     error // of the work
 }
 
 // round tries each slot once, from the first on, until the work has begun. It returns the holders of
@@ -41,43 +45,33 @@ func (t *try) round(ctx context.Context, first int) (held []*runner.HeldError, e
 		} else {
 			err = failed // another slot may be usable
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || t.late(t.longest) {
 			break
 		}
 	}
-	return held, err
+	return held, t.told(ctx, err)
+}
+
+// told returns why a slot could not be used, as far as it is known: a call that ctx ends under way says nothing, so
+// then it is what the one before it has met.
+func (t *try) told(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return cmp.Or(t.trouble, err)
+	}
+	t.trouble = err
+	return err
 }
 
 // take does the work under one slot, unless another holds that. What became of the record is told as
 // an event.
 func (t *try) take(ctx context.Context, slot int) error {
-	begins := func() bool { return true }
-	if len(t.slots) > 1 {
-		var undo func()
-		ctx, begins, undo = within(ctx, t.bound)
-		defer undo()
-	}
 	_, err := t.slots[slot].Take(ctx, rand.Text(), func(ctx context.Context, h *supervise.Handle) error {
-		if !begins() {
-			return context.Cause(ctx)
-		}
 		return t.do(ctx, slot, h)
-	}, nil)
+	}, runner.Terms{Brief: t.brief})
 	if t.began {
 		return t.err
 	}
 	return err
-}
-
-// within returns a context that ends after d, unless begins is called before. Begins returns false if
-// the context has ended.
-func within(ctx context.Context, d time.Duration) (bound context.Context, begins func() bool, undo func()) {
-	bound, cancel := context.WithCancel(ctx)
-	timer := time.AfterFunc(d, cancel)
-	return bound, timer.Stop, func() {
-		timer.Stop()
-		cancel()
-	}
 }
 
 // errNoReturn is the error of work that has ended its goroutine.

@@ -15,6 +15,7 @@ const (
 	Inherit             // no such replica answers: the definition of this one is in force from Since on
 	Answer              // remove a mark: the replica that asks learns that one is up
 	Expect              // another replica holds the lease before a tick: it is expected to run that tick
+	Tell                // write that ticks have not succeeded in time
 	Await               // a job that this one follows has not ended: read its entry again
 	Acquire             // something is due, or almost, and the lease is free
 )
@@ -30,6 +31,7 @@ type Action struct {
 	Read   bool          // the entry is read again before the next decision
 
 	Lease time.Duration // Acquire: for how long
+	Break bool          // Acquire: the lease is live, and its holder trusts it no more: it is broken first
 	Tick  time.Time     // Acquire, Expect: the tick that is not due yet; zero: something is due
 	Since time.Time     // Inherit: from when the definition counts
 }

@@ -25,6 +25,6 @@ func (p *Policy) Awaits(v View) (tick time.Time, ok bool) {
 	if !p.Follows() || p.Outdated(v) || p.PausedAt(v) || r.MayRun() && v.State.Live() {
 		return time.Time{}, false
 	}
-	tick = p.Ticks.Next(instant.Later(instant.Later(r.Watermark, claimed(r)), decidedBy(v.Before)))
+	tick = p.Ticks.Next(instant.Later(instant.Later(r.Watermark, claimed(r)), DecidedBy(v.Before)))
 	return tick, !tick.IsZero() && !tick.After(v.Now)
 }

@@ -11,6 +11,8 @@ import (
 type Claim struct {
 	Record store.Record
 	Run    bool // the record claims a tick, which the holder has to run once the write is confirmed
+
+	Backfilled []store.Outcome // of a backfill: those that the record counts, which its history does not have
 }
 
 // Claim returns what is to be written if the lease of the entry is free, or held by this
@@ -39,13 +41,14 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 		next.Record.Run.Finished = v.Now.UTC()
 	}
 	defer func() { next.Record.Due = p.due(&next.Record) }()
+	settled := p.settleLeftBackfilled(&next, v)
 	if v.Request != "" {
 		todo = p.claimRequest(&next, v)
 		return next, todo
 	}
-	changed := p.settleDead(&next, v)
+	changed := p.settleDead(&next, v) || settled
 	if next.Run {
-		next.Run = !v.SettleOnly
+		next.Run = v.Claims != NoRun
 		return next, next.Run
 	}
 	if p.Ticks == nil {
@@ -60,7 +63,7 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 		changed = p.claimDue(&next, v) || changed
 	}
 	changed = p.claimOrdered(&next, v) || changed
-	return next, changed
+	return next, p.claimBackfill(&next, v) || changed
 }
 
 // claimTerm claims the next run of a singleton.
@@ -81,6 +84,9 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 	if r.Run.Status != store.Running && !isOpen {
 		return false
 	}
+	if isBackfill(r) {
+		return p.settleDeadBackfilled(next, v)
+	}
 	next.Record.Run.Deaths = deaths(r)
 	if end := v.Control.End; cancelled(v) { // its runner may not have known
 		next.Record.Run.Status = store.Cancelled
@@ -92,21 +98,36 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		next.Record.Run.Deaths, next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
 		return false
 	}
-	if again && !p.lateStart(v) {
-		p.claim(next, v, r.Run.Tick, r.Run.Attempt+1)
-		return true
-	}
-	status, reason, why := store.Abandoned, endReason(r, v.State == store.Broken), ", and the starting deadline has passed"
-	if isOpen {
-		status, reason, why = r.Run.Status, "not run again", ": the starting deadline has passed"
-	}
+	why := ""
 	if again {
-		reason += why
+		if why = p.notRepeated(v); why == "" {
+			p.claim(next, v, r.Run.Tick, r.Run.Attempt+1)
+			return true
+		}
+	}
+	status, reason, joint := store.Abandoned, endReason(r, v.State == store.Broken && r.Beats() == 0), ", and "
+	if isOpen {
+		status, reason, joint = r.Run.Status, "not run again", ": "
+	}
+	if why != "" {
+		reason += joint + why
 	}
 	next.Record.Run.Status = status
 	p.settleRun(&next.Record, LastOutcome(r, status, reason))
 	p.pauseSelf(&next.Record, v.Now)
 	return true
+}
+
+// notRepeated returns why the tick of a run that was interrupted gets no further attempt, though the
+// job has Rerun; empty: it gets one.
+func (p *Policy) notRepeated(v View) string {
+	switch {
+	case p.outlived(v):
+		return "a newer tick was due"
+	case p.lateStart(v):
+		return "the starting deadline has passed"
+	}
+	return ""
 }
 
 // mayRepeat reports whether the run in r may have another attempt, now that its runner is
@@ -127,7 +148,7 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 	}
 	r.Definition.Spec, r.Definition.Since = p.Spec, v.Since
 	if from := p.countsFrom(r, v.Now); from.After(r.Watermark) {
-		f := store.Outcome{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: "the schedule changed"}
+		f := store.Outcome{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: ScheduleChanged}
 		if p.pausedOn(v, r.Due) {
 			f.Status, f.Reason = store.Skipped, Paused
 		}
@@ -187,47 +208,11 @@ func (p *Policy) claimChosen(next *Claim, v View, tick time.Time, passed bool) b
 		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.Control.End)
 		return true
 	}
-	if v.SettleOnly {
+	if v.Claims == NoRun {
 		return passed
 	}
 	p.claim(next, v, tick, 1)
 	return true
-}
-
-// startingDeadline returns how late a first attempt may start; zero: as late as Missed says.
-func (p *Policy) startingDeadline() time.Duration {
-	if p.StartingDeadline == 0 && p.Missed == SkipMissed {
-		return p.Lease
-	}
-	return p.StartingDeadline
-}
-
-// choose returns the tick to run of those after through, up to newest, and why the ones
-// before it are missed. A zero tick: none is to run. Ticks of a pause are not run later.
-func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (tick time.Time, reason string) {
-	deadline := p.startingDeadline()
-	if deadline > 0 && now.Sub(newest) > deadline {
-		return time.Time{}, "past the starting deadline"
-	}
-	if p.Missed != RunAll {
-		if p.lastOutside(newest, pauses).Equal(newest) {
-			tick = newest
-		}
-		return tick, "a newer one was due"
-	}
-	if deadline > 0 {
-		through = instant.Later(through, now.Add(-deadline-1))
-	}
-	// RunAll: go back from the newest tick to the oldest one that may still run.
-	before := p.lastOutside(newest, pauses)
-	for n := 0; before.After(through); n++ {
-		if n == maxBacklog {
-			return tick, "too many were due"
-		}
-		tick = before
-		before = p.lastOutside(p.Ticks.Last(tick.Add(-1)), pauses)
-	}
-	return tick, "past the starting deadline"
 }
 
 // claim makes the record say that this replica runs the tick. The token grows with each
@@ -235,6 +220,10 @@ func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (ti
 func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	r := &next.Record
 	r.Token++
+	r.Beat = store.Beat{}
+	if p.Beat > 0 {
+		r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(p.Beat)}
+	}
 	r.Orders.Returned = store.Returned{}
 	r.Run.Tick, r.Run.Request, r.Run.Order, r.Run.Attempt = tick, "", 0, attempt
 	if attempt == 1 {
@@ -280,7 +269,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 // force, which is another one than this replica's. Then only a replica with that definition
 // can settle it.
 func (p *Policy) Undecided(r *store.Record) bool {
-	return r.Definition.Spec != p.Spec && r.Run.Request == "" && (r.Run.Status == store.Running || open(r))
+	return r.Definition.Spec != p.Spec && (r.Run.Request == "" || isBackfill(r)) && (r.Run.Status == store.Running || open(r))
 }
 
 // early reports whether the record is armed for a tick that is not due yet. Until then

@@ -18,7 +18,7 @@ type fate struct {
 
 // fates returns what is decided of the ticks after an instant, in their order.
 func (p *Policy) fates(v View, after time.Time) (all []fate) {
-	by := instant.Earlier(v.Now, decidedBy(v.Before))
+	by := instant.Earlier(v.Now, DecidedBy(v.Before))
 	for tick := p.Ticks.Next(after); !tick.IsZero() && !tick.After(by); tick = p.Ticks.Next(after) {
 		f := p.fateOf(v.Before, tick)
 		f.from, f.to = after, p.Ticks.Last(instant.Earlier(f.to, by))

@@ -11,6 +11,9 @@ import (
 // Paused is the reason of ticks that are skipped for a pause.
 const Paused = "paused"
 
+// ScheduleChanged is the reason of ticks that were due under another definition.
+const ScheduleChanged = "the schedule changed"
+
 // Finish returns the record with the outcome of its run, which ended at end. lo is the
 // earliest time that the service's clock can show: ticks up to it came due under the run for
 // certain. For pauses see [Pauses].
@@ -55,6 +58,10 @@ func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, pauses []st
 func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
 	switch {
+	case Several(claim):
+		takeBackSeveral(&r, &claim.Run)
+	case isBackfill(claim):
+		takeBackBackfilled(&r, &claim.Run)
 	case claim.Run.Order != 0:
 		r.Orders.Served = claim.Run.Order - 1 // another replica serves the request
 		r.Orders.Returned = store.Returned{Order: claim.Run.Order}
@@ -87,7 +94,12 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 	if status == store.Failed || status == store.Stalled {
 		r.Run.Error = reason
 	}
-	if !p.offeredAgain(r) {
+	switch {
+	case isBackfill(r) && p.endedEarly(r):
+		waitAgain(r)
+	case isBackfill(r):
+		settleBackfilled(r, LastOutcome(r, status, reason))
+	case !p.offeredAgain(r):
 		p.settleRun(r, LastOutcome(r, status, reason))
 	}
 	p.pauseSelf(r, at)
@@ -96,16 +108,17 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 
 // pauseSelf pauses a job whose last run was one failure too many.
 func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
-	failed := r.Run.Status == store.Failed || r.Run.Status == store.Stalled
+	failed := HasFailed(r)
 	if p.PauseAfter > 0 && failed && r.Run.Request == "" && r.Orders.Paused.At.IsZero() && r.Failures-r.Orders.Spared >= p.PauseAfter {
 		r.Orders.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
 	}
 }
 
-// skipUnder settles the ticks up to lo as skipped: they came due under the run. It must not
-// settle a tick that came due before the run, which is missed or still owed.
+// skipUnder settles the ticks up to lo as skipped, since they came due under the run, but the
+// one that waits for its end. It must not settle a tick that came due before the run, which is
+// missed or still owed.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
-	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
+	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
@@ -115,10 +128,19 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
 	if r.Run.Attempt > 1 && !p.missBefore(r, last, pauses) {
 		return
 	}
-	if last.After(r.Watermark) {
+	if last = p.lastSkipped(last); last.After(r.Watermark) {
 		p.pass(r, last, store.Skipped, "overlap")
 	}
 	r.Due = p.unclaimed(r)
+}
+
+// lastSkipped returns up to which tick those that came due under a run are skipped at its end. The
+// newest of them is last.
+func (p *Policy) lastSkipped(last time.Time) time.Time {
+	if p.Overlap == SkipOverlap {
+		return last
+	}
+	return p.Ticks.Last(last.Add(-1))
 }
 
 // missBefore settles the ticks that came due before the claim of a further attempt. If no tick
@@ -139,6 +161,16 @@ func (p *Policy) missBefore(r *store.Record, last time.Time, pauses []store.Span
 // offeredAgain reports whether the tick stays open: its run was ended before its time, and
 // another replica may run it again.
 func (p *Policy) offeredAgain(r *store.Record) bool {
+	return r.Run.Request == "" && p.endedEarly(r)
+}
+
+// endedEarly reports whether the last run was ended before its time, and may have another attempt.
+func (p *Policy) endedEarly(r *store.Record) bool {
 	early := r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled
-	return early && p.Interrupted == Rerun && r.Run.Request == "" && deaths(r) < maxDeaths && p.Ticks != nil
+	return early && p.Interrupted == Rerun && deaths(r) < maxDeaths && p.Ticks != nil
+}
+
+// HasFailed reports whether the last run has failed or stalled.
+func HasFailed(r *store.Record) bool {
+	return r.Run.Status == store.Failed || r.Run.Status == store.Stalled
 }

@@ -25,10 +25,12 @@ func (p *Policy) Next(v View, o *Observation, c Clock) Action {
 		return a
 	}
 	switch {
+	case v.Record.MayRun() && live && todo && o.silent(v):
+		return Action{What: Acquire, Break: true, Lease: p.LeaseAfter(v.Record, v.State)}
 	case v.Record.MayRun() && live:
 		return p.follow(v, o, c)
 	case !todo:
-		return p.idle(v, o)
+		return p.tellLate(p.idle(v, o), v, o)
 	case o.Fresh && live:
 		return p.queue(v, o)
 	}
@@ -62,9 +64,10 @@ func (p *Policy) yield(v View, o *Observation) Action {
 }
 
 // idle waits for the next tick. It reads the record once a minute all the same: a replica
-// with an older definition may have left a mark, which must be answered.
+// with an older definition may have left a mark, which must be answered. A younger definition that is not in force yet, as
+// that of a singleton that is paused, answers none: the answer would be that of the definition in force.
 func (p *Policy) idle(v View, o *Observation) Action {
-	if o.Fresh && v.Record.Definition.Mark.Spec != "" && !v.State.Live() {
+	if o.Fresh && v.Record.Definition.Mark.Spec != "" && v.Record.Definition.Spec == p.Spec && !v.State.Live() {
 		return Action{What: Answer}
 	}
 	stale := o.stale(v.LookBy)
@@ -111,7 +114,7 @@ func (p *Policy) queue(v View, o *Observation) Action {
 // else after a minute, or when the next tick makes it urgent.
 func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 	a := Action{What: Follow, Read: true}
-	switch urgent := p.urgent(v.Record, v.Now); {
+	switch urgent := p.urgent(v.Record, v.Now) || p.Backfills(v); {
 	case urgent && v.Record.Run.Stopping:
 		// The run is about to end, so followers read ten times a second. After half a
 		// minute they read ever more rarely: some runs take long to stop.
@@ -119,6 +122,7 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 		a.Most = max(nearEvery, o.At.Sub(o.HandoverAt)/300)
 	case urgent:
 		a.After, a.Jitter = p.untilLapse(v.Record, c)
+		a = o.byBeat(a, v)
 	default:
 		a.After = LookEvery
 		if next := p.Ticks.Next(instant.Later(v.Now, v.Record.Run.Tick)); !next.IsZero() {

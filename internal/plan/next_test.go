@@ -45,6 +45,8 @@ func TestNext(t *testing.T) {
 	long.Run.Lease = store.Seconds(30 * time.Second)
 	marked := ended()
 	marked.Definition.Mark = older
+	others := ended() // of a definition that is older than this one, which puts itself into force by a claim
+	others.Definition = store.Definition{Spec: "other", Since: midnight.Add(-time.Hour), Mark: store.Mark{Spec: "mine", Since: midnight}}
 	toLapse := 4*time.Second + 4*time.Second/99 + 50*time.Millisecond // from 00:00:21 to a third of the lease after the claim
 
 	for name, tt := range map[string]struct {
@@ -82,9 +84,12 @@ func TestNext(t *testing.T) {
 		"answers a mark":                       {marked, store.Available, nil, Action{What: Answer}},
 		"answers a mark that it has just read": {marked, store.Available, func(_ *Policy, _ *View, o *Observation) { o.Fresh = false }, Action{After: 5 * time.Second}},
 		"answers a mark only on a free entry":  {marked, store.Leased, nil, Action{After: 5 * time.Second}},
-		"yields to a younger definition":       {foreign(store.Mark{}), store.Available, nil, Action{What: Yield, After: 30 * time.Second, Read: true}},
-		"marks when its tick is overdue":       {foreign(store.Mark{}), store.Available, later("00:00:20"), Action{What: Mark, After: 30 * time.Second, Read: true}},
-		"marks no entry that is leased":        {foreign(store.Mark{}), store.Leased, later("00:00:20"), Action{What: Yield, After: 30 * time.Second, Read: true}},
+		"answers no mark for another definition": {others, store.Available, func(p *Policy, v *View, _ *Observation) {
+			p.Ticks, v.Control.Pause.At = nil, clockTime("00:00:12")
+		}, Action{After: 30 * time.Second}},
+		"yields to a younger definition": {foreign(store.Mark{}), store.Available, nil, Action{What: Yield, After: 30 * time.Second, Read: true}},
+		"marks when its tick is overdue": {foreign(store.Mark{}), store.Available, later("00:00:20"), Action{What: Mark, After: 30 * time.Second, Read: true}},
+		"marks no entry that is leased":  {foreign(store.Mark{}), store.Leased, later("00:00:20"), Action{What: Yield, After: 30 * time.Second, Read: true}},
 		"marks not again soon after an answer": {foreign(store.Mark{}), store.Available, func(_ *Policy, v *View, o *Observation) {
 			v.Now, o.AskedAt = clockTime("00:00:20"), ago(2*time.Minute-1)
 		}, Action{What: Yield, After: 30 * time.Second, Read: true}},

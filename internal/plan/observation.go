@@ -129,6 +129,9 @@ func (p *Policy) Occupied(r *store.Record, o *Observation) bool {
 // A lease that was seen expired needs no hold-off: the trust in it ends before it expires.
 func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
 	length := max(o.LastLease, time.Duration(v.Record.Run.Lease))
+	if left, beats := o.untilSilent(v); beats && v.State != store.Expired && o.RecreatedAt.IsZero() {
+		return left
+	}
 	// The wait counts from the first read that showed the end of the lease, so that a
 	// hold-off which was cut short is not begun anew.
 	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.brokenToken == v.Record.Token {

@@ -81,7 +81,21 @@ func settle(r *store.Record, f store.Outcome) {
 	}
 	if f.Tick.After(r.Watermark) {
 		r.Watermark = f.Tick
+		r.Past.Succeeded = LastSuccess(r)
 	}
+}
+
+// LastSuccess returns the newest tick that has succeeded, as far as the record tells, zero if none
+// has. Runs by hand, and singletons, have no tick. The field may be missing, or older than what
+// History has: a program that does not know it leaves it as it is.
+func LastSuccess(r *store.Record) time.Time {
+	last := r.Past.Succeeded
+	for i := range r.History {
+		if f := &r.History[i]; f.Status == store.Succeeded && f.Request == "" {
+			last = instant.Later(last, f.Tick)
+		}
+	}
+	return last
 }
 
 // settleRun is settle for the outcome of the last run.
@@ -142,7 +156,7 @@ func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (
 }
 
 // endReason returns why a run is over that has written no outcome. broken says that its lease
-// was broken when the entry was last seen.
+// was broken when the entry was last seen, and by an operator: other replicas break that of a run that beats.
 func endReason(r *store.Record, broken bool) string {
 	switch {
 	case !r.Run.Unlocked.At.IsZero():

@@ -54,14 +54,19 @@ func Pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
 
 // pausedOn reports whether the job was paused at a tick, or is since before it.
 func (p *Policy) pausedOn(v View, tick time.Time) bool {
-	spans := Pauses(v.Record, v.Control, v.Now)
-	if pause := v.Control.Pause; pause.On(v.Now) {
-		spans = append(spans, store.Span{From: pause.At, To: v.Now})
+	return slices.ContainsFunc(p.pauses(v.Record, v.Control, v.Now), func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) })
+}
+
+// pauses returns the times in which the job of a record was paused, or is.
+func (p *Policy) pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
+	spans := Pauses(r, c, now)
+	if c.Pause.On(now) {
+		spans = append(spans, store.Span{From: c.Pause.At, To: now})
 	}
-	if selfPaused(v.Record, v.Control) {
-		spans = append(spans, store.Span{From: v.Record.Orders.Paused.At, To: v.Now})
+	if selfPaused(r, c) {
+		spans = append(spans, store.Span{From: r.Orders.Paused.At, To: now})
 	}
-	return slices.ContainsFunc(spans, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) })
+	return spans
 }
 
 // resume notes that a job which has paused itself was resumed, and returns whether that is new.

@@ -31,6 +31,9 @@ type Ticks interface {
 // Missed says what becomes of ticks that came due while no replica ran them.
 type Missed string
 
+// Overlap says what becomes of ticks that come due while the job runs; see overlap.go.
+type Overlap string
+
 // Interrupted says what becomes of a tick whose runner died.
 type Interrupted string
 
@@ -40,6 +43,10 @@ const (
 	RunAll     Missed = "all"
 	SkipMissed Missed = "skip"
 
+	SkipOverlap Overlap = ""
+	QueueOne    Overlap = "queue-one"
+	Replace     Overlap = "replace"
+
 	Abandon Interrupted = ""
 	Rerun   Interrupted = "rerun"
 )
@@ -48,10 +55,13 @@ const (
 type Policy struct {
 	Ticks            Ticks         // nil: a singleton, which has a claim and no ticks
 	StartingDeadline time.Duration // how late a run may start, from its tick on; zero: no limit but that of Missed
-	Lease            time.Duration // the length that the program asks for
+	Lease            time.Duration // the length that the store is asked for
+	Beat             time.Duration // the length that the program asks for, if the store takes none so short; else zero. See beat.go
 	Missed           Missed
+	Overlap          Overlap
 	Interrupted      Interrupted
-	ClaimAhead       bool // the claim is written before the tick; see ahead.go
+	FinishBy         time.Duration // after its tick: when it has to have succeeded; zero: whenever. See late.go
+	ClaimAhead       bool          // the claim is written before the tick; see ahead.go
 	Paused           bool
 	CountsByHand     bool   // Failures counts runs by hand, and deaths among them
 	Group            string // whose slots limit how many runs take place at a time; empty: none does
@@ -64,6 +74,10 @@ type Policy struct {
 
 // Follows reports whether the job is a follower.
 func (p *Policy) Follows() bool { return len(p.After) > 0 }
+
+// Queues reports whether a tick that comes due under a run waits for the end of that run, and no other
+// tick does.
+func (p *Policy) Queues() bool { return p.Overlap != SkipOverlap }
 
 const (
 	minIdle   = 10 * time.Millisecond // the shortest wait for a tick: a loop must not spin, whatever the clocks say
@@ -81,7 +95,9 @@ const (
 // A View is the entry as a replica sees it, and what else it decides by.
 type View struct {
 	Record *store.Record
+	ETag   string // of Record
 	State  store.LeaseState
+	Breaks bool      // the store lets this replica replace a holder that is silent
 	Now    time.Time // ticks up to Now are due
 	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
 
@@ -103,10 +119,17 @@ type View struct {
 	// They are after From and up to To.
 	Waited store.Span
 
-	// SettleOnly says that there is no time for a run: only ticks that need no run
-	// are settled.
-	SettleOnly bool
+	Claims Claims // which runs there may be
 }
+
+// Claims says which runs a replica may claim now.
+type Claims int
+
+const (
+	AnyRun     Claims = iota
+	NoBackfill        // any but one of a backfill
+	NoRun             // none, as there is no time for one: only ticks that need no run are settled
+)
 
 // NextTick returns the next tick to run, zero if there is none. An open tick comes first.
 func (p *Policy) NextTick(r *store.Record) time.Time {
@@ -123,6 +146,30 @@ func (p *Policy) unclaimed(r *store.Record) time.Time {
 		return time.Time{}
 	}
 	return p.Ticks.Next(instant.Later(r.Watermark, claimed(r)))
+}
+
+// Gap returns how long it is from a tick to the next one. After the last tick of all it is longer than any lease.
+func (p *Policy) Gap(tick time.Time) time.Duration {
+	if next := p.Ticks.Next(tick); !next.IsZero() {
+		return next.Sub(tick)
+	}
+	return time.Hour
+}
+
+// Over returns the last tick of a job that has no further one, and owes none; zero: it is not over.
+func (p *Policy) Over(r *store.Record, now time.Time) time.Time {
+	if p.Ticks == nil || r.MayRun() || !p.NextTick(r).IsZero() {
+		return time.Time{}
+	}
+	return p.Ticks.Last(instant.Later(now, r.Watermark))
+}
+
+// Begins returns the first tick of a job that has had none yet; zero: it has.
+func (p *Policy) Begins(now time.Time) time.Time {
+	if p.Ticks == nil || !p.Ticks.Last(now).IsZero() {
+		return time.Time{}
+	}
+	return p.Ticks.Next(now)
 }
 
 // due returns what a write sets Due of the record to. Under another definition Due stays as

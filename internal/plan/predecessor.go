@@ -15,8 +15,8 @@ type Predecessor struct {
 	Seen      time.Time       // when this watermark was first seen: the time of outcomes that have none
 }
 
-// decidedBy returns the instant up to which all ticks of all predecessors have outcomes.
-func decidedBy(before []Predecessor) (by time.Time) {
+// DecidedBy returns the instant up to which all ticks of all predecessors have outcomes.
+func DecidedBy(before []Predecessor) (by time.Time) {
 	for i, b := range before {
 		if i == 0 || b.Watermark.Before(by) {
 			by = b.Watermark

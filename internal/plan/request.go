@@ -30,11 +30,11 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 			// RunNow has run it
 		case v.Now.After(q.Until):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
-		case p.Missed != RunAll && under(v.Record, q.At):
+		case p.Missed != RunAll && !isBackfill(v.Record) && under(v.Record, q.At):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
 		case !next.Run && r.Orders.Returned.Order == q.Seq && cancelled(v):
 			settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.Control.End)
-		case next.Run || v.SettleOnly || unsettled(r):
+		case next.Run || v.Claims == NoRun || unsettled(r):
 			return changed
 		default:
 			p.settleCancelled(next, v)
@@ -121,7 +121,7 @@ func (p *Policy) settleCancelled(next *Claim, v View) {
 		}
 		return
 	}
-	v.Now, v.SettleOnly = tick, true // ticks after it are left to the next claim
+	v.Now, v.Claims = tick, NoRun // ticks after it are left to the next claim
 	p.claimDue(next, v)
 }
 
@@ -138,4 +138,146 @@ func CancelledBy(e store.End) string {
 		return "by " + e.By
 	}
 	return "by " + e.By + ": " + e.Reason
+}
+
+// claimBackfill claims the next tick of the backfill that is in force.
+func (p *Policy) claimBackfill(next *Claim, v View) bool {
+	r := &next.Record
+	tick, attempt := p.nextBackfilled(r, v)
+	if tick.IsZero() || next.Run || v.Claims != AnyRun || unsettled(r) || p.Paused || p.PausedAt(v) {
+		return false
+	}
+	was, seq := r.Backfill, v.Control.Backfill.Seq
+	p.claim(next, v, tick, attempt)
+	r.Run.Request, r.Run.Order = store.BackfillRequest(seq), seq
+	if was.Seq != seq {
+		was = store.Backfilled{Seq: seq}
+	}
+	if v.Control.Backfill.Parallel > 1 {
+		r.Backfill = was
+		p.claimSeveral(r, &v.Control.Backfill)
+		return true
+	}
+	r.Run.Deaths = was.Deaths
+	was.Through, was.Attempt, was.Deaths = tick, 0, 0
+	r.Backfill = was
+	return true
+}
+
+// settleDeadBackfilled decides about the last run, one of a backfill whose runner is gone: its tick waits
+// for another attempt, or has its outcome.
+func (p *Policy) settleDeadBackfilled(next *Claim, v View) bool {
+	r := v.Record
+	next.Record.Run.Deaths, next.Record.Run.Status = deaths(r), store.Abandoned
+	end, isCancelled := endedBy(v)
+	if isCancelled { // its runner may not have known
+		next.Record.Run.Status = store.Cancelled
+	}
+	if Several(r) {
+		again := !isCancelled && r.Definition.Spec == p.Spec && p.Interrupted == Rerun && inForce(r, v, r.Run.Order)
+		next.Backfilled = append(next.Backfilled, settleOpen(&next.Record, func(o *store.OpenTick) openFate {
+			switch {
+			case o.Token != r.Token:
+				return openFate{again: true}
+			case again && o.Attempt < store.MaxAttempt && o.Deaths+1 < maxDeaths:
+				o.Deaths, o.Token = o.Deaths+1, 0
+				return openFate{again: true}
+			case isCancelled:
+				return openFate{status: store.Cancelled, reason: CancelledBy(end), token: r.Token}
+			}
+			return openFate{status: store.Abandoned, reason: endReason(r, v.State == store.Broken && r.Beats() == 0), token: r.Token}
+		})...)
+		return true
+	}
+	if isCancelled {
+		tell(next, LastOutcome(r, store.Cancelled, CancelledBy(end)))
+		return true
+	}
+	repeats := r.Definition.Spec == p.Spec && p.Interrupted == Rerun && r.Run.Attempt < store.MaxAttempt && deaths(r) < maxDeaths
+	if repeats && r.Backfill.Seq == r.Run.Order && inForce(r, v, r.Run.Order) {
+		waitAgain(&next.Record)
+		return true
+	}
+	tell(next, LastOutcome(r, store.Abandoned, endReason(r, v.State == store.Broken && r.Beats() == 0)))
+	return true
+}
+
+// endedBy returns by which order the last run, one of a backfill, is cancelled: that run, or all of the backfill.
+func endedBy(v View) (by store.End, ok bool) {
+	if cancelled(v) {
+		return v.Control.End, true
+	}
+	return EndOfBackfill(v.Record.Run.Order, &v.Control.Backfill)
+}
+
+// EndOfBackfill returns by which order a backfill is cancelled; last is the last one that was ordered. If that is another
+// one, this one was cancelled before: else the other would have been refused. Who cancelled it the orders do not say any more.
+func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
+	if last.Seq > seq {
+		return store.End{Seq: last.Seq, By: last.By, Reason: "another backfill was ordered"}, true
+	}
+	return last.Cancelled, last.Cancelled.Seq != 0 && last.Seq == seq
+}
+
+// settleLeftBackfilled settles the tick of a backfill that waits for a claim, and is not to have one: an
+// operator has cancelled the claim of it that was given up, or the backfill, or the job repeats nothing any more.
+// An order that is older than what the record says decides nothing.
+func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
+	r, b := &next.Record, &v.Control.Backfill
+	fill, back := &r.Backfill, r.Orders.Returned
+	f := store.Outcome{Tick: fill.Through, Request: store.BackfillRequest(fill.Seq), Status: store.Cancelled, Attempt: max(1, fill.Attempt)}
+	switch waits := fill.Attempt > 0 && b.Seq >= fill.Seq; {
+	case fill.Seq == 0 || p.Ticks == nil || unsettled(r):
+		return false
+	case len(fill.Open) > 0:
+		return p.settleLeftOpen(next, v)
+	case back.Order == fill.Seq && cancelled(v):
+		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(v.Control.End), r.Token
+		r.Orders.Returned = store.Returned{}
+	case waits && b.Seq > fill.Seq:
+		f.Reason = "another backfill was ordered"
+	case waits && !b.On():
+		f.Reason = CancelledBy(b.Cancelled)
+	case waits && p.Interrupted != Rerun && r.Definition.Spec == p.Spec:
+		f.Status, f.Reason = store.Abandoned, "not run again"
+	default:
+		return false
+	}
+	fill.Through, fill.Attempt, fill.Deaths = f.Tick, 0, 0
+	tell(next, f)
+	return true
+}
+
+// settleLeftOpen is settleLeftBackfilled for a claim of several ticks. One that has never begun has no outcome when its backfill is
+// cancelled, as those after the cursor have none.
+func (p *Policy) settleLeftOpen(next *Claim, v View) (changed bool) {
+	r, b, n := &next.Record, &v.Control.Backfill, len(next.Record.Backfill.Open)
+	seq, back := r.Backfill.Seq, r.Orders.Returned.Order == r.Backfill.Seq && cancelled(v)
+	over := b.Seq > seq || b.Seq == seq && !b.On()
+	told := settleOpen(r, func(o *store.OpenTick) openFate {
+		switch {
+		case back && o.Token == r.Token:
+			return openFate{status: store.Cancelled, reason: CancelledBy(v.Control.End), token: r.Token}
+		case over && o.Attempt == 0:
+			return openFate{}
+		case b.Seq > seq:
+			return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
+		case over:
+			return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
+		case b.Seq == seq && o.Attempt > 0 && p.Interrupted != Rerun && r.Definition.Spec == p.Spec:
+			return openFate{status: store.Abandoned, reason: "not run again"}
+		}
+		return openFate{again: true}
+	})
+	if changed = len(r.Backfill.Open) < n; changed && back {
+		r.Orders.Returned = store.Returned{}
+	}
+	next.Backfilled = append(next.Backfilled, told...)
+	return changed
+}
+
+// tell settles an outcome of a backfill with a claim.
+func tell(next *Claim, f store.Outcome) {
+	settleBackfilled(&next.Record, f)
+	next.Backfilled = append(next.Backfilled, f)
 }

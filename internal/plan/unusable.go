@@ -18,7 +18,7 @@ type Bounds struct {
 // Unusable returns what is wrong with a record that can be read. A replica that acted upon
 // such a record would let the job rest for long, or fail in a way that names no cause.
 func Unusable(r *store.Record, b Bounds) error {
-	return cmp.Or(ahead(r, b), Exhausted(r), leaseOutOfBounds(r, b))
+	return cmp.Or(ahead(r, b), Exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
 }
 
 // ahead returns what is wrong with a record that has an instant in the future: the job would
@@ -89,7 +89,10 @@ func RoomForOutcome(r *store.Record) error {
 	f := r.Clone()
 	f.Writer = rand.Text() // only its length counts: that of the nonce of a write
 	f.Run.Finished, f.Run.Progress.At, f.Run.Stopping = r.Run.Claimed, r.Run.Claimed, true
-	f.Succeeded = r.Run.Claimed
+	f.Succeeded, f.Past.Succeeded = r.Run.Claimed, r.Run.Claimed
+	if !f.Past.Judged.IsZero() {
+		f.Past.Late = store.Late{Since: r.Run.Claimed, Tick: r.Run.Claimed, Count: f.Past.Late.Count + maxCount}
+	}
 	f.History = []store.Outcome{LastOutcome(&f, store.Succeeded, "")}
 	if _, err := f.EncodeWithin(store.MaxRecord - spare); err != nil {
 		return fmt.Errorf("it has no room for the outcome of a run: %w", err)

@@ -102,7 +102,8 @@ func (r *Runner) keeps(stop context.Context, c *call, s *lease.Session) (tick ti
 	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
 		return time.Time{}, false
 	}
-	if c.bounded || !r.mayActAhead() || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
+	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
+	if p.Beat > 0 || c.bounded || !r.mayActAhead() || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || r.replica.jobs.load.cedes(r.client.Jitter) {

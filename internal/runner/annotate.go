@@ -61,8 +61,8 @@ func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
 // internal/plan.
 func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 	rec := &r.view.rec
-	why := fmt.Errorf("a replica that started at %s has another %s for this job: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
-		rec.Definition.Since.Format(time.RFC3339), r.job.Shard.definition(), plan.InheritAfter)
+	why := fmt.Errorf("a replica that started at %s has another %s for this job%s: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
+		rec.Definition.Since.Format(time.RFC3339), r.job.Shard.definition(), inWhat(rec.Definition.Spec, r.job.Policy.Spec), plan.InheritAfter)
 	r.note(cmp.Or(r.denial.err, why))
 	spec := r.job.Policy.Spec
 	if rec.Definition.Mark.Spec == spec {
@@ -77,6 +77,14 @@ func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
 	r.view.seen.AskedAt = time.Now()
 	r.detail("asked whether replicas with the definition in force are up", nil)
 	return r.wait(a)
+}
+
+// inWhat completes a sentence about two definitions which have the same texts: it says what differs.
+func inWhat(a, b string) string {
+	if what := plan.Difference(a, b); what != "" {
+		return " (the same text, but " + what + " differ)"
+	}
+	return ""
 }
 
 // inherit makes the definition of this replica the one in force, since no replica of
@@ -103,7 +111,7 @@ func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wa
 	case what == plan.Expect:
 		return r.readAgain(min(max(firstLook, left/3), plan.LookEvery))
 	// If the release gets no answer either, the next read releases the lease.
-	case what != plan.Wait || v.State.Live() || room < p.Lead()/4 || left < min(p.Lease, p.Ticks.Next(next).Sub(next)/2):
+	case what != plan.Wait || v.State.Live() || room < p.Lead()/4 || left < min(p.Lease, p.Gap(next)/2):
 		return wait
 	}
 	brief, cancel := context.WithTimeout(ctx, room)

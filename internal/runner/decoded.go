@@ -2,6 +2,7 @@ package runner
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/soloist-go/soloist/store"
@@ -15,7 +16,8 @@ type decoded struct {
 	rec  store.Record
 }
 
-// record returns the record of an entry, which shares its history with earlier answers.
+// record returns the record of an entry, which shares its history with earlier answers and nothing that can be written
+// in place.
 func (d *decoded) record(e *store.Entry, app, job string) (store.Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -28,5 +30,6 @@ func (d *decoded) record(e *store.Entry, app, job string) (store.Record, error) 
 	}
 	rec := d.rec.Clone()
 	rec.Counts = maps.Clone(rec.Counts) // what a caller writes there is its own
+	rec.Backfill.Counts, rec.Backfill.Open = maps.Clone(rec.Backfill.Counts), slices.Clone(rec.Backfill.Open)
 	return rec, nil
 }

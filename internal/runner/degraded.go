@@ -36,6 +36,7 @@ func (d *degradation) set(s stray) {
 		d.cause.Store(nil)
 		return
 	}
-	err := fmt.Errorf("%s goes on though its context has ended (%w): this replica takes nothing new until it returns or the process is restarted", d.runs[0].job, d.runs[0].cause)
+	// The cause is that run's: what is refused here has lost nothing.
+	err := fmt.Errorf("%s goes on though its context has ended (%v): this replica takes nothing new until it returns or the process is restarted", d.runs[0].job, d.runs[0].cause)
 	d.cause.Store(&err)
 }

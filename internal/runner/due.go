@@ -22,28 +22,30 @@ type Report struct {
 	Awaits  string          // the jobs whose outcome Next waits for, once it has come; empty: none
 }
 
-// RunDue steps until nothing that was due is left to do, and returns what it did. If
+// RunDue steps until nothing that was due is left to do, and returns what it did. It leaves the ticks of a
+// backfill to RunBackfilled: a follower of the job is due before them. If
 // another call, or Loop, is driving this runner, it does nothing: that one does what is
-// due. A pause that an earlier call has asked for does not bind this one.
+// due. But a call may be about to end that does not know of a tick which the jobs before this one
+// have decided here: then this one follows it. A pause that an earlier call has asked for does not
+// bind this one.
 //
 // The orders of operators are read unless they were since began, the begin of the caller's call.
 func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Report {
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	default: // Loop or another call is driving this runner
-		return r.busyReport()
+	done, ok := r.turn.take(ctx, r.view.before.hasNews())
+	if !ok {
+		return r.busyReport(ctx)
 	}
+	defer done()
 	// The platform may have frozen the process since the last call. Then what was
 	// seen "since" some time was not seen all that time.
 	if r.frozen() {
 		r.lookedAway()
 	}
 	begin, more := time.Now(), true
-	c := &call{wake: wake, bounded: true, now: r.replica.Wall()}
+	c := &call{wake: wakeUp{wake, r.replica.Wall()}, claims: plan.NoBackfill, bounded: true}
 	if r.job.EveryReplica {
-		c.wake.Tick, _ = r.namedHere(wake, c.now)
-		wake = c.wake
+		c.wake.Tick, _ = r.namedHere(wake, c.wake.now)
+		wake = c.wake.Wake
 	}
 	r.readOrders(ctx, began)
 	r.view.readAt = time.Time{}
@@ -55,12 +57,17 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 		if early := r.early(wake); !c.again && early > 0 {
 			more, wait = true, early
 		} else {
-			more = c.again || wait == 0 && r.owed(begin, wake)
+			more = c.again || wait == 0 && (r.owed(begin, wake) || r.owesQueued(c))
 		}
 		if more {
 			lease.Sleep(ctx, wait)
 		}
 	}
+	return r.report(ctx, c, more)
+}
+
+// report returns what a call did. more says that it has ended before it has done what it had to.
+func (r *Runner) report(ctx context.Context, c *call, more bool) Report {
 	report := Report{Job: r.job.Name, Ran: c.ran, Replica: c.holder, Next: r.nextDue(),
 		Err: errors.Join(r.source.state.lastErr(), c.short, c.undone), Awaits: r.awaits()}
 	if more {
@@ -100,11 +107,20 @@ func (r *Runner) nextDue() time.Time {
 	return p.NextTick(&r.view.rec)
 }
 
-// busyReport is the report of a call that finds this runner driven by another one.
-func (r *Runner) busyReport() Report {
+// busyReport is the report of a call that finds this runner driven by another one. A tick that waits
+// for the jobs before this one is due before any other. The other call may leave it.
+func (r *Runner) busyReport(ctx context.Context) Report {
 	report := Report{Job: r.job.Name, Replica: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.now())}
 	if r.job.EveryReplica {
 		report.Err = r.source.state.lastErr() // of a run that goes on though its context has ended
+	}
+	if b := r.view.before; b != nil {
+		come, facts := r.job.Policy.Ticks.Last(r.now()), b.jobs.get()
+		if facts.by.Before(come) {
+			report.Next, report.Awaits = come, facts.undecided(come)
+		} else if b.hasNews() && ctx.Err() != nil { // it has waited for the other call
+			report.Next, report.Err = come, context.Cause(ctx)
+		}
 	}
 	return report
 }
@@ -125,6 +141,17 @@ func (r *Runner) owed(begin time.Time, wake Wake) bool {
 		last = instant.Later(last, instant.Earlier(wake.Tick, now))
 	}
 	return !next.IsZero() && !next.After(last)
+}
+
+// owesQueued reports whether a tick is left for this call that has waited for its run. One that waits for
+// that tick is left to the next call, for the same reason.
+func (r *Runner) owesQueued(c *call) bool {
+	p := &r.job.Policy
+	if r.job.EveryReplica || !p.Queues() || !c.isFirst() {
+		return false
+	}
+	next := p.NextTick(&r.view.rec)
+	return !next.IsZero() && !next.After(r.now())
 }
 
 // early returns how long it takes until the tick of the wake-up is due, zero if it is

@@ -62,6 +62,13 @@ func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 	}
 	run := event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
 	r.emit(event.Event{Kind: event.Claimed, Run: run})
+	if plan.Several(rec) {
+		for _, o := range plan.UnderWay(rec)[1:] {
+			beside := run
+			beside.Tick, beside.Attempt = o.Tick, o.Attempt
+			r.emit(event.Event{Kind: event.Claimed, Run: beside})
+		}
+	}
 	if last.MayRun() && last.Run.Replica != r.replica.Name {
 		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica}, Note: fateOf(&last.Run)})
 	}

@@ -40,6 +40,9 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 		if older {
 			r.here.settled = tick
 		}
+		if r.waitedHere(c, tick, now) {
+			return 0
+		}
 	}
 	next := ticks.Next(now)
 	if next.IsZero() {
@@ -48,12 +51,22 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	return next.Sub(now)
 }
 
+// waitedHere reports whether a tick has waited for the end of the run of tick, and is to be run now.
+func (r *Runner) waitedHere(c *call, tick, now time.Time) bool {
+	if !r.job.Policy.Queues() || !r.job.Policy.Ticks.Last(now).After(tick) {
+		return false
+	}
+	r.here.settled = tick
+	c.again, c.wake.Wake = c.isFirst(), Wake{}
+	return !c.bounded || c.again
+}
+
 // dueSince is dueHere for the time at which the call began, and then for now: the first step of
 // a call has waited for the orders of operators, which must cost no tick.
 func (r *Runner) dueSince(c *call, now time.Time) (tick time.Time) {
-	if !c.now.IsZero() {
-		tick = r.dueHere(c, c.now)
-		c.now = time.Time{}
+	if !c.wake.now.IsZero() {
+		tick = r.dueHere(c, c.wake.now)
+		c.wake.now = time.Time{}
 	}
 	if tick.IsZero() {
 		tick = r.dueHere(c, now)
@@ -70,13 +83,13 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	case settled.After(now):
 		*settled = now
 	// A call runs the tick of the last minute, if this process has not run it.
-	case c.bounded:
+	case c.bounded && len(c.ran) == 0:
 		*settled = instant.Later(*settled, now.Add(-plan.WakeSpan-1))
 	case settled.IsZero():
 		*settled = now
 	}
 	tick := r.job.Policy.Ticks.Last(now)
-	if named, ok := r.namedHere(c.wake, now); ok {
+	if named, ok := r.namedHere(c.wake.Wake, now); ok {
 		tick = named
 	}
 	if r.job.Policy.Paused || tick.After(now) || !tick.After(r.here.settled) {
@@ -119,13 +132,19 @@ func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
 	a := r.attempt(ctx, tick, 1, 0, c.request, c.hasStarted)
+	a.Under.Around = r.around(tick, r.source.state.get().succeeded)
 	if c.bounded {
 		a.Under.Until, _ = ctx.Deadline()
 	}
 	start := time.Now()
+	done := r.obeyingHere(ctx, c, a)
 	r.source.setRunning(true)
 	status, reason := a.Run()
 	r.source.setRunning(false)
+	done()
+	if status == store.Succeeded && c.request == "" {
+		r.source.state.set(func(n *snapshot) { n.succeeded = instant.Later(n.succeeded, tick) })
+	}
 	outcome := store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: r.replica.Name}
 	c.ran = append(c.ran, outcome)
 	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: time.Since(start).Round(time.Millisecond)})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
 )
 
 // hasTime reports whether this call has time for what is due. If it has too little for
@@ -15,10 +16,10 @@ func (r *Runner) hasTime(ctx context.Context, c *call, v *plan.View) bool {
 	if err == nil {
 		return true
 	}
-	if next, _ := r.job.Policy.Claim(*v); next.Run {
+	if next, _ := r.job.Policy.Claim(*v); next.Run && store.BackfillOf(next.Record.Run.Request) == 0 {
 		c.short = err
 	}
-	v.SettleOnly = true
+	v.Claims = plan.NoRun
 	_, todo := r.job.Policy.Claim(*v)
 	return todo
 }

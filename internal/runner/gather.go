@@ -174,20 +174,21 @@ func (g *gathering) wait(ctx context.Context) {
 // list answers what one listing can answer, and reports whether that has succeeded. The end of
 // ctx is no failure of the listing.
 func (g *gathering) list(ctx context.Context, c *lease.Client, asks []ask) bool {
-	names := make(map[string]chan answer, len(asks))
+	names := make(map[string][]ask, len(asks)) // several may read one entry: that of a job which others follow
 	for _, a := range asks {
-		names[a.name] = a.answer
+		names[a.name] = append(names[a.name], a)
 	}
-	all := list(ctx, g.app, c, func(name string, e store.Entry) {
-		if to := names[name]; to != nil {
-			to <- answer{true, e, nil}
-			delete(names, name)
+	tell := func(name string, got answer) {
+		for _, a := range names[name] {
+			a.answer <- got
 		}
-	})
+		delete(names, name)
+	}
+	all := list(ctx, g.app, c, func(name string, e store.Entry) { tell(name, answer{true, e, nil}) })
 	if all.whole && !all.date.IsZero() { // a new entry starts from that date
-		for _, to := range names {
+		for name := range names {
 			e, err := all.missing()
-			to <- answer{true, e, err}
+			tell(name, answer{true, e, err})
 		}
 	}
 	return all.whole || ctx.Err() != nil

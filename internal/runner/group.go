@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -16,27 +18,39 @@ const groupPatience = 5 * time.Second
 // acquireInGroup acquires a slot of the group of the job, and then the lease. The slot comes first: a
 // tick that waits for a slot is not claimed, so that any replica may have it. What needs no run needs
 // no slot.
-func (r *Runner) acquireInGroup(ctx context.Context, c *call, length time.Duration) (rest time.Duration) {
+func (r *Runner) acquireInGroup(ctx context.Context, c *call, a plan.Action) (rest time.Duration) {
 	c.slot = slot{}
 	v := r.decideBy(c)
-	enough := c.request != "" || r.hasTime(ctx, c, &v) && !v.SettleOnly
+	enough := c.request != "" || r.hasTime(ctx, c, &v) && v.Claims != plan.NoRun
 	next, _ := r.job.Policy.Claim(v)
 	if !next.Run || !enough {
 		c.slot = slot{held: context.WithoutCancel(ctx), none: true}
 		defer func() { c.slot = slot{} }()
-		return r.acquire(ctx, c, length)
+		return r.acquire(ctx, c, a)
 	}
-	got, err := r.inSlot(ctx, c, func() { rest = r.acquire(ctx, c, length) })
+	lease.Sleep(ctx, r.client.Jitter.UpTo(time.Millisecond)) // jobs whose ticks come together ask in an order that is drawn
+	got, err := r.inSlot(ctx, c, func() { rest = r.acquire(ctx, c, a) })
 	switch {
 	case got:
 		return rest
 	case ctx.Err() != nil:
 		return r.readAgain(0)
 	case err == nil || errors.Is(err, store.ErrHeld):
-		r.waits(c, next.Record.Run.Tick)
+		if _, seen := errors.AsType[*HeldError](err); seen { // in a record, and not by another goroutine
+			r.reached()
+			r.note(nil)
+		}
+		if store.BackfillOf(next.Record.Run.Request) == 0 { // a backfill gives way
+			r.waits(c, next.Record.Run.Tick)
+		}
+		if c.request == "" && !r.view.rec.MayRun() && r.job.Policy.UntilTell(&r.view.rec, r.now(), r.orders()) <= 0 {
+			r.tellLate(ctx, 0)
+		}
 		return r.readAgain(0)
-	case c.request != "": // who asks decides whether to ask again
-		c.slot.full = fmt.Errorf("no slot of the group %s can be used: %w", r.job.Policy.Group, err)
+	}
+	err = fmt.Errorf("no slot of the group %s can be used: %w", r.job.Policy.Group, err)
+	if c.request != "" { // who asks decides whether to ask again
+		c.slot.full = err
 	}
 	return r.unusable(false, err)
 }

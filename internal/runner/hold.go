@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -55,7 +56,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		if c.bounded && c.take == nil {
 			r.release(s)
 		}
-		return max(r.readAgain(0), r.restAfter(ctx, stop)), false
+		return max(r.readAgain(0), r.restAfter(ctx, stop, c)), false
 	}
 	if c.ahead.IsZero() && !r.stillFits(ctx, c, &v) {
 		// After a hold-off the lease is left to expire: the next call then finds an
@@ -68,6 +69,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	claim, ok, err := r.prepare(stop, c, s, v)
 	switch {
 	case err != nil:
+		r.lookAnew()
 		// If a run may be under way the lease is left to expire, or the next holder would
 		// have to hold off.
 		if !r.view.rec.MayRun() {
@@ -77,7 +79,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	case !ok && c.take != nil && r.view.rec.MayRun():
 		return r.readAgain(0), false // likewise
 	case !ok:
-		return r.leave(ctx, stop, s), false
+		return r.leave(ctx, stop, c, s), false
 	}
 	if rest, ok = r.carryOut(ctx, stop, c, s, &claim); !ok {
 		return rest, false
@@ -85,7 +87,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	if c.ahead, keeps = r.keeps(stop, c, s); keeps && claim.Run {
 		return 0, true
 	}
-	return r.leave(ctx, stop, s), false
+	return r.leave(ctx, stop, c, s), false
 }
 
 // prepare returns the claim that is to be written. If the lease was acquired before a tick, it
@@ -126,7 +128,7 @@ func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, 
 			r.denial.doubt()
 			return r.unusable(ctx.Err() != nil, err), false
 		}
-		return r.leave(ctx, stop, s), false
+		return r.leave(ctx, stop, c, s), false
 	}
 	r.reached()
 	if claim.Run && !r.runClaimed(ctx, stop, c, s, &before) {
@@ -136,9 +138,9 @@ func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, 
 }
 
 // leave releases the lease and returns how long this replica leaves the job alone.
-func (r *Runner) leave(ctx, stop context.Context, s *lease.Session) time.Duration {
+func (r *Runner) leave(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
 	r.release(s)
-	return r.restAfter(ctx, stop)
+	return r.restAfter(ctx, stop, c)
 }
 
 // holdOff waits for d while the lease is renewed, so that the previous holder can no
@@ -173,7 +175,7 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 	v.Now = r.now()
 	next, todo = r.job.Policy.Claim(v)
 	if next.Run {
-		next.Record.Token = max(next.Record.Token, now.Truncate(time.Second).UnixMicro())
+		plan.Retoken(&next.Record, max(next.Record.Token, now.Truncate(time.Second).UnixMicro()))
 	}
 	return next, todo
 }
@@ -204,6 +206,9 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 		// the lease from Claimed, so they do not look too early.
 		rec.Run.Claimed, c.claimedAt = claimed.Truncate(time.Millisecond), r.client.Clock.Elapsed()
 		rec.Run.Replica, rec.Run.Lease = r.replica.Name, store.Seconds(s.Length)
+	}
+	late := r.judge(rec)
+	if next.Run {
 		// A run must not start if its outcome cannot be written: it would count as the
 		// death of its runner.
 		if err := plan.RoomForOutcome(rec); err != nil {
@@ -213,13 +218,15 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	// What this claim adds to the history, newest first.
 	news := rec.History[:len(rec.History)-len(r.view.rec.History)]
 	if err := s.WriteConfirmed(s.Context(), func(last *store.Record) { *last = *rec }); err != nil {
+		r.emitLate(late, err)
 		return err
 	}
 	written := s.Record()
 	s.RenewFrom(written.Run.Claimed)
 	r.mayWrite()
 	r.note(nil)
-	r.emitClaim(&written, news, next.Run)
+	r.emitLate(late, nil)
+	r.emitClaim(&written, append(slices.Clip(news), next.Backfilled...), next.Run)
 	r.written(s)
 	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
 	// The definition that this replica has taken back is now in force.
@@ -234,6 +241,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 // that is answered decides; see freeUnanswered. A replica that left each lease to expire
 // would keep a job from replicas that can claim it.
 func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
+	r.lookAnew()
 	if !errors.Is(err, lease.ErrNotReadBack) && (!errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost)) {
 		r.release(s)
 	}
@@ -272,16 +280,22 @@ func (r *Runner) release(s *lease.Session) {
 
 // restAfter returns how long this replica leaves the job alone after it had the lease.
 // A singleton that fails at once must not fail all the time. After a stall, and when
-// this replica was asked to step down, the others get the first chance.
-func (r *Runner) restAfter(ctx, stop context.Context) time.Duration {
+// this replica was asked to step down, the others get the first chance. A shard that
+// is handed over, or whose lease was lost, has not failed, so that is all.
+func (r *Runner) restAfter(ctx, stop context.Context, c *call) time.Duration {
 	var pause time.Duration
 	switch {
 	case ctx.Err() != nil:
 		return 0
+	case stop.Err() != nil && r.job.Seat != nil && !plan.HasFailed(&r.view.rec):
+		pause = r.approach()
 	case stop.Err() != nil:
 		pause = max(r.rest(), r.approach())
+	case len(c.ran) == 0: // it was never called
 	case r.view.rec.Run.Status == store.Stalled:
-		pause = max(r.rest(), headStart)
+		pause = max(r.rest(), r.leftToOthers())
+	case r.view.rec.Run.Status == store.Abandoned && r.job.Seat != nil:
+		pause = r.approach()
 	case !r.view.rec.MayRun():
 		pause = r.rest()
 	}

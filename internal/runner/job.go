@@ -53,8 +53,8 @@ type Runner struct {
 	replica *Replica
 	client  *lease.Client
 	source  *source
-	turn    chan struct{} // has room for one driver: Loop or RunDue
-	alarm   ontime.Alarm  // has Loop make the next step
+	turn    turn
+	alarm   ontime.Alarm // has Loop make the next step
 
 	pause         *lease.Backoff // between calls to a store that does not answer
 	losses        *lease.Backoff // between acquisitions that another replica won
@@ -78,17 +78,18 @@ type rank struct {
 // A view is the entry as this replica last saw it. Decisions are made from it; the
 // ETag makes sure that a decision from an old view cannot be written.
 type view struct {
-	known  bool             // this process has read an entry of this job before, so a change of it can be judged
-	mine   bool             // this job counts in the load of the replica
-	entry  *store.Entry     // nil: it has to be read before the next decision
-	rec    store.Record     // of entry
-	etag   string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
-	readAt time.Time        // the entry is not read before
-	seenAt time.Time        // when it was last read or written here, by the wall clock; see frozen
-	seen   plan.Observation // what has been noticed over several reads
-	lead   lead
-	waited store.Span // the ticks for which the group of the job had no free slot
-	before *preceding // nil: the job follows none
+	known    bool             // this process has read an entry of this job before, so a change of it can be judged
+	mine     bool             // this job counts in the load of the replica
+	entry    *store.Entry     // nil: it has to be read before the next decision
+	rec      store.Record     // of entry
+	etag     string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
+	readAt   time.Time        // the entry is not read before
+	seenAt   time.Time        // when it was last read or written here, by the wall clock; see frozen
+	seen     plan.Observation // what has been noticed over several reads
+	lead     lead
+	waited   store.Span // the ticks for which the group of the job had no free slot
+	toldLate time.Time  // the newest late tick that this process has told
+	before   *following // nil: the job follows none
 }
 
 // A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
@@ -132,12 +133,12 @@ type Wake struct {
 // A call is what a step is made for, and what came of it. RunDue and RunNow make one
 // for all their steps; Loop makes one for each, since it reports nothing.
 type call struct {
-	request string    // RunNow: the name of the request
-	wake    Wake      // RunDue: what it was called for
-	now     time.Time // RunDue of an EveryReplica job: the wall clock when the call began, for its first step
-	bounded bool      // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
-	take    *taking   // Take: what differs from RunNow; nil: nothing
-	slot    slot      // of the group of the job
+	request string      // RunNow: the name of the request
+	wake    wakeUp      // RunDue: what it was called for
+	claims  plan.Claims // which runs it may claim
+	bounded bool        // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
+	take    *taking     // Take: what differs from RunNow; nil: nothing
+	slot    slot        // of the group of the job
 
 	hand      *handover     // while it has a lease: what may end its run, or hurry it
 	ahead     time.Time     // the tick before which the lease is acquired, or kept; zero: something is due
@@ -151,6 +152,18 @@ type call struct {
 	undone error           // why this call claimed something and wrote no outcome for it
 }
 
+// A wakeUp is what a call of RunDue was called for.
+type wakeUp struct {
+	Wake
+	now time.Time // of an EveryReplica job: the wall clock when the call began, for its first step
+}
+
+// queuesNext reports whether the call runs a tick that waits for the run which is under way.
+func (c *call) queuesNext() bool { return c.claims == plan.NoBackfill && len(c.ran) == 0 }
+
+// isFirst reports whether the call has run one tick, and not yet a tick that waited for that.
+func (c *call) isFirst() bool { return len(c.ran) == 1 }
+
 // New returns the runner of a job and adds the job to those that r reports in its
 // Health. The jitter is seeded by what this replica is, so that replicas differ and a
 // simulation can be repeated.
@@ -160,7 +173,7 @@ func New(r *Replica, j *Job) *Runner {
 	if !j.EveryReplica && j.Policy.Ticks != nil {
 		r.jobs.load.jobs++
 	}
-	client := &lease.Client{Store: r.Store, Name: r.App + "/" + j.Name, Length: j.Policy.Lease, Clock: r.Clock,
+	client := &lease.Client{Store: r.Store, Name: r.App + "/" + j.Name, Length: j.Policy.Lease, Beat: j.Policy.Beat, Clock: r.Clock,
 		Jitter: lease.NewJitter(fmt.Sprint(r.Name, j.Name, r.Created))}
 	if !j.EveryReplica {
 		r.reads.add(r.App, r.Store, client.Jitter)
@@ -169,21 +182,27 @@ func New(r *Replica, j *Job) *Runner {
 }
 
 // beside returns a runner of the same job for a call by hand, while this one goes on
-// in its own goroutine. The two share the lease client and the state, not the view.
+// in its own goroutine. The two share the clock and the state, not the view, but for what is
+// known of the jobs before theirs.
 // The lease keeps their runs apart, as it does for two replicas.
 func (r *Runner) beside(request string) *Runner {
-	return newRunner(r.replica, r.job, r.client, &source{&origin{request}, r.source.state})
+	client := *r.client
+	client.Jitter = lease.NewJitter(fmt.Sprint(r.replica.Name, r.Name(), request)) // the pauses of one do not depend on the other's
+	b := newRunner(r.replica, r.job, &client, &source{&origin{request}, r.source.state})
+	if r.view.before != nil {
+		b.view.before = &following{jobs: r.view.before.jobs}
+	}
+	return b
 }
 
-// newRunner returns a runner of its own view and pauses. Clock, jitter and state are shared.
+// newRunner returns a runner of its own view and pauses. Clock and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	n := &Runner{job: j, replica: r, client: c, source: s,
-		turn: make(chan struct{}, 1), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
+		turn: newTurn(), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
 		denial: denial{pause: &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}}}
 	if j.EveryReplica {
 		n.here = &here{}
 	}
-	n.view.before = newPreceding(r.App, &j.Policy, c)
 	return n
 }
 
@@ -212,6 +231,9 @@ func (r *Runner) now() time.Time { return r.client.Clock.Best() }
 // be handed over. They read at each third of the lease, which may be the longer lease
 // of an older program.
 func (r *Runner) approach() time.Duration {
+	if beat := r.view.rec.Beats(); beat > 0 {
+		return beat/3 + time.Second
+	}
 	return max(r.client.Length, time.Duration(r.view.rec.Run.Lease))/3 + time.Second
 }
 

@@ -29,12 +29,12 @@ func Loop(ctx context.Context, runners []*Runner) {
 	agenda := ontime.NewAgenda()
 	for _, r := range runners {
 		select {
-		case r.turn <- struct{}{}:
+		case r.turn.drive <- struct{}{}:
 			r.join(ctx, agenda)
 		default:
 			waiting.Go(func() {
 				select {
-				case r.turn <- struct{}{}:
+				case r.turn.drive <- struct{}{}:
 					r.join(ctx, agenda)
 				case <-ctx.Done():
 				}
@@ -59,10 +59,10 @@ func (r *Runner) join(ctx context.Context, agenda *ontime.Agenda) {
 			}
 		}
 		r.source.setLooping(false)
-		<-r.turn
+		<-r.turn.drive
 	}
 	if !agenda.Set(&r.alarm, 0) {
-		<-r.turn
+		<-r.turn.drive
 	}
 }
 

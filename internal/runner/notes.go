@@ -8,6 +8,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -162,10 +163,15 @@ func (r *Runner) written(s *lease.Session) {
 	through := r.view.rec.Watermark
 	r.view.rec, r.view.etag = s.Record(), s.ETag()
 	if r.view.rec.Watermark.After(through) {
-		for _, tell := range r.source.state.settled {
-			tell()
-		}
+		r.precede(&r.view.rec)
 	}
 	r.weigh()
 	r.view.seen.Dated(s.ETag(), s.WrittenAt())
+}
+
+// precede tells the followers of the job what a record has settled that this replica has written.
+func (r *Runner) precede(rec *store.Record) {
+	for _, tell := range r.source.state.settled {
+		tell(rec, r.now())
+	}
 }

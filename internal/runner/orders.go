@@ -27,7 +27,11 @@ func (r *Runner) Heed() {
 
 // obey ends the run that is under way here if an operator has ordered that.
 func (r *Runner) obey() {
-	n, end := r.source.state.get(), r.orders().End
+	n, orders := r.source.state.get(), r.orders()
+	end := orders.End
+	if by, over := plan.EndOfBackfill(n.run.backfill, &orders.Backfill); over && n.run.backfill != 0 {
+		n.run.cancel(supervise.Cancelled(by))
+	}
 	if n.run.token == 0 || n.run.token != end.Token {
 		return
 	}
@@ -38,18 +42,20 @@ func (r *Runner) obey() {
 	}
 }
 
-// obeying lets operators end the run of an attempt until done is called, and keep it from
-// beginning. A run by hand begins also while its job is paused.
-func (r *Runner) obeying(a *supervise.Attempt, rec *store.Record) (done func()) {
+// obeying lets operators, or a newer tick, end the run of an attempt until done is called, and keep it
+// from beginning. A run by hand begins also while its job is paused.
+func (r *Runner) obeying(stop context.Context, c *call, a *supervise.Attempt, rec *store.Record) (done func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.Under.Cancelled = ctx
-	if rec.Run.Request == "" {
+	token, fill := rec.Token, store.BackfillOf(rec.Run.Request)
+	if rec.Run.Request == "" || fill != 0 {
 		a.Under.Barred = r.barred
 	}
-	token := rec.Token
-	r.source.state.set(func(n *snapshot) { n.run = claimed{token, cancel} })
+	r.source.state.set(func(n *snapshot) { n.run = claimed{token, fill, cancel} })
 	r.obey() // the order may have come before the claim was known here
+	replaced := r.replacing(rec, r.now, func() error { return r.cannotFollow(stop, c) }, cancel)
 	return func() {
+		replaced()
 		r.source.state.set(func(n *snapshot) {
 			if n.run.token == token { // a run by hand beside this one may have put its own there
 				n.run = claimed{}
@@ -114,7 +120,7 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (Target, e
 	}
 	b := r.beside("")
 	begins := kind == store.OrderPause || kind == store.OrderResume
-	if err := b.readOnly(ctx); errors.Is(err, fs.ErrNotExist) && begins {
+	if err := b.readForOrder(ctx); errors.Is(err, fs.ErrNotExist) && begins {
 		return Target{}, nil // the job may be paused before it is ever started
 	} else if err != nil {
 		return Target{}, err

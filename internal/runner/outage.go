@@ -14,6 +14,7 @@ type outage struct {
 	mu      sync.Mutex
 	hit     map[*source]trouble // the sources whose last call failed
 	since   time.Time           // when the first of them failed
+	left    bool                // a source whose last call failed has ended, and the store has answered none since
 	answers int                 // of the store to any source, counted
 	err     error               // why the store answers no source; nil: it does, as far as known
 }
@@ -30,8 +31,11 @@ func (o *outage) begin(s *source, err error, emit func(event.Event)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.hit) == 0 {
-		o.hit, o.since = map[*source]trouble{}, time.Now()
-		emit(event.Event{Kind: event.StoreTrouble, Note: s.state.job, Err: err})
+		o.hit = map[*source]trouble{}
+		if !o.left {
+			o.since = time.Now()
+			emit(event.Event{Kind: event.StoreTrouble, Note: s.state.job, Err: err})
+		}
 	}
 	t, again := o.hit[s]
 	if !again {
@@ -51,10 +55,11 @@ func (o *outage) end(s *source, emit func(event.Event)) {
 	defer o.mu.Unlock()
 	o.answers++
 	o.err = nil
-	if _, hit := o.hit[s]; !hit {
+	if len(o.hit) == 0 && !o.left {
 		return
 	}
 	delete(o.hit, s)
+	o.left = false
 	if len(o.hit) == 0 {
 		emit(event.Event{Kind: event.StoreBack, Took: time.Since(o.since).Round(time.Second)})
 	}
@@ -62,8 +67,9 @@ func (o *outage) end(s *source, emit func(event.Event)) {
 
 // leave forgets the trouble of a source that is about to end, a run by hand: no call of
 // it will be answered any more. The loop of the same job may have trouble of its own,
-// which then stands for the job.
-func (o *outage) leave(s *source, emit func(event.Event)) {
+// which then stands for the job. That of a source which has given up still tells of the
+// store: until another one is answered, it is neither over nor told again.
+func (o *outage) leave(s *source, gaveUp bool, emit func(event.Event)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, hit := o.hit[s]; !hit {
@@ -77,7 +83,8 @@ func (o *outage) leave(s *source, emit func(event.Event)) {
 		}
 	}
 	s.state.set(func(n *snapshot) { n.storage = left })
-	if len(o.hit) == 0 {
+	o.left = o.left || gaveUp
+	if len(o.hit) == 0 && !o.left {
 		o.err = nil
 		emit(event.Event{Kind: event.StoreBack, Took: time.Since(o.since).Round(time.Second), Note: "the run by hand that asked the store is over"})
 	}

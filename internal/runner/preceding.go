@@ -1,49 +1,262 @@
 package runner
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A preceding is what a follower knows of its predecessors.
+// A preceding is what a replica knows of jobs that others follow. All runners that follow the same
+// jobs share it: an entry is read once for all of them. What this replica writes itself it takes in
+// without a read.
 type preceding struct {
-	clients []*lease.Client
-	records []store.Record
-	known   []plan.Predecessor // for plan, in the order of clients
+	jobs  []predecessor // in the order of After
+	reads *gathering
+	wake  []func()      // of the followers: a tick is decided
+	turn  chan struct{} // has room for the follower that reads
 
-	tick    time.Time // that they are read for
-	lookAt  time.Time // monotonic: when they are read again
-	trouble error     // why one of them cannot be used; nil: none is known
-	failing bool      // the store has not answered the last read
-
-	hurried atomic.Bool // this replica has settled ticks of one of them since the last read
+	mu     sync.Mutex
+	facts  facts
+	tick   time.Time // the newest that they were read for, or are to be
+	readAt time.Time // monotonic: when the last reading began
+	lookAt time.Time // monotonic: when they are read again
 }
 
-// newPreceding returns nil for a job that follows none.
-func newPreceding(app string, p *plan.Policy, own *lease.Client) *preceding {
-	if !p.Follows() {
-		return nil
+// A following is what a runner has of the jobs before its own.
+type following struct {
+	jobs   *preceding
+	tick   time.Time   // that waits for them; zero: none does
+	unread bool        // an outage of the store was told, since one of them cannot be read
+	news   atomic.Bool // they have decided a tick, and no step has looked at it
+}
+
+// hasNews reports whether a tick is decided and no step has looked at it. It may be called on nil.
+func (f *following) hasNews() bool { return f != nil && f.news.Load() }
+
+// A predecessor is a job that others follow.
+type predecessor struct {
+	app, job string
+	client   *lease.Client
+	state    *state // of the job on this replica
+}
+
+// The facts about some predecessors. They are never changed in place.
+type facts struct {
+	known   []plan.Predecessor // in the order of After
+	seen    []sighting         // likewise
+	by      time.Time          // all ticks up to here have outcomes
+	told    bool               // this replica has written the last of these outcomes itself
+	trouble error              // why one of them cannot be used; nil: none is known
+	unread  error              // why the entry of one of them could not be read; nil: each could
+}
+
+// A sighting is the record of one predecessor that was taken in last.
+type sighting struct {
+	etag   string        // empty: this replica has written it
+	record *store.Record // no more of it than what plan.OlderThan compares
+}
+
+// A finding is what one read of a predecessor has shown, or what this replica has written of it.
+type finding struct {
+	etag    string
+	record  *store.Record // nil: nothing new
+	trouble error
+	unread  error
+}
+
+func newPreceding(jobs []predecessor, reads *gathering) *preceding {
+	b := &preceding{jobs: jobs, reads: reads, turn: make(chan struct{}, 1)}
+	b.facts.seen = make([]sighting, len(jobs))
+	for i, p := range jobs {
+		b.facts.seen[i].record = &store.Record{}
+		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job})
+		p.state.settled = append(p.state.settled, func(rec *store.Record, now time.Time) {
+			found := make([]finding, len(jobs))
+			found[i].record = rec
+			b.take(found, true, now)
+		})
 	}
-	b := &preceding{}
-	for _, name := range p.After {
-		c := *own
-		c.Name = app + "/" + name
-		b.clients = append(b.clients, &c)
-		b.known = append(b.known, plan.Predecessor{Job: name})
-	}
-	b.records = make([]store.Record, len(b.known))
 	return b
 }
 
-// take keeps what a predecessor's record says, which was read at a time.
-func (b *preceding) take(i int, rec store.Record, now time.Time) {
-	k := &b.known[i]
-	if !k.Watermark.Equal(rec.Watermark) {
-		k.Watermark, k.Seen = rec.Watermark, now
+// get returns the facts.
+func (b *preceding) get() facts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.facts
+}
+
+// wait returns how long it is until the predecessors are read again.
+func (b *preceding) wait() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(b.lookAt)
+}
+
+// A look is what a follower wants to know.
+type look struct {
+	tick  time.Time
+	now   time.Time
+	after time.Time // monotonic: no reading that began before is enough; zero: any is
+}
+
+// due reports whether the predecessors are to be read now.
+func (b *preceding) due(l look) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.tick.After(b.tick) {
+		b.tick, b.lookAt = l.tick, instant.Later(b.readAt, time.Now().Add(l.tick.Sub(l.now))).Add(plan.AwaitPace(0))
 	}
-	k.History, b.records[i] = rec.History, rec
+	return b.readAt.Before(l.after) || time.Until(b.lookAt) <= 0
+}
+
+// look reads the predecessors if that is due. One of the followers does it; the others wait for it.
+func (b *preceding) look(ctx context.Context, l look, jitter *lease.Jitter) {
+	if !b.due(l) {
+		return
+	}
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return
+	}
+	if !b.due(l) { // another follower has read them
+		return
+	}
+	b.begin()
+	b.read(ctx, &l)
+	pace := plan.AwaitPace(l.now.Sub(l.tick))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lookAt = time.Now().Add(pace - jitter.UpTo(pace/4))
+}
+
+// begin notes that a reading begins.
+func (b *preceding) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readAt = time.Now()
+}
+
+// read reads, all at once, the predecessors that are not known to have an outcome of a tick. This
+// replica need not read what it is about to write itself.
+func (b *preceding) read(ctx context.Context, l *look) {
+	before, found := b.get(), make([]finding, len(b.jobs))
+	var all sync.WaitGroup
+	for i, p := range b.jobs {
+		if before.known[i].Watermark.Before(l.tick) && !p.state.get().busy {
+			all.Go(func() { found[i] = p.find(ctx, b.reads, &before.seen[i]) })
+		}
+	}
+	all.Wait()
+	if ctx.Err() == nil { // else a failure says nothing about the store
+		b.take(found, false, l.now)
+	}
+}
+
+// find reads the entry. last is what was seen of it before.
+func (p *predecessor) find(ctx context.Context, reads *gathering, last *sighting) (f finding) {
+	entry, err := reads.read(ctx, p.client)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.trouble = fmt.Errorf("it waits for %s, which has no entry", p.job)
+		return f
+	case err != nil:
+		f.unread = fmt.Errorf("it waits for %s, whose entry cannot be read: %w", p.job, err)
+		return f
+	case entry.ETag == last.etag:
+		return f
+	}
+	rec, err := store.DecodeRecord(entry.Record, p.app, p.job)
+	if err == nil {
+		err = plan.Unusable(&rec, boundsOf(p.client))
+	}
+	if err == nil && plan.OlderThan(&rec, last.record) {
+		err = fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", last.record.Watermark.Format(time.RFC3339))
+	}
+	if err != nil {
+		f.trouble = fmt.Errorf("it waits for %s, whose record cannot be used: %w", p.job, err)
+		return f
+	}
+	f.etag, f.record = entry.ETag, &rec
+	return f
+}
+
+// take takes in what was found of each predecessor, and has the followers look at it if that decides a
+// tick. told says that this replica has written it, after which a reading that was under way
+// may show what was before.
+func (b *preceding) take(found []finding, told bool, now time.Time) {
+	b.mu.Lock()
+	next := b.facts.with(found, now)
+	decides := next.by.After(b.facts.by)
+	if decides {
+		next.told = told
+	}
+	switch {
+	case !next.by.Before(b.tick): // no tick waits
+		next.trouble, next.unread = nil, nil
+	case !told:
+		next.trouble, next.unread = worst(found)
+	}
+	b.facts = next
+	b.mu.Unlock()
+	if decides {
+		for _, wake := range b.wake {
+			wake()
+		}
+	}
+}
+
+// with returns the facts with the records that were found.
+func (f facts) with(found []finding, now time.Time) facts {
+	f.known, f.seen = slices.Clone(f.known), slices.Clone(f.seen)
+	for i := range found {
+		rec, k := found[i].record, &f.known[i]
+		if rec == nil || plan.OlderThan(rec, f.seen[i].record) {
+			continue
+		}
+		if !k.Watermark.Equal(rec.Watermark) {
+			k.Watermark, k.Seen = rec.Watermark, now
+		}
+		k.History = slices.Clone(rec.History)
+		f.seen[i] = sighting{found[i].etag, &store.Record{Created: rec.Created, Token: rec.Token, Watermark: rec.Watermark}}
+	}
+	f.by = plan.DecidedBy(f.known)
+	return f
+}
+
+// undecided returns the names of those that have no outcome of a tick.
+func (f facts) undecided(tick time.Time) string {
+	var names []string
+	for _, b := range f.known {
+		if b.Watermark.Before(tick) {
+			names = append(names, b.Job)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// worst returns the first of each kind of trouble.
+func worst(found []finding) (trouble, unread error) {
+	for i := range found {
+		if trouble == nil {
+			trouble = found[i].trouble
+		}
+		if unread == nil {
+			unread = found[i].unread
+		}
+	}
+	return trouble, unread
 }

@@ -41,7 +41,7 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	if r.view.known && plan.OlderThan(&rec, &r.view.rec) {
 		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", r.view.rec.Watermark.Format(time.RFC3339))}
 	}
-	if err := plan.Unusable(&rec, r.bounds()); err != nil {
+	if err := plan.Unusable(&rec, boundsOf(r.client)); err != nil {
 		return &recordError{err}
 	}
 	r.source.state.set(func(n *snapshot) { n.entry.recall(&rec) })
@@ -74,6 +74,21 @@ func (r *Runner) readOnly(ctx context.Context) error {
 	return nil
 }
 
+// orderReads is how often the record is read for an order before it is given up.
+const orderReads = 3
+
+// readForOrder is readOnly for an operator, who waits for the answer. The time-out of a call is made
+// for replicas, which soon read again: a call that gets no answer is repeated, as the next connection
+// may be a better one.
+func (r *Runner) readForOrder(ctx context.Context) (err error) {
+	for range orderReads {
+		if err = r.readOnly(ctx); ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+	return err
+}
+
 // keep puts what was read into the view.
 func (r *Runner) keep(e *store.Entry, rec store.Record) {
 	r.view.known, r.view.entry, r.view.rec, r.view.etag = true, e, rec, e.ETag
@@ -100,16 +115,6 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 	return entry, err
 }
 
-// bounds returns the limits that a record has to keep for this store and this clock.
-func (r *Runner) bounds() plan.Bounds {
-	shortest, longest := r.client.Store.Limits()
-	b := plan.Bounds{Shortest: shortest, Longest: longest}
-	if _, latest, ok := r.client.Clock.Now(); ok {
-		b.Latest = latest
-	}
-	return b
-}
-
 // see adds one read to the observation. It counts from the first read that showed
 // something, so a hold-off that was cut short need not start again.
 func (r *Runner) see() {
@@ -124,12 +129,16 @@ func (r *Runner) decideBy(c *call) plan.View {
 	o := &r.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
 	now := r.now()
-	v := plan.View{Record: &r.view.rec, Now: now, Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy(now), Waited: r.view.waited, SettleOnly: c.slot.none}
+	v := plan.View{Record: &r.view.rec, Now: now, Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy(now), Waited: r.view.waited, Claims: c.claims}
+	if c.slot.none {
+		v.Claims = plan.NoRun
+	}
+	_, v.Breaks = r.client.Store.(store.ConditionalBreaker)
 	if r.view.before != nil {
-		v.Before = r.view.before.known
+		v.Before = r.view.before.jobs.get().known
 	}
 	if r.view.entry != nil {
-		v.State = r.view.entry.State
+		v.State, v.ETag = r.view.entry.State, r.view.entry.ETag
 	}
 	return v
 }

@@ -21,9 +21,13 @@ import (
 // it has to expire, so that the next holder knows that our trust has ended too.
 func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
 	rec := &r.view.rec
+	if plan.Several(rec) {
+		return r.runSeveral(ctx, stop, c, s, before)
+	}
 	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request, c.hasStarted)
-	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, history: rec.History}
+	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, precede: r.precede, history: rec.History}
 	a.Under.Lease, a.Under.Record = s, told
+	a.Under.Around = r.aroundOf(rec, rec.Run.Tick)
 	if c.bounded {
 		a.Under.Until, _ = stop.Deadline()
 	}
@@ -32,26 +36,28 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 		if c.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
 			return r.finish(ctx, c, s, a, told, r.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
 		}
-		return r.takeBack(ctx, c, s, before, a, supervise.ErrStopped)
+		return r.takeBack(ctx, c, s, before, supervise.ErrStopped, a)
 	}
-	done := r.obeying(a, rec)
+	done := r.obeying(stop, c, a, rec)
 	a.Under.Grace = r.graceLeft(stop, c)
 	if rec.Run.Armed {
 		if err := r.awaitTick(stop, c, s, before); err != nil {
 			done()
-			return r.takeBack(ctx, c, s, before, a, err)
+			return r.takeBack(ctx, c, s, before, err, a)
 		}
 		a.Under.Grace = r.graceLeft(stop, c)
 	}
 	start := r.client.Clock.Elapsed()
 	r.source.setRunning(true)
+	endLate := r.watchLate(s)
 	status, reason := a.Run()
+	endLate()
 	c.hasStarted()
 	c.slot.free()
 	r.source.setRunning(false)
 	done()
 	if status == supervise.Barred {
-		return r.takeBack(ctx, c, s, before, a, cmp.Or(r.barred(), errPaused))
+		return r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), a)
 	}
 	// Nothing has run, but the record cannot be corrected without a lease.
 	if status == "" {
@@ -67,24 +73,25 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	return r.finish(ctx, c, s, a, told, start, status, reason)
 }
 
-// finish writes the outcome of a run that has returned, and that began at start. It returns
+// finish writes the outcome of a run that began at start and has returned, or was never called. It returns
 // false if the outcome is not known to be in the record.
 func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) bool {
 	rec := &r.view.rec
-	now := r.client.Clock.Elapsed()
-	took := (now - start).Round(time.Millisecond)
+	returned := cmp.Or(a.Returned, r.client.Clock.Elapsed())
+	took, end := (returned - start).Round(time.Millisecond), r.endAt(c, returned)
 	earliest, _, _ := r.client.Clock.Now()
-	// The end is the service's time of the claim and the time that passed since,
-	// which does not depend on the wall clock.
-	end := rec.Run.Claimed.Add((now - c.claimedAt).Round(time.Millisecond))
 	if status != store.Stalled && !c.bounded { // the lease is about to expire, or the call to end
 		r.replica.jobs.starts.wait(a.Under.Stop, s.Context())
 	}
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
+	var late plan.Lateness
 	err := r.confirm(ctx, c, s, func(last *store.Record) {
 		*last = r.job.Policy.Finish(last, status, reason, end, earliest, plan.Pauses(last, r.orders(), r.now()))
+		c.take.ends(last)
+		late = r.judge(last)
 	})
+	r.emitLate(late, err)
 	if err != nil {
 		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, plan.LastOutcome(rec, status, reason), took, err))
 		return false
@@ -116,9 +123,9 @@ func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.D
 // takeBack gives up a claim whose run has not started, because of a stop or a pause, so that
 // another replica can run the tick and the attempt does not count. It returns false
 // if the record may still say that the tick is running.
-func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, a *supervise.Attempt, why error) bool {
+func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, why error, all ...*supervise.Attempt) bool {
 	c.hasStarted()
-	tick, note := a.Info.Tick.Format(time.RFC3339), why.Error()
+	tick, note := all[0].Info.Tick.Format(time.RFC3339), why.Error()
 	switch why {
 	case supervise.ErrStopped:
 		note = "stopped"
@@ -126,13 +133,16 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 		note = "paused"
 	}
 	err := r.confirm(ctx, c, s, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })
-	if err != nil {
+	if err == nil {
+		r.written(s)
+	}
+	for _, a := range all {
 		a.Emit(event.Event{Kind: event.TakenBack, Note: note, Err: err})
+	}
+	if err != nil {
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, err)
 		return false
 	}
-	r.written(s)
-	a.Emit(event.Event{Kind: event.TakenBack, Note: note})
 	if why != errPaused { // a call does what operators have ordered
 		c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
 	}
@@ -185,12 +195,30 @@ func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, toke
 	return &supervise.Attempt{
 		Task: &r.job.Task,
 		Info: run,
-		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: r.client.Length, Approach: r.approach(),
+		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: cmp.Or(r.job.Policy.Beat, r.client.Length), Approach: r.approach(),
 			Elapsed: r.client.Clock.Elapsed},
 		Jitter: r.client.Jitter,
 		Status: &overseer{r.job.Name, r.source, r.replica, started},
 		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },
 	}
+}
+
+// around returns what a run knows of the ticks around its own. A run by hand has that of its time.
+func (r *Runner) around(tick, previous time.Time) supervise.Around {
+	a := supervise.Around{Previous: previous}
+	if ticks := r.job.Policy.Ticks; ticks != nil {
+		a.Next = ticks.Next(tick)
+	}
+	return a
+}
+
+// aroundOf returns what the run of a claimed tick knows of the ticks around its own. What has succeeded since a tick of a
+// backfill came due says nothing about what was done before it, so such a run is for the time since the tick before.
+func (r *Runner) aroundOf(rec *store.Record, tick time.Time) supervise.Around {
+	if store.BackfillOf(rec.Run.Request) != 0 {
+		return r.around(tick, r.job.Policy.Ticks.Last(tick.Add(-1)))
+	}
+	return r.around(tick, plan.LastSuccess(rec))
 }
 
 // An overseer is the supervise.Status of a job: it keeps the state of its runs.
@@ -225,6 +253,7 @@ type notices struct {
 	orders  func() store.JobControl
 
 	settled func([]store.Outcome) // tells of ticks that came due under the run
+	precede func(*store.Record)   // tells the followers of the job of a stall
 	history []store.Outcome       // of the record, as far as its outcomes are told
 }
 
@@ -242,13 +271,14 @@ func (n *notices) Progress(beat time.Time, note string) error {
 // not when the run returns, which it may never do.
 func (n *notices) Stalled(reason string) error {
 	earliest, _, _ := n.clock.Now()
-	var stalled []store.Outcome
+	var stalled store.Record
 	err := n.once(func(r *store.Record) {
 		*r = n.policy.Stall(r, reason, earliest, plan.Pauses(r, n.orders(), n.clock.Best()))
-		stalled = r.History
+		stalled = *r
 	})
 	if err == nil {
-		n.tell(stalled)
+		n.tell(stalled.History)
+		n.precede(&stalled)
 	}
 	return err
 }

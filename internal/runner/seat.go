@@ -5,8 +5,9 @@ package runner
 // methods do not block.
 type Seat interface {
 	// Take reports whether the replica may acquire the lease, which is free. If so, Leave follows
-	// once the replica does not hold the lease any more, or has not acquired it.
-	Take() bool
+	// once the replica does not hold the lease any more, or has not acquired it. failedOn names the
+	// other replica on which the last run has failed or stalled; empty: there is none.
+	Take(failedOn string) bool
 	Leave()
 
 	// Follow says that another replica holds the lease, and whether it is about to hand it over.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
 )
 
 // hurried reports whether the entry is to be read now although it was to be read later.
@@ -14,13 +15,31 @@ func (r *Runner) seated(acquire func() time.Duration) time.Duration {
 	if r.job.Seat == nil {
 		return acquire()
 	}
-	if !r.job.Seat.Take() {
+	if !r.job.Seat.Take(r.failedOn()) {
 		r.reached()
 		r.note(nil)
 		return r.readAgain(r.client.Jitter.Half(r.client.Length / 3))
 	}
 	defer r.job.Seat.Leave()
 	return acquire()
+}
+
+// failedOn returns the other replica on which the last run has failed or stalled, empty if there is none.
+func (r *Runner) failedOn() string {
+	run := &r.view.rec.Run
+	if r.ranLast() || run.Status != store.Failed && run.Status != store.Stalled {
+		return ""
+	}
+	return run.Replica
+}
+
+// leftToOthers returns for how long a replica leaves a singleton to the others after a stall. Those that
+// have their parts of the shards look at each third of a lease, however near an end is.
+func (r *Runner) leftToOthers() time.Duration {
+	if r.job.Seat == nil {
+		return headStart
+	}
+	return r.approach()
 }
 
 // follow has a replica that would not acquire a lease wait as for any run, also if the run is about

@@ -13,7 +13,8 @@ import (
 // A Group limits how many runs of several jobs take place at a time, over all replicas.
 type Group interface {
 	// Do calls f once a slot of the group is free. The context of f ends when the slot is lost, or
-	// when ctx ends. store.ErrHeld: no slot was free within patience, or until ctx ended.
+	// when ctx ends. store.ErrHeld: no slot was free within patience, or until ctx ended. Of a store
+	// that fails it returns the error at once.
 	Do(ctx context.Context, patience time.Duration, f func(slot context.Context)) error
 }
 

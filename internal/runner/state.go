@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -22,8 +23,10 @@ type state struct {
 	job          string
 	place        int // among the jobs of the replica
 	everyReplica bool
-	degradation  *degradation // of the replica
-	settled      []func()     // called when this replica has settled ticks; see Tell
+	degradation  *degradation                             // of the replica
+	settled      []func(rec *store.Record, now time.Time) // of jobs that follow: this replica has settled ticks
+
+	sighting atomic.Pointer[plan.Sighting] // of the last Take; nil: there was none
 
 	mu  sync.Mutex
 	now snapshot
@@ -55,6 +58,8 @@ type snapshot struct {
 	storage error     // why the store could not be used for this job; nil: it could
 	overrun []overrun // runs that go on though their context has ended; never changed in place
 
+	succeeded time.Time // of an EveryReplica job: the newest tick that has succeeded here
+
 	entry entryHistory
 	hand  *handover // how to end what runs here under a lease; nil: nothing does
 	run   claimed   // the run that is under way here; zero: none is
@@ -62,8 +67,9 @@ type snapshot struct {
 
 // A claimed is a run with a claim, as an operator's order names it.
 type claimed struct {
-	token  int64
-	cancel context.CancelCauseFunc
+	token    int64
+	backfill int64 // that it is of; zero: of none
+	cancel   context.CancelCauseFunc
 }
 
 // An entryHistory is what this process has seen of the entry. The loop and the runs by

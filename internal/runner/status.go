@@ -31,7 +31,11 @@ type Status struct {
 	Err          error
 	Occupied     error
 	After        string
+	Late         store.Late
 	Awaits       string
+	Begins       time.Time
+	Over         time.Time
+	Backfill     store.BackfillProgress
 }
 
 // Statuses returns the statuses of the runners, which are all of one replica. It changes
@@ -94,11 +98,13 @@ func listAll(ctx context.Context, runners []*Runner) listing {
 // status reads the entry once, unless it is listed.
 func (r *Runner) status(ctx context.Context, known *listing) Status {
 	if r.job.EveryReplica {
-		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: r.job.Policy.Ticks.Next(r.replica.Wall()),
-			Paused: r.pausedBy(&store.Record{})}
+		p, now := &r.job.Policy, r.replica.Wall()
+		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: p.Ticks.Next(now), Paused: r.pausedBy(&store.Record{}),
+			Begins: p.Begins(now), Over: p.Over(&store.Record{Watermark: now}, now)}
 	}
 	st := r.statusOf(known.entry(ctx, r.client))
 	st.Paused = st.Err == nil && r.pausedBy(&st.Record)
+	st.Backfill = r.backfill(&st.Record)
 	// Ticks of a pause do not count as due: whoever waits for the next one would not wait.
 	if p := &r.job.Policy; st.Paused && !p.Paused && !st.Foreign && p.Ticks != nil && st.Next.Before(r.now()) {
 		st.Next = p.Ticks.Next(r.now())
@@ -122,7 +128,9 @@ func (r *Runner) statusOf(entry store.Entry, err error) Status {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is made when a scheduler starts
-		st.Next = p.NextTick(&store.Record{Watermark: r.now()})
+		now := r.now()
+		none := &store.Record{Watermark: now}
+		st.Next, st.Begins, st.Over = p.NextTick(none), p.Begins(now), p.Over(none, now)
 		return st
 	case err != nil:
 		st.Err = err
@@ -135,13 +143,16 @@ func (r *Runner) statusOf(entry store.Entry, err error) Status {
 		r.shown.CompareAndSwap(nil, &decoded{}) // it is as large as all else that a job keeps
 	}
 	if st.Record, st.Err = r.shown.Load().record(&entry, r.replica.App, r.job.Name); st.Err == nil {
-		st.Err = plan.Unusable(&st.Record, r.bounds())
-		st.Next, st.Waits = p.NextTick(&st.Record), p.Waits(&st.Record, r.now())
+		st.Err = plan.Unusable(&st.Record, boundsOf(r.client))
+		now := r.now()
+		st.Next, st.Waits = p.NextTick(&st.Record), p.Waits(&st.Record, now)
+		st.Begins, st.Over = p.Begins(now), p.Over(&st.Record, now)
 	}
 	if rec := &st.Record; st.Err == nil && rec.Definition.Spec != "" && rec.Definition.Spec != p.Spec {
-		st.Foreign, st.Next = true, plan.Due(rec)
+		st.Foreign, st.Next, st.Begins, st.Over = true, plan.Due(rec), time.Time{}, time.Time{}
 	}
 	if st.Err == nil {
+		st.Late = p.LateNow(&st.Record, r.now(), r.orders())
 		st.Occupied = r.occupiedStatus(&st)
 	}
 	return st

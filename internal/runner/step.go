@@ -19,6 +19,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	if r.job.EveryReplica {
 		return r.stepHere(ctx, c)
 	}
+	begin := time.Now()
 	r.source.beat()
 	if err := r.replica.degraded(); err != nil {
 		// It does not read either until it takes up the job again.
@@ -35,7 +36,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		return r.unusable(ctx.Err() != nil, err)
 	}
 	if fresh {
-		if err := r.read(ctx, c.wake); err != nil {
+		if err := r.read(ctx, c.wake.Wake); err != nil {
 			return r.unusable(ctx.Err() != nil, err)
 		}
 		// A call has to do what is due, and the lease is free now: it goes on.
@@ -46,9 +47,9 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	c.short = nil
 	r.forgive()
-	if r.lookBefore(ctx, c) && !fresh {
+	if r.lookBefore(ctx, c, begin) && !fresh {
 		fresh = true
-		if err := r.read(ctx, c.wake); err != nil {
+		if err := r.read(ctx, c.wake.Wake); err != nil {
 			return r.unusable(ctx.Err() != nil, err)
 		}
 	}
@@ -80,11 +81,13 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 			r.reached() // nothing else here would end the trouble
 		}
 		return r.yield(ctx, a)
+	case plan.Tell:
+		return r.tellLate(ctx, a.After)
 	case plan.Expect:
 		r.view.seen.Expected = a.Tick
 	case plan.Acquire:
 		if c.ahead = a.Tick; !c.ahead.IsZero() {
-			return r.acquire(ctx, c, a.Lease)
+			return r.acquire(ctx, c, a)
 		}
 		if early := r.job.Policy.AlmostDue(v, c.wake.Tick); early > 0 {
 			c.again = true
@@ -99,12 +102,12 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
-		return r.seated(func() time.Duration { return r.acquire(ctx, c, a.Lease) })
+		return r.seated(func() time.Duration { return r.acquire(ctx, c, a) })
 	}
 	r.denial.gaveWay = false
 	a = r.follow(a)
 	wait := r.waitFor(c, a)
-	if fresh && !r.triesAgain(v) {
+	if fresh && !r.triesAgain(v) && !r.waitsInVain() {
 		r.reached()
 	}
 	if fresh && (r.denial.lasting() || r.denial.unproved) && !c.bounded {
@@ -119,6 +122,10 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 // waitFor returns how long this replica waits, and notes why it does: a lease without
 // a claim that lasts is trouble, the run of another replica is not.
 func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
+	readsAgain := a.What == plan.Wait && a.Read && a.After <= 0 // then it is decided what to do
+	if r.waitsInVain() && a.What != plan.Await && !readsAgain {
+		r.noteUnread(nil)
+	}
 	switch a.What {
 	case plan.Blocked:
 		r.notice(true, r.occupied())
@@ -128,7 +135,6 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		r.note(nil)
 		return r.wait(a)
 	case plan.Await:
-		r.notice(true, r.view.before.trouble)
 		return r.await(a)
 	case plan.Follow:
 		c.holder = r.view.rec.Run.Replica
@@ -140,13 +146,13 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	return r.wait(a)
 }
 
-// acquire acquires the lease of an entry that was seen free for length, with the ETag that
+// acquire acquires the lease of an entry that was seen free, or whose holder is silent, with the ETag that
 // the decision was made from, and does what is due under the lease. If the entry has
 // changed since, the store refuses the lease and the entry is read again. The order
 // of the checks matters: a record with the largest token must not cost a lease.
-func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) time.Duration {
+func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Duration {
 	if r.job.Group != nil && c.slot.held == nil {
-		return r.acquireInGroup(ctx, c, length)
+		return r.acquireInGroup(ctx, c, a)
 	}
 	if err := plan.Exhausted(&r.view.rec); err != nil {
 		return r.unusable(ctx.Err() != nil, &recordError{err})
@@ -154,11 +160,17 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 	etag := r.view.entry.ETag
 	r.notice(true, r.contradiction.of(etag))
 	done := r.replica.reads.gate.pass(ctx)
-	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, length, r.tellTrouble, r.emitOfRun)
+	if a.Break && !r.breakSilent(ctx, etag) {
+		done()
+		r.lookAnew()
+		return r.readAgain(r.losses.Next())
+	}
+	s, err := lease.Hold(ctx, r.client, etag, &r.view.rec, a.Lease, r.tellTrouble, r.emitOfRun)
 	done()
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
 	if err != nil && !lease.Definite(err) {
+		r.lookAnew()
 		r.denial.doubt()
 		r.denial.tried = c.ahead
 		r.denial.left = unanswered{session: s, err: fmt.Errorf("%w: %w", errAcquisition, err)}
@@ -166,6 +178,7 @@ func (r *Runner) acquire(ctx context.Context, c *call, length time.Duration) tim
 	}
 	if err != nil {
 		r.reached()
+		r.lookAnew()
 		// Another replica was first. By firstLook a short run is over, so the loser
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.

@@ -10,22 +10,23 @@ import (
 
 // Take does something once under the lease of the job, as a run by hand under a request that
 // nobody has made before. It does not wait for another holder: the error is then a HeldError. A
-// failure of the store that may pass is waited out until ctx ends, as RunNow does. ErrNotBegun: a
-// claim of this call may be in the record, and do was not called.
-//
-// Bar sees the record just before the lease is acquired; nil: everything is allowed. If it returns
-// an error, Take returns that. The store refuses the lease if the record has changed since, so
-// what bar has seen is still so when do begins.
-func (r *Runner) Take(ctx context.Context, request string, do func(context.Context, *supervise.Handle) error, bar func(*store.Record) error) (store.Outcome, error) {
+// failure of the store that may pass is waited out until ctx ends, as RunNow does, unless terms say
+// otherwise. ErrNotBegun: a claim of this call may be in the record, and do was not called.
+func (r *Runner) Take(ctx context.Context, request string, do func(context.Context, *supervise.Handle) error, terms Terms) (store.Outcome, error) {
 	job, began := *r.job, false
 	job.Task.Do = func(ctx context.Context, h *supervise.Handle) error {
 		began = true
 		return do(ctx, h)
 	}
 	b := newRunner(r.replica, &job, r.client, &source{&origin{request}, r.source.state})
-	defer r.replica.vitals.outage.leave(b.source, r.replica.Emit)
-	c := &call{request: request, bounded: true, take: &taking{bar: bar}}
+	c := &call{request: request, bounded: true, take: &taking{Terms: terms}}
+	if seen := r.source.state.sighting.Load(); seen != nil {
+		b.view.seen.Recall(*seen)
+	}
 	outcome, err := b.runNow(ctx, c)
+	seen := b.view.seen.Sighting()
+	r.source.state.sighting.Store(&seen)
+	r.replica.vitals.outage.leave(b.source, Passing(err), r.replica.Emit)
 	switch {
 	case began:
 	case err == nil:

@@ -11,9 +11,35 @@ import (
 // ErrNotBegun is the error of a call that may have claimed something and has not run it.
 var ErrNotBegun = errors.New("it was claimed and not begun")
 
+// Terms are what a caller of Take asks for.
+type Terms struct {
+	// Bar sees the record just before the lease is acquired. If it returns an error, Take returns
+	// that. The store refuses the lease if the record has changed since, so what Bar has seen is
+	// still so when the work begins. Nil: everything is allowed.
+	Bar func(*store.Record) error
+
+	// Brief says that a failure of the store is not waited out: Take returns it. See Passing.
+	Brief bool
+
+	// Ends adds to the record of the outcome, which is written with it. It may be called again, with
+	// the record as it was before. Nil: nothing is added.
+	Ends func(*store.Record)
+}
+
+// A passingError is a failure of the store that may pass, and that was not waited out.
+type passingError struct{ error }
+
+func (e *passingError) Unwrap() error { return e.error }
+
+// Passing reports whether an error of Take is a failure of the store that may pass.
+func Passing(err error) bool {
+	_, passing := errors.AsType[*passingError](err)
+	return passing
+}
+
 // A taking is the part of a call that is for Take. Its methods may be called on nil.
 type taking struct {
-	bar    func(*store.Record) error
+	Terms
 	behind bool // another replica was first with the lease
 	first  bool // the claim is the first one of its entry
 }
@@ -33,10 +59,25 @@ func (t *taking) isFirst() bool { return t != nil && t.first }
 
 // barred returns why nothing may be done under this record.
 func (t *taking) barred(rec *store.Record) error {
-	if t == nil || t.bar == nil {
+	if t == nil || t.Bar == nil {
 		return nil
 	}
-	return t.bar(rec)
+	return t.Bar(rec)
+}
+
+// ends adds to the record of the outcome.
+func (t *taking) ends(rec *store.Record) {
+	if t != nil && t.Ends != nil {
+		t.Ends(rec)
+	}
+}
+
+// failed returns the error for a failure of the store, if the call does not wait for its end.
+func (t *taking) failed(err error) error {
+	if t == nil || !t.Brief || err == nil {
+		return nil
+	}
+	return &passingError{err}
 }
 
 // lost notes that another replica was first with the lease.
@@ -69,12 +110,15 @@ type HeldError struct {
 	For      time.Duration // since that claim, by the service's clock as far as it is known
 	Lease    time.Duration // of the holder; zero: not known
 	Stopping bool          // it is about to be given up
+	Beat     time.Duration // of the holder; zero: it sends none
+	Silent   time.Duration // after which the lease can be broken, if it sends no further beat
 }
 
 func newHeldError(rec *store.Record, now time.Time) *HeldError {
 	h := &HeldError{Token: rec.Token}
 	if rec.MayRun() {
 		h.Replica, h.For, h.Lease, h.Stopping = rec.Run.Replica, max(0, now.Sub(rec.Run.Claimed)), time.Duration(rec.Run.Lease), rec.Run.Stopping
+		h.Beat = rec.Beats()
 	}
 	return h
 }

@@ -30,7 +30,7 @@ func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, err
 		return c.ran[0], nil
 	}
 	// The runner ends here, so its trouble must not stay in Health.
-	defer r.replica.vitals.outage.leave(b.source, r.replica.Emit)
+	defer r.replica.vitals.outage.leave(b.source, false, r.replica.Emit)
 	return b.runNow(ctx, c)
 }
 
@@ -58,7 +58,8 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			if err = r.hindered(ctx, c); err != nil {
 				return store.Outcome{}, err
 			}
-			if r.view.entry.State.Live() { // its holder is about to claim, or died before it could
+			silent := r.view.seen.Silent(r.decideBy(c))
+			if r.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
 				if err = c.take.held(&r.view.rec, r.now()); err != nil {
 					return store.Outcome{}, err
 				}
@@ -67,7 +68,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 				}
 				wait = r.client.Jitter.Half(min(r.client.Length/6, keptLook))
 			} else {
-				wait = r.acquire(ctx, c, r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State))
+				wait = r.acquire(ctx, c, plan.Action{Break: silent, Lease: r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State)})
 			}
 		}
 		if len(c.ran) > 0 {
@@ -85,6 +86,9 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 		if r.denial.lasting() { // any other failure may pass
 			return store.Outcome{}, r.denial.err
 		}
+		if err = c.take.failed(r.source.state.lastErr()); err != nil && ctx.Err() == nil {
+			return store.Outcome{}, err
+		}
 		lease.Sleep(ctx, wait)
 	}
 	return store.Outcome{}, errors.Join(cmp.Or(r.source.state.lastErr(), err), context.Cause(ctx))
@@ -94,7 +98,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 // be one that was ordered and is served. The entry is read first: if the request is served
 // after that, the entry changes, and the store refuses the lease.
 func (r *Runner) readAll(ctx context.Context, c *call) error {
-	if err := r.read(ctx, c.wake); err != nil {
+	if err := r.read(ctx, c.wake.Wake); err != nil {
 		return err
 	}
 	return r.replica.Orders.Refresh(ctx)
@@ -116,8 +120,10 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 	if r.job.Policy.Outdated(v) {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
-	if rec.MayRun() && v.State.Live() {
-		return newHeldError(rec, r.now())
+	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
+		held := newHeldError(rec, r.now())
+		held.Silent = r.view.seen.UntilSilent(v)
+		return held
 	}
 	if err := c.take.barred(rec); err != nil {
 		return err

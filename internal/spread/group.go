@@ -9,10 +9,18 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
 )
 
-// keepExtra is for how many leases a replica keeps a shard beyond its target that no other one took.
-const keepExtra = 10
+const (
+	// keepExtra is for how many leases a shard does not count that a replica took beyond its target.
+	keepExtra = 10
+
+	// keepFailed is for how long a shard is not handed over that a replica took beyond its target since
+	// it had failed on another one: it would fail there again.
+	keepFailed = time.Hour
+)
 
 // A Holder holds a shard on this replica, or waits for it. It is the runner of the shard.
 type Holder interface {
@@ -29,10 +37,11 @@ type Group struct {
 	names  []string      // of the shards
 	ask    func()        // for a look at the store before its time; it does not block
 
-	mu     sync.Mutex
-	phase  phase
-	target int // how many shards this replica holds; meant for the phase known
-	places []place
+	mu      sync.Mutex
+	phase   phase
+	target  int      // how many shards this replica holds; meant for the phase known
+	members []member // likewise; the replicas that are up
+	places  []place
 }
 
 // A phase is what a group knows of the replicas.
@@ -49,7 +58,8 @@ type place struct {
 	holder  Holder
 	taken   time.Time // since when it is held here, or being acquired; zero: it is not
 	leaving bool      // it is being handed over
-	extra   time.Time // until when it does not count, since no other replica took it
+	extra   time.Time // until when it does not count, since it was taken beyond the target; zero: it was not
+	kept    time.Time // until when it is not handed over, since it failed on another replica; zero: it did not
 	refused time.Time // since when it is free and may not be acquired here; zero: it is not
 	waiting bool      // its holder waits for a chance to acquire it
 	hurried bool      // there is such a chance
@@ -74,8 +84,8 @@ func (g *Group) full(now time.Time) bool {
 	return g.phase == closed || g.phase == known && len(g.staying(now)) >= g.target
 }
 
-// staying returns the indexes of the shards that count, the ones taken last first. The caller
-// holds mu.
+// staying returns the indexes of the shards that count, those first that are handed over first: the
+// ones taken last, and after them the ones that others were unable to hold. The caller holds mu.
 func (g *Group) staying(now time.Time) (places []int) {
 	for i, p := range g.places {
 		if !p.taken.IsZero() && !p.leaving && !now.Before(p.extra) {
@@ -83,7 +93,8 @@ func (g *Group) staying(now time.Time) (places []int) {
 		}
 	}
 	slices.SortFunc(places, func(a, b int) int {
-		return cmp.Or(g.places[b].taken.Compare(g.places[a].taken), cmp.Compare(b, a))
+		p, q := &g.places[a], &g.places[b]
+		return cmp.Or(p.kept.Compare(q.kept), p.extra.Compare(q.extra), q.taken.Compare(p.taken), cmp.Compare(b, a))
 	})
 	return places
 }
@@ -106,13 +117,50 @@ func (g *Group) blind() {
 	heed(hurried)
 }
 
+// meet takes in the replicas that are up. If others are up than before, what is held beyond the target
+// is for them, too.
+func (g *Group) meet(members []member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !slices.EqualFunc(members, g.members, func(a, b member) bool { return a.entry == b.entry }) {
+		now := time.Now()
+		for i := range g.places {
+			p := &g.places[i]
+			p.extra, p.kept = instant.Earlier(p.extra, now), instant.Earlier(p.kept, now)
+		}
+	}
+	g.members = members
+}
+
+// open has the holders look at shards that they follow, and that no replica has by now.
+func (g *Group) open(shards []string) {
+	g.mu.Lock()
+	var hurried []Holder
+	for i := range g.places {
+		if p := &g.places[i]; p.refused.IsZero() && slices.Contains(shards, g.names[i]) && p.hurry() {
+			hurried = append(hurried, p.holder)
+		}
+	}
+	g.mu.Unlock()
+	heed(hurried)
+}
+
+// isUp reports whether a replica is up, as far as it is known. The caller holds mu.
+func (g *Group) isUp(replica string) bool {
+	return slices.ContainsFunc(g.members, func(m member) bool { return m.replica == replica })
+}
+
 // aim sets how many shards this replica is to hold, and returns the shards to hand over.
 func (g *Group) aim(target int) (surplus []int) {
 	g.mu.Lock()
 	rose := g.phase != known || target > g.target
 	g.phase, g.target = known, target
-	staying := g.staying(time.Now())
+	now := time.Now()
+	staying := g.staying(now)
 	for _, i := range staying[:max(0, len(staying)-target)] {
+		if now.Before(g.places[i].kept) { // and so are the others
+			break
+		}
 		g.places[i].leaving = true
 		surplus = append(surplus, i)
 	}
@@ -128,12 +176,20 @@ func (g *Group) aim(target int) (surplus []int) {
 // hurry has all that wait look at their shards. The caller holds mu, and calls heed without it.
 func (g *Group) hurry() (hurried []Holder) {
 	for i := range g.places {
-		if p := &g.places[i]; p.waiting {
-			p.waiting, p.hurried = false, true
+		if p := &g.places[i]; p.hurry() {
 			hurried = append(hurried, p.holder)
 		}
 	}
 	return hurried
+}
+
+// hurry reports whether the holder waits, and notes that there is a chance.
+func (p *place) hurry() bool {
+	waits := p.waiting
+	if waits {
+		p.waiting, p.hurried = false, true
+	}
+	return waits
 }
 
 func heed(holders []Holder) {
@@ -142,13 +198,31 @@ func heed(holders []Holder) {
 	}
 }
 
-// handOver hands over a shard that is to leave.
+// handOver hands over a shard that is to leave, if it still is.
 func (g *Group) handOver(ctx context.Context, i int) {
-	held, _ := g.places[i].holder.StepDown(ctx) // its end is that of the run, or of ctx
-	if held {
+	h := g.leaves(i)
+	if h == nil {
+		return
+	}
+	if held, _ := h.StepDown(ctx); held { // its end is that of the run, or of ctx
 		return
 	}
 	g.mu.Lock()
 	g.places[i].leaving = false
 	g.mu.Unlock()
+}
+
+// leaves returns the holder of a shard that is to be handed over now, nil if it is to stay: it was
+// acquired anew, or the target has risen since.
+func (g *Group) leaves(i int) Holder {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := &g.places[i]
+	if len(g.staying(time.Now())) < g.target {
+		p.leaving = false
+	}
+	if !p.leaving {
+		return nil
+	}
+	return p.holder
 }

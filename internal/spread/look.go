@@ -18,6 +18,7 @@ type look struct {
 	members []card         // replicas that are up
 	free    []card         // member entries that no replica has
 	held    map[string]int // shards of a group, by the group's key and the replica that holds them
+	open    []string       // shards that no replica has
 }
 
 // A card is the entry of a member.
@@ -53,6 +54,8 @@ func (s *Spread) look(ctx context.Context) (look, error) {
 			l.free = append(l.free, card{entry, e.ETag, rec})
 		case e.State.Live() && rec.MayRun():
 			l.held[holding(group, rec.Run.Replica)]++
+		case !e.State.Live():
+			l.open = append(l.open, entry)
 		}
 		return true
 	})
@@ -74,7 +77,7 @@ func (l *look) of(g *Group, self string) (members []member) {
 		if !slices.Contains(keysOf(&c.rec), g.key) {
 			continue
 		}
-		m := member{entry: c.entry, held: l.held[holding(g.key, c.rec.Run.Replica)]}
+		m := member{entry: c.entry, replica: c.rec.Run.Replica, held: l.held[holding(g.key, c.rec.Run.Replica)]}
 		if c.entry == self {
 			m.held = g.held()
 		}

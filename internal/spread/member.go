@@ -24,7 +24,7 @@ type membership struct {
 }
 
 // join acquires a member entry: one that was left by a replica which is gone, or else a new one. So
-// there are as many as there were replicas at most.
+// there are as many as there were replicas within one lease at most.
 func (s *Spread) join(ctx context.Context, free []card) error {
 	for len(free) > 0 {
 		i := int(s.random(int64(len(free)))) // those that join at the same time seldom try the same one
@@ -83,7 +83,8 @@ func (s *Spread) enter(ctx context.Context, c card) error {
 	return nil
 }
 
-// write drafts what other replicas read of this one.
+// write drafts what other replicas read of this one. A member entry has no definition, so that its place
+// in the record serves for the keys of the groups.
 func (s *Spread) write(r *store.Record) {
 	r.Run.Replica, r.Definition.Spec = s.c.Replica, s.keys()
 }

@@ -13,27 +13,33 @@ func SeatOf(g *Group, i int) Seat { return Seat{g, i} }
 
 // Take reports whether the replica may acquire the shard, which is free. If it may, Leave follows.
 //
-// A replica that has as many shards as it is to hold leaves a free one to the others. If it is still
-// free after a lease it takes that one too: the others may be unable to.
-func (s Seat) Take() bool {
+// A replica that has as many shards as it is to hold leaves a free one to the others. It takes it all
+// the same if the shard has failed on another one, failedOn, which is up and would take it again; and
+// if it is still free after a lease: the others may be unable to.
+func (s Seat) Take(failedOn string) bool {
 	g, now := s.group, time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &g.places[s.index]
-	extra := false
-	if g.full(now) {
+	p, full, failed := &g.places[s.index], g.full(now), g.isUp(failedOn)
+	if full && !failed {
 		if p.refused.IsZero() {
 			p.refused = now
 		}
-		if extra = g.phase == known && now.Sub(p.refused) >= g.length; !extra {
+		if left := g.phase == known && now.Sub(p.refused) >= g.length; !left {
 			p.waiting = true
 			g.ask()
 			return false
 		}
 	}
 	*p = place{holder: p.holder, taken: now}
-	if extra {
+	if failed {
+		p.kept = now
+	}
+	if full {
 		p.extra = now.Add(keepExtra * g.length)
+	}
+	if failed && full {
+		p.kept = now.Add(keepFailed)
 	}
 	return true
 }

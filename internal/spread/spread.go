@@ -13,7 +13,8 @@
 //
 // Anything but an even spread in time. That one replica holds a shard is a matter of its lease and
 // its record alone. A count that is wrong or old makes the spread uneven for a while. It leaves no
-// shard alone: one that has been free for a lease is acquired whatever the counts say.
+// shard alone: one that has been free for a lease is acquired whatever the counts say, and one that
+// has failed on another replica at once. For such a shard another one is handed over later.
 package spread
 
 import (
@@ -118,13 +119,17 @@ func (s *Spread) balance(ctx context.Context) error {
 	}
 	s.calm, s.last = seen.same(&s.last), seen
 	for _, g := range s.groups {
-		s.settle(ctx, g, g.aim(target(len(g.names), s.membership.entry, seen.of(g, s.membership.entry))))
+		members := seen.of(g, s.membership.entry)
+		g.meet(members)
+		g.open(seen.open)
+		s.settle(ctx, g, g.aim(target(len(g.names), s.membership.entry, members)))
 	}
 	return nil
 }
 
 // settle hands over the surplus of a group. It begins with one shard after the other, within a third
-// of a lease, so that the run of each has a gentle end and all of it is over within a lease.
+// of a lease, so that all of it is over within a lease. The run of each has its grace, so that several
+// may be about to end.
 func (s *Spread) settle(ctx context.Context, g *Group, surplus []int) {
 	for n, i := range surplus {
 		s.moving.Go(func() {

@@ -44,11 +44,11 @@ func TestMemberHasShortestLease(t *testing.T) {
 // A timed holder notes when it is asked to step down.
 type timed struct {
 	holder
-	asked time.Time
+	at time.Time
 }
 
 func (h *timed) StepDown(context.Context) (bool, error) {
-	h.asked = time.Now()
+	h.at = time.Now()
 	return true, nil
 }
 
@@ -60,13 +60,13 @@ func TestHandOversBeginOneAfterTheOther(t *testing.T) {
 		g.aim(5)
 		for i := range holders {
 			g.Add(i, &holders[i])
-			SeatOf(g, i).Take()
+			SeatOf(g, i).Take("")
 		}
 		begin := time.Now()
 		s.settle(t.Context(), g, g.aim(2))
 		s.moving.Wait()
 		for i, want := range []time.Duration{2 * length / 9, length / 9, 0} {
-			if got := holders[2+i].asked.Sub(begin); got != want {
+			if got := holders[2+i].at.Sub(begin); got != want {
 				t.Errorf("shard %d is handed over after %s, want %s", 2+i, got, want)
 			}
 		}

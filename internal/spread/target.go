@@ -7,8 +7,9 @@ import (
 
 // A member is a replica that is up, as one look at the store has it.
 type member struct {
-	entry string // which tells it from all others
-	held  int    // shards that it holds
+	entry   string // which tells it from all others
+	replica string // its name
+	held    int    // shards that it holds
 }
 
 // target returns how many shards a member is to hold: each of them holds as many as the others, or

@@ -41,7 +41,7 @@ func entry(i int) string { return fmt.Sprintf("0-member-%03d", i) }
 
 func membersOf(held []int) (members []member) {
 	for i, n := range held {
-		members = append(members, member{entry(i), n})
+		members = append(members, member{entry: entry(i), held: n})
 	}
 	return members
 }

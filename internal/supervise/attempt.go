@@ -37,13 +37,13 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 		status, reason = outcome(err, cause)
 		// Only a failure is tried again. A stalled run has given up its lease, and an
 		// abandoned one was stopped or has lost it.
-		if status != store.Failed || try >= a.Task.MaxTries || a.Under.held().Err() != nil || isPermanent(err) {
+		if status != store.Failed || try >= a.Task.MaxTries || a.Under.held().Err() != nil || IsPermanent(err) {
 			return status, reason
 		}
 		wait := pause.Next()
 		// The service that throttles knows better than our Backoff, but it must not
 		// shorten it.
-		if after, ok := retryAfter(err); ok {
+		if after, ok := AskedPause(err); ok {
 			wait = max(wait, after)
 		}
 		if !a.hasTime(wait) {
@@ -77,6 +77,7 @@ const Barred store.Status = "barred"
 func (a *Attempt) wait(d time.Duration) bool {
 	live, end := a.Under.live()
 	defer end(nil)
+	defer func() { a.Returned = a.Under.Elapsed() }()
 	return lease.WaitFor(a.Under.Stop, live, d)
 }
 
@@ -137,6 +138,7 @@ func (a *Attempt) try(n int) (err, cause error) {
 	}
 	// The context hangs on the lease and not on Stop: a stop leaves the run Grace.
 	ctx, end := a.Under.live()
+	ctx = a.Under.asking(ctx)
 	h := newHandle(a, ctx, n)
 	if a.Task.Timeout > 0 {
 		t := time.AfterFunc(a.Task.Timeout, func() { end(fmt.Errorf("%w after %s", ErrTimeout, a.Task.Timeout)) })
@@ -147,6 +149,7 @@ func (a *Attempt) try(n int) (err, cause error) {
 	// The order of these calls matters: the handle refuses calls once the function has
 	// returned, and then the context ends.
 	err = call(a.Emit, func() error { return a.Task.Do(ctx, h) })
+	a.Returned = a.Under.Elapsed() // what follows may wait for a write that gets no answer
 	h.endOver()
 	gaveUp := watched()
 	switch cause = context.Cause(ctx); {

@@ -44,21 +44,30 @@ type Conditions struct {
 	Until time.Time       // when the call ends that runs it; zero: it has no end
 	Grace time.Duration
 
-	// Cancelled ends when an operator cancels the run; nil: none can. Barred returns why the
+	// Cancelled ends when an operator cancels the run or a newer tick replaces it; nil: neither can. Barred returns why the
 	// run must not begin after all, nil if it may; a nil Barred never does.
 	Cancelled context.Context
 	Barred    func() error
 
 	Lease  Lease  // nil for a job that runs on each replica
+	Beside bool   // other runs share the lease, and so the entry, which has one checkpoint: neither Save nor Load is possible
 	Record Record // nil if Lease is nil
 
 	Length   time.Duration // of the lease
 	Approach time.Duration // until all followers have read that the run is about to be handed over; they read at each third of the lease
 	Elapsed  func() time.Duration
 
+	Around Around
+
 	// announced is what the record says about the hand-over, as far as this
 	// replica knows. It outlives a try: the next try may have to take it back.
 	announced atomic.Bool
+}
+
+// Around are the ticks before and after that of a run.
+type Around struct {
+	Previous time.Time // the last one that had succeeded when the run was claimed; zero: none
+	Next     time.Time // the next one by the schedule; zero: none
 }
 
 // callTimeout is how long one call to the store may take. It is also the margin
@@ -74,7 +83,7 @@ func (c *Conditions) cancelled() error {
 	return context.Cause(c.Cancelled)
 }
 
-// live returns the context that ends with the trust in the lease, or when the run is cancelled.
+// live returns the context that ends with the trust in the lease, or when the run is cancelled or replaced.
 // The caller calls end when it needs the context no more.
 func (c *Conditions) live() (ctx context.Context, end context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(c.held())
@@ -86,6 +95,30 @@ func (c *Conditions) live() (ctx context.Context, end context.CancelCauseFunc) {
 		undo()
 		cancel(cause)
 	}
+}
+
+// asking returns ctx, whose Err asks the lease too: the timer that ends ctx may be late, as after a
+// suspension of the machine, and who looks at Err between two effects need not wait for it.
+func (c *Conditions) asking(ctx context.Context) context.Context {
+	if c.Lease == nil {
+		return ctx
+	}
+	return leased{ctx, c.Lease}
+}
+
+// leased is the context of a run under a lease.
+type leased struct {
+	context.Context
+	lease Lease
+}
+
+// Err ends the context if the lease cannot be trusted any more. A context that has ended costs no look at the clock.
+func (l leased) Err() error {
+	if err := l.Context.Err(); err != nil {
+		return err
+	}
+	l.lease.Expired()
+	return l.Context.Err()
 }
 
 // held returns the context that ends with the trust in the lease. Without a lease

@@ -43,6 +43,8 @@ type Handle struct {
 var (
 	// ErrNoEntry is what a run without a lease gets from Save and Load.
 	ErrNoEntry = errors.New("a run without a lease has no checkpoint")
+	// errBeside is what a run beside others gets from them: the entry has one checkpoint.
+	errBeside = errors.New("the runs of a backfill that are beside each other have no checkpoint: order it without parallel")
 	// errOver is what a method returns after the user's function has returned.
 	errOver = lease.ErrClosed
 
@@ -50,6 +52,9 @@ var (
 	// interface.
 	errNoCheckpoints = errors.New("the store keeps no checkpoints: its Lease does not implement store.Checkpointer")
 )
+
+// Around returns the ticks around that of the run.
+func (h *Handle) Around() Around { return h.under.Around }
 
 // valid returns why the run has to end, or that it is over, or nil. Each method asks
 // it first, so a goroutine that the user's function has left behind can no longer
@@ -266,8 +271,11 @@ func (h *Handle) Load(ctx context.Context) ([]byte, error) {
 // still be able to save what it has done.
 func (h *Handle) checkpoint(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	l := h.under.Lease
-	if h.over.Err() != nil {
+	switch {
+	case h.over.Err() != nil:
 		return nil, nil, errOver
+	case h.under.Beside:
+		return nil, nil, errBeside
 	}
 	if !l.Checkpoints() {
 		return nil, nil, errNoCheckpoints

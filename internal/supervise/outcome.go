@@ -19,6 +19,8 @@ var (
 	ErrTimeout = errors.New("timed out")
 	// ErrCancelled: an operator has cancelled the run.
 	ErrCancelled = errors.New("cancelled")
+	// ErrReplaced: a newer tick of the job is due, and takes the place of the run.
+	ErrReplaced = errors.New(plan.Replaced)
 	// ErrStopped: Grace has passed since the replica was asked to stop.
 	ErrStopped = errors.New("the replica is stopping")
 )
@@ -35,6 +37,11 @@ var (
 // Cancelled returns the cause that ends a run which an operator has cancelled.
 func Cancelled(e store.End) error { return fmt.Errorf("%w %s", ErrCancelled, plan.CancelledBy(e)) }
 
+// Replaced returns the cause that ends a run whose place a newer tick takes.
+func Replaced(by time.Time) error {
+	return fmt.Errorf("%w by the tick of %s", ErrReplaced, by.UTC().Format(time.RFC3339))
+}
+
 // Permanent wraps the error of a task for which another try would fail as well.
 func Permanent(err error) error {
 	if err == nil {
@@ -48,8 +55,9 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// isPermanent also finds an error that the user has wrapped once more.
-func isPermanent(err error) bool {
+// IsPermanent reports whether an error is one of Permanent. It also finds one that the user has wrapped
+// once more.
+func IsPermanent(err error) bool {
 	_, ok := errors.AsType[*permanentError](err)
 	return ok
 }
@@ -71,9 +79,9 @@ type retryError struct {
 
 func (e *retryError) Unwrap() error { return e.error }
 
-// retryAfter returns the pause that an error asks for. It also finds one that the user has
+// AskedPause returns the pause that an error asks for. It also finds one that the user has
 // wrapped once more.
-func retryAfter(err error) (time.Duration, bool) {
+func AskedPause(err error) (time.Duration, bool) {
 	if after, ok := errors.AsType[*retryError](err); ok {
 		return after.after, true
 	}
@@ -82,6 +90,12 @@ func retryAfter(err error) (time.Duration, bool) {
 
 // Skip returns the error of a task that found nothing to do.
 func Skip(reason string) error { return &skipError{reason} }
+
+// Skips reports whether err is that of a task that found nothing to do.
+func Skips(err error) bool {
+	_, skips := errors.AsType[*skipError](err)
+	return skips
+}
 
 // A skipError is an error only by its type: the tick counts as skipped, which is
 // neither a success nor a failure.
@@ -127,7 +141,7 @@ func outcome(err, cause error) (store.Status, string) {
 		return store.Succeeded, ""
 	case skipped:
 		return store.Skipped, skip.reason
-	case errors.Is(cause, ErrCancelled):
+	case errors.Is(cause, ErrCancelled), errors.Is(cause, ErrReplaced):
 		return store.Cancelled, cancelledWith(cause, err)
 	case errors.Is(cause, ErrStopped):
 		return store.Abandoned, stoppedWith(err)
@@ -151,11 +165,11 @@ func stoppedWith(err error) string {
 	return fmt.Sprintf(plan.Stopped+": %v", err)
 }
 
-// cancelledWith is the reason of a run that an operator has cancelled: who it was, and what the
-// function returned, unless that repeats that its context had ended.
+// cancelledWith is the reason of a run that an operator has cancelled, or that a newer tick has replaced: who
+// or what it was, and what the function returned, unless that repeats that its context had ended.
 func cancelledWith(cause, err error) string {
 	reason := strings.TrimPrefix(cause.Error(), ErrCancelled.Error()+" ")
-	if errors.Is(err, context.Canceled) || errors.Is(err, ErrCancelled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrCancelled) || errors.Is(err, ErrReplaced) {
 		return reason
 	}
 	return fmt.Sprintf("%s: %v", reason, err)

@@ -56,4 +56,7 @@ type Attempt struct {
 	Jitter *lease.Jitter
 	Status Status
 	Emit   func(event.Event) // must not block; it adds which run an event is about
+
+	// Returned is when the function has returned last, or the pause after that has ended, in elapsed time. Run sets it.
+	Returned time.Duration
 }

@@ -1,0 +1,148 @@
+package beatmodel
+
+import "strings"
+
+// A Move is one step from a state to another.
+type Move struct {
+	Who  int // the replica, from 0; -1: none
+	What string
+	To   State
+}
+
+// moves are the steps from one state.
+type moves struct {
+	from State
+	all  []Move
+}
+
+// add adds a step and returns the state after it, for the caller to change.
+func (o *moves) add(who int, what string) *State {
+	o.all = append(o.all, Move{who, what, o.from})
+	return &o.all[len(o.all)-1].To
+}
+
+// send adds the sending of a replica's next call, and returns the replica for further changes.
+func (o *moves) send(i int, op Op) *Replica {
+	s := o.add(i, sends[op])
+	if op == Claim || op == Write || op == Finish {
+		s.forget(i) // a new nonce: the replica waits for no older write any more
+	}
+	s.Replicas[i].Call = Call{Op: op}
+	return &s.Replicas[i]
+}
+
+// request returns what a replica's call asks of the service.
+func (m *Model) request(r *Replica, i int, op Op) Request {
+	q := Request{Op: op, ETag: r.Seen.ETag, ID: r.ID}
+	switch op {
+	case Break:
+		q.ID = 0
+	case Renew, Release:
+		q.ETag = 0
+	case Claim:
+		q.Token, q.Writer, q.Length = r.Seen.Record.Token+1, nonce(i), m.Beats[i]
+	case Write, Finish:
+		q.Token, q.Writer = r.Seen.Record.Token, nonce(i)
+	}
+	if op == Write && m.is(BeatsAnyETag) || op == Break && m.is(BreaksAnyETag) {
+		q.ETag = 0
+	}
+	return q
+}
+
+// nonce is the name of the write whose outcome a replica waits for.
+func nonce(i int) uint8 { return uint8(i + 1) }
+
+// travel adds what may become of a request: it is served, with or without an answer, copied or lost.
+// A request that is late has been copied and lost, and so has one that the client library repeats.
+func (m *Model) travel(o *moves, i int, c Call) {
+	if c.Op == None || c.Stage != Sent {
+		return
+	}
+	if c.Op == Read {
+		m.look(o.add(i, "reads the blob"), i)
+		return
+	}
+	q := m.request(&o.from.Replicas[i], i, c.Op)
+	s := o.add(i, arrives[c.Op])
+	m.answered(s, i, c, m.serve(s, q))
+	if m.Prompt > 0 {
+		return
+	}
+	s = o.add(i, unanswered[c.Op])
+	m.serve(s, q)
+	s.timeOut(i, c.Op)
+	o.add(i, lost[c.Op]).timeOut(i, c.Op)
+	for k := range m.Late {
+		if o.from.Late[k].Op == None {
+			o.add(i, copied[c.Op]).Late[k] = q
+			return
+		}
+	}
+}
+
+// answered has a replica do what follows an answer. A holder may do it later: see Done.
+func (m *Model) answered(s *State, i int, c Call, ok bool) {
+	switch c.Op {
+	case Break:
+		s.afterBreak(i, ok)
+	case Acquire:
+		m.afterAcquire(s, i, ok)
+	case Renew:
+		m.afterRenewal(s, i, ok)
+	case Release:
+		s.startOver(i)
+	default:
+		if ok {
+			s.Replicas[i].Call.Stage = Done
+		} else {
+			m.afterRefusal(s, i)
+		}
+	}
+}
+
+// timeOut has a replica do what follows a call without an answer: it sends an acquisition again, with the
+// same id and ETag, and reads after a write.
+func (s *State) timeOut(i int, op Op) {
+	switch r := &s.Replicas[i]; op {
+	case Break:
+		r.Call = Call{}
+	case Renew:
+		r.Renewal = Call{}
+	case Release:
+		s.startOver(i)
+	case Claim, Write, Finish:
+		r.Call.Stage = TimedOut
+	}
+}
+
+// arrive adds what may become of requests whose answers are of no use to any replica.
+func (m *Model) arrive(o *moves) {
+	for k, q := range o.from.Late[:m.Late] {
+		if q.Op == None {
+			continue
+		}
+		o.add(-1, lost[q.Op]).Late[k] = Request{}
+		s := o.add(-1, late[q.Op])
+		s.Late[k] = Request{}
+		m.serve(s, q)
+	}
+}
+
+// The steps of requests, by operation.
+var (
+	ops        = [...]string{"", "read", "break", "acquisition", "claim", "beat", "outcome", "release", "renewal"}
+	sends      = label("sends its %")
+	arrives    = label("the % arrives, and its answer is sent")
+	unanswered = label("the % arrives, and its answer is lost")
+	lost       = label("the % is lost")
+	copied     = label("the % is copied, and the copy is late")
+	late       = label("a late % arrives")
+)
+
+func label(text string) (all [len(ops)]string) {
+	for k := range ops {
+		all[k] = strings.Replace(text, "%", ops[k], 1)
+	}
+	return all
+}

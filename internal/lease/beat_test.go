@@ -1,0 +1,51 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// A beat moves its deadline by when it was first sent, and only while the trust has not ended.
+func TestApplied(t *testing.T) {
+	const length, beat = 30 * time.Second, 3 * time.Second
+	long, short := trusted(length), trusted(beat)
+	for name, tt := range map[string]struct {
+		before         beating
+		sent, answered time.Duration
+		beat           time.Duration
+		want           time.Duration
+	}{
+		"claim":                         {beating{}, 5 * time.Second, 6 * time.Second, beat, 5*time.Second + short},
+		"claim answered after its time": {beating{}, 5 * time.Second, 10 * time.Second, beat, 5*time.Second + short},
+		"beat":                          {beating{beat, 0, short}, time.Second, 2 * time.Second, beat, time.Second + short},
+		"beat answered too late":        {beating{beat, 0, short}, time.Second, short, beat, short},
+		"beat near the end of the lease": {beating{beat, long - 2*time.Second, long - 2*time.Second + short},
+			long - time.Second, long - time.Second/2, beat, long},
+		"outcome": {beating{beat, 0, short}, time.Second, 2 * time.Second, 0, long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := &Clock{Elapsed: func() time.Duration { return tt.answered }}
+			s := &Session{client: &Client{Clock: clock}, Length: length, trust: trust{until: long, beating: tt.before}}
+			s.ledger.ours = []signature{{nonce: "n", sent: tt.sent, beat: tt.beat}}
+			s.applied(store.Revision{ETag: "2"}, "n")
+			if got := s.Until(); got != tt.want {
+				t.Errorf("trusted until %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// Of a write that is sent again the first sending counts, and of two writes each its own.
+func TestFirstSendingCounts(t *testing.T) {
+	l := newLedger("0", &store.Record{})
+	one, two := &page{nonce: "one", record: []byte(`{"writer":"one"}`)}, &page{nonce: "two", record: []byte(`{"writer":"two"}`)}
+	l.remember(one, time.Second)
+	l.remember(one, 2*time.Second)
+	l.remember(two, 3*time.Second)
+	l.remember(two, 4*time.Second)
+	if m := l.moved(store.Revision{ETag: "2"}, "two"); m.sent != 3*time.Second {
+		t.Errorf("sent at %s, want 3s", m.sent)
+	}
+}

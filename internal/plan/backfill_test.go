@@ -1,0 +1,269 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A walk is a job whose ticks are run again, and whose replicas end in any way.
+type walk struct {
+	t        *testing.T
+	p        Policy
+	r        store.Record
+	v        View
+	random   *rand.Rand
+	outcomes map[time.Time]int
+	last     time.Time // the tick of the backfill that was claimed last
+	most     int       // of its ticks that were under way at once
+}
+
+// Whatever becomes of the runs, each tick of a backfill has one outcome, in its order; a tick of the job
+// that is due comes first, and no run of the backfill moves the watermark.
+func TestPlanOfBackfill(t *testing.T) {
+	each, err := schedule.Parse("@every 30s", "", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(600) {
+		w := walk{t: t, random: rand.New(rand.NewPCG(seed, 1)), outcomes: map[time.Time]int{}}
+		w.p = Policy{Ticks: each, Spec: "s", Lease: 15 * time.Second, Interrupted: []Interrupted{Abandon, Rerun}[seed%2], Missed: []Missed{RunLatest, RunAll}[seed/2%2]}
+		w.r = w.p.New("app", "job", midnight, midnight, time.Time{})
+		fill, first, last, err := w.p.PlanBackfill(&w.r, midnight, Range{From: midnight.Add(-3 * time.Minute), To: midnight.Add(-30 * time.Second), All: true}, &store.Backfill{})
+		if err != nil || fill.Ticks != 6 || !first.Equal(fill.From) || !last.Equal(fill.To) {
+			t.Fatalf("got %+v, %v", fill, err)
+		}
+		fill.Seq, fill.Parallel = midnight.Add(time.Second).UnixMicro(), []int{0, 4}[seed/4%2]
+		w.v = View{Now: midnight.Add(2 * time.Second), Since: midnight, Control: store.JobControl{Backfill: fill}}
+		for range 2000 {
+			if w.v.Now = w.v.Now.Add(time.Duration(w.random.IntN(2000)) * time.Millisecond); !w.step() && w.p.BackfillOver(&w.r, &fill) {
+				break
+			}
+		}
+		if len(w.outcomes) != 6 || w.r.Backfill.Done() != 6 || w.r.Backfill.Attempt != 0 || len(w.r.Backfill.Open) != 0 || w.most > max(1, fill.Parallel) {
+			t.Fatalf("seed %d: got %v and %+v", seed, w.outcomes, w.r.Backfill)
+		}
+		for tick, n := range w.outcomes {
+			if n != 1 {
+				t.Errorf("seed %d: %s has %d outcomes", seed, tick, n)
+			}
+		}
+	}
+}
+
+// step claims what is to be claimed, and ends the run in some way. It returns false if there is nothing.
+func (w *walk) step() bool {
+	w.v.Record = &w.r
+	next, todo := w.p.Claim(w.v)
+	if !todo {
+		return false
+	}
+	for _, f := range next.Backfilled {
+		w.outcomes[f.Tick]++
+	}
+	before := w.r
+	w.r = next.Record
+	if !next.Run {
+		return true
+	}
+	w.r.Run.Claimed, w.r.Run.Replica = w.v.Now, "a"
+	fills := isBackfill(&w.r)
+	if due := w.p.Ticks.Last(w.v.Now); fills && due.After(w.r.Watermark) {
+		w.t.Errorf("the backfill goes on at %s, and %s is due", w.v.Now, due)
+	}
+	mark := w.r.Watermark
+	if Several(&w.r) {
+		w.several(&before)
+		if !w.r.Watermark.Equal(mark) {
+			w.t.Errorf("the watermark moves from %s to %s", mark, w.r.Watermark)
+		}
+		return true
+	}
+	switch w.random.IntN(6) {
+	case 0: // its replica dies
+		w.v.Now = w.v.Now.Add(15 * time.Second)
+		return true
+	case 1:
+		w.r = w.p.TakeBack(&before, &next.Record)
+	case 2:
+		w.finish(fills, store.Abandoned, Stopped)
+	case 3:
+		w.finish(fills, store.Failed, "oh")
+	default:
+		w.finish(fills, store.Succeeded, "")
+	}
+	if fills && !w.r.Watermark.Equal(mark) {
+		w.t.Errorf("the watermark moves from %s to %s", mark, w.r.Watermark)
+	}
+	return true
+}
+
+// finish ends the run after a while.
+func (w *walk) finish(fills bool, status store.Status, reason string) {
+	w.v.Now = w.v.Now.Add(time.Duration(w.random.IntN(8000)) * time.Millisecond)
+	tick, done := w.r.Run.Tick, w.r.Backfill.Done()
+	w.r = w.p.Finish(&w.r, status, reason, w.v.Now, w.v.Now, nil)
+	if fills && w.r.Backfill.Done() > done {
+		w.outcomes[tick]++
+		if tick.Before(w.last) {
+			w.t.Errorf("%s has its outcome after %s", tick, w.last)
+		}
+		w.last = tick
+	}
+}
+
+// several ends the runs of a claim of several ticks in some way, one after the other.
+func (w *walk) several(before *store.Record) {
+	all := UnderWay(&w.r)
+	w.most = max(w.most, len(all))
+	if len(all) == 0 || !all[0].Tick.Equal(w.r.Run.Tick) || all[0].Attempt != w.r.Run.Attempt {
+		w.t.Errorf("the claim %+v has the ticks %+v", w.r.Run, all)
+	}
+	if w.random.IntN(6) == 0 {
+		w.r = w.p.TakeBack(before, &w.r)
+		return
+	}
+	var ends []Ended
+	for _, n := range w.random.Perm(len(all)) {
+		w.v.Now = w.v.Now.Add(time.Duration(w.random.IntN(3000)) * time.Millisecond)
+		e := Ended{Tick: all[n].Tick, Status: store.Succeeded, End: w.v.Now}
+		switch w.random.IntN(10) {
+		case 0: // their replica dies
+			w.v.Now = w.v.Now.Add(15 * time.Second)
+			return
+		case 1:
+			e.Status, e.Reason = store.Abandoned, Stopped
+		case 2:
+			e.Status, e.Reason = store.Failed, "oh"
+		case 3:
+			e.Status = ""
+		case 4:
+			e.Status = store.Stalled
+			w.noting(e.Tick, func() { w.r = w.p.StallSeveral(&w.r, e) })
+		}
+		if ends = append(ends, e); w.random.IntN(2) == 0 && e.Status != "" {
+			w.noting(e.Tick, func() { w.p.End(&w.r, e) })
+		}
+	}
+	for _, e := range ends {
+		w.noting(e.Tick, func() { w.p.End(&w.r, e) })
+	}
+	w.r = w.p.FinishSeveral(&w.r, ends, w.v.Now)
+}
+
+// noting calls a write that may have the outcome of a tick.
+func (w *walk) noting(tick time.Time, write func()) {
+	done := w.r.Backfill.Done()
+	if write(); w.r.Backfill.Done() > done {
+		w.outcomes[tick]++
+	}
+}
+
+// What was missed is what the history says, as far as it reaches.
+func TestRangeOfBackfill(t *testing.T) {
+	p := Policy{Ticks: every10s(t), Spec: "s"}
+	at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds) * time.Second) }
+	r := p.New("app", "job", midnight, midnight, time.Time{})
+	settle(&r, store.Outcome{From: r.Watermark, Tick: at(30), Count: 3, Status: store.Missed, Reason: "a newer one was due"})
+	settle(&r, store.Outcome{Tick: at(40), Status: store.Succeeded})
+	settle(&r, store.Outcome{Tick: at(41), Request: "please", Status: store.Missed})
+	settle(&r, store.Outcome{Tick: at(50), Status: store.Missed})
+	settle(&r, store.Outcome{From: at(50), Tick: at(70), Status: store.Missed, Reason: "the schedule changed"})
+	settle(&r, store.Outcome{From: at(70), Tick: at(100), Count: 3, Status: store.Skipped, Reason: Paused})
+	cut := r.Clone()
+	cut.History = cut.History[:3]
+	for name, tt := range map[string]struct {
+		r        *store.Record
+		from, to int
+		all      bool
+		ticks    int
+		wrong    string
+	}{
+		"what was missed":          {&r, -100, 100, false, 4, ""},
+		"a part of it":             {&r, 20, 45, false, 2, ""},
+		"all":                      {&r, -95, 100, true, 20, ""},
+		"one tick":                 {&r, 50, 50, false, 1, ""},
+		"nothing":                  {&r, 60, 90, false, 0, "no tick of the range was missed"},
+		"no tick":                  {&r, 51, 59, true, 0, "no tick of the schedule"},
+		"not known so far back":    {&cut, 45, 100, false, 0, "of none before"},
+		"as far as it is known":    {&cut, 50, 100, false, 1, ""},
+		"all that is not known":    {&cut, 0, 100, true, 11, ""},
+		"a tick without outcome":   {&r, 0, 110, true, 0, "has no outcome yet"},
+		"too many":                 {&r, -2_000_000, 100, true, 0, "more than 100000 ticks"},
+		"the end before the begin": {&r, 10, 0, true, 0, "before from"},
+		"the future":               {&r, 10, 10_000, true, 0, "in the future"},
+	} {
+		b, first, last, err := p.PlanBackfill(tt.r, at(115), Range{From: at(tt.from), To: at(tt.to), All: tt.all}, &store.Backfill{})
+		switch {
+		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
+			t.Errorf("%s: got %+v, %v", name, b, err)
+		case tt.wrong == "" && (err != nil || b.Ticks != tt.ticks || first.Before(at(tt.from)) || last.After(at(tt.to))):
+			t.Errorf("%s: got %+v from %s to %s, %v", name, b, first, last, err)
+		}
+	}
+}
+
+// A schedule with more ticks does not make a backfill larger than any may be.
+func TestBackfillEndsAtItsLimit(t *testing.T) {
+	for name, tt := range map[string]struct{ parallel, claims int }{"one at a time": {0, 1}, "some at a time": {4, 3}} {
+		t.Run(name, func(t *testing.T) {
+			p := Policy{Ticks: every10s(t)}
+			fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: clockTime("00:00:00"), To: clockTime("00:01:40")}}, Parallel: tt.parallel}
+			r := store.Record{Watermark: clockTime("00:03:20"), Backfill: store.Backfilled{Seq: 9, Through: clockTime("00:00:10"), Several: tt.parallel > 1,
+				Counts: map[store.Status]int64{store.Succeeded: MaxBackfill - int64(tt.claims)}}}
+			v := View{Record: &r, Now: clockTime("00:03:25"), Control: store.JobControl{Backfill: fill}}
+			next, _ := p.Claim(v)
+			got := max(1, len(next.Record.Backfill.Open))
+			if !next.Run || got != tt.claims {
+				t.Errorf("claims %d ticks, want %d: %+v", got, tt.claims, next.Record.Backfill)
+			}
+			r.Backfill.Counts[store.Succeeded] = MaxBackfill
+			if next, _ := p.Claim(v); next.Run || !p.BackfillOver(&r, &fill) {
+				t.Errorf("goes on with %+v", next.Record.Backfill)
+			}
+		})
+	}
+}
+
+// Ticks that were missed are left out once a backfill has made up for them, as far as the record tells.
+func TestBackfillLeavesOutWhatIsMadeUp(t *testing.T) {
+	full := map[store.Status]int64{store.Succeeded: 6}
+	for name, tt := range map[string]struct {
+		done  store.Backfilled
+		spans []store.Span // of the backfill before
+		want  int          // ticks
+	}{
+		"all":                    {store.Backfilled{Through: clockTime("00:01:00"), Counts: full}, nil, 0},
+		"not its rest":           {store.Backfilled{Through: clockTime("00:00:40"), Counts: map[store.Status]int64{store.Succeeded: 4}}, nil, 2},
+		"not up to a failure":    {store.Backfilled{Through: clockTime("00:01:00"), Failed: clockTime("00:00:30"), Counts: map[store.Status]int64{store.Succeeded: 5, store.Failed: 1}}, nil, 3},
+		"not if one was skipped": {store.Backfilled{Through: clockTime("00:01:00"), Counts: map[store.Status]int64{store.Succeeded: 5, store.Skipped: 1}}, nil, 6},
+		"not if one is unknown":  {store.Backfilled{Through: clockTime("00:01:00"), Counts: map[store.Status]int64{store.Succeeded: 5}}, nil, 6},
+		"not what waits":         {store.Backfilled{Through: clockTime("00:01:00"), Attempt: 1, Counts: map[store.Status]int64{store.Succeeded: 5}}, nil, 6},
+		"another backfill":       {store.Backfilled{Seq: 8, Through: clockTime("00:01:00"), Counts: full}, nil, 6},
+		"another schedule": {store.Backfilled{Through: clockTime("00:00:55"), Counts: map[store.Status]int64{store.Succeeded: 5}},
+			[]store.Span{{From: clockTime("00:00:00"), To: clockTime("00:00:55")}}, 6},
+		"a part": {store.Backfilled{Through: clockTime("00:00:30"), Counts: map[store.Status]int64{store.Succeeded: 2}},
+			[]store.Span{{From: clockTime("00:00:10"), To: clockTime("00:00:30")}}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Policy{Ticks: every10s(t)}
+			if tt.done.Seq == 0 {
+				tt.done.Seq = 9
+			}
+			if tt.spans == nil {
+				tt.spans = []store.Span{{From: clockTime("00:00:00"), To: clockTime("00:01:00")}}
+			}
+			r := store.Record{Watermark: clockTime("00:01:00"), Backfill: tt.done, Counts: map[store.Status]int64{store.Missed: 6},
+				History: []store.Outcome{{From: clockTime("00:00:00"), Tick: clockTime("00:01:00"), Count: 6, Status: store.Missed}}}
+			of := Range{From: clockTime("00:00:01"), To: clockTime("00:01:00")}
+			b, _, _, err := p.PlanBackfill(&r, clockTime("00:01:05"), of, &store.Backfill{Seq: 9, Spans: tt.spans})
+			if b.Ticks != tt.want || (err == nil) != (tt.want > 0) {
+				t.Errorf("%d ticks at %v, want %d: %v", b.Ticks, b.Spans, tt.want, err)
+			}
+		})
+	}
+}

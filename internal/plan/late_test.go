@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+func TestJudge(t *testing.T) {
+	type outcome = store.Outcome
+	at := clockTime
+	for name, tt := range map[string]struct {
+		through, judged, now string
+		history              []outcome // newest first
+		change               func(*Policy, *store.Record, *store.JobControl)
+		want                 string // the newest late tick, how many, and why; and up to where all is judged
+	}{
+		"nothing is due":      {through: "00:01:00", judged: "00:01:00", now: "00:01:05", want: "0 judged 00:01:00"},
+		"not late yet":        {through: "00:01:00", judged: "00:01:00", now: "00:01:39", want: "0 judged 00:01:00"},
+		"at its time":         {through: "00:01:00", judged: "00:01:00", now: "00:01:40", want: "0 judged 00:01:00"},
+		"after its time":      {through: "00:01:00", judged: "00:01:00", now: "00:01:40.001", want: "00:01:10*1 it has not begun, judged 00:01:10"},
+		"many":                {through: "00:01:00", judged: "00:01:00", now: "00:03:05", want: "00:02:30*9 it has not begun, judged 00:02:30"},
+		"told already":        {through: "00:01:00", judged: "00:02:30", now: "00:03:05", want: "0 judged 00:02:30"},
+		"never judged before": {through: "00:01:00", now: "00:01:45", want: "00:01:10*1 it has not begun, judged 00:01:10"},
+		"succeeded": {through: "00:01:10", judged: "00:01:00", now: "00:02:01", history: []outcome{{Tick: at("00:01:10"), Status: store.Succeeded, End: at("00:01:40")}},
+			want: "00:01:30*2 it has not begun, judged 00:01:30"},
+		"succeeded too late": {through: "00:01:10", judged: "00:01:00", now: "00:01:42", history: []outcome{{Tick: at("00:01:10"), Status: store.Succeeded, End: at("00:01:41")}},
+			want: "00:01:10*1 it has succeeded too late, judged 00:01:10"},
+		"failed, and its time is not over": {through: "00:01:20", judged: "00:01:00", now: "00:01:39", history: []outcome{
+			{Tick: at("00:01:20"), Status: store.Succeeded, End: at("00:01:21")}, {Tick: at("00:01:10"), Status: store.Failed, Reason: "boom"}}, want: "0 judged 00:01:00"},
+		"failed, and a later one succeeded": {through: "00:01:20", judged: "00:01:00", now: "00:01:40.001", history: []outcome{
+			{Tick: at("00:01:20"), Status: store.Succeeded, End: at("00:01:21")}, {Tick: at("00:01:10"), Status: store.Failed, Reason: "boom"}}, want: "00:01:10*1 failed: boom, judged 00:01:20"},
+		"by hand":   {through: "00:01:00", judged: "00:01:00", now: "00:01:39", history: []outcome{{Tick: at("00:01:05"), Request: "x", Status: store.Failed}}, want: "0 judged 00:01:00"},
+		"cancelled": {through: "00:01:10", judged: "00:01:00", now: "00:01:40.001", history: []outcome{{Tick: at("00:01:10"), Status: store.Cancelled}}, want: "0 judged 00:01:10"},
+		"replaced": {through: "00:01:10", judged: "00:01:00", now: "00:01:40.001", history: []outcome{{Tick: at("00:01:10"), Status: store.Cancelled, Reason: "replaced by the tick of 2000-01-01T00:01:20Z"}},
+			want: "00:01:10*1 cancelled: replaced by the tick of 2000-01-01T00:01:20Z, judged 00:01:10"},
+		"Skip": {through: "00:01:10", judged: "00:01:00", now: "00:01:40.001", history: []outcome{{Tick: at("00:01:10"), Status: store.Skipped, Token: 5}}, want: "0 judged 00:01:10"},
+		"overlap": {through: "00:01:10", judged: "00:01:00", now: "00:01:40.001", history: []outcome{{Tick: at("00:01:10"), Status: store.Skipped, Reason: "overlap"}},
+			want: "00:01:10*1 skipped: overlap, judged 00:01:10"},
+		"paused":       {through: "00:01:10", judged: "00:01:00", now: "00:01:40.001", history: []outcome{{Tick: at("00:01:10"), Status: store.Skipped, Reason: Paused}}, want: "0 judged 00:01:10"},
+		"new schedule": {through: "00:01:10", judged: "00:01:00", now: "00:01:40.001", history: []outcome{{Tick: at("00:01:10"), Status: store.Missed, Reason: ScheduleChanged}}, want: "0 judged 00:01:10"},
+		"a part of a range": {through: "00:02:00", judged: "00:01:00", now: "00:02:05", history: []outcome{{From: at("00:01:00"), Tick: at("00:02:00"), Count: 6, Status: store.Missed, Reason: "x"}},
+			want: "00:01:30*3 missed, judged 00:01:30"},
+		"the rest of a range": {through: "00:02:00", judged: "00:01:30", now: "00:02:35", history: []outcome{{From: at("00:01:00"), Tick: at("00:02:00"), Count: 6, Status: store.Missed, Reason: "x"}},
+			want: "00:02:00*3 missed: x, judged 00:02:00"},
+		"failed under another schedule": {through: "00:01:17", judged: "00:01:00", now: "00:01:47.001", history: []outcome{
+			{From: at("00:01:13"), Tick: at("00:01:17"), Status: store.Missed, Reason: ScheduleChanged}, {Tick: at("00:01:13"), Status: store.Failed, Reason: "boom"}},
+			want: "00:01:13*1 failed: boom, judged 00:01:17"},
+		"missed under another schedule": {through: "00:02:03", judged: "00:01:00", now: "00:02:33.001", history: []outcome{
+			{From: at("00:01:00"), Tick: at("00:02:03"), Count: 2, Status: store.Missed, Reason: "x"}}, want: "00:02:03*2 missed: x, judged 00:02:03"},
+		"what history does not know is no reason": {through: "00:02:00", judged: "00:01:00", now: "00:02:05", want: "0 judged 00:02:00"},
+		"in a pause that goes on": {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(_ *Policy, _ *store.Record, c *store.JobControl) {
+			c.Pause = store.Pause{At: at("00:01:15"), By: "ann"}
+		}, want: "00:01:10*1 it has not begun, judged 00:02:10"},
+		"in a pause that is over": {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(_ *Policy, _ *store.Record, c *store.JobControl) {
+			c.Pauses = []store.Span{{From: at("00:01:15"), To: at("00:01:45")}}
+		}, want: "00:02:10*4 it has not begun, judged 00:02:10"},
+		"paused by its settings": {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(p *Policy, _ *store.Record, _ *store.JobControl) { p.Paused = true }, want: "0 judged 00:02:10"},
+		"another definition":     {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(_ *Policy, r *store.Record, _ *store.JobControl) { r.Definition.Spec = "other" }, want: "0 judged 00:01:00"},
+		"no FinishBy":            {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(p *Policy, _ *store.Record, _ *store.JobControl) { p.FinishBy = 0 }, want: "0 judged 00:01:00"},
+		"running": {through: "00:01:00", judged: "00:01:00", now: "00:01:40.001", change: func(_ *Policy, r *store.Record, _ *store.JobControl) {
+			r.Run = store.Run{Tick: at("00:01:10"), Status: store.Running, Attempt: 1, Claimed: at("00:01:10")}
+		}, want: "00:01:10*1 its run has not ended, judged 00:01:10"},
+		"open": {through: "00:01:00", judged: "00:01:00", now: "00:01:40.001", change: func(_ *Policy, r *store.Record, _ *store.JobControl) {
+			r.Run = store.Run{Tick: at("00:01:10"), Status: store.Abandoned, Attempt: 1, Claimed: at("00:01:10")}
+		}, want: "00:01:10*1 it waits for another attempt, judged 00:01:10"},
+	} {
+		p := Policy{Ticks: every10s(t), Spec: "job", FinishBy: 30 * time.Second}
+		r := store.Record{Created: midnight, Watermark: at(tt.through), Definition: store.Definition{Spec: "job"}, History: tt.history, Run: store.Run{Status: store.Idle}}
+		if tt.judged != "" {
+			r.Past.Judged = at(tt.judged)
+		}
+		var orders store.JobControl
+		if tt.change != nil {
+			tt.change(&p, &r, &orders)
+		}
+		wait := p.UntilTell(&r, at(tt.now), orders)
+		late := p.Judge(&r, at(tt.now), orders)
+		got := fmt.Sprintf("%d judged %s", late.Count, r.Past.Judged.Format("15:04:05"))
+		if late.Count > 0 {
+			got = fmt.Sprintf("%s*%d %s, judged %s", late.Tick.Format("15:04:05"), late.Count, late.Why, r.Past.Judged.Format("15:04:05"))
+		}
+		if got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
+		}
+		if (late.Count > 0) != (wait <= 0) {
+			t.Errorf("%s: %d ticks are late, and it takes %s until one is", name, late.Count, wait)
+		}
+		if again := p.Judge(&r, at(tt.now), orders); again.Count != 0 {
+			t.Errorf("%s: told again: %+v", name, again)
+		}
+	}
+}
+
+// Whoever judges whenever UntilTell says so, and at each outcome, tells each late tick once and no other,
+// none later than its time. Writes for that alone are a minute apart, and lose none.
+func TestEachLateTickIsToldOnce(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		p := Policy{Ticks: every10s(t), Spec: "job", FinishBy: time.Duration(1+r.IntN(90)) * time.Second}
+		rec := store.Record{Created: midnight, Watermark: midnight, Definition: store.Definition{Spec: "job"}, Run: store.Run{Status: store.Idle}}
+		rec.Past.Judged = midnight
+		var want, told int
+		var last time.Time // such a write
+		rare := seed%2 == 0
+		judge := func(now time.Time) {
+			switch wait := p.UntilTell(&rec, now, store.JobControl{}); {
+			case wait > 0:
+			case rare:
+				n := p.Tell(&rec, now, store.JobControl{}).Count
+				if told += n; n > 0 && now.Sub(last) < LateAgain-time.Millisecond {
+					t.Errorf("seed %d: at %s %d ticks are told, and others were at %s", seed, now, n, last)
+				}
+				last = now
+			default:
+				told += p.Judge(&rec, now, store.JobControl{}).Count
+			}
+		}
+		now := midnight
+		for i := range 60 {
+			tick := midnight.Add(time.Duration(i+1) * 10 * time.Second)
+			end := tick.Add(time.Duration(r.IntN(9)) * time.Second)
+			if r.IntN(5) == 0 { // it begins late, and those after it too
+				end = end.Add(time.Duration(r.IntN(100)) * time.Second)
+			}
+			end = maxTime(end, now)
+			for now.Before(end) {
+				wait := p.UntilTell(&rec, now, store.JobControl{})
+				if wait <= 0 {
+					t.Fatalf("seed %d: at %s a tick is late, and was told", seed, now)
+				}
+				if now = now.Add(wait); now.After(end) {
+					now = end
+				}
+				judge(now)
+			}
+			o := store.Outcome{Tick: tick, Status: []store.Status{store.Succeeded, store.Succeeded, store.Failed}[r.IntN(3)], End: end, Token: int64(i + 1)}
+			if o.Status == store.Failed || end.Sub(tick) > p.FinishBy {
+				want++
+			}
+			settle(&rec, o)
+			told += p.Judge(&rec, now, store.JobControl{}).Count
+			rec.History = rec.History[:min(len(rec.History), 20)]
+		}
+		told += p.Judge(&rec, now.Add(p.FinishBy+time.Second), store.JobControl{}).Count
+		want += p.Ticks.Count(rec.Watermark, now.Add(time.Second-1), 1000) // they have not begun
+		if told != want {
+			t.Errorf("seed %d: told %d, want %d", seed, told, want)
+		}
+	}
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// The clock of who told may be ahead, but if it was by more than a minute, nobody waits for it.
+func TestUntilTellByAnotherClock(t *testing.T) {
+	p := Policy{Ticks: every10s(t), Spec: "job", FinishBy: time.Second}
+	now := midnight.Add(time.Hour)
+	for ahead, want := range map[time.Duration]time.Duration{
+		-2 * time.Minute: 0, -time.Minute: 0, -20 * time.Second: 40 * time.Second, 0: time.Minute,
+		500 * time.Millisecond: time.Minute, time.Minute: time.Minute, 61 * time.Second: 0,
+	} {
+		rec := store.Record{Created: midnight, Watermark: midnight, Definition: store.Definition{Spec: "job"}}
+		rec.Past.Judged, rec.Past.Told = midnight, now.Add(ahead)
+		if got := max(0, p.UntilTell(&rec, now, store.JobControl{})); got != want {
+			t.Errorf("told %s ahead: a write is due in %s, want %s", ahead, got, want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// The record at the end of a run that came due at 00:00:20, was claimed then, and ended at 00:00:55.
+func TestEndOfRunUnderOverlap(t *testing.T) {
+	for name, tt := range map[string]struct {
+		p       Policy
+		request string
+		attempt int
+		claimed string
+		status  store.Status
+		told    []string
+		due     string // the tick that is left
+	}{
+		"skip":    {told: []string{"skipped 00:00:20-00:00:50(3) overlap", "succeeded 00:00:20 "}, due: "00:01:00"},
+		"one":     {p: Policy{Overlap: QueueOne}, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
+		"replace": {p: Policy{Overlap: Replace}, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
+		"all":     {p: Policy{Missed: RunAll}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
+		"cancelled": {p: Policy{Overlap: Replace, Interrupted: Rerun, PauseAfter: 1}, status: store.Cancelled,
+			told: []string{"skipped 00:00:20-00:00:40(2) overlap", "cancelled 00:00:20 "}, due: "00:00:50"},
+		"one, a further attempt": {p: Policy{Overlap: QueueOne, Interrupted: Rerun}, attempt: 2, claimed: "00:00:35",
+			told: []string{"skipped 00:00:40 overlap", "missed 00:00:30 a newer one was due", "succeeded 00:00:20 "}, due: "00:00:50"},
+		"one, a further attempt that is short": {p: Policy{Overlap: QueueOne, Interrupted: Rerun}, attempt: 2, claimed: "00:00:52",
+			told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
+		"one, stopped": {p: Policy{Overlap: QueueOne}, status: store.Abandoned, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "abandoned 00:00:20 "}, due: "00:00:50"},
+		"one, by hand": {p: Policy{Overlap: QueueOne}, request: "anna", told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.status == "" {
+				tt.status = store.Succeeded
+			}
+			tt.p.Ticks = every10s(t)
+			r := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"),
+				Claimed: clockTime("00:00:20"), Attempt: max(1, tt.attempt), Request: tt.request}}
+			if tt.request != "" {
+				r.Watermark = clockTime("00:00:20")
+			}
+			if tt.claimed != "" {
+				r.Run.Claimed = clockTime(tt.claimed)
+			}
+			got := tt.p.Finish(&r, tt.status, "", clockTime("00:00:55"), clockTime("00:00:55"), nil)
+			if !slices.Equal(told(&got), tt.told) {
+				t.Errorf("settles %q, want %q", told(&got), tt.told)
+			}
+			if !got.Due.Equal(clockTime(tt.due)) {
+				t.Errorf("%s is due, want %s", got.Due, tt.due)
+			}
+			if got.Failures != 0 || !got.Orders.Paused.At.IsZero() {
+				t.Errorf("it counts as a failure: %+v", got)
+			}
+		})
+	}
+}
+
+// Which tick ends the run of 00:00:20, which was claimed then.
+func TestReplacedBy(t *testing.T) {
+	pausedFrom := func(from string) store.JobControl {
+		return store.JobControl{Pause: store.Pause{At: clockTime(from)}}
+	}
+	for name, tt := range map[string]struct {
+		p       Policy
+		request string
+		control store.JobControl
+		now     string
+		want    string // empty: none
+	}{
+		"not yet":              {now: "00:00:29"},
+		"due":                  {now: "00:00:30", want: "00:00:30"},
+		"the newest":           {now: "00:00:51", want: "00:00:50"},
+		"skip":                 {p: Policy{Overlap: SkipOverlap, Lease: time.Second}, now: "00:00:51"},
+		"one":                  {p: Policy{Overlap: QueueOne}, now: "00:00:51"},
+		"by hand":              {request: "anna", now: "00:00:51"},
+		"paused":               {control: pausedFrom("00:00:25"), now: "00:00:51"},
+		"a tick of a pause":    {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:37"},
+		"a tick after a pause": {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:41", want: "00:00:40"},
+		"the program pauses":   {p: Policy{Overlap: Replace, Paused: true}, now: "00:00:51"},
+		"too late to start":    {p: Policy{Overlap: Replace, StartingDeadline: 2 * time.Second}, now: "00:00:33"},
+		"in time to start":     {p: Policy{Overlap: Replace, StartingDeadline: 2 * time.Second}, now: "00:00:32", want: "00:00:30"},
+		"skip missed, late":    {p: Policy{Overlap: Replace, Missed: SkipMissed, Lease: 5 * time.Second}, now: "00:00:36"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.p.Overlap == "" && tt.p.Lease == 0 {
+				tt.p.Overlap = Replace
+			}
+			tt.p.Ticks = every10s(t)
+			r := store.Record{Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Request: tt.request}}
+			got, want := tt.p.ReplacedBy(View{Record: &r, Control: tt.control, Now: clockTime(tt.now)}), time.Time{}
+			if tt.want != "" {
+				want = clockTime(tt.want)
+			}
+			if !got.Equal(want) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// What becomes of the tick 00:00:20 under Rerun, whose runner has died, stalled or was stopped.
+func TestInterruptedUnderOverlap(t *testing.T) {
+	const died, stopped = store.Running, store.Abandoned
+	for name, tt := range map[string]struct {
+		overlap Overlap
+		status  store.Status
+		now     string
+		claims  string
+		attempt int
+		told    []string
+	}{
+		"replace, died":              {Replace, died, "00:00:31", "00:00:30", 1, []string{"abandoned 00:00:20 its runner died, and a newer tick was due"}},
+		"replace, stopped":           {Replace, stopped, "00:00:31", "00:00:30", 1, []string{"abandoned 00:00:20 not run again: a newer tick was due"}},
+		"replace, stalled":           {Replace, store.Stalled, "00:00:31", "00:00:30", 1, []string{"stalled 00:00:20 not run again: a newer tick was due"}},
+		"replace, no newer one yet":  {Replace, died, "00:00:29", "00:00:20", 2, nil},
+		"replace, it is the newest":  {Replace, stopped, "00:00:22", "00:00:20", 2, nil},
+		"one: the old tick is first": {QueueOne, died, "00:00:31", "00:00:20", 2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Policy{Ticks: every10s(t), Overlap: tt.overlap, Interrupted: Rerun}
+			r := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: tt.status, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Attempt: 1, Deaths: 1}}
+			next, _ := p.Claim(View{Record: &r, Now: clockTime(tt.now)})
+			if got := told(&next.Record); !slices.Equal(got, tt.told) {
+				t.Errorf("settles %q, want %q", got, tt.told)
+			}
+			if run := next.Record.Run; !next.Run || !run.Tick.Equal(clockTime(tt.claims)) || run.Attempt != tt.attempt {
+				t.Errorf("claims %s as attempt %d: %t", run.Tick, run.Attempt, next.Run)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// A backfill may run several ticks at a time. Then one claim has several ticks, which its holder runs beside
+// each other, under its lease and with its token. So whatever holds for the one run of a claim holds for all of
+// them: the trust in the lease bounds them, and no other run of the job begins before they are over.
+//
+//   - The claim moves the cursor over its ticks, and the same write makes them open: Backfilled.Open has them
+//     from then on. A tick leaves it with the write that counts its outcome, and in no other way but one: a tick
+//     that never began is dropped with its backfill. So each has one outcome, whatever becomes of the
+//     replicas, and none is left out.
+//   - Each tick has its outcome when its own run returns, and not only with the last of the claim. A write that
+//     is repeated finds the tick open no more, and changes nothing.
+//   - An open tick is under way if it has the token of a claim that has not ended. Otherwise it waits, and
+//     comes before the ticks after the cursor.
+//   - When all runs have returned the claim has ended. Only then does the next claim decide: what is due, or was
+//     ordered by hand, comes first.
+//   - A tick whose runner died is run again alone, so that one which kills its runners costs the others
+//     one attempt.
+
+// MaxParallel is how many ticks of a backfill may run at a time.
+const MaxParallel = 16
+
+// An Ended is how the attempt of one of several ticks has ended.
+type Ended struct {
+	Tick   time.Time
+	Status store.Status // empty: it did not begin
+	Reason string
+	End    time.Time
+}
+
+// claimSeveral has the claim in r, of the next tick of a backfill, claim as many ticks as may run at a time.
+func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
+	b, most := &r.Backfill, min(fill.Parallel, MaxParallel)
+	if p.Group != "" { // its slot is for one run
+		most = 1
+	}
+	open := slices.Clone(b.Open) // the record that this one was cloned from shares it
+	n := 0
+	for n < min(most, len(open)) && (n == 0 || open[n].Deaths == 0) {
+		open[n].Attempt, open[n].Token = open[n].Attempt+1, r.Token
+		if n++; open[n-1].Deaths > 0 {
+			break
+		}
+	}
+	for n == len(open) && n < most && (n == 0 || open[n-1].Deaths == 0) {
+		tick := p.backfilledAfter(r, fill, b.Through)
+		if tick.IsZero() {
+			break
+		}
+		open, b.Through = append(open, store.OpenTick{Tick: tick, Token: r.Token, Attempt: 1}), tick
+		b.Open = open
+		n++
+	}
+	b.Several, b.Open = true, open
+	r.Run.Tick, r.Run.Attempt, r.Run.Deaths = open[0].Tick, open[0].Attempt, open[0].Deaths
+}
+
+// End notes how attempts of the ticks of a claim of several have ended. One that it has noted before stays as it is.
+func (p *Policy) End(r *store.Record, all ...Ended) {
+	for _, e := range all {
+		open := slices.Clone(r.Backfill.Open)
+		i := slices.IndexFunc(open, func(o store.OpenTick) bool { return o.Token == r.Token && o.Tick.Equal(e.Tick) })
+		if i < 0 {
+			continue
+		}
+		o := &open[i]
+		early := e.Status == store.Stalled || e.Status == store.Abandoned
+		if early && !strings.HasPrefix(e.Reason, Stopped) {
+			o.Deaths++
+		}
+		switch {
+		case e.Status == "":
+			o.Attempt, o.Token = o.Attempt-1, 0
+		case early && p.Interrupted == Rerun && o.Deaths < maxDeaths:
+			o.Token = 0
+		default:
+			settleBackfilled(r, OutcomeOfSeveral(r, e, o.Attempt))
+			open = slices.Delete(open, i, i+1)
+		}
+		r.Backfill.Open = open
+	}
+}
+
+// OutcomeOfSeveral returns the outcome of an attempt of one of several ticks.
+func OutcomeOfSeveral(r *store.Record, e Ended, attempt int) store.Outcome {
+	f := LastOutcome(r, e.Status, e.Reason)
+	f.Tick, f.Attempt, f.End = e.Tick, attempt, e.End
+	return f
+}
+
+// An openFate says what becomes of an open tick.
+type openFate struct {
+	status store.Status // of its outcome; empty: it has none
+	reason string
+	token  int64 // of its outcome; zero: none
+	again  bool  // it waits for another attempt, or goes on waiting
+}
+
+// settleOpen settles open ticks, none of which is under way, and returns their outcomes. One that has neither an outcome nor
+// waits is dropped.
+func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told []store.Outcome) {
+	var open []store.OpenTick
+	for _, o := range r.Backfill.Open {
+		f := fateOf(&o)
+		if f.again {
+			open = append(open, o)
+		}
+		if f.status == "" {
+			continue
+		}
+		out := store.Outcome{Tick: o.Tick, Request: store.BackfillRequest(r.Backfill.Seq), Status: f.status, Reason: f.reason, Attempt: max(1, o.Attempt), Token: f.token}
+		if f.token == r.Token && r.Run.Order == r.Backfill.Seq && isBackfill(r) {
+			out.Replica, out.Start = r.Run.Replica, begun(r)
+		}
+		settleBackfilled(r, out)
+		told = append(told, out)
+	}
+	r.Backfill.Open = open
+	return told
+}

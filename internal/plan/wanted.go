@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/store"
+)
+
+// wantedAgain is after how long a replica is wanted that cannot do anything yet: it looks again.
+const wantedAgain = 30 * time.Second
+
+// Wanted returns when a replica is wanted next, if none is up until then and nothing else happens. Now or before: there is
+// something to do. Zero: never. A singleton wakes nobody up.
+func (p *Policy) Wanted(v View) time.Time {
+	if p.Ticks == nil {
+		return time.Time{}
+	}
+	r := v.Record
+	switch {
+	case r.MayRun() && v.State.Live(): // a replica has to be there if its holder dies
+		return p.byNextTick(v, v.Now.Add(p.outlasts(v)))
+	case p.Outdated(v):
+		return p.wantedByOthers(v)
+	case early(v):
+		return r.Run.Tick
+	}
+	at := p.wantedForTick(v)
+	if late := p.wantedForLate(v); at.IsZero() || late.Before(at) && !late.IsZero() {
+		at = late
+	}
+	return at
+}
+
+// byNextTick returns when a replica is wanted that waits for the end of a lease: at its next tick, if that comes first. The
+// holder may have died a while ago, so its lease may be over by then.
+func (p *Policy) byNextTick(v View, at time.Time) time.Time {
+	next := p.Ticks.Next(v.Now)
+	if next.IsZero() || p.Paused || p.Follows() || p.PausedAt(v) {
+		return at
+	}
+	return instant.Earlier(at, next)
+}
+
+// outlasts returns for how long the lease of a holder that dies now goes on, before another replica can take over.
+func (p *Policy) outlasts(v View) time.Duration {
+	if beat := v.Record.Beats(); beat > 0 && v.Breaks {
+		return beat
+	}
+	return max(p.Lease, time.Duration(v.Record.Run.Lease))
+}
+
+// wantedByOthers is Wanted if another definition is in force, whose replicas may all be gone. The record says when its next
+// tick is due; this definition takes the job over at one of its own ticks. See definition.go.
+func (p *Policy) wantedByOthers(v View) time.Time {
+	at := p.Ticks.Next(v.Now)
+	if due := Due(v.Record); !due.IsZero() && (at.IsZero() || due.Before(at)) {
+		at = due
+	}
+	if at.IsZero() {
+		return at
+	}
+	return instant.Later(at, v.Now.Add(wantedAgain))
+}
+
+// wantedForTick returns when there is something to run or to settle.
+func (p *Policy) wantedForTick(v View) time.Time {
+	r := v.Record
+	if _, todo := p.Claim(v); todo && !p.onlySkips(v) {
+		if v.State.Live() { // its holder is about to claim, or died before it could
+			return p.byNextTick(v, v.Now.Add(p.Lease))
+		}
+		return v.Now
+	}
+	next := p.Ticks.Next(instant.Later(r.Watermark, claimed(r)))
+	switch {
+	case p.Paused:
+		return time.Time{}
+	case p.PausedAt(v):
+		return p.wantedAfterPause(v, next)
+	case p.Follows() && !next.After(v.Now): // the jobs before it wake the app up
+		return p.Ticks.Next(v.Now)
+	}
+	return next
+}
+
+// onlySkips reports whether the job is paused by its settings, and all there is to write is that its ticks were skipped. The
+// next run by hand, or the next program, writes that too.
+func (p *Policy) onlySkips(v View) bool {
+	return p.Paused && !v.Record.MayRun() && !open(v.Record) && !p.Ordered(v)
+}
+
+// wantedAfterPause is wantedForTick of a job that an order has paused, or that has paused itself. next is its next tick
+// without an outcome. Ticks of the pause are skipped by the first claim after it.
+func (p *Policy) wantedAfterPause(v View, next time.Time) time.Time {
+	pause := v.Control.Pause
+	if selfPaused(v.Record, v.Control) || pause.Until.IsZero() {
+		return time.Time{} // its resume is an order, which wakes the app up
+	}
+	waits := !next.IsZero() && !next.After(pause.At) // from before the pause
+	filled, _ := p.nextBackfilled(v.Record, v)
+	if waits || !filled.IsZero() || v.Record.MayRun() || open(v.Record) {
+		return pause.Until
+	}
+	return p.Ticks.Next(instant.Later(pause.Until.Add(-1), instant.Later(v.Record.Watermark, claimed(v.Record))))
+}
+
+// wantedForLate returns when a tick becomes late that has not succeeded, which a replica has to tell; zero: none does. A
+// pause tells of no further ones.
+func (p *Policy) wantedForLate(v View) time.Time {
+	wait := p.UntilTell(v.Record, v.Now, v.Control)
+	if wait == never || v.Record.MayRun() || v.State.Live() || wait > 0 && (p.Paused || p.PausedAt(v)) {
+		return time.Time{}
+	}
+	return v.Now.Add(wait)
+}
+
+// PredecessorOf returns what a record tells of a job that others follow.
+func PredecessorOf(r *store.Record, now time.Time) Predecessor {
+	return Predecessor{Job: r.Job, Watermark: r.Watermark, History: r.History, Seen: now}
+}

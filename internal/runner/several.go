@@ -1,0 +1,236 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A several is the runs of a claim of several ticks of a backfill, which go on beside each other under one
+// lease; see several.go of internal/plan.
+type several struct {
+	call    *call
+	session *lease.Session
+	told    *notices
+	start   time.Duration // elapsed
+	runs    []*oneOf
+
+	mu   sync.Mutex // guards what follows, and end and told of the runs
+	left int        // runs that have not returned
+}
+
+// A oneOf is the run of one of the ticks.
+type oneOf struct {
+	*supervise.Attempt
+	apart  time.Duration // from the others, by which it begins and ends later: an order that is drawn, and not that of goroutines
+	status store.Status  // as it was returned
+	end    plan.Ended
+	took   time.Duration
+	told   bool
+}
+
+// several returns the runs of the last claim. A call of RunDue ends them with its own end.
+func (r *Runner) several(stop context.Context, c *call, s *lease.Session) *several {
+	rec := &r.view.rec
+	g := &several{call: c, session: s}
+	g.told = &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, precede: r.precede, history: rec.History}
+	started := sync.OnceFunc(c.hasStarted)
+	for _, o := range plan.UnderWay(rec) {
+		a := r.attempt(stop, o.Tick, o.Attempt, rec.Token, rec.Run.Request, started)
+		apart := r.client.Jitter.UpTo(time.Millisecond)
+		a.Status = &overseer{r.job.Name, &source{&origin{r.source.byHand}, r.source.state}, r.replica, func() {
+			lease.Sleep(context.WithoutCancel(stop), apart) // all have waited for one log
+			started()
+		}}
+		a.Under.Lease, a.Under.Record = s, &noticesOfOne{g.told, o.Tick}
+		a.Under.Beside = true
+		a.Under.Around = r.aroundOf(rec, o.Tick)
+		if c.bounded {
+			a.Under.Until, _ = stop.Deadline()
+		}
+		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}})
+	}
+	g.left = len(g.runs)
+	return g
+}
+
+// attempts returns the attempts of all ticks, in their order.
+func (g *several) attempts() (all []*supervise.Attempt) {
+	for _, one := range g.runs {
+		all = append(all, one.Attempt)
+	}
+	return all
+}
+
+// runSeveral is runClaimed for a claim of several ticks.
+func (r *Runner) runSeveral(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
+	g := r.several(stop, c, s)
+	all := g.attempts()
+	if r.stops(stop, c, r.view.rec.Run.Tick) {
+		return r.takeBack(ctx, c, s, before, supervise.ErrStopped, all...)
+	}
+	first := all[0]
+	done := r.obeying(stop, c, first, &r.view.rec)
+	var one sync.Mutex // barred looks at the view
+	barred := func() error {
+		one.Lock()
+		defer one.Unlock()
+		return r.barred()
+	}
+	for _, a := range all {
+		obey(first.Under.Cancelled, a.Under, barred, r.graceLeft(stop, c))
+	}
+	g.start = r.client.Clock.Elapsed()
+	endLate := r.watchLate(s)
+	var wait sync.WaitGroup
+	for _, one := range g.runs {
+		wait.Go(func() { r.runOne(stop, g, one) })
+	}
+	wait.Wait()
+	endLate()
+	c.hasStarted()
+	c.slot.free()
+	done()
+	var began, lost bool
+	for _, one := range g.runs {
+		began, lost = began || one.end.Status != "", lost || one.status == ""
+	}
+	switch {
+	case began:
+		return r.finishSeveral(ctx, stop, g)
+	case lost: // nothing has run, but the record cannot be corrected without a lease
+		c.undone = fmt.Errorf("its tick %s and those beside it were claimed and not run: %w", first.Info.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
+		return false
+	}
+	return r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), all...)
+}
+
+// obey has a run end and begin as all of the claim do.
+func obey(cancelled context.Context, c *supervise.Conditions, barred func() error, grace time.Duration) {
+	c.Cancelled, c.Barred, c.Grace = cancelled, barred, grace
+}
+
+// runOne runs one of the ticks, and notes its outcome in the record unless it is the last to return. That is one write,
+// which is not repeated: the next one has the outcome too, and at the latest that of the end.
+func (r *Runner) runOne(stop context.Context, g *several, one *oneOf) {
+	lease.Sleep(context.WithoutCancel(stop), one.apart)
+	r.source.setRunning(true)
+	status, reason := one.Run()
+	r.source.setRunning(false)
+	lease.Sleep(context.WithoutCancel(stop), one.apart)
+	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.call.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
+		reason = "out of time, " + reason // this end counts as a death; see runClaimed
+	}
+	returned := cmp.Or(one.Returned, r.client.Clock.Elapsed())
+	g.mu.Lock()
+	one.status, one.took = status, (returned - g.start).Round(time.Millisecond)
+	if status != "" && status != supervise.Barred {
+		one.end = plan.Ended{Tick: one.Info.Tick, Status: status, Reason: reason, End: r.endAt(g.call, returned)}
+	}
+	g.left--
+	last, ended := g.left == 0, g.ended()
+	g.mu.Unlock()
+	if last || len(ended) == 0 {
+		return
+	}
+	// Those that have not begun are left to the last write: until then they are of this claim.
+	policy := &r.job.Policy
+	if err := g.told.once(func(last *store.Record) { policy.End(last, ended...) }); err == nil {
+		r.tellEnded(g, ended)
+	}
+}
+
+// endAt returns when a run has ended: the service's time of the claim and the time that passed since, which does not depend
+// on the wall clock.
+func (r *Runner) endAt(c *call, returned time.Duration) time.Time {
+	return r.view.rec.Run.Claimed.Add((returned - c.claimedAt).Round(time.Millisecond))
+}
+
+// ended returns how the runs have ended that have begun and returned. The caller holds mu.
+func (g *several) ended() (all []plan.Ended) {
+	for _, one := range g.runs {
+		if one.end.Status != "" {
+			all = append(all, one.end)
+		}
+	}
+	return all
+}
+
+// tellEnded tells the outcomes that are in the record, each once.
+func (r *Runner) tellEnded(g *several, written []plan.Ended) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range written {
+		for _, one := range g.runs {
+			if one.told || !one.end.Tick.Equal(e.Tick) {
+				continue
+			}
+			one.told = true
+			f := plan.OutcomeOfSeveral(&r.view.rec, one.end, one.Info.Attempt)
+			g.call.ran = append(g.call.ran, f)
+			one.Emit(event.Event{Kind: event.Ended, Outcome: f, Took: one.took})
+		}
+	}
+}
+
+// finishSeveral writes the end of the claim, with the outcomes that are not in the record yet. It returns false if it
+// is not known to be in the record.
+func (r *Runner) finishSeveral(ctx, stop context.Context, g *several) bool {
+	c, stalled := g.call, false
+	var all []plan.Ended
+	for _, one := range g.runs {
+		all, stalled = append(all, one.end), stalled || one.end.Status == store.Stalled
+	}
+	if !stalled && !c.bounded { // see Runner.finish
+		r.replica.jobs.starts.wait(stop, g.session.Context())
+	}
+	end := r.endAt(c, r.client.Clock.Elapsed())
+	var late plan.Lateness
+	err := r.confirm(ctx, c, g.session, func(last *store.Record) {
+		*last = r.job.Policy.FinishSeveral(last, all, end)
+		late = r.judge(last)
+	})
+	r.emitLate(late, err)
+	if err != nil {
+		r.untoldOf(g, err)
+		return false
+	}
+	r.written(g.session)
+	r.tellEnded(g, g.ended())
+	return true
+}
+
+// untoldOf tells which outcomes are not known to be in the record, since the last write has failed.
+func (r *Runner) untoldOf(g *several, err error) {
+	why := fmt.Errorf("the end was not confirmed: %w", err)
+	for _, one := range g.runs {
+		if !one.told && one.end.Status != "" {
+			why = r.untold(one.Attempt, plan.OutcomeOfSeveral(&r.view.rec, one.end, one.Info.Attempt), one.took, err)
+		}
+	}
+	g.call.undone = fmt.Errorf("its tick %s and those beside it have run, and %w", g.runs[0].Info.Tick.Format(time.RFC3339), why)
+}
+
+// A noticesOfOne is the supervise.Record of one of several runs.
+type noticesOfOne struct {
+	*notices
+	tick time.Time
+}
+
+// Stalled implements [supervise.Record].
+func (n *noticesOfOne) Stalled(reason string) error {
+	at, _, _ := n.clock.Now()
+	return n.once(func(r *store.Record) {
+		*r = n.policy.StallSeveral(r, plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at})
+	})
+}
