@@ -2,10 +2,12 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -132,10 +134,17 @@ func TestTickWhenBeforeIsGivenUp(t *testing.T) {
 			ran = true
 			return nil
 		}}}, Before: before(func(context.Context) error { return errors.New("no such table") })}
-		for _, command := range []string{"tick", "tick --json", "run beat --here"} {
+		for _, command := range []string{"tick", "tick --json", "run beat --here", "run beat --here --json"} {
 			got := run(t.Context(), p, strings.Fields(command)...)
 			if want := "and is not tried again for this key: no such table"; got.code != 1 || !strings.Contains(got.out+got.err, want) || ran {
 				t.Errorf("%s: got %+v, want %s", command, got, want)
+			}
+			if strings.Contains(got.err, "mistake") {
+				t.Errorf("%s: the settings have no mistake: got %s", command, got.err)
+			}
+			var answer struct{ Error string }
+			if strings.HasSuffix(command, "--json") && (json.Unmarshal([]byte(got.out), &answer) != nil || answer.Error == "") {
+				t.Errorf("%s: got %+v, want JSON with an error", command, got)
 			}
 		}
 	})
@@ -236,6 +245,62 @@ func TestCallByHandFailsBefore(t *testing.T) {
 		if code, logs := s.invoke(t, "beat", `{"Data":{"req":{"Method":"POST"}}}`); code != 500 || !strings.Contains(strings.Join(logs, ""), "no such table") {
 			t.Errorf("got %d, %q", code, logs)
 		}
+	})
+}
+
+// /readyz tells a failure on this replica, however the work ended, until the work is done. Work that
+// found nothing to do has not failed, even if that cannot be written for a while.
+func TestReadyTellsFailureBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	for want, fails := range map[string]func() error{
+		"no such table":       func() error { return errors.New("no such table") },
+		"panic: out of range": func() error { panic("out of range") },
+		"did not return":      func() error { runtime.Goexit(); return nil },
+		"":                    func() error { return soloist.Skip("it is there") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			backend, n := newGated(&local.Memory{}, nil), 0
+			s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2", Do: func(context.Context, *soloist.Run) error {
+				if n++; n > 1 {
+					return nil
+				}
+				backend.away(5 * time.Second)
+				return fails()
+			}}}})
+			codes := make(chan int)
+			go func() {
+				code, _ := s.invoke(t, "tick", `{}`)
+				codes <- code
+			}()
+			time.Sleep(4 * time.Second)
+			got := s.get("/readyz")
+			if wantAnswer(t, "readyz", got, 503, "migrate for v2", want); want == "" && strings.Contains(got.Body.String(), `"error"`) {
+				t.Errorf("readyz: got %s", got.Body)
+			}
+			wantCode(t, <-codes, 200)
+			wantAnswer(t, "readyz", s.get("/readyz"), 200, `{"status":"ready"}`)
+		})
+	}
+}
+
+// What the jobs wait for may be the store.
+func TestOutageBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		backend := newGated(&local.Memory{}, refuse(errDown))
+		s := open(t, host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))})
+		codes := make(chan int)
+		go func() {
+			code, _ := s.invoke(t, "tick", `{}`)
+			codes <- code
+		}()
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"storage":"`, errDown.Error())
+		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", `"storage":"`, errDown.Error())
+		backend.set(nil)
+		wantCode(t, <-codes, 200)
+		wantAnswer(t, "healthz after", s.get("/healthz"), 200, `"status":"ok"`)
+		wantAnswer(t, "readyz after", s.get("/readyz"), 200)
 	})
 }
 

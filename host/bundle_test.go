@@ -89,6 +89,7 @@ func TestWriteFunctions(t *testing.T) {
 		{name: "by its own timer", work: jobs(soloist.Job{Name: "night"}), files: []string{"night/function.json"}},
 		{name: "in another zone", work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: []string{"tick/function.json"}},
 		{name: "rerun", work: jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), files: []string{"night/function.json", "tick/function.json"}},
+		{name: "a tick that waits", work: jobs(soloist.Job{Name: "night", Overlap: soloist.QueueOne}), files: []string{"night/function.json", "tick/function.json"}},
 		{name: "all missed", work: jobs(soloist.Job{Name: "night", Missed: soloist.RunAll}), files: []string{"night/function.json", "tick/function.json"}},
 		{name: "some of each", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 7m"}), files: []string{"a/function.json", "tick/function.json"}},
 		{name: "a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), files: []string{"a/function.json"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +72,62 @@ func TestRunByHandWithUnreadableRecordIsAnswered(t *testing.T) {
 		}
 		if len(logs) != 1 || !strings.Contains(logs[0], "no route to the storage") || !strings.Contains(logs[0], "not begun within 20s") {
 			t.Errorf("got %q", logs)
+		}
+		s.wait()
+	})
+}
+
+// Whoever calls an HTTP trigger waits no longer for what comes before the jobs than for the job, if
+// the storage is out of reach.
+func TestRunByHandIsAnsweredInOutageBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		backend := newGated(new(local.Memory), refuse(errDown))
+		s := open(t, host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))})
+		begin, codes := time.Now(), make(chan int)
+		for range 2 { // one waits for the other
+			go func() {
+				code, logs := s.invoke(t, "beat", byHTTP)
+				if text := strings.Join(logs, ""); !strings.Contains(text, "no job is started before this is done") || !strings.Contains(text, "not begun within 20s") {
+					t.Errorf("got %q", logs)
+				}
+				codes <- code
+			}()
+		}
+		for range 2 {
+			wantCode(t, <-codes, 200)
+		}
+		if took := time.Since(begin); took > 21*time.Second {
+			t.Errorf("they took %s", took)
+		}
+		backend.set(nil)
+		if got := s.get("/readyz"); strings.Contains(got.Body.String(), `"error"`) {
+			t.Errorf("nothing has failed: got %s", got.Body)
+		}
+		if code, logs := s.invoke(t, "beat", byHTTP); code != 200 || len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") {
+			t.Errorf("after the outage: got %d, %q", code, logs)
+		}
+		s.wait()
+	})
+}
+
+// No outage cuts short what comes before the jobs, once it has begun.
+func TestOutageDuringWhatComesBefore(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	synctest.Test(t, func(t *testing.T) {
+		backend := newGated(new(local.Memory), nil)
+		s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute,
+			Do: func(ctx context.Context, _ *soloist.Run) error {
+				backend.away(35 * time.Second)
+				select {
+				case <-ctx.Done():
+					t.Errorf("it was cut short: %v", context.Cause(ctx))
+				case <-time.After(40 * time.Second):
+				}
+				return nil
+			}}}})
+		if code, logs := s.invoke(t, "beat", byHTTP); code != 200 || len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") {
+			t.Errorf("got %d, %q", code, logs)
 		}
 		s.wait()
 	})

@@ -14,7 +14,7 @@ import (
 
 // What may follow, by the words before: the last is empty where a blank is last.
 var completions = map[string][]string{
-	"":                         {"serve", "tick", "status", "history", "next", "pause", "resume", "run", "cancel", "step-down", "audit", "unlock", "sweep", "functions", "validate", "doctor", "completion", "help"},
+	"":                         {"serve", "tick", "status", "history", "next", "pause", "resume", "run", "cancel", "backfill", "step-down", "audit", "unlock", "wake", "sweep", "functions", "deploy-files", "validate", "doctor", "completion", "help"},
 	"st":                       {"status", "step-down"},
 	"run ":                     {"beat", "night-report"}, // a singleton runs all the time
 	"cancel le":                {"leader"},
@@ -32,9 +32,11 @@ var completions = map[string][]string{
 	"history --since=":         nil,
 	"completion ":              {"bash", "zsh", "fish"},
 	"help dr":                  nil,
-	"help d":                   {"doctor"},
+	"help d":                   {"deploy-files", "doctor"},
 	"tick ":                    {"--json", "--help"},
 	"functions --binary ":      nil, // files
+	"deploy-files f":           {"functions"},
+	"deploy-files functions ":  nil, // files
 }
 
 // Settings that are wrong do not matter, nor does a storage out of reach.

@@ -9,6 +9,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/web"
+	"github.com/soloist-go/soloist/internal/alarm"
 )
 
 // opened is the program as serve opens it.
@@ -72,4 +73,10 @@ func WithVersion(version string) (undo func()) {
 	was := app.Version
 	app.Version = func() string { return version }
 	return func() { app.Version = was }
+}
+
+// WithQueue is p with another queue of alarms than that of its storage account.
+func WithQueue(p Program, queue alarm.Queue) Program {
+	p.queue = queue
+	return p
 }

@@ -16,7 +16,7 @@ type functionsCommand struct {
 }
 
 func (c *functionsCommand) run(_ context.Context, p *Program) int {
-	a, code := p.openOr(mode{})
+	a, code := p.openOr(mode{apart: true})
 	if code != exitOK {
 		return code
 	}

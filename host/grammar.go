@@ -20,11 +20,14 @@ type grammar struct {
 	Resume     resumeCommand     `cmd:"" help:"end a pause, also of a job that has paused itself after failures"`
 	Run        runCommand        `cmd:"" help:"run a job once by hand, on whichever replica is first, and wait for its outcome; 1: it did not succeed"`
 	Cancel     cancelCommand     `cmd:"" help:"end the run of a job for good: its tick is not run again; 1: nothing runs"`
+	Backfill   backfillCommand   `cmd:"" help:"run ticks of a job again that are over, such as those that were missed, one after the other; status shows how far it is"`
 	StepDown   stepDownCommand   `cmd:"" help:"hand the run of a job or singleton over to another replica; 1: nothing runs"`
 	Audit      auditCommand      `cmd:"" help:"who paused, resumed, ran, cancelled or handed over what, and when"`
 	Unlock     unlockCommand     `cmd:"" help:"free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease"`
+	Wake       wakeCommand       `cmd:"" help:"with SOLOIST_ALARM: have the platform start a replica now, such as after a deployment that has changed schedules"`
 	Sweep      sweepCommand      `cmd:"" help:"remove locks that nobody has held for 30 days, or the time given; those of jobs stay"`
 	Functions  functionsCommand  `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
+	Deployment deploymentCommand `cmd:"" name:"deploy-files" help:"write a directory for azd up, which deploys this program to Azure so that nothing is up between two ticks: as a Functions app, a container app or a job of Container Apps"`
 	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`
 	Doctor     doctorCommand     `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`
 	Completion completionCommand `cmd:"" help:"print a script that makes bash, zsh or fish complete commands, flags and jobs: source <(PROGRAM completion bash)"`

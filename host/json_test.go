@@ -7,6 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -15,21 +16,24 @@ var answers = map[string]struct {
 	args []string
 	want map[string]any
 }{
-	"tick":      {nil, map[string]any{"app": "demo"}},
-	"status":    {nil, map[string]any{"app": "demo"}},
-	"history":   {[]string{"beat"}, map[string]any{"app": "demo"}},
-	"next":      {nil, map[string]any{"app": "demo"}},
-	"unlock":    {[]string{"beat", "--yes"}, map[string]any{"job": "beat", "unlocked": true, "lease": "leased"}},
-	"pause":     {[]string{"beat", "--until", "1h"}, map[string]any{"job": "beat"}},
-	"resume":    {[]string{"beat"}, map[string]any{"job": "beat"}},
-	"run":       {[]string{"beat", "--no-wait"}, map[string]any{"job": "beat"}},
-	"cancel":    {[]string{"beat"}, map[string]any{"job": "beat"}},
-	"step-down": {[]string{"beat"}, map[string]any{"job": "beat"}},
-	"audit":     {nil, map[string]any{"app": "demo"}},
-	"sweep":     {nil, map[string]any{"app": "demo", "error": nil}},
-	"functions": {[]string{"DIR"}, map[string]any{"directory": "DIR"}},
-	"validate":  {nil, map[string]any{"ok": true}},
-	"doctor":    {nil, map[string]any{"ok": true}},
+	"tick":         {nil, map[string]any{"app": "demo"}},
+	"status":       {nil, map[string]any{"app": "demo"}},
+	"history":      {[]string{"beat"}, map[string]any{"app": "demo"}},
+	"next":         {nil, map[string]any{"app": "demo"}},
+	"unlock":       {[]string{"beat", "--yes"}, map[string]any{"job": "beat", "unlocked": true, "lease": "leased"}},
+	"pause":        {[]string{"beat", "--until", "1h"}, map[string]any{"job": "beat"}},
+	"resume":       {[]string{"beat"}, map[string]any{"job": "beat"}},
+	"run":          {[]string{"beat", "--no-wait"}, map[string]any{"job": "beat"}},
+	"cancel":       {[]string{"beat"}, map[string]any{"job": "beat"}},
+	"backfill":     {[]string{"beat", "--from", "2h", "--to", "1h", "--all", "--dry-run"}, map[string]any{"job": "beat"}},
+	"step-down":    {[]string{"beat"}, map[string]any{"job": "beat"}},
+	"audit":        {nil, map[string]any{"app": "demo"}},
+	"wake":         {nil, map[string]any{"app": "demo", "queue": "demo-alarm", "error": nil}},
+	"sweep":        {nil, map[string]any{"app": "demo", "error": nil}},
+	"functions":    {[]string{"DIR"}, map[string]any{"directory": "DIR"}},
+	"deploy-files": {[]string{"containerapp", "MODULE", "--package", "./jobs"}, map[string]any{"kind": "containerapp", "app": "demo", "queue": "demo-alarm"}},
+	"validate":     {nil, map[string]any{"ok": true}},
+	"doctor":       {nil, map[string]any{"ok": true}},
 }
 
 // Each command that has --json answers with one JSON value and nothing else.
@@ -46,12 +50,19 @@ func TestAnswersInJSON(t *testing.T) {
 			continue
 		}
 		p := host.Program{Work: work()[:1], Store: claimed(t, true, func(*store.Record) {}), Now: spring}
+		if environment(t); command == "wake" {
+			environment(t, "SOLOIST_ALARM=queue")
+			p = host.WithQueue(p, &alarmtest.Queue{})
+		}
 		args := []string{command, "--json"}
 		for _, arg := range test.args {
 			if arg == "DIR" {
 				arg = t.TempDir()
 				test.want["directory"] = arg
 				args = append(args, "--binary", stand(t))
+			}
+			if arg == "MODULE" {
+				arg = moduleDir(t)
 			}
 			args = append(args, arg)
 		}

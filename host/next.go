@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -44,7 +46,7 @@ func (c *nextCommand) run(_ context.Context, p *Program) int {
 		if j.After != "" {
 			root = view.Root(a.Scheduler.Jobs, j)
 		}
-		s, err := schedule.Parse(root.Schedule, root.TimeZone, root.Name)
+		s, err := app.TicksOf(root)
 		if err != nil { // it has been checked
 			a.Console.Complain(err)
 			return exitFail
@@ -128,12 +130,18 @@ func printTicks(a *app.App, o view.Outlook) {
 			fmt.Fprint(w, "\t", t.Local.Format("Mon 2006-01-02 15:04:05 -07:00"))
 		}
 		fmt.Fprint(w, "\t", format.Relative(t.Tick, a.Now()))
-		if t.Clock != "" {
-			fmt.Fprint(w, "\t", t.Clock)
+		if notes := slices.DeleteFunc([]string{t.Clock, t.MovedWords()}, func(s string) bool { return s == "" }); len(notes) > 0 {
+			fmt.Fprint(w, "\t", strings.Join(notes, ", "))
 		}
 		fmt.Fprintln(w)
 	}
 	w.Flush()
+	if len(o.LeftOut) > 0 {
+		fmt.Fprintln(a.Console.Stdout, "\nexcluded days:")
+	}
+	for _, day := range o.LeftOut {
+		fmt.Fprintln(a.Console.Stdout, "  "+day.Words())
+	}
 }
 
 // display reads from when on ticks are shown, which may depend on the zone,

@@ -141,6 +141,24 @@ func TestNextOfText(t *testing.T) {
 			TICK                  FROM NOW
 			2026-03-28 20:02:00Z  in 8h
 		`},
+		{[]string{"--schedule", "30 2 LW * * ; 0 9 * * sat", "--tz", "Europe/Berlin", "-n", "3"}, `
+			at 02:30 on the last weekday of the month; and at 09:00 on Saturday, Europe/Berlin
+			text: CRON_TZ=Europe/Berlin 30 2 LW * * ; 0 9 * * 6
+
+			TICK                  Europe/Berlin                   FROM NOW
+			2026-03-31 00:30:00Z  Tue 2026-03-31 02:30:00 +02:00  in 2d
+			2026-04-04 07:00:00Z  Sat 2026-04-04 09:00:00 +02:00  in 6d
+			2026-04-11 07:00:00Z  Sat 2026-04-11 09:00:00 +02:00  in 13d
+		`},
+		{[]string{"--schedule", "0 0 */2 * mon", "-n", "1"}, `
+			at 00:00 on days 1, 3, 5 ... 31 of the month or on Monday, UTC
+			text: CRON_TZ=UTC 0 0 */2 * 1
+			warning: day-of-month field: */2 is uneven: it begins again at 1, the last before is 31
+			warning: both day-of-month and day-of-week are set: either will do, as in robfig/cron; crontab(5) wants both, since one begins with *
+
+			TICK                  FROM NOW
+			2026-03-29 00:00:00Z  in 12h
+		`},
 		{[]string{"--schedule", "@every 2500000h", "--at", "9990-01-01"}, `
 			every 2500000 hours, counted from 1970-01-01 00:00 UTC
 			text: @every 2500000h0m0s

@@ -147,7 +147,7 @@ func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (st
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	o.By, o.Reason = cmp.Or(f.By, a.Settings.By, operator()), f.Reason
-	written, err := a.Scheduler.Order(ctx, o)
+	written, err := a.Order(ctx, o)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%s %s: there is no record of it in %s, so no replica has ever started it: check SOLOIST_APP (it is %s), SOLOIST_CONTAINER and SOLOIST_STORAGE", o.Kind, o.Job, a.Place, a.Settings.App)
 	}

@@ -59,7 +59,7 @@ func steered(runs *runsLog) host.Program {
 // replica runs the jobs of a program until stop is called.
 func replica(t *testing.T, p host.Program, name string) (stop func()) {
 	t.Helper()
-	s := &soloist.Scheduler{App: "demo", Replica: name, Store: p.Store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	s := &soloist.Scheduler{App: "demo", Replica: name, Store: p.Store, Groups: p.Groups, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for _, w := range p.Work {
 		switch w := w.(type) {
 		case soloist.Job:

@@ -18,6 +18,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/before"
 	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -55,6 +56,7 @@ type Program struct {
 	// Now is the wall clock. Nil: time.Now.
 	Now func() time.Time
 
+	queue    alarm.Queue    // of alarms, if the settings ask for them; nil: that of the storage account; for tests
 	terminal bool           // Stdout and Stderr are one, whatever they are; for tests
 	process  bool           // it is all there is in this process
 	exit     func(code int) // ends the process; nil: that is not ours to do
@@ -66,6 +68,8 @@ type mode struct {
 	serves     bool // it runs jobs until it is stopped, and its output is its log
 	runs       bool // it runs jobs, whose logs are wanted
 	byOperator bool // records name the operator in place of the replica
+	ticks      bool // it makes a pass, in the time that the platform gives
+	apart      bool // it only writes files, for other machines
 }
 
 // statusTime bounds the calls of a command to the store: somebody waits for it.
@@ -81,7 +85,7 @@ func (m mode) replica() string {
 
 // open reads the settings, and returns all that is wrong with them and the jobs.
 func (p *Program) open(m mode) (*app.App, error) {
-	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs})
+	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Queue: p.queue, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
 		a.Telemetry.MakeDefault()           // likewise
@@ -93,12 +97,15 @@ func (p *Program) open(m mode) (*app.App, error) {
 			a.Scheduler.Grace = limits.Grace
 		}
 	}
+	if m.ticks {
+		a.LimitGrace()
+	}
 	if p.exit != nil {
 		a.Scheduler.Overrun = overrun{log: a.Scheduler.Logger, exit: p.exit}.end
 	}
 	invalid := a.Scheduler.Validate()
 	var mistakes error
-	a.Before, mistakes = before.New(before.Config{Given: p.Before, Scheduler: a.Scheduler, Log: a.Log, Lease: a.Settings.Lease, Version: app.Version()})
+	a.Before, mistakes = before.New(before.Config{Given: p.Before, Scheduler: a.Scheduler, Log: a.Log, Lease: a.Settings.Lease, Version: app.Version(), Begins: functions.Begins})
 	return a, errors.Join(err, invalid, mistakes)
 }
 

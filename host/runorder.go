@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -29,18 +28,17 @@ func (c *runCommand) run(ctx context.Context, p *Program) int {
 }
 
 func (c *runCommand) now(ctx context.Context, a *app.App) int {
-	if c.Here {
-		if err := a.Before.Run(ctx); err != nil {
-			a.Console.Complain(err)
-			return exitFail
-		}
-	}
 	o := soloist.Order{Kind: store.OrderRun, Job: c.Job, Request: c.Request}
 	if c.Until != nil {
 		var err error
 		if o.Until, err = format.Later(*c.Until, a.Now()); err != nil {
 			a.Console.Tell("run: --until is %.70q: %v", *c.Until, err)
 			return exitUsage
+		}
+	}
+	if c.Here {
+		if err := a.Before.Run(ctx); err != nil {
+			return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
 		}
 	}
 	return c.each(ctx, a, o)
@@ -83,7 +81,7 @@ const (
 // await reads the record until it has the outcome of the order, or until ctx ends:
 // the order stays in force then. With --here it tries to run it in this process meanwhile.
 func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int {
-	s, begin := only(a, c.Job), a.Now()
+	begin := a.Now()
 	told := "" // once, however often it is so
 	note := func(text string) {
 		if told != text {
@@ -95,13 +93,17 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		if c.Here && !a.Now().After(o.Until) {
 			c.serve(ctx, a, o, note)
 		}
-		st, found, err := readOutcome(ctx, s, o)
+		st, err := readStatusOf(ctx, a, c.Job)
+		if err != nil { // waiting would not change it
+			return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
+		}
 		alone, begun := !st.Lease.Live(), st.Record.Orders.Served >= o.Seq
+		found := outcomeOf(&st.Record, o.Job, o.Name)
 		switch now := a.Now(); {
 		case found != nil:
 			return c.tell(a, o, found)
-		case err != nil:
-			note(format.Line(err.Error()))
+		case st.Err != nil:
+			note(format.Line(st.Err.Error()))
 		case begun && st.Record.Run.Request != o.Name:
 			return c.forgotten(ctx, a, o, &st)
 		case alone && now.After(o.Until.Add(heeded)):
@@ -153,28 +155,11 @@ func (c *runCommand) serve(ctx context.Context, a *app.App, o *store.Order, note
 	}
 }
 
-// readOutcome reads the record of the job and what became of the order, nil if that is
-// not known yet.
-func readOutcome(ctx context.Context, s *soloist.Scheduler, o *store.Order) (soloist.JobStatus, *past.Run, error) {
+// readStatusOf reads the record of the job, and no other one that it has nothing to do with.
+func readStatusOf(ctx context.Context, a *app.App, job string) (soloist.JobStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	all, err := s.Status(ctx)
-	if err != nil {
-		return soloist.JobStatus{}, nil, err
-	}
-	st := all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == o.Job })]
-	return st, outcomeOf(&st.Record, o.Job, o.Name), st.Err
-}
-
-// only is a scheduler of one job, with all its shards, to read no other record.
-func only(a *app.App, job string) *soloist.Scheduler {
-	s := &soloist.Scheduler{App: a.Settings.App, Store: a.Scheduler.Store, Replica: a.Scheduler.Replica, Logger: a.Scheduler.Logger, Now: a.Now}
-	for _, j := range a.Scheduler.Jobs {
-		if j.Name == a.Whole(job) {
-			s.Jobs = append(s.Jobs, j)
-		}
-	}
-	return s
+	return a.Scheduler.StatusOf(ctx, job)
 }
 
 // outcomeOf is the outcome of a run by hand, nil if it has none yet.

@@ -107,3 +107,28 @@ func TestRunWhoseReplicaHasDied(t *testing.T) {
 		}
 	})
 }
+
+// A job that has to do with others is run by hand as any is.
+func TestRunOfAJobWithAGroupOrBeforeIt(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Groups: map[string]int{"db": 1}, Work: []soloist.Work{
+			soloist.Job{Name: "import", Schedule: "@every 1h", Do: do, Group: "db"},
+			soloist.Job{Name: "report", After: "import", Do: do, Group: "db"},
+		}}
+		run(t.Context(), p, "tick")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, job := range []string{"import", "report"} {
+			if got := run(ctx, p, "run", job, "--here", "--request", "one"); got.code != 0 || !strings.HasPrefix(got.out, job+"@one: succeeded ") {
+				t.Errorf("%s here: got %+v", job, got)
+			}
+		}
+		defer replica(t, p, "replica-a")()
+		for _, job := range []string{"import", "report"} {
+			if got := run(ctx, p, "run", job, "--request", "two"); got.code != 0 || !strings.HasPrefix(got.out, job+"@two: succeeded ") {
+				t.Errorf("%s: got %+v", job, got)
+			}
+		}
+	})
+}

@@ -79,7 +79,9 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error {
 	err := a.Before.Run(ctx)
 	if err == nil {
-		return a.Scheduler.Run(ctx)
+		settle := keepAlarm(ctx, a, func() { stop(nil) })
+		err = a.Scheduler.Run(ctx)
+		return errors.Join(err, settle())
 	}
 	if ctx.Err() != nil {
 		err = nil // a stop is no failure

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -347,8 +348,12 @@ func TestServeEndsWhenStoreRefusesIt(t *testing.T) {
 	inRealTime(t)
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
 	refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read", "read document"))
-	got := run(t.Context(), host.Program{Work: work(), Store: refusesAll{refused}}, "serve")
-	if want := "the store has refused this program since it started, for 0s: 403: replace the key"; got.code != 1 || !strings.Contains(got.out, want) {
-		t.Errorf("got %+v, want %q", got, want)
+	for what, before := range map[string][]*soloist.Once{"its jobs": nil, "what comes before them": counting(new(atomic.Int64))} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		got := run(ctx, host.Program{Work: work(), Before: before, Store: refusesAll{refused}}, "serve")
+		if want := "the store has refused this program since it started, for 0s: 403: replace the key"; got.code != 1 || !strings.Contains(got.out, want) {
+			t.Errorf("%s: got %+v, want %q", what, got, want)
+		}
+		cancel()
 	}
 }

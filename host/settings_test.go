@@ -12,6 +12,7 @@ const key = "c2VjcmV0c2VjcmV0c2VjcmV0" // of an account that does not exist
 
 func TestSettings(t *testing.T) {
 	connection := "DefaultEndpointsProtocol=https;AccountName=acct;AccountKey=" + key + ";EndpointSuffix=core.windows.net"
+	alarms := []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=" + connection}
 	for _, test := range []struct {
 		name string
 		env  []string
@@ -62,7 +63,7 @@ func TestSettings(t *testing.T) {
 		{name: "lease no duration", env: []string{"SOLOIST_LEASE=45"}, bad: []string{`SOLOIST_LEASE is "45": want whole seconds within what the store takes, such as 30s`}},
 		{name: "lease negative", env: []string{"SOLOIST_LEASE=-1s"}, bad: []string{`SOLOIST_LEASE is "-1s": want whole seconds within what the store takes, such as 30s`}},
 		{name: "lease beyond the store", env: []string{"SOLOIST_LEASE=90s"}, bad: []string{`SOLOIST_LEASE is "90s": want whole seconds from 1s to 1m0s`}},
-		{name: "lease below Azure's", env: []string{"SOLOIST_LEASE=10s", "SOLOIST_STORAGE=" + connection}, bad: []string{`SOLOIST_LEASE is "10s": want whole seconds from 15s to 1m0s`}},
+		{name: "lease of half a second", env: []string{"SOLOIST_LEASE=1500ms", "SOLOIST_STORAGE=" + connection}, bad: []string{`SOLOIST_LEASE is "1500ms": want whole seconds from 1s to 1m0s`}},
 		{name: "lease in parts", env: []string{"SOLOIST_LEASE=20500ms"}, bad: []string{`SOLOIST_LEASE is "20500ms": want whole seconds`}},
 		{name: "addr", env: []string{"SOLOIST_ADDR=127.0.0.1:0"}, ok: "demo"},
 		{name: "addr is a port", env: []string{"SOLOIST_ADDR=8080"}, bad: []string{`SOLOIST_ADDR is "8080": want host:port or :port`}},
@@ -79,6 +80,9 @@ func TestSettings(t *testing.T) {
 		{name: "log level wrong", env: []string{"SOLOIST_LOG_LEVEL=loud"}, bad: []string{`SOLOIST_LOG_LEVEL is "loud": want debug, info, warn or error`}},
 		{name: "job", env: []string{"SOLOIST_JOB_NIGHT_REPORT_SCHEDULE=0 3 * * *", "SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=UTC", "SOLOIST_JOB_BEAT_PAUSED=true"}, ok: "demo"},
 		{name: "job's schedule", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=often"}, bad: []string{`SOLOIST_JOB_BEAT_SCHEDULE is "often": byte 0: 1 fields, want 5`}},
+		{name: "job's union", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=30 2 * * 1-5 ; 0 9 L * *", "SOLOIST_JOB_BEAT_TIMEZONE=Europe/Berlin"}, ok: "demo"},
+		{name: "job's union with a mistake", env: []string{"SOLOIST_JOB_BEAT_SCHEDULE=@daily ; 0 9 * * fri#6"}, bad: []string{
+			`SOLOIST_JOB_BEAT_SCHEDULE is "@daily ; 0 9 * * fri#6": byte 17, day-of-week field: fri#6 never fires, want fri#1 to fri#5`}},
 		{name: "job's zone", env: []string{"SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=Nowhere"}, bad: []string{`SOLOIST_JOB_NIGHT_REPORT_TIMEZONE is "Nowhere": it is unknown; want an IANA name`}},
 		{name: "token", env: []string{"SOLOIST_READ_TOKEN=s3cret\n"}, bad: []string{"SOLOIST_READ_TOKEN (not shown)"}},
 		{name: "admin token", env: []string{"SOLOIST_ADMIN_TOKEN=s3cret token"}, bad: []string{"SOLOIST_ADMIN_TOKEN (not shown)"}},
@@ -95,6 +99,24 @@ func TestSettings(t *testing.T) {
 		{name: "failures of alerts no number", env: []string{"SOLOIST_ALERT_FAILURES=many"}, bad: []string{`SOLOIST_ALERT_FAILURES is "many": want a number from 1 to 1000`}},
 		{name: "job's ping", env: []string{"SOLOIST_JOB_NIGHT_REPORT_PING=https://hc.example/" + key}, ok: "demo"},
 		{name: "job's ping to no URL", env: []string{"SOLOIST_JOB_BEAT_PING=" + key}, bad: []string{"SOLOIST_JOB_BEAT_PING (not shown) is no URL"}},
+		{name: "alarm", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=" + connection}, ok: "windows.net/soloist"},
+		{name: "alarm, all of it", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_ALARM_LEAD=0", "SOLOIST_STAY=0", "AzureWebJobsStorage__accountName=acct",
+			"AzureWebJobsStorage__queueServiceUri=https://acct.queue.core.windows.net"}, ok: "windows.net/soloist"},
+		{name: "alarm of an app whose name is no queue's", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_APP=a--" + strings.Repeat("b", 60), "SOLOIST_STORAGE=" + connection}, ok: "windows.net/soloist"},
+		{name: "alarm of another kind", env: []string{"SOLOIST_ALARM=clock"}, bad: []string{`SOLOIST_ALARM is "clock": want queue, or not set`}},
+		{name: "alarm on a directory", env: []string{"SOLOIST_ALARM=queue"}, bad: []string{"SOLOIST_ALARM is queue, which is in a storage account of Azure, and the settings name none: want one in SOLOIST_STORAGE or AzureWebJobsStorage, or no alarm"}},
+		{name: "alarm in memory", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=memory:"}, bad: []string{"SOLOIST_ALARM is queue, which is in a storage account"}},
+		{name: "alarm by a signature for blobs", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=https://acct.blob.core.windows.net/?ss=b&sig=" + key}, bad: []string{"azure: blob service URL (SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri): its shared access signature is not for queues, in which alarms are: want one of the account for blobs and queues (ss=bq), or an identity"}},
+		{name: "alarm beside blobs of another name", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=https://blobs.contoso.com"}, bad: []string{`azure: blob service URL (SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri): where the queues are cannot be told from the host "blobs.contoso.com" of the blobs: set AzureWebJobsStorage__queueServiceUri`}},
+		{name: "queue wrong", env: append(alarms, "SOLOIST_ALARM_QUEUE=Wake_Up"), bad: []string{`SOLOIST_ALARM_QUEUE is "Wake_Up": want 3 to 56 lower-case letters, digits and single hyphens between them`}},
+		{name: "queue too long for Functions", env: append(alarms, "SOLOIST_ALARM_QUEUE="+strings.Repeat("a", 57)), bad: []string{`SOLOIST_ALARM_QUEUE is "` + strings.Repeat("a", 57) + `": want 3 to 56 lower-case`}},
+		{name: "lead of an alarm negative", env: append(alarms, "SOLOIST_ALARM_LEAD=-1s"), bad: []string{`SOLOIST_ALARM_LEAD is "-1s": want a duration from 0 to 1h`}},
+		{name: "lead of an alarm too long", env: append(alarms, "SOLOIST_ALARM_LEAD=2h"), bad: []string{`SOLOIST_ALARM_LEAD is "2h": want a duration from 0 to 1h`}},
+		{name: "time of a pass", env: []string{"SOLOIST_TICK_TIMEOUT=30m"}, ok: "demo"},
+		{name: "time of a pass too short", env: []string{"SOLOIST_TICK_TIMEOUT=0"}, bad: []string{`SOLOIST_TICK_TIMEOUT is "0": want a duration of a second or more, such as 30m`}},
+		{name: "stay no duration", env: append(alarms, "SOLOIST_STAY=120"), bad: []string{`SOLOIST_STAY is "120": want 0, or a duration from 1s to 24h`}},
+		{name: "stay too short", env: append(alarms, "SOLOIST_STAY=500ms"), bad: []string{`SOLOIST_STAY is "500ms": want 0, or a duration from 1s to 24h`}},
+		{name: "stay shorter than the lead", env: append(alarms, "SOLOIST_ALARM_LEAD=3m"), bad: []string{"SOLOIST_ALARM_LEAD is 3m0s and SOLOIST_STAY 2m0s, so a replica would end before the tick that it was woken up for: want a stay of at least the lead, or 0"}},
 		{name: "several", env: []string{"SOLOIST_GRACE=x", "SOLOIST_LEASE=y", "SOLOIST_STORAGE=" + key, "SOLOIST_JOB_BEAT_PAUSED=z"}, bad: []string{
 			"SOLOIST_GRACE is", "SOLOIST_LEASE is", "SOLOIST_STORAGE: want", "SOLOIST_JOB_BEAT_PAUSED is"}},
 	} {

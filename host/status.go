@@ -66,6 +66,7 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		return max(code, printed(a.Console.JSON(status())))
 	}
 	printStatus(a, a.Console, views, drift, fleet)
+	printAlarm(ctx, a)
 	printLocks(a.Console, a, shown)
 	printAdvice(a, all)
 	return code
@@ -139,6 +140,9 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 	w.Flush()
 	printReplicas(c, fleet, colour)
 	for _, v := range views {
+		if v.Backfill != nil && v.Backfill.State != "cancelled" {
+			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, v.Backfill.Words())
+		}
 		if v.Error != "" {
 			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, v.Error)
 		}

@@ -17,8 +17,26 @@ import (
 // sweepCommand removes the entries of locks that nobody uses any more. No replica has to be up, and
 // those that are up are not disturbed.
 type sweepCommand struct {
-	Unused time.Duration `default:"720h" help:"for how long nobody has held what is removed; at least 10m"`
+	Unused unused `default:"30d" help:"for how long nobody has held what is removed, such as 36h or 30d; at least 10m"`
 	jsonFlag
+}
+
+// An unused is for how long nobody has held what is removed.
+type unused time.Duration
+
+// leastUnused is the least that soloist.Sweep takes.
+const leastUnused = 10 * time.Minute
+
+func (u *unused) UnmarshalText(text []byte) error {
+	d, ok := format.ReadSpan(string(text))
+	switch {
+	case !ok:
+		return fmt.Errorf("%.70q is no span of time: want one such as 90m, 24h or 7d", text)
+	case d < leastUnused:
+		return fmt.Errorf("%.70q is too short: want %s or more", text, leastUnused)
+	}
+	*u = unused(d)
+	return nil
 }
 
 // A sweeping is what sweep tells in JSON.
@@ -36,7 +54,7 @@ func (c *sweepCommand) run(ctx context.Context, p *Program) int {
 	return p.with(mode{byOperator: true}, func(a *app.App) int {
 		ctx, cancel := context.WithTimeout(ctx, sweepTime)
 		defer cancel()
-		removed, err := soloist.Sweep(ctx, a.Store, a.Settings.App, c.Unused)
+		removed, err := soloist.Sweep(ctx, a.Store, a.Settings.App, time.Duration(c.Unused))
 		return c.tell(a, removed, err)
 	})
 }

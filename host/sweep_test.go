@@ -35,16 +35,29 @@ func TestSweepCommand(t *testing.T) {
 		if got := run(t.Context(), p, "sweep"); got != (result{0, "", "demo: 0 removed\n"}) {
 			t.Errorf("after two days: got %+v", got)
 		}
-		if got := run(t.Context(), p, "sweep", "--unused", "1m"); got.code == 0 || !strings.Contains(got.err, "10m0s or more") {
-			t.Errorf("a minute: got %+v", got)
+		for unused, want := range map[string]string{"1m": "10m0s", "-1h": "such as 90m, 24h or 7d", "soon": "such as 90m, 24h or 7d"} {
+			if got := run(t.Context(), p, "sweep", "--unused="+unused, "--json"); got.code != 2 || !strings.Contains(got.err, want) || !strings.Contains(got.err, unused) {
+				t.Errorf("%s: got %+v, want %q", unused, got, want)
+			}
 		}
-		if got := run(t.Context(), p, "sweep", "--unused", "24h"); got != (result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"}) {
+		if got := run(t.Context(), p, "sweep", "--unused", "50h"); got.code != 0 {
+			t.Errorf("fifty hours: got %+v", got)
+		}
+		if got := run(t.Context(), p, "sweep", "--unused", "1d"); got != (result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"}) {
 			t.Errorf("a day: got %+v", got)
 		}
-		if got := run(t.Context(), p, "sweep", "--unused", "24h", "--json"); got.code != 0 || !strings.Contains(got.out, `"removed": []`) {
+		if got := run(t.Context(), p, "sweep", "--unused", "10m", "--json"); got.code != 0 || !strings.Contains(got.out, `"removed": []`) {
 			t.Errorf("in JSON: got %+v", got)
 		}
 	})
+}
+
+func TestSweepSettingInFunctions(t *testing.T) {
+	environment(t, "SOLOIST_SWEEP=720h", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	_, log := logged(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
+	if !strings.Contains(log.String(), "SOLOIST_SWEEP has no effect in Functions") {
+		t.Errorf("got %s", log)
+	}
 }
 
 func TestSweepSettingIsRefused(t *testing.T) {

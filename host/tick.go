@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -16,14 +18,16 @@ import (
 type tickCommand struct{ jsonFlag }
 
 func (c *tickCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{runs: true}, func(a *app.App) int { return c.tick(ctx, a) })
+	return p.with(mode{runs: true, ticks: true}, func(a *app.App) int { return c.tick(ctx, a) })
 }
 
 func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
+	ctx, cancel := a.InTime(ctx)
+	defer cancel()
 	if err := a.Before.Run(ctx); err != nil {
 		return c.early(a, err)
 	}
-	report, err := a.Scheduler.RunDue(ctx, soloist.Wake{})
+	report, err := pass(ctx, a)
 	watch.NewClock(a.Log, a.Skew, nil).Look(ctx)
 	code := exitOK
 	if err != nil || slices.ContainsFunc(report.Jobs, view.Failed) {
@@ -48,14 +52,38 @@ func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 	return code
 }
 
+// pass does what is due, in the time that the platform gives. With an alarm it waits for the ticks of the next minutes, and
+// hands over to the alarm. An error that is not in the report is told.
+func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
+	if a.Alarm == nil {
+		return a.Scheduler.RunDue(ctx, soloist.Wake{})
+	}
+	var mu sync.Mutex
+	unset := a.Passes(ctx, a.Patience(), func() (ran bool) {
+		report, _ := a.Scheduler.RunDue(ctx, soloist.Wake{})
+		ran = slices.ContainsFunc(report.Jobs, func(j soloist.JobReport) bool { return len(j.Ran) > 0 })
+		mu.Lock()
+		defer mu.Unlock()
+		all = app.Merged(all, report)
+		return ran
+	})
+	for _, j := range all.Jobs {
+		err = errors.Join(err, j.Err)
+	}
+	if unset != nil {
+		a.Log.Error(format.Line(unset.Error()))
+	}
+	return all, errors.Join(err, unset)
+}
+
 // early is the answer while no job may start.
 func (c *tickCommand) early(a *app.App, err error) int {
 	if !c.JSON {
-		a.Console.Complain(err)
+		a.Console.Tell("tick: %s", format.Line(err.Error()))
 		return exitFail
 	}
 	body := view.New(a, []view.Ticked{})
-	body.Error = err.Error()
+	body.Error = format.Line(err.Error())
 	a.Console.JSON(body)
 	return exitFail
 }

@@ -14,7 +14,8 @@ type verdict struct {
 	App      string   `json:"app"`
 	Store    string   `json:"store,omitempty"`
 	Mistakes []string `json:"mistakes"`
-	Warnings []string `json:"warnings"` // variables that look like settings and are none
+	Warnings []string `json:"warnings"`        // variables that look like settings and are none
+	Beats    []string `json:"beats,omitempty"` // what short leases cost
 }
 
 // validateCommand reads the settings itself, since its answer is what is wrong
@@ -30,6 +31,9 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 				what = append(what, "before them "+strings.Join(before, ", "))
 			}
 			fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n", format.Join(what...), a.Settings.App, a.Place)
+			for _, line := range a.Beats() {
+				fmt.Fprintln(a.Console.Stdout, line)
+			}
 		}
 		return code
 	}
@@ -38,6 +42,8 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 	code := exitOK
 	if err != nil {
 		v.Mistakes, code = format.Lines(err), exitUsage
+	} else {
+		v.Beats = a.Beats()
 	}
 	return max(code, printed(a.Console.JSON(v)))
 }

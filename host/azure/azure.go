@@ -37,7 +37,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -52,9 +51,8 @@ type Store struct {
 }
 
 var (
-	_ store.Store        = (*Store)(nil)
-	_ store.LeaseBreaker = (*Store)(nil)
-	_ store.Documenter   = (*Store)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Documenter = (*Store)(nil)
 )
 
 // key names the record in the metadata. The client library returns it with a
@@ -154,23 +152,6 @@ func (s *Store) noteVersion(version *string) {
 	if version != nil {
 		s.versions.Store(true)
 	}
-}
-
-// Break implements [store.LeaseBreaker]. The holder notices with its next call.
-func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
-	seconds := int32(lease.BreakNaturally)
-	if period >= 0 {
-		if period > 60*time.Second || period%time.Second != 0 {
-			return fmt.Errorf("azure: break %s: a period of %s is not whole seconds up to 60 s", name, period)
-		}
-		seconds = int32(period / time.Second)
-	}
-	l, err := lease.NewBlobClient(s.container.NewBlobClient(name), nil)
-	if err != nil {
-		return fmt.Errorf("azure: break %s: %w", name, err)
-	}
-	_, err = l.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: &seconds})
-	return translate(breaking, name, err)
 }
 
 // metadata carries a record.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -91,6 +92,9 @@ var calls = map[string]func(ctx context.Context, s *azure.Store) error{
 	"break": func(ctx context.Context, s *azure.Store) error {
 		return s.Break(ctx, name, 0)
 	},
+	"break unchanged": func(ctx context.Context, s *azure.Store) error {
+		return s.BreakUnchanged(ctx, name, `"0x1"`)
+	},
 	"read document": func(ctx context.Context, s *azure.Store) error {
 		_, err := s.ReadDocument(ctx, name, `"0x2"`)
 		return err
@@ -149,7 +153,8 @@ func TestRequestsCarryGuards(t *testing.T) {
 		"logs":            {"GET", "list", nil},
 		"list":            {"GET", "list", nil},
 		"release":         {"PUT", "lease", map[string]string{"x-ms-lease-action": "release", "x-ms-lease-id": idA}},
-		"break":           {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0"}},
+		"break":           {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0", "If-Match": ""}},
+		"break unchanged": {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0", "x-ms-lease-id": "", "If-Match": `"0x1"`}},
 	}
 	for call, do := range calls {
 		t.Run(call, func(t *testing.T) {
@@ -182,6 +187,34 @@ func TestBreakPeriods(t *testing.T) {
 		open(t, w).Break(t.Context(), name, period)
 		if got := header(w.requests[0], "x-ms-lease-break-period"); got != want {
 			t.Errorf("%s: got %q, want %q", period, got, want)
+		}
+	}
+}
+
+// A success that names another ETag is no success of the break that was asked for.
+func TestBreakWhoseConditionIsDropped(t *testing.T) {
+	var blob blobtest.Blob
+	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("comp") == "lease" {
+			maps.DeleteFunc(r.Header, func(h string, _ []string) bool { return strings.EqualFold(h, "If-Match") })
+		}
+		return blob.Do(r)
+	}))
+	e := created(t, s)
+	l := s.Lease(name, idA)
+	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Write(t.Context(), e.ETag, []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	err := s.BreakUnchanged(t.Context(), name, e.ETag)
+	if err == nil || !strings.Contains(err.Error(), "dropped the condition") {
+		t.Errorf("got %v, want an error that tells of the condition", err)
+	}
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			t.Errorf("got %v, which says that nothing was done", err)
 		}
 	}
 }
@@ -344,6 +377,9 @@ func TestWrongArgumentsAreNotSent(t *testing.T) {
 		if err := s.Append(t.Context(), name, 0, b); err == nil {
 			t.Errorf("appended %d bytes", len(b))
 		}
+	}
+	if err := s.BreakUnchanged(t.Context(), name, ""); err == nil {
+		t.Error("broke without an ETag")
 	}
 	for _, d := range []time.Duration{61 * time.Second, time.Second / 2} {
 		if err := s.Break(t.Context(), name, d); err == nil {

@@ -35,6 +35,7 @@ import (
 type Config struct {
 	ConnectionString          string // SOLOIST_STORAGE or AzureWebJobsStorage
 	ServiceURL                string // SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri; may carry a shared access signature
+	QueueURL                  string // AzureWebJobsStorage__queueServiceUri, for [OpenQueue] alone; empty: beside the blobs
 	AccountName               string // AzureWebJobsStorage__accountName, in the public cloud
 	Credential                string // AzureWebJobsStorage__credential: empty or "managedidentity"
 	ClientID                  string // AzureWebJobsStorage__clientId
@@ -57,6 +58,7 @@ const (
 	connectionSetting = "connection string (SOLOIST_STORAGE or AzureWebJobsStorage)"
 	urlSetting        = "blob service URL (SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri)"
 	accountSetting    = "account name (AzureWebJobsStorage__accountName)"
+	queueSetting      = "queue service URL (AzureWebJobsStorage__queueServiceUri)"
 )
 
 // A signature is sent with each request: a reader of one has it. An account
@@ -71,13 +73,13 @@ func inClear(u *url.URL) bool {
 
 // options turn everything off that repeats or delays a request: only the
 // caller knows the deadline of its lease.
-func (c Config) options() azcore.ClientOptions {
+func (c Config) options(service string) azcore.ClientOptions {
 	return azcore.ClientOptions{
 		Transport: c.Transport,
 		Retry:     policy.RetryOptions{MaxRetries: -1},
 		Telemetry: policy.TelemetryOptions{ApplicationID: "soloist"},
 
-		PerRetryPolicies: []policy.Policy{genuine{}},
+		PerRetryPolicies: []policy.Policy{genuine{service}},
 	}
 }
 

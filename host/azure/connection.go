@@ -14,7 +14,8 @@ import (
 // An account is what a connection string tells: a key or a signature, never
 // both.
 type account struct {
-	url       string // with the signature
+	url       string // of the blobs, with the signature
+	queue     string // of the queues, without it; empty: beside the blobs
 	name, key string
 }
 
@@ -54,7 +55,7 @@ func parseConnectionString(text string) (account, error) {
 	if strings.EqualFold(pairs["usedevelopmentstorage"], "true") {
 		return emulator(pairs["developmentstorageproxyuri"])
 	}
-	a := account{name: pairs["accountname"], key: pairs["accountkey"]}
+	a := account{name: pairs["accountname"], key: pairs["accountkey"], queue: pairs["queueendpoint"]}
 	if a.url, err = endpoint(pairs); err != nil {
 		return account{}, err
 	}

@@ -68,7 +68,7 @@ func (c Config) kind(container *url.URL, id *identity) kind {
 // accountOf finds the account in the name of the host, or in the path, as an
 // emulator has it.
 func accountOf(u *url.URL) string {
-	if name, rest, ok := strings.Cut(u.Hostname(), "."); ok && strings.HasPrefix(rest, "blob.") {
+	if name, rest, ok := strings.Cut(u.Hostname(), "."); ok && (strings.HasPrefix(rest, "blob.") || strings.HasPrefix(rest, "queue.")) {
 		return name
 	}
 	if parts := strings.Split(strings.Trim(u.Path, "/"), "/"); len(parts) > 1 {

@@ -40,6 +40,11 @@ const (
 	createLog       op = "create log"
 	appendLog       op = "append"
 	readLog         op = "read log"
+	createQueue     op = "create queue"
+	putMessage      op = "put message"
+	receiveMessages op = "receive messages"
+	deleteMessage   op = "delete message"
+	readQueue       op = "read queue"
 )
 
 // translate turns an error of the client library into one of the contract of
@@ -53,7 +58,7 @@ func translate(o op, name string, err error) error {
 	if !errors.As(err, &resp) {
 		return fmt.Errorf("azure: %s %s: %w", o, name, unanswered(err))
 	}
-	detail := answer(resp)
+	detail := answer(resp, blobService)
 	text := fmt.Errorf("azure: %s %s: %s", o, name, detail)
 	if sentinel := meaning(o, resp); sentinel != nil {
 		text = fmt.Errorf("azure: %s %s: %w (%s)%s", o, name, sentinel, detail, hint(o, name, resp))
@@ -179,10 +184,10 @@ func hint(o op, name string, resp *azcore.ResponseError) string {
 
 // answer tells a refusal in one short line. A proxy may send headers of any
 // length.
-func answer(resp *azcore.ResponseError) string {
+func answer(resp *azcore.ResponseError, service string) string {
 	text := fmt.Sprintf("%d %.80s", resp.StatusCode, resp.ErrorCode)
 	if resp.ErrorCode == "" {
-		text = fmt.Sprintf("%d %s, not from the Blob service", resp.StatusCode, http.StatusText(resp.StatusCode))
+		text = fmt.Sprintf("%d %s, not from the %s", resp.StatusCode, http.StatusText(resp.StatusCode), service)
 	}
 	if resp.RawResponse != nil {
 		if id := resp.RawResponse.Header.Get("x-ms-request-id"); id != "" {

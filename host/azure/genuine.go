@@ -13,13 +13,19 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A genuine is a policy that keeps what something other than the Blob service
+// A genuine is a policy that keeps what something other than the service
 // answers from counting as the service's word. A sign-in page, a block page or a
 // placeholder site answers any request with 200, which would count as a renewal
 // or as a claim. A gateway refuses with a code in its body.
-type genuine struct{}
+type genuine struct{ service string }
 
-func (genuine) Do(r *policy.Request) (*http.Response, error) {
+// The names of the services, for people.
+const (
+	blobService  = "Blob service"
+	queueService = "Queue service"
+)
+
+func (g genuine) Do(r *policy.Request) (*http.Response, error) {
 	if m := r.Raw().Method; m == http.MethodHead || m == http.MethodGet {
 		// A cache on the way would tell an ETag that the service refuses.
 		r.Raw().Header.Set("Cache-Control", "no-cache")
@@ -34,10 +40,10 @@ func (genuine) Do(r *policy.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	resp.Body.Close()
-	return nil, &strangerError{something(resp)}
+	return nil, &strangerError{something(resp), g.service}
 }
 
-// fromService reports whether the Blob service sent an answer. It sends both
+// fromService reports whether the service sent an answer. It sends both
 // headers with each answer to a request that names a version, as the client
 // library's do
 // (https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers).
@@ -62,12 +68,12 @@ func disarmed(resp *http.Response) *http.Response {
 	return resp
 }
 
-// A strangerError is a success that did not come from the Blob service. Whether
+// A strangerError is a success that did not come from the service. Whether
 // the request reached the service is not known.
-type strangerError struct{ what string }
+type strangerError struct{ what, service string }
 
 func (e *strangerError) Error() string {
-	return e.what + ", not from the Blob service: a sign-in page or a proxy?"
+	return e.what + ", not from the " + e.service + ": a sign-in page or a proxy?"
 }
 
 // strangerAdvice is what to do about a strangerError.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
@@ -13,10 +11,7 @@ import (
 // first call shows whether the service is there and lets us in.
 func Open(c Config) (*Store, error) {
 	direct := c.Transport == nil
-	if direct {
-		c.Transport = network(mostConnections())
-	}
-	c.Transport = cutter{c.Transport}
+	c.Transport = cutter{c.transport()}
 	if c.Container == "" {
 		c.Container = DefaultContainer
 	}
@@ -43,7 +38,7 @@ func (c Config) client() (*service.Client, *identity, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("azure: %s: %w", connectionSetting, err)
 		}
-		client, err := account.client(c.options())
+		client, err := account.client(c.options(blobService))
 		return client, nil, err
 	case c.ServiceURL != "":
 		return c.atURL()
@@ -70,24 +65,16 @@ func (c Config) atURL() (*service.Client, *identity, error) {
 	if inClear(u) {
 		return nil, nil, fmt.Errorf("azure: %s: %w", urlSetting, errInClear)
 	}
-	client, err := plainClient(u.String(), c.options())
+	client, err := plainClient(u.String(), c.options(blobService))
 	return client, nil, err
 }
 
 func (c Config) withIdentity(url string) (*service.Client, *identity, error) {
-	source, err := c.credential()
+	options := c.options(blobService)
+	id, err := c.identify(&options)
 	if err != nil {
 		return nil, nil, err
 	}
-	id := &identity{source: source}
-	options := c.options()
-	// Before the library's policy, which would make a call wait for a token that
-	// another call fetches without looking at its own context.
-	options.PerCallPolicies = []policy.Policy{id}
-	// Not the policy of azblob: it asks for tokens for whatever resource a 401
-	// names, from then on, and panics if the 401 names an authority without a tenant.
-	bearer := runtime.NewBearerTokenPolicy(id, []string{storageScope}, nil)
-	options.PerRetryPolicies = append([]policy.Policy{bearer}, options.PerRetryPolicies...)
 	client, err := plainClient(url, options)
 	return client, id, err
 }

@@ -193,18 +193,27 @@ func TestDirTwoOthersLook(t *testing.T) {
 	}
 }
 
-// An operator on one machine breaks the lease of another.
+// An operator or a replica on one machine breaks the lease of another.
 func TestDirBrokenElsewhere(t *testing.T) {
-	m, other := newMachine(), otherMachine("other", 0)
-	d := local.Dir{Path: t.TempDir()}
-	here, there := d.On(m.tell), d.On(other.tell)
-	l, etag := held(t, here, 20*time.Second)
-	if err := there.Break(t.Context(), "app/job", 0); err != nil {
-		t.Fatal(err)
+	for call, end := range map[string]func(d local.Dir, etag string) error{
+		"Break":          func(d local.Dir, _ string) error { return d.Break(t.Context(), "app/job", 0) },
+		"BreakUnchanged": func(d local.Dir, etag string) error { return d.BreakUnchanged(t.Context(), "app/job", etag) },
+	} {
+		t.Run(call, func(t *testing.T) {
+			m, other := newMachine(), otherMachine("other", 0)
+			d := local.Dir{Path: t.TempDir()}
+			here, there := d.On(m.tell), d.On(other.tell)
+			l, etag := held(t, here, 20*time.Second)
+			if err := end(there, etag); err != nil {
+				t.Fatal(err)
+			}
+			wantState(t, "here", here, store.Broken)
+			wantState(t, "there", there, store.Broken)
+			wantError(t, "write", errOf(l.Write(t.Context(), etag, []byte("x"))), store.ErrLost)
+			acquire(t, there.Lease("app/job", id2), 20*time.Second, etag)
+			wantError(t, "renew", errOf(l.Renew(t.Context())), store.ErrLost)
+		})
 	}
-	wantState(t, "here", here, store.Broken)
-	wantState(t, "there", there, store.Broken)
-	wantError(t, "write", errOf(l.Write(t.Context(), etag, []byte("x"))), store.ErrLost)
 }
 
 // A process that runs for a moment only, as cron starts it, sees what another

@@ -43,9 +43,10 @@ type Dir struct {
 }
 
 var (
-	_ store.Store        = Dir{}
-	_ store.LeaseBreaker = Dir{}
-	_ store.Remover      = Dir{}
+	_ store.Store              = Dir{}
+	_ store.LeaseBreaker       = Dir{}
+	_ store.ConditionalBreaker = Dir{}
+	_ store.Remover            = Dir{}
 )
 
 // Create implements [store.Store].
@@ -69,6 +70,11 @@ func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longe
 // Break implements [store.LeaseBreaker]; see [Memory.Break].
 func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
 	return update(d.update).end(ctx, name, period)
+}
+
+// BreakUnchanged implements [store.ConditionalBreaker]. It ends the lease of another machine too.
+func (d Dir) BreakUnchanged(ctx context.Context, name, etag string) error {
+	return update(d.update).endUnchanged(ctx, name, etag)
 }
 
 // Remove implements [store.Remover]. The empty lock file of the entry stays: another process may wait

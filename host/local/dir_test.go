@@ -155,6 +155,7 @@ func each(ctx context.Context, d local.Dir, etag string) map[string]error {
 	return map[string]error{
 		"create": create, "read": read, "acquire": acquire, "renew": renew, "write": write, "save": save, "load": load,
 		"release": l.Release(ctx), "break": d.Break(ctx, "app/job", 0),
+		"break unchanged": d.BreakUnchanged(ctx, "app/job", etag),
 	}
 }
 

@@ -169,6 +169,17 @@ func (u update) end(ctx context.Context, name string, period time.Duration) erro
 	return err
 }
 
+// endUnchanged ends the lease at once if the entry is as the caller has seen it.
+func (u update) endUnchanged(ctx context.Context, name, etag string) error {
+	_, _, err := u.do(ctx, "break the lease of", name, func(e *entry, now time.Time) error {
+		if e.ETag != etag {
+			return store.ErrChanged
+		}
+		return e.Lease.end(0, now)
+	})
+	return err
+}
+
 func (e *entry) public(now time.Time) store.Entry {
 	return store.Entry{
 		Revision:   store.Revision{ETag: e.ETag, Date: now},

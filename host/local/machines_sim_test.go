@@ -82,8 +82,7 @@ func (f *fleet) act(m *member) {
 	case 1:
 		m.step(one(f.r, time.Hour, -time.Hour, f.upTo(30*time.Second)))
 	case 2:
-		err := f.on(m).Break(f.t.Context(), "app/job", one(f.r, -1, 0, 2*time.Second))
-		f.add(deed{op: "break", done: f.did(err)}, m)
+		f.add(deed{op: "break", done: f.did(f.end(m))}, m)
 	case 3, 4, 5, 6, 7, 8, 9:
 		e, err := f.on(m).Read(f.t.Context(), "app/job")
 		f.did(err)
@@ -91,6 +90,14 @@ func (f *fleet) act(m *member) {
 	default:
 		f.acquire(m)
 	}
+}
+
+// end breaks the lease, whatever was written or only if nothing was.
+func (f *fleet) end(m *member) error {
+	if f.r.IntN(4) == 0 {
+		return f.on(m).BreakUnchanged(f.t.Context(), "app/job", f.etag)
+	}
+	return f.on(m).Break(f.t.Context(), "app/job", one(f.r, -1, 0, 2*time.Second))
 }
 
 func (f *fleet) acquire(m *member) {

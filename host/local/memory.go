@@ -21,9 +21,10 @@ type Memory struct {
 }
 
 var (
-	_ store.Store        = (*Memory)(nil)
-	_ store.LeaseBreaker = (*Memory)(nil)
-	_ store.Remover      = (*Memory)(nil)
+	_ store.Store              = (*Memory)(nil)
+	_ store.LeaseBreaker       = (*Memory)(nil)
+	_ store.ConditionalBreaker = (*Memory)(nil)
+	_ store.Remover            = (*Memory)(nil)
 )
 
 // Create implements [store.Store].
@@ -48,6 +49,11 @@ func (m *Memory) Limits() (shortest, longest time.Duration) { return Shortest, L
 // lease cannot be renewed any more.
 func (m *Memory) Break(ctx context.Context, name string, period time.Duration) error {
 	return m.all().end(ctx, name, period)
+}
+
+// BreakUnchanged implements [store.ConditionalBreaker].
+func (m *Memory) BreakUnchanged(ctx context.Context, name, etag string) error {
+	return m.all().endUnchanged(ctx, name, etag)
 }
 
 // Delete removes an entry. [store.ErrLost]: it is leased, and a delete

@@ -68,6 +68,7 @@ var table = []struct {
 	{"load-other", keeper, func(s *subject) error { _, err := s.load(s.rest); return err }, [5]after{lost, lost, lost, lost, lost}},
 	{"break-now", breaker, func(s *subject) error { return s.breakLease(0) }, [5]after{lost, broken, broken, broken, broken}},
 	{"break-later", breaker, func(s *subject) error { return s.breakLease(s.longest() / 2) }, [5]after{lost, breaking, breaking, broken, broken}},
+	{"break-unchanged", conditional, func(s *subject) error { return s.breakUnchanged(s.etag) }, [5]after{lost, broken, broken, broken, broken}},
 }
 
 func (s *subject) acquireOwn() error {

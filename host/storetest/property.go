@@ -13,6 +13,7 @@ type need int
 const (
 	nothing need = 0
 	breaker need = 1 << (iota - 1)
+	conditional
 	deleter
 	remover
 	keeper

@@ -42,6 +42,10 @@ func (s deaf) Break(ctx context.Context, name string, period time.Duration) erro
 	return s.Memory.Break(context.WithoutCancel(ctx), name, period)
 }
 
+func (s deaf) BreakUnchanged(ctx context.Context, name, etag string) error {
+	return s.Memory.BreakUnchanged(context.WithoutCancel(ctx), name, etag)
+}
+
 func (s deaf) Remove(ctx context.Context, name, etag string) error {
 	return s.Memory.Remove(context.WithoutCancel(ctx), name, etag)
 }
@@ -157,6 +161,10 @@ func (s vague) Read(ctx context.Context, name string) (store.Entry, error) {
 
 func (s vague) Break(ctx context.Context, name string, period time.Duration) error {
 	return s.blur(s.mutant.Break(ctx, name, period))
+}
+
+func (s vague) BreakUnchanged(ctx context.Context, name, etag string) error {
+	return s.blur(s.mutant.BreakUnchanged(ctx, name, etag))
 }
 
 func (s vague) Delete(ctx context.Context, name string) error {

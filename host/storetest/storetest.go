@@ -57,9 +57,10 @@ type Harness struct {
 }
 
 // Deleter is the power to remove an entry that nobody holds: otherwise
-// store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.Documenter], [store.Lister],
-// [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store that has it; otherwise
-// the tests that need it are logged as not covered.
+// store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.ConditionalBreaker], [store.Documenter],
+// [store.Lister], [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store
+// that has it; otherwise the tests that need it are logged as not covered. A [store.ConditionalBreaker] that is no
+// [store.LeaseBreaker] fails.
 type Deleter interface {
 	Delete(ctx context.Context, name string) error
 }
@@ -74,7 +75,7 @@ func Test(t *testing.T, h Harness) {
 	t.Helper()
 	covered, missing := plan(h.powers(t))
 	if len(missing) > 0 {
-		t.Logf("not covered, because the store has no Break, no Delete, no Remove, no Save and Load, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
+		t.Logf("not covered, because the store has no Break, no BreakUnchanged, no Delete, no Remove, no Save and Load, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
 	}
 	for name := range h.Differences {
 		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
@@ -99,7 +100,7 @@ func Test(t *testing.T, h Harness) {
 
 // plan sorts the suite into what can be run with these powers and what cannot.
 func plan(has need) (covered []property, missing []string) {
-	for _, p := range slices.Concat(outcomes(), lives, removals, etags, expiries, lates, races, records, keeps, documents, lists, logs, calls, pairs) {
+	for _, p := range slices.Concat(outcomes(), lives, removals, unchanged, etags, expiries, lates, races, records, keeps, documents, lists, logs, calls, pairs) {
 		if p.needs&^has == 0 {
 			covered = append(covered, p)
 		} else {
@@ -119,6 +120,12 @@ func (h Harness) powers(t *testing.T) need {
 	}
 	if _, ok := backend.(store.LeaseBreaker); ok {
 		has |= breaker
+	}
+	if _, ok := backend.(store.ConditionalBreaker); ok {
+		has |= conditional
+		if has&breaker == 0 {
+			t.Error("the store has BreakUnchanged and no Break: a ConditionalBreaker has to be a LeaseBreaker")
+		}
 	}
 	if _, ok := backend.(store.Documenter); ok {
 		has |= documenter

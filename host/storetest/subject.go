@@ -80,6 +80,11 @@ func (s *subject) breakLease(period time.Duration) error {
 	return s.store.(store.LeaseBreaker).Break(s.ctx, s.name, period)
 }
 
+// breakUnchanged breaks the lease if the entry still has an ETag.
+func (s *subject) breakUnchanged(etag string) error {
+	return s.store.(store.ConditionalBreaker).BreakUnchanged(s.ctx, s.name, etag)
+}
+
 // write checks the outcome of a write under the ETag that the test knows of.
 func (s *subject) write(what string, l store.Lease, want error) {
 	stamp, err := l.Write(s.ctx, s.etag, []byte(`{"by":"`+what+`"}`))

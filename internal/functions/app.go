@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,6 +16,7 @@ import (
 // A Binding is one entry of a function.json.
 type Binding struct {
 	Type, Direction, Name, Schedule string
+	QueueName, Connection           string
 	UseMonitor, RunOnStartup        bool
 }
 
@@ -23,6 +25,8 @@ type App struct {
 	Host      *Host
 	Functions map[string][]Binding
 	Retries   map[string]Retry // of those that have a policy
+	Trigger   Trigger          // of queues
+	bundle    bool             // it has the extensions, of which queues are one
 	Skipped   []string         // folders with a function.json that the host cannot use, and why
 }
 
@@ -37,6 +41,8 @@ func Load(root string, env ...string) (*App, error) {
 			}
 		}
 		FunctionTimeout string
+		ExtensionBundle struct{ ID string }
+		Extensions      struct{ Queues queueOptions }
 	}
 	if err := readJSON(filepath.Join(root, "host.json"), &settings); err != nil {
 		return nil, err
@@ -62,6 +68,10 @@ func Load(root string, env ...string) (*App, error) {
 	if a.Host.Timeout, err = timeout(settings.FunctionTimeout); err != nil {
 		return nil, err
 	}
+	if a.Trigger, err = settings.Extensions.Queues.trigger(); err != nil {
+		return nil, err
+	}
+	a.bundle = settings.ExtensionBundle.ID != ""
 	return a, a.find(root)
 }
 
@@ -87,6 +97,8 @@ func (a *App) find(root string) error {
 			a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", d.Name(), err))
 		case !isName(d.Name()):
 			a.Skipped = append(a.Skipped, d.Name()+": not a name of a function")
+		case !a.bundle && slices.ContainsFunc(f.Bindings, func(b Binding) bool { return strings.EqualFold(b.Type, "queueTrigger") }):
+			a.Skipped = append(a.Skipped, d.Name()+": the binding type(s) 'queueTrigger' are not registered")
 		case len(f.Bindings) == 0:
 			a.Skipped = append(a.Skipped, d.Name()+": at least one binding must be declared")
 		default:

@@ -13,4 +13,6 @@
 //   - That bindings work: Outputs and ReturnValue are returned as they came.
 //   - That an HTTP trigger is forwarded or proxied: its request comes as data.
 //   - That a timer fires. A test says when, with the payload that it wants.
+//   - That a queue is looked at in intervals: App.Drain looks when a test says so. Nor is a message kept hidden for a call
+//     that takes more than ten minutes.
 package functions

@@ -48,10 +48,12 @@ func HTTP(method, url, text string) []byte {
 	})
 }
 
-// Queue is the body for a message, which comes as JSON within JSON.
-func Queue(message string) []byte {
+// OfQueue is the body for a message, which comes as JSON within JSON.
+func OfQueue(message string) []byte { return namedQueue("myqueueItem", message) }
+
+func namedQueue(binding, message string) []byte {
 	text, _ := json.Marshal(message)
-	return body(map[string]any{"Data": map[string]any{"myqueueItem": string(text)}, "Metadata": sys("myqueueItem")})
+	return body(map[string]any{"Data": map[string]any{binding: string(text)}, "Metadata": sys(binding)})
 }
 
 // Warmup is the body for a warm-up.

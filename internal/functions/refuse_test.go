@@ -31,7 +31,7 @@ func TestProgramRefuses(t *testing.T) {
 		"null":             {"tick", []byte("null"), 400},
 		"an array":         {"work", []byte("[]"), 400},
 		"data is a number": {"work", []byte(`{"Data":5}`), 400},
-		"a message":        {"work", functions.Queue("run"), 400},
+		"a message":        {"work", functions.OfQueue("run"), 400},
 		"10 MB":            {"work", []byte(`{"Data":{"x":"` + strings.Repeat("x", 10<<20) + `"}}`), 413},
 		"unknown":          {"tock", timer(time.Now()), 404},
 		"a singleton":      {"leader", timer(time.Now()), 404},

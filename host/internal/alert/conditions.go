@@ -35,6 +35,7 @@ func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
 	if !st.Singleton { // a stop always abandons one
 		all = append(all, badEnd(st, Abandoned, store.Abandoned, now)...)
 	}
+	all = append(all, late(st))
 	pause := condition{Kind: Paused, On: !r.Orders.Paused.At.IsZero()}
 	if pause.On {
 		pause.About = about(r.Orders.Paused.Token)
@@ -42,6 +43,20 @@ func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
 			Failures: r.Failures, Token: r.Orders.Paused.Token, Error: r.Run.Error}
 	}
 	return append(all, pause)
+}
+
+// late is about ticks that have not succeeded in time. Such an incident may begin without a write of
+// the record since the end of the last one, so it counts as one that is newer than the record.
+func late(st *soloist.JobStatus) condition {
+	l := st.Late
+	if l.Count == 0 {
+		return condition{Kind: Late}
+	}
+	text := fmt.Sprintf("is late: the tick %s has not succeeded in time", l.Tick.UTC().Format(time.RFC3339))
+	if l.Count > 1 {
+		text += fmt.Sprintf(", nor have %d before it", l.Count-1)
+	}
+	return condition{Kind: Late, On: true, About: version(&st.Record) + 1, facts: facts{Tick: l.Tick, Text: text}}
 }
 
 // failures is about so many failures in a row. A stall has an incident of its own.

@@ -31,6 +31,14 @@ func TestIncidentsOfRecords(t *testing.T) {
 		}, func(w *world) {
 			w.set("report", func(st *soloist.JobStatus) { st.Record.Orders.Paused = store.SelfPause{} })
 		}, alert.Paused},
+		"late": {func(w *world) {
+			w.set("report", func(st *soloist.JobStatus) {
+				st.Late = store.Late{Since: time.Now(), Tick: time.Now().Add(-time.Hour), Count: 2}
+			})
+		}, func(w *world) {
+			w.end("report", store.Succeeded)
+			w.set("report", func(st *soloist.JobStatus) { st.Late = store.Late{} })
+		}, alert.Late},
 		"overdue": {func(w *world) { w.set("report", late) }, func(w *world) {
 			w.end("report", store.Missed)
 			w.set("report", func(st *soloist.JobStatus) { st.Next = time.Time{} })

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
@@ -52,7 +53,7 @@ func NewPings(app string, urls map[string]string, client *http.Client, log *slog
 
 // Hear takes an event of the scheduler. It does not block.
 func (p *Pings) Hear(e event.Event) {
-	if p.urls[e.Job] == "" {
+	if p.urls[e.Job] == "" || store.BackfillOf(e.Run.Request) != 0 { // which says nothing about the schedule
 		return
 	}
 	switch e.Kind {
@@ -65,6 +66,9 @@ func (p *Pings) Hear(e event.Event) {
 		case store.Succeeded, store.Skipped:
 			p.add(e.Job, ping{"", runID(p.app, &e), ""})
 		case store.Failed, store.Stalled, store.Cancelled:
+			if strings.HasPrefix(e.Outcome.Reason, soloist.ErrReplaced.Error()) {
+				return // a newer tick has its place, and tells how that ends
+			}
 			p.add(e.Job, ping{"/fail", runID(p.app, &e), tail(failure(&e))})
 		}
 		// Another replica may take up what was abandoned; if none does, the success is missing.

@@ -60,14 +60,16 @@ func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &switchboard{code: 200}
 		p := newPings(s)
-		for _, e := range slices.Concat(runEvents(7, store.Succeeded, ""), runEvents(8, store.Failed, strings.Repeat("x", 20000)+" no paper"), runEvents(9, store.Abandoned, "stopped")) {
+		for _, e := range slices.Concat(runEvents(7, store.Succeeded, ""), runEvents(8, store.Failed, strings.Repeat("x", 20000)+" no paper"), runEvents(9, store.Abandoned, "stopped"),
+			runEvents(10, store.Cancelled, "replaced by the tick of 2026-03-01T00:01:00Z"), runEvents(11, store.Cancelled, "by anna")) {
 			p.Hear(e)
 			e.Job = "other"
 			p.Hear(e)
 		}
 		p.Close(time.Second)
 		fail := "hc.example/uuid/fail " + strings.Repeat("x", 9991) + " no paper"
-		if want := []string{"hc.example/uuid/start", "hc.example/uuid", "hc.example/uuid/start", fail, "hc.example/uuid/start"}; !slices.Equal(s.got, want) {
+		if want := []string{"hc.example/uuid/start", "hc.example/uuid", "hc.example/uuid/start", fail, "hc.example/uuid/start", "hc.example/uuid/start",
+			"hc.example/uuid/start", "hc.example/uuid/fail cancelled: by anna"}; !slices.Equal(s.got, want) {
 			t.Errorf("got %.300q, want %.300q", s.got, want)
 		}
 		id := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)

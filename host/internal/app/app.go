@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/before"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
+	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/logqueue"
 	"github.com/soloist-go/soloist/store"
 )
@@ -22,6 +23,7 @@ type App struct {
 	Store     store.Store          // as it was opened: that of Scheduler counts calls, and hides what is this store's alone
 	Logs      store.Appender       // of that store; nil: it keeps none
 	Telemetry *telemetry.Telemetry // nil: nothing runs here, so nothing is measured
+	Alarm     *alarm.Clock         // wakes the app up when no replica is; nil: nothing does
 	Before    *before.Before       // what is done before the first job starts; nil: nothing is
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -43,11 +45,13 @@ type Config struct {
 	Work    []soloist.Work
 	Groups  map[string]int // as of a Scheduler
 	Store   store.Store    // nil: what SOLOIST_STORAGE says
+	Queue   alarm.Queue    // of alarms, if SOLOIST_ALARM asks for them; nil: that of the storage account
 	Console Console
 	Now     func() time.Time
 	Replica string // what records name as the author of what is done
 	Serves  bool   // it runs jobs until it is stopped, and its output is its log
 	Runs    bool   // it runs jobs, whose logs are wanted
+	Apart   bool   // it only writes files: the storage of those that run them may be none of this machine
 }
 
 // Warn says what was noticed on the way, and nothing twice.

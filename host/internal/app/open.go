@@ -25,8 +25,9 @@ func Open(c Config) (*App, error) {
 	a.paused, a.work = pausedOf(a.Scheduler.Jobs), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease(), a.checkAlerts())
-	a.Strange = unknown(a.Jobs())
+	a.Strange = append(unknown(a.Jobs()), a.Settings.idle()...)
 	a.SetLog(newLog(c, &a.Settings))
+	errs = append(errs, a.openAlarm(c))
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
 	if c.Serves || c.Runs {
 		errs = append(errs, a.measure())
@@ -111,7 +112,8 @@ func (a *App) checkAlerts() error {
 // setLease applies SOLOIST_LEASE to whatever names no lease of its own.
 func (a *App) setLease() error {
 	lease := a.Settings.Lease
-	if shortest, longest := a.Scheduler.Store.Limits(); lease < shortest || lease > longest || lease%time.Second != 0 {
+	shortest := store.ShortestLease(a.Scheduler.Store)
+	if _, longest := a.Scheduler.Store.Limits(); lease < shortest || lease > longest || lease%time.Second != 0 {
 		return mistake("SOLOIST_LEASE", fmt.Sprintf("whole seconds from %s to %s, which this store takes", shortest, longest))
 	}
 	for i := range a.Scheduler.Jobs {

@@ -15,7 +15,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
-	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // Version is what the build says of the program: the version of its module, else the
@@ -115,7 +114,7 @@ func (a *App) define() defined {
 // definitionOf is what the settings of a job say. Two texts of one schedule are the same.
 func definitionOf(j *soloist.Job) presence.Definition {
 	text := j.Schedule + " in " + cmp.Or(j.TimeZone, "UTC")
-	if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil {
+	if s, err := TicksOf(*j); err == nil {
 		text = s.String()
 	}
 	if j.After != "" {
@@ -123,7 +122,7 @@ func definitionOf(j *soloist.Job) presence.Definition {
 	}
 	return presence.Definition{Schedule: text, Paused: j.Paused,
 		Other: others("on each replica", j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
-			"starting deadline", j.StartingDeadline, "missed", string(j.Missed), "interrupted", string(j.Interrupted),
+			"starting deadline", j.StartingDeadline, "missed", string(j.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
 }
 

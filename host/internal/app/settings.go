@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,7 +31,12 @@ type Settings struct {
 	Grace           time.Duration  `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
 	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them" unset:"the record keeps the last 20" want:"a duration of an hour or more, such as 2160h for 90 days"`
 	Presence        time.Duration  `envconfig:"SOLOIST_PRESENCE" doc:"how often at least a replica that serves writes that it is up, for the list of replicas; 0: never" unset:"2m" want:"0, or a duration from 10s to 20m"`
-	Sweep           time.Duration  `envconfig:"SOLOIST_SWEEP" doc:"a replica that serves removes, once a day, locks that nobody has held for so long" unset:"they stay" want:"a duration of an hour or more, such as 720h for 30 days"`
+	Sweep           time.Duration  `envconfig:"SOLOIST_SWEEP" doc:"a replica that serves, outside of Functions, removes once a day locks that nobody has held for so long" unset:"they stay" want:"a duration of an hour or more, such as 720h for 30 days"`
+	Alarm           Alarm          `envconfig:"SOLOIST_ALARM" doc:"queue: a message in Azure Queue Storage wakes the app up before its next tick, so that no replica has to be up between two ticks" unset:"a replica is up all the time, or a timer of the platform wakes the app up" want:"queue, or not set"`
+	AlarmQueue      string         `envconfig:"SOLOIST_ALARM_QUEUE" doc:"that queue, in the storage account of the records" unset:"the app's name with -alarm" want:"3 to 56 lower-case letters, digits and single hyphens between them"`
+	AlarmLead       time.Duration  `envconfig:"SOLOIST_ALARM_LEAD" doc:"how long before a tick the app is woken up, for the platform to notice and to start it" unset:"60s" want:"a duration from 0 to 1h, such as 60s"`
+	Stay            time.Duration  `envconfig:"SOLOIST_STAY" doc:"with SOLOIST_ALARM: a replica waits for ticks that are due within that time, and ends when none is and nothing has run for so long; 0: serve stays until the platform ends it" unset:"120s" want:"0, or a duration from 1s to 24h that is no shorter than SOLOIST_ALARM_LEAD"`
+	TickTimeout     time.Duration  `envconfig:"SOLOIST_TICK_TIMEOUT" doc:"how long the platform lets the command tick go on, such as replicaTimeout of a job of Container Apps: before that it stops its runs and leaves the rest to the next execution" unset:"it goes on until nothing is to be done" want:"a duration of a second or more, such as 30m"`
 	ReadToken       string         `envconfig:"SOLOIST_READ_TOKEN" doc:"when set, /api/v1 and /metrics ask for it: Authorization: Bearer TOKEN, and the page has a form for it; 16 characters at least" unset:"they are open" secret:"true"`
 	AdminToken      string         `envconfig:"SOLOIST_ADMIN_TOKEN" doc:"what each change over HTTP asks for, in the same way; 16 characters at least" unset:"nothing over HTTP changes state" secret:"true"`
 	By              string         `envconfig:"SOLOIST_BY" doc:"whom pause, resume, run, cancel and step-down name as the one who orders it" unset:"the user and machine that call the program"`
@@ -61,6 +67,8 @@ func (s *Settings) read(program string) []error {
 		Addr:      defaultAddr(),
 		Grace:     25 * time.Second,
 		Presence:  2 * time.Minute,
+		AlarmLead: time.Minute,
+		Stay:      2 * time.Minute,
 
 		AlertFailures: 1,
 	}
@@ -78,6 +86,10 @@ func (s *Settings) read(program string) []error {
 		{"SOLOIST_HISTORY", s.History == 0 || s.History >= time.Hour, func() { s.History = 0 }},
 		{"SOLOIST_SWEEP", s.Sweep == 0 || s.Sweep >= time.Hour, func() { s.Sweep = 0 }},
 		{"SOLOIST_PRESENCE", s.Presence == 0 || s.Presence >= 10*time.Second && s.Presence <= 20*time.Minute, func() { s.Presence = preset.Presence }},
+		{"SOLOIST_ALARM_QUEUE", s.AlarmQueue == "" || isQueue(s.AlarmQueue), func() { s.AlarmQueue = "" }},
+		{"SOLOIST_ALARM_LEAD", s.AlarmLead >= 0 && s.AlarmLead <= time.Hour, func() { s.AlarmLead = preset.AlarmLead }},
+		{"SOLOIST_STAY", s.Stay == 0 || s.Stay >= time.Second && s.Stay <= 24*time.Hour, func() { s.Stay = preset.Stay }},
+		{"SOLOIST_TICK_TIMEOUT", os.Getenv("SOLOIST_TICK_TIMEOUT") == "" || s.TickTimeout >= time.Second, func() { s.TickTimeout = 0 }},
 		{"SOLOIST_ALERT_FAILURES", s.AlertFailures >= 1 && s.AlertFailures <= 1000, func() { s.AlertFailures = preset.AlertFailures }},
 		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},
 	} {
@@ -87,7 +99,8 @@ func (s *Settings) read(program string) []error {
 		}
 	}
 	errs = append(errs, s.checkTokens()...)
-	errs = append(errs, s.checkAlerts())
+	errs = append(errs, s.checkAlerts(), s.checkStay())
+	s.AlarmQueue = cmp.Or(s.AlarmQueue, queueOf(s.App))
 	return append(errs, s.checkAddr())
 }
 

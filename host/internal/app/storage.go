@@ -26,8 +26,6 @@ const defaultDir = ".soloist"
 // storage opens what SOLOIST_STORAGE says, else the storage of the Functions
 // host. Errors never tell the value, which may be a secret.
 func (s *Settings) storage() (storage, error) {
-	family := hostStorage()
-	family.Container = s.Container
 	path, isDir := strings.CutPrefix(s.Storage, "dir:")
 	switch {
 	case isDir && path == "":
@@ -37,18 +35,35 @@ func (s *Settings) storage() (storage, error) {
 	case s.Storage == "memory:":
 		return storage{&local.Memory{}, "memory of this process",
 			"records are in memory: other replicas do not see them and run the same ticks"}, nil
+	}
+	account, ok := s.account()
+	switch {
+	case ok:
+		return blobs(account)
+	case s.Storage != "":
+		return storage{}, errors.New("SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string")
+	}
+	return nowhere()
+}
+
+// account is the storage account of the settings; false if they name none.
+func (s *Settings) account() (azure.Config, bool) {
+	family := hostStorage()
+	family.Container = s.Container
+	switch {
+	case strings.HasPrefix(s.Storage, "dir:"), s.Storage == "memory:":
+		return azure.Config{}, false
 	case strings.HasPrefix(s.Storage, "https://"), strings.HasPrefix(s.Storage, "http://"):
 		// The identity stays that of the Functions host, if it has one.
 		family.ConnectionString, family.AccountName, family.ServiceURL = "", "", s.Storage
-		return blobs(family)
+		if strings.Contains(s.Storage, ".blob.") { // which tells where its queues are; the family's may be another account
+			family.QueueURL = ""
+		}
+		return family, true
 	case strings.Contains(s.Storage, "="):
-		return blobs(azure.Config{ConnectionString: s.Storage, Container: s.Container})
-	case s.Storage != "":
-		return storage{}, errors.New("SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string")
-	case family != azure.Config{Container: s.Container}:
-		return blobs(family)
+		return azure.Config{ConnectionString: s.Storage, Container: s.Container}, true
 	}
-	return nowhere()
+	return family, s.Storage == "" && family != azure.Config{Container: s.Container}
 }
 
 // nowhere is for a program without any setting for its storage.
@@ -88,6 +103,7 @@ func hostStorage() azure.Config {
 	return azure.Config{
 		ConnectionString:          get(""),
 		ServiceURL:                get("__blobServiceUri"),
+		QueueURL:                  get("__queueServiceUri"),
 		AccountName:               get("__accountName"),
 		Credential:                get("__credential"),
 		ClientID:                  get("__clientId"),

@@ -12,14 +12,16 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/supervise"
 )
 
 // A Before is done once before the first job of a process starts. Its methods may be called on nil,
 // which has nothing to do.
 type Before struct {
-	all  []*soloist.Once
-	log  *slog.Logger
-	turn chan struct{} // has room for one: the call that does what is to be done
+	all    []*soloist.Once
+	log    *slog.Logger
+	begins func(context.Context)
+	turn   chan struct{} // has room for one: the call that does what is to be done
 
 	mu     sync.Mutex
 	done   int       // how many of all
@@ -32,8 +34,9 @@ type Config struct {
 	Given     []*soloist.Once
 	Scheduler *soloist.Scheduler // with all its fields
 	Log       *slog.Logger
-	Lease     time.Duration // of what has neither a lease nor a store of its own
-	Version   string        // the key of what has none
+	Lease     time.Duration         // of what has neither a lease nor a store of its own
+	Version   string                // the key of what has none
+	Begins    func(context.Context) // called when the work of a call of Run begins, with its context
 }
 
 // New binds what is given to the scheduler. The error joins all that is wrong with it. What the
@@ -42,7 +45,7 @@ func New(c Config) (*Before, error) {
 	if len(c.Given) == 0 {
 		return nil, nil
 	}
-	b := &Before{log: c.Log, turn: make(chan struct{}, 1)}
+	b := &Before{log: c.Log, begins: c.Begins, turn: make(chan struct{}, 1)}
 	var errs []error
 	seen := map[string]bool{}
 	for i, g := range c.Given {
@@ -86,14 +89,31 @@ func check(o *soloist.Once) error {
 	return o.Validate()
 }
 
-// heard has a failure here be known to Waiting.
+// errNoReturn is the failure of work that has ended its goroutine.
+var errNoReturn = errors.New("the function did not return (runtime.Goexit)")
+
+// heard has a failure here be known to Waiting. A panic goes on to the run, which logs and records it.
 func (b *Before) heard(do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
 	if do == nil {
 		return nil // a mistake, which Validate tells
 	}
-	return func(ctx context.Context, run *soloist.Run) error {
-		err := do(ctx, run)
-		b.note(err)
+	return func(ctx context.Context, run *soloist.Run) (err error) {
+		failed := errNoReturn
+		defer func() {
+			p := recover()
+			if p != nil {
+				failed = fmt.Errorf("panic: %v", p)
+			}
+			b.note(failed)
+			if p != nil {
+				panic(p)
+			}
+		}()
+		b.begins(ctx)
+		err = do(ctx, run)
+		if failed = err; supervise.Skips(err) {
+			failed = nil
+		}
 		return err
 	}
 }
@@ -114,7 +134,9 @@ func (b *Before) Run(ctx context.Context) error {
 	for o := b.next(); o != nil; o = b.next() {
 		b.begin()
 		if err := o.Run(ctx); err != nil {
-			b.note(err)
+			if ctx.Err() == nil { // else only this wait for it has ended
+				b.note(err)
+			}
 			return fmt.Errorf("no job is started before this is done: %w", err)
 		}
 		b.end(o)

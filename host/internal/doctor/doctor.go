@@ -92,6 +92,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 		d.skip("storage", strings.Join(wrong, " and ")+" has to be right first: a check would test another place than the one that was meant")
 	} else if d.checkStorage(); d.checkService() && checkScratch(d) {
 		d.checkRecords(settings)
+		d.checkAlarm(settings)
 	}
 	return Diagnosis{OK: !d.failed(), App: a.Settings.App, Replica: a.Scheduler.Replica,
 		Platform: platformName(), Store: a.Place, Checks: d.found}
@@ -128,6 +129,9 @@ func (d *doctor) checkSettings(err error) {
 	}
 	if err == nil {
 		d.add(passes, "settings", fmt.Sprintf("%s; lease %s", format.Join(format.Plural(len(d.app.Scheduler.Jobs), "job"), format.Plural(len(d.app.Scheduler.Singletons), "singleton")), d.app.Settings.Lease), "")
+		for _, line := range d.app.Beats() {
+			d.add(passes, "lease", line, "")
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func Later(text string, now time.Time) (time.Time, error) {
 
 // readMoment reads a span from now on, forward or back, a date in UTC, or an instant.
 func readMoment(text string, now time.Time, direction time.Duration) (time.Time, error) {
-	if d, ok := readSpan(text); ok {
+	if d, ok := ReadSpan(text); ok {
 		return now.Add(direction * d), nil
 	}
 	if at, ok := Instant(text); ok {
@@ -44,9 +44,9 @@ func readMoment(text string, now time.Time, direction time.Duration) (time.Time,
 	return time.Time{}, errors.New("want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
 }
 
-// readSpan reads a duration of more than zero. In days too, which [time.ParseDuration]
+// ReadSpan reads a duration of more than zero. In days too, which [time.ParseDuration]
 // does not know.
-func readSpan(text string) (time.Duration, bool) {
+func ReadSpan(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n uint64

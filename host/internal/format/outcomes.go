@@ -21,6 +21,9 @@ func Outcome(f *store.Outcome) string {
 	if f.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", f.Attempt)
 	}
+	if seq := store.BackfillOf(f.Request); seq != 0 {
+		text += fmt.Sprintf(", backfill %d", seq)
+	}
 	if f.Reason != "" {
 		text += " (" + Brief(f.Reason) + ")"
 	}

@@ -56,9 +56,12 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 		return b, err
 	}
 	b.inspect()
-	b.files["host.json"] = indented(hostFile(b.target, b.timeout()))
+	b.files["host.json"] = indented(hostFile(b.target, b.timeout(), b.alarms()))
 	for _, t := range b.timers {
 		b.files[t.name+"/function.json"] = indented(timerFile(t))
+	}
+	if b.alarms() {
+		b.files[alarmFunction+"/function.json"] = indented(b.alarmFile())
 	}
 	if o.Warmup {
 		b.files[warmupFunction+"/function.json"] = indented(functionFile{Bindings: []any{binding{"warmupTrigger", "in", "warmupContext"}}})
@@ -71,6 +74,10 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 // plan decides which functions there are; all: one timer is to look after all
 // jobs.
 func (b *Bundle) plan(all bool) {
+	if b.alarms() {
+		b.planAlarm()
+		return
+	}
 	var rest []string
 	for _, j := range b.app.Scheduler.Jobs {
 		text, ok := ncrontab(j, b.app.Now())
@@ -91,6 +98,10 @@ func (b *Bundle) plan(all bool) {
 	if rest != nil {
 		b.timers = append(b.timers, timer{name: tickFunction, schedule: everyMinute, why: "for " + format.Join(rest...)})
 	}
+	b.warnOfSingletons()
+}
+
+func (b *Bundle) warnOfSingletons() {
 	for _, g := range b.app.Scheduler.Singletons {
 		b.warnings = append(b.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
 	}
@@ -114,6 +125,8 @@ func needsTick(j soloist.Job) string {
 		return "rerun"
 	case j.Missed == soloist.RunAll:
 		return "all missed ticks"
+	case j.Overlap != soloist.SkipOverlap:
+		return "a tick that waits"
 	}
 	return ""
 }
@@ -133,7 +146,7 @@ func (b *Bundle) checkNames() error {
 	if b.target == "" || strings.ContainsAny(b.target, "/\\%") {
 		b.target = "handler"
 	}
-	for slices.Contains([]string{tickFunction, warmupFunction, "host.json", "local.settings.json"}, b.target) || slices.Contains(b.app.Jobs(), b.target) {
+	for slices.Contains([]string{tickFunction, warmupFunction, alarmFunction, "host.json", "local.settings.json"}, b.target) || slices.Contains(b.app.Jobs(), b.target) {
 		b.target += ".program"
 	}
 	return nil
@@ -166,6 +179,9 @@ func (b *Bundle) inspect() {
 // timeout is long enough for each job.
 func (b *Bundle) timeout() time.Duration {
 	most, around := consumptionMost, b.app.Settings.Grace+maxMargin+b.app.Settings.Lease // a lease, as it may have to be waited for
+	if b.alarms() {                                                                      // a tick, too
+		around += b.app.Settings.Patience()
+	}
 	for _, j := range b.app.Scheduler.Jobs {
 		if j.Timeout == 0 {
 			continue
@@ -182,10 +198,14 @@ func (b *Bundle) timeout() time.Duration {
 
 // all are the functions that were written.
 func (b *Bundle) all() []timer {
-	if b.files[warmupFunction+"/function.json"] == nil {
-		return b.timers
+	all := slices.Clone(b.timers)
+	if b.alarms() {
+		all = append(all, timer{name: alarmFunction, schedule: "-", why: "called by a message in the queue " + b.app.Settings.AlarmQueue})
 	}
-	return append(slices.Clone(b.timers), timer{name: warmupFunction, schedule: "-", why: "called before an instance gets work"})
+	if b.files[warmupFunction+"/function.json"] != nil {
+		all = append(all, timer{name: warmupFunction, schedule: "-", why: "called before an instance gets work"})
+	}
+	return all
 }
 
 // notes are what an operator should know about what was written.

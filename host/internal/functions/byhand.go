@@ -14,7 +14,7 @@ import (
 
 // runNow runs one job by hand.
 func (f *Handler) runNow(ctx context.Context, name, request string) result {
-	if err := f.app.Before.Run(ctx); err != nil {
+	if err := f.before(ctx, name); err != nil {
 		return f.early(err)
 	}
 	ctx, done := f.orOutage(ctx, name)
@@ -28,6 +28,13 @@ func (f *Handler) runNow(ctx context.Context, name, request string) result {
 		f.app.Log.Warn("not run by hand", "job", name, "request", request, "error", err)
 	}
 	return result{jobs: []view.Ticked{view.NewTicked(j)}, logs: reportLines(j), failed: view.Failed(j), unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
+}
+
+// before waits for what comes before the jobs, with a patience of its own.
+func (f *Handler) before(ctx context.Context, job string) error {
+	ctx, done := f.orOutage(ctx, job)
+	defer done()
+	return f.app.Before.Run(ctx)
 }
 
 // outagePatience is how long a call of an HTTP trigger waits for a storage, or for
@@ -74,9 +81,16 @@ func (f *Handler) outageBefore(ctx context.Context, job string, begun <-chan str
 	}
 }
 
-// runBegins is the key of a func() in the context of a run by hand. The run
-// calls it when it begins.
+// runBegins is the key of a func() in the context of a run by hand, and of what comes before it.
+// Both call it when they begin.
 type runBegins struct{}
+
+// Begins calls the function under runBegins, if there is one.
+func Begins(ctx context.Context) {
+	if begins, ok := ctx.Value(runBegins{}).(func()); ok {
+		begins()
+	}
+}
 
 // TellBegins makes each run call the function under runBegins. Health tells only
 // what runs now: a run that has returned and waits for the write of its outcome
@@ -88,9 +102,7 @@ func TellBegins(jobs []soloist.Job) {
 			continue // a mistake, which Validate tells
 		}
 		jobs[i].Do = func(ctx context.Context, run *soloist.Run) error {
-			if begins, ok := ctx.Value(runBegins{}).(func()); ok {
-				begins()
-			}
+			Begins(ctx)
 			return do(ctx, run)
 		}
 	}

@@ -23,12 +23,13 @@ type call struct {
 	tick    time.Time // that a timer has fired for; zero: not known
 	pastDue bool      // the timer says that it is late
 	http    bool      // somebody has called an HTTP trigger
+	message string    // of the queue of alarms; empty: none
 }
 
 // readCall reads the body of an invocation. An empty one is a plain ping. What
 // is neither that nor from a trigger that a job can have is refused: a message
 // from a queue would be lost without a word.
-func readCall(w http.ResponseWriter, r *http.Request) (c call, code int, err error) {
+func readCall(w http.ResponseWriter, r *http.Request, function string) (c call, code int, err error) {
 	c.id = r.Header.Get("X-Azure-Functions-InvocationId")
 	if c.id == "" {
 		c.id = newRequest()
@@ -48,11 +49,27 @@ func readCall(w http.ResponseWriter, r *http.Request) (c call, code int, err err
 		return c, http.StatusBadRequest, errors.New(`the payload is not the JSON object {"Data":{...},"Metadata":{...}}`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(payload.Data)) { // in one order: the last timer counts
-		if !c.read(name, payload.Data[name]) {
+		known := c.read(name, payload.Data[name])
+		switch {
+		case !known && function == alarmFunction:
+			c.message = unwrapped(payload.Data[name])
+		case !known:
 			return c, http.StatusBadRequest, fmt.Errorf("the binding %.80q is neither of a timer nor of HTTP: jobs have no other trigger", name)
 		}
 	}
 	return c, http.StatusOK, nil
+}
+
+// unwrapped is a message of a queue, which comes as JSON within JSON.
+func unwrapped(value json.RawMessage) string {
+	for len(value) > 0 && value[0] == '"' {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			break
+		}
+		value = json.RawMessage(text)
+	}
+	return string(value)
 }
 
 // read takes what one binding has brought. The host of other languages writes

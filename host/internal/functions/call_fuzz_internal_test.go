@@ -15,7 +15,7 @@ import (
 func readPayload(payload []byte) (call, int, error) {
 	r := httptest.NewRequest(http.MethodPost, "/tick", bytes.NewReader(payload))
 	r.Header.Set("X-Azure-Functions-InvocationId", "1")
-	return readCall(httptest.NewRecorder(), r)
+	return readCall(httptest.NewRecorder(), r, "work")
 }
 
 // A timer's payload says the same in either casing, with its dates in any zone.

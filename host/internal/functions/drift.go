@@ -40,6 +40,9 @@ func (d Drift) Words() string {
 // Drifts compares the functions below root with the jobs.
 func Drifts(a *app.App, root string) (all []Drift) {
 	timers, all := timersIn(root)
+	if a.Settings.Alarm == app.ByQueue {
+		return alarmDrifts(a, root, timers, all)
+	}
 	tick, now := timers[tickFunction], a.Now()
 	ticks := slices.ContainsFunc(tick, func(text string) bool { return firesAt(text, everyMinuteJob, now) })
 	for _, j := range a.Scheduler.Jobs {
@@ -57,11 +60,62 @@ func Drifts(a *app.App, root string) (all []Drift) {
 		all = append(all, Drift{Late: !ticks, Do: "remove that setting",
 			text: fmt.Sprintf("WEBSITE_TIME_ZONE is %.80q, by which timers count, and they are written for UTC", zone)})
 	}
+	return advised(a, all)
+}
+
+// advised sorts the differences, and says what to do about them.
+func advised(a *app.App, all []Drift) []Drift {
 	for i := range all {
 		all[i].Do = cmp.Or(all[i].Do, fmt.Sprintf("run %s functions DIR with the same settings of the jobs, and deploy DIR", a.Console.Name))
 	}
 	slices.SortFunc(all, func(a, b Drift) int { return cmp.Compare(a.function, b.function) })
 	return all
+}
+
+// alarmDrifts compares where alarms are on: there is one function that their queue calls, and one that a timer calls.
+func alarmDrifts(a *app.App, root string, timers map[string][]string, all []Drift) []Drift {
+	queues := queuesOf(root, alarmFunction)
+	switch _, deployed := timers[alarmFunction]; {
+	case !deployed:
+		all = append(all, Drift{function: alarmFunction, Late: true, text: "it is missing, so no alarm wakes the app up"})
+	case !slices.ContainsFunc(queues, func(q string) bool { return setting(q) == a.Settings.AlarmQueue }):
+		all = append(all, Drift{function: alarmFunction, Late: true,
+			text: fmt.Sprintf("its queue is %s, and alarms are put into %q (SOLOIST_ALARM_QUEUE)", quoted(queues), a.Settings.AlarmQueue)})
+	}
+	if len(timers[tickFunction]) == 0 {
+		all = append(all, Drift{function: tickFunction, text: "it has no timer, so nothing wakes the app up if an alarm is lost"})
+	}
+	for _, name := range a.Jobs() {
+		if len(timers[name]) > 0 {
+			all = append(all, Drift{function: name, text: fmt.Sprintf("its timer, %s, is not needed: the function alarm runs the job", quoted(timers[name]))})
+		}
+	}
+	known := append(a.Jobs(), tickFunction, warmupFunction, alarmFunction)
+	for name := range timers {
+		if !slices.Contains(known, name) {
+			all = append(all, stranger(name))
+		}
+	}
+	return advised(a, append(all, timeoutDrift(&a.Settings, root)...))
+}
+
+// queuesOf are the queues that trigger a function.
+func queuesOf(root, function string) (queues []string) {
+	text, _ := os.ReadFile(filepath.Join(root, function, "function.json")) // timersIn tells the error
+	var f struct {
+		Bindings []struct{ Type, QueueName string }
+	}
+	json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &f)
+	for _, b := range f.Bindings {
+		if strings.EqualFold(b.Type, "queueTrigger") {
+			queues = append(queues, b.QueueName)
+		}
+	}
+	return queues
+}
+
+func stranger(name string) Drift {
+	return Drift{function: name, text: "no job has this name, so its calls are refused"}
 }
 
 // timeoutDrift compares the time that the program plans with to the host's.
@@ -79,7 +133,7 @@ func strangers(a *app.App, timers map[string][]string) (all []Drift) {
 	known := append(a.Jobs(), tickFunction, warmupFunction)
 	for name := range timers {
 		if !slices.Contains(known, name) {
-			all = append(all, Drift{function: name, text: "no job has this name, so its calls are refused"})
+			all = append(all, stranger(name))
 		}
 	}
 	return all
@@ -131,7 +185,7 @@ const compareSome = 10_000
 
 // firesAt reports whether a timer fires at the ticks of a job, and no others.
 func firesAt(timer string, j soloist.Job, now time.Time) bool {
-	want, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	want, err := wakeUps(j)
 	if err != nil {
 		return false
 	}

@@ -19,6 +19,11 @@ type (
 		Direction string `json:"direction"`
 		Name      string `json:"name"`
 	}
+	queueBinding struct {
+		binding
+		Queue      string `json:"queueName"`
+		Connection string `json:"connection"`
+	}
 	timerBinding struct {
 		binding
 		Schedule     string `json:"schedule"`
@@ -54,18 +59,24 @@ func retryOf(j soloist.Job, now time.Time) *retryPolicy {
 	return &retryPolicy{"fixedDelay", retries, hostSpan(retryDelay)}
 }
 
-func hostFile(program string, timeout time.Duration) any {
+func hostFile(program string, timeout time.Duration, alarms bool) any {
 	type description struct {
 		Program string `json:"defaultExecutablePath"`
 	}
 	type handler struct {
 		Description description `json:"description"`
 	}
-	return struct {
-		Version string  `json:"version"`
-		Handler handler `json:"customHandler"`
-		Timeout string  `json:"functionTimeout"`
-	}{"2.0", handler{description{program}}, hostSpan(timeout)}
+	file := struct {
+		Version    string  `json:"version"`
+		Handler    handler `json:"customHandler"`
+		Timeout    string  `json:"functionTimeout"`
+		Bundle     any     `json:"extensionBundle,omitempty"`
+		Extensions any     `json:"extensions,omitempty"`
+	}{Version: "2.0", Handler: handler{description{program}}, Timeout: hostSpan(timeout)}
+	if alarms {
+		file.Bundle, file.Extensions = extensionBundle, map[string]any{"queues": queueOptions}
+	}
+	return file
 }
 
 // localFile is for `func start` on a developer's machine, with Azurite.

@@ -47,6 +47,7 @@ type Handler struct {
 // NewHandler is for a program that serves until life ends.
 func NewHandler(life context.Context, a *app.App, guard *web.Guard) *Handler {
 	limits, guess := LimitsOf(a)
+	fitLead(a, limits)
 	return &Handler{app: a, guard: guard, limits: limits, guess: guess, life: life,
 		clock: watch.NewClock(a.Log, a.Skew, func(context.Context) bool { return true })}
 }
@@ -81,6 +82,9 @@ func (f *Handler) Warn() (deployed []string) {
 	for _, g := range f.app.Scheduler.Singletons {
 		f.app.Log.Warn("a singleton does not run in Functions: nothing runs there between two calls", "singleton", g.Name)
 	}
+	if f.app.Settings.Sweep != 0 {
+		f.app.Log.Warn("SOLOIST_SWEEP has no effect in Functions: nothing runs there between two calls; the command sweep does it from elsewhere")
+	}
 	for _, text := range TooLong(f.app, f.limits) {
 		f.app.Log.Error(text + ": functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT, says how long that is")
 	}
@@ -109,7 +113,7 @@ func (f *Handler) route(rest http.Handler) http.Handler {
 func (f *Handler) call(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !f.isFunction(functionName(r)):
-		f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", format.Join(append([]string{tickFunction, warmupFunction}, f.app.Jobs()...)...)))
+		f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", format.Join(f.functions()...)))
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		f.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
@@ -122,7 +126,16 @@ func (f *Handler) call(w http.ResponseWriter, r *http.Request) {
 func functionName(r *http.Request) string { return strings.ToLower(r.PathValue("function")) }
 
 func (f *Handler) isFunction(name string) bool {
-	return name == tickFunction || name == warmupFunction || slices.Contains(f.app.Jobs(), name)
+	return slices.Contains(f.functions(), name)
+}
+
+// functions are the names of all functions.
+func (f *Handler) functions() []string {
+	all := []string{tickFunction, warmupFunction}
+	if f.app.Alarm != nil {
+		all = append(all, alarmFunction)
+	}
+	return append(all, f.app.Jobs()...)
 }
 
 // refuse answers a call that nothing is done about. The host drops the body, so
@@ -134,7 +147,7 @@ func (f *Handler) refuse(w http.ResponseWriter, r *http.Request, code int, err e
 
 func (f *Handler) invoke(w http.ResponseWriter, r *http.Request) {
 	name := functionName(r)
-	call, code, err := readCall(w, r)
+	call, code, err := readCall(w, r, name)
 	if err != nil {
 		f.refuse(w, r, code, err)
 		return
@@ -149,12 +162,15 @@ func (f *Handler) invoke(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case name == warmupFunction:
 		o = f.warm(ctx)
+	case name == alarmFunction, name == tickFunction && f.app.Alarm != nil:
+		hearMessage(f.app, call.message)
+		o = f.passes(ctx)
 	case name == tickFunction:
 		o = f.wake(ctx, soloist.Wake{Tick: call.tick})
 	case call.http:
-		o = f.runNow(ctx, name, call.id)
+		o = f.forOne(ctx, func() result { return f.runNow(ctx, name, call.id) })
 	default:
-		o = f.wake(ctx, soloist.Wake{Jobs: []string{name}, Tick: call.tick})
+		o = f.forOne(ctx, func() result { return f.wake(ctx, soloist.Wake{Jobs: []string{name}, Tick: call.tick}) })
 	}
 	f.answer(w, name, call, o)
 }

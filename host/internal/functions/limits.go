@@ -22,35 +22,22 @@ const (
 	otherTimeout       = 30 * time.Minute
 )
 
-// maxMargin is what is left of an invocation for the records after the last run
-// was told to stop, a tenth of short ones.
+// maxMargin is what is left of an invocation for the records, at most: see [app.Divide].
 const maxMargin = 30 * time.Second
 
 // Limits are what of an invocation's time the runs may have. At its end the
 // host kills this process, without notice and with all that runs in it.
-type Limits struct {
-	Run   time.Duration // up to here runs are started; zero: no limit
-	Grace time.Duration // after it those that run may go on
-}
+type Limits = app.Limits
 
 // LimitsOf reads how long an invocation lasts. With an error that is the default.
 func LimitsOf(a *app.App) (Limits, error) {
 	timeout, err := functionTimeout(&a.Settings)
-	return dividedLimits(timeout, a.Settings.Grace), err
+	return app.Divide(timeout, a.Settings.Grace), err
 }
 
 // WarnOfGuess logs why the default counts in place of what is set.
 func WarnOfGuess(log *slog.Logger, why error) {
 	log.Warn("how long an invocation lasts is not known, so the default counts", "error", why, "timeout", defaultTimeout())
-}
-
-// dividedLimits divides a time-out; zero is none.
-func dividedLimits(timeout, grace time.Duration) Limits {
-	if timeout == 0 {
-		return Limits{Grace: grace}
-	}
-	grace = min(grace, timeout/4)
-	return Limits{Run: timeout - margin(timeout) - grace, Grace: grace}
 }
 
 // TooLong names the jobs that no invocation has the time for.
@@ -62,8 +49,6 @@ func TooLong(a *app.App, limits Limits) (all []string) {
 	}
 	return all
 }
-
-func margin(timeout time.Duration) time.Duration { return min(timeout/10, maxMargin) }
 
 // functionTimeout is how long an invocation lasts, zero if that has no end. With
 // an error it is the default.

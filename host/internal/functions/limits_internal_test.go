@@ -60,7 +60,7 @@ func TestInvocationLimits(t *testing.T) {
 		{10 * time.Second, 25 * time.Second, 6500 * time.Millisecond, 2500 * time.Millisecond},
 		{time.Second, 25 * time.Second, 650 * time.Millisecond, 250 * time.Millisecond},
 	} {
-		if got := dividedLimits(test.timeout, test.grace); got.Run != test.run || got.Grace != test.left {
+		if got := app.Divide(test.timeout, test.grace); got.Run != test.run || got.Grace != test.left {
 			t.Errorf("%s, %s: got %+v", test.timeout, test.grace, got)
 		}
 	}
@@ -116,6 +116,13 @@ func TestNcrontab(t *testing.T) {
 		{"15 30 2 * * *", "", "15 30 2 * * *"},
 		{"0 0 13 * 5", "", ""},                        // on the 13th or a Friday
 		{"ncrontab 0 0 0 13 * 5", "", "0 0 0 13 * 5"}, // on Friday the 13th
+		{"0 0 L * *", "", ""},
+		{"0 0 15W * *", "", ""},
+		{"0 0 * * fri#3", "", ""},
+		{"0 0 * * friL", "", ""},
+		{"0 9 * * * ; 30 17 * * *", "", ""},
+		{"@every 5m ; @every 10m", "", ""},
+		{"ncrontab 0 9 * * * ; 0 17 * * *", "", ""},
 		{"0 9 * * mon-fri", "", "0 0 9 * * 1-5"},
 		{"0 9 * * 7", "", "0 0 9 * * 0"},
 		{"0 9 ? * 1", "", "0 0 9 * * 1"},

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/internal/schedule"
+	"github.com/soloist-go/soloist/internal/ticks"
 )
 
 // everyMinute is the timer of the function that looks after all jobs.
@@ -16,15 +18,24 @@ const everyMinute = "0 * * * * *"
 // job, if there is one. A timer counts in UTC: another zone would be a setting
 // of the whole app, which Linux Consumption does not have.
 func ncrontab(j soloist.Job, now time.Time) (text string, ok bool) {
-	want, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	want, err := wakeUps(j)
 	if err != nil {
 		return "", false
 	}
-	if text, ok = sixFields(want.String()); !ok {
+	if text, ok = sixFields(want.Schedule.String()); !ok {
 		return "", false
 	}
 	got, err := schedule.Parse("ncrontab "+text, "", j.Name)
 	return text, err == nil && sameTicks(want, got, now, compareMost)
+}
+
+// wakeUps returns the ticks that a timer of the job fires at. Ticks that From, Until, Except and Only leave out are
+// among them: a timer cannot leave them out, and a wake-up at one finds nothing to do. A moved tick needs its own.
+func wakeUps(j soloist.Job) (*ticks.Ticks, error) {
+	if j.Shift == "" {
+		j.From, j.Until, j.Except, j.Only = time.Time{}, time.Time{}, nil, nil
+	}
+	return app.TicksOf(j)
 }
 
 // sixFields writes canonical text as NCRONTAB would have it. What that makes of
@@ -105,7 +116,7 @@ const (
 
 // sameTicks reports whether two schedules name the same ticks from now on, of
 // which so many are compared one by one, and then one an hour.
-func sameTicks(a, b *schedule.Schedule, now time.Time, most int) bool {
+func sameTicks(a *ticks.Ticks, b *schedule.Schedule, now time.Time, most int) bool {
 	t, end, far := now, now.Add(compareFor), now.AddDate(compareYears, 0, 0)
 	for n := 0; t.Before(end) || n < compareLeast && t.Before(far); n++ {
 		next := a.Next(t)
@@ -124,7 +135,7 @@ func sameTicks(a, b *schedule.Schedule, now time.Time, most int) bool {
 
 // oftener reports whether a job has ticks that are nearer to each other than d.
 func oftener(j soloist.Job, d time.Duration, now time.Time) bool {
-	s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+	s, err := wakeUps(j)
 	if err != nil {
 		return false
 	}

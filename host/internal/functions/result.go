@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -13,6 +15,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/web"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A result is what an invocation came to.
@@ -61,6 +64,79 @@ func (f *Handler) wake(ctx context.Context, wake soloist.Wake) result {
 	return o
 }
 
+// passes does what is due, waits for ticks that are due within the stay, and hands over to the alarm. If the alarm cannot
+// be set, the invocation fails, and the host calls again: its message stays in the queue.
+func (f *Handler) passes(ctx context.Context) (o result) {
+	var mu sync.Mutex
+	err := f.app.Passes(ctx, patience(f.app, f.limits), func() (ran bool) {
+		one := f.wake(ctx, soloist.Wake{})
+		ran = slices.ContainsFunc(one.jobs, func(j view.Ticked) bool { return len(j.Ran) > 0 })
+		mu.Lock()
+		defer mu.Unlock()
+		o = merged(o, one)
+		return ran
+	})
+	o.add(f, err)
+	return o
+}
+
+// forOne is an invocation that is about one job. With an alarm, its run is found if this process dies, and the alarm is
+// set for what is left.
+func (f *Handler) forOne(ctx context.Context, do func() result) (o result) {
+	if f.app.Alarm == nil {
+		return do()
+	}
+	err := f.app.Guarded(ctx, func() { o = do() })
+	o.add(f, err)
+	return o
+}
+
+// setAlarm sets the alarm after an invocation that is about no job.
+func (f *Handler) setAlarm(ctx context.Context, o *result) {
+	if f.app.Alarm != nil {
+		o.add(f, f.app.SetAlarm(ctx))
+	}
+}
+
+// add adds what is wrong with the alarm.
+func (o *result) add(f *Handler, err error) {
+	if err != nil {
+		f.app.Log.Error(format.Line(err.Error()))
+		o.logs, o.unseen = append(o.logs, format.Line(err.Error())), true
+	}
+}
+
+// merged is the result of two passes, of which the second has ended last: all that they ran, and of each job what the one
+// says of the rest that knows of a later tick.
+func merged(first, second result) result {
+	var next time.Time
+	for _, j := range first.jobs {
+		i := slices.IndexFunc(second.jobs, func(s view.Ticked) bool { return s.Job == j.Job })
+		if i < 0 {
+			second.jobs = append(second.jobs, j)
+			continue
+		}
+		ran := append(slices.Clip(j.Ran), second.jobs[i].Ran...)
+		if app.Newer(j.Next, second.jobs[i].Next) {
+			second.jobs[i] = j
+		}
+		second.jobs[i].Ran = ran
+	}
+	for _, j := range second.jobs {
+		second.unseen = second.unseen || j.Error != ""
+		if j.Awaits == "" && (next.IsZero() || app.Newer(next, j.Next)) {
+			next = j.Next
+		}
+	}
+	for _, text := range second.logs {
+		if !slices.Contains(first.logs, text) {
+			first.logs = append(first.logs, text)
+		}
+	}
+	second.next, second.logs, second.failed = next, first.logs, first.failed || second.failed
+	return second
+}
+
 // early is the answer of an invocation while no job may start.
 func (f *Handler) early(err error) result {
 	f.app.Log.Error("no job is started", "error", err)
@@ -80,11 +156,14 @@ func (f *Handler) warm(ctx context.Context) (o result) {
 	for _, j := range all {
 		err = errors.Join(err, j.Err)
 	}
+	o = result{logs: []string{format.Plural(len(all), "record") + " read"}}
+	f.setAlarm(ctx, &o)
+	o.unseen = false
 	if err != nil {
 		f.app.Log.Warn("this instance is not warm: not all records could be read", "error", err)
 		return result{logs: []string{format.Line(err.Error())}}
 	}
-	return result{logs: []string{format.Plural(len(all), "record") + " read"}}
+	return o
 }
 
 func (f *Handler) lookAtClock(ctx context.Context) {
@@ -134,7 +213,7 @@ func httpOutput(o result, body any) map[string]any {
 func reportLines(j soloist.JobReport) (logs []string) {
 	for _, f := range j.Ran {
 		text := fmt.Sprintf("job %s: tick %s %s", j.Job, f.Tick.Format(time.RFC3339), f.Status)
-		if f.Request != "" {
+		if f.Request != "" && store.BackfillOf(f.Request) == 0 {
 			text = fmt.Sprintf("job %s: request %s %s", j.Job, format.Line(f.Request), f.Status)
 		}
 		if f.Reason != "" {

@@ -11,8 +11,9 @@ import (
 // The functions of every program. The others are its jobs: a job's name cannot
 // be one of these.
 const (
-	tickFunction   = "tick"   // looks after all jobs
-	warmupFunction = "warmup" // is called before an instance gets work
+	tickFunction   = "tick"            // looks after all jobs
+	alarmFunction  = app.AlarmFunction // likewise, when a message in the queue of alarms calls it; there is none without alarms
+	warmupFunction = "warmup"          // is called before an instance gets work
 )
 
 // AppRoot is the directory of the Functions app, empty where there is none to

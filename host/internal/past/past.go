@@ -69,15 +69,18 @@ func (f Filter) wants(job string, o *store.Outcome) bool {
 	if isTick && !o.From.IsZero() { // a range has no id: its ticks did not run
 		return at.After(o.From) && !at.After(o.Tick)
 	}
-	return runID(job, o) == job+"@"+f.Run || isTick && o.Request == "" && at.Equal(o.Tick)
+	return runID(job, o) == job+"@"+f.Run || isTick && ofTick(o) && at.Equal(o.Tick)
 }
+
+// ofTick reports whether an outcome is that of a tick, also of one that a backfill has run again.
+func ofTick(o *store.Outcome) bool { return o.Request == "" || store.BackfillOf(o.Request) != 0 }
 
 // runID is the [soloist.Run.ID] of an outcome. A range of ticks has none.
 func runID(job string, o *store.Outcome) string {
 	switch {
 	case !o.From.IsZero():
 		return ""
-	case o.Request != "":
+	case !ofTick(o):
 		return job + "@" + o.Request
 	case o.Tick.IsZero():
 		return fmt.Sprintf("%s@%d", job, o.Token)

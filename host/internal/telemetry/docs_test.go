@@ -24,7 +24,7 @@ func busy(t *testing.T) *telemetry.Telemetry {
 	m.Watch(func(context.Context) []soloist.JobStatus {
 		return []soloist.JobStatus{{Name: "report", Lease: store.Available}}
 	})
-	for _, kind := range []event.Kind{event.Started, event.Ended, event.Settled, event.Renewed, event.Lost, event.TookOver, event.Dropped} {
+	for _, kind := range []event.Kind{event.Started, event.Ended, event.Settled, event.Late, event.Renewed, event.Lost, event.TookOver, event.Dropped} {
 		m.Event(event.Event{Kind: kind, Job: "report", Run: event.Run{Tick: noon, Try: 1}})
 	}
 	if _, err := s.Store.Read(t.Context(), "demo/report"); err == nil {

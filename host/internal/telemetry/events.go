@@ -14,6 +14,9 @@ import (
 // count counts an event of the scheduler. It does not wait for anything.
 func (c *counters) count(e event.Event) {
 	ctx, job := context.Background(), of(e.Job)
+	if store.BackfillOf(e.Run.Request) != 0 && (e.Kind == event.Ended || e.Kind == event.Settled) {
+		return // ticks that were counted when they were due
+	}
 	switch e.Kind {
 	case event.Started:
 		if e.Run.Try <= 1 && e.Run.Request == "" && !e.Run.Tick.IsZero() {
@@ -24,6 +27,8 @@ func (c *counters) count(e event.Event) {
 		c.duration.Record(ctx, e.Took.Seconds(), job)
 	case event.Settled:
 		c.settled.Add(ctx, ticks(&e.Outcome), outcome(e.Job, e.Outcome.Status))
+	case event.Late:
+		c.late.Add(ctx, int64(e.Count), job)
 	case event.Renewed:
 		c.renewals.Record(ctx, e.Took.Seconds(), job)
 	case event.Lost:
@@ -57,6 +62,9 @@ func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 		for _, name := range soloist.ShardNames(j.Name, j.Shards) {
 			c.takeovers.Add(ctx, 0, because(name, "stalled"))
 			c.settled.Add(ctx, 0, outcome(name, store.Missed))
+			if j.FinishBy > 0 {
+				c.late.Add(ctx, 0, of(name))
+			}
 			c.settled.Add(ctx, 0, outcome(name, store.Abandoned))
 		}
 	}

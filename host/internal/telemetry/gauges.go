@@ -18,8 +18,8 @@ type Look func(context.Context) []soloist.JobStatus
 
 // gauges are the metrics of what is the case when they are read.
 type gauges struct {
-	skew, up, running, overrun, broken     metric.Float64ObservableGauge
-	failures, overdue, lastSuccess, paused metric.Float64ObservableGauge
+	skew, up, running, overrun, broken           metric.Float64ObservableGauge
+	failures, overdue, late, lastSuccess, paused metric.Float64ObservableGauge
 
 	scheduler *soloist.Scheduler
 	labels    map[string]metric.MeasurementOption // of each job: a scrape needs all of them several times
@@ -42,13 +42,14 @@ func newGauges(m metric.Meter, s *soloist.Scheduler) (*gauges, error) {
 
 		failures:    b.gauge("soloist.job.failures", "", "Runs that failed or stalled since the last success, on all replicas."),
 		overdue:     b.gauge("soloist.tick.overdue", "s", "For how long a tick has been due that no replica has claimed or settled; 0 while the job runs."),
+		late:        b.gauge("soloist.job.late", "{tick}", "Ticks since the last success that have not succeeded by their time, told or not."),
 		lastSuccess: b.gauge("soloist.job.last_success_timestamp", "s", "End of the last run that succeeded, on any replica, as Unix time; 0: none has."),
 		paused:      b.gauge("soloist.job.paused", "", "1: the ticks of the job are skipped."),
 	}
 	for _, name := range names(s) {
 		g.labels[name] = of(name)
 	}
-	_, err := m.RegisterCallback(g.observe, g.skew, g.up, g.running, g.overrun, g.broken, g.failures, g.overdue, g.lastSuccess, g.paused)
+	_, err := m.RegisterCallback(g.observe, g.skew, g.up, g.running, g.overrun, g.broken, g.failures, g.overdue, g.late, g.lastSuccess, g.paused)
 	return g, errors.Join(b.err, err)
 }
 
@@ -96,6 +97,7 @@ func (g *gauges) observeRecord(o metric.Observer, st *soloist.JobStatus, now tim
 	o.ObserveFloat64(g.lastSuccess, unix(lastSuccess(&st.Record)), job)
 	if !st.Singleton {
 		o.ObserveFloat64(g.overdue, overdue(st, now).Seconds(), job)
+		o.ObserveFloat64(g.late, float64(st.Late.Count), job)
 		o.ObserveFloat64(g.paused, one(st.Paused), job)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // counters are the metrics of what has happened on this replica. docs/metrics.md has a row for
 // each, and for each of the gauges.
 type counters struct {
-	runs, settled, takeovers, lost, dropped metric.Int64Counter
+	runs, settled, late, takeovers, lost, dropped metric.Int64Counter
 
 	duration, delay, renewals, calls metric.Float64Histogram
 }
@@ -40,6 +40,7 @@ func newCounters(m metric.Meter) (*counters, error) {
 	c := &counters{
 		runs:      b.counter("soloist.runs", "{run}", "Runs that ended on this replica, by outcome."),
 		settled:   b.counter("soloist.ticks.settled", "{tick}", "Ticks that did not run to their end, by the outcome that this replica recorded for them."),
+		late:      b.counter("soloist.ticks.late", "{tick}", "Ticks that have not succeeded by their time, as this replica was the one to tell."),
 		takeovers: b.counter("soloist.takeovers", "{run}", "Claims by this replica after a run of another replica had no end, by reason."),
 		lost:      b.counter("soloist.leases.lost", "{lease}", "Leases that this replica could no longer trust during a run."),
 		dropped:   b.counter("soloist.events.dropped", "{event}", "Events that are in no metric, since this replica was too slow for them."),

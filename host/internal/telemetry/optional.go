@@ -13,54 +13,107 @@ func counted(s store.Store, to *recorder) store.Store {
 	if s == nil {
 		return nil
 	}
-	c := &countedStore{s, to}
+	c, o := &countedStore{s, to}, optionsOf(s, to)
 	breaker, breaks := s.(store.LeaseBreaker)
+	conditional, ok := s.(store.ConditionalBreaker)
+	switch b := (countedBreaker{breaker, to}); {
+	case breaks && ok: // a ConditionalBreaker is a LeaseBreaker
+		return c.withConditional(countedConditional{b, conditional}, o)
+	case breaks:
+		return c.withBreaker(b, o)
+	}
+	return c.withOptions(o)
+}
+
+// options are what a store has beside the breaking of leases.
+type options struct {
+	documenter       countedDocumenter
+	lister           countedLister
+	documents, lists bool
+}
+
+func optionsOf(s store.Store, to *recorder) options {
 	documenter, documents := s.(store.Documenter)
 	lister, lists := s.(store.Lister)
-	b, d, l := countedBreaker{breaker, to}, countedDocumenter{documenter, to}, countedLister{lister, to}
+	return options{countedDocumenter{documenter, to}, countedLister{lister, to}, documents, lists}
+}
+
+func (c *countedStore) withOptions(o options) store.Store {
 	switch {
-	case breaks && documents && lists:
-		return struct {
-			*countedStore
-			countedBreaker
-			countedDocumenter
-			countedLister
-		}{c, b, d, l}
-	case breaks && documents:
-		return struct {
-			*countedStore
-			countedBreaker
-			countedDocumenter
-		}{c, b, d}
-	case breaks && lists:
-		return struct {
-			*countedStore
-			countedBreaker
-			countedLister
-		}{c, b, l}
-	case documents && lists:
+	case o.documents && o.lists:
 		return struct {
 			*countedStore
 			countedDocumenter
 			countedLister
-		}{c, d, l}
-	case breaks:
-		return struct {
-			*countedStore
-			countedBreaker
-		}{c, b}
-	case documents:
+		}{c, o.documenter, o.lister}
+	case o.documents:
 		return struct {
 			*countedStore
 			countedDocumenter
-		}{c, d}
-	case lists:
+		}{c, o.documenter}
+	case o.lists:
 		return struct {
 			*countedStore
 			countedLister
-		}{c, l}
+		}{c, o.lister}
 	}
 	return c
+}
+
+func (c *countedStore) withBreaker(b countedBreaker, o options) store.Store {
+	switch {
+	case o.documents && o.lists:
+		return struct {
+			*countedStore
+			countedBreaker
+			countedDocumenter
+			countedLister
+		}{c, b, o.documenter, o.lister}
+	case o.documents:
+		return struct {
+			*countedStore
+			countedBreaker
+			countedDocumenter
+		}{c, b, o.documenter}
+	case o.lists:
+		return struct {
+			*countedStore
+			countedBreaker
+			countedLister
+		}{c, b, o.lister}
+	}
+	return struct {
+		*countedStore
+		countedBreaker
+	}{c, b}
+}
+
+func (c *countedStore) withConditional(b countedConditional, o options) store.Store {
+	switch {
+	case o.documents && o.lists:
+		return struct {
+			*countedStore
+			countedConditional
+			countedDocumenter
+			countedLister
+		}{c, b, o.documenter, o.lister}
+	case o.documents:
+		return struct {
+			*countedStore
+			countedConditional
+			countedDocumenter
+		}{c, b, o.documenter}
+	case o.lists:
+		return struct {
+			*countedStore
+			countedConditional
+			countedLister
+		}{c, b, o.lister}
+	}
+	return struct {
+		*countedStore
+		countedConditional
+	}{c, b}
 }
 
 type countedBreaker struct {
@@ -70,6 +123,17 @@ type countedBreaker struct {
 
 func (c countedBreaker) Break(ctx context.Context, name string, period time.Duration) error {
 	_, err := measured(ctx, c.to, nil, call{op: "break"}, func() (struct{}, error) { return struct{}{}, c.breaker.Break(ctx, name, period) })
+	return err
+}
+
+// A countedConditional is a countedBreaker that also breaks under a condition.
+type countedConditional struct {
+	countedBreaker
+	conditional store.ConditionalBreaker
+}
+
+func (c countedConditional) BreakUnchanged(ctx context.Context, name, etag string) error {
+	_, err := measured(ctx, c.to, nil, call{op: "break-unchanged"}, func() (struct{}, error) { return struct{}{}, c.conditional.BreakUnchanged(ctx, name, etag) })
 	return err
 }
 

@@ -20,7 +20,7 @@ func TestCountedStoreKeepsTheContract(t *testing.T) {
 			s := program()
 			backend := s.Store.(store.Appender)
 			logs := open(t, s).Logs(backend)
-			return withLogs{s.Store, s.Store.(store.LeaseBreaker), s.Store.(store.Documenter), s.Store.(store.Lister), logs}
+			return withLogs{s.Store, s.Store.(breaks), s.Store.(store.Documenter), s.Store.(store.Lister), logs}
 		},
 		Virtual: true,
 	})
@@ -29,10 +29,15 @@ func TestCountedStoreKeepsTheContract(t *testing.T) {
 // withLogs is a counted store and its logs.
 type withLogs struct {
 	store.Store
-	store.LeaseBreaker
+	breaks
 	store.Documenter
 	store.Lister
 	store.Appender
+}
+
+type breaks interface {
+	store.LeaseBreaker
+	store.ConditionalBreaker
 }
 
 // Calls to logs are counted as others are. A store without logs has none when it is counted.
@@ -69,13 +74,17 @@ func TestLogCallsAreCounted(t *testing.T) {
 }
 
 type (
-	breaker    struct{}
-	documenter struct{}
-	lister     struct{}
-	keeper     struct{ store.Lease }
+	breaker     struct{}
+	conditional struct{ breaker }
+	documenter  struct{}
+	lister      struct{}
+	keeper      struct{ store.Lease }
 )
 
 func (breaker) Break(context.Context, string, time.Duration) error { return errBreak }
+func (conditional) BreakUnchanged(context.Context, string, string) error {
+	return errUnchanged
+}
 func (documenter) ReadDocument(context.Context, string, string) (store.Document, error) {
 	return store.Document{}, store.ErrUnchanged
 }
@@ -91,7 +100,7 @@ func (keeper) Save(context.Context, string, []byte, []byte) (store.Revision, err
 }
 func (keeper) Load(context.Context, string) ([]byte, error) { return []byte("kept"), nil }
 
-var errBreak = errors.New("as the store says")
+var errBreak, errUnchanged = errors.New("as the store says"), errors.New("as the store says under a condition")
 
 // plain is a store with the methods that each store has. Its leases have no checkpoints.
 type plain struct{ store.Store }
@@ -113,16 +122,21 @@ func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
 		base,
 		struct {
 			s
-			breaker
-		}{base, breaker{}},
-		struct {
-			s
 			documenter
-		}{base, documenter{}},
+		}{s: base},
 		struct {
 			s
 			lister
-		}{base, lister{}},
+		}{s: base},
+		struct {
+			s
+			documenter
+			lister
+		}{s: base},
+		struct {
+			s
+			breaker
+		}{s: base},
 		struct {
 			s
 			breaker
@@ -135,12 +149,27 @@ func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
 		}{s: base},
 		struct {
 			s
+			breaker
 			documenter
 			lister
 		}{s: base},
 		struct {
 			s
-			breaker
+			conditional
+		}{s: base},
+		struct {
+			s
+			conditional
+			documenter
+		}{s: base},
+		struct {
+			s
+			conditional
+			lister
+		}{s: base},
+		struct {
+			s
+			conditional
 			documenter
 			lister
 		}{s: base},
@@ -158,6 +187,10 @@ func sameInterfaces(t *testing.T, backend store.Store) {
 	b, breaks := got.(store.LeaseBreaker)
 	if _, want := backend.(store.LeaseBreaker); breaks != want || breaks && !errors.Is(b.Break(ctx, "demo/report", 0), errBreak) {
 		t.Errorf("LeaseBreaker: got %t, want %t", breaks, want)
+	}
+	u, ok := got.(store.ConditionalBreaker)
+	if _, want := backend.(store.ConditionalBreaker); ok != want || ok && !errors.Is(u.BreakUnchanged(ctx, "demo/report", "1"), errUnchanged) {
+		t.Errorf("ConditionalBreaker: got %t, want %t", ok, want)
 	}
 	d, documents := got.(store.Documenter)
 	if _, want := backend.(store.Documenter); documents != want {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A do is the function of a job or singleton.
@@ -43,7 +44,7 @@ func (t *traces) traced(schedule string, f do) do {
 	}
 	code := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	return func(ctx context.Context, r *soloist.Run) error {
-		span := t.begin(r.Job, idOf(r.Token, r.Tick, r.Request), attributes(r, schedule, code))
+		span := t.begin(r.Job, idOf(r.Token, r.Tick, requestOf(r)), attributes(r, schedule, code))
 		ctx, try := t.tracer.Start(trace.ContextWithSpan(ctx, span.span), "try", trace.WithAttributes(attribute.Int("soloist.try", r.Try)))
 		word := "panic" // unless f returns
 		defer func() {
@@ -68,12 +69,20 @@ func attributes(r *soloist.Run, schedule, code string) []attribute.KeyValue {
 	if r.Token != 0 {
 		all = append(all, attribute.Int64("soloist.token", r.Token))
 	}
-	if r.Tick.IsZero() || r.Request != "" {
+	if r.Tick.IsZero() || requestOf(r) != "" {
 		return append(all, attribute.String("faas.trigger", "other"))
 	}
 	tick := r.Tick.UTC().Format(time.RFC3339)
 	return append(all, attribute.String("soloist.tick", tick), attribute.String("faas.trigger", "timer"),
 		attribute.String("faas.cron", schedule), attribute.String("faas.time", tick))
+}
+
+// requestOf returns the request of a run as the events of the run have it.
+func requestOf(r *soloist.Run) string {
+	if r.Backfill != 0 {
+		return store.BackfillRequest(r.Backfill)
+	}
+	return r.Request
 }
 
 // failure is why a try failed, in one word: the text of its error may have anything in
@@ -102,4 +111,5 @@ var causes = []struct {
 	{soloist.ErrTimeout, "timeout"},
 	{soloist.ErrStopped, "stopped"},
 	{soloist.ErrCancelled, "cancelled"},
+	{soloist.ErrReplaced, "replaced"},
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
-	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -71,7 +70,7 @@ func outlookOf(a *app.App, st soloist.JobStatus) *Outlook {
 		return nil
 	}
 	root := Root(a.Scheduler.Jobs, j)
-	s, err := schedule.Parse(root.Schedule, root.TimeZone, root.Name)
+	s, err := app.TicksOf(root)
 	if err != nil { // it has been checked
 		return nil
 	}

@@ -30,12 +30,17 @@ type Job struct {
 	Next     time.Time              `json:"next,omitzero"`
 	After    string                 `json:"after,omitempty"`  // the jobs that it follows
 	Awaits   string                 `json:"awaits,omitempty"` // those of After whose outcome Next waits for, once it has come
+	Late     *store.Late            `json:"late,omitempty"`   // ticks since the last success that have not succeeded by FinishBy
+	Begins   time.Time              `json:"begins,omitzero"`  // the first tick of all, while it is to come
+	Over     time.Time              `json:"over,omitzero"`    // the last tick of all, once it has its outcome
 	Counts   map[store.Status]int64 `json:"counts,omitempty"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
 
 	Pause    *Pause   `json:"pause,omitempty"`    // nil: no order or failure pauses it; the settings of replicas may
 	Failures int64    `json:"failures,omitempty"` // runs that failed or stalled since the last success
 	Differs  []string `json:"differs,omitempty"`  // where this program's settings are not those in force
+
+	Backfill *Backfill `json:"backfill,omitempty"` // nil: none was ordered, or the orders are not known
 
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
@@ -60,6 +65,7 @@ const (
 	Idle        State = "idle"
 	noRecord    State = "no record" // no replica has created it yet
 	Failing     State = "failing"   // it does not run, and has not succeeded since its last failure
+	over        State = "over"      // there is no further tick
 	paused      State = "paused"    // serve: by this replica's settings; other commands: by the record
 	armed       State = "armed"     // its next tick is claimed already, and begins when it is due
 	running     State = "running"
@@ -76,7 +82,8 @@ const (
 func Of(a *app.App, st soloist.JobStatus) Job { return of(a, st, a.Scheduler.Health()) }
 
 func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
-	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign}
+	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign,
+		Begins: st.Begins, Over: st.Over}
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
@@ -105,6 +112,10 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 	if len(r.History) > 0 {
 		v.Last = lastRun(r.History)
 	}
+	if st.Late.Count > 0 {
+		v.Late = &store.Late{Since: format.UTC(st.Late.Since), Tick: format.UTC(st.Late.Tick), Count: st.Late.Count}
+	}
+	v.Backfill = backfillOf(&st)
 	v.Counts, v.Failures, v.Differs = r.Counts, max(r.Failures, 0), differsOf(a, st)
 	switch {
 	case MayRun(r):
@@ -120,6 +131,8 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 		v.State = paused
 	case v.Failures > 0:
 		v.State = Failing
+	case !st.Over.IsZero():
+		v.State = over
 	}
 	if st.Occupied != nil {
 		v.Error = format.Line(st.Occupied.Error())
@@ -208,7 +221,20 @@ func (v Job) StateWords(now time.Time) string {
 	if v.State != paused {
 		text += v.PauseWords(now)
 	}
-	return text + v.FailureWords()
+	return text + v.FailureWords() + v.LateWords() + v.boundWords()
+}
+
+// boundWords complete the state of a job that has no tick now, since it has not begun or is over.
+func (v Job) boundWords() string {
+	switch {
+	case !v.Begins.IsZero():
+		return ", begins " + format.Stamp(v.Begins)
+	case v.Over.IsZero():
+		return ""
+	case v.State == over:
+		return " since " + format.Stamp(v.Over)
+	}
+	return ", over since " + format.Stamp(v.Over)
 }
 
 // FailureWords completes the state: how often the job has failed in a row.
@@ -225,7 +251,7 @@ func (v Job) FailureWords() string {
 // Tone is the colour of the state in a table.
 func (v Job) Tone() format.Tone {
 	switch {
-	case v.Failures > 0, v.State == broken, v.State == stalled:
+	case v.Failures > 0, v.Late != nil, v.State == broken, v.State == stalled:
 		return format.Red
 	case v.State == interrupted, v.State == Waiting, v.State == unknown, v.State == noRecord:
 		return format.Yellow
@@ -281,3 +307,15 @@ func (v Job) CountWords() string { return format.Tally(v.Counts) }
 
 // Recorded reports whether the failures of the job are known.
 func (v *Job) Recorded() bool { return !v.EveryReplica && v.State != broken && v.State != unknown }
+
+// LateWords completes the state: since when the job is late, and how many ticks have not succeeded.
+func (v Job) LateWords() string {
+	if v.Late == nil {
+		return ""
+	}
+	words := ", late since " + format.Stamp(v.Late.Since)
+	if v.Late.Count > 1 {
+		words += fmt.Sprintf(" with %d ticks", v.Late.Count)
+	}
+	return words
+}

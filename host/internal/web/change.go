@@ -26,6 +26,16 @@ type change struct {
 	Reason string    `json:"reason"` // it is kept with the order, and shown
 	Until  time.Time `json:"until"`  // pause: when it ends by itself; run: when it is given up
 	Now    bool      `json:"now"`    // unlock: at once, while the holder may still be working
+	From   time.Time `json:"from"`   // backfill: the range, with both ends
+	To     time.Time `json:"to"`     //
+	All    bool      `json:"all"`    // backfill: all ticks of the range; otherwise those that were missed
+
+	Parallel int `json:"parallel"` // backfill: how many of them are run at a time; 0 and 1: one
+}
+
+// backfill is the range of a backfill.
+func (c *change) backfill() soloist.Backfill {
+	return soloist.Backfill{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel}
 }
 
 // A changed is what a change has come to.
@@ -90,6 +100,8 @@ func (p *pages) refusal(kind store.OrderKind, job string, c change) error {
 		return errors.New("this store keeps no orders of operators")
 	case p.app.EveryReplica(job) && kind != store.OrderPause && kind != store.OrderResume:
 		return errors.New(app.WithoutLease(job))
+	case kind != store.OrderBackfill && c.backfill() != soloist.Backfill{}:
+		return fmt.Errorf("%s has no range: leave out from, to, all and parallel", kind)
 	case singleton && kind == store.OrderRun:
 		return fmt.Errorf("%s is a singleton: it is not run by hand", job)
 	case !c.Until.IsZero() && kind != store.OrderPause && kind != store.OrderRun:
@@ -102,7 +114,11 @@ func (p *pages) refusal(kind store.OrderKind, job string, c change) error {
 func (p *pages) write(w http.ResponseWriter, r *http.Request, kind store.OrderKind, job string, c change) (store.Order, bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
 	defer cancel()
-	written, err := p.app.Scheduler.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until})
+	written, err := p.app.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until, Backfill: c.backfill()})
+	if errors.Is(err, app.ErrUnrung) {
+		p.app.Log.Warn("order over HTTP", "error", err)
+		err = nil
+	}
 	who := append([]any{"order", kind, "job", job, "by", format.Brief(c.By)}, caller(r)...)
 	if err != nil {
 		p.app.Log.Warn("order over HTTP refused", append(who, "error", err)...)

@@ -62,6 +62,9 @@ func (p *pages) readyz(w http.ResponseWriter, r *http.Request) {
 		if failed != nil {
 			body.Error = p.wordsFor(r).broken(failed)
 		}
+		if now.Storage != nil {
+			body.Storage = p.wordsFor(r).storage(now.Storage)
+		}
 		Reply(w, http.StatusServiceUnavailable, body)
 	case now.Storage != nil:
 		Reply(w, http.StatusServiceUnavailable, readiness{Status: "waiting", Storage: p.wordsFor(r).storage(now.Storage)})

@@ -22,10 +22,10 @@ func (p *pages) locks(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	reading, err := p.shelf.look(r.Context())
+	reading, note := p.shelf.look(r.Context())
 	answer := locksAnswer{App: p.infoFor(r, p.cache.now()), Shown: reading.Matching(text).Shown(mostRows)}
-	if err != nil {
-		answer.LocksNote = "They cannot be listed: " + format.Line(err.Error())
+	if note != "" {
+		answer.LocksNote = note
 	}
 	Reply(w, http.StatusOK, answer)
 }

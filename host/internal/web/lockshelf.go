@@ -2,8 +2,10 @@ package web
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/store"
 )
@@ -11,43 +13,84 @@ import (
 const (
 	locksFresh = 10 * time.Second // so long they are not listed again, however many ask, and for each page of a listing
 	locksPage  = 5_000            // entries that a page of a listing has
-	locksTime  = 5 * time.Second  // bounds a listing
+	locksTime  = 2 * time.Minute  // bounds a listing: a page of it can take seconds
+	locksWait  = 5 * time.Second  // so long a request waits for it
 )
 
-// A lockShelf keeps what the last listing of the locks has told.
+// A lockShelf keeps what the last listing of the locks has told. At most one is under way.
 type lockShelf struct {
-	store store.Store
-	app   string
-	turn  chan struct{} // has room for one: who lists, or looks at what follows
+	store  store.Store
+	app    string
+	begin  func(func())    // begins a listing in the background
+	closed <-chan struct{} // ends it
 
-	at   time.Time // when it was listed; zero: not yet
-	last locks.Reading
-	err  error
+	mu      sync.Mutex
+	pending chan struct{} // closed when the listing under way is over; nil: none is
+	at      time.Time     // when the last one was over; zero: none was yet
+	last    locks.Reading
+	err     error
 }
 
-func newLockShelf(s store.Store, app string) *lockShelf {
-	return &lockShelf{store: s, app: app, turn: make(chan struct{}, 1)}
+func newLockShelf(s store.Store, app string, begin func(func()), closed <-chan struct{}) *lockShelf {
+	return &lockShelf{store: s, app: app, begin: begin, closed: closed}
 }
 
-// look returns what is known of the locks, after a listing if that is due. A store that cannot list
-// has none.
-func (s *lockShelf) look(ctx context.Context) (locks.Reading, error) {
+// look returns what is known of the locks, after a wait for a listing if that is due, and why some of
+// it is not known. A store that cannot list has none.
+func (s *lockShelf) look(ctx context.Context) (r locks.Reading, note string) {
 	lister, ok := s.store.(store.Lister)
 	if !ok {
-		return locks.Reading{}, nil
+		return locks.Reading{}, ""
 	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return locks.Reading{}, context.Cause(ctx)
+	if pending := s.refresh(lister); pending != nil {
+		t := time.NewTimer(locksWait)
+		defer t.Stop()
+		select {
+		case <-pending:
+		case <-t.C:
+		case <-ctx.Done():
+		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.at.IsZero():
+		note = "They are being listed, which takes long."
+	case s.err != nil:
+		note = "They cannot be listed: " + format.Line(s.err.Error())
+	}
+	return s.last, note
+}
+
+// refresh returns the listing to wait for, nil if the last one will do.
+func (s *lockShelf) refresh(lister store.Lister) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	fresh := locksFresh * time.Duration(1+s.last.Listed/locksPage)
-	if s.at.IsZero() || time.Since(s.at) >= fresh {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), locksTime) // others wait for it too
-		defer cancel()
-		s.last, s.err = locks.Read(ctx, lister, s.app)
-		s.at = time.Now()
+	if s.pending == nil && (s.at.IsZero() || time.Since(s.at) >= fresh) {
+		s.pending = make(chan struct{})
+		s.begin(func() { s.list(lister) })
 	}
-	return s.last, s.err
+	return s.pending
+}
+
+// list outlives the request that began it: others wait for it too.
+func (s *lockShelf) list(lister store.Lister) {
+	ctx, cancel := context.WithTimeout(context.Background(), locksTime)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	watch.Go(func() {
+		select {
+		case <-s.closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	last, err := locks.Read(ctx, lister, s.app)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.err, s.at = last, err, time.Now()
+	close(s.pending)
+	s.pending = nil
 }

@@ -20,6 +20,7 @@
   let ahead = 0; // of this machine's clock
   const now = () => Date.now() - ahead;
   const stamp = (at) => new Date(at).toISOString().replace('T', ' ').replace(/\.\d+/, '');
+  const backfilled = (b) => b.state + ', ' + b.done + ' of ' + b.ticks + ' ticks from ' + stamp(b.from) + ' to ' + stamp(b.to) + ', by ' + b.by + (b.reason ? ': ' + b.reason : '');
   const awaits = (j) => j.awaits ? ', waits for ' + j.awaits : '';
   const roughly = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
@@ -158,9 +159,12 @@
     j.replica ? el('small', {}, 'on ' + j.replica, j.attempt > 1 ? ', attempt ' + j.attempt : null) : null,
     j.claimed ? el('small', {}, timed(j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
     j.progress ? el('small', {}, (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')) : null,
+    j.begins ? el('small', {}, 'begins ' + stamp(j.begins)) : null,
+    j.over ? el('small', {}, 'over since ' + stamp(j.over)) : null,
     j.waits ? el('small', {}, 'after unlock, until about ' + stamp(j.waits)) : null,
     j.pause ? el('small', {}, 'paused by ' + (j.pause.by || 'itself') + (j.pause.reason ? ': ' + j.pause.reason : '') + ', ', timed(j.pause.at, 'ago'), j.pause.until ? ', until ' + stamp(j.pause.until) : '') : null,
     j.ordered ? el('small', {}, j.ordered + (j.ordered === 1 ? ' run is' : ' runs are') + ' ordered') : null,
+    j.late ? el('small', { class: 'tone-bad' }, 'late since ' + stamp(j.late.since) + (j.late.count > 1 ? ' with ' + j.late.count + ' ticks' : '')) : null,
     j.error ? el('small', { class: 'tone-bad' }, j.error) : null,
     ...(j.differs || []).map((text) => el('small', {}, text)),
   ];
@@ -269,7 +273,7 @@
     const [name, state, last, durations, next] = tr.children;
     tr.className = j.trouble ? 'trouble' : '';
     set(name.lastChild, j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '');
-    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.pause, j.ordered, j.error, j.differs]), ...stateNodes(j));
+    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
     const recent = JSON.stringify(j.recent), newest = j.recent[0];
     replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
@@ -309,11 +313,15 @@
     const j = d.job, o = j.outlook;
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
-    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.waits, j.pause, j.ordered, j.error, j.differs]), ...stateNodes(j));
-    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.awaits, j.counts, j.checkpoint, j.token, j.lease]),
+    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
+    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.begins, j.over, j.awaits, j.backfill, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
+      ...(o && o.leftOut ? fact('Excluded days', o.leftOut.map((x) => x.day + ' ' + (x.movedTo ? 'moved to ' + x.movedTo : 'left out') + ', ' + (x.only ? 'no day of ' : 'a day of ') + x.by.join(', ')).join('; ')) : []),
+      ...(j.begins ? fact('Begins', stamp(j.begins)) : []),
+      ...(j.over ? fact('Over since', stamp(j.over)) : []),
       ...(o && o.warnings.length ? fact('Note', o.warnings.join('; ')) : []),
+      ...(j.backfill ? fact('Backfill', backfilled(j.backfill)) : []),
       ...(j.next ? fact('Next tick', timed(j.next, 'next'), ', ' + stamp(j.next) + awaits(j)) : []),
       ...fact('Outcomes', Object.entries(j.counts || {}).map(([status, n]) => n + ' ' + status).join(', ') || '–'),
       ...fact('Checkpoint', j.checkpoint ? j.checkpoint.toLocaleString('en') + ' bytes' : 'none'),
@@ -323,7 +331,7 @@
     $('orders-title').hidden = $('orders').hidden = !j.orders.length;
     sync($('orders').tBodies[0], j.orders, (x) => x.id, (x) => el('tr', {}, el('td', {}, stamp(x.at)), el('td', {}, x.by), el('td', {}, x.kind + (x.until && x.kind === 'pause' ? ' until ' + stamp(x.until) : '')), el('td', {}, x.reason || '–')), () => {});
     $('ticks-title').hidden = !o;
-    sync($('ticks'), o ? o.ticks : [], (t) => t.tick, (t) => el('li', {}, stamp(t.tick) + ' ', el('span', { class: 'help' }, o.zone === 'UTC' ? '' : t.local.slice(0, 19).replace('T', ' ') + ' in ' + o.zone + ' ', '(', timed(t.tick, 'next'), ')', t.clock ? ', ' + t.clock : '')), () => {});
+    sync($('ticks'), o ? o.ticks : [], (t) => t.tick, (t) => el('li', {}, stamp(t.tick) + ' ', el('span', { class: 'help' }, o.zone === 'UTC' ? '' : t.local.slice(0, 19).replace('T', ' ') + ' in ' + o.zone + ' ', '(', timed(t.tick, 'next'), ')', t.clock ? ', ' + t.clock : '', t.movedFrom ? ', moved from ' + t.movedFrom : '')), () => {});
     const record = j.record ? JSON.stringify(j.record, null, 2).replace(hidden, (c) => c === '\n' ? c : plain(c)) : 'There is none.';
     if ($('record').textContent !== record) $('record').textContent = record;
     renderActions(d);
@@ -400,6 +408,7 @@
       risk: 'Nothing of the job starts any more, 8 s from now at the latest. Ticks are skipped, and are not made up for. A run under way goes on.' },
     { key: 'resume', label: 'Resume', when: (j) => j.pause, everywhere: true, fields: [why], risk: 'The job runs again from its next tick on. Ticks of the pause stay skipped.' },
     { key: 'cancel', label: 'Cancel the run', when: runs, danger: true, fields: [why], risk: 'The context of the run ends, and its tick is not run again. What it has done so far stays done. A run that ignores its context goes on.' },
+    { key: 'cancel-backfill', label: 'Cancel the backfill', when: (j) => j.backfill && ['waiting', 'running'].includes(j.backfill.state), danger: true, fields: [why], risk: 'No further tick of it is run, and the context of its run ends. What was run stays done.' },
     { key: 'step-down', label: 'Step down', when: runs, fields: [why], risk: 'The run ends, as at a stop of its replica, and another replica may run its tick again. A job that keeps no checkpoint loses its work so far.' },
     { key: 'unlock', label: 'Unlock', when: (j) => j.lease === 'leased' || j.lease === 'breaking', danger: true, risk: 'For a holder that hangs: its lease ends when it expires, and another replica follows after that. A holder that is well loses its run, and its process may be ended.' },
   ];

@@ -18,7 +18,7 @@ type route struct {
 // open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
-	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App), functions: functions}
+	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.watching.closed), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /jobs/{job}", page)
@@ -54,6 +54,8 @@ func (p *pages) api() []route {
 		{"POST", "/jobs/{job}/pause", admin(p.order(store.OrderPause))},
 		{"POST", "/jobs/{job}/resume", admin(p.order(store.OrderResume))},
 		{"POST", "/jobs/{job}/cancel", admin(p.order(store.OrderCancel))},
+		{"POST", "/jobs/{job}/backfill", admin(p.order(store.OrderBackfill))},
+		{"POST", "/jobs/{job}/cancel-backfill", admin(p.order(store.OrderCancelBackfill))},
 		{"POST", "/jobs/{job}/step-down", admin(p.stepDown)},
 		{"POST", "/jobs/{job}/unlock", admin(p.unlock)},
 	}

@@ -1,0 +1,353 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
+)
+
+// woken is a program that alarms wake up, its queue, and the times at which its jobs have run.
+type woken struct {
+	host.Program
+	queue *alarmtest.Queue
+	mu    sync.Mutex
+	ran   []string
+}
+
+// newWoken makes one with jobs that take no time. In a bubble of synctest it is midnight, 1 January 2000, UTC.
+func newWoken(schedules ...string) *woken {
+	w := &woken{queue: &alarmtest.Queue{}}
+	w.Store = &local.Memory{}
+	for i, text := range schedules {
+		w.Work = append(w.Work, soloist.Job{Name: "job-" + string(rune('a'+i)), Schedule: text, Do: w.do})
+	}
+	w.Program = host.WithQueue(w.Program, w.queue)
+	return w
+}
+
+func (w *woken) do(context.Context, *soloist.Run) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ran = append(w.ran, time.Now().UTC().Format("15:04:05"))
+	return nil
+}
+
+// times are when the jobs have run.
+func (w *woken) times() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.ran)
+}
+
+// wantPending wants exactly one message, which becomes visible at that time of day.
+func (w *woken) wantPending(t *testing.T, at string) {
+	t.Helper()
+	all := w.queue.All()
+	if len(all) != 1 || all[0].Visible.UTC().Format("15:04:05") != at {
+		t.Errorf("got the messages %+v, want one that is visible at %s", all, at)
+	}
+}
+
+// serve runs a replica in the background, which has read its environment when serve returns.
+func (w *woken) serve(t *testing.T) (stop func(), code <-chan int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done, p := make(chan int, 1), w.Program
+	p.Name, p.Stdout, p.Stderr = "demo", t.Output(), t.Output()
+	go func() {
+		code, err := host.Serve(ctx, p, &deserted{closed: make(chan struct{})})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- code
+	}()
+	return cancel, done
+}
+
+// tick waits for ticks that are due within the stay, and then sets the alarm for the next one, less the lead.
+func TestTickHandsOverToTheAlarm(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("1,2 0 * * *", "@hourly")
+		begin := time.Now()
+		got := run(t.Context(), w.Program, "tick")
+		if took := time.Since(begin); got.code != 0 || took < 2*time.Minute || took > 2*time.Minute+5*time.Second || strings.Count(got.out, "succeeded") != 2 {
+			t.Errorf("got %+v after %s, want the ticks of 00:01 and 00:02", got, took)
+		}
+		w.wantPending(t, "00:59:00")
+		time.Sleep(time.Until(w.queue.First()))
+		got = run(t.Context(), w.Program, "tick")
+		if at := time.Now().UTC().Format("15:04"); got.code != 0 || at != "01:00" || strings.Count(got.out, "succeeded") != 1 {
+			t.Errorf("got %+v at %s", got, at)
+		}
+		w.wantPending(t, "01:59:00")
+	})
+}
+
+// A stop while tick waits for the next tick is no failure: it sets the alarm, and does nothing else.
+func TestTickIsStoppedWhileItWaits(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("1 * * * *")
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		defer stop()
+		if got := run(ctx, w.Program, "tick"); got.code != 0 || strings.Contains(got.out, "error") {
+			t.Errorf("got %+v", got)
+		}
+		w.wantPending(t, "00:00:35") // put at once, since the tick is less than the lead ahead, and hidden when old ones were cleared
+	})
+}
+
+// If the alarm cannot be set, tick says so and exits with code 1, and the old message stays.
+func TestTickFailsWithoutAlarm(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		run(t.Context(), w.Program, "tick")
+		time.Sleep(time.Until(w.queue.First()))
+		w.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
+			if c.Op == "put" {
+				return alarmtest.Fate{Err: errors.New("403 AuthorizationPermissionMismatch")}
+			}
+			return alarmtest.Fate{}
+		}
+		got := run(t.Context(), w.Program, "tick", "--json")
+		if got.code != 1 || !strings.Contains(got.err, "the alarm may not be set, so the next tick may wait for the platform's timer: ") || !strings.Contains(got.err, "AuthorizationPermissionMismatch") || !strings.Contains(got.out, "succeeded") {
+			t.Errorf("got %+v", got)
+		}
+		w.wantPending(t, "00:59:00")
+	})
+}
+
+// The log says so as an error, which is what alerts look for.
+func TestTickLogsThatItHasNoAlarm(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_LOG_FORMAT=json")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("403")} }
+		got, errs := run(t.Context(), w.Program, "tick"), 0
+		for text := range strings.Lines(got.err) {
+			var line struct{ Level, Msg string }
+			if err := json.Unmarshal([]byte(text), &line); err != nil {
+				t.Errorf("got %s: %v", text, err)
+			}
+			if line.Level == "ERROR" && strings.HasPrefix(line.Msg, "the alarm may not be set") {
+				errs++
+			}
+		}
+		if got.code != 1 || errs != 1 {
+			t.Errorf("got %+v, want one line of an error", got)
+		}
+	})
+}
+
+// A replica that serves ends by itself when nothing is due for its stay, and leaves one alarm.
+func TestServeEndsByItself(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=3m")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("2,4 * * * *")
+		stop, code := w.serve(t)
+		defer stop()
+		time.Sleep(6 * time.Minute)
+		if len(w.times()) != 2 || len(code) != 0 {
+			t.Errorf("after 6 min: ran at %q, and has ended: %t", w.times(), len(code) == 1)
+		}
+		select {
+		case got := <-code:
+			if got != 0 {
+				t.Errorf("it ended with code %d", got)
+			}
+		case <-time.After(time.Hour):
+			t.Error("it did not end")
+		}
+		if at := time.Now().UTC().Format("15:04"); at != "00:07" {
+			t.Errorf("it ended at %s", at)
+		}
+		w.wantPending(t, "01:01:00")
+	})
+}
+
+// SOLOIST_STAY=0, or a singleton, keeps it up: it hands over, and so it does after each alarm.
+func TestServeStays(t *testing.T) {
+	for _, test := range []struct{ name, stay string }{{"no stay", "0"}, {"singleton", "2m"}} {
+		environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY="+test.stay)
+		synctest.Test(t, func(t *testing.T) {
+			w := newWoken("@hourly")
+			if test.name == "singleton" {
+				w.Work = append(w.Work, soloist.Singleton{Name: "leader", Do: untilStopped})
+			}
+			stop, code := w.serve(t)
+			time.Sleep(10 * time.Minute)
+			w.wantPending(t, "00:59:00")
+			time.Sleep(60 * time.Minute)
+			w.wantPending(t, "01:59:00")
+			if len(code) != 0 || len(w.times()) != 1 {
+				t.Errorf("%s: it has ended, or ran at %q", test.name, w.times())
+			}
+			stop()
+			<-code
+			w.wantPending(t, "01:59:00")
+		})
+	}
+}
+
+// A message that asks for nothing does not keep an app up until the next tick, as the first one of a day.
+func TestServeThatStaysClearsMessages(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=0")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@daily")
+		stop, code := w.serve(t)
+		time.Sleep(10 * time.Minute)
+		if got := run(t.Context(), w.Program, "wake"); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		if n := w.queue.Visible(time.Now()); n != 1 {
+			t.Fatalf("got %d visible messages, want the one of wake", n)
+		}
+		time.Sleep(6 * time.Minute)
+		if n := w.queue.Visible(time.Now()); n != 0 {
+			t.Errorf("got %d visible messages six minutes later", n)
+		}
+		stop()
+		<-code
+	})
+}
+
+// While a job runs nothing is handed over; a stop sets the alarm for what it has left.
+func TestServeSetsAlarmWhenStopped(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_GRACE=1s")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken()
+		w.Work = []soloist.Work{soloist.Job{Name: "long", Schedule: "1 0 * * *", Interrupted: soloist.Rerun, Do: func(ctx context.Context, _ *soloist.Run) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}}
+		stop, code := w.serve(t)
+		time.Sleep(20 * time.Minute)
+		if len(code) != 0 {
+			t.Fatal("it has ended under a run")
+		}
+		all, err := w.queue.Receive(t.Context(), 32, time.Hour) // somebody empties the queue
+		if err != nil || len(all) != 1 {
+			t.Fatalf("under a run got the messages %+v, %v", all, err)
+		}
+		w.queue.Delete(t.Context(), all[0].Receipt)
+		stop()
+		if got := <-code; got != 0 {
+			t.Errorf("it ended with code %d", got)
+		}
+		if n := w.queue.Visible(time.Now()); n == 0 {
+			t.Errorf("the run that was interrupted wakes nobody up: %+v", w.queue.All())
+		}
+	})
+}
+
+// An order wakes the app up; if that fails, the order stands, and the command says so.
+func TestOrderRings(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		run(t.Context(), w.Program, "tick")
+		for i, command := range []string{"run job-a --no-wait", "pause job-a", "resume job-a"} {
+			if got := run(t.Context(), w.Program, strings.Fields(command)...); got.code != 0 {
+				t.Errorf("%s: got %+v", command, got)
+			}
+			if n := w.queue.Visible(time.Now()); n != i+1 {
+				t.Errorf("after %s %d messages are visible", command, n)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		got := run(t.Context(), w.Program, "tick")
+		if got.code != 0 || !strings.Contains(got.out, "succeeded") {
+			t.Errorf("got %+v, want the run that was ordered", got)
+		}
+		w.wantPending(t, "00:59:00")
+		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
+		got = run(t.Context(), w.Program, "run", "job-a", "--no-wait")
+		if got.code != 1 || !strings.Contains(got.err, "it is ordered, but no replica could be woken up: the next one that is up obeys") {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// With no tick to come there is no alarm, and no error.
+func TestNoTickNoAlarm(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken()
+		w.Work = []soloist.Work{soloist.Job{Name: "over", Schedule: "@hourly", Until: time.Now().Add(time.Minute), Do: w.do}}
+		if got := run(t.Context(), w.Program, "tick"); got.code != 0 || !strings.Contains(got.err, "no tick is to come") {
+			t.Errorf("got %+v", got)
+		}
+		if all := w.queue.All(); len(all) != 0 {
+			t.Errorf("got %+v", all)
+		}
+	})
+}
+
+// An order over HTTP puts a message, as one by a command does: else the platform ends the replica that has taken it as one
+// that has nothing to do.
+func TestOrderOverHTTPPutsMessage(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=0", "SOLOIST_ADMIN_TOKEN="+adminToken)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		s := open(t, w.Program)
+		s.tick()
+		cookies := signedIn(t, s, adminToken)
+		for i, order := range []string{"pause", "resume", "run"} {
+			wantAnswer(t, order, s.ask("POST", "/api/v1/jobs/job-a/"+order, "", cookies), 200)
+			if n := w.queue.Visible(time.Now()); n != i+1 {
+				t.Errorf("%d messages are visible after %s, want %d", n, order, i+1)
+			}
+		}
+		s.wait()
+	})
+}
+
+// Settings that do nothing without alarms are told of.
+func TestSettingsWithoutAlarm(t *testing.T) {
+	environment(t, "SOLOIST_STAY=1m", "SOLOIST_STORAGE=memory:")
+	if got := run(t.Context(), host.Program{Work: work()}, "validate", "--json"); got.code != 0 || !strings.Contains(got.out, "SOLOIST_STAY has no effect without SOLOIST_ALARM=queue") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// wake puts a message that is visible at once, and status says which alarm is pending.
+func TestWakeAndStatusOfAlarm(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		status := func(want string) {
+			t.Helper()
+			if got := run(t.Context(), w.Program, "status"); got.code != 0 || !strings.Contains(got.out, "\nalarm: "+want) {
+				t.Errorf("got %+v, want %q", got, want)
+			}
+		}
+		run(t.Context(), w.Program, "tick")
+		status("at 2000-01-01 00:59:00Z, in 59m, for the tick of 2000-01-01 01:00:00Z\n")
+		if got := run(t.Context(), w.Program, "wake"); got.code != 0 || !strings.Contains(got.out, "a message is in the queue demo-alarm") || w.queue.Visible(time.Now()) != 1 {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(59*time.Minute + time.Second)
+		status("the last one was at 2000-01-01 00:59:00Z: a replica answers it, and sets the next one\n")
+		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
+		if got := run(t.Context(), w.Program, "wake", "--json"); got.code != 1 || !strings.Contains(got.out, `could not be put into the queue: no queue"`) {
+			t.Errorf("got %+v", got)
+		}
+	})
+	environment(t)
+	if got := run(t.Context(), host.Program{Work: work()}, "wake"); got.code != 2 || !strings.Contains(got.err, "set SOLOIST_ALARM=queue") {
+		t.Errorf("got %+v", got)
+	}
+}

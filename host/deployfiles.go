@@ -1,0 +1,132 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/azd"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/functions"
+)
+
+// deploymentCommand writes what the Azure Developer CLI deploys.
+type deploymentCommand struct {
+	Kind      string `arg:"" name:"KIND" enum:"functions,containerapp,containerapp-job" missing:"for what (functions, containerapp or containerapp-job), and into which directory?" help:"functions, containerapp or containerapp-job"`
+	Dir       string `arg:"" name:"DIR" help:"the directory, within the module of the program"`
+	Package   string `placeholder:"PATH" help:"the main package from the root of the module, such as ./jobs; not given: this program's"`
+	Overwrite bool   `help:"write also what differs from a file that is there"`
+	jsonFlag
+}
+
+// A deployment is what the command deploy-files tells in JSON.
+type deployment struct {
+	Kind      string   `json:"kind"`
+	Directory string   `json:"directory"`
+	App       string   `json:"app"`
+	Queue     string   `json:"queue"`
+	Written   []string `json:"written"` // those that were not there as they are
+	Warnings  []string `json:"warnings"`
+}
+
+func (c *deploymentCommand) run(_ context.Context, p *Program) int {
+	a, code := p.openOr(mode{apart: true})
+	if code != exitOK {
+		return code
+	}
+	d, err := c.write(a)
+	if err != nil {
+		a.Console.Complain(err)
+		return exitFail
+	}
+	if c.JSON {
+		return printed(a.Console.JSON(d))
+	}
+	d.print(a)
+	return exitOK
+}
+
+func (d *deployment) print(a *app.App) {
+	if len(d.Written) == 0 {
+		fmt.Fprintf(a.Console.Stdout, "all files are in %s as they should be\n", d.Directory)
+	} else {
+		fmt.Fprintf(a.Console.Stdout, "%s in %s\n\n", format.Plural(len(d.Written), "file"), d.Directory)
+	}
+	for _, name := range d.Written {
+		fmt.Fprintf(a.Console.Stdout, "  %s\n", name)
+	}
+	fmt.Fprintf(a.Console.Stdout, "\nthe commands are in %s\n", filepath.Join(d.Directory, "README.md"))
+	for _, text := range d.Warnings {
+		fmt.Fprintf(a.Console.Stderr, "%s: %s\n", a.Console.Name, text)
+	}
+}
+
+func (c *deploymentCommand) write(a *app.App) (*deployment, error) {
+	program, release := builtFrom()
+	plan := azd.Program{Kind: c.Kind, App: a.Settings.App, Queue: a.Settings.AlarmQueue, Package: cmp.Or(c.Package, program), Go: release, Timeout: azd.ReplicaTime(longestTimeout(a))}
+	if plan.Package == "" {
+		return nil, errors.New("which package this program was built from cannot be told: name it with --package, as from the root of its module")
+	}
+	if err := plan.Locate(c.Dir); err != nil {
+		return nil, err
+	}
+	files, err := plan.Files()
+	if err != nil {
+		return nil, err
+	}
+	written, err := azd.Write(c.Dir, files, c.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	return &deployment{c.Kind, c.Dir, plan.App, plan.Queue, append([]string{}, written...), c.warnings(a)}, nil
+}
+
+// warnings are about what does not work where nothing is up between two ticks,
+// or is not part of the files.
+func (c *deploymentCommand) warnings(a *app.App) []string {
+	all := []string{}
+	for _, s := range a.Scheduler.Singletons {
+		all = append(all, "singleton "+s.Name+" does not run there: nothing is up between two ticks. deploy/containerapp.yaml keeps replicas up")
+	}
+	for _, j := range a.Scheduler.Jobs {
+		if j.EveryReplica {
+			all = append(all, "job "+j.Name+" runs on each replica: its ticks wake nobody up")
+		}
+	}
+	if jobs := functions.Frequent(a); jobs != nil {
+		all = append(all, format.Join(jobs...)+": ticks are nearer than "+a.Settings.Patience().String()+", so something is up all the time and the alarm saves nothing; docs/costs.md says what to take")
+	}
+	return all
+}
+
+// longestTimeout is how long the job with the longest Timeout may take.
+func longestTimeout(a *app.App) (longest time.Duration) {
+	for _, j := range a.Scheduler.Jobs {
+		longest = max(longest, j.Timeout)
+	}
+	return longest
+}
+
+// builtFrom returns the directory of the main package in its module, empty where
+// the binary does not tell, and the release of Go, such as 1.26.
+func builtFrom() (dir, release string) {
+	release = "1.26"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", release
+	}
+	if parts := strings.SplitN(strings.TrimPrefix(info.GoVersion, "go"), ".", 3); len(parts) > 1 {
+		release = parts[0] + "." + parts[1]
+	}
+	below, within := strings.CutPrefix(info.Path, info.Main.Path)
+	if !within || info.Main.Path == "" || strings.HasSuffix(info.Path, ".test") {
+		return "", release
+	}
+	return "." + below, release
+}

@@ -1,0 +1,230 @@
+package host_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
+)
+
+// byQueue is the payload of a queue trigger.
+func byQueue(message string) string {
+	text, _ := json.Marshal(message)
+	inner, _ := json.Marshal(string(text))
+	return fmt.Sprintf(`{"Data":{"alarm":%s},"Metadata":{"DequeueCount":"1"}}`, inner)
+}
+
+const ours = `{"schema":1,"app":"demo","id":"x"}`
+
+// A message has the invocation run what is due, wait for the ticks of the stay, and set the next alarm. A timer once a day
+// does the same.
+func TestAlarmFunction(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("1,2 * * * *")
+		s := open(t, w.Program)
+		code, logs := s.invoke(t, "alarm", byQueue(ours))
+		if at := time.Now().UTC().Format("15:04"); code != 200 || at != "00:02" || !slices.Equal(logs, []string{"job job-a: tick 2000-01-01T00:01:00Z succeeded", "job job-a: tick 2000-01-01T00:02:00Z succeeded"}) {
+			t.Errorf("got %d, %q at %s", code, logs, at)
+		}
+		w.wantPending(t, "01:00:00")
+		time.Sleep(time.Hour)
+		code, logs = s.invoke(t, "tick", `{"Data":{"timer":{"IsPastDue":false}}}`)
+		if code != 200 || len(logs) != 1 {
+			t.Errorf("the daily net: got %d, %q", code, logs)
+		}
+		w.wantPending(t, "02:00:00")
+		s.wait()
+	})
+}
+
+// Whatever is in the queue wakes the app up once, and the host may delete it.
+func TestAlarmFunctionAndForeignMessages(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		s, log := logged(t, w.Program)
+		for _, body := range []string{byQueue("garbage \x00"), byQueue(`{"app":"other"}`), byQueue("null"), byQueue(""), `{"Data":{"alarm":7}}`, `{"Data":{"item":{"app":"x"}}}`, ""} {
+			if code, _ := s.invoke(t, "alarm", body); code != 200 {
+				t.Errorf("%s: got code %d", body, code)
+			}
+		}
+		w.wantPending(t, "00:59:00")
+		if n := strings.Count(log.String(), "is not an alarm of this app"); n != 5 {
+			t.Errorf("%d messages were told, want 5:\n%s", n, log)
+		}
+		s.wait()
+	})
+}
+
+// The host deletes the message that has called. If that one came before its time, and the note says that it is still to
+// come, another one takes its place.
+func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		s := open(t, w.Program)
+		s.invoke(t, "alarm", byQueue(ours))
+		w.wantPending(t, "00:59:00")
+		time.Sleep(20 * time.Minute)
+		early := w.queue.All()[0]
+		for range 2 { // the second time as another message with the same text
+			if code, logs := s.invoke(t, "alarm", byQueue(string(early.Body))); code != 200 {
+				t.Errorf("got %d, %q", code, logs)
+			}
+			w.queue.Delete(t.Context(), early.Receipt)
+			w.wantPending(t, "00:59:00")
+		}
+		s.wait()
+	})
+}
+
+// An invocation that is too short to wait for the lead is called later, and once for a tick: else the host would call it
+// again and again until the tick is near.
+func TestAlarmFunctionWithShortTimeout(t *testing.T) {
+	for _, timeout := range []string{"2m", "10s"} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT="+timeout)
+		synctest.Test(t, func(t *testing.T) {
+			w := newWoken("@hourly")
+			s := open(t, w.Program)
+			s.invoke(t, "alarm", byQueue(ours))
+			calls := 0
+			for ; len(w.times()) == 0 && calls < 20; calls++ {
+				time.Sleep(time.Until(w.queue.First()) + 300*time.Millisecond) // the host's way to the message
+				got, err := w.queue.Receive(t.Context(), 1, 10*time.Minute)
+				if err != nil || len(got) != 1 {
+					t.Fatalf("got %+v, %v", got, err)
+				}
+				if code, logs := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 200 {
+					t.Errorf("got %d, %q", code, logs)
+				}
+				w.queue.Delete(t.Context(), got[0].Receipt)
+			}
+			if ran := w.times(); calls != 1 || !slices.Equal(ran, []string{"01:00:00"}) {
+				t.Errorf("%s: %d calls, ran at %q", timeout, calls, ran)
+			}
+			s.wait()
+		})
+	}
+}
+
+// If the alarm cannot be set, the invocation fails, so the host keeps its message and calls again.
+func TestAlarmFunctionFails(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@hourly")
+		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
+		s := open(t, w.Program)
+		for _, function := range []string{"alarm", "tick", "job-a"} {
+			code, logs := s.invoke(t, function, "")
+			if code != 500 || !strings.Contains(strings.Join(logs, ""), "the alarm may not be set") {
+				t.Errorf("%s: got %d, %q", function, code, logs)
+			}
+		}
+		if code, _ := s.invoke(t, "warmup", ""); code != 200 {
+			t.Errorf("warmup: got code %d", code)
+		}
+		s.wait()
+	})
+}
+
+// Without alarms there is no such function, and a job may have its name; with alarms it may not.
+func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_STORAGE=memory:")
+	s := open(t, host.Program{Work: jobs(soloist.Job{Name: "night"})})
+	if code, _ := s.invoke(t, "alarm", ""); code != 404 {
+		t.Errorf("got code %d", code)
+	}
+	work := jobs(soloist.Job{Name: "alarm"})
+	if got := run(t.Context(), host.Program{Work: work}, "validate"); got.code != 0 {
+		t.Errorf("got %+v", got)
+	}
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STORAGE=UseDevelopmentStorage=true")
+	checkMistakes(t, run(t.Context(), host.Program{Work: work}, "validate"), []string{`job "alarm" has the name of the function that gets the alarms`})
+}
+
+// With alarms there is one function that the queue calls, and one timer a day; the storage of the functions may be none of
+// this machine.
+func TestWriteFunctionsWithAlarm(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		env  []string
+		work []soloist.Work
+		want []string // in the file of the function alarm
+		err  string   // that is said
+	}{
+		{"plain", nil, jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`}, ""},
+		{"another queue", []string{"SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"}, jobs(soloist.Job{Name: "night"}), []string{`"queueName": "wake-up"`, `"connection": "SOLOIST_STORAGE"`}, ""},
+		{"a URL", []string{"SOLOIST_STORAGE=https://a.blob.core.windows.net"}, jobs(soloist.Job{Name: "night"}), nil, "SOLOIST_STORAGE is a URL, which a trigger cannot use"},
+		{"too often", nil, jobs(soloist.Job{Name: "beat", Schedule: "@every 1m"}), nil, "job beat has ticks more often than every 2m0s, the stay"},
+		{"on each replica", nil, jobs(soloist.Job{Name: "beat", EveryReplica: true}), nil, "no alarm wakes one up for it"},
+		{"long", nil, jobs(soloist.Job{Name: "night", Timeout: 8 * time.Minute}), nil, "needs a functionTimeout of 00:12:00"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			environment(t, append(test.env, "SOLOIST_ALARM=queue")...)
+			dir := t.TempDir()
+			got := write(t, test.work, stand(t), dir)
+			files := tree(t, dir)
+			if want := []string{".funcignore", ".soloist-functions.json", "alarm/function.json", "demo", "host.json", "local.settings.json", "tick/function.json"}; got.code != 0 || !slices.Equal(names(files), want) || !strings.Contains(got.err, test.err) {
+				t.Errorf("got %+v and %q", got, names(files))
+			}
+			for _, want := range append(test.want, `"type": "queueTrigger"`) {
+				if !strings.Contains(files["alarm/function.json"], want) {
+					t.Errorf("no %s in %s", want, files["alarm/function.json"])
+				}
+			}
+			for file, want := range map[string]string{"tick/function.json": `"0 17 3 * * *"`, "host.json": `"Microsoft.Azure.Functions.ExtensionBundle"`} {
+				if !strings.Contains(files[file], want) || !json.Valid([]byte(files[file])) {
+					t.Errorf("no %s in %s", want, files[file])
+				}
+			}
+		})
+	}
+}
+
+// What is deployed is compared with what alarms need.
+func TestDriftOfAlarms(t *testing.T) {
+	night := jobs(soloist.Job{Name: "night"})
+	for _, test := range []struct {
+		name   string
+		before []string // settings when the functions were written
+		change change
+		says   string
+		fails  bool
+	}{
+		{"the same", []string{"SOLOIST_ALARM=queue"}, nothing, "", false},
+		{"timers", nil, nothing, "function alarm: it is missing, so no alarm wakes the app up", true},
+		{"another queue", []string{"SOLOIST_ALARM=queue"}, settings("SOLOIST_ALARM_QUEUE=wake-up"), `function alarm: its queue is "demo-alarm", and alarms are put into "wake-up" (SOLOIST_ALARM_QUEUE)`, true},
+		{"switched off", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_alarm_Disabled=1"), "function alarm: it is missing", true},
+		{"a timer too many", []string{"SOLOIST_ALARM=queue"}, edited("night/function.json", timerFile("0 30 2 * * *")), `function night: its timer, "0 30 2 * * *", is not needed`, false},
+		{"no net", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_tick_Disabled=1"), "function tick: it has no timer", false},
+	} {
+		environment(t, test.before...)
+		root := t.TempDir()
+		if got := write(t, night, stand(t), root); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		environment(t, append(test.change(t, root), "SOLOIST_ALARM=queue", "FUNCTIONS_APP_ROOT_PATH="+root)...)
+		w := newWoken()
+		w.Work = night
+		run(t.Context(), w.Program, "tick")
+		got := run(t.Context(), w.Program, "doctor")
+		told := ""
+		for text := range strings.Lines(got.out) {
+			if strings.Contains(text, "  functions  ") && !strings.HasPrefix(text, "ok") {
+				told += text
+			}
+		}
+		if (test.says == "") != (told == "") || !strings.Contains(told, test.says) || strings.Contains(told, "FAIL") != test.fails {
+			t.Errorf("%s: got %s\nof %s", test.name, told, got.out)
+		}
+	}
+}

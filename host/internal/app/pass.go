@@ -1,0 +1,223 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/alarm"
+)
+
+// settleTime bounds what is done about the alarm at the end of a pass, also where the platform has asked us to stop: it
+// gives some 30 s.
+const settleTime = 20 * time.Second
+
+// settling is a context for the calls that end a pass. The end of ctx does not end it, since an alarm has to be pending
+// before this process goes.
+func settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+}
+
+// SetAlarm makes sure that the app is woken up when it is wanted next.
+func (a *App) SetAlarm(ctx context.Context) error {
+	ctx, cancel := settling(ctx)
+	defer cancel()
+	due, err := a.Scheduler.NextDue(ctx)
+	if err != nil {
+		return a.unset(err)
+	}
+	return a.unset(a.Alarm.Set(ctx, due))
+}
+
+// unset is the error of an alarm that may not be set.
+func (a *App) unset(err error) error {
+	if err == nil || errors.Is(err, alarm.ErrPending) {
+		return err
+	}
+	return fmt.Errorf("the alarm may not be set, so the next tick may wait for the platform's timer: %w", err)
+}
+
+// How long a pass is away from the next one: until that is due, but where it is due already and cannot be begun, such as
+// one whose record cannot be read, longer each time.
+const (
+	leastPause = 50 * time.Millisecond // the service's clock may be a little behind
+	firstPause = time.Second
+	lastPause  = 15 * time.Second
+)
+
+// lookPause is how often a pass is begun at least while an earlier one waits for its runs: there may be an order.
+const lookPause = 30 * time.Second
+
+// passes are the calls of one wake-up. Each looks for all that is due, and waits for the runs that it has begun, so the next
+// one does not wait for it.
+type passes struct {
+	app      *App
+	pass     func() (ran bool)
+	patience time.Duration
+	enough   time.Time // from then on ticks to come are left to the next wake-up, when nothing runs; zero: never
+
+	all     sync.WaitGroup
+	running atomic.Int32
+	ran     atomic.Bool
+	ended   chan struct{} // one has ended since it was received last
+	start   time.Time     // of the last one
+	quiet   time.Time     // when something has run last, or the beginning
+}
+
+// Passes calls pass, which does what is due and reports whether it has run anything: at once, and for each tick that comes due
+// while an earlier call goes on, or within the patience after the last run. So ticks nearer to each other keep it going until
+// half of the time is over that ctx has. Then it hands over to the alarm. The end of ctx ends the waiting.
+func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (ran bool)) error {
+	now := time.Now()
+	p := &passes{app: a, pass: pass, patience: patience, enough: a.enough(ctx), ended: make(chan struct{}, 1), quiet: now}
+	release := a.guard(ctx)
+	err := p.run(ctx)
+	release(err == nil)
+	return err
+}
+
+// enough returns until when what has time for any of the jobs may wait for ticks. How long a job takes without a Timeout is
+// not known: half of the time has to be enough.
+func (a *App) enough(ctx context.Context) time.Time {
+	end, ends := ctx.Deadline()
+	if !ends {
+		return time.Time{}
+	}
+	left, longest := time.Until(end), time.Duration(0)
+	for i := range a.Scheduler.Jobs {
+		if d := a.Scheduler.Jobs[i].Timeout; d <= left { // others are never begun
+			longest = max(longest, d)
+		}
+	}
+	return time.Now().Add(min(left/2, left-longest))
+}
+
+func (p *passes) run(ctx context.Context) error {
+	defer p.all.Wait()
+	p.begin(ctx)
+	for pause := firstPause; ; {
+		if ctx.Err() != nil {
+			p.all.Wait() // the runs have their grace
+		}
+		idle := p.idle()
+		due, err := p.app.nextDue(ctx)
+		if err != nil {
+			return p.app.unset(err)
+		}
+		if idle && p.over(ctx, due) {
+			return p.app.handOver(ctx, due, p.app.stored(p.start))
+		}
+		wait := lookPause
+		if !due.IsZero() {
+			wait, pause = between(due.Sub(p.app.Alarm.Now()), pause)
+		}
+		if !idle {
+			wait = min(wait, lookPause)
+		}
+		if p.rest(ctx, wait) {
+			p.begin(ctx)
+		}
+	}
+}
+
+// begin begins a pass, and gives it a moment: most of them end at once.
+func (p *passes) begin(ctx context.Context) {
+	p.start = time.Now()
+	p.running.Add(1)
+	p.all.Go(func() {
+		if p.pass() {
+			p.ran.Store(true)
+		}
+		p.running.Add(-1)
+		select {
+		case p.ended <- struct{}{}:
+		default:
+		}
+	})
+	p.rest(ctx, firstPause)
+}
+
+// rest waits, and reports whether that time is over. The end of a pass ends it early, and so does that of ctx.
+func (p *passes) rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-p.ended:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// idle reports whether all have ended that were begun. One that ends after this call ends the next rest.
+func (p *passes) idle() bool {
+	select {
+	case <-p.ended:
+	default:
+	}
+	return p.running.Load() == 0
+}
+
+// over reports whether the rest is left to the alarm. Nothing runs now.
+func (p *passes) over(ctx context.Context, due time.Time) bool {
+	if now := time.Now(); p.ran.Swap(false) && (p.enough.IsZero() || now.Before(p.enough)) {
+		p.quiet = now
+	}
+	quiet := p.app.stored(p.quiet)
+	return ctx.Err() != nil || due.IsZero() || due.Sub(quiet) > p.patience || p.app.Alarm.Now().Sub(quiet) > p.patience
+}
+
+// stored returns the store's time at an instant. It is known from the first answer of the store on, so at the beginning of a
+// pass it may not be yet.
+func (a *App) stored(at time.Time) time.Time { return a.Alarm.Now().Add(-time.Since(at)) }
+
+// between returns how long to wait for a tick that is due after until, and the next pause. Only a tick that was due before
+// has waits grow: ticks a second apart are not to be late by more and more.
+func between(until, pause time.Duration) (wait, next time.Duration) {
+	if until <= 0 {
+		return pause, min(2*pause, lastPause)
+	}
+	return max(until, leastPause), firstPause
+}
+
+func (a *App) nextDue(ctx context.Context) (time.Time, error) {
+	ctx, cancel := settling(ctx)
+	defer cancel()
+	return a.Scheduler.NextDue(ctx)
+}
+
+// handOver leaves the next tick to the alarm, and says so. Where old messages are left, the alarm is pending all the same:
+// that is told, and no error.
+func (a *App) handOver(ctx context.Context, due, began time.Time) error {
+	ctx, cancel := settling(ctx)
+	defer cancel()
+	err := a.Alarm.HandOver(ctx, due, began)
+	if errors.Is(err, alarm.ErrPending) {
+		a.Log.Warn(format.Line(err.Error()))
+		err = nil
+	}
+	if err == nil && due.IsZero() {
+		a.Log.Info("no tick is to come, so no alarm is set: an order wakes the app up, or the platform's timer")
+	} else if err == nil {
+		a.Log.Info("the alarm is set", "tick", due.UTC(), "lead", a.Settings.AlarmLead)
+	}
+	return a.unset(err)
+}
+
+// HandOver leaves the next tick to the alarm, unless one is due within the patience: then it returns when, and does nothing.
+func (a *App) HandOver(ctx context.Context, patience time.Duration) (due time.Time, done bool, err error) {
+	began := a.Alarm.Now()
+	if due, err = a.nextDue(ctx); err != nil {
+		return due, false, a.unset(err)
+	}
+	if !due.IsZero() && due.Sub(began) <= patience {
+		return due, false, nil
+	}
+	err = a.handOver(ctx, due, began)
+	return due, err == nil, err
+}

@@ -1,0 +1,215 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
+
+// lastingJob is a job whose run takes so long, or ends with its context.
+func lastingJob(name, schedule string, d time.Duration) soloist.Job {
+	return soloist.Job{Name: name, Schedule: schedule, Do: func(ctx context.Context, _ *soloist.Run) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}}
+}
+
+// wantAwake wants a message in the queue, at each moment until a time, that is visible within a minute: it wakes the app up
+// if this process dies.
+func (w *woken) wantAwake(t *testing.T, until time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(until); time.Now().Before(end); time.Sleep(7 * time.Second) {
+		first := w.queue.First()
+		if first.IsZero() || time.Until(first) > time.Minute {
+			t.Errorf("at %s no message is visible within a minute: %+v", time.Now().UTC().Format("15:04:05"), w.queue.All())
+			time.Sleep(time.Until(end))
+		}
+	}
+}
+
+// A run of 25 minutes keeps no other job waiting whose ticks come meanwhile. An order is obeyed, too.
+func TestLongRunHoldsUpNoOtherJob(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("*/5 * * * *", "@daily")
+		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 25*time.Minute))
+		time.Sleep(59 * time.Minute)
+		done := make(chan result, 1)
+		go func() { done <- run(t.Context(), w.Program, "tick") }()
+		time.Sleep(time.Minute + 30*time.Second)
+		w.wantAwake(t, 21*time.Minute)
+		if got := run(t.Context(), w.Program, "run", "job-b", "--no-wait"); got.code != 0 {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(time.Minute)
+		if n := len(w.times()); n != 6 {
+			t.Errorf("ran at %q, want the ticks of five minutes, and the order", w.times())
+		}
+		got := <-done
+		if at := time.Now().UTC().Format("15:04"); got.code != 0 || at != "01:25" || strings.Count(got.out, "succeeded") != 8 {
+			t.Errorf("got %+v at %s", got, at)
+		}
+		if want := []string{"01:00:00", "01:05:00", "01:10:00", "01:15:00", "01:20:00", "01:25:00"}; !slices.Equal(slices.DeleteFunc(w.times(), func(at string) bool { return !strings.HasSuffix(at, "0:00") && !strings.HasSuffix(at, "5:00") }), want) {
+			t.Errorf("ran at %q, want %q", w.times(), want)
+		}
+		w.wantPending(t, "01:29:00")
+	})
+}
+
+// The same in Functions.
+func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT=30m")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("*/5 * * * *")
+		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 21*time.Minute))
+		time.Sleep(59 * time.Minute)
+		s := open(t, w.Program)
+		done := make(chan []string)
+		go func() {
+			_, logs := s.invoke(t, "alarm", byQueue(ours))
+			done <- logs
+		}()
+		time.Sleep(90 * time.Second)
+		w.wantAwake(t, 18*time.Minute)
+		if len(w.times()) != 4 {
+			t.Errorf("ran at %q until 01:19", w.times())
+		}
+		if logs := <-done; strings.Count(strings.Join(logs, "\n"), "succeeded") != 6 {
+			t.Errorf("got %q", logs)
+		}
+		s.wait()
+	})
+}
+
+// A run that an HTTP trigger has asked for is found if its instance dies, and a short one wakes nobody up.
+func TestRunByTriggerIsFoundAgain(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@daily")
+		w.Work = append(w.Work, lastingJob("long", "@daily", 10*time.Minute))
+		s := open(t, w.Program)
+		s.invoke(t, "alarm", byQueue(ours))
+		s.invoke(t, "job-a", byHTTP)
+		if len(w.times()) != 1 {
+			t.Fatalf("ran at %q", w.times())
+		}
+		w.wantPending(t, "23:59:00")
+		done := make(chan struct{})
+		go func() { defer close(done); s.invoke(t, "long", byHTTP) }()
+		time.Sleep(10 * time.Second)
+		w.wantAwake(t, 9*time.Minute)
+		<-done
+		w.wantPending(t, "23:59:00")
+		s.wait()
+	})
+}
+
+// An execution leaves what it has no time for to the next one: a backfill, and ticks nearer than the stay. The time that is
+// left is enough for a run.
+func TestPassesEndBeforeTheExecution(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("*/5 * * * *", "@every 30s")
+		w.Work = append(w.Work, lastingJob("slow", "*/10 * * * *", 20*time.Second))
+		run(t.Context(), w.Program, "tick")
+		time.Sleep(24*time.Hour + time.Minute)
+		run(t.Context(), w.Program, "tick")
+		if got := run(t.Context(), w.Program, "backfill", "slow", "--from", "2000-01-01T00:00:00Z", "--to", "2000-01-02T00:00:00Z", "--all"); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		before, begin := len(w.times()), time.Now()
+		got := run(t.Context(), w.Program, "tick")
+		took := time.Since(begin)
+		if got.code != 0 || took < 14*time.Minute || took > 24*time.Minute {
+			t.Errorf("code %d after %s", got.code, took)
+		}
+		if n, want := len(w.times())-before, int(took/time.Minute)*2; n < want {
+			t.Errorf("the other jobs ran %d times in %s", n, took)
+		}
+		if n := w.queue.Visible(time.Now().Add(5 * time.Second)); n == 0 {
+			t.Errorf("the backfill wakes nobody up: %+v", w.queue.All())
+		}
+	})
+}
+
+// Ticks nearer than the stay keep the program up, so none is missed but between two executions.
+func TestFrequentTicksKeepExecutionUp(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("* * * * *", "@every 10s")
+		executions := 0
+		for end := time.Now().Add(time.Hour); time.Now().Before(end); executions++ {
+			run(t.Context(), w.Program, "tick")
+			time.Sleep(max(0, time.Until(w.queue.First())))
+			time.Sleep(35 * time.Second) // for the platform to look, and to start it
+		}
+		var s struct {
+			Jobs []struct {
+				Job    string
+				Counts map[string]int
+			}
+		}
+		if err := json.Unmarshal([]byte(run(t.Context(), w.Program, "status", "--json").out), &s); err != nil {
+			t.Fatal(err)
+		}
+		missed := map[string]int{"job-a": 0, "job-b": 4 * executions}
+		for _, j := range s.Jobs {
+			if n := j.Counts["missed"]; n > missed[j.Job] {
+				t.Errorf("%d ticks of %s were missed in %d executions", n, j.Job, executions)
+			}
+		}
+		if executions > 4 {
+			t.Errorf("%d executions", executions)
+		}
+	})
+}
+
+// At the end of its time a run gets the grace, and what is left wakes the app up again.
+func TestExecutionEndsUnderRun(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=10m", "SOLOIST_GRACE=20s")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken()
+		begun := 0
+		w.Work = []soloist.Work{soloist.Job{Name: "long", Schedule: "1 0 * * *", Interrupted: soloist.Rerun, Do: func(ctx context.Context, _ *soloist.Run) error {
+			begun++
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}}
+		begin := time.Now()
+		run(t.Context(), w.Program, "tick")
+		if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if n := w.queue.Visible(time.Now().Add(time.Minute)); n == 0 || begun != 1 {
+			t.Errorf("the run that was interrupted wakes nobody up: %+v", w.queue.All())
+		}
+	})
+}
+
+// Without an alarm a pass ends in its time, too.
+func TestPassWithoutAlarmEndsInTime(t *testing.T) {
+	environment(t, "SOLOIST_TICK_TIMEOUT=10m")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken()
+		w.Work = []soloist.Work{lastingJob("long", "1 0 * * *", time.Hour)}
+		run(t.Context(), w.Program, "tick")
+		time.Sleep(2 * time.Minute)
+		begin := time.Now()
+		if got := run(t.Context(), w.Program, "tick"); got.code != 1 {
+			t.Errorf("got %+v", got)
+		}
+		if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}

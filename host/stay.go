@@ -1,0 +1,139 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+)
+
+// A stay is the part of a replica that serves, while alarms are on: it leaves the next tick to the alarm when nothing is to
+// be done for a while, and ends the replica.
+type stay struct {
+	app   *app.App
+	end   func()          // ends the replica; nil: it stays
+	alone map[string]bool // singletons and jobs of EveryReplica, which no alarm is set for
+
+	mu    sync.Mutex
+	quiet time.Time // since then no run has begun or ended here
+}
+
+// How often it looks whether runs go on, which costs nothing; after which time it tries again what has failed,
+// and after which time it clears messages while it stays.
+const (
+	stayPace  = time.Second
+	stayAgain = 30 * time.Second
+	stayClear = 5 * time.Minute
+)
+
+// keepAlarm sets the alarm, and hands over to it when nothing is to be done. end ends the replica, unless it has a singleton
+// or SOLOIST_STAY is zero. settle waits for the end of that, which comes with the end of ctx, and sets the alarm for the last
+// time.
+func keepAlarm(ctx context.Context, a *app.App, end func()) (settle func() error) {
+	if a.Alarm == nil {
+		return func() error { return nil }
+	}
+	s := newStay(a, end)
+	var done sync.WaitGroup
+	done.Go(func() { s.run(ctx) })
+	return func() error {
+		done.Wait()
+		return a.SetAlarm(ctx)
+	}
+}
+
+func newStay(a *app.App, end func()) *stay {
+	s := &stay{app: a, end: end, alone: map[string]bool{}, quiet: time.Now()}
+	for _, g := range a.Scheduler.Singletons {
+		for _, name := range soloist.ShardNames(g.Name, g.Shards) {
+			s.alone[name] = true
+		}
+		a.Log.Info("this replica does not end by itself, since it has a singleton, which runs only while a replica is up", "singleton", g.Name)
+		s.end = nil
+	}
+	for _, j := range a.Scheduler.Jobs {
+		if j.EveryReplica {
+			s.alone[j.Name] = true
+		}
+	}
+	if a.Settings.Stay == 0 {
+		s.end = nil
+	}
+	a.Listen(s.hear)
+	return s
+}
+
+// hear notes when a run has begun or ended.
+func (s *stay) hear(e event.Event) {
+	if s.alone[e.Job] || !slices.Contains([]event.Kind{event.Claimed, event.Started, event.Ended, event.Unrecorded, event.TakenBack}, e.Kind) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = time.Now()
+}
+
+// since returns since when nothing runs here, and whether that is so.
+func (s *stay) since() (quiet time.Time, idle bool) {
+	running := slices.ContainsFunc(s.app.Scheduler.Health().Running, func(job string) bool { return !s.alone[job] })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if running {
+		s.quiet = time.Now()
+	}
+	return s.quiet, !running
+}
+
+// run looks until ctx ends, or the replica is to end.
+func (s *stay) run(ctx context.Context) {
+	if err := s.app.SetAlarm(ctx); err != nil && ctx.Err() == nil {
+		s.app.Log.Error(format.Line(err.Error()))
+	}
+	var answered, next time.Time // the beginning of the quiet that was answered; when to look again all the same
+	for look := time.Tick(stayPace); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look:
+		}
+		quiet, idle := s.since()
+		now := time.Now()
+		if !idle || now.Sub(quiet) < s.app.Settings.Stay || now.Before(next) && quiet.Equal(answered) {
+			continue
+		}
+		due, done, err := s.app.HandOver(ctx, s.app.Settings.Patience())
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.app.Log.Error(format.Line(err.Error()))
+			next = now.Add(stayAgain)
+		case !done: // it is waited for here
+			next = now.Add(min(max(due.Sub(s.app.Alarm.Now()), 5*stayPace), stayAgain))
+		case s.end != nil:
+			if after, idle := s.since(); idle && after.Equal(quiet) {
+				s.app.Log.Info("this replica ends: nothing runs, and nothing is due for SOLOIST_STAY", "stay", s.app.Settings.Stay, "next", due)
+				s.end()
+				return
+			}
+			continue
+		default: // it stays
+			next = now.Add(wake(due, s.app.Alarm.Now(), s.app.Settings.Patience()))
+		}
+		answered = quiet
+	}
+}
+
+// wake is how long nothing is due within the patience, and no longer than a message may keep the app up that nothing has
+// answered: one of an order, or one that was too young to be cleared.
+func wake(due, now time.Time, patience time.Duration) time.Duration {
+	if due.IsZero() {
+		return stayClear
+	}
+	return min(max(due.Sub(now)-patience, stayAgain), stayClear)
+}

@@ -1,0 +1,152 @@
+// Package alarm wakes an app up from zero replicas when its next tick is due.
+//
+// A [Clock] keeps one message in a queue, invisible until a lead before the next tick. The platform starts a replica when
+// a message is visible, and keeps it up as long as one is. So between two ticks nothing has to be up.
+//
+// # The protocol
+//
+// At the end of each pass over the jobs a replica does this, in this order:
+//
+//  1. It computes due: when a replica is wanted next, from the records of the jobs.
+//  2. Set reads the note, a document beside the records that says which message is pending. If that one becomes visible
+//     in time, nothing else is done. Otherwise the new message is put, invisible until due less the lead.
+//  3. The note is written to name the new message, if it has not changed since it was read. If it has, another replica
+//     was at it: the note is read again, and decides which of the two messages stays.
+//  4. The message that the note named before is deleted, if it is later than the new one, or if the new one is visible.
+//  5. Clear deletes the messages that were visible before the pass began. The pass has done what they asked for.
+//
+// The new message is put before any old one is deleted, and the visible message that has started a replica stays in the
+// queue while the replica works. So a replica that dies between any two calls leaves one of two things: the visible
+// message, and the platform starts another replica; or a message that becomes visible in time for the next tick. A message
+// that was put and not noted is one too many: it wakes the app once, and the pass after that deletes it.
+//
+// Which replica runs a tick is decided by claims in the records alone. Messages that are lost, repeated, early or late cost
+// a start of a replica, or a delay; they never cause a second run.
+//
+// # What is not promised
+//
+// That a message arrives: a queue may lose one, or a person may empty it. A platform's timer, once a day, is the net under
+// it. That a start follows at once: platforms look at the queue in intervals. That there is exactly one message: replicas
+// that die, or that end their passes together, leave a few, and a later pass deletes them. That the note is complete: it
+// names a message that was put, never one that was not, but the queue may have more, and may have lost this one.
+//
+// # Clocks
+//
+// Times are by the clock of the storage service, as well as a replica knows it from the dates of its answers. A message is
+// deleted only if it has been visible for some seconds when the pass began, so an error of that size loses nothing. A
+// replica whose clock is fast by minutes has the app woken up that much too early; one whose clock is slow, too late.
+package alarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// DefaultLead is how long before a tick its message becomes visible: for the interval in which a platform looks, and the
+// start of a replica.
+const DefaultLead = time.Minute
+
+// ErrPending is part of an error after which an alarm is pending all the same: what failed was the note, or the removal of
+// old messages.
+var ErrPending = errors.New("the alarm is set, but")
+
+// A Clock keeps one alarm pending for an app. Its methods may be called by many goroutines at once, and on many replicas.
+// All fields but Lead and Log are needed.
+type Clock struct {
+	App   string
+	Queue Queue
+	Notes store.Documenter
+	Lead  time.Duration    // zero: DefaultLead; negative: none
+	Now   func() time.Time // the store's time, as well as it is known
+	Log   *slog.Logger     // nil: nothing is logged
+
+	// What was put last while the note could not be used. Nobody else knows of it, so it is there until it has come.
+	unnoted atomic.Pointer[Note]
+
+	taken atomic.Pointer[string] // the ID of the message that the platform has taken last
+}
+
+// Set makes sure that a message becomes visible at due less the lead, or before; at once, if that is over. A zero due is
+// never: nothing is done. An error means that no alarm may be pending, unless it is ErrPending.
+func (c *Clock) Set(ctx context.Context, due time.Time) error {
+	_, err := c.set(ctx, due)
+	return err
+}
+
+// Ring puts a message that is visible at once, since something was ordered that a replica has to do.
+func (c *Clock) Ring(ctx context.Context) error {
+	now := c.Now()
+	_, err := put(ctx, c.Queue, newMessage(c.App, now, now), 0)
+	return err
+}
+
+// Taken tells of a message of which the platform has handed over the text, and which it deletes itself. What the note says
+// of it does not count any more, also where it has come before its time.
+func (c *Clock) Taken(text string) {
+	if m, isAlarm := decodeMessage(&Message{Body: []byte(text)}); isAlarm && m.App == c.App {
+		c.taken.Store(&m.ID)
+	}
+}
+
+// Clear deletes the messages that were visible before began, the beginning of a pass that has done what was due, and
+// returns how many. It takes no longer than a quarter of a minute: of thousands of messages it leaves some to the next pass.
+// It leaves the messages of other apps, and says so in the log.
+func (c *Clock) Clear(ctx context.Context, began time.Time) (int, error) {
+	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), seen: map[string]bool{}}
+	if err := s.run(ctx); err != nil {
+		return s.deleted, fmt.Errorf("the queue of alarms could not be cleared: %w", err)
+	}
+	return s.deleted, nil
+}
+
+// HandOver ends a pass that began at began: it sets the next alarm and, once that is pending, clears what the pass has
+// answered. It returns what was wrong with either.
+func (c *Clock) HandOver(ctx context.Context, due, began time.Time) error {
+	if now := c.Now(); began.After(now) { // the clock was corrected meanwhile; what is put now must not look answered
+		began = now
+	}
+	pending, err := c.set(ctx, due)
+	if !pending {
+		return err
+	}
+	_, clearing := c.Clear(ctx, began)
+	if clearing != nil {
+		clearing = fmt.Errorf("%w old ones are left in the queue: %w", ErrPending, clearing)
+	}
+	return errors.Join(err, clearing)
+}
+
+// Pending returns what the note says is pending; the zero Note: there is none. One whose At is over may be gone.
+func (c *Clock) Pending(ctx context.Context) (Note, error) {
+	n, err := c.notes().read(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return n.Note, err
+}
+
+// notes returns where the note is kept.
+func (c *Clock) notes() notes { return notes{c.App, c.Notes} }
+
+// lead returns Lead with its default.
+func (c *Clock) lead() time.Duration {
+	if c.Lead == 0 {
+		return DefaultLead
+	}
+	return max(0, c.Lead)
+}
+
+// log returns Log with its default.
+func (c *Clock) log() *slog.Logger {
+	if c.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.Log
+}

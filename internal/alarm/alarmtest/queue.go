@@ -1,0 +1,206 @@
+// Package alarmtest has a queue of alarms in memory, for tests in virtual time.
+package alarmtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/alarm"
+)
+
+// ErrUnclear is the error of a call whose answer was lost.
+var ErrUnclear = errors.New("the answer was lost")
+
+// A Call is one call of a Queue.
+type Call struct {
+	N  int    // from 1, counted over all operations
+	Op string // "put", "receive" or "delete"
+}
+
+// A Fate is what becomes of a call. The zero Fate: it succeeds.
+type Fate struct {
+	Err  error         // what the caller gets; nil: success
+	Done bool          // with an Err: the call is applied all the same
+	Lose bool          // put: the message is lost, and the caller gets no error
+	Late time.Duration // put: it becomes visible so much later
+	More int           // put: so many further messages with the same body
+	Show bool          // receive: the messages stay visible, so that somebody else receives them too
+}
+
+// A Queue is an [alarm.Queue] in memory. The zero value is an empty queue. Its methods may be called by many goroutines.
+type Queue struct {
+	Now  func() time.Time  // the service's clock; nil: time.Now
+	Meet func(c Call) Fate // decides about each call, and may wait; nil: all succeed
+
+	mu       sync.Mutex
+	calls    int
+	count    map[string]int
+	ids      int
+	messages []Stored
+}
+
+var _ alarm.Queue = (*Queue)(nil)
+
+// A Stored is a message in the queue.
+type Stored struct {
+	alarm.Message           // as the last Receive of it has returned it, or as it was put
+	Visible       time.Time // from when on it can be received
+}
+
+// Put adds a message.
+func (q *Queue) Put(ctx context.Context, body []byte, hidden time.Duration) (r alarm.Receipt, err error) {
+	err = q.call(ctx, "put", func(f Fate) error {
+		if hidden < 0 || hidden > 7*24*time.Hour || hidden%time.Second != 0 {
+			return fmt.Errorf("a message cannot be invisible for %s: want whole seconds, from zero to seven days", hidden)
+		}
+		for n := range 1 + f.More {
+			q.ids++
+			m := Stored{Visible: q.now().Add(hidden + f.Late)}
+			m.Receipt = alarm.Receipt{ID: fmt.Sprintf("m%d", q.ids), Pop: "0"}
+			m.Body, m.Inserted = slices.Clone(body), q.now().Truncate(time.Second)
+			if n == 0 {
+				r = m.Receipt
+			}
+			if !f.Lose {
+				q.messages = append(q.messages, m)
+			}
+		}
+		return nil
+	})
+	return r, err
+}
+
+// Receive returns messages that are visible, those first that have been so for the longest time.
+func (q *Queue) Receive(ctx context.Context, most int, hide time.Duration) (got []alarm.Message, err error) {
+	err = q.call(ctx, "receive", func(f Fate) error {
+		if most < 1 || most > 32 || hide < time.Second || hide > 7*24*time.Hour {
+			return fmt.Errorf("%d messages hidden for %s: want 1 to 32, hidden for a second to seven days", most, hide)
+		}
+		now := q.now()
+		slices.SortStableFunc(q.messages, func(a, b Stored) int { return a.Visible.Compare(b.Visible) })
+		for i := range q.messages {
+			m := &q.messages[i]
+			if len(got) == most || m.Visible.After(now) {
+				break
+			}
+			m.Dequeued++
+			m.Pop = fmt.Sprint(m.Dequeued)
+			got = append(got, m.Message)
+			if !f.Show {
+				m.Visible = now.Add(hide)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		got = nil
+	}
+	return got, err
+}
+
+// Delete removes a message, unless its receipt is old.
+func (q *Queue) Delete(ctx context.Context, r alarm.Receipt) error {
+	return q.call(ctx, "delete", func(Fate) error {
+		q.messages = slices.DeleteFunc(q.messages, func(m Stored) bool { return m.Receipt == r })
+		return nil
+	})
+}
+
+// call applies a call as its fate is.
+func (q *Queue) call(ctx context.Context, op string, apply func(Fate) error) error {
+	var f Fate
+	q.mu.Lock()
+	q.calls++
+	if q.count == nil {
+		q.count = map[string]int{}
+	}
+	q.count[op]++
+	c, meet := Call{q.calls, op}, q.Meet
+	q.mu.Unlock()
+	if meet != nil {
+		f = meet(c)
+	}
+	if err := ctx.Err(); err != nil && f.Err == nil {
+		return err
+	}
+	if f.Err != nil && !f.Done {
+		return f.Err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := apply(f); err != nil {
+		return err
+	}
+	return f.Err
+}
+
+func (q *Queue) now() time.Time {
+	if q.Now != nil {
+		return q.Now()
+	}
+	return time.Now()
+}
+
+// Fail sets Meet so that the n-th call from now on fails, with ErrUnclear. done says whether it is applied.
+func (q *Queue) Fail(n int, done bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n += q.calls
+	q.Meet = func(c Call) Fate {
+		if c.N != n {
+			return Fate{}
+		}
+		return Fate{Err: ErrUnclear, Done: done}
+	}
+}
+
+// Add puts a message that is not the caller's: anything, visible from an instant on, inserted at another.
+func (q *Queue) Add(body string, inserted, visible time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ids++
+	m := Stored{Visible: visible}
+	m.Receipt = alarm.Receipt{ID: fmt.Sprintf("m%d", q.ids), Pop: "0"}
+	m.Body, m.Inserted = []byte(body), inserted
+	q.messages = append(q.messages, m)
+}
+
+// All returns the messages in the queue, those first that are visible first.
+func (q *Queue) All() []Stored {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := slices.Clone(q.messages)
+	slices.SortStableFunc(all, func(a, b Stored) int { return a.Visible.Compare(b.Visible) })
+	return all
+}
+
+// Visible returns how many messages can be received at an instant.
+func (q *Queue) Visible(at time.Time) (n int) {
+	for _, m := range q.All() {
+		if !m.Visible.After(at) {
+			n++
+		}
+	}
+	return n
+}
+
+// First returns when the first message is or was visible; zero: the queue is empty.
+func (q *Queue) First() time.Time {
+	if all := q.All(); len(all) > 0 {
+		return all[0].Visible
+	}
+	return time.Time{}
+}
+
+// Counts returns the calls so far by operation, and starts anew.
+func (q *Queue) Counts() map[string]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.count
+	q.count = nil
+	return n
+}

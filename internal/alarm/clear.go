@@ -1,0 +1,118 @@
+package alarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	mostReceived = 32               // in one call; queues of Azure return no more
+	clearTime    = 15 * time.Second // the next pass clears what is left after that
+	mostPutOff   = 10 * time.Minute
+	hiding       = 5 * time.Second // a message that is not deleted is visible again after that
+)
+
+// A sweep is one call of Clear.
+type sweep struct {
+	app   string
+	queue Queue
+	began time.Time
+	now   func() time.Time
+	log   *slog.Logger
+
+	seen    map[string]bool // those that are left, by their IDs
+	foreign int             // those of other apps
+	other   string          // the last of these
+	deleted int
+}
+
+// run receives and deletes until nothing is left to delete, or the time is over.
+func (s *sweep) run(ctx context.Context) error {
+	defer s.tell()
+	for begin := time.Now(); time.Since(begin) < clearTime; {
+		if more, err := s.round(ctx); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// round receives some messages, and deletes those that are done with. It reports whether there may be further ones.
+func (s *sweep) round(ctx context.Context) (more bool, err error) {
+	got, err := receive(ctx, s.queue, mostReceived, hiding)
+	if err != nil {
+		return false, err
+	}
+	var done, early []Receipt
+	for i := range got {
+		if s.isDone(&got[i]) {
+			done = append(done, got[i].Receipt)
+		} else if s.putOff(ctx, &got[i]) {
+			early = append(early, got[i].Receipt)
+		} else if !s.seen[got[i].ID] {
+			s.seen[got[i].ID], more = true, true
+		}
+	}
+	deleted, err := removeAll(ctx, s.queue, done)
+	s.deleted += deleted
+	moved, unmoved := removeAll(ctx, s.queue, early)
+	return more || deleted+moved > 0, errors.Join(err, unmoved)
+}
+
+// isDone reports whether a message is to be deleted, and says in the log what is wrong with it.
+func (s *sweep) isDone(got *Message) bool {
+	m, isAlarm := decodeMessage(got)
+	if isAlarm && m.App != s.app {
+		if !s.seen[got.ID] {
+			s.foreign, s.other = s.foreign+1, m.App
+		}
+		return false
+	}
+	visible := got.Inserted
+	if isAlarm && m.At.After(visible) {
+		visible = m.At
+	}
+	if !visible.Add(margin).Before(s.began) {
+		return false
+	}
+	if !isAlarm {
+		s.log.Warn("a message that is no alarm was in the queue of alarms, and is deleted", "text", clip(got.Body))
+	}
+	return true
+}
+
+// putOff puts a message of this app again that is visible before its time, and reports whether it did: else the platform
+// would start a replica at each look until then. Its writer's clock was fast, or the queue has repeated it. It may also be
+// our clock that is slow, so it is put off for some minutes at a time.
+func (s *sweep) putOff(ctx context.Context, got *Message) bool {
+	m, isAlarm := decodeMessage(got)
+	hidden := m.At.Sub(s.now()).Truncate(time.Second)
+	if !isAlarm || m.App != s.app || hidden <= margin {
+		return false
+	}
+	_, err := put(ctx, s.queue, m, min(hidden, mostPutOff))
+	return err == nil
+}
+
+// tell logs what only a person can put right.
+func (s *sweep) tell() {
+	if s.foreign > 0 {
+		s.log.Warn("the queue of alarms has messages of another app, which keep this one up: "+
+			"give each app a queue of its own, by SOLOIST_ALARM_QUEUE, and delete those messages if the app is gone", "messages", s.foreign, "app", clip([]byte(s.other)))
+	}
+	if s.deleted > mostReceived {
+		s.log.Info("cleared old alarms", "messages", s.deleted)
+	}
+}
+
+// clip returns the beginning of a text that may be anything.
+func clip(b []byte) string {
+	const most = 100
+	if len(b) > most {
+		b = b[:most]
+	}
+	return fmt.Sprintf("%+q", b)
+}

@@ -1,0 +1,49 @@
+package alarm
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"time"
+)
+
+// margin is how far the times of a message may be from what a replica takes for the service's time: the service dates
+// messages in whole seconds, and a replica knows the time no better. A message has come for certain once it is over by
+// that much, and is still to come only while more than that is left.
+const margin = 5 * time.Second
+
+// A message is the body of a Message, as JSON. Whatever it says, a replica that finds it does what is due: the times only
+// tell for how long it was visible.
+type message struct {
+	Schema int       `json:"schema"`
+	App    string    `json:"app"`
+	ID     string    `json:"id"`
+	At     time.Time `json:"at"`   // when it becomes visible
+	Tick   time.Time `json:"tick"` // what it is for, for people
+}
+
+func newMessage(app string, at, tick time.Time) message {
+	return message{schema, app, rand.Text(), at.Round(0).UTC(), tick.Round(0).UTC()}
+}
+
+// encode returns the message as JSON.
+func (m message) encode() []byte {
+	b, err := json.Marshal(m)
+	if err != nil { // a tick beyond the year 9999, which no schedule has
+		m.Tick = m.At
+		b, _ = json.Marshal(m)
+	}
+	return b
+}
+
+// decodeMessage reads the body of a message that was received, and reports whether it is an alarm, of whichever app. A
+// newer program may have written it.
+func decodeMessage(received *Message) (m message, ok bool) {
+	if json.Unmarshal(received.Body, &m) != nil || m.Schema < 1 || m.App == "" {
+		return message{}, false
+	}
+	// No queue hides a message for so long that it becomes visible at At.
+	if !received.Inserted.IsZero() && m.At.Sub(received.Inserted) > Longest+24*time.Hour {
+		return message{}, false
+	}
+	return m, true
+}

@@ -1,0 +1,97 @@
+package alarm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// schema is the version of notes and of messages.
+const schema = 1
+
+// NoteName returns the name of the document that says which alarm of an app is pending.
+func NoteName(app string) string { return app + "/.alarm" }
+
+// A Note says which alarm is pending, since a queue does not show messages that are invisible.
+type Note struct {
+	ID      string    `json:"id"`      // of the message
+	At      time.Time `json:"at"`      // when it becomes visible
+	Tick    time.Time `json:"tick"`    // what it is for
+	Receipt Receipt   `json:"receipt"` // to delete it, as long as nobody has received it
+}
+
+// A document is a note as it is stored.
+type document struct {
+	Schema int    `json:"schema"`
+	App    string `json:"app"`
+	Note
+}
+
+// suffices reports whether the alarm is still to come, and comes in time. One that has come may be gone: where the platform
+// itself receives messages, it deletes them too.
+func (n Note) suffices(now, at time.Time) bool {
+	return n.ID != "" && n.At.After(now.Add(margin)) && !n.At.After(at)
+}
+
+// A version is the note as it was read. The zero version: there was none.
+type version struct {
+	Note
+	etag string
+}
+
+// notes is where the note of an app is kept.
+type notes struct {
+	app   string
+	store store.Documenter
+}
+
+// read returns the note. fs.ErrNotExist: there is none.
+func (s notes) read(ctx context.Context) (version, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := s.store.ReadDocument(ctx, NoteName(s.app), "")
+	if err != nil {
+		return version{}, fmt.Errorf("%s: %w", NoteName(s.app), err)
+	}
+	n, err := decodeNote(d.Body, s.app)
+	return version{n, d.ETag}, err
+}
+
+// write replaces the note that has the ETag; if that is empty, there has to be none.
+func (s notes) write(ctx context.Context, n Note, etag string) error {
+	b, err := json.Marshal(document{schema, s.app, n})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if _, err = s.store.WriteDocument(ctx, NoteName(s.app), etag, b); err != nil {
+		return fmt.Errorf("%s: %w", NoteName(s.app), err)
+	}
+	return nil
+}
+
+// decodeNote reads a note. One that it refuses is not overwritten: its writer knows something that this program does not.
+func decodeNote(b []byte, app string) (Note, error) {
+	var d document
+	err := json.Unmarshal(b, &d)
+	name := NoteName(app)
+	switch {
+	case err != nil:
+		return Note{}, fmt.Errorf("%s is no note of an alarm (%w): delete it, and the next pass writes a new one", name, err)
+	case d.Schema > schema:
+		return Note{}, fmt.Errorf("%s has schema %d and this program reads up to %d: "+
+			"update the program, or delete the document if no newer program is in use", name, d.Schema, schema)
+	case d.Schema < 1 || d.ID == "" || !plausible(d.At) || !plausible(d.Tick):
+		return Note{}, fmt.Errorf("%s is no note of an alarm: delete it, and the next pass writes a new one", name)
+	case d.App != app:
+		return Note{}, fmt.Errorf("%s belongs to the app %.80q: delete it, and the next pass writes a new one", name, d.App)
+	}
+	return d.Note, nil
+}
+
+// plausible reports whether a time can be written and computed with.
+func plausible(at time.Time) bool { return at.Year() >= 1970 && at.Year() <= 9999 }

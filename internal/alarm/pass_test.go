@@ -1,0 +1,297 @@
+package alarm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
+	"github.com/soloist-go/soloist/internal/blobtest"
+)
+
+const (
+	stay    = 2 * time.Minute  // how long a replica waits for a tick
+	polling = 20 * time.Second // how often the platform looks at the queue
+	asleep  = 5 * time.Second  // how long Clear hides a message that it leaves
+)
+
+// The fates of the call that a trial is about.
+const (
+	killBefore = "killed before"
+	killAfter  = "killed after"
+	unheard    = "the answer is lost"
+	refused    = "refused"
+)
+
+// A platform is an app that is scaled to zero: it starts a replica when a message is visible and none is up.
+type platform struct {
+	t     *testing.T
+	blob  blobtest.Blob
+	queue alarmtest.Queue
+	trial string
+
+	mu    sync.Mutex
+	runs  map[string]time.Time // when a run began, by its ID
+	calls int                  // of the last process
+	gone  sync.WaitGroup       // the remains of processes that were killed
+}
+
+// A process is one start of a replica. From its fatal call on it makes no more calls.
+type process struct {
+	*platform
+	fatal int    // the number of the call that has a fate; zero: none
+	fate  string // of that call
+
+	mu   sync.Mutex
+	n    int
+	dead chan struct{} // closed when it is killed
+}
+
+var errRefused = errors.New("503")
+
+// call makes one call of the process. It is applied as its fate says.
+func (p *process) call(ctx context.Context, apply func() error) error {
+	p.mu.Lock()
+	p.n++
+	n := p.n
+	isDead := p.isDead()
+	if n == p.fatal && p.fate == killBefore {
+		close(p.dead)
+		isDead = true
+	}
+	p.mu.Unlock()
+	if isDead {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if n != p.fatal {
+		return apply()
+	}
+	if p.fate == refused {
+		return errRefused
+	}
+	err := apply()
+	if p.fate == unheard {
+		return errors.Join(alarmtest.ErrUnclear, err)
+	}
+	p.mu.Lock()
+	close(p.dead)
+	p.mu.Unlock()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (p *process) isDead() bool {
+	select {
+	case <-p.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// RoundTrip is the way to the Blob service.
+func (p *process) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	err = p.call(r.Context(), func() (err error) { resp, err = p.blob.RoundTrip(r); return err })
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (p *process) Do(r *http.Request) (*http.Response, error) { return p.RoundTrip(r) }
+
+// A wire is a process's way to the queue.
+type wire struct{ *process }
+
+func (w wire) Put(ctx context.Context, body []byte, hidden time.Duration) (r alarm.Receipt, err error) {
+	err = w.call(ctx, func() (err error) { r, err = w.queue.Put(ctx, body, hidden); return err })
+	return r, err
+}
+
+func (w wire) Receive(ctx context.Context, most int, hide time.Duration) (got []alarm.Message, err error) {
+	err = w.call(ctx, func() (err error) { got, err = w.queue.Receive(ctx, most, hide); return err })
+	if err != nil {
+		got = nil
+	}
+	return got, err
+}
+
+func (w wire) Delete(ctx context.Context, r alarm.Receipt) error {
+	return w.call(ctx, func() error { return w.queue.Delete(ctx, r) })
+}
+
+// jobs are of several kinds, all of them at full hours.
+func (p *platform) jobs(dead <-chan struct{}) []soloist.Job {
+	do := func(ctx context.Context, run *soloist.Run) error {
+		p.mu.Lock()
+		p.runs[run.ID()] = time.Now()
+		p.mu.Unlock()
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		select {
+		case <-dead:
+			<-ctx.Done()
+		default:
+		}
+		return ctx.Err()
+	}
+	all := []soloist.Job{
+		{Name: "plain", Schedule: "@hourly"},
+		{Name: "again", Schedule: "@hourly", Interrupted: soloist.Rerun},
+		{Name: "each", Schedule: "@hourly", Missed: soloist.RunAll, FinishBy: 30 * time.Minute},
+		{Name: "report", After: "plain", AfterAny: true},
+		{Name: "parts", Schedule: "@hourly", Shards: 2, Interrupted: soloist.Rerun},
+		{Name: "off", Schedule: "@hourly", Paused: true},
+		{Name: "here", Schedule: "@hourly", EveryReplica: true},
+	}
+	for i := range all {
+		if all[i].Do = do; !all[i].EveryReplica {
+			all[i].Lease = 15 * time.Second
+		}
+	}
+	return all
+}
+
+// start starts a process, and returns when it has ended or was killed.
+func (p *platform) start(name string, fatal int, fate string) {
+	one := &process{platform: p, fatal: fatal, fate: fate, dead: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	p.gone.Go(func() {
+		defer close(over)
+		one.serve(ctx, name)
+	})
+	select {
+	case <-over:
+	case <-one.dead:
+	}
+	cancel()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	p.calls = one.n
+}
+
+// serve does what a program does that a message has started: passes while something is due within its stay, then a hand-over.
+func (p *process) serve(ctx context.Context, name string) {
+	backend, err := azure.Open(azure.Config{Transport: p,
+		ConnectionString: "BlobEndpoint=https://app.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none"})
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	begin := time.Now()
+	s := &soloist.Scheduler{App: "app", Replica: name, Jobs: p.jobs(p.dead), Store: backend, Logger: slog.New(slog.DiscardHandler),
+		Elapsed: func() time.Duration { return time.Since(begin) }}
+	clock := &alarm.Clock{App: "app", Queue: wire{p}, Notes: backend, Now: time.Now}
+	for ctx.Err() == nil {
+		began := time.Now()
+		_, _ = s.RunDue(ctx, soloist.Wake{})
+		due, err := s.NextDue(ctx)
+		if err != nil {
+			p.t.Error(err)
+			return
+		}
+		if wait := time.Until(due); due.IsZero() || wait > stay {
+			if err = clock.HandOver(ctx, due, began); err != nil && !errors.Is(err, alarm.ErrPending) && !p.isDead() && p.fatal == 0 {
+				p.t.Errorf("%s: HandOver: %v", p.trial, err)
+			}
+			return
+		} else {
+			time.Sleep(max(wait, time.Second))
+		}
+	}
+}
+
+// watch checks, while no replica is up, that a message is visible, or will be in time for the next tick.
+func (p *platform) watch() {
+	now := time.Now()
+	by := now.Truncate(time.Hour).Add(time.Hour - alarm.DefaultLead)
+	if by.Before(now) {
+		by = now
+	}
+	if first := p.queue.First(); first.IsZero() || first.After(by.Add(asleep)) {
+		p.t.Errorf("%s: at %s nothing is pending by %s: %v", p.trial, now.Format(time.TimeOnly), by.Format(time.TimeOnly), first)
+	}
+}
+
+// pass starts processes whenever a message is visible, until an instant. The process of number victim has a fatal call.
+func (p *platform) pass(until time.Time, victim, fatal int, fate string) (calls int) {
+	for n := 0; time.Now().Before(until) && !p.t.Failed(); {
+		p.watch()
+		if p.queue.Visible(time.Now()) == 0 {
+			time.Sleep(polling)
+			continue
+		}
+		n++
+		if n == victim {
+			p.start(fmt.Sprint("r", n), fatal, fate)
+			calls = p.calls
+			continue
+		}
+		p.start(fmt.Sprint("r", n), 0, "")
+		if len(p.queue.All()) > 2 {
+			p.t.Errorf("%s: %d messages after a later pass", p.trial, len(p.queue.All()))
+		}
+	}
+	return calls
+}
+
+// A process that is killed at any call of any pass, or meets a fault there, leaves a message that becomes visible in time
+// for the next tick. So each tick is run on time.
+func TestKilledAtAnyCallAnAlarmIsPending(t *testing.T) {
+	for _, victim := range []int{1, 2} {
+		for _, fate := range []string{killBefore, killAfter, unheard, refused} {
+			t.Run(fmt.Sprintf("pass %d, %s", victim, fate), func(t *testing.T) {
+				t.Parallel()
+				fatal, step := 1, 1
+				if testing.Short() {
+					step = 5
+				}
+				for !t.Failed() && trial(t, victim, fatal, fate) >= fatal {
+					fatal += step
+				}
+				if t.Logf("%d calls", fatal-1); fatal < 20 {
+					t.Errorf("only %d calls were tried", fatal-1)
+				}
+			})
+		}
+	}
+}
+
+// trial is two hours of an app. It returns how many calls the victim has made.
+func trial(t *testing.T, victim, fatal int, fate string) (calls int) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &platform{t: t, runs: map[string]time.Time{}, trial: fmt.Sprintf("call %d of process %d %s", fatal, victim, fate)}
+		begin := time.Now()
+		p.queue.Add("by a person, who has deployed the app", begin.Add(-time.Minute), begin.Add(-time.Minute))
+		calls = p.pass(begin.Add(2*time.Hour+10*time.Minute), victim, fatal, fate)
+		p.gone.Wait()
+		for _, job := range []string{"plain", "again", "each", "report", "parts-0", "parts-1"} {
+			for hour := 1; hour <= 2; hour++ {
+				tick := begin.Add(time.Duration(hour) * time.Hour)
+				at, ran := p.runs[job+"@"+tick.UTC().Format(time.RFC3339)]
+				killed := victim == 2 && hour == 1 && (fate == killBefore || fate == killAfter)
+				lost := killed && (job == "plain" || job == "each" || job == "report") // which are not repeated
+				if !ran && !lost || ran && at.Sub(tick) > 90*time.Second {
+					t.Errorf("%s: %s at %s: ran %v, after %s", p.trial, job, tick.Format(time.TimeOnly), ran, at.Sub(tick))
+				}
+			}
+		}
+		if n := len(p.queue.All()); n > 2 {
+			t.Errorf("%s: %d messages are left", p.trial, n)
+		}
+	})
+	return calls
+}

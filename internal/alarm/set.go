@@ -1,0 +1,103 @@
+package alarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+const noteTries = 8 // other replicas may write the note at the same time
+
+// set is Set, and also says whether an alarm is pending, or none is needed.
+func (c *Clock) set(ctx context.Context, due time.Time) (pending bool, err error) {
+	if due.IsZero() {
+		return true, nil
+	}
+	before, unread := c.notes().read(ctx)
+	if errors.Is(unread, fs.ErrNotExist) {
+		unread = nil
+	}
+	now := c.Now()
+	hidden := max(0, min(due.Sub(now)-c.lead(), Longest))
+	by := now.Add(hidden) // the latest instant at which it has to be visible
+	if unread == nil && c.suffices(before.Note, now, by) {
+		return true, nil
+	}
+	own := c.unnoted.Swap(nil)
+	if own == nil || !c.suffices(*own, now, by) {
+		if own, err = c.put(ctx, now, hidden, due, own); err != nil {
+			return false, err
+		}
+	}
+	if unread != nil {
+		c.unnoted.Store(own)
+		return true, notKept(unread)
+	}
+	return true, c.note(ctx, *own, by, before)
+}
+
+// suffices reports whether the alarm is still to come, and comes in time. One that the platform has taken does not.
+func (c *Clock) suffices(n Note, now, by time.Time) bool {
+	taken := c.taken.Load()
+	return n.suffices(now, by) && (taken == nil || n.ID != *taken)
+}
+
+// put puts a message. A later one that no note names is not needed any more.
+func (c *Clock) put(ctx context.Context, now time.Time, hidden time.Duration, due time.Time, later *Note) (*Note, error) {
+	hidden = hidden.Truncate(time.Second) // queues take whole seconds
+	m := newMessage(c.App, now.Add(hidden), due)
+	receipt, err := put(ctx, c.Queue, m, hidden)
+	if err != nil {
+		return nil, err
+	}
+	own := &Note{ID: m.ID, At: m.At, Tick: m.Tick, Receipt: receipt}
+	if later != nil {
+		c.supersede(ctx, *own, *later)
+	}
+	return own, nil
+}
+
+// note has the note name an alarm that was put, unless that of another replica suffices, which is visible by then.
+func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version) (err error) {
+	for range noteTries {
+		if err = c.notes().write(ctx, own, before.etag); err == nil {
+			c.supersede(ctx, own, before.Note)
+			return nil
+		}
+		// Another replica has written it, or an answer was lost.
+		now, unread := c.notes().read(ctx)
+		switch {
+		case unread != nil && !errors.Is(unread, fs.ErrNotExist):
+			return notKept(unread)
+		case now.ID == own.ID:
+			c.supersede(ctx, own, before.Note)
+			return nil
+		case c.suffices(now.Note, c.Now(), by):
+			c.drop(ctx, own.Receipt)
+			return nil
+		}
+		before = now
+	}
+	return notKept(err)
+}
+
+// supersede deletes the message that the note named before, if the new one does all that it would do.
+func (c *Clock) supersede(ctx context.Context, own, before Note) {
+	if before.ID != "" && (!own.At.After(before.At) || !own.At.After(c.Now())) {
+		c.drop(ctx, before.Receipt)
+	}
+}
+
+// drop deletes a message that is one too many. If that fails, it wakes the app up once for nothing.
+func (c *Clock) drop(ctx context.Context, r Receipt) {
+	if err := remove(ctx, c.Queue, r); err != nil {
+		c.log().Debug("an alarm that is not needed any more is left in the queue", "error", err)
+	}
+}
+
+// notKept returns the error of an alarm that is pending and not noted.
+func notKept(err error) error {
+	return fmt.Errorf("%w its note cannot be used, so each process sets one of its own: %w", ErrPending, err)
+}

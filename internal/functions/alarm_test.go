@@ -1,0 +1,270 @@
+//go:build unix
+
+package functions_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A platform starts an instance when a message is visible, and takes it away when none is. It counts what it does.
+type platform struct {
+	*testing.T
+	app     *functions.App
+	console *console
+	queue   functions.Queue
+	storage proctest.Storage
+
+	starts, calls int
+	up            time.Duration // of all instances
+}
+
+// newPlatform deploys the program with alarms, as the command functions writes it.
+func newPlatform(t *testing.T, env ...string) *platform {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a real program and waits for its ticks: run it without -short")
+	}
+	p := &platform{T: t, storage: proctest.Azurite(t)}
+	p.queue = functions.Queue{Account: azurite.Shared(t).QueueURL, Signature: azurite.QueueSignature("rwdlacup", time.Now().Add(time.Hour)), Name: p.storage.Container}
+	env = slices.Concat(p.storage.Env(), []string{"SOLOIST_APP=test", "SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE=" + p.queue.Name, takesEnv + "=0s", proctest.As("program")}, env)
+	dir := filepath.Join(t.TempDir(), "app")
+	writer, err := proctest.Command{Program: proctest.Self(), Args: []string{"functions", dir}, Env: env}.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := writer.Code(); code != 0 {
+		t.Fatalf("the command functions ended with code %d", code)
+	}
+	if p.app, err = functions.Load(dir, env...); err != nil || len(p.app.Skipped) > 0 || len(p.app.Functions) != 2 {
+		t.Fatalf("%v, functions %v, skipped %q", err, p.app.Functions, p.app.Skipped)
+	}
+	if b := p.app.Functions["alarm"][0]; b.Type != "queueTrigger" || b.QueueName != p.queue.Name || b.Connection == "" {
+		t.Fatalf("got %+v", b)
+	}
+	p.console = watch(t, p.app.Host)
+	return p
+}
+
+// instance starts an instance for what do does, and ends it as the platform does: without notice.
+func (p *platform) instance(do func() error) {
+	p.Helper()
+	begin := time.Now()
+	start(p.T, p.app.Host, p.console)
+	p.starts++
+	err := do()
+	p.app.Host.Stop()
+	p.up += time.Since(begin)
+	if err != nil {
+		p.Fatalf("%v: %q", err, p.console.all())
+	}
+}
+
+// timer is a call of the daily net.
+func (p *platform) timer() {
+	p.Helper()
+	p.instance(func() error {
+		p.calls++
+		_, err := p.app.Fire(p.Context(), "tick", functions.Timer{Name: "timer"})
+		return err
+	})
+}
+
+// run plays the platform until an instant.
+func (p *platform) run(until time.Time) {
+	p.Helper()
+	for time.Now().Before(until) {
+		n, err := p.queue.Peek(p.Context())
+		if err != nil {
+			p.Fatal(err)
+		}
+		if n > 0 {
+			p.instance(func() error {
+				calls, err := p.app.Drain(p.Context(), "alarm", p.queue)
+				p.calls += calls
+				return err
+			})
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// ran are the outcomes of the job work.
+func (p *platform) ran() []store.Outcome {
+	p.Helper()
+	return slices.DeleteFunc(p.storage.Record(p.T, "test/work").History, func(o store.Outcome) bool { return o.Start.IsZero() })
+}
+
+// Between two ticks no instance is up, and each tick starts on time all the same.
+func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, scheduleEnv+"=*/20 * * * * *", "SOLOIST_ALARM_LEAD=4s", "SOLOIST_STAY=6s")
+	begin := time.Now()
+	p.timer() // the first call after a deployment
+	first := time.Now().UTC().Truncate(20 * time.Second).Add(20 * time.Second)
+	last := first.Add(40 * time.Second)
+	p.run(last.Add(5 * time.Second))
+	var late time.Duration
+	for at := first; !at.After(last); at = at.Add(20 * time.Second) {
+		var runs []store.Outcome
+		for _, o := range p.ran() {
+			if o.Tick.Equal(at) {
+				runs = append(runs, o)
+			}
+		}
+		if len(runs) != 1 || runs[0].Status != store.Succeeded {
+			t.Errorf("tick %s: got %+v", at, runs)
+			continue
+		}
+		late = max(late, runs[0].Start.Sub(at))
+	}
+	if late > 2*time.Second {
+		t.Errorf("a tick began %s after it was due", late)
+	}
+	all := time.Since(begin)
+	if p.starts > 5 || p.up > all*3/4 {
+		t.Errorf("%d instances were up for %s of %s", p.starts, p.up, all)
+	}
+	t.Logf("3 ticks in %s: %d invocations on %d instances, started cold, which were up for %s (%.0f %%); the latest tick began %s after it was due",
+		all.Round(time.Second), p.calls, p.starts, p.up.Round(time.Second), 100*p.up.Seconds()/all.Seconds(), late.Round(time.Millisecond))
+}
+
+// If all messages are lost, the daily timer runs what is due, and sets the alarm anew.
+func TestDailyTimerIsTheNet(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, scheduleEnv+"=*/10 * * * * *", "SOLOIST_ALARM_LEAD=1s", "SOLOIST_STAY=1s")
+	p.timer()
+	for p.lose() == 0 { // until the alarm has become visible
+		time.Sleep(200 * time.Millisecond)
+	}
+	time.Sleep(11 * time.Second)
+	if n, err := p.queue.Peek(t.Context()); err != nil || n != 0 {
+		t.Fatalf("%d messages are visible, %v", n, err)
+	}
+	p.timer()
+	if len(p.ran()) == 0 {
+		t.Errorf("the timer ran nothing: %q", p.console.all())
+	}
+	before := len(p.ran())
+	p.run(time.Now().Add(12 * time.Second))
+	if got := len(p.ran()); got <= before {
+		t.Errorf("%d runs after the net, and %d later: no alarm was set: %q", before, got, p.console.all())
+	}
+}
+
+// lose takes all visible messages out of the queue.
+func (p *platform) lose() (n int) {
+	p.Helper()
+	for {
+		m, err := p.queue.Receive(p.Context(), time.Hour)
+		if err != nil {
+			p.Fatal(err)
+		}
+		if m == nil {
+			return n
+		}
+		n++
+	}
+}
+
+// Garbage and messages of another app cost a call each at most, and are gone then.
+func TestForeignMessagesAreAnswered(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, scheduleEnv+"="+yearly)
+	for _, text := range []string{"garbage", `{"schema":1,"app":"other","id":"x"}`, "null", "\x01"} {
+		if err := p.queue.Put(t.Context(), base64.StdEncoding.EncodeToString([]byte(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.run(time.Now().Add(15 * time.Second)) // the end of a pass hides for seconds what it leaves
+	if n, err := p.queue.Receive(t.Context(), time.Hour); n != nil || err != nil || p.calls < 2 || p.calls > 4 || !p.console.has("is not an alarm of this app") {
+		t.Errorf("%d calls, and %+v is left, %v: %q", p.calls, n, err, p.console.all())
+	}
+	if n, _ := p.queue.Poison().Peek(t.Context()); n != 0 {
+		t.Errorf("%d messages are poison", n)
+	}
+}
+
+// A call that fails is made again after a while, and so often as host.json says; then its message is poison.
+func TestPoisonMessage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files := map[string]string{
+		"host.json": `{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}},"extensionBundle":{"id":"Microsoft.Azure.Functions.ExtensionBundle","version":"[4.0.0, 5.0.0)"},
+			"extensions":{"queues":{"visibilityTimeout":"00:00:01","maxDequeueCount":3}}}`,
+		"bad/function.json": `{"bindings":[{"type":"queueTrigger","direction":"in","name":"item","queueName":"q","connection":"AzureWebJobsStorage"}]}`,
+	}
+	for name, text := range files {
+		os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	app, err := functions.Load(dir)
+	if err != nil || len(app.Skipped) > 0 || app.Trigger != (functions.Trigger{Visibility: time.Second, Most: 3}) {
+		t.Fatalf("%v, %q, %+v", err, app.Skipped, app.Trigger)
+	}
+	q := functions.Queue{Account: azurite.Shared(t).QueueURL, Signature: azurite.QueueSignature("rwdlacup", time.Now().Add(time.Hour)), Name: fmt.Sprintf("poisoned-%d", time.Now().UnixNano())}
+	app.Host, _ = started(t, "answers")
+	if err := q.Put(t.Context(), "eA=="); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	proctest.Poll(t, "a poison message", 20*time.Second, func() bool {
+		n, err := app.Drain(context.WithoutCancel(t.Context()), "bad", q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls += n
+		poison, _ := q.Poison().Peek(t.Context())
+		return poison == 1
+	})
+	if n, _ := q.Peek(t.Context()); calls != 3 || n != 0 {
+		t.Errorf("%d calls, %d messages are left", calls, n)
+	}
+	os.WriteFile(filepath.Join(dir, "host.json"), []byte(`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`), 0o644)
+	if app, err := functions.Load(dir); err != nil || len(app.Skipped) != 1 {
+		t.Errorf("without the extensions: %v, %+v", err, app)
+	}
+}
+
+// The program keeps its message when it cannot set the alarm: its call fails, and is made again.
+func TestAlarmThatCannotBeSetIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, scheduleEnv+"="+yearly)
+	wrong := slices.Clone(p.app.Host.Env)
+	for i, pair := range wrong {
+		if pair == "SOLOIST_STORAGE="+p.storage.Setting {
+			wrong[i] += "QueueEndpoint=http://127.0.0.1:9/devstoreaccount1;" // the last one counts
+		}
+	}
+	right := p.app.Host.Env
+	p.app.Host.Env = wrong
+	text, _ := json.Marshal(map[string]any{"schema": 1, "app": "test", "id": "x"})
+	if err := p.queue.Put(t.Context(), base64.StdEncoding.EncodeToString(text)); err != nil {
+		t.Fatal(err)
+	}
+	p.app.Trigger.Visibility = time.Second
+	p.instance(func() (err error) { p.calls, err = p.app.Drain(t.Context(), "alarm", p.queue); return err })
+	if p.calls == 0 || !p.console.has("the alarm may not be set") {
+		t.Fatalf("%d calls: %q", p.calls, p.console.all())
+	}
+	p.app.Host.Env = right
+	proctest.Poll(t, "the message again", 20*time.Second, func() bool { n, _ := p.queue.Peek(t.Context()); return n == 1 })
+	p.instance(func() (err error) { p.calls, err = p.app.Drain(t.Context(), "alarm", p.queue); return err })
+	if n, _ := p.queue.Peek(t.Context()); n != 0 || p.calls != 1 {
+		t.Errorf("%d calls, %d messages are left", p.calls, n)
+	}
+}
