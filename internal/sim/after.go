@@ -46,13 +46,14 @@ func follow(all []check.Definition) {
 			continue
 		}
 		d.Every = 0
+		unlimited(d)
 		for name := range strings.SplitSeq(d.Follows, ", ") {
 			n := slices.IndexFunc(all[:i], func(o check.Definition) bool { return o.Name == name })
 			if n < 0 || all[n].Every == 0 || all[n].EveryReplica || d.Every > 0 && all[n].Schedule != d.Schedule {
-				d.Follows, d.FollowsAny, d.Every, d.Schedule = "", false, 3*time.Minute, "@every 3m"
+				d.Follows, d.FollowsAny, d.Every, d.Schedule, d.Open = "", false, 3*time.Minute, "@every 3m", nil
 				break
 			}
-			d.Every, d.Schedule = all[n].Every, all[n].Schedule
+			d.Every, d.Schedule, d.Open = all[n].Every, all[n].Schedule, all[n].Open
 		}
 	}
 }

@@ -12,15 +12,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// over returns what a replica has of a store: a [store.Documenter] if the store is one.
-func over(l *line, backend store.Store) store.Store {
-	c := &client{l, backend}
-	if inner, ok := backend.(store.Documenter); ok {
-		return &documenter{c, inner}
-	}
-	return c
-}
-
 // A documenter is a client of a store that keeps documents.
 type documenter struct {
 	*client

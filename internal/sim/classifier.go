@@ -2,6 +2,7 @@ package sim
 
 import (
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 type classifier struct {
 	mu     sync.Mutex
 	claims map[string]*store.Record // by lease id: what its claim wrote
+	last   map[string]*store.Record // by lease id: what was written last
 }
 
 // event is what a request says of itself.
@@ -29,6 +31,10 @@ func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
 	case "list":
 		e.Job = ""
 	case "break":
+		if e.Match {
+			e.Op = "replace"
+			break
+		}
 		if e.Span = -1; r.Header["x-ms-lease-break-period"] == "0" {
 			e.Span = 0
 		}
@@ -58,6 +64,11 @@ func (t *classifier) write(e *check.Event, r *blobtest.Request) string {
 	case r.Header["if-none-match"] == "*":
 		return "create"
 	case r.Op == "put":
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.last[e.Lease] != nil { // the claim came first
+			t.last[e.Lease] = e.Record
+		}
 		return "save"
 	}
 	return t.part(e)
@@ -68,9 +79,10 @@ func (t *classifier) part(e *check.Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {
-		t.claims = map[string]*store.Record{}
+		t.claims, t.last = map[string]*store.Record{}, map[string]*store.Record{}
 	}
-	claim := t.claims[e.Lease]
+	claim, last := t.claims[e.Lease], t.last[e.Lease]
+	t.last[e.Lease] = e.Record
 	switch rec := e.Record; {
 	case rec == nil:
 		return "write"
@@ -80,12 +92,24 @@ func (t *classifier) part(e *check.Event) string {
 		return "claim"
 	case claim == nil:
 		return "settle"
+	case rec.Beats() > 0 && tellsNothing(rec, last):
+		return "beat"
 	case tellsBefore(rec, claim):
 		return "take back"
 	case rec.Run.Finished.IsZero():
 		return "progress"
 	}
 	return "finish"
+}
+
+// tellsNothing reports whether a write says nothing but that its writer is alive.
+func tellsNothing(rec, last *store.Record) bool {
+	if last == nil {
+		return false
+	}
+	same := *last
+	same.Writer = rec.Writer
+	return reflect.DeepEqual(*rec, same)
 }
 
 // tellsBefore reports whether a write tells of the run before a claim again. The outcome of

@@ -30,6 +30,7 @@ type Config struct {
 	Program       []check.Definition // its first version; nil: that of the seed
 	NetworkFaults []NetworkFault     // nil: as the seed says
 	NoFaultPlan   bool               // no crashes, operators, deploys, suspensions
+	Zero          bool               // replicas are started by alarms, and end by themselves
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
 	// [Blob], each replica with the client library and host/azure over it.
@@ -50,7 +51,9 @@ type Cluster struct {
 	slots      []*slot
 	locks      []lockPlan
 	onces      []oncePlan
+	platform   *platform      // of a cluster that scales to zero; nil: of any other
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
+	beside     sync.Map       // the numbers of backfills that run several ticks at a time
 	ordered    bool           // operators give orders, and replicas read them
 	wg         sync.WaitGroup // whatever was started
 	version    struct {
@@ -82,9 +85,7 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 		c.carryOut(all[0])
 		all = all[1:]
 	}
-	for _, s := range c.slots {
-		c.wg.Go(s.live)
-	}
+	c.bringUp()
 	for _, d := range all {
 		time.Sleep(time.Until(d.at))
 		c.carryOut(d)
@@ -105,13 +106,29 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 	return c.log, c.tally()
 }
 
+// bringUp has replicas up from now on: all the time, or when there is something to do.
+func (c *Cluster) bringUp() {
+	if c.platform != nil {
+		c.wg.Go(c.platform.live)
+		return
+	}
+	for _, s := range c.slots {
+		c.wg.Go(s.live)
+	}
+}
+
 func newCluster(cfg Config) *Cluster {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
 	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
 	var locks []lockPlan
 	var onces []oncePlan
-	if cfg.Program == nil {
+	if cfg.Program == nil && cfg.Zero {
+		cfg.Program = zeroProgram(cfg.Seed)
+	} else if cfg.Program == nil {
 		cfg.Program, locks, onces = Program(cfg.Seed), drawLocks(cfg.Seed), drawOnces(cfg.Seed)
+	}
+	if limited(cfg.Program) {
+		time.Sleep(24 * time.Hour)
 	}
 	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
 	c := &Cluster{Config: cfg, log: newLog(), locks: locks, onces: onces,
@@ -129,18 +146,24 @@ func newCluster(cfg Config) *Cluster {
 		}
 		c.version.now = c.Program
 	}
-	c.liveBefore()
+	if !cfg.Zero {
+		c.liveBefore()
+	}
 	start := time.Now()
 	c.end = start.Add(cfg.Length)
 	if cfg.NetworkFaults == nil {
 		c.NetworkFaults = networkFaults(cfg.Seed, start, c.end, cfg.Replicas)
 	}
 	c.net.faults, c.net.calm, c.traps.end = c.NetworkFaults, c.end, c.end
+	if cfg.Zero {
+		c.log.Zero = drawZero(cfg.Seed)
+		c.platform = newPlatform(c)
+	}
 	return c
 }
 
 func newLog() *check.Log {
-	return &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}, Emits: true, Locks: map[string]check.Lock{}, Onces: map[string]check.Once{}}
+	return &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}, Emits: true, Around: true, Locks: map[string]check.Lock{}, Onces: map[string]check.Once{}}
 }
 
 // store is what a machine has of the one that all share.
@@ -158,7 +181,7 @@ func (c *Cluster) store(m *machine) store.Store {
 		panic(err)
 	}
 	if !c.ordered {
-		return plain{backend, backend, backend}
+		return plain{backend, backend, backend, backend}
 	}
 	return backend
 }
@@ -167,6 +190,7 @@ func (c *Cluster) store(m *machine) store.Store {
 type plain struct {
 	store.Store
 	store.LeaseBreaker
+	store.ConditionalBreaker
 	store.Lister
 }
 
@@ -185,9 +209,11 @@ func (c *Cluster) plan() []plannedFault {
 	all = append(all, upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	if c.ordered {
 		all = append(all, orderPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
+		all = append(all, backfillPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	}
 	all = append(all, lockFaults(c.Seed, start, c.end, c.locks)...)
 	all = append(all, groupFaults(c.Seed, start, c.end, c.Program)...)
+	all = c.planAtZero(all, start)
 	all = append(all, memberFaults(c.Seed, start, c.end, c.Program)...)
 	slices.SortStableFunc(all, func(a, b plannedFault) int { return a.at.Compare(b.at) })
 	return all
@@ -237,6 +263,8 @@ func (c *Cluster) carryOut(d plannedFault) {
 	case c.upheaval(d):
 	case d.what == inLead:
 		c.befallInLead(d)
+	case d.what == backfills:
+		c.wg.Go(func() { c.backfill(d) })
 	case d.what == orders:
 		c.wg.Go(func() { c.giveOrder(d) })
 	case r == nil || r.gone():
@@ -277,7 +305,12 @@ func (c *Cluster) edit() *roll {
 	var n int // of replicas so far
 	c.log.Edit(func() { n = len(c.log.Fleet) })
 	r := newRoll(c.Seed, n, "deploy", check.TimeOfDay(time.Now()))
-	c.version.now = next(c.version.now, r)
+	before := c.version.now
+	c.version.now = next(before, r)
+	if c.platform != nil {
+		c.version.now = anew(before, c.version.now, newRoll(c.Seed, n, "anew", check.TimeOfDay(time.Now())))
+	}
+	redate(c.version.now, newRoll(c.Seed, n, "closed", check.TimeOfDay(time.Now())))
 	c.version.deploys++
 	return r
 }
@@ -285,6 +318,10 @@ func (c *Cluster) edit() *roll {
 // deploy restarts one replica after the other with the next version.
 func (c *Cluster) deploy() {
 	r := c.edit()
+	if c.platform != nil {
+		c.platform.deployed()
+		return
+	}
 	for _, s := range c.slots {
 		s.order("restart")
 		select {

@@ -30,7 +30,7 @@ func drawLocks(seed uint64) (all []lockPlan) {
 		return nil
 	}
 	for _, name := range []string{"north", "tenant-42", "Kunde/7"}[:1+r.below(3)] {
-		all = append(all, lockPlan{name: name, slots: pick(r, 1, 1, 2, 3), lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second, 60*time.Second),
+		all = append(all, lockPlan{name: name, slots: pick(r, 1, 1, 2, 3), lease: pick(r, 5*time.Second, 15*time.Second, 20*time.Second, 30*time.Second, 60*time.Second),
 			users: 1 + r.below(3), longest: pick(r, 50*time.Millisecond, 2*time.Second, 20*time.Second, 90*time.Second), rest: pick(r, 5*time.Second, 20*time.Second, time.Minute, 20*time.Minute)})
 	}
 	return all
@@ -105,12 +105,12 @@ func (r *replica) useLocks() {
 		l := r.Lock(p.name)
 		l.Slots, l.Lease = p.slots, p.lease
 		if dice.chance(0.2) { // of an older or a younger version of the program
-			l.Slots, l.Lease = 1+dice.below(p.slots), pick(dice, 15*time.Second, 30*time.Second, 45*time.Second)
+			l.Slots, l.Lease = 1+dice.below(p.slots), pick(dice, 5*time.Second, 15*time.Second, 30*time.Second, 45*time.Second)
 		}
 		l.Overrun = func(name string, cause error) { r.overranLock(p.name, cause) }
 		r.c.log.Edit(func() {
 			d := r.c.log.Locks[p.name]
-			d.Slots, d.Lease, d.Users = max(d.Slots, l.Slots), max(d.Lease, l.Lease), d.Users+p.users
+			d.Slots, d.Lease, d.Users = max(d.Slots, l.Slots), max(d.Lease, l.Lease, fence), d.Users+p.users
 			r.c.log.Locks[p.name] = d
 		})
 		for n := range p.users {

@@ -27,7 +27,7 @@ type logCapture struct {
 // emitted keeps the events of a replica that tell what has become of a tick.
 func (m *machine) emitted(e event.Event) {
 	switch e.Kind {
-	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed:
+	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed, event.Late:
 		if !m.gone() {
 			m.log.Add(check.Event{What: check.Emitted, Replica: m.name, Job: e.Job, Op: string(e.Kind), Token: e.Run.Token, Tick: e.Run.Tick, Request: e.Run.Request,
 				Attempt: e.Run.Attempt, Note: string(e.Outcome.Status)})

@@ -180,7 +180,7 @@ func (t *traps) disarm() {
 // answer has come; and where it waits for something else.
 func Points() []string {
 	all := []string{"running", "hold-off"}
-	for _, op := range []string{"read", "create", "acquire", "claim", "settle", "progress", "save", "load", "renew", "finish", "release"} {
+	for _, op := range []string{"read", "create", "acquire", "claim", "settle", "progress", "beat", "save", "load", "renew", "replace", "finish", "release"} {
 		for _, when := range []string{" before", " applied", " after"} {
 			all = append(all, op+when)
 		}

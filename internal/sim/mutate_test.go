@@ -18,7 +18,7 @@ const tales = "../scenarios"
 
 var (
 	complaint = regexp.MustCompile(`(I[0-9]+[a-d']? [a-z ]+) at \d\d:`)
-	failing   = regexp.MustCompile(`(?m)^\s*--- FAIL: TestSeeds/seed/(\d+)`)
+	failing   = regexp.MustCompile(`(?m)^\s*--- FAIL: TestSeeds(?:AtZero)?/seed/(\d+)`)
 )
 
 // inStory tells the mutant its story, which must not end well.
@@ -45,8 +45,12 @@ func tell(program, pkg, which string) ([]byte, error) {
 // inSeeds simulates the mutant, until some seed has caught it.
 func (m mutant) inSeeds(t *testing.T) {
 	program := m.build(t, ".")
+	of := "TestSeeds"
+	if m.zero {
+		of = atZero
+	}
 	for first := 1; first <= mostSeeds; first += someSeeds {
-		out, err := seedsOf(program, first, someSeeds)
+		out, err := seedsOf(program, of, first, someSeeds)
 		if err == nil {
 			continue
 		}
@@ -71,9 +75,12 @@ const (
 	someSeeds = 3  // are simulated at once
 )
 
-// seedsOf simulates n seeds.
-func seedsOf(program string, first, n int) ([]byte, error) {
-	return exec.Command(program, "-test.run=TestSeeds$", "-test.timeout=2m", fmt.Sprintf("-from=%d", first),
+// atZero is the test of the seeds of clusters that scale to zero.
+const atZero = "TestSeedsAtZero"
+
+// seedsOf simulates n seeds of a test.
+func seedsOf(program, of string, first, n int) ([]byte, error) {
+	return exec.Command(program, "-test.run="+of+"$", "-test.timeout=5m", fmt.Sprintf("-from=%d", first),
 		fmt.Sprintf("-seeds=%d", n), fmt.Sprintf("-length=%s", *length)).CombinedOutput()
 }
 

@@ -140,6 +140,9 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 // instant one is the first, and returns the roll of this one. A call that ends
 // before does not count: whether it began, nobody can tell.
 func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
+	if what, apart := ctx.Value(apart{}).(string); apart {
+		op += what
+	}
 	kind, moment := job+" "+op, 100*time.Microsecond
 	among := []string{l.machine.name, job, op}
 	if l.machine.Frozen() > 0 {

@@ -25,7 +25,7 @@ func drawOnces(seed uint64) (all []oncePlan) {
 		return nil
 	}
 	for _, name := range []string{"migrate", "Warm up"}[:1+r.below(2)] {
-		all = append(all, oncePlan{name: name, lease: pick(r, 15*time.Second, 30*time.Second, 60*time.Second), longest: pick(r, time.Second, 20*time.Second, 2*time.Minute),
+		all = append(all, oncePlan{name: name, lease: pick(r, 5*time.Second, 15*time.Second, 30*time.Second, 60*time.Second), longest: pick(r, time.Second, 20*time.Second, 2*time.Minute),
 			retry: soloist.Retry{MaxTries: pick(r, 0, 0, 0, 3, 20), Backoff: pick(r, 0, time.Second, 20*time.Second)}})
 	}
 	return all
@@ -54,7 +54,7 @@ func (r *replica) doOnce(p oncePlan, key string) {
 		}}
 	r.Bind(o)
 	r.c.log.Edit(func() {
-		r.c.log.Onces[name] = check.Once{Lease: p.lease, MaxTries: p.retry.MaxTries, Backoff: p.retry.Backoff}
+		r.c.log.Onces[name] = check.Once{Lease: max(p.lease, fence), MaxTries: p.retry.MaxTries, Backoff: p.retry.Backoff}
 	})
 	for ask = 1; r.ctx.Err() == nil; ask++ {
 		dice = newRoll(r.c.Seed, ask, "once call", id)

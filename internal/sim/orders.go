@@ -114,12 +114,21 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 	if gone() {
 		return err
 	}
+	if err == nil {
+		c.ring(o.Job)
+	}
 	c.log.Edit(func() {
 		if err != nil {
 			e.Cause = "not told"
 			return
 		}
 		e.Heard, e.Token = time.Now(), written.Token
+		if seq := written.Backfill.Seq; seq != 0 {
+			if written.Backfill.Parallel > 1 {
+				c.beside.Store(seq, true)
+			}
+			e.Request, e.Spans, e.Parallel = store.BackfillRequest(seq), written.Backfill.Spans, written.Backfill.Parallel
+		}
 		if o.Kind == store.OrderRun {
 			e.End = written.Until
 		}
@@ -139,7 +148,7 @@ func (c *Cluster) resumeAll() {
 	for _, d := range defs {
 		if s := c.desk(d.Name, newRoll(c.Seed, 0, "resume all", d.Name)); s != nil && d.Name != check.Foreign {
 			o := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: check.Orderer}
-			for tries := 0; c.note(context.Background(), s, o, func() bool { return false }) != nil && tries < 20; tries++ {
+			for tries := 0; c.note(context.Background(), s, o, func() bool { return false }) != nil && tries < 40; tries++ {
 				time.Sleep(5 * time.Second)
 			}
 		}

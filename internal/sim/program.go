@@ -31,7 +31,14 @@ func Program(seed uint64) []check.Definition {
 	all = vary(all, newRoll(seed, 0, "program"))
 	drawAhead(all, seed)
 	drawGroup(all, seed)
-	return withShards(withFollowers(all, seed), seed)
+	all = withFollowers(all, seed)
+	drawFinishBy(all, newRoll(seed, 0, "finish by"))
+	all = withShards(all, seed)
+	drawOverlap(all, seed)
+	drawBeats(all, newRoll(seed, 0, "beats"))
+	redate(all, newRoll(seed, 0, "closed"))
+	limitTicks(all, seed)
+	return all
 }
 
 func others() []check.Definition {
@@ -68,7 +75,9 @@ func next(old []check.Definition, r *roll) []check.Definition {
 	}
 	follow(v)
 	nextGroup(v, r)
+	nextOverlap(v, r)
 	keepAlike(v)
+	drawBeats(v, r)
 	return v
 }
 
@@ -93,12 +102,14 @@ func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
 	if d.Follows != "" {
 		text = ""
 	}
-	return soloist.Job{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: d.Lease, Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
-		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, Missed: d.Missed, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
-		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Group: d.Group, Do: c.do(m, d)}
+	j := soloist.Job{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: c.leaseOf(d), Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
+		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, FinishBy: d.FinishBy, Missed: d.Missed, Overlap: d.Overlap, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
+		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Group: d.Group, Except: closed(d), Do: c.do(m, d)}
+	limits(&j, d)
+	return j
 }
 
 func (c *Cluster) singleton(m *machine, d *check.Definition) soloist.Singleton {
-	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: d.Lease, HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
+	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: c.leaseOf(d), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }

@@ -21,6 +21,7 @@ type replica struct {
 	done   chan struct{} // Run has returned, and what was run by hand
 	byHand sync.WaitGroup
 	stays  bool // its process goes on after Overrun
+	served bool // it has done what it was started for
 }
 
 // start brings a replica up with the program's version of now.
@@ -146,6 +147,7 @@ func (r *replica) stop() {
 func (r *replica) runNow(job, request string) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Minute)
 	defer cancel()
+	r.c.ring(job)
 	outcome, err := r.RunNow(ctx, job, request)
 	if !r.gone() {
 		note := check.ByHand + string(outcome.Status)

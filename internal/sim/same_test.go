@@ -19,13 +19,13 @@ func TestSeedIsRepeatable(t *testing.T) {
 		times  int
 		length time.Duration
 	}{
-		3:  {10, 8 * time.Minute},
-		10: {2, time.Hour}, // all jobs
-		19: {10, 8 * time.Minute},
-		27: {4, 20 * time.Minute}, // quiet: one kind of trouble alone
-		30: {4, 20 * time.Minute}, // all jobs, and a HealthCheck that hangs
-		40: {10, 8 * time.Minute}, // woken replicas, with all jobs
-		60: {10, 8 * time.Minute}, // all jobs, and a newer program's entry
+		3:   {10, 8 * time.Minute},
+		10:  {2, time.Hour}, // all jobs
+		19:  {10, 8 * time.Minute},
+		27:  {4, 20 * time.Minute}, // quiet: one kind of trouble alone
+		30:  {4, 20 * time.Minute}, // all jobs, and a HealthCheck that hangs
+		160: {10, 8 * time.Minute}, // woken replicas, with all jobs
+		60:  {10, 8 * time.Minute}, // all jobs, and a newer program's entry
 	} {
 		if !*often {
 			one.times, one.length = 2, 8*time.Minute

@@ -110,7 +110,8 @@ func judge(t *testing.T, s uint64, l *check.Log) {
 		t.Error(v)
 	}
 	if len(bad) > 0 {
-		t.Errorf("again: go test ./internal/sim -run TestSeeds -seed %d -length %s -v", s, *length)
+		name, _, _ := strings.Cut(t.Name(), "/")
+		t.Errorf("again: go test ./internal/sim -run %s$ -seed %d -length %s -v", name, s, *length)
 	}
 	if *seed != 0 && testing.Verbose() {
 		l.Write(os.Stdout)

@@ -20,8 +20,8 @@ func withShards(all []check.Definition, seed uint64) []check.Definition {
 			Least: time.Second, Most: pick(r, 10*time.Second, 50*time.Second), Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Deaf}}, n)...)
 	}
 	if n := min(3+r.below(3), room); r.chance(0.4) && n >= 3 {
-		all = append(all, shards(check.Definition{Name: "parts", Lease: pick(r, 15*time.Second, longestSpread), HeartbeatTimeout: pick(r, 0, 10*time.Second+2*odd), Backoff: pick(r, 0, time.Second),
-			Least: time.Minute, Most: time.Hour, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Silent}}, n)...)
+		all = append(all, shards(check.Definition{Name: "parts", Lease: pick(r, 15*time.Second, longestSpread), HeartbeatTimeout: pick(r, 0, 10*time.Second+2*odd), Backoff: pick(r, 0, 0, time.Second, 5*time.Minute),
+			Least: time.Minute, Most: time.Hour, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Silent, check.Fails}}, n)...)
 	}
 	return all
 }

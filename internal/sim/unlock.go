@@ -97,8 +97,9 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	}
 	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
 	backend := c.overHands(r, defs[n].Shards > 0)
-	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
-	c.addTo(s, m, lineage(defs, defs[n]))
+	some := lineage(defs, defs[n])
+	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	c.addTo(s, m, some)
 	return s
 }
 

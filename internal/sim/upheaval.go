@@ -2,9 +2,10 @@ package sim
 
 import (
 	"fmt"
-	"github.com/soloist-go/soloist/internal/sim/check"
 	"slices"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
 // Upheavals are what befalls a whole cluster or its operation, beside the
@@ -81,6 +82,9 @@ func (c *Cluster) upheaval(d plannedFault) bool {
 	case d.what == redeploy:
 		c.edit()
 		c.goDown(d)
+		if c.platform != nil {
+			c.wg.Go(c.platform.deployed)
+		}
 	case d.what == abortDeploy:
 		c.version.Lock()
 		c.version.visitors++
@@ -121,9 +125,13 @@ func (c *Cluster) goDown(d plannedFault) {
 	}
 }
 
+// downUntil is when replicas may start again: no downtime outlasts the faults.
 func (c *Cluster) downUntil() time.Time {
 	c.version.Lock()
 	defer c.version.Unlock()
+	if c.version.down.After(c.end) {
+		return c.end
+	}
 	return c.version.down
 }
 
@@ -151,6 +159,7 @@ func redefine(defs []check.Definition, job string, r *roll) {
 			continue
 		}
 		d.Follows, d.FollowsAny = "", false
+		unlimited(d)
 		if d.Every > 0 && r.chance(0.3) {
 			d.Every, d.Schedule, d.Group = 0, "", ""
 			continue
@@ -205,6 +214,9 @@ func (c *Cluster) settling() time.Duration {
 		}
 	})
 	rest := check.Settling
+	if c.platform != nil {
+		rest += newRoll(c.Seed, 0, "calm at zero").between(2*time.Hour, 8*time.Hour)
+	}
 	if youngest == check.Aborted {
 		rest += check.Patience
 	}

@@ -61,6 +61,16 @@ func drawn(r *roll) check.Definition {
 	return d
 }
 
+// drawFinishBy says of some jobs by when their ticks have to have succeeded: before most runs end, or
+// long after the history has lost the outcomes.
+func drawFinishBy(all []check.Definition, r *roll) {
+	for i := range all {
+		if d := &all[i]; r.chance(0.5) && d.Every > 0 && !d.EveryReplica && d.Name != check.Foreign {
+			d.FinishBy = max(time.Second, pick(r, d.Every/10, d.Every/2, d.Every, 2*d.Every, 3*d.Every, 30*d.Every)) + 5*odd
+		}
+	}
+}
+
 // pick draws one of some values.
 func pick[T any](r *roll, values ...T) T { return values[r.below(len(values))] }
 

@@ -56,12 +56,20 @@ const noReturn = "did not return"
 func (c *Cluster) do(m *machine, whole *check.Definition) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
 		d := shardOf(whole, run)
-		r := newRoll(c.Seed, run.Try, "run", m.name, d.Name, fmt.Sprint(run.Token))
+		which := fmt.Sprint(run.Token)
+		if _, beside := c.beside.Load(run.Backfill); beside { // others have the token too
+			which += run.Tick.String()
+		}
+		r := newRoll(c.Seed, run.Try, "run", m.name, d.Name, which)
 		if !m.sleep(ctx, 0, r) {
 			return errGone
 		}
-		e := c.log.Add(check.Event{What: check.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick,
-			Request: run.Request, Attempt: run.Attempt, Try: run.Try})
+		request := run.Request
+		if run.Backfill != 0 {
+			request = store.BackfillRequest(run.Backfill)
+		}
+		e := c.log.Add(check.Event{What: check.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
+			Request: request, Attempt: run.Attempt, Try: run.Try})
 		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
 		return c.observed(ctx, m, e, func() error { return w.behave(ctx) })
 	}
@@ -100,7 +108,7 @@ func cause(ctx context.Context) string { return why(context.Cause(ctx)) }
 
 // why is which of the reasons to end a run an error is.
 func why(cause error) string {
-	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrCancelled, soloist.ErrStopped} {
+	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrCancelled, soloist.ErrReplaced, soloist.ErrStopped} {
 		if errors.Is(cause, err) {
 			return err.Error()
 		}
@@ -123,7 +131,7 @@ func (w *worker) behave(ctx context.Context) error {
 		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
 	}
 	if !w.rough {
-		takes = min(takes, 5*time.Second)
+		takes = max(min(takes, 5*time.Second), w.Lengthy)
 	}
 	w.effect()
 	defer time.AfterFunc(w.roll.between(0, takes), func() { w.at("running") }).Stop()

@@ -100,7 +100,7 @@ func (l *Log) contradictsBefore(d *Definition, n told) (why string, about bool) 
 			about = about || strings.HasPrefix(f.Reason, before+" ") || strings.Contains(f.Reason, " "+before+" ")
 			continue
 		}
-		for tick := d.After(n.mark); !tick.After(f.Tick); tick = tick.Add(d.Every) {
+		for tick := d.After(n.mark); !tick.After(f.Tick); tick = d.After(tick) {
 			switch status, skipped := strings.CutPrefix(f.Reason, before+" "); {
 			case skipped && f.Status == store.Skipped:
 				about = true

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
@@ -10,6 +11,7 @@ import (
 // Ticks that are claimed ahead, and leases that are acquired ahead of a tick.
 var _ = plant(stories{
 	"": {
+		func(s *story) { s.leftToExpire(9) },
 		func(s *story) { // all goes well
 			s.arm("a", "1", 10, 8.5)
 			s.run("a", 10.01, 11)
@@ -134,11 +136,14 @@ var _ = plant(stories{
 			s.run("a", 10.1, 11)
 		},
 	},
-	"I8 let go": {func(s *story) {
-		s.acquire("a", "1", 8.5)
-		s.stops("a", 9, 14)
-		s.say("a", 10, check.Gone)
-	}},
+	"I8 let go": {
+		func(s *story) {
+			s.acquire("a", "1", 8.5)
+			s.stops("a", 9, 14)
+			s.say("a", 10, check.Gone)
+		},
+		func(s *story) { s.leftToExpire(7) }, // the orders could be read again
+	},
 	"I24 death": {func(s *story) {
 		s.arm("a", "1", 10, 8.5)
 		s.say("a", 9, check.Crash)
@@ -203,4 +208,14 @@ func (s *story) giveBack(replica, id string, t float64) *check.Event {
 func (s *story) stops(replica string, t, until float64) {
 	s.say(replica, t, check.Stop).End = at(until)
 	s.add(check.Event{What: check.Said, Replica: replica, Job: "job", Token: s.last.Token, Time: at(t), Note: "stopped before the run began: the claim was taken back"})
+}
+
+// leftToExpire is a lease that is neither used nor released, since a read of the orders gets no answer
+// until then. Its replica stops later.
+func (s *story) leftToExpire(until float64) {
+	e := s.request("a", "read document", "", 6.05, 0)
+	e.Job, e.Cause, e.Heard, e.Done = ".control", "reply lost", time.Time{}, at(until)
+	s.acquire("a", "1", 8.5)
+	s.stops("a", 30, 34)
+	s.say("a", 31, check.Gone)
 }

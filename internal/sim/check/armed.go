@@ -153,6 +153,8 @@ func leavesNoLease(l *Log, bad report) {
 func (l *Log) unreleased(job string, gone *Event) (a *Event) {
 	for _, e := range l.of(job, Request) {
 		switch {
+		case a != nil && e.Op == "replace" && e.OK() && e.Time.After(a.Time): // it was ended by another
+			a = nil
 		case e.Replica != gone.Replica:
 		case e.Op == "acquire" && e.OK() && !e.Heard.IsZero():
 			a = e
@@ -178,7 +180,11 @@ func (l *Log) troubled(c *Event, to time.Time) bool {
 	documents := slices.DeleteFunc(slices.Clone(l.of("", Request)), func(e *Event) bool { return !e.OfDocument() }) // who cannot read the orders begins nothing
 	for _, e := range slices.Concat(l.of(c.Job, Request), documents) {
 		ill := e.Replica == c.Replica && (e.Cause != "" || e.Heard.IsZero()) || e.Replica == Operator && e.Op != "read" && !e.OfDocument()
-		if ill && e.Sent.Before(to) && e.Time.After(c.Sent.Add(-time.Second)) {
+		over := e.Time
+		if e.OfDocument() { // one that gets no answer keeps those waiting that need the orders: see ordersOfDead of the runner
+			over = later(over, e.Done)
+		}
+		if ill && e.Sent.Before(to) && over.After(c.Sent.Add(-time.Second)) {
 			return true
 		}
 	}
@@ -219,9 +225,12 @@ func unclaimed(l *Log, bad report) {
 			tick := d.After(a.Time)
 			length := max(a.Span, l.longestOf(job))
 			by := tick.Add(length + length/3 + 300*time.Millisecond + 3*roundTrip)
-			window, limited := d.window(1)
+			window, limited := d.window(tick, 1)
 			ahead := tick.Sub(a.Time) <= d.lead()+2*time.Second && tick.After(crash.Time)
 			if !ahead || limited && tick.Add(window).Before(by) && d.Every > window || !l.calm(a, crash.Time, by) || l.orderedAround(job, crash.Time, by) || by.After(l.end()) {
+				continue
+			}
+			if d.Group != "" && !l.heirWithSlot(a, by) {
 				continue
 			}
 			if !slices.ContainsFunc(l.claimed(job), func(c *Event) bool { return !c.Record.Run.Tick.Before(tick) && !c.Time.After(by) }) {
@@ -229,6 +238,20 @@ func unclaimed(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// heirWithSlot reports whether a replica takes over the job of a group whose lease was acquired last by one
+// that has died, and found a slot free from when that lease could have run out: the dead one may have
+// had a slot too, whose lease may be longer.
+func (l *Log) heirWithSlot(a *Event, by time.Time) bool {
+	free := a.Time.Add(a.Span)
+	return slices.ContainsFunc(l.of("", Up), func(u *Event) bool {
+		if !l.heir(u, a, by) {
+			return false
+		}
+		d := l.definition(u.Replica, a.Job)
+		return l.fullUntil(d, free, by).IsZero() && !l.slotsHindered(d, u.Replica, free, by)
+	})
 }
 
 // longestOf is the longest lease that a replica may have of a job.
@@ -251,7 +274,7 @@ func (l *Log) heldUnclaimed(job string, crash *Event) (a *Event) {
 			if a = nil; e.Replica == crash.Replica {
 				a = e
 			}
-		case a != nil && e.Lease == a.Lease && (e.Op == "claim" || e.Op == "release"), e.Op == "break":
+		case a != nil && e.Lease == a.Lease && (e.Op == "claim" || e.Op == "release"), e.Op == "break", e.Op == "replace":
 			a = nil
 		}
 	}

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -12,6 +13,7 @@ import (
 // deadlines, reasons, Overrun, HealthCheck, stops, and jobs that run everywhere.
 var _ = plant(stories{
 	"": {
+		func(s *story) { s.servedAnew(2.5) }, // the record that is made then shows the same second
 		// A tick came due under the run, and the record says so.
 		func(s *story) {
 			s.begin("a", "1", 10, 11, 21)
@@ -140,6 +142,20 @@ var _ = plant(stories{
 			s.add(check.Event{What: check.Overran, Replica: "a", Job: "job", Time: at(50)})
 		},
 	},
+	"I22 apart": {
+		func(s *story) { // other days under one hash
+			s.Fleet["b"] = slices.Clone(s.Fleet["b"])
+			s.Fleet["b"][0].Closed = "mon"
+			s.tick("a", "1", 10)
+			s.tick("b", "2", 20)
+		},
+		func(s *story) { // the same days under two
+			s.tick("a", "1", 10)
+			s.acquire("b", "2", 20)
+			s.last.Definition.Spec = "other"
+			s.claim("b", "2", 20.5, 20)
+		},
+	},
 	"I22 taken back": {func(s *story) {
 		s.Fleet["v"] = []check.Definition{{Name: "job", Lease: lease}}
 		s.say("v", 20, check.Up).Cause = "an aborted deploy"
@@ -163,6 +179,7 @@ var _ = plant(stories{
 		s.request("a", "read", "", 60, 200)
 	}},
 	"I23 requested": {
+		func(s *story) { s.servedAnew(8) },
 		func(s *story) { // twice
 			s.order(store.OrderRun, 1, 2)
 			s.serve("a", "1", 10)
@@ -195,6 +212,17 @@ var _ = plant(stories{
 func (s *story) order(kind store.OrderKind, from, to float64) *check.Event {
 	return s.add(check.Event{What: check.Ordered, Replica: check.Orderer, Job: "job", Op: string(kind), Request: "please",
 		Time: at(from), Sent: at(from), Heard: at(to)})
+}
+
+// servedAnew is a run that was ordered, and is run again when the entry was deleted.
+func (s *story) servedAnew(deleted float64) {
+	s.order(store.OrderRun, 0.3, 0.4)
+	s.serve("a", "1", 0.6)
+	s.deleted(deleted)
+	s.write("a", "create", "", deleted+0.5, func(r *store.Record) {
+		*r = store.Record{Token: 1000, Run: store.Run{Status: store.Idle, Lease: store.Seconds(lease)}, Watermark: at(deleted), Created: at(deleted)}
+	})
+	s.serve("a", "2", deleted+1)
 }
 
 // serve is a run that was ordered.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 // and so do looks while a replica holds off.
 func budget(l *Log, bad report) {
 	healed := l.healed()
-	if healed.IsZero() {
+	if healed.IsZero() || l.Zero != nil { // who hands over reads all entries once more
 		return
 	}
 	for _, job := range l.index.jobs {
@@ -50,7 +51,7 @@ func (s *spending) add(o spending) {
 // judge judges the mean of enough ticks. Without a release it may be less: a lease is kept
 // for a tick that is near.
 func (s *spending) judge(job string, at time.Time, d *Definition, bad report) {
-	if s.ticks < enoughTicks {
+	if s.ticks < enoughTicks || d.brief() {
 		return
 	}
 	looks := 2 * s.followers // one, and half of a lost race
@@ -60,7 +61,11 @@ func (s *spending) judge(job string, at time.Time, d *Definition, bad report) {
 	if d.Group != "" { // who has waited for a slot acquires what another has run meanwhile, and looks
 		looks += s.followers
 	}
-	if s.winners > 5*s.ticks {
+	most := 5
+	if d.Follows != "" { // who follows looks at its own entry too, when a job before it has ended
+		most++
+	}
+	if s.winners > most*s.ticks {
 		bad(at, "%d ticks of %s took %d requests of the replicas that ran them", s.ticks, job, s.winners)
 	}
 	if s.others > looks+s.thirds*s.followers/s.ticks {
@@ -95,7 +100,7 @@ func (l *Log) runBefore(claim *Event, a time.Time) time.Time {
 
 // spend counts what a tick takes from a to b.
 func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
-	job, third := claim.Job, time.Duration(claim.Record.Run.Lease)/3
+	job, third := claim.Job, cmp.Or(claim.beats(), time.Duration(claim.Record.Run.Lease))/3
 	var took time.Duration
 	for _, r := range l.runs(job) {
 		if r.Token == claim.Record.Token && r.Cause != "" {
@@ -117,6 +122,7 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 	s.ticks, s.thirds = 1, int(took/third)
 	d := l.latest(job)
 	rare := d.Every > d.Lease || d.Follows != "" // the next look is further away than a lease
+	waits := l.looksForSlot(d, claim, b)
 	for replica, n := range l.requests(job, l.runBefore(claim, a), b) {
 		most := 4 + s.thirds
 		if rare {
@@ -129,16 +135,34 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 			if most = 6; d.Follows != "" {
 				most++
 			}
+			if d.Group != "" { // it looks at its own entry too, while it waits for a slot
+				most += int(claim.Time.Sub(claim.Record.Run.Tick) / third)
+			}
 			s.winners += n
 		} else {
+			most += waits
 			s.others += n
 			s.followers++
+		}
+		if claim.beats() > 0 && (d.brief() || claim.beats()/6 < roundTrip) { // beats that time out are read back
+			continue
 		}
 		if n > most+2*l.outdated(job, replica, a, b) {
 			bad(claim.Time, "tick %s of %s took %d requests of %s, of %d", TimeOfDay(claim.Record.Run.Tick), job, n, replica, most)
 		}
 	}
 	return s
+}
+
+// looksForSlot is how often a replica that does not get the claim looks at the entry until b, while its
+// group is full: as often as its patience with a slot ends. The group may be full for a whole lease, if who
+// has a slot has to hold off.
+func (l *Log) looksForSlot(d *Definition, claim *Event, b time.Time) int {
+	if d.Group == "" {
+		return 0
+	}
+	full := l.fullUntil(d, claim.Record.Run.Tick, claim.Time)
+	return int(max(0, earlier(full, b).Sub(claim.Record.Run.Tick)) / groupPatience)
 }
 
 // listsJobs reports whether a replica has so many jobs that it looks at them by listings.

@@ -18,9 +18,9 @@ func unhindered(l *Log, bad report) {
 			if n.outcome.Request != "" || n.outcome.Status != store.Missed || n.outcome.Reason == "the schedule changed" || d == nil || d.Every == 0 || d.Missed == soloist.RunAll || d.Follows != "" {
 				continue
 			}
-			for tick := d.After(n.mark); !tick.After(n.outcome.Tick); tick = tick.Add(d.Every) {
+			for tick := d.After(n.mark); !tick.After(n.outcome.Tick); tick = d.After(tick) {
 				if up := l.downAt(tick); !up.IsZero() {
-					tick = d.After(up).Add(-d.Every)
+					tick = d.Last(up)
 					continue
 				}
 				if fit := l.fit(job, d, tick); fit != "" {
@@ -33,14 +33,18 @@ func unhindered(l *Log, bad report) {
 }
 
 // fit is a replica that nothing hinders from claiming a tick from a minute and a
-// half before it until its window ends, empty if there is none.
+// half before it until its window ends, empty if there is none. The slots of its group have to be free for long enough.
 func (l *Log) fit(job string, d *Definition, tick time.Time) string {
-	window, _ := d.window(1)
+	window, _ := d.window(tick, 1)
 	from, to := tick.Add(-unrest), tick.Add(min(window, d.Every)-time.Second)
 	if l.orderedAround(job, from, to) {
 		return ""
 	}
-	if to.Sub(tick) < 10*time.Second+d.Lease || l.entryHindered(job, from, to) || l.others(job, from, to) {
+	free := tick
+	if d.Group != "" {
+		free = later(free, l.fullUntil(d, tick, to))
+	}
+	if to.Sub(free) < 10*time.Second+d.Lease || l.entryHindered(job, from, to) || l.others(job, from, to) {
 		return ""
 	}
 	for _, u := range l.of("", Up) {
@@ -114,8 +118,13 @@ func (l *Log) replicaHindered(replica, job string, from, to time.Time) bool {
 			return true
 		}
 	}
-	// A replica that cannot read the orders of operators starts nothing.
+	// A replica that cannot read the orders of operators starts nothing, nor does one that cannot take a slot.
 	requests := slices.Concat(l.of(job, Request), slices.DeleteFunc(slices.Clone(l.of("", Request)), func(e *Event) bool { return !e.OfDocument() }))
+	if d := l.definition(replica, job); d != nil {
+		for _, slot := range d.slotsOfGroup() {
+			requests = append(requests, l.of(slot, Request)...)
+		}
+	}
 	return slices.ContainsFunc(requests, func(e *Event) bool {
 		fault := e.Cause == string(ReadOnly) || e.Time.After(from) && (e.Cause != "" || e.Heard.IsZero())
 		return e.Replica == replica && fault && e.Sent.Before(to)

@@ -1,6 +1,10 @@
 package check
 
-import "time"
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+)
 
 // woken: a process that a platform starts for a job that runs everywhere runs one
 // tick of that: the one that the platform names, where the clock of the process is
@@ -17,6 +21,9 @@ func woken(l *Log, bad report) {
 				if r.Replica == w.Replica && r.Try == 1 {
 					ticks = append(ticks, r.Tick)
 				}
+			}
+			if n := len(ticks); n == 2 && d.Overlap != soloist.SkipOverlap && ticks[1].After(ticks[0]) {
+				ticks = ticks[:1] // the other has waited for it
 			}
 			switch want := w.owes(d); {
 			case want.IsZero() && len(ticks) == 0, len(ticks) == 0 && l.mayBePaused(job, w.End):
@@ -36,7 +43,7 @@ func (e *Event) owes(d *Definition) time.Time {
 	if !e.Tick.IsZero() && now.Sub(e.Tick).Abs() <= time.Minute {
 		return e.Tick
 	}
-	if newest := d.After(now).Add(-d.Every); now.Sub(newest) <= time.Minute {
+	if newest := d.Last(now); now.Sub(newest) <= time.Minute {
 		return newest
 	}
 	return time.Time{}

@@ -33,7 +33,7 @@ func commonTicks(l *Log, bad report) {
 
 // newest is the newest tick at a. It returns false if another comes due until b.
 func (d *Definition) newest(a, b time.Time) (tick time.Time, sure bool) {
-	tick = d.After(a).Add(-d.Every)
+	tick = d.Last(a)
 	return tick, d.After(b).Equal(d.After(a))
 }
 

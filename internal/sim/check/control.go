@@ -66,7 +66,7 @@ func paused(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		times := l.pauseTimes(job)
 		for _, r := range l.runs(job) {
-			if r.Try != 1 || r.Request != "" {
+			if r.Try != 1 || r.Request != "" && store.BackfillOf(r.Request) == 0 {
 				continue
 			}
 			for _, p := range times {
@@ -124,7 +124,7 @@ func requested(l *Log, bad report) {
 			if o.Op != string(store.OrderRun) {
 				continue
 			}
-			starts, claims, end := 0, 0, l.ordersLost(o.Time)
+			starts, claims, end := 0, 0, earlier(l.ordersLost(o.Time), l.entryLost(o))
 			for _, r := range l.runs(job) {
 				if r.Request != o.Request || r.Try != 1 || r.Time.After(end) {
 					continue
@@ -172,12 +172,26 @@ func (l *Log) ordersLost(t time.Time) time.Time {
 	return l.end()
 }
 
+// entryLost is when the entry of a job was deleted, if that was just after an order for it: the record that is made then
+// knows its own time by the service's date, which shows seconds, and takes the order for one that came after it.
+func (l *Log) entryLost(o *Event) time.Time {
+	for _, d := range l.of(o.Job, Deleted) {
+		if d.Time.After(o.Time) && d.Time.Before(o.Time.Add(wakeDoubt)) {
+			return d.Time
+		}
+	}
+	return l.end()
+}
+
 // cancels: a run is cancelled only if an operator has ordered that, for that run; and then its
 // context ends as soon as its replica can know.
 func cancels(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		ordered := map[int64]*Event{}
+		ordered, ends := map[int64]*Event{}, map[string]bool{}
 		for _, o := range l.of(job, Ordered) {
+			if o.Op == string(store.OrderCancelBackfill) {
+				ends[o.Request] = true
+			}
 			if o.Op == string(store.OrderCancel) && (o.Token != 0 || o.Heard.IsZero()) {
 				ordered[o.Token] = o
 			}
@@ -186,12 +200,12 @@ func cancels(l *Log, bad report) {
 			if o := ordered[r.Token]; o != nil && !o.Heard.IsZero() && l.believed(&r).After(o.Heard.Add(binds)) && r.Time.Before(o.Heard) && l.attentive(&r, o) {
 				bad(r.Time, "the context of %s lives until %s, and it was cancelled at %s", r.name(), TimeOfDay(l.believed(&r)), TimeOfDay(o.Heard))
 			}
-			if o := ordered[r.Token]; r.Cause == soloist.ErrCancelled.Error() && o == nil && ordered[0] == nil {
+			if o := ordered[r.Token]; r.Cause == soloist.ErrCancelled.Error() && o == nil && ordered[0] == nil && !ends[r.Request] && !(ends[""] && store.BackfillOf(r.Request) != 0) {
 				bad(r.Cancelled, "%s is cancelled, and nobody has ordered that", r.name())
 			}
 		}
 		for _, n := range l.index.told[job] {
-			if n.outcome.Status == store.Cancelled && !strings.HasPrefix(n.outcome.Reason, "by "+Orderer) {
+			if n.outcome.Status == store.Cancelled && !isReplaced(&n.outcome) && !strings.HasPrefix(n.outcome.Reason, "by "+Orderer) {
 				bad(n.write.Time, "%s writes that the run of %s with token %d was cancelled (%s)", n.write.Replica, job, n.outcome.Token, n.outcome.Reason)
 			}
 		}
@@ -215,7 +229,7 @@ func (l *Log) attentive(r, o *Event) bool {
 // orderedAround reports whether an operator has ordered something for a job that may have had
 // its effect between two times.
 func (l *Log) orderedAround(job string, from, to time.Time) bool {
-	if l.mayBePaused(job, from) || l.mayBePaused(job, to) {
+	if l.mayBePaused(job, from) || l.mayBePaused(job, to) || l.backfilledAround(job, from.Add(-unrest), to) {
 		return true
 	}
 	return slices.ContainsFunc(l.of(job, Ordered), func(e *Event) bool {

@@ -92,6 +92,9 @@ func (e *Event) ends() bool {
 // the service answers.
 func (l *Log) told(read, s *Event) bool {
 	by := l.byThen(read)
+	if l.Zero != nil && slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == read.Replica && u.Cause == AtZero }) {
+		return true // it also reads the entry to know when it is wanted next, and says nothing then
+	}
 	if read.Heard.IsZero() || s.End.Before(by) || !l.crashed(read.Replica).IsZero() || l.frozen(read.Replica, s.Time, by) != nil {
 		return true
 	}

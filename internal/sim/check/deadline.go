@@ -1,18 +1,20 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // The invariants about when a run may start.
 
 // window is how late a tick may start by its definition, for its first or a
 // further attempt. It returns false where nothing limits that.
-func (d *Definition) window(attempt int) (time.Duration, bool) {
+func (d *Definition) window(tick time.Time, attempt int) (time.Duration, bool) {
 	switch {
 	case d.StartingDeadline > 0:
 		return d.StartingDeadline, true
@@ -23,7 +25,7 @@ func (d *Definition) window(attempt int) (time.Duration, bool) {
 	case d.Follows != "":
 		return 0, false // the next tick is due at no known instant
 	}
-	return d.Every, true
+	return d.After(tick).Sub(tick), true
 }
 
 // deadlines: no attempt of a tick starts after its starting deadline. The claim
@@ -37,7 +39,7 @@ func deadlines(l *Log, bad report) {
 			if d == nil || d.Every == 0 || e.Record.Run.Request != "" || t == nil {
 				continue
 			}
-			window, limited := d.window(e.Record.Run.Attempt)
+			window, limited := d.window(e.Record.Run.Tick, e.Record.Run.Attempt)
 			if !limited || l.frozen(e.Replica, t.sent.Add(-noticed), e.Time) != nil {
 				continue
 			}
@@ -130,13 +132,15 @@ func tries(l *Log, bad report) {
 			if pause == 0 {
 				pause = 10 * time.Second
 			}
-			for i, r := range t.tries {
+			before := map[time.Time]*Event{} // a claim may have several ticks of a backfill
+			for _, r := range t.tries {
 				if r.Try > max(d.MaxTries, 1) {
 					bad(r.Time, "%s is try %d of %d", r.name(), r.Try, d.MaxTries)
 				}
-				if i > 0 && r.Time.Sub(t.tries[i-1].End) < pause/2 && l.frozen(r.Replica, t.claim.Time, r.Time) == nil {
-					bad(r.Time, "%s begins again after %s", r.name(), r.Time.Sub(t.tries[i-1].End))
+				if last := before[r.Tick]; last != nil && r.Time.Sub(last.End) < pause/2 && l.frozen(r.Replica, t.claim.Time, r.Time) == nil {
+					bad(r.Time, "%s begins again after %s", r.name(), r.Time.Sub(last.End))
 				}
+				before[r.Tick] = r
 			}
 		}
 	}
@@ -153,16 +157,19 @@ func rests(l *Log, bad report) {
 			if d == nil || d.Every > 0 || before.Replica == "" || before.End.IsZero() {
 				continue
 			}
-			pause := d.Backoff
-			if pause == 0 {
-				pause = 5 * time.Second
+			if outcome := l.outcomeOf(&before); d.Spread() && outcome != store.Failed && outcome != store.Stalled { // it was handed over
+				continue
 			}
+			pause := d.rest()
 			if r.Time.Sub(before.End) < pause*9/10 && l.toldOutcome(job, before.Token) && l.frozen(r.Replica, before.End, r.Time) == nil {
 				bad(r.Time, "%s begins %s after its run before, and rests for %s", r.name(), r.Time.Sub(before.End), pause)
 			}
 		}
 	}
 }
+
+// rest is the Backoff of a singleton.
+func (d *Definition) rest() time.Duration { return cmp.Or(d.Backoff, 5*time.Second) }
 
 // toldOutcome reports whether the replica of a run wrote what became of it, and
 // knows so: an answer may be lost, and another replica be next before it has read.

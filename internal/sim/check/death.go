@@ -42,7 +42,8 @@ func (l *Log) disturbed(t *term, to time.Time) bool {
 	}
 	for _, e := range l.of(job, Request) {
 		byOther := e.Replica == Operator && e.Op != "read"
-		if (e.Replica == replica && e.Cause != "" || byOther) && e.Time.After(from) && e.Sent.Before(to) {
+		unanswered := t.claim.beats() > 0 && e.Op == "beat" && e.Heard.IsZero() // in the short time that a beat has
+		if (e.Replica == replica && (e.Cause != "" || unanswered) || byOther) && e.Time.After(from) && e.Sent.Before(to) {
 			return true
 		}
 	}
@@ -61,8 +62,8 @@ func (l *Log) disturbed(t *term, to time.Time) bool {
 const maxDeaths = 5
 
 // attempts: under Rerun a tick is given up only when it has cost too many
-// runners, when its window has ended, or when it is of an older definition or
-// paused now. A run that was stopped in good order costs no runner.
+// runners, when its window has ended, when a newer tick replaces it, or when it is of an older definition
+// or paused now. A run that was stopped in good order costs no runner.
 func attempts(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
@@ -71,8 +72,11 @@ func attempts(l *Log, bad report) {
 				continue
 			}
 			d, its := l.definition(n.write.Replica, job), l.definition(t.claim.Replica, job)
-			if d == nil || its == nil || d.Every == 0 || d.Schedule != its.Schedule || d.Paused || d.Interrupted != soloist.Rerun ||
+			if d == nil || its == nil || d.Every == 0 || d.Schedule != its.Schedule || d.Closed != its.Closed || d.Paused || d.Interrupted != soloist.Rerun ||
 				d.StartingDeadline > 0 && n.write.Time.After(n.outcome.Tick.Add(d.StartingDeadline-l.doubt(n.write))) {
+				continue
+			}
+			if d.Overlap == soloist.Replace && d.count(n.outcome.Tick, n.write.Time.Add(l.doubt(n.write))) > 0 {
 				continue
 			}
 			if deaths := l.deaths(job, n.outcome.Tick, n.write.Time); deaths+l.doubtful(job, n.outcome.Tick) < maxDeaths {
@@ -86,11 +90,20 @@ func attempts(l *Log, bad report) {
 func (l *Log) deaths(job string, tick, at time.Time) (n int) {
 	for _, t := range l.index.terms[job] {
 		r := t.claim.Record
-		if r.Run.Tick.Equal(tick) && r.Run.Request == "" && !(l.stopped(t.claim) && l.askedToYield(t)) && !t.claim.Time.After(at) {
+		yielded := l.stopped(t.claim) && l.askedToYield(t) && !l.ranOutOfTime(t)
+		if r.Run.Tick.Equal(tick) && r.Run.Request == "" && !yielded && !t.claim.Time.After(at) {
 			n++
 		}
 	}
 	return n
+}
+
+// ranOutOfTime reports whether a call of RunDue ended with the run of a term: that costs a runner, as the next
+// call has no more time.
+func (l *Log) ranOutOfTime(t *term) bool {
+	return slices.ContainsFunc(l.of(t.claim.Job, Said), func(e *Event) bool {
+		return e.Replica == t.claim.Replica && e.Token == t.claim.Record.Token && strings.Contains(e.Cause, "reason=out of time, ")
+	})
 }
 
 // doubtful is how many runs of a tick saw their context end without a cause, as

@@ -13,13 +13,19 @@ type Definition struct {
 	Every            time.Duration // ticks are its multiples; zero: a singleton
 	Schedule         string        // the same as text
 	Zone             string        // that it is meant in
-	Lease            time.Duration
+	Open             []Time        // when the job has ticks; empty: always
+	Limits           Limits        // what the program says of that
+	Closed           string        // far days of its calendar, the name of which tells no edition; empty: it has none
+	Lease            time.Duration // of the store
+	Beat             time.Duration // the lease that the program asks for, if the store takes none so short
 	Timeout          time.Duration
 	HeartbeatTimeout time.Duration
 	MaxTries         int
 	Backoff          time.Duration
 	StartingDeadline time.Duration
+	FinishBy         time.Duration
 	Missed           soloist.MissedPolicy
+	Overlap          soloist.OverlapPolicy
 	Interrupted      soloist.InterruptedPolicy
 	Paused           bool
 	PauseAfter       int
@@ -40,9 +46,18 @@ type Definition struct {
 	MaxCheckpoint    int
 
 	Least, Most time.Duration // that a run takes
+	Lengthy     time.Duration // that it takes once all faults are over, up to that; zero: seconds
 	Saves       bool          // it keeps a counter as its checkpoint
 	Padding     int           // bytes of the checkpoint beside the counter
 	Behaviors   []Behavior    // of a run, one of them; none: it is fine
+}
+
+// Limits are what a program says of the ticks of a job beside its schedule.
+type Limits struct {
+	From, Until time.Time
+	Except      string // days with spaces between them; empty: none
+	Only        string // likewise
+	Shift       soloist.Shift
 }
 
 // A Behavior is how a run behaves.

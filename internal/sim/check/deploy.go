@@ -17,7 +17,7 @@ func takenBack(l *Log, bad report) {
 		}
 		for _, job := range l.index.jobs {
 			last, d, its := l.lastWrite(job, end), l.latest(job), l.definition(u.Replica, job)
-			same := d == nil || its == nil || its.Schedule == d.Schedule && its.Every == d.Every
+			same := d == nil || its == nil || its.sameTicks(d)
 			if same || last == nil || last.Replica != u.Replica || d.Paused || job == Foreign {
 				continue
 			}

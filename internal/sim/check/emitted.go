@@ -20,8 +20,16 @@ func emitted(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		said := map[string]int{} // by what the event says, minus what was written so far
 		for _, e := range l.of(job, Emitted) {
-			if e.Op == string(event.Ended) || e.Op == string(event.Settled) {
+			if c := l.claimOf(job, e.Token); e.Op == string(event.Ended) && c != nil && c.several() {
+				continue // see emittedBeside
+			}
+			if e.Op == string(event.Ended) || e.Op == string(event.Settled) && store.BackfillOf(e.Request) == 0 {
 				said[e.fate(e.Tick, e.Token, store.Status(e.Note), e.Op == string(event.Ended))]++
+			}
+		}
+		for _, c := range l.claimed(job) {
+			if c.several() {
+				emittedBeside(l, c, bad)
 			}
 		}
 		for _, w := range l.written(job) {
@@ -65,6 +73,9 @@ func (l *Log) written(job string) (all []written) {
 		all = append(all, written{n.write, n.outcome, t != nil && t.claim.Lease == n.write.Lease && t.claim.Replica == n.write.Replica})
 	}
 	for _, t := range l.index.terms[job] {
+		if t.claim.several() {
+			continue
+		}
 		if e := l.leftOpen(job, t); e != nil {
 			run := &e.Record.Run
 			all = append(all, written{e, store.Outcome{Tick: run.Tick, Token: e.Record.Token, Status: run.Status}, true})

@@ -49,6 +49,11 @@ const (
 	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
 	Again     What = "again"    // a replica is asked to run by hand what was ordered and whose outcome has left the record
 	Listed    What = "listed"   // a status, asked at Sent and told at Heard, says Record of a job; nil: that there is no entry
+	Mail      What = "mail"     // the message ID of the queue of alarms: Op is what befalls it, End when it is visible from now on
+	Rung      What = "rung"     // somebody who has ordered something for a job has put a message; Note: or could not
+	Handed    What = "handed"   // a replica says that an alarm is pending for what it is to do next; Note: or that it could not see to that
+	Netted    What = "netted"   // the platform starts a replica whether there is a message or not
+	Asleep    What = "asleep"   // the platform starts nothing until End
 	Healed    What = "healed"   // from here on nothing goes wrong
 )
 
@@ -60,7 +65,7 @@ type Event struct {
 	What    What
 
 	// Of a request. One that never reached the service has no Status.
-	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, save, load, renew, finish, release, break, delete, read document, write document, list
+	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, beat, save, load, renew, finish, release, break, replace, delete, read document, write document, list
 	Lease  string        // its id
 	Span   time.Duration // of an acquisition; of a break: zero at once, negative when its time is up
 	Match  bool          // it has an If-Match
@@ -75,6 +80,8 @@ type Event struct {
 	// Of a run, and what it did.
 	Token     int64
 	Tick      time.Time
+	Previous  time.Time // what it was given as the last tick that had succeeded
+	Next      time.Time // and as the next tick
 	Request   string
 	Attempt   int
 	Try       int
@@ -89,6 +96,9 @@ type Event struct {
 	Saves int
 	Size  int64
 
+	Spans    []store.Span // of an order: where the ticks of a backfill are
+	Parallel int          // of such an order: how many of them are run at a time
+
 	Note string
 }
 
@@ -98,7 +108,7 @@ func (e *Event) OK() bool { return e.What == Request && e.Status >= 200 && e.Sta
 // Writes reports whether a request writes a job's blob.
 func (e *Event) Writes() bool {
 	switch e.Op {
-	case "create", "claim", "take back", "settle", "progress", "save", "finish", "write":
+	case "create", "claim", "take back", "settle", "progress", "beat", "save", "finish", "write":
 		return e.What == Request
 	}
 	return false
@@ -115,8 +125,10 @@ type Log struct {
 
 	Locks map[string]Lock // by name
 	Onces map[string]Once // by entry
+	Zero  *Zero           // the platform that scales the cluster to zero; nil: replicas are up all the time
 
-	Emits bool // Emitted is in the log for each replica
+	Emits  bool // Emitted is in the log for each replica
+	Around bool // each run has what it was given as the ticks around its own
 
 	// Watch gets each request once the service has applied it, in the order of the
 	// service. The log then keeps no events. Nil: it keeps them all.
@@ -237,6 +249,9 @@ func (e *Event) line(lease int) string {
 	}
 	if e.Cause != "" {
 		fmt.Fprintf(&b, " (%s)", e.Cause)
+	}
+	if e.What == Mail {
+		fmt.Fprintf(&b, " %s %s visible %s", e.Op, e.ID, TimeOfDay(e.End))
 	}
 	if e.Note != "" {
 		b.WriteString(" " + e.Note)

@@ -30,7 +30,7 @@ func everywhere(l *Log, bad report) {
 			if e.Try == 1 && e.Tick.Equal(old.Tick) && !l.stepped(e.Replica, e.Time.Add(-3*time.Minute), e.Time) {
 				bad(e.Time, "%s begins again", e.name())
 			}
-			if old.End.IsZero() || old.End.After(e.Time) {
+			if (old.End.IsZero() || old.End.After(e.Time)) && !e.End.Equal(old.Time) { // that one was replaced as it began
 				bad(e.Time, "%s begins, and the one before goes on until %s", e.name(), TimeOfDay(old.End))
 			}
 		}
@@ -79,6 +79,9 @@ func pulses(l *Log, bad report) {
 			d := l.definition(r.Replica, job)
 			if d == nil || d.Pulse == NoPulse || l.asleep(&r, l.believed(&r)) != nil {
 				continue
+			}
+			if c := l.claimOf(job, r.Token); c != nil && c.several() {
+				continue // each run asks, and the answers do not say which
 			}
 			at, ill := l.illSince(&r, d)
 			end := l.believed(&r)

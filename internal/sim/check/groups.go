@@ -27,7 +27,7 @@ func groupHolders(l *Log, bad report) {
 }
 
 // groupSkips: a tick is skipped for its group only if the group was full at some moment from the tick
-// to that outcome, or something hindered the look for a slot.
+// to that outcome, or something hindered the look for a slot, or another job of its replica held off.
 func groupSkips(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		for _, n := range l.index.told[job] {
@@ -35,8 +35,8 @@ func groupSkips(l *Log, bad report) {
 			if d == nil || d.Group == "" || !n.forGroup(d) {
 				continue
 			}
-			from := n.outcome.Tick.Add(-l.doubt(n.write))
-			if l.fullUntil(d, from, l.beforeOwnSlot(d, n.write)).IsZero() && !l.slotsHindered(d, n.write.Replica, from, n.write.Time) {
+			from, to := n.outcome.Tick.Add(-l.doubt(n.write)), l.beforeOwnSlot(d, n.write)
+			if l.fullUntil(d, from, to).IsZero() && !l.slotsHindered(d, n.write.Replica, from, n.write.Time) && !l.slotHeldOff(d, n.write.Replica, from, to) {
 				bad(n.write.Time, "%s skips tick %s of %s for its group %s, which had a free slot all the time", n.write.Replica, TimeOfDay(n.outcome.Tick), job, d.Group)
 			}
 		}
@@ -202,6 +202,21 @@ func (l *Log) slotsHindered(d *Definition, replica string, a, b time.Time) bool 
 		})
 	})
 }
+
+// slotHeldOff reports whether a replica held off on a slot of a group between two times, for as long as a
+// job waits before it gives up. The jobs of a replica wait in turn, and the turn of one ends with its claim
+// of a slot: until then no other one looks, whichever slots are free.
+func (l *Log) slotHeldOff(d *Definition, replica string, a, b time.Time) bool {
+	return slices.ContainsFunc(d.slotsOfGroup(), func(slot string) bool {
+		return slices.ContainsFunc(l.claimed(slot), func(c *Event) bool {
+			t := l.termOf(slot, c.Record.Token)
+			return c.Replica == replica && earlier(c.Time, b).Sub(later(t.acquired(), a)) >= groupPatience
+		})
+	})
+}
+
+// groupPatience is how long a job waits for a slot of its group before it looks at its own entry again.
+const groupPatience = 5 * time.Second
 
 func namesOf(all []Event) (names []string) {
 	for _, r := range all {

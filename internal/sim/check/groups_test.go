@@ -45,6 +45,34 @@ func (s *story) slot(replica, id string, from, to float64) {
 	s.job = ""
 }
 
+// fullFor has b hold the only slot of the group from 50 until a time, while two ticks come due that a
+// calls missed at 181.
+func (s *story) fullFor(until float64) {
+	s.group(1, 1)
+	for _, defs := range s.Fleet {
+		defs[0].Every = time.Minute
+	}
+	s.job = groupSlot
+	s.acquire("b", "2", 50).Span = 10 * time.Minute
+	s.request("b", "release", "2", until, 200)
+	s.job = ""
+	s.acquire("a", "1", 181)
+	s.settle("a", "1", 181.5, store.Outcome{From: at(0), Tick: at(120), Count: 2, Status: store.Missed, Reason: "a newer one was due"})
+}
+
+// holdsOff is a lease of the first slot of the group that is not claimed before its hold-off ends.
+func (s *story) holdsOff(replica, id string, from, to float64) {
+	before := s.last
+	s.job = groupSlot
+	s.acquire(replica, id, from)
+	s.request(replica, "renew", id, from+5, 200)
+	s.request(replica, "renew", id, from+10, 200)
+	s.claim(replica, id, to, to)
+	s.finish(replica, id, to+1, store.Succeeded)
+	s.request(replica, "release", id, to+1.2, 200)
+	s.last = before
+}
+
 // skipped is the outcome of tick 10 at t, as that of its group.
 func (s *story) skipped(t float64, status store.Status, reason string) {
 	s.job = ""
@@ -53,6 +81,8 @@ func (s *story) skipped(t float64, status store.Status, reason string) {
 
 var _ = plant(stories{
 	"": {
+		func(s *story) { s.groupOfDead(70) },
+		func(s *story) { s.fullFor(170) },
 		func(s *story) { // two slots, or one after the other
 			s.group(2, 1)
 			s.does("a", "job", "1", 11, 15)
@@ -82,7 +112,14 @@ var _ = plant(stories{
 			s.request("a", "read", "", 11, 0).Cause = string(check.Drop)
 			s.skipped(16, store.Skipped, "group heavy")
 		},
+		func(s *story) { // another job of its replica holds off on one slot, and has the turn
+			s.group(2, 2)
+			s.holdsOff("a", "2", 8, 22)
+			s.skipped(26, store.Skipped, "group heavy")
+		},
 	},
+	"I17 unhindered": {func(s *story) { s.fullFor(130) }},    // there was time after that
+	"I5 unclaimed":   {func(s *story) { s.groupOfDead(62) }}, // a slot was free all the time
 	"I25 group": {
 		func(s *story) {
 			s.group(1, 1)
@@ -101,6 +138,16 @@ var _ = plant(stories{
 			s.group(2, 2)
 			s.slot("b", "2", 8, 12)
 			s.skipped(14, store.Skipped, "group heavy")
+		},
+		func(s *story) { // a job of another replica holds off on one slot
+			s.group(2, 2)
+			s.holdsOff("b", "2", 8, 22)
+			s.skipped(26, store.Skipped, "group heavy")
+		},
+		func(s *story) { // the hold-off ends soon after the tick
+			s.group(2, 2)
+			s.holdsOff("a", "2", 1, 13)
+			s.skipped(26, store.Skipped, "group heavy")
 		},
 		func(s *story) { // the slot was free before the tick
 			s.group(1, 1)
@@ -124,3 +171,15 @@ var _ = plant(stories{
 		},
 	},
 })
+
+// groupOfDead is a replica that dies with the lease of a job and the only slot of its group. The lease of
+// the job runs out at 63.5, that of the slot at the time to.
+func (s *story) groupOfDead(to float64) {
+	s.group(1, 1)
+	s.job = groupSlot
+	s.acquire("a", "9", 48).Span = time.Duration((to - 48) * float64(time.Second))
+	s.job = ""
+	s.acquire("a", "1", 48.5)
+	s.say("a", 49, check.Crash)
+	s.request("b", "read", "", 100, 200)
+}

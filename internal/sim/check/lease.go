@@ -57,9 +57,14 @@ func (l *Log) strange(job string, a, b *Event) bool {
 		if d.Time.Before(a.Time) || d.Time.After(b.Time) {
 			continue
 		}
+		// Of a holder with a longer lease it knows only if it has read that claim.
+		since, claim := time.Time{}, l.claimOf(job, a.Token)
+		if own := l.claimOf(job, b.Token); claim != nil && own != nil && claim.Record.Run.Lease > own.Record.Run.Lease {
+			since = claim.Time
+		}
 		knew := false
 		for _, e := range l.of(job, Request) {
-			if e.Replica == b.Replica && e.OK() && (e.Op == "read" || e.Op == "create") && !e.Heard.IsZero() && e.Heard.Before(d.Time) {
+			if e.Replica == b.Replica && e.OK() && (e.Op == "read" || e.Op == "create") && !e.Heard.IsZero() && e.Heard.Before(d.Time) && !e.Time.Before(since) {
 				knew = true
 			}
 		}
@@ -88,9 +93,12 @@ func trust(l *Log, bad report) {
 			}
 			end := l.believed(&r)
 			until := l.trusted(leases[claim.Lease], r.Replica, end)
+			if by, beats := l.beatsTo(claim, end); beats {
+				until = earlier(until, by)
+			}
 			f := l.asleep(&r, end)
-			if f == nil && l.begun(&r).Before(until) { // perhaps while the claim was under way, or behind a log that blocked
-				f = l.frozen(r.Replica, claim.Sent, end)
+			if f == nil && l.begun(&r).Before(until) { // perhaps just before the claim, while it was under way, or behind a log that blocked
+				f = l.frozen(r.Replica, claim.Sent.Add(-noticed), end)
 			}
 			if f != nil && f.End.Add(noticed).After(until) {
 				until = f.End.Add(noticed)
@@ -171,6 +179,8 @@ func (t *tenure) follow(e *Event) {
 		t.until = e.Time.Add(t.span)
 	case "release":
 		*t = tenure{}
+	case "replace":
+		t.until = e.Time
 	case "break":
 		if e.Span == 0 {
 			t.until = e.Time

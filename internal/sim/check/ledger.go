@@ -27,6 +27,10 @@ func claims(l *Log, bad report) {
 		var last *Event
 		for _, e := range l.claimed(job) {
 			r := e.Record
+			if e.backfillOf() != 0 && byToken[r.Token] == nil { // backfilledInOrder looks at its attempts
+				byToken[r.Token] = e
+				continue
+			}
 			byToken[r.Token] = e
 			s := start{r.Run.Tick.UnixNano(), r.Run.Request, r.Run.Attempt}
 			if old := seen[s]; old != nil && !r.Run.Tick.IsZero() && !l.forgot(job, old.Time, e.Time) {
@@ -37,13 +41,16 @@ func claims(l *Log, bad report) {
 			}
 			seen[s], last = e, e
 		}
-		tried := map[[2]int64]bool{}
+		tried := map[[3]int64]bool{}
 		for _, r := range l.runs(job) {
-			e, try := byToken[r.Token], [2]int64{r.Token, int64(r.Try)}
+			e, try := byToken[r.Token], [3]int64{r.Token, int64(r.Try)}
+			if r.backfills() { // its claim may have several ticks
+				try[2] = r.Tick.UnixNano()
+			}
 			switch {
 			case e == nil || e.Time.After(r.Time):
 				bad(r.Time, "%s begins, and was not claimed", r.name())
-			case e.Replica != r.Replica || !e.Record.Run.Tick.Equal(r.Tick) && !IsSlot(job) || e.Record.Run.Attempt != r.Attempt:
+			case e.Replica != r.Replica || !e.claims(&r):
 				bad(r.Time, "%s begins, and the claim of that token is of %s by %s", r.name(), TimeOfDay(e.Record.Run.Tick), e.Replica)
 			case tried[try]:
 				bad(r.Time, "%s begins again with try %d", r.name(), r.Try)
@@ -177,11 +184,6 @@ func settled(d *Definition, old, now *store.Record, bad func(string, ...any)) {
 	}
 }
 
-// count is the number of ticks after a, up to b.
-func (d *Definition) count(a, b time.Time) int {
-	return max(0, int(b.UnixNano()/int64(d.Every)-a.UnixNano()/int64(d.Every)))
-}
-
 // news is what stands in front of the old history in the new one, of which the
 // oldest may have been cut off. The end of a run may be told later.
 func news(old, now []store.Outcome) []store.Outcome {
@@ -214,8 +216,12 @@ func outcomes(l *Log, bad report) {
 			if claim == nil || hurried || claim.Record.Run.Request != "" || l.notTaken(job, claim, e) {
 				continue
 			}
+			since := claim.Time
+			if t := l.termOf(job, e.Token); t != nil {
+				since = t.acquired()
+			}
 			if !slices.ContainsFunc(l.of(job, Request), func(o *Event) bool {
-				return o.OK() && o.Op != "read" && (o.Replica != e.Replica || o.Lease != claim.Lease) && o.Time.After(claim.Time) && o.Time.Before(e.Time)
+				return o.OK() && o.Op != "read" && (o.Replica != e.Replica || o.Lease != claim.Lease) && o.Time.After(since) && o.Time.Before(e.Time)
 			}) {
 				bad(e.Time, "%s gives up the outcome of %s, token %d, and nobody else has touched the entry", e.Replica, job, e.Token)
 			}
@@ -342,7 +348,7 @@ func policies(l *Log, bad report) {
 				continue
 			}
 			deaths := len(slices.DeleteFunc(slices.Clone(before), l.stopped))
-			if d.Interrupted != soloist.Rerun || r.Run.Request != "" || deaths >= 5 {
+			if d.Interrupted != soloist.Rerun || r.Run.Request != "" && e.backfillOf() == 0 || deaths >= 5 {
 				bad(e.Time, "%s starts tick %s of %s for the %dth time, after %d deaths", e.Replica, TimeOfDay(r.Run.Tick), job, len(before)+1, deaths)
 			}
 		}
@@ -353,7 +359,7 @@ func policies(l *Log, bad report) {
 // abandoned it, and neither by the loss of its lease nor by a stall.
 func (l *Log) stopped(claim *Event) bool {
 	lost := slices.ContainsFunc(l.runs(claim.Job), func(r Event) bool {
-		lost := r.Cause == store.ErrLost.Error() || strings.HasPrefix(r.Note, store.ErrLost.Error())
+		lost := r.Cause == store.ErrLost.Error() || r.Cause != soloist.ErrStopped.Error() && strings.HasPrefix(r.Note, store.ErrLost.Error())
 		return r.Token == claim.Record.Token && (lost || r.Cause == soloist.ErrStalled.Error())
 	})
 	return !lost && slices.ContainsFunc(l.writes(claim.Job), func(e *Event) bool {

@@ -65,9 +65,9 @@ func checkpoints(l *Log, bad report) {
 
 // storms: a replica sends a bounded number of requests for a job in a second,
 // also during an outage and right after it: ten looks at a run that is about
-// to be handed over, and what a tick takes. A replica also reads the entries of jobs that others follow.
+// to be handed over, and what a tick takes, twice where calls fail. A replica also reads the entries of jobs that others follow.
 func storms(l *Log, bad report) {
-	const least, reads = 16, 8
+	const least, reads = 20, 8
 	for _, job := range l.index.jobs {
 		sent := map[string][]time.Time{}
 		for _, e := range l.of(job, Request) {
@@ -190,13 +190,14 @@ func audit(l *Log, bad report) {
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + count(e.Replica, "the run may not begin", token, e.Sent)
 			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + l.givenUp(e)
-			if t := l.termOf(job, token); t != nil && l.cancelled(job, t) {
+			if t := l.termOf(job, token); t != nil && (l.cancelled(job, t) || l.cancelledWhole(job, t) || l.mayBeReplaced(t)) {
 				excused += ended
 			}
-			tries := 0
+			tries, ticks := 0, map[time.Time]bool{} // a claim may have several ticks of a backfill
 			for i := range runs {
 				if runs[i].Token == token && runs[i].Replica == e.Replica {
 					tries++
+					ticks[runs[i].Tick] = true
 				}
 			}
 			switch {
@@ -204,7 +205,7 @@ func audit(l *Log, bad report) {
 				bad(e.Time, "%s claims %s with token %d, and does not say what of it", e.Replica, job, token)
 			case started-lost != tries:
 				bad(e.Time, "%s says %d times that the run of %s with token %d started, and it did %d times", e.Replica, started, job, token, tries)
-			case tries > 0 && ended != 1, ended > 1:
+			case tries > 0 && ended != len(ticks), ended > len(e.ticks()):
 				bad(e.Time, "%s says %d times that the run of %s with token %d ended", e.Replica, ended, job, token)
 			}
 		}
@@ -248,19 +249,34 @@ func liveness(l *Log, bad report) {
 		}
 		by := l.settled()
 		if d.Every == 0 {
+			if d.brief() && d.rest() > time.Minute { // a slow call may end the run, and then its replica rests
+				continue
+			}
 			if !slices.ContainsFunc(l.runs(job), func(r Event) bool { return r.Time.Before(by) && !l.believed(&r).Before(by.Add(-time.Minute)) }) {
 				bad(by, "%s does not run", job)
 			}
 			continue
 		}
+		if l.heldUp(job, by) {
+			continue // it has failed too often since all jobs were resumed, or one that it follows has
+		}
 		last, through := l.ledger(job, by)
-		if last != nil && !last.Orders.Paused.At.IsZero() {
-			continue // it has failed too often since all jobs were resumed
+		if through.IsZero() && l.Zero != nil && d.count(healed, by) == 0 { // nobody has to look before the next tick
+			continue
 		}
 		if through.IsZero() || d.count(through, healed) > 0 && !l.worksOff(job, d, by) {
 			bad(by, "%s: ticks up to %s are without an outcome: %s", job, TimeOfDay(healed), describe(last))
 		}
 	}
+}
+
+// heldUp reports whether a job, or one that it follows, has paused itself: nothing settles its ticks then.
+func (l *Log) heldUp(job string, at time.Time) bool {
+	if last, _ := l.ledger(job, at); last != nil && !last.Orders.Paused.At.IsZero() {
+		return true
+	}
+	d := l.latest(job)
+	return d != nil && slices.ContainsFunc(d.Before(), func(before string) bool { return l.heldUp(before, at) })
 }
 
 // worksOff reports whether a job that runs all its missed ticks is at it at a
@@ -329,7 +345,8 @@ func (l *Log) yields(job, why string) bool {
 // says until a write of it succeeds, and whether it was refused one.
 func (l *Log) denied(said *Event) bool {
 	return strings.Contains(said.Cause, "not write it") && slices.ContainsFunc(l.of(said.Job, Request), func(e *Event) bool {
-		return e.Replica == said.Replica && (e.Cause == string(ReadOnly) || e.Cause == string(Denied))
+		brief := e.Op == "claim" && e.Heard.IsZero() && e.Record != nil && e.beats() > 0 // it waits for a short time alone
+		return e.Replica == said.Replica && (e.Cause == string(ReadOnly) || e.Cause == string(Denied) || brief)
 	})
 }
 

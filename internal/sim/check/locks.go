@@ -167,7 +167,7 @@ func heldResults(l *Log, bad report) {
 			case e.Note != IsHeld:
 			case e.Op == "do" && e.Cancelled.IsZero():
 				bad(e.End, "%s says that another holds %s, and its context has not ended", e.Call, name)
-			case e.Op == "try" && e.Cancelled.IsZero() && !l.besides(e) && !l.disturbs(e) && !l.leasedDuring(name, e):
+			case e.Op == "try" && e.Cancelled.IsZero() && !l.besides(e) && !l.disturbs(e) && !l.sleepsThrough(e) && !l.leasedDuring(name, e):
 				bad(e.End, "%s says that another holds %s, and a slot was free from %s on", e.Call, name, TimeOfDay(e.Time))
 			}
 		}
@@ -188,6 +188,25 @@ func (l *Log) disturbs(e *Event) bool {
 			return q.Replica == e.Replica && q.Cause != "" && !q.Sent.Before(e.Time) && !q.Sent.After(e.End)
 		})
 	})
+}
+
+// sleepsThrough reports whether the replica of a call was suspended while it looked at the first slot of
+// several: an answer that comes when its time is up shows nothing, as if the store had failed, and then
+// another slot that is held is all that the call has seen. Of a lock with one slot it looks again.
+func (l *Log) sleepsThrough(e *Event) bool {
+	if l.Locks[e.Lock].Slots < 2 || l.frozen(e.Replica, e.Time, e.End) == nil {
+		return false
+	}
+	looked := false
+	for _, q := range l.of(l.slotsOf(e.Lock)[0], Request) {
+		if q.Replica != e.Replica || q.Sent.Before(e.Time) || q.Sent.After(e.End) {
+			continue
+		}
+		if looked = true; l.frozen(e.Replica, q.Sent, overAt(q)) != nil {
+			return true
+		}
+	}
+	return !looked
 }
 
 // leasedDuring reports whether each slot of a lock was leased at some moment of a call.
@@ -234,7 +253,8 @@ func lockEnds(l *Log, bad report) {
 }
 
 // lockTurns: once all faults are over, each call that waits gets the lock, after the leases of
-// those that died and the others that wait have had their turn; and it does what it is for.
+// those that died and the others that wait have had their turn; and it does what it is for. A
+// call that begins only when all these had their turn has the time of one turn.
 func lockTurns(l *Log, bad report) {
 	healed := l.healed()
 	if healed.IsZero() {
@@ -247,6 +267,7 @@ func lockTurns(l *Log, bad report) {
 			by = l.settled()
 		}
 		for _, e := range l.calls(name, false) {
+			by := later(by, e.Time.Add(lockTurn))
 			switch {
 			case !e.End.IsZero() && e.End.Before(healed) || !l.staysUp(e.Replica, by):
 			case e.End.IsZero() || e.End.After(by):
@@ -258,12 +279,14 @@ func lockTurns(l *Log, bad report) {
 	}
 }
 
-// overrunsBeside reports whether a function of the same lock and replica has gone on for long after
-// its context had ended: the replica takes nothing new then.
+// overrunsBeside reports whether a function of the same lock and replica went on in a call although its
+// context had ended, and Overrun was called for that: the replica takes nothing new then.
 func (l *Log) overrunsBeside(e *Event) bool {
-	return slices.ContainsFunc(l.slotsOf(e.Lock), func(slot string) bool {
-		return slices.ContainsFunc(l.runs(slot), func(r Event) bool {
-			return r.Replica == e.Replica && !r.Cancelled.IsZero() && r.End.After(e.Time) && r.Cancelled.Before(e.Time.Add(-10*time.Second))
+	return slices.ContainsFunc(l.of("", Overran), func(o *Event) bool {
+		return o.Replica == e.Replica && o.Lock == e.Lock && !o.Time.After(e.End) && slices.ContainsFunc(l.slotsOf(e.Lock), func(slot string) bool {
+			return slices.ContainsFunc(l.runs(slot), func(r Event) bool {
+				return r.Replica == e.Replica && r.Time.Before(o.Time) && r.End.After(later(o.Time, e.Time))
+			})
 		})
 	})
 }

@@ -57,6 +57,17 @@ func (s *story) letGo(replica, id string, t float64, status store.Status) {
 	s.request(replica, "release", id, t+0.2, 200)
 }
 
+// overrun is a function that goes on from 12 to 20 although its lease is lost. Overrun is called at 12.4.
+func (s *story) overrun() {
+	s.locks(1)
+	s.say("", 10, check.Healed).End = at(1000)
+	s.call("a", "do", "1", 8, 21, check.IsLost)
+	r := s.held("a", slot0, "1", 9, 20)
+	r.Cancelled, r.Cause = at(12), store.ErrLost.Error()
+	s.add(check.Event{What: check.Overran, Replica: "a", Lock: "north", Time: at(12.4)})
+	s.letGo("a", "1", 20.2, store.Abandoned)
+}
+
 // turn is a call of Do that goes well.
 func (s *story) turn(replica, job, id string, from, to float64) {
 	op := "do"
@@ -70,6 +81,7 @@ func (s *story) turn(replica, job, id string, from, to float64) {
 
 var _ = plant(stories{
 	"": {
+		func(s *story) { s.overrun(); s.call("a", "do", "2", 12.5, 12.6, "another goes on") },
 		func(s *story) { // one after the other, and two slots side by side
 			s.locks(2)
 			s.turn("a", slot0, "1", 10, 12)
@@ -77,6 +89,12 @@ var _ = plant(stories{
 			s.turn("a", slot1, "3", 14, 18)
 			s.call("a", "try", "4", 15, 15.2, check.IsHeld)
 			s.say("", 20, check.Healed)
+		},
+		func(s *story) { s.looksAsleep(2, 10.7) },
+		func(s *story) { // a call that begins when all others had their turn takes its own
+			s.locks(1)
+			s.say("", 10, check.Healed).End = at(1000)
+			s.turn("a", slot0, "1", 45, 47) // two leases and one turn after the healing is 44
 		},
 		func(s *story) { // what is done once fails, and then is done
 			s.locks(1)
@@ -149,6 +167,8 @@ var _ = plant(stories{
 			s.locks(1)
 			s.call("b", "do", "2", 15, 16, check.IsHeld)
 		},
+		func(s *story) { s.looksAsleep(2, 10.9) }, // the free slot was seen before
+		func(s *story) { s.looksAsleep(1, 10.7) }, // there is no other slot
 	},
 	"I25 bounded": {func(s *story) {
 		s.locks(1)
@@ -160,11 +180,18 @@ var _ = plant(stories{
 			s.say("", 10, check.Healed).End = at(1000)
 			s.call("a", "do", "1", 5, 0, "").End = time.Time{}
 		},
+		func(s *story) { // it begins when all others had their turn, and waits for longer than its own
+			s.locks(1)
+			s.say("", 10, check.Healed).End = at(1000)
+			s.turn("a", slot0, "1", 44.5, 48)
+		},
 		func(s *story) { // it fails without a fault
 			s.locks(1)
 			s.say("", 10, check.Healed).End = at(1000)
 			s.call("a", "do", "1", 12, 14, "the network")
 		},
+		func(s *story) { s.overrun(); s.call("a", "do", "2", 12.1, 12.2, "another goes on") }, // nobody has called Overrun yet
+		func(s *story) { s.overrun(); s.call("a", "do", "2", 20.1, 20.2, "another goes on") }, // it has returned
 	},
 	"I25 pace": {func(s *story) {
 		s.locks(1)
@@ -202,3 +229,16 @@ var _ = plant(stories{
 		s.call("a", "once", "1", 5, 0, "").End = time.Time{}
 	}},
 })
+
+// looksAsleep is a call of TryDo for a lock whose first slot is free. The answer about that slot is there
+// at 10.8, but its replica is suspended from a time on. The second slot is held.
+func (s *story) looksAsleep(slots int, from float64) {
+	s.locks(slots)
+	s.turn("a", slot1, "1", 10, 20)
+	s.job = slot0
+	s.call("b", "try", "2", 10.5, 18.5, check.IsHeld)
+	s.request("b", "read", "", 10.75, 404)
+	s.say("b", from, check.Freeze).End = at(18)
+	s.job = slot1
+	s.request("b", "read", "", 18.2, 200)
+}

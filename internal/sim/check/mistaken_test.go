@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/check"
@@ -12,6 +13,7 @@ import (
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.spent(5) },
+		func(s *story) { s.lostBetweenTries(133.5) },
 		func(s *story) { s.unwritten(138, 120) },
 		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
 		func(s *story) { s.outdatedBesideTool("another schedule") },
@@ -27,7 +29,7 @@ var _ = plant(stories{
 	},
 	"I3 span":      {(*story).longRun},
 	"I19 overlap":  {(*story).slowClaim},
-	"I15 attempts": {func(s *story) { s.spent(4) }},
+	"I15 attempts": {func(s *story) { s.spent(4) }, func(s *story) { s.lostBetweenTries(131.5) }},
 	"I17 unhindered": {
 		func(s *story) { s.unwritten(100, 120) },
 		func(s *story) { s.unwritten(238, 180) }, // longer than a replica may
@@ -64,6 +66,20 @@ func (s *story) spent(attempts int) {
 	s.request("a", "release", "0", t+1, 200)
 	s.say("a", t+5, check.Stop)
 	s.say("a", t+6, check.Gone)
+}
+
+// lostBetweenTries is a tick with five attempts, whose fourth loses its lease after a try has failed.
+// Its replica is asked to hand the job over at a time; it writes the outcome of that attempt at 133.
+func (s *story) lostBetweenTries(asked float64) {
+	s.spent(5)
+	claim := s.Events[slices.IndexFunc(s.Events, func(e *check.Event) bool { return e.Op == "claim" && e.Lease == "4" })]
+	run := s.Events[slices.IndexFunc(s.Events, func(e *check.Event) bool { return e.What == check.Ran && e.Attempt == 4 })]
+	run.Cause, run.Note = "", "failed"
+	last := s.last
+	s.last = *claim.Record
+	s.write("a", "finish", "4", 133, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Abandoned, at(132.9) })
+	s.last = last
+	s.add(check.Event{What: check.Yield, Job: "job", Time: at(asked)})
 }
 
 // unwritten is the tick at 60, whose runner may not write its outcome, and tries

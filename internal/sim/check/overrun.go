@@ -72,5 +72,9 @@ func (l *Log) lapse(claim *Event, t time.Time) time.Time {
 			answers = append(answers, e)
 		}
 	}
-	return l.trusted(answers, claim.Replica, t)
+	until := l.trusted(answers, claim.Replica, t)
+	if by, beats := l.beatsTo(claim, t); beats {
+		until = earlier(until, by)
+	}
+	return until
 }

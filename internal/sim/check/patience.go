@@ -24,6 +24,8 @@ func (l *Log) patienceOf(e *Event) time.Duration {
 	switch d := l.definition(e.Replica, e.Job); {
 	case e.Op == "token":
 		return time.Minute
+	case e.Job == AlarmNote:
+		return 10 * time.Second
 	case e.OfDocument():
 		return 3 * time.Second
 	case e.Op == "container":
@@ -91,7 +93,8 @@ func patience(l *Log, bad report) {
 				if e.answered() || e.Op != "renew" || e.Sent.Before(due) || e.Done.IsZero() || e.Sent.Before(r.Time) || !l.believed(&r).After(by) || l.frozen(r.Replica, e.Sent, by) != nil || l.blocked(r.Replica, by) {
 					continue
 				}
-				if !slices.ContainsFunc(renewals[claim.Lease], func(next *Event) bool { return next.Sent.After(e.Sent) && !next.Sent.After(by) }) {
+				again := slices.ContainsFunc(renewals[claim.Lease], func(next *Event) bool { return next.Sent.After(e.Sent) && !next.Sent.After(by) })
+				if !again && !l.stalledBy(claim, e.Done) {
 					bad(e.Done, "a renewal of %s fails at %s, there is none until %s, and %s goes on", job, TimeOfDay(e.Done), TimeOfDay(by), r.name())
 				}
 			}
@@ -102,4 +105,11 @@ func patience(l *Log, bad report) {
 // answered reports whether a replica has learnt from a request what it asked for.
 func (e *Event) answered() bool {
 	return !e.Heard.IsZero() && (e.OK() || refused(e)) && e.Cause != string(CutOff) && e.Cause != string(Applied500)
+}
+
+// stalledBy reports whether a run of a claim had stalled by t. The renewals of its lease end then, also for runs beside it.
+func (l *Log) stalledBy(claim *Event, t time.Time) bool {
+	return slices.ContainsFunc(l.of(claim.Job, Said), func(e *Event) bool {
+		return e.Replica == claim.Replica && e.Token == claim.Record.Token && e.Note == "the run has stalled" && !e.Time.After(t)
+	})
 }

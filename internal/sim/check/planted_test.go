@@ -87,6 +87,13 @@ func (s *story) hold(replica, id string, tick float64) *check.Event {
 	return s.claim(replica, id, tick+0.5, tick)
 }
 
+// holdWithBeat is hold of a run with a beat of three seconds.
+func (s *story) holdWithBeat(replica, id string, tick float64) {
+	claim := s.hold(replica, id, tick)
+	claim.Record.Beat = store.Beat{Token: claim.Record.Token, Length: store.Seconds(3 * time.Second)}
+	s.last.Beat = claim.Record.Beat
+}
+
 func (s *story) finish(replica, id string, t float64, status store.Status) *check.Event {
 	return s.write(replica, "finish", id, t, func(r *store.Record) {
 		r.Run.Status, r.Run.Finished, r.Watermark = status, at(t), r.Run.Tick
@@ -182,6 +189,17 @@ var _ = plant(stories{
 			s.run("b", 13, 14)
 			s.finish("b", "2", 14.5, store.Succeeded)
 		},
+		func(s *story) { // a machine was suspended before it claimed: the watch of the deadline comes a second after that
+			for _, d := range s.Fleet {
+				d[0].Every = 30 * time.Second
+			}
+			s.acquire("a", "1", 30)
+			s.freeze(30.2, 41.6)
+			s.claim("a", "1", 41.8, 30)
+			s.run("a", 41.9, 42.55)
+			s.finish("a", "1", 42.58, store.Succeeded)
+			s.request("a", "release", "1", 42.7, 200)
+		},
 	},
 	"I1 belief": {func(s *story) {
 		s.begin("a", "1", 10, 11, 40)
@@ -270,9 +288,24 @@ var _ = plant(stories{
 		s.write("a", "save", "1", 11, func(*store.Record) {}).Note = "3"
 		s.add(check.Event{What: check.Loaded, Replica: "a", Job: "job", Token: s.last.Token, Time: at(12), Note: "2"})
 	}},
+	"I29 silence": {
+		func(s *story) { // the run does not beat
+			s.hold("a", "1", 10)
+			s.request("b", "replace", "", 20, 202)
+		},
+		func(s *story) { // its last beat is too young
+			s.holdWithBeat("a", "1", 10)
+			s.request("b", "replace", "", 12.5, 202)
+		},
+		func(s *story) { // its context lives
+			s.holdWithBeat("a", "1", 10)
+			s.run("a", 11, 30)
+			s.request("b", "replace", "", 15, 202)
+		},
+	},
 	"I7c no storm": {func(s *story) {
-		for i := range 20 {
-			s.request("a", "read", "", 30+0.04*float64(i), 200)
+		for i := range 24 {
+			s.request("a", "read", "", 30+0.03*float64(i), 200)
 		}
 	}},
 	"I7a bounded": {

@@ -23,7 +23,7 @@ func overlaps(l *Log, bad report) {
 				continue
 			}
 			count, stray := 0, time.Time{}
-			for tick := d.After(n.mark); !tick.After(n.outcome.Tick); tick = tick.Add(d.Every) {
+			for tick := d.After(n.mark); !tick.After(n.outcome.Tick); tick = d.After(tick) {
 				if !l.underRun(job, tick) {
 					count, stray = count+1, tick
 				}
@@ -33,11 +33,6 @@ func overlaps(l *Log, bad report) {
 			}
 		}
 	}
-}
-
-// After is the first tick after t.
-func (d *Definition) After(t time.Time) time.Time {
-	return time.Unix(0, (t.UnixNano()/int64(d.Every)+1)*int64(d.Every))
 }
 
 // underRun reports whether a run of a job was under way when a tick came due. Its replica counts
@@ -96,9 +91,11 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 	case f.Reason == "too many were due":
 		return unless(d.count(f.Tick, at.Add(doubt)) >= 100, "they were not")
 	case f.Reason == "past the starting deadline":
-		window, limited := d.window(1)
+		window, limited := d.window(f.Tick, 1)
 		return unless(limited && !at.Before(f.Tick.Add(window-doubt)), "the window was open")
-	case f.Reason == "overlap", n.forGroup(d): // groupSkips judges that
+	case f.Reason == "overlap": // overlaps judges whether a run was under way
+		return unless(d.Overlap == soloist.SkipOverlap || d.count(f.Tick, at.Add(doubt)) > 0, "it was the newest, which has to wait")
+	case n.forGroup(d): // groupSkips judges that
 		return ""
 	}
 	return "there is no such reason"
@@ -132,6 +129,9 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	t := l.termOf(job, n.outcome.Token)
 	if t == nil {
 		return "" // claims has something to say
+	}
+	if isReplaced(&n.outcome) {
+		return l.contradictsReplaced(t, d)
 	}
 	if n.outcome.Status == store.Cancelled && t.claim.Lease != n.write.Lease {
 		return unless(l.cancelled(job, t), "nobody has cancelled it") // its runner died and may not have known
@@ -184,8 +184,9 @@ func (l *Log) toldStalled(t *term, then time.Time) bool {
 
 // askedToYield reports whether the replica of a term was to hand over since its
 // claim, or since it had its lease, if that was acquired ahead: asked to stop, to step down, or on a call that ends.
+// A stop that comes after its outcome has not ended it: that may be a lease that was lost between two tries.
 func (l *Log) askedToYield(t *term) bool {
-	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == t.claim.Replica }) ||
+	return slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == t.claim.Replica && !e.Time.After(t.over) }) ||
 		slices.ContainsFunc(l.of(t.claim.Job, Ordered), func(e *Event) bool {
 			return e.Op == string(store.OrderStepDown) && e.Time.After(t.held()) && e.Time.Before(t.over)
 		}) ||

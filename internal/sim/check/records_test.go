@@ -29,6 +29,7 @@ var _ = plant(stories{
 		},
 	},
 	"I3 span": {
+		func(s *story) { s.begin("a", "1", 10, 11, 13); s.finish("a", "1", 20, store.Succeeded) }, // its end is that of a wait
 		func(s *story) { s.stalls(time.Time{}) },
 		func(s *story) { s.stalls(at(22)) },
 		func(s *story) { s.stalls(at(45)) },

@@ -89,10 +89,16 @@ func failover(l *Log, bad report) {
 		if claim == nil {
 			continue
 		}
-		length := time.Duration(claim.Record.Run.Lease)
-		by := g.from.Add(length + length/3 + 300*time.Millisecond + 3*roundTrip)
 		d := l.definition(claim.Replica, claim.Job)
+		length, trips := time.Duration(claim.Record.Run.Lease), 3*roundTrip
+		if beat := claim.beats(); beat > 0 && (d == nil || !d.Spread()) { // a shard waits for the leases of the members
+			length, trips = beat, 4*roundTrip // the lease has to be broken first
+		}
+		by := g.from.Add(length + length/3 + 300*time.Millisecond + trips)
 		if d != nil && d.Group != "" { // it waits for a slot of its group too, behind others
+			continue
+		}
+		if d != nil && d.Spread() && (d.brief() || d.rest() > time.Minute) { // others may rest after runs of their own
 			continue
 		}
 		if d != nil && d.Spread() {

@@ -38,11 +38,14 @@ func (l *Log) span(job string, e *Event, bad report) {
 		return
 	}
 	f, r := e.Record.History[i], t.last()
-	doubt, from := t.doubt()+e.Time.Sub(t.sent)/50, l.decided(t)
+	doubt, from, last := t.doubt()+e.Time.Sub(t.sent)/50, l.decided(t), e.Time
+	if f.Status == store.Succeeded || f.Status == store.Stalled { // else a pause before another try may have come after it
+		last = r.End
+	}
 	switch {
 	case f.End.IsZero():
 		bad(e.Time, "%s has ended at %s, and its outcome, %s, tells no end", r.name(), TimeOfDay(r.End), f.Status)
-	case f.End.Before(r.End.Add(-doubt)) || f.End.After(e.Time.Add(doubt)):
+	case f.End.Before(r.End.Add(-doubt)) || f.End.After(last.Add(doubt)):
 		bad(e.Time, "%s has ended at %s, and its outcome, %s, says %s", r.name(), TimeOfDay(r.End), f.Status, TimeOfDay(f.End))
 	case f.Start.Before(from.Add(-doubt)) || f.Start.After(later(t.claim.Time, t.tick()).Add(doubt)):
 		bad(e.Time, "%s was claimed at %s, and its outcome, %s, says %s", r.name(), TimeOfDay(t.claim.Time), f.Status, TimeOfDay(f.Start))

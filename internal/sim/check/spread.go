@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/soloist-go/soloist/store"
 )
 
 // Spread reports whether it is a shard of a singleton.
@@ -14,6 +16,12 @@ func (d *Definition) Spread() bool { return d.Shards > 0 && d.Every == 0 }
 // keptExtra is for how many leases a replica may keep a shard beyond its part, and a few for the time in
 // which the shard was free, and in which it is handed over.
 const keptExtra = 10 + 4
+
+// longestRest is the longest Backoff with which the spread is even that soon: those that rest have no part.
+const longestRest = time.Minute
+
+// calmSpread is since when all is calm, and no definition of an aborted deploy is in force any more.
+func (l *Log) calmSpread() time.Time { return l.settled().Add(-Settling - Spreading) }
 
 // evenSpread: when all faults are over, and what replicas have kept beyond their parts is offered
 // again, no replica that takes part holds two more shards of a singleton than another, and each shard
@@ -24,12 +32,14 @@ func evenSpread(l *Log, bad report) {
 	}
 	for _, job := range l.index.jobs {
 		d := l.latest(job)
-		if d == nil || !d.Spread() || d.Shard > 0 {
+		if d == nil || !d.Spread() || d.Shard > 0 || d.Backoff > longestRest {
+			continue
+		}
+		if d.brief() {
 			continue
 		}
 		longest, shards := l.longestSpread(d), l.shardsOf(d)
-		calm := l.settled().Add(-Settling - Spreading) // no definition of an aborted deploy is in force any more
-		from := later(calm.Add(keptExtra*longest), l.lastChange().Add(2*longest+noticed))
+		from := later(l.calmSpread().Add(keptExtra*longest), l.lastChange().Add(2*longest+noticed))
 		for _, at := range l.moments(shards, from, l.settled().Add(-time.Second)) {
 			if text := l.unevenAt(d, shards, at); text != "" {
 				bad(at, "%s of %s", text, d.Whole)
@@ -94,7 +104,7 @@ func (l *Log) moments(shards []string, from, to time.Time) (all []time.Time) {
 
 // unevenAt is how the shards of a singleton are not spread evenly at a time, empty if they are.
 func (l *Log) unevenAt(of *Definition, shards []string, at time.Time) string {
-	held := map[string]int{}
+	held, kept := map[string]int{}, map[string]int{}
 	for _, u := range l.of("", Up) {
 		if l.takesPart(u, of, at) {
 			held[u.Replica] = 0
@@ -108,8 +118,12 @@ func (l *Log) unevenAt(of *Definition, shards []string, at time.Time) string {
 		}
 		if _, takes := held[runs[n].Replica]; takes {
 			held[runs[n].Replica]++
+			if n > 0 && runs[n-1].Replica != runs[n].Replica && slices.Contains([]store.Status{store.Failed, store.Stalled}, l.outcomeOf(&runs[n-1])) {
+				kept[runs[n].Replica]++
+			}
 		}
 	}
+	maps.DeleteFunc(held, func(replica string, n int) bool { return n > 0 && n == kept[replica] }) // it hands none of them over
 	return unequal(held)
 }
 

@@ -57,6 +57,10 @@ const late = 300
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.share([]int{0, 2}, []int{1}) },
+		func(s *story) { // a shard has no holder for a while
+			s.share([]int{0, 2}, nil)
+			s.leads("b", "parts-1", 120, 500)
+		},
 		func(s *story) { // one of them has just come
 			s.share([]int{0, 1, 2}, nil)
 			s.say("b", 365, check.Up)
@@ -78,6 +82,12 @@ var _ = plant(stories{
 					e.Cancelled = at(100)
 				}
 			}
+		},
+	},
+	"I28 alone": {
+		func(s *story) { // nobody holds a shard for long
+			s.share([]int{0, 2}, nil)
+			s.leads("b", "parts-1", 200, 500)
 		},
 	},
 	"I28 spread": {

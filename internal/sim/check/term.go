@@ -142,12 +142,18 @@ func (t *term) gone() time.Time {
 	return later(t.over, t.asked)
 }
 
-// last is the last try of a term, nil if none began.
+// last is the try of a term that has returned last, nil if none began.
 func (t *term) last() *Event {
 	if len(t.tries) == 0 {
 		return nil
 	}
-	return t.tries[len(t.tries)-1]
+	last := t.tries[len(t.tries)-1]
+	for _, r := range t.tries { // a claim of several ticks has as many runs at a time
+		if t.claim.several() && !last.End.IsZero() && (r.End.IsZero() || r.End.After(last.End)) {
+			last = r
+		}
+	}
+	return last
 }
 
 // acquired is when the lease of a term was acquired. The claim itself may come

@@ -128,7 +128,11 @@ func announced(l *Log, bad report) {
 			if !begins || e.Op != "progress" || t == nil || d == nil || d.Pulse != NoPulse || d.Spread() || e.Record.Run.Status != store.Running || l.askedToYield(t) {
 				continue
 			}
-			if near := max(d.Lease, time.Duration(e.Record.Run.Lease))/3 + time.Second; d.HeartbeatTimeout < near {
+			length := max(d.Lease, time.Duration(e.Record.Run.Lease))
+			if beat := e.beats(); beat > 0 {
+				length = beat
+			}
+			if near := length/3 + time.Second; d.HeartbeatTimeout < near {
 				bad(e.Time, "%s writes that it hands %s over, and a HeartbeatTimeout of %s is too short for others to come near", e.Replica, job, d.HeartbeatTimeout)
 			}
 		}

@@ -1,0 +1,336 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// The invariants about clusters that a platform scales to zero. They are judged from what the queue itself did, from the
+// schedules and from the runs: not from the note that says which alarm is pending.
+
+// pendingAlarm: while no replica is up, a message is in the queue that is visible when there is something to do, or
+// before: a tick, the end of the lease of a run whose replica has died, a run that was ordered. One may be missing that the
+// platform has lost; then its net comes. A replica that has never said that an alarm is pending has promised none.
+func pendingAlarm(l *Log, bad report) {
+	if l.Zero == nil {
+		return
+	}
+	all := l.letters()
+	for _, g := range l.downTimes() {
+		h := l.handed(g.from)
+		if h == nil {
+			continue
+		}
+		moments := []time.Time{g.from}
+		for _, m := range all {
+			if !m.gone.IsZero() && m.gone.After(g.from) && m.gone.Before(g.to) {
+				moments = append(moments, m.gone)
+			}
+		}
+		for _, w := range l.wants(h, g) {
+			for _, t := range moments {
+				if l.wakesBy(all, t, w.at) || l.lostAlarm(all, t, w.at) {
+					continue
+				}
+				bad(t, "no replica is up, and no message is in the queue that is visible at %s for %s of %s", TimeOfDay(w.at), w.why, w.job)
+				break
+			}
+		}
+	}
+}
+
+// A want is a time at which a replica has something to do.
+type want struct {
+	at  time.Time
+	job string
+	why string
+}
+
+// wants are the first things to do of each job in a time in which no replica is up.
+func (l *Log) wants(h *Event, g gap) (all []want) {
+	for i := range l.Fleet[h.Replica] {
+		d := &l.Fleet[h.Replica][i]
+		if d.Every == 0 || d.EveryReplica || d.Name == Foreign || l.redefined(d, h.Time.Add(-Patience), g.from) {
+			continue
+		}
+		if end, open := l.openRun(d.Name, g.from); open && !d.Paused && !l.mayBePaused(d.Name, g.from) {
+			all = append(all, want{end, d.Name, "the run of a replica that has died"})
+		}
+		if l.orderWaits(d.Name, g) {
+			all = append(all, want{g.from.Add(soon), d.Name, "a run that was ordered"})
+		}
+		tick := d.After(g.from)
+		if _, through := l.ledger(d.Name, g.from); through.IsZero() && tick.Sub(g.from) < 2*wakeDoubt {
+			tick = tick.Add(d.Every) // a record that is made then begins after it
+		}
+		if d.Follows != "" || d.Paused || l.mayBePaused(d.Name, g.from) || l.mayBePaused(d.Name, tick) {
+			continue
+		}
+		all = append(all, want{tick, d.Name, "tick " + TimeOfDay(tick)})
+		if l.overdue(d, tick.Add(-d.Every), g.from) {
+			all = append(all, want{g.from.Add(soon), d.Name, "tick " + TimeOfDay(tick.Add(-d.Every)) + ", which is due,"})
+		}
+	}
+	return all
+}
+
+// soon is when a replica is wanted at the latest for what is due: a minute later if an entry could not be read, or when a
+// lease ends under which nothing was claimed.
+const soon = time.Minute + 2*wakeDoubt
+
+// redefined reports whether a replica with another definition of a job was up between two times.
+func (l *Log) redefined(d *Definition, from, to time.Time) bool {
+	return slices.ContainsFunc(l.of("", Up), func(u *Event) bool {
+		gone, its := l.gone(u.Replica), l.definition(u.Replica, d.Name)
+		up := !u.Time.After(to) && (gone.IsZero() || gone.After(from))
+		return up && (its == nil || !its.sameTicks(d) || its.Paused != d.Paused || its.Follows != d.Follows)
+	})
+}
+
+// openRun reports whether a run of a job has no outcome at t, at which no replica is up, and by when its lease has ended as
+// far as the last one can know.
+func (l *Log) openRun(job string, t time.Time) (end time.Time, open bool) {
+	last, _ := l.ledger(job, t)
+	if last == nil || last.Run.Status != store.Running || last.Run.Armed || len(l.of(job, Corrupted)) > 0 {
+		return end, false
+	}
+	claim := l.claimOf(job, last.Token)
+	if claim == nil || last.Run.Request != "" && l.rungInVain(job, t) {
+		return end, false
+	}
+	var held tenure // also one whose replica has died before it could claim
+	for _, e := range l.of(job, Request) {
+		if e.OK() && !e.Time.After(t) {
+			held.follow(e)
+		}
+	}
+	if end = held.until; end.After(t) { // the one that looked may have seen it just before its end
+		end = t.Add(held.span)
+	}
+	for _, tool := range l.of(job, Leased) {
+		if !tool.Time.After(t) && tool.End.After(t) {
+			end = tool.End.Add(time.Minute) // a replica looks again when a lease would be over
+		}
+	}
+	return later(end, t), true
+}
+
+// rungInVain reports whether somebody who had ordered something for a job could not ring, up to t.
+func (l *Log) rungInVain(job string, t time.Time) bool {
+	return slices.ContainsFunc(l.of(job, Rung), func(e *Event) bool { return e.Note != "" && !e.Time.After(t) })
+}
+
+// orderWaits reports whether a run of a job was ordered before a time in which no replica is up, and has not begun by its
+// end.
+func (l *Log) orderWaits(job string, g gap) bool {
+	if l.rungInVain(job, g.from) || l.forgot(job, time.Time{}, g.to) || l.forgot("", time.Time{}, g.to) || len(l.of(job, Corrupted)) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
+		begun := slices.ContainsFunc(l.claimed(job), func(c *Event) bool { return c.Record.Run.Request == o.Request }) ||
+			slices.ContainsFunc(l.writes(job), func(w *Event) bool { return w.Record != nil && tellsOf(w.Record, o.Request) })
+		over := !o.End.IsZero() && o.End.Before(g.from.Add(time.Minute))
+		rung := slices.ContainsFunc(l.of(job, Rung), func(e *Event) bool { return !e.Time.Before(o.Time) && !e.Time.After(g.from) })
+		return o.Op == string(store.OrderRun) && !o.Heard.IsZero() && o.Heard.Before(g.from) && rung && !begun && !over
+	})
+}
+
+// tellsOf reports whether a record knows of a request.
+func tellsOf(r *store.Record, request string) bool {
+	return r.Run.Request == request || slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
+}
+
+// overdue reports whether a tick that has come has to be run still, whenever that may be.
+func (l *Log) overdue(d *Definition, tick, t time.Time) bool {
+	if d.Group != "" || d.StartingDeadline > 0 || d.Missed == soloist.SkipMissed || len(l.of(d.Name, Corrupted)) > 0 || l.forgot(d.Name, tick.Add(-d.Every), t) || l.forgot("", tick.Add(-d.Every), t) {
+		return false
+	}
+	last, through := l.ledger(d.Name, t)
+	return last != nil && through.Before(tick) && last.Created.Before(tick) && last.Run.Tick.Before(tick) && t.Sub(tick) > wakeDoubt && l.definedFor(d, tick, t)
+}
+
+// definedFor reports whether no replica had another definition of a job since the tick before one.
+func (l *Log) definedFor(d *Definition, tick, t time.Time) bool {
+	return !l.redefined(d, tick.Add(-d.Every), t)
+}
+
+// wakesBy reports whether a message that is in the queue at t wakes the app up by another time.
+func (l *Log) wakesBy(all []*letter, t, by time.Time) bool {
+	return slices.ContainsFunc(all, func(m *letter) bool { return m.wakes(t, by) })
+}
+
+// lostAlarm reports whether the platform has lost a message that would have woken the app up, and no replica could know
+// that: none has said that an alarm is pending since it would have been visible.
+func (l *Log) lostAlarm(all []*letter, t, by time.Time) bool {
+	h := l.handed(t)
+	return slices.ContainsFunc(all, func(m *letter) bool {
+		if !m.lost || m.gone.After(t) || m.due.After(later(t, by).Add(wakeDoubt)) {
+			return false
+		}
+		return h == nil || h.Time.Before(later(m.gone, m.due).Add(time.Minute))
+	})
+}
+
+// fewAlarms: once all faults are over, no more than two messages are in the queue for long, and what a replica has found
+// visible when it began is gone after it, or after the next ones.
+func fewAlarms(l *Log, bad report) {
+	healed := l.healed()
+	if l.Zero == nil || healed.IsZero() {
+		return
+	}
+	var pending []*letter
+	all := l.letters()
+	for _, m := range all {
+		if m.put.Before(healed.Add(2 * Settling)) {
+			continue
+		}
+		pending = append(pending, m)
+		n := 0
+		for _, o := range pending {
+			if o.there(m.put) && m.put.Sub(o.put) > manyFor {
+				n++
+			}
+		}
+		if n > 2 {
+			bad(m.put, "%d messages are in the queue for more than %s", n, manyFor)
+			break
+		}
+	}
+	for _, m := range all {
+		if passes := l.passesOver(m, later(m.due, healed)); passes > 3 {
+			bad(later(m.due, healed), "message %s is visible and %d replicas have said since then that they have handed over", m.id, passes)
+			break
+		}
+	}
+}
+
+// manyFor is for how long more than two messages may be in the queue: a replica clears it at the end of its passes, which
+// go on for half an hour at most.
+const manyFor = 35 * time.Minute
+
+// passesOver is how many replicas came up after t and said that an alarm is pending, while a message was in the queue.
+func (l *Log) passesOver(m *letter, t time.Time) (n int) {
+	for _, e := range l.of("", Handed) {
+		came := slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == e.Replica && u.Time.After(t.Add(10*time.Second)) })
+		if came && e.Note == "" && e.Op == HandedOver && m.there(e.Time) && m.last(e.Time).Replica != Platform {
+			n++
+		}
+	}
+	return n
+}
+
+// startedByAlarm: once all faults are over, each tick begins when it is due, or when the platform can have started a
+// replica for its alarm, whichever is later; also one that comes while a replica is up that is busy with other jobs.
+func startedByAlarm(l *Log, bad report) {
+	healed := l.healed()
+	if l.Zero == nil || healed.IsZero() {
+		return
+	}
+	all := l.letters()
+	for _, job := range l.index.jobs {
+		d := l.latest(job)
+		if d == nil || d.Every == 0 || d.Follows != "" || d.Group != "" || d.Paused || d.EveryReplica || job == Foreign {
+			continue
+		}
+		for tick := d.After(healed.Add(2 * Settling)); tick.Add(l.lateAt(tick)).Before(l.settled().Add(-time.Minute)); tick = tick.Add(d.Every) {
+			late := l.lateAt(tick)
+			if l.mayBePaused(job, tick) || l.heldUp(job, tick) || l.lostAlarm(all, tick, tick) || l.runsOver(job, tick) {
+				continue
+			}
+			if n := slices.IndexFunc(l.runs(job), func(r Event) bool { return r.Tick.Equal(tick) }); n < 0 {
+				if window, limited := d.window(tick, 1); limited && window < late || l.newerBegins(d, tick, late) {
+					continue // it may be too late when the replica comes, or a newer one may be due
+				}
+				bad(tick, "tick %s of %s begins nowhere", TimeOfDay(tick), job)
+			} else if r := l.runs(job)[n]; r.Time.Sub(tick) > late {
+				bad(r.Time, "%s begins %s after it was due, and the platform takes %s at most", r.name(), r.Time.Sub(tick), late)
+			}
+		}
+	}
+}
+
+// newerBegins reports whether a newer tick begins in the time in which a tick is to begin, and is run in its place.
+func (l *Log) newerBegins(d *Definition, tick time.Time, late time.Duration) bool {
+	return d.Missed != soloist.RunAll && slices.ContainsFunc(l.runs(d.Name), func(r Event) bool {
+		return r.Tick.After(tick) && !r.Time.After(tick.Add(late)) && d.Every < late
+	})
+}
+
+// lateAt is late for a tick. One that comes when a pass ends which does not wait any more is left to the next replica, and
+// the lead is over then. A replica that goes on has to begin it.
+func (l *Log) lateAt(tick time.Time) time.Duration {
+	z := l.Zero
+	ends := z.Kind != AsApp && slices.ContainsFunc(l.of("", Up), func(u *Event) bool {
+		gone := l.gone(u.Replica)
+		return u.Time.Before(tick.Add(passOver-max(z.Stay, z.Lead))) && gone.After(tick.Add(-z.Lead)) && gone.Before(tick.Add(z.late()))
+	})
+	if ends {
+		return z.late() + min(z.Lead, z.Poll+z.Start)
+	}
+	return z.late()
+}
+
+// passOver is for how long a pass hands over at most.
+const passOver = 15 * time.Second
+
+// late is how long after a tick a run begins at most, if all goes well.
+func (z *Zero) late() time.Duration {
+	late := max(0, z.Poll+z.Start-z.Lead) + 10*time.Second
+	if z.Kind == AsApp && z.Stay > 0 {
+		late += 5 * time.Minute // a replica that has ended by itself is started again later and later
+	}
+	return late
+}
+
+// runsOver reports whether a run of a job was under way when a tick came, or was about to be.
+func (l *Log) runsOver(job string, tick time.Time) bool {
+	return slices.ContainsFunc(l.runs(job), func(r Event) bool {
+		return !r.Tick.Equal(tick) && r.Time.Before(tick.Add(time.Minute)) && (r.End.IsZero() || r.End.After(tick.Add(-time.Minute)))
+	})
+}
+
+// quietAtZero: once all faults are over, replicas are started about as often as ticks come due: an alarm for nothing is
+// not followed by another one.
+func quietAtZero(l *Log, bad report) {
+	healed := l.healed()
+	if l.Zero == nil || healed.IsZero() {
+		return
+	}
+	from, to := healed.Add(2*Settling), l.settled()
+	instants := map[int64]bool{}
+	for _, job := range l.index.jobs {
+		d := l.latest(job)
+		if d == nil || d.Every == 0 || d.Follows != "" {
+			continue
+		}
+		for tick := d.After(from.Add(-time.Hour)); tick.Before(to); tick = tick.Add(d.Every) {
+			instants[tick.Unix()] = true
+			if d.FinishBy > 0 {
+				instants[tick.Add(d.FinishBy).Unix()] = true // one may be late
+			}
+		}
+	}
+	wakes := 0
+	for _, g := range l.downTimes() {
+		u := l.upAt(g.to)
+		if u != nil && g.to.After(from) && g.to.Before(to) && u.Op == ByAlarm {
+			wakes++
+		}
+	}
+	if most := 2*len(instants) + 6; wakes > most {
+		bad(to, "replicas were started %d times since %s, and ticks came due at %d instants", wakes, TimeOfDay(from), len(instants))
+	}
+}
+
+// upAt is the start of a replica at a time.
+func (l *Log) upAt(t time.Time) *Event {
+	for _, u := range l.of("", Up) {
+		if u.Time.Equal(t) {
+			return u
+		}
+	}
+	return nil
+}

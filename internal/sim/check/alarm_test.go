@@ -1,0 +1,152 @@
+package check_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/store"
+)
+
+// atZero has a platform scale the cluster to zero: the job is hourly, b ends at once, and a at 100 s, after it has said
+// that an alarm is pending.
+func (s *story) atZero() {
+	s.Zero = &check.Zero{Kind: check.AsJob, Poll: 30 * time.Second, Start: 10 * time.Second, Lead: time.Minute, Stay: 2 * time.Minute, Net: 24 * time.Hour}
+	for _, of := range s.Fleet {
+		of[0].Every = time.Hour
+	}
+	s.say("b", 1, check.Gone)
+	s.add(check.Event{What: check.Handed, Replica: "a", Time: at(90), Op: check.HandedOver})
+	s.say("a", 100, check.Gone)
+}
+
+// mail is what befalls a message, which is visible at a time from then on.
+func (s *story) mail(replica, id, op string, t, visible float64) {
+	s.add(check.Event{What: check.Mail, Replica: replica, ID: id, Op: op, Time: at(t), End: at(visible)})
+}
+
+// wakes is a replica that is up for ten seconds.
+func (s *story) wakes(replica string, t float64) {
+	s.Fleet[replica] = s.Fleet["a"]
+	s.say(replica, t, check.Up).Op = check.ByAlarm
+	s.say(replica, t+10, check.Gone)
+}
+
+// dies has a replica c come for the first tick, and die in its run.
+func (s *story) dies() {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	s.Fleet["c"] = s.Fleet["a"]
+	s.say("c", 3570, check.Up).Op = check.ByAlarm
+	s.hold("c", "1", 3600)
+	s.run("c", 3601, 3605).Cause = "crash"
+	s.say("c", 3605, check.Crash)
+}
+
+// leaves is a replica that is up for ten seconds, and leaves a message that is visible at a time.
+func (s *story) leaves(replica string, t, visible float64) {
+	s.wakes(replica, t)
+	s.mail(replica, "2", check.MailPut, t+8, visible)
+	s.mail(replica, "1", check.MailDeleted, t+8.5, visible)
+	s.add(check.Event{What: check.Handed, Replica: replica, Time: at(t + 9), Op: check.HandedOver})
+}
+
+// busy is a replica that is up for other jobs when the tick of 3600 s comes, which it begins at a time.
+func (s *story) busy(begins float64) {
+	s.mail("a", "1", check.MailPut, 80, 1000)
+	s.atZero()
+	s.say("", 200, check.Healed).End = at(4200)
+	s.Fleet["c"] = s.Fleet["a"]
+	s.say("c", 1030, check.Up).Op = check.ByAlarm
+	s.acquire("c", "1", begins)
+	s.claim("c", "1", begins+0.5, 3600)
+	s.run("c", begins+1, begins+2)
+	s.finish("c", "1", begins+2.5, store.Succeeded)
+	s.request("c", "release", "1", begins+3, 200)
+	s.mail("c", "2", check.MailPut, 4000, 7140)
+	s.mail("c", "1", check.MailDeleted, 4001, 4001)
+	s.add(check.Event{What: check.Handed, Replica: "c", Time: at(4001), Op: check.HandedOver})
+	s.say("c", 4002, check.Gone)
+}
+
+// heals says that all faults are over, for three hours.
+func (s *story) heals() { s.say("", 200, check.Healed).End = at(3 * 3600) }
+
+var _ = plant(stories{
+	"": {func(s *story) {
+		s.mail("a", "1", check.MailPut, 80, 3540)
+		s.atZero()
+		s.wakes("c", 3570)
+	}, func(s *story) { // the platform takes longer to start a replica than a tick may be late
+		for _, of := range s.Fleet {
+			of[0].StartingDeadline = 20 * time.Second
+		}
+		s.mail("a", "1", check.MailPut, 80, 3540)
+		s.atZero()
+		s.Zero.Start = 90 * time.Second
+		s.heals()
+		s.wakes("c", 3650)
+	}, func(s *story) { // the pass of a replica that does not wait any more ends after the tick
+		s.mail("a", "1", check.MailPut, 80, 3400)
+		s.atZero()
+		s.say("", 200, check.Healed).End = at(3800)
+		s.Fleet["c"], s.Fleet["d"] = s.Fleet["a"], s.Fleet["a"]
+		s.say("c", 3440, check.Up).Op = check.ByAlarm
+		s.mail("c", "2", check.MailPut, 3605, 3605)
+		s.say("c", 3606, check.Gone)
+		s.say("d", 3640, check.Up).Op = check.ByAlarm
+		s.acquire("d", "1", 3641)
+		s.claim("d", "1", 3641.5, 3600)
+		s.run("d", 3642, 3643)
+		s.finish("d", "1", 3643.5, store.Succeeded)
+		s.request("d", "release", "1", 3644, 200)
+	}, func(s *story) { s.busy(3600.5) }, func(s *story) { // a tool holds the lease of a job whose replica has died: nobody knows for how long
+		s.dies()
+		s.add(check.Event{What: check.Leased, Job: "job", Time: at(3625), End: at(3690)})
+		s.leaves("d", 3640, 3700)
+		s.wakes("e", 3710)
+	}},
+	"I18 pending": {
+		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
+		func(s *story) { // it comes after its tick
+			s.mail("a", "1", check.MailPut, 80, 3660)
+			s.atZero()
+			s.wakes("c", 3670)
+		},
+		func(s *story) { // it comes too late for the run of a replica that has died
+			s.dies()
+			s.leaves("d", 3640, 3700)
+			s.wakes("e", 3710)
+		},
+		func(s *story) { // it is deleted while no replica is up
+			s.mail("a", "1", check.MailPut, 80, 3540)
+			s.atZero()
+			s.mail("a", "1", check.MailDeleted, 200, 200)
+			s.wakes("c", 3570)
+		},
+	},
+	"I18 few": {func(s *story) {
+		s.atZero()
+		s.heals()
+		for i := range 4 {
+			t := 800 + 2400*float64(i/3)
+			s.mail("a", fmt.Sprint(i), check.MailPut, t, 20000)
+		}
+	}},
+	"I18 on time": {
+		func(s *story) {
+			s.mail("a", "1", check.MailPut, 80, 3540)
+			s.atZero()
+			s.heals()
+		},
+		func(s *story) { s.busy(3640) }, // it waits for other runs
+	},
+	"I18 quiet": {func(s *story) {
+		s.mail("a", "1", check.MailPut, 80, 3540)
+		s.atZero()
+		s.heals()
+		for i := range 20 {
+			s.wakes(fmt.Sprint("c", i), 1000+100*float64(i))
+		}
+	}},
+})

@@ -1,0 +1,46 @@
+package check_test
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
+)
+
+// given is a tick of a that knows those of two seconds of the story as the ticks around its own.
+func (s *story) given(id string, tick, previous, next float64) {
+	s.Around = true
+	s.tick("a", id, tick)
+	for _, e := range s.Events {
+		if e.Token != s.last.Token || e.Tick.IsZero() {
+			continue
+		}
+		if e.Next = at(next); previous > 0 {
+			e.Previous = at(previous)
+		}
+	}
+}
+
+var _ = plant(stories{
+	"": {
+		func(s *story) { s.given("1", 10, 0, 20); s.given("2", 20, 10, 30) },
+		func(s *story) { // one that has stalled has not succeeded
+			s.given("1", 10, 0, 20)
+			s.Around = true
+			r := s.begin("a", "2", 20, 21, 23)
+			r.Previous, r.Next = at(10), at(30)
+			r.cancelled(22.5, soloist.ErrStalled)
+			for _, d := range s.Fleet {
+				d[0].HeartbeatTimeout = time.Second
+			}
+			s.finish("a", "2", 23.5, store.Stalled)
+			s.request("a", "release", "2", 24, 200)
+			s.given("3", 30, 10, 40)
+		},
+	},
+	"I32 previous": {
+		func(s *story) { s.given("1", 10, 0, 20); s.given("2", 20, 0, 30) },
+		func(s *story) { s.given("1", 10, 0, 20); s.given("2", 20, 20, 30) },
+		func(s *story) { s.given("1", 10, 0, 30) },
+	},
+})

@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/sim/check"
+)
+
+// A mailLine is one replica's way to the queue of alarms.
+type mailLine struct {
+	*line
+	box  *mailbox
+	ills []NetworkFault // what befalls calls to the queue
+}
+
+// Put implements [alarm.Queue].
+func (l *mailLine) Put(ctx context.Context, body []byte, hidden time.Duration) (alarm.Receipt, error) {
+	body = slices.Clone(body)
+	if hidden < 0 || hidden > 7*24*time.Hour {
+		return alarm.Receipt{}, fmt.Errorf("the queue hides no message for %s", hidden)
+	}
+	var r alarm.Receipt // a call that is applied late sets it when nobody reads it any more
+	err := l.call(ctx, "put mail", "", func() {
+		m := l.box.put(l.machine.name, body, hidden)
+		r = alarm.Receipt{ID: m.id, Pop: m.pop()}
+	})
+	if err != nil {
+		return alarm.Receipt{}, err
+	}
+	return r, nil
+}
+
+// Receive implements [alarm.Queue].
+func (l *mailLine) Receive(ctx context.Context, most int, hide time.Duration) ([]alarm.Message, error) {
+	if most < 1 || most > 32 || hide < time.Second {
+		return nil, fmt.Errorf("the queue gives no %d messages for %s", most, hide)
+	}
+	var all []alarm.Message // see Put
+	err := l.call(ctx, "take mail", "", func() {
+		for _, m := range l.box.take(l.machine.name, most, hide) {
+			inserted := m.inserted
+			if l.box.whole {
+				inserted = inserted.Truncate(time.Second)
+			}
+			all = append(all, alarm.Message{Receipt: alarm.Receipt{ID: m.id, Pop: m.pop()}, Body: m.body, Inserted: inserted, Dequeued: m.pops})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Delete implements [alarm.Queue].
+func (l *mailLine) Delete(ctx context.Context, r alarm.Receipt) error {
+	return l.call(ctx, "drop mail", r.ID, func() { l.box.drop(l.machine.name, r.ID, r.Pop) })
+}
+
+// patience is how long a client waits for an answer of the queue.
+const mailPatience = 10 * time.Second
+
+// call takes a call to the queue and its answer back, as the network pleases.
+func (l *mailLine) call(ctx context.Context, op, about string, apply func()) error {
+	ctx, cancel := context.WithTimeout(ctx, mailPatience)
+	defer cancel()
+	r, err := l.begin(ctx, about, op)
+	if err != nil {
+		return err
+	}
+	m := l.machine
+	if m.at(op + " before"); !m.sleep(context.Background(), 0, r) {
+		return m.awake(ctx)
+	}
+	if err := l.way(ctx, r, op, apply); err != nil {
+		return errors.Join(err, m.awake(ctx))
+	}
+	if m.at(op + " after"); !m.sleep(context.Background(), 0, r) {
+		return m.awake(ctx)
+	}
+	return nil
+}
+
+// way is the way there and back.
+func (l *mailLine) way(ctx context.Context, r *roll, op string, apply func()) error {
+	there, back := r.latency(), r.latency()
+	fault := l.ill(r)
+	l.count(fault)
+	broken := fmt.Errorf("the network: %s", fault)
+	if fault != check.None {
+		l.log.Add(check.Event{What: check.Mail, Replica: l.machine.name, Op: check.MailFault, Cause: string(fault), Note: op})
+	}
+	switch fault {
+	case check.Drop:
+		return hang(ctx)
+	case check.Denied:
+		broken = fs.ErrPermission
+		fallthrough
+	case check.Refuse, check.Throttle, check.Internal, check.Busy, check.Page, check.ReadOnly:
+		return errors.Join(pause(ctx, there), broken)
+	case check.Late:
+		l.later(r.between(0, 3*longest), apply)
+		return hang(ctx)
+	case check.Slow:
+		there += r.between(0, mailPatience/2)
+	}
+	sent := time.Now()
+	if err := pause(ctx, there); err != nil {
+		l.later(there-time.Since(sent), apply)
+		return err
+	}
+	apply()
+	l.machine.at(op + " applied")
+	switch fault {
+	case check.DropReply:
+		return hang(ctx)
+	case check.Reset, check.Applied500, check.CutOff:
+		return errors.Join(pause(ctx, back), broken)
+	}
+	return pause(ctx, back)
+}
+
+// later applies a call when nobody waits for it any more.
+func (l *mailLine) later(d time.Duration, apply func()) {
+	l.late.Go(func() {
+		time.Sleep(d)
+		if time.Now().Before(l.calm) {
+			apply()
+		}
+	})
+}
+
+// ill is what a call meets.
+func (l *mailLine) ill(r *roll) check.Fault {
+	now := time.Now()
+	if !now.Before(l.calm) {
+		return check.None
+	}
+	for _, f := range l.ills {
+		if !now.Before(f.From) && now.Before(f.To) && (f.Slot < 0 || f.Slot == l.machine.slot) && r.chance(f.Share) {
+			if f.Fault != check.None {
+				return f.Fault
+			}
+			return ills[r.below(len(ills))]
+		}
+	}
+	return check.None
+}
+
+// MailPoints are the points of calls to the queue of alarms, and to its note, at which a simulation crashes a machine.
+func MailPoints() (all []string) {
+	for _, op := range []string{"put mail", "take mail", "drop mail", "read document", "write document"} {
+		for _, when := range []string{" before", " applied", " after"} {
+			all = append(all, op+when)
+		}
+	}
+	return all
+}

@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
+)
+
+// drawOverlap draws what becomes of the ticks that come due under a run, for some jobs of most seeds, and has
+// the runs of such a job take longer than its period at times. Its dice are its own, so the jobs of a seed are
+// otherwise what they are without it.
+func drawOverlap(all []check.Definition, seed uint64) {
+	r := newRoll(seed, 0, "overlap")
+	if !r.chance(0.7) {
+		return
+	}
+	for i := range all {
+		some, policy, longer := r.chance(0.5), pick(r, soloist.QueueOne, soloist.Replace), pick(r, 1, 2, 3)
+		if d := &all[i]; some && mayOverlap(d, policy) {
+			// A job that is always at it would keep the slot of its group from the others.
+			if d.Overlap = policy; d.Every <= 5*time.Minute && d.Every >= time.Minute && d.Group == "" {
+				d.Most = max(d.Most, time.Duration(longer)*d.Every)
+			}
+		}
+	}
+	keepAlike(all)
+}
+
+// nextOverlap is what becomes of such ticks under a later version of a program. It leaves the dice as they are.
+func nextOverlap(all []check.Definition, dice *roll) {
+	r := newRoll(uint64(*dice), 0, "overlap")
+	for i := range all {
+		another, policy := r.chance(0.1), pick(r, soloist.SkipOverlap, soloist.QueueOne, soloist.Replace)
+		if d := &all[i]; another && mayOverlap(d, policy) {
+			d.Overlap = policy
+		}
+	}
+}
+
+// mayOverlap reports whether a job may have a policy.
+func mayOverlap(d *check.Definition, policy soloist.OverlapPolicy) bool {
+	waitsInVain := policy == soloist.QueueOne && d.Missed == soloist.SkipMissed && d.StartingDeadline == 0
+	return d.Every > 0 && d.Follows == "" && d.Name != check.Foreign && d.Missed != soloist.RunAll && !waitsInVain
+}

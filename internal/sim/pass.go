@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/sim/check"
+)
+
+// A process is a replica that ends by itself when an alarm is pending for what comes next.
+type process struct {
+	*replica
+	*platform
+	alarm  *alarm.Clock
+	serves bool // until nothing is due for the stay
+}
+
+// begins brings a replica up that lives until nothing is due.
+func (p *platform) begins(s *slot, name, why string) *replica {
+	p.version.Lock()
+	defs := p.version.now
+	p.version.Unlock()
+	r := newRoll(p.Seed, 0, "replica", name)
+	skew := r.between(-2*time.Second, 2*time.Second)
+	if r.chance(0.3) {
+		skew = r.between(-2*time.Hour, 2*time.Hour)
+	}
+	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), p.log, &p.traps)
+	one := p.newReplica(m, defs, drawGrace(r))
+	one.stays = r.chance(0.3)
+	m.quit = func() { s.order("restart") }
+	p.log.Add(check.Event{What: check.Up, Replica: name, Op: why, Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: check.AtZero})
+	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m)}
+	x.serves = p.Kind == check.AsApp
+	p.Cluster.begin(one, x.live)
+	return one
+}
+
+// clock is the alarm of a replica, or of an operator.
+func (p *platform) clock(s *soloist.Scheduler, m *machine) *alarm.Clock {
+	l := &line{Network: p.net, machine: m}
+	notes, err := azure.Open(azure.Config{ConnectionString: bySignature, Transport: l})
+	if err != nil {
+		panic(err)
+	}
+	return &alarm.Clock{App: "sim", Queue: &mailLine{line: l, box: p.box, ills: p.mailIlls}, Notes: notes, Lead: p.Lead, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }}
+}
+
+// live is what the process does until it ends.
+func (x *process) live() {
+	if x.serves {
+		x.serve()
+		return
+	}
+	x.served = x.pass() == nil && !x.gone()
+}
+
+// longestPass is how long a platform lets a pass go on.
+const longestPass = 30 * time.Minute
+
+// passes are the passes of a process: one does not wait for the runs of another.
+type passes struct {
+	*process
+	all     sync.WaitGroup
+	running atomic.Int32
+	ran     atomic.Bool
+	failed  atomic.Pointer[error] // what was wrong with the one that has ended last
+	ended   chan struct{}
+	n       int       // so far
+	start   time.Time // of the last one
+	quiet   time.Time // when something has run last, or the beginning
+	roll    *roll
+}
+
+// pass does what is due, and what comes to be due while something runs or within the patience, and hands over to the next
+// alarm.
+func (x *process) pass() error {
+	ctx, cancel := context.WithTimeout(x.ctx, longestPass)
+	defer cancel()
+	p := &passes{process: x, ended: make(chan struct{}, 1), start: time.Now(), quiet: time.Now(), roll: newRoll(x.Seed, 0, "passes", x.machine.name)}
+	release := x.alarm.Guard(ctx, guardSpan)
+	err := p.run(ctx, time.Now().Add(longestPass/2))
+	p.all.Wait()
+	release(err == nil && !x.gone())
+	if failed := p.failed.Load(); failed != nil {
+		err = errors.Join(*failed, err)
+	}
+	return err
+}
+
+// guardSpan is how long after the death of a process its guard wakes the app up.
+const guardSpan = 45*time.Second + 3*odd
+
+// run goes on until nothing is due within the patience: after enough, which is when there may be too little time for a run,
+// only while something runs.
+func (p *passes) run(ctx context.Context, enough time.Time) error {
+	p.begin(ctx)
+	for pause := time.Second + odd; ; {
+		if ctx.Err() != nil || p.gone() {
+			p.all.Wait()
+		}
+		idle := p.idle()
+		due, err := p.due()
+		now := p.alarm.Now() // what time it is, is known since the first answer of the store
+		if idle && p.ran.Swap(false) && time.Now().Before(enough) {
+			p.quiet = time.Now()
+		}
+		wait, quiet := due.Sub(now), now.Add(-time.Since(p.quiet))
+		over := due.IsZero() || due.Sub(quiet) > p.patience() || now.Sub(quiet) > p.patience()
+		if p.gone() || idle && (err != nil || ctx.Err() != nil || over) {
+			return p.handOver(due, err, now.Add(-time.Since(p.start)))
+		}
+		if due.IsZero() {
+			wait = lookPause
+		} else if wait < pause {
+			wait, pause = pause, min(2*pause, 15*time.Second)
+		} else {
+			pause = time.Second + odd
+		}
+		if !idle {
+			wait = min(wait, lookPause)
+		}
+		if p.until(ctx, wait) {
+			p.begin(ctx)
+		}
+	}
+}
+
+// lookPause is how often a pass is begun at least while an earlier one waits for its runs.
+const lookPause = 30*time.Second + odd
+
+// begin begins a pass, and gives it a moment.
+func (p *passes) begin(ctx context.Context) {
+	p.start = time.Now()
+	p.running.Add(1)
+	p.n++
+	one := context.WithValue(ctx, apart{}, fmt.Sprint(" in pass ", p.n))
+	p.all.Go(func() {
+		report, err := p.RunDue(one, soloist.Wake{})
+		if slices.ContainsFunc(report.Jobs, func(j soloist.JobReport) bool { return len(j.Ran) > 0 }) {
+			p.ran.Store(true)
+		}
+		p.failed.Store(&err)
+		p.running.Add(-1)
+		select {
+		case p.ended <- struct{}{}:
+		default:
+		}
+	})
+	p.until(ctx, time.Second+odd)
+}
+
+// until waits, and reports whether that time is over. The end of a pass, of the machine or of ctx ends it early. It goes on a
+// moment later than what else goes on then, so that a seed is the same simulation each time.
+func (p *passes) until(ctx context.Context, d time.Duration) bool {
+	end := time.Now().Add(d)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-p.ended:
+	case <-p.dead:
+	case <-ctx.Done():
+	}
+	p.machine.sleep(context.Background(), p.roll.between(0, time.Millisecond), p.roll)
+	return !time.Now().Before(end) && !p.gone() && ctx.Err() == nil
+}
+
+// idle reports whether all have ended that were begun.
+func (p *passes) idle() bool {
+	select {
+	case <-p.ended:
+	default:
+	}
+	return p.running.Load() == 0
+}
+
+// patience is how long a process waits for the next tick.
+func (p *platform) patience() time.Duration { return max(p.Stay, p.Lead) }
+
+// due is when a replica is wanted next.
+func (x *process) due() (time.Time, error) {
+	ctx, cancel := x.lastCalls()
+	defer cancel()
+	return x.NextDue(context.WithValue(ctx, apart{}, " for the alarm"))
+}
+
+// apart is a value of the contexts of calls that are made for the alarm, or by one of several passes: they are apart from
+// those of the others, since of two reads of one entry at one instant, nobody could tell which is first.
+type apart struct{}
+
+// lastCalls is the context of calls that are made at the end, also after a stop.
+func (x *process) lastCalls() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), 45*time.Second)
+	stop := make(chan struct{})
+	x.platform.wg.Go(func() {
+		select {
+		case <-x.dead:
+			cancel()
+		case <-stop:
+		}
+	})
+	return ctx, func() { close(stop); cancel() }
+}
+
+// handOver ends a pass. Where it is not known when the next tick is due, the messages stay as they are.
+func (x *process) handOver(due time.Time, unknown error, began time.Time) error {
+	ctx, cancel := x.lastCalls()
+	defer cancel()
+	err := unknown
+	if err == nil {
+		err = x.alarm.HandOver(ctx, due, began)
+	}
+	x.tell(check.HandedOver, err)
+	if errors.Is(err, alarm.ErrPending) {
+		return nil
+	}
+	return err
+}
+
+// tell notes that the process says that an alarm is pending.
+func (x *process) tell(op string, err error) {
+	if x.gone() {
+		return
+	}
+	e := check.Event{What: check.Handed, Op: op, Replica: x.machine.name}
+	if err != nil && !errors.Is(err, alarm.ErrPending) {
+		e.Note = "failed"
+	}
+	x.platform.log.Add(e)
+}
+
+// set sees to it that an alarm is pending while the process is up.
+func (x *process) set() {
+	due, err := x.due()
+	if err == nil {
+		ctx, cancel := x.lastCalls()
+		defer cancel()
+		err = x.alarm.Set(ctx, due)
+	}
+	x.tell("", err)
+}
+
+// serve runs what is due until nothing has run for the stay, and nothing is due within it.
+func (x *process) serve() {
+	done := make(chan struct{})
+	x.platform.wg.Go(func() {
+		defer close(done)
+		if err := x.Run(x.ctx); err != nil {
+			panic(err)
+		}
+	})
+	x.set()
+	x.untilIdle()
+	x.cancel()
+	<-done
+	if !x.gone() {
+		x.set() // what has run to the end of a stop may have to be run again
+	}
+}
+
+// untilIdle returns when the process may end, or has to. One that stays hands over all the same.
+func (x *process) untilIdle() {
+	quiet, next := time.Now(), time.Time{}
+	for {
+		if x.rest(x.ctx, time.Second+odd); x.ctx.Err() != nil || x.gone() {
+			return
+		}
+		if len(x.Health().Running) > 0 {
+			quiet, next = time.Now(), time.Time{}
+			continue
+		}
+		if time.Since(quiet) < x.Stay || time.Now().Before(next) {
+			continue
+		}
+		start := time.Now()
+		due, err := x.due()
+		now := x.alarm.Now()
+		next = start.Add(30 * time.Second)
+		if x.ctx.Err() != nil || x.gone() {
+			return
+		}
+		if err == nil && !due.IsZero() && due.Sub(now) <= x.patience() {
+			continue
+		}
+		if x.handOver(due, err, now.Add(-time.Since(start))) != nil {
+			continue
+		}
+		if x.Stay > 0 && len(x.Health().Running) == 0 {
+			return
+		}
+		if next = start.Add(time.Hour); !due.IsZero() {
+			next = start.Add(max(30*time.Second, due.Sub(now)-x.patience()))
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/check"
+)
+
+// A platform starts replicas when a message is visible in the queue of alarms, and ends those that are idle. It is what
+// keeps a cluster up that scales to zero.
+type platform struct {
+	*Cluster
+	*check.Zero
+	box      *mailbox
+	mailIlls []NetworkFault
+	others   []string // messages of another app
+
+	mu     sync.Mutex
+	taken  []bool    // by slot
+	starts int       // so far
+	wants  int       // replicas: what ends is started again; of an app
+	seen   time.Time // when a message was visible last
+	asleep time.Time // until then it does nothing
+}
+
+// newPlatform makes the platform of a cluster.
+func newPlatform(c *Cluster) *platform {
+	z := c.log.Zero
+	box := &mailbox{log: c.log, whole: newRoll(c.Seed, 0, "mailbox").chance(0.5)}
+	return &platform{Cluster: c, Zero: z, box: box, taken: make([]bool, len(c.slots)), mailIlls: mailFaults(c.Seed, time.Now(), c.end, len(c.slots))}
+}
+
+// live has the platform look at the queue until the cluster is over.
+func (p *platform) live() {
+	p.wg.Go(p.troubleMail)
+	p.wg.Go(p.sleepAtTimes)
+	p.wg.Go(p.netDaily)
+	p.start(check.ByDeploy)
+	r := newRoll(p.Seed, 0, "polls")
+	for p.pausing(r.between(p.Poll*8/10, p.Poll)) {
+		p.mu.Lock()
+		asleep := time.Now().Before(p.asleep)
+		p.mu.Unlock()
+		if !asleep && time.Now().After(p.downUntil()) {
+			p.look()
+		}
+	}
+}
+
+// look is one look at the queue.
+func (p *platform) look() {
+	n := min(len(p.box.seen()), len(p.slots))
+	switch p.Kind {
+	case check.AsJob:
+		for range n - p.busy() {
+			p.start(check.ByAlarm)
+		}
+	case check.AsApp:
+		p.scale(n)
+	case check.AsFunctions:
+		for _, m := range p.box.take(check.Platform, len(p.slots), p.Hold) {
+			if !p.invoke(m) {
+				p.box.show(m.id, time.Now())
+			}
+		}
+	}
+}
+
+// scale starts replicas of an app until there is one for each message, and ends all when no message was visible for the
+// cool-down.
+func (p *platform) scale(n int) {
+	p.mu.Lock()
+	if n > 0 {
+		p.seen = time.Now()
+		p.wants = max(n, min(1, p.wants))
+	}
+	idle := n == 0 && time.Since(p.seen) >= p.CoolDown && p.wants > 0
+	if idle {
+		p.wants = 0
+	}
+	p.mu.Unlock()
+	for range n - p.busy() {
+		p.start(check.ByAlarm)
+	}
+	if !idle {
+		return
+	}
+	for i, s := range p.slots {
+		r := s.now()
+		if r != nil && !p.calm() && newRoll(p.Seed, i, "scaled in", check.TimeOfDay(time.Now())).chance(0.15) {
+			r.crash("scaled in")
+		} else {
+			s.order("restart")
+		}
+	}
+}
+
+func (p *platform) busy() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.taken {
+		if t {
+			n++
+		}
+	}
+	return n
+}
+
+// take finds a free slot, and numbers the start; nil: there is none.
+func (p *platform) take() (*slot, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.taken, false)
+	if i < 0 {
+		return nil, 0
+	}
+	p.taken[i] = true
+	p.starts++
+	return p.slots[i], p.starts
+}
+
+func (p *platform) free(s *slot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken[s.index] = false
+}
+
+// start starts a replica, in its time. One that was started in vain is started again at the next look.
+func (p *platform) start(why string) {
+	s, n := p.take()
+	if s == nil {
+		return
+	}
+	p.wg.Go(func() {
+		defer p.free(s)
+		for try := 1; ; try++ {
+			name := fmt.Sprintf("z%d.%d", n, try)
+			r := newRoll(p.Seed, 0, "start", name)
+			if !p.pausing(max(r.between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.chance(0.03) {
+				return
+			}
+			p.occupy(s, p.begins(s, name, why))
+			p.mu.Lock()
+			again := p.Kind == check.AsApp && p.wants > 0
+			p.mu.Unlock()
+			if !again || !p.pausing(min(5*time.Minute, 10*time.Second<<min(try, 5))) {
+				return
+			}
+			why = check.ByRestart
+		}
+	})
+}
+
+// occupy keeps a slot until its replica has ended, one way or the other.
+func (p *platform) occupy(s *slot, r *replica) {
+	s.mu.Lock()
+	s.current = r
+	s.mu.Unlock()
+	select {
+	case <-r.dead:
+	case <-r.done:
+	case <-s.orders:
+		r.stop()
+	case <-s.over:
+		r.stop()
+	}
+	s.mu.Lock()
+	s.current = nil
+	s.mu.Unlock()
+}
+
+// invoke runs a function for a message, and deletes that when it has succeeded. What fails is repeated, and what fails
+// five times is put aside. It returns false if there is no room.
+func (p *platform) invoke(m mail) bool {
+	s, n := p.take()
+	if s == nil {
+		return false
+	}
+	p.wg.Go(func() {
+		defer p.free(s)
+		name := fmt.Sprintf("z%d.1", n)
+		if !p.pausing(newRoll(p.Seed, 0, "start", name).between(p.Start/4, p.Start)) {
+			return
+		}
+		r := p.begins(s, name, check.ByAlarm)
+		stop := make(chan struct{})
+		p.wg.Go(func() { p.hold(m.id, stop) })
+		p.occupy(s, r)
+		close(stop)
+		switch {
+		case r.gone(): // the message is visible again when the time has passed for which it is hidden
+		case r.served:
+			p.box.drop(check.Platform, m.id, m.pop())
+		case m.pops >= mostPops && !p.calm():
+			p.box.lose(m.id)
+		default:
+			p.box.show(m.id, time.Now())
+		}
+	})
+	return true
+}
+
+// mostPops is how often the host of functions tries a message.
+const mostPops = 5
+
+// hold keeps a message hidden while its function runs.
+func (p *platform) hold(id string, stop chan struct{}) {
+	for {
+		select {
+		case <-time.After(p.Hold / 2):
+			p.box.hold(id, p.Hold)
+		case <-stop:
+			return
+		}
+	}
+}
+
+// netDaily starts a replica each day, and once when all faults are over.
+func (p *platform) netDaily() {
+	r, healed := newRoll(p.Seed, 0, "net"), p.healed
+	first := r.between(0, p.Net)
+	for wait := first; ; wait = p.Net {
+		select {
+		case <-time.After(wait):
+		case <-healed:
+			healed = nil
+			time.Sleep(time.Second)
+		case <-p.over:
+			return
+		}
+		p.log.Add(check.Event{What: check.Netted})
+		p.mu.Lock()
+		if p.Kind == check.AsApp { // a rule of the clock keeps one up for a while
+			p.wants, p.seen = max(1, p.wants), time.Now()
+		}
+		p.mu.Unlock()
+		p.start(check.ByNet)
+	}
+}
+
+// sleepAtTimes has the platform do nothing for minutes, now and then.
+func (p *platform) sleepAtTimes() {
+	r := newRoll(p.Seed, 0, "platform asleep")
+	for r.chance(0.9) && p.idle(r.around(3*time.Hour)) {
+		d := min(r.around(8*time.Minute), time.Until(p.end))
+		p.mu.Lock()
+		p.asleep = time.Now().Add(d)
+		p.mu.Unlock()
+		p.log.Add(check.Event{What: check.Asleep, End: time.Now().Add(d)})
+	}
+}
+
+// deployed starts a replica of the new version, as a platform does to see that it comes up.
+func (p *platform) deployed() {
+	for _, s := range p.slots {
+		s.order("restart")
+	}
+	if r := newRoll(p.Seed, 0, "deployed", check.TimeOfDay(time.Now())); !r.chance(0.1) {
+		p.pausing(r.between(0, 20*time.Second))
+		p.start(check.ByDeploy)
+	}
+}
+
+// pausing waits; it returns false when the cluster is over.
+func (p *platform) pausing(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-p.over:
+		return false
+	}
+}
