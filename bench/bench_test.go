@@ -26,6 +26,8 @@ func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
 		{"-peers cron", "want some of soloist,ahead,clientgo"},
 		{"-ticks -1", "want 1 to 3600"},
 		{"-repeats 0", "want 1 to 100"},
+		{"-lease 3s,500ms", `"500ms": want whole seconds from 1s to 60s`},
+		{"-lease 3", `"3": want whole seconds`},
 		{"one", "-h lists them"},
 	} {
 		if _, err := parse(strings.Fields(c.args), io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -41,6 +43,12 @@ func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
 	}
 	if got := o.scenarios[1].batches(o); len(got) != 1 || len(got[0]) != 10 {
 		t.Errorf("got %+v of lead, want five fleets of both peers at once", got)
+	}
+	if o, err = parse(strings.Fields("-scenarios leader -lease 5s,2s"), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if got := o.scenarios[0].batches(o); len(got) != 1 || len(got[0]) != 6 || got[0][3].lease != 2*time.Second || got[0][3].label() != "leader 2s" {
+		t.Errorf("got %+v of leader, want two fleets of three peers at once", got)
 	}
 }
 

@@ -42,7 +42,8 @@ func open(ctx context.Context, s *services, dir, space string, of spec) (*fleet,
 		return nil, err
 	}
 	f := &fleet{spec: of, program: program, replicas: map[string]*proctest.Process{}}
-	f.settings = replica.Settings{Log: filepath.Join(dir, space+".log"), Service: address, Space: space, Ahead: of.peer == "ahead", Jobs: of.jobs}
+	f.settings = replica.Settings{Log: filepath.Join(dir, space+".log"), Service: address, Space: space, Ahead: of.peer == "ahead", Jobs: of.jobs,
+		Lease: of.lease, Leads: of.lease > 0}
 	f.log, err = runs.Open(f.settings.Log)
 	return f, err
 }

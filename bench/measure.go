@@ -140,12 +140,16 @@ func (b *bench) judge(ctx context.Context, f *fleet, w runs.Window, before, afte
 	if err != nil {
 		return err
 	}
-	r.spec, r.Report = f.spec, runs.Judge(lines, w)
+	if r.spec = f.spec; f.lease > 0 {
+		r.Report = runs.JudgeLeader(lines, w)
+	} else {
+		r.Report = runs.Judge(lines, w)
+	}
 	for pid, cpu := range after.cpu {
 		r.cpu += 100 * (cpu - before.cpu[pid]) / w.End.Sub(w.Begin).Seconds()
 		r.rss += after.rss[pid] / float64(len(after.rss))
 	}
-	if len(after.calls) > 0 {
+	if len(after.calls) > 0 && f.lease == 0 {
 		r.calls = map[string]float64{}
 		for kind := range maps.Keys(after.calls) {
 			r.calls[kind] = float64(after.calls[kind]-before.calls[kind]) / float64(r.Ticks)

@@ -8,13 +8,15 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 )
 
 // options are those of the command line.
 type options struct {
 	scenarios []scenario
-	peers     []string // empty: those of each scenario
-	ticks     int      // zero: as many as the scenario says
+	peers     []string        // empty: those of each scenario
+	leases    []time.Duration // of a leader
+	ticks     int             // zero: as many as the scenario says
 	repeats   int
 	long      bool
 	markdown  bool
@@ -27,6 +29,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	set.SetOutput(out)
 	names := set.String("scenarios", strings.Join(scenarioNames(), ","), "what to measure")
 	peersText := set.String("peers", "", "whom to measure: some of "+strings.Join(peerNames(), ",")+"; empty: as each scenario says")
+	lease := set.String("lease", "3s,1s", "the leases of a leader, of the scenario leader; etcd has its shortest one beside each")
 	set.IntVar(&o.ticks, "ticks", 0, "how many ticks, or faults, a scenario has; 0: as it says")
 	set.IntVar(&o.repeats, "repeats", 1, "how often everything is measured; the table has the medians")
 	set.BoolVar(&o.long, "long", false, "the longer lengths of the scenarios: three quarters of an hour for each repeat")
@@ -34,6 +37,9 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	set.StringVar(&o.keep, "keep", "", "a directory for the logs of the runs, which are kept; empty: they are not")
 	set.Usage = func() { usage(set) }
 	if err := set.Parse(args); err != nil {
+		return o, err
+	}
+	if o.leases, err = leases(*lease); err != nil {
 		return o, err
 	}
 	for name := range strings.SplitSeq(*names, ",") {

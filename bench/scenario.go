@@ -23,6 +23,7 @@ type scenario struct {
 	together    bool            // all peers at once, at different seconds
 	ticks, long int             // how many; of a scenario with faults, how many faults
 	faults      func(n int) faults
+	leads       bool // there is one leader, and no ticks: a fleet for each lease of the options
 }
 
 const ms = time.Millisecond
@@ -42,6 +43,8 @@ var scenarios = []scenario{
 	{name: "lead", about: "kill -9 of the last runner, in the two seconds before a tick", peers: soloists, jobs: 1, every: 20 * time.Second, copies: 5, together: true,
 		ticks: 1, long: 4, faults: killInLead},
 	{name: "recover", about: "kill -9, SIGTERM, SIGSTOP and SIGCONT of the last runner, all peers at once", peers: peerNames(), jobs: 1, every: time.Second, together: true, ticks: 1, long: 1, faults: eachSignal},
+	{name: "leader", about: "kill -9 of a leader, all peers and leases at once", peers: []string{"soloist", "clientgo", "etcd"}, jobs: 1, every: time.Second, together: true,
+		ticks: 5, long: 20, faults: killLeader, leads: true},
 	{name: "fifty", about: "50 replicas", peers: soloists, jobs: 1, every: 5 * time.Second, replicas: 50, ticks: 3, long: 10},
 	{name: "balance", about: "20 jobs in each second, and a rolling restart", peers: soloists, jobs: 20, every: time.Second, ticks: 24, long: 60, faults: rollingRestart},
 	{name: "cold", about: "from the start of a program to its first answer over HTTP", peers: []string{"empty", "hosted"}, ticks: 7, long: 21},
@@ -55,6 +58,7 @@ type spec struct {
 	skew                    time.Duration
 	ticks                   int
 	faults                  faults
+	lease                   time.Duration // of a leader; zero: it has ticks
 }
 
 // label is what a row of the table begins with.
@@ -109,8 +113,20 @@ func (s scenario) fleets(o options, peer string, at time.Duration) (all []spec) 
 		other.skew, other.variant = skew, fmt.Sprint(skew)
 		all = append(all, other)
 	}
+	if s.leads {
+		return leading(one, o.leases)
+	}
 	if s.skews == nil {
 		all = slices.Repeat([]spec{one}, max(1, s.copies))
+	}
+	return all
+}
+
+// leading are the fleets of a peer whose leaders have these leases.
+func leading(one spec, leases []time.Duration) (all []spec) {
+	for _, lease := range leases {
+		one.lease, one.variant = lease, lease.String()
+		all = append(all, one)
 	}
 	return all
 }

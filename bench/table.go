@@ -158,11 +158,12 @@ func (t *table) callsText(k key) string {
 // notes tell what followed faults, and what records say.
 func (t *table) notes(k key) (notes []string) {
 	next := map[string][]time.Duration{}
-	outcomes := map[string]int{}
+	outcomes, changes := map[string]int{}, 0
 	for _, r := range t.rows[k] {
 		for _, f := range r.Faults {
 			next[f.What] = append(next[f.What], f.Next)
 		}
+		changes += r.Changes()
 		for what, n := range r.outcomes {
 			outcomes[what] += n
 		}
@@ -175,6 +176,9 @@ func (t *table) notes(k key) (notes []string) {
 	if k.label == "kill" {
 		in, of := t.onTime(k)
 		notes = append(notes, fmt.Sprintf("%d of %d next ticks within twice the usual median", in, of))
+	}
+	if t.rows[k][0].lease > 0 && changes > 0 {
+		notes = append(notes, fmt.Sprintf("%d changes of the leader without a kill", changes))
 	}
 	for _, what := range slices.Sorted(maps.Keys(outcomes)) {
 		notes = append(notes, fmt.Sprintf("%d %s", outcomes[what], what))

@@ -22,6 +22,7 @@ var faults = []string{
 	"written under an old id", "written after the end", "written with another ETag",
 	"renewed by another", "renewed though broken", "renewal does nothing",
 	"released by another", "release does nothing", "break does nothing", "break prolongs",
+	"broken with another ETag", "broken but once", "broken later", "refused though broken",
 }
 
 // within is in how many histories a fault has to show.

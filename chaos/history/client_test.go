@@ -92,8 +92,10 @@ func (c *client) act(ctx context.Context) {
 			e, err := c.store.Read(ctx, c.name)
 			return e, "", err
 		})
-	case n < 22:
+	case n < 18:
 		c.end(ctx)
+	case n < 24:
+		c.endUnchanged(ctx, seen.etag, etag)
 	case c.dice.IntN(100) < holder:
 		c.hold(ctx, seen, etag)
 	default:
@@ -132,6 +134,13 @@ func (c *client) end(ctx context.Context) {
 	period := []time.Duration{-1, 0, c.shortest / 3, 2 * c.shortest}[c.dice.IntN(4)]
 	c.do(call{op: "break", span: period}, func() (store.Entry, string, error) {
 		return store.Entry{}, "", c.store.(store.LeaseBreaker).Break(ctx, c.name, period)
+	})
+}
+
+// endUnchanged breaks the lease of the entry that it has seen.
+func (c *client) endUnchanged(ctx context.Context, seen tag, etag string) {
+	c.do(call{op: "break unchanged", etag: seen}, func() (store.Entry, string, error) {
+		return store.Entry{}, "", c.store.(store.ConditionalBreaker).BreakUnchanged(ctx, c.name, etag)
 	})
 }
 

@@ -106,6 +106,8 @@ var every = func() map[string][]string {
 		"renew":   {"done", lost},
 		"release": {"done", lost},
 		"break":   {"done", lost},
+
+		"break unchanged": {"done", lost, changed},
 	}
 }()
 

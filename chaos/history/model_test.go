@@ -114,7 +114,7 @@ func (m model) refusals(s state, c call) (errs []error) {
 		refuse(store.ErrLost, !s.lease.Live() || !own)
 	case "release":
 		refuse(store.ErrLost, s.lease == store.Available || !own)
-	case "break":
+	case "break", "break unchanged":
 		refuse(store.ErrLost, s.lease == store.Available)
 	}
 	return errs
@@ -145,7 +145,7 @@ func (m model) apply(s *state, c call, a answer) bool {
 	case "release":
 		s.lease, s.id, s.span, s.lo, s.hi = store.Available, "", 0, 0, 0
 		return true
-	case "break":
+	case "break", "break unchanged": // the latter at once: its span is zero
 		m.end(s, c)
 		return true
 	}

@@ -134,6 +134,13 @@ func (f far) Break(ctx context.Context, name string, period time.Duration) error
 	return err
 }
 
+func (f far) BreakUnchanged(ctx context.Context, name, etag string) error {
+	_, err := travel(f, ctx, func(ctx context.Context) (bool, error) {
+		return true, f.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, name, etag)
+	})
+	return err
+}
+
 func (f far) Lease(name, id string) store.Lease {
 	return farLease{f, f.Store.Lease(name, id).(store.Checkpointer), f.Store.Lease(name, id)}
 }

@@ -113,6 +113,28 @@ func (s *toy) Break(_ context.Context, _ string, period time.Duration) error {
 	return nil
 }
 
+func (s *toy) BreakUnchanged(_ context.Context, _, etag string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.now.etag == "":
+		return fs.ErrNotExist
+	case s.lease.id == "":
+		return store.ErrLost
+	case etag != s.now.etag && !s.ill("broken with another ETag"):
+		return store.ErrChanged
+	case s.state() == store.Broken && s.ill("broken but once"):
+		return store.ErrLost
+	}
+	if s.lease.broken = true; !s.ill("broken later") {
+		s.lease.until = time.Now()
+	}
+	if s.ill("refused though broken") {
+		return store.ErrChanged
+	}
+	return nil
+}
+
 func (s *toy) Lease(_, id string) store.Lease { return toyHandle{s, id} }
 
 type toyHandle struct {

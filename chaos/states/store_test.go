@@ -29,6 +29,7 @@ type keeper struct {
 type breakable interface {
 	store.Store
 	store.LeaseBreaker
+	store.ConditionalBreaker
 }
 
 // stores are all of them, by a clock that is given.
@@ -54,7 +55,7 @@ func kept(tab table, open func(now func() time.Time) store.Store) func(*rapid.T)
 		k.create(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"": k.check, "time": k.time, "create": k.create, "acquire": k.acquire, "renew": k.renew,
-			"write": k.write, "load": k.load, "release": k.release, "break": k.end,
+			"write": k.write, "load": k.load, "release": k.release, "break": k.end, "break unchanged": k.endUnchanged,
 		})
 	}
 }
@@ -192,4 +193,9 @@ func (k *keeper) release(t *rapid.T) {
 func (k *keeper) end(t *rapid.T) {
 	period := time.Duration(rapid.SampledFrom([]int{-1, 0, 1, 10, 60}).Draw(t, "period")) * time.Second
 	k.judge(try{op: "break", period: period}, true, store.ErrLost, k.store.Break(context.Background(), name, period))
+}
+
+func (k *keeper) endUnchanged(t *rapid.T) {
+	_, _, etag, holds := k.lease(t)
+	k.judge(try{op: "break"}, holds, store.ErrLost, k.store.BreakUnchanged(context.Background(), name, etag))
 }

@@ -38,39 +38,41 @@ type kind struct {
 	spoil       line.Fault // of a line
 }
 
-var kinds = []kind{
-	{sigkill, ofProcess, 12, 0, 20 * time.Second, nil},
-	{"SIGSTOP", ofProcess, 12, lease / 2, 5 * lease, nil},
-	{sigterm, ofProcess, 8, 0, 5 * time.Second, nil},
-	{"service killed", ofService, 1, 0, 20 * time.Second, nil},
-	{"rolling deploy", ofProgram, 2, 0, 3 * time.Second, nil},
+// kindsUnder are the faults that are drawn, for a program with that lease.
+func kindsUnder(lease time.Duration) []kind {
+	ofLines := func(name string, weight int, spoil line.Fault) kind {
+		return kind{name, ofLine, weight, time.Second, 3 * lease, spoil}
+	}
+	return []kind{
+		{sigkill, ofProcess, 12, 0, 20 * time.Second, nil},
+		{"SIGSTOP", ofProcess, 12, lease / 2, 5 * lease, nil},
+		{sigterm, ofProcess, 8, 0, 5 * time.Second, nil},
+		{"service killed", ofService, 1, 0, 20 * time.Second, nil},
+		{"rolling deploy", ofProgram, 2, 0, 3 * time.Second, nil},
 
-	ofLines("partition", 4, line.Partition),
-	ofLines("one-way: requests lost", 2, line.Toxic("upstream", "timeout", "timeout", 0, 0)),
-	ofLines("one-way: answers lost", 2, line.Toxic("downstream", "timeout", "timeout", 0, 0)),
-	ofLines("half-open", 2, line.HalfOpen),
-	ofLines("requests late", 2, line.Toxic("upstream", "bandwidth", "rate", 0, 0)), // when it is over they come
-	ofLines("answers late", 2, line.Toxic("downstream", "bandwidth", "rate", 0, 0)),
-	ofLines("latency 0.1 to 10 s", 4, line.Toxic("upstream", "latency", "latency", 100, 10_000)),
-	ofLines("slow bodies", 2, line.Toxic("upstream", "bandwidth", "rate", 1, 10)),
-	ofLines("truncated bodies", 2, line.Toxic("downstream", "limit_data", "bytes", 10, 2000)),
-	ofLines("reset", 1, line.Toxic("upstream", "reset_peer", "timeout", 0, 0)),
-	ofLines("some answers lost", 2, func(l *line.Line, x float64) error { l.Lose(x); return nil }),
-	ofLines("503, Retry-After", 2, line.Throttle(503, 50*time.Second)),
-	ofLines("429, Retry-After", 2, line.Throttle(429, 50*time.Second)),
-	ofLines("500", 2, line.Throttle(500, 0)),
-}
-
-func ofLines(name string, weight int, spoil line.Fault) kind {
-	return kind{name, ofLine, weight, time.Second, 3 * lease, spoil}
+		ofLines("partition", 4, line.Partition),
+		ofLines("one-way: requests lost", 2, line.Toxic("upstream", "timeout", "timeout", 0, 0)),
+		ofLines("one-way: answers lost", 2, line.Toxic("downstream", "timeout", "timeout", 0, 0)),
+		ofLines("half-open", 2, line.HalfOpen),
+		ofLines("requests late", 2, line.Toxic("upstream", "bandwidth", "rate", 0, 0)), // when it is over they come
+		ofLines("answers late", 2, line.Toxic("downstream", "bandwidth", "rate", 0, 0)),
+		ofLines("latency 0.1 to 10 s", 4, line.Toxic("upstream", "latency", "latency", 100, 10_000)),
+		ofLines("slow bodies", 2, line.Toxic("upstream", "bandwidth", "rate", 1, 10)),
+		ofLines("truncated bodies", 2, line.Toxic("downstream", "limit_data", "bytes", 10, 2000)),
+		ofLines("reset", 1, line.Toxic("upstream", "reset_peer", "timeout", 0, 0)),
+		ofLines("some answers lost", 2, func(l *line.Line, x float64) error { l.Lose(x); return nil }),
+		ofLines("503, Retry-After", 2, line.Throttle(503, 50*time.Second)),
+		ofLines("429, Retry-After", 2, line.Throttle(429, 50*time.Second)),
+		ofLines("500", 2, line.Throttle(500, 0)),
+	}
 }
 
 // inject has random faults come, several at once, until ctx ends. It returns
 // when all of them are over.
-func (s *storm) inject(ctx context.Context, seed uint64) error {
+func (s *storm) inject(ctx context.Context, seed uint64, kinds []kind) error {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	for s.broken() == nil && proctest.Pause(ctx, time.Second+time.Duration(dice.Float64()*float64(6*time.Second))) == nil {
-		for try := 0; try < 20 && !s.begin(ctx, dice); try++ { // what it would happen to suffers already
+		for try := 0; try < 20 && !s.begin(ctx, dice, kinds); try++ { // what it would happen to suffers already
 		}
 	}
 	s.faults.Wait()
@@ -79,7 +81,7 @@ func (s *storm) inject(ctx context.Context, seed uint64) error {
 
 // draw draws a kind by weight, and how long it lasts: the short as likely as the
 // long.
-func draw(dice *rand.Rand) (kind, time.Duration) {
+func draw(dice *rand.Rand, kinds []kind) (kind, time.Duration) {
 	total := 0
 	for _, k := range kinds {
 		total += k.weight
@@ -95,8 +97,8 @@ func draw(dice *rand.Rand) (kind, time.Duration) {
 }
 
 // begin has one fault come, and returns whether it could.
-func (s *storm) begin(ctx context.Context, dice *rand.Rand) bool {
-	k, d := draw(dice)
+func (s *storm) begin(ctx context.Context, dice *rand.Rand, kinds []kind) bool {
+	k, d := draw(dice, kinds)
 	i, all, x := dice.IntN(len(s.replicas)), dice.IntN(5) == 0, dice.Float64()
 	if dice.IntN(3) == 0 { // who leads has the most to lose
 		if l := slices.IndexFunc(s.replicas, func(n *node) bool { return n.name == s.heard(leader).Replica }); l >= 0 {

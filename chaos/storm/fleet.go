@@ -21,12 +21,12 @@ import (
 const app = "storm"
 
 const (
-	lease = 15 * time.Second // of all work, the shortest that the service takes
-	grace = 5 * time.Second
+	shortest = 15 * time.Second // the lease that the service takes
+	grace    = 5 * time.Second
 
 	// stops is how long a replica may take to stop: a run that blocks has to be
-	// found out first, and an outcome is written as long as the lease lasts.
-	stops = grace + silence + 2*lease
+	// found out first, and an outcome is written as long as the lease of the service lasts.
+	stops = grace + silence + 2*shortest
 )
 
 // A fleet is the replicas of a program, and the platform that starts them again.
@@ -55,11 +55,11 @@ type node struct {
 }
 
 // newFleet returns what there is to close after an error, too.
-func newFleet(n int, dir string, s *scribe, v *service, sink string) (*fleet, error) {
+func newFleet(o options, s *scribe, v *service, sink string) (*fleet, error) {
 	f := &fleet{scribe: s, version: "1"}
-	f.env = []string{"SOLOIST_APP=" + app, "SOLOIST_LEASE=" + lease.String(), "SOLOIST_GRACE=" + grace.String(),
+	f.env = []string{"SOLOIST_APP=" + app, "SOLOIST_LEASE=" + o.lease.String(), "SOLOIST_GRACE=" + grace.String(),
 		"SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LOG_FORMAT=json", sinkEnv + "=" + sink}
-	for i := range n {
+	for i := range o.replicas {
 		name := fmt.Sprintf("replica-%d", i+1)
 		l, err := line.New(name, v.of(name))
 		if err != nil {
@@ -67,7 +67,7 @@ func newFleet(n int, dir string, s *scribe, v *service, sink string) (*fleet, er
 		}
 		one := &node{fleet: f, Line: l, name: name}
 		f.replicas = append(f.replicas, one)
-		if one.log, err = os.Create(filepath.Join(dir, name+".log")); err != nil {
+		if one.log, err = os.Create(filepath.Join(o.dir, name+".log")); err != nil {
 			return f, err
 		}
 	}

@@ -89,6 +89,12 @@ func good() *teller {
 	t.write(40, "b", "I", record(pages, "s20", 3, at(20), at(40), 1, runs), store.Outcome{Tick: at(20), Status: store.Abandoned, Token: 2})
 	t.tell(40.1, Started, "b", pages, at(40), 1, 3)
 	t.tell(40.2, Loaded, "b", pages, at(40), 1, 3).Position = 1
+	// b is stopped, and c too, before its run begins.
+	t.write(45, "b", "I", record(pages, "s20", 3, at(40), at(40), 1, ok), store.Outcome{Tick: at(40), Status: ok, Token: 3})
+	t.write(60, "c", "L", record(pages, "s20", 4, at(40), at(60), 1, runs))
+	t.write(60.1, "c", "L", record(pages, "s20", 4, at(40), at(40), 1, ok))
+	t.write(61, "b", "M", record(pages, "s20", 5, at(40), at(60), 1, runs))
+	t.tell(61.1, Started, "b", pages, at(60), 1, 5)
 
 	t.write(0, "a", "", record(leader, "one", 1, at(0), time.Time{}, 0, store.Idle))
 	t.write(1, "b", "J", record(leader, "one", 2, at(0), time.Time{}, 1, runs))
@@ -158,6 +164,7 @@ func TestViolations(t *testing.T) {
 		},
 		"token 9 on c started, and has not claimed that":                                 func(t *teller) { t.tell(41, Started, "c", "five", at(45), 1, 9) },
 		five + " started, and has not claimed that":                                      func(t *teller) { t.writeOf("five", 1).At = at(5.2) },
+		"the claim with token 4 was taken back at 12:01:00.100, and its run had begun":   func(t *teller) { t.tell(60.05, Started, "c", pages, at(60), 1, 4) },
 		"claimed by a at 12:00:20.000 and by b":                                          func(t *teller) { t.Writes = append(t.Writes, claimAgain) },
 		"attempt 2: claimed by c at 12:00:36.000, and attempt 1 is not the claim before": func(t *teller) { t.writeOf("rerun", 1).Record.Run.Attempt = 3 },
 

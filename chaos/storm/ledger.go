@@ -33,12 +33,21 @@ func ended(s store.Status) bool {
 	return s == store.Succeeded || s == store.Failed || s == store.Stalled || s == store.Skipped
 }
 
-// claims: an attempt at a tick is claimed once, and after the attempt before it.
+// claims: an attempt at a tick is claimed once, and after the attempt before it. A claim that is taken
+// back before its run began counts for none.
 func (j *judge) claims(job string) {
 	seen := map[start]*Write{}
-	var last *Write
+	var last, before *Write
 	for _, w := range j.writes[job] {
 		r := w.Record
+		if last != nil && takesBack(w, last) {
+			if j.began(job, r.Token) {
+				j.bad("%s: the claim with token %d was taken back at %s, and its run had begun", job, r.Token, clock(w.At))
+			}
+			delete(seen, start{tick: last.Record.Run.Tick.UnixNano(), attempt: last.Record.Run.Attempt})
+			last = before
+			continue
+		}
 		if r.Run.Status != store.Running || r.Run.Tick.IsZero() || last != nil && r.Token <= last.Record.Token {
 			continue
 		}
@@ -49,8 +58,19 @@ func (j *judge) claims(job string) {
 		if r.Run.Attempt > 1 && (last == nil || last.Record.Run.Attempt != r.Run.Attempt-1 || !last.Record.Run.Tick.Equal(r.Run.Tick)) {
 			j.bad("%s@%s attempt %d: claimed by %s at %s, and attempt %d is not the claim before", job, clock(r.Run.Tick), r.Run.Attempt, w.Replica, clock(w.At), r.Run.Attempt-1)
 		}
-		seen[this], last = w, w
+		seen[this], last, before = w, w, last
 	}
+}
+
+// takesBack reports whether w, of the same claim, puts the run before in its place.
+func takesBack(w, claim *Write) bool {
+	r, c := &w.Record, &claim.Record
+	return w.Lease == claim.Lease && r.Token == c.Token && (r.Run.Attempt != c.Run.Attempt || !r.Run.Tick.Equal(c.Run.Tick))
+}
+
+// began reports whether the run of a token has said that it began.
+func (j *judge) began(job string, token int64) bool {
+	return slices.ContainsFunc(j.effects[job], func(e *Effect) bool { return e.What == Started && e.Token == token })
 }
 
 // ledger: the watermark never goes back, and each tick that it passes has one

@@ -35,9 +35,10 @@ func main() {
 	flag.IntVar(&o.replicas, "replicas", 4, "how many replicas")
 	flag.DurationVar(&o.length, "for", 10*time.Minute, "how long faults come")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the order of faults; what comes of them depends on the machine too")
+	flag.DurationVar(&o.lease, "lease", shortest, "of all work, whole seconds from 1s to 15s; one below 15s is kept by beats")
 	flag.StringVar(&o.dir, "dir", "", "an empty directory for logs and events, which is kept; empty: one that is kept if something is wrong")
 	flag.Parse()
-	if flag.NArg() > 0 || o.replicas < 1 || o.length <= 0 {
+	if flag.NArg() > 0 || o.replicas < 1 || o.length <= 0 || o.lease < time.Second || o.lease > shortest || o.lease%time.Second != 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -69,7 +70,7 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 	if err != nil {
 		return false, fmt.Errorf("%w; logs are in %s", err, o.dir)
 	}
-	fmt.Fprintf(out, "%d replicas, seed %d, faults for %s, %s in all\n\n", o.replicas, o.seed, o.length, time.Since(began).Round(time.Second))
+	fmt.Fprintf(out, "%d replicas, lease %s, seed %d, faults for %s, %s in all\n\n", o.replicas, o.lease, o.seed, o.length, time.Since(began).Round(time.Second))
 	report(out, story)
 	bad := violations(story, every, reruns())
 	fmt.Fprintf(out, "VIOLATIONS, %d\n", len(bad))

@@ -120,7 +120,7 @@ func (p *program) takes(least, most time.Duration) func(context.Context, *solois
 // rest is followed by what a run should not do: an effect without asking whether
 // it may. Where the process was frozen meanwhile, the sink has to refuse it.
 func (p *program) rest(ctx context.Context, run *soloist.Run, d time.Duration) error {
-	time.Sleep(d)
+	proctest.Pause(ctx, d)
 	err := p.send(run, Effect{What: Blind})
 	if errors.Is(err, proctest.ErrStale) {
 		p.effect(run, Beat, 0) // what it believes is judged all the same

@@ -167,12 +167,14 @@ func between(s Story, last, end, next *Effect) gap {
 	return gap{"frozen, or went with its process", next.Got.Sub(last.Got)}
 }
 
-var buckets = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, lease, lease + 2*time.Second, 20 * time.Second, 30 * time.Second, time.Minute}
+var buckets = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, shortest, shortest + 2*time.Second, 20 * time.Second, 30 * time.Second, time.Minute}
 
 func reportLeaders(w io.Writer, s Story) {
 	by := map[string][]time.Duration{}
+	var sum time.Duration
 	for _, g := range gaps(s) {
 		by[g.how] = append(by[g.how], g.d)
+		sum += g.d
 	}
 	fmt.Fprint(w, "TIME WITHOUT A LEADER")
 	for _, b := range buckets {
@@ -190,5 +192,5 @@ func reportLeaders(w io.Writer, s Story) {
 		}
 		fmt.Fprintf(w, "\t%d\t%s\t%s\n", len(all)-n, all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "in all\t%s\n\n", sum.Round(time.Second))
 }

@@ -22,7 +22,8 @@ type options struct {
 	replicas int
 	length   time.Duration // of the faults
 	seed     uint64
-	dir      string // for logs, events and the service's data
+	lease    time.Duration // of all work
+	dir      string        // for logs, events and the service's data
 }
 
 // A storm is a fleet, its service, and the faults that they suffer.
@@ -58,7 +59,7 @@ func run(ctx context.Context, o options) (story Story, err error) {
 		return story, err
 	}
 	defer sink.Close()
-	s.fleet, err = newFleet(o.replicas, o.dir, s.scribe, s.service, sink.URL)
+	s.fleet, err = newFleet(o, s.scribe, s.service, sink.URL)
 	defer s.fleet.close()
 	if err != nil {
 		return story, err
@@ -73,7 +74,7 @@ func (s *storm) pass(ctx context.Context, o options) (Story, error) {
 	go func() { kept <- s.keep(alive) }()
 	faults, over := context.WithTimeout(ctx, o.length)
 	defer over()
-	err := s.inject(faults, o.seed)
+	err := s.inject(faults, o.seed, kindsUnder(o.lease))
 	var unwell []string
 	healed := time.Now()
 	if err == nil && ctx.Err() == nil {
@@ -103,7 +104,7 @@ func (s *storm) settle(ctx context.Context) error {
 // patience is how long after the last fault each tick that was due has its
 // outcome: a lease that is still held, the rarest look at a run, and a follower's
 // poll.
-const patience = lease + time.Minute + lease/3
+const patience = shortest + time.Minute + shortest/3
 
 // calm waits until all that was due has its outcome, somebody leads and each
 // replica is well, and returns what is not so when patience ends.

@@ -72,11 +72,12 @@ type Store struct {
 }
 
 var (
-	_ store.Store        = (*Store)(nil)
-	_ store.LeaseBreaker = (*Store)(nil)
-	_ store.Documenter   = (*Store)(nil)
-	_ store.Lister       = (*Store)(nil)
-	_ store.Checkpointer = (*lease)(nil)
+	_ store.Store              = (*Store)(nil)
+	_ store.LeaseBreaker       = (*Store)(nil)
+	_ store.ConditionalBreaker = (*Store)(nil)
+	_ store.Documenter         = (*Store)(nil)
+	_ store.Lister             = (*Store)(nil)
+	_ store.Checkpointer       = (*lease)(nil)
 )
 
 // Create makes the entry.
@@ -125,15 +126,17 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 
 // Break ends a lease.
 func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
+	_, err := s.change(ctx, name, func(r *row) error { return r.end(period) })
+	return err
+}
+
+// BreakUnchanged ends the lease of an entry that has still an ETag.
+func (s *Store) BreakUnchanged(ctx context.Context, name, etag string) error {
 	_, err := s.change(ctx, name, func(r *row) error {
-		if r.id == "" {
-			return store.ErrLost
+		if r.etag != etag {
+			return store.ErrChanged
 		}
-		if period >= 0 {
-			r.ends = min(r.ends, r.now+period.Microseconds())
-		}
-		r.broken = true
-		return nil
+		return r.end(0)
 	})
 	return err
 }
@@ -249,6 +252,18 @@ func (r *row) state() store.LeaseState {
 		return store.Leased
 	}
 	return store.Expired
+}
+
+// end breaks the lease after period, at the latest when it ends by itself.
+func (r *row) end(period time.Duration) error {
+	if r.id == "" {
+		return store.ErrLost
+	}
+	if period >= 0 {
+		r.ends = min(r.ends, r.now+period.Microseconds())
+	}
+	r.broken = true
+	return nil
 }
 
 // guard says why the entry may not be written under an id.

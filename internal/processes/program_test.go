@@ -36,12 +36,14 @@ type order struct {
 	// Jobs is how many there are, "work" and "work-1" and so on, on one schedule.
 	Jobs      int
 	Schedule  string
+	Zone      string // of the schedule
 	Missed    soloist.MissedPolicy
+	Overlap   soloist.OverlapPolicy
 	Takes     time.Duration // of a run that is not told to end
 	Skew      time.Duration // of its wall clock
 	Unwritten bool          // its store confirms each claim, and writes none
 	Shards    int           // of a singleton, in place of jobs; see hold
-	Log       string        // where its holders note what they hold
+	Log       string        // where holders note what they hold, or do
 
 	// Program, when set, is what the replica does instead, as a program of a
 	// user: under host.Main. The rest is for those.
@@ -64,11 +66,14 @@ type order struct {
 const (
 	leads   = "leads"   // goes on until it has to end
 	fenced  = "fenced"  // the same, with effects that carry its token
+	noted   = "noted"   // the same, with effects that are lines of a log
 	obeys   = "obeys"   // blocks until its context ends
 	ignores = "ignores" // blocks for ever
 
 	counts  = "counts"  // increments a number in a file
 	deploys = "deploys" // is prepared once for each version, and then runs ticks
+	serves  = "serves"  // runs ticks under alarms: the command serve
+	passes  = "passes"  // likewise: the command tick
 )
 
 var each = flag.Bool("each", false, "run each case of a test, not the first one: they wait for leases to run out")
@@ -104,6 +109,8 @@ func replica(text string) error {
 		return o.count()
 	case deploys:
 		return o.deploy()
+	case serves, passes:
+		o.alarmed()
 	default:
 		o.main()
 	}
@@ -149,8 +156,17 @@ func (leaseAlone) Write(_ context.Context, etag string, _ []byte) (store.Revisio
 
 // jobs are those of a replica that runs no program.
 func (o order) jobs() (jobs []soloist.Job) {
+	interrupted := soloist.Abandon
+	if o.Rerun {
+		interrupted = soloist.Rerun
+	}
+	do := o.run
+	if o.Log != "" {
+		do = o.noteRun
+	}
 	for i := range max(o.Jobs, 1) {
-		jobs = append(jobs, soloist.Job{Name: jobName(i), Schedule: o.Schedule, Missed: o.Missed, Lease: lease, Do: o.run})
+		jobs = append(jobs, soloist.Job{Name: jobName(i), Schedule: o.Schedule, TimeZone: o.Zone, Missed: o.Missed, Overlap: o.Overlap,
+			Interrupted: interrupted, Lease: lease, Do: do})
 	}
 	return jobs
 }
@@ -166,7 +182,7 @@ func jobName(i int) string {
 func (o order) main() {
 	proctest.Tell(event{What: "ready"})
 	do := map[string]func(context.Context, *soloist.Run) error{
-		leads: proctest.Lead(windUp), obeys: obey, ignores: ignore, fenced: o.fenced,
+		leads: proctest.Lead(windUp), obeys: obey, ignores: ignore, fenced: o.fenced, noted: o.noted,
 	}[o.Program]
 	job := soloist.Job{Name: "work", Schedule: "@every 1s", HeartbeatTimeout: o.HeartbeatTimeout, Do: do}
 	if o.Rerun {

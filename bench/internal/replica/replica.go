@@ -29,6 +29,8 @@ type Settings struct {
 	Service string        // where it meets the others: a connection string, an address or a URL
 	Space   string        // what separates its fleet from others at the service
 	Ahead   bool          // claim ahead
+	Lease   time.Duration // of a leader
+	Leads   bool          // the work is that of one leader, in place of jobs; see Lead
 	Jobs    []runs.Job
 }
 
@@ -60,6 +62,15 @@ func (w *Worker) Do(ctx context.Context, j runs.Job, tick time.Time) error {
 			err = errors.Join(err, context.Cause(ctx))
 		}
 	}
+	line.What, line.Wall = runs.End, time.Now()
+	return errors.Join(err, w.log.Write(line))
+}
+
+// Lead is what a leader does: it logs when it begins to lead, and when it ends.
+func (w *Worker) Lead(ctx context.Context) error {
+	line := runs.Line{What: runs.Start, Wall: time.Now(), Tick: time.Unix(0, 0), Job: w.Jobs[0].Name, Replica: w.Name, Pid: os.Getpid()}
+	err := w.log.Write(line)
+	<-ctx.Done()
 	line.What, line.Wall = runs.End, time.Now()
 	return errors.Join(err, w.log.Write(line))
 }

@@ -26,13 +26,21 @@ func serve(ctx context.Context, w *replica.Worker) error {
 		return err
 	}
 	var leads atomic.Bool
+	lease, renew, retry := 15*time.Second, 10*time.Second, 2*time.Second // the defaults of Kubernetes
+	if w.Leads {
+		lease, renew, retry = w.Lease, w.Lease*10/15, w.Lease*2/15 // in the same proportions
+	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Name: w.Space, Namespace: "bench"}, Client: client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: fmt.Sprint(w.Name, "-", os.Getpid())}},
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, // the defaults of Kubernetes
+		LeaseDuration: lease, RenewDeadline: renew, RetryPeriod: retry,
 		ReleaseOnCancel: true, Name: "bench",
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { leads.Store(true) },
+			OnStartedLeading: func(ctx context.Context) {
+				if leads.Store(true); w.Leads {
+					_ = w.Lead(ctx) // a log that is full shows as a leader that is lost
+				}
+			},
 			OnStoppedLeading: func() { leads.Store(false) },
 		},
 	})
@@ -46,7 +54,11 @@ func serve(ctx context.Context, w *replica.Worker) error {
 			elector.Run(ctx) // which returns when the lease is lost
 		}
 	}()
-	err = cron.Run(ctx, w, leads.Load)
+	if w.Leads {
+		<-ctx.Done()
+	} else {
+		err = cron.Run(ctx, w, leads.Load)
+	}
 	<-elected
 	return err
 }

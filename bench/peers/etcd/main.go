@@ -34,14 +34,21 @@ func serve(ctx context.Context, w *replica.Worker) error {
 			}
 		}
 	}()
-	err = cron.Run(ctx, w, leads.Load)
+	if w.Leads {
+		<-ctx.Done()
+	} else {
+		err = cron.Run(ctx, w, leads.Load)
+	}
 	<-elected
 	return err
 }
 
 // campaign leads once, until ctx ends or the session does.
 func campaign(ctx context.Context, client *clientv3.Client, w *replica.Worker, leads *atomic.Bool) (err error) {
-	const seconds = 15
+	seconds := 15
+	if w.Leads {
+		seconds = 1 // the server gives its shortest
+	}
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(seconds))
 	if err != nil {
 		return err
@@ -52,6 +59,18 @@ func campaign(ctx context.Context, client *clientv3.Client, w *replica.Worker, l
 	}
 	leads.Store(true)
 	defer leads.Store(false)
+	if w.Leads {
+		leading, end := context.WithCancel(ctx)
+		defer end()
+		go func() {
+			select {
+			case <-session.Done():
+				end()
+			case <-leading.Done():
+			}
+		}()
+		return w.Lead(leading)
+	}
 	select {
 	case <-ctx.Done():
 	case <-session.Done():

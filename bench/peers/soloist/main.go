@@ -24,6 +24,10 @@ func serve(ctx context.Context, w *replica.Worker) error {
 		Store: store, App: "bench", Replica: w.Name, Now: w.Now, Grace: 2 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
+	if w.Leads {
+		s.Singletons = []soloist.Singleton{{Name: "leader", Lease: w.Lease, Do: func(ctx context.Context, _ *soloist.Run) error { return w.Lead(ctx) }}}
+		return s.Run(ctx)
+	}
 	for _, j := range w.Jobs {
 		job := soloist.Job{
 			Name: j.Name, Schedule: j.Cron(), Lease: 15 * time.Second,

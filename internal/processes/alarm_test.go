@@ -1,0 +1,137 @@
+//go:build unix
+
+package processes
+
+import (
+	"encoding/json"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/store"
+)
+
+// alarmed is a program of one job that alarms wake up. It does not return.
+func (o order) alarmed() {
+	p := host.Program{Work: []soloist.Work{soloist.Job{Name: "work", Schedule: o.Schedule, Lease: lease, Do: o.run}}, Args: []string{}}
+	if o.Program == passes {
+		p.Args = []string{"tick"}
+	}
+	p.Main()
+}
+
+// newAlarmed makes a fleet with a queue of its own, and that queue.
+func newAlarmed(t *testing.T, o order, lead, stay string) (*fleet, *azure.Queue) {
+	t.Helper()
+	f := newFleet(t, o)
+	f.Env = append(f.Env, "SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE="+f.storage.Container, "SOLOIST_ALARM_LEAD="+lead, "SOLOIST_STAY="+stay)
+	q, err := azure.OpenQueue(azure.Config{ConnectionString: f.storage.Setting}, f.storage.Container)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, q
+}
+
+// pending is the alarm that is noted.
+func (f *fleet) pending() (note alarm.Note) {
+	f.t.Helper()
+	d, err := f.storage.Store.(store.Documenter).ReadDocument(f.t.Context(), alarm.NoteName("e2e"), "")
+	if err == nil {
+		err = json.Unmarshal(d.Body, &note)
+	}
+	if err != nil {
+		f.t.Fatalf("the note of the alarm: %v", err)
+	}
+	return note
+}
+
+// visible counts the messages that a platform would see now.
+func visible(t *testing.T, q *azure.Queue) int {
+	t.Helper()
+	n, err := q.Visible(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// wantOneAlarm wants one message, which becomes visible no later than the lead before the next tick.
+func (f *fleet) wantOneAlarm(q *azure.Queue, lead time.Duration, next time.Time) {
+	f.t.Helper()
+	note := f.pending()
+	if n := visible(f.t, q); n != 0 {
+		f.t.Errorf("%d messages are visible, and nothing is to be done before %s", n, note.At)
+	}
+	if !note.Tick.Equal(next) || note.At.After(next.Add(-lead)) {
+		f.t.Errorf("got the alarm %+v, want it %s before %s", note, lead, next)
+	}
+	time.Sleep(time.Until(note.At) + time.Second) // the service rounds to seconds
+	if n := visible(f.t, q); n != 1 {
+		f.t.Errorf("%d messages are visible for the tick of %s, want one", n, next)
+	}
+}
+
+// serve runs the ticks of its stay, ends by itself with code 0, and leaves one alarm for the next tick.
+func TestServeEndsByItselfWithAnAlarm(t *testing.T) {
+	t.Parallel()
+	f, q := newAlarmed(t, order{Program: serves, Schedule: "@every 20s"}, "2s", "8s")
+	f.start("a", 0)
+	begin := time.Now()
+	at, code := f.exit("a", time.Minute)
+	if code != 0 {
+		t.Errorf("it ended with code %d", code)
+	}
+	if len(f.ticks()) > 2 {
+		t.Errorf("it ran %v", f.ticks())
+	}
+	next := at.UTC().Truncate(20 * time.Second).Add(20 * time.Second)
+	t.Logf("up for %s; the alarm is for %s", ms(at.Sub(begin)), next)
+	f.wantOneAlarm(q, 2*time.Second, next)
+}
+
+// tick waits for the ticks that are due within its stay until half of its time is over, and leaves one alarm.
+func TestTickWaitsForTicksOfItsStay(t *testing.T) {
+	t.Parallel()
+	f, q := newAlarmed(t, order{Program: passes, Schedule: "@every 10s"}, "1s", "12s")
+	f.Env = append(f.Env, "SOLOIST_TICK_TIMEOUT=40s")
+	f.start("a", 0)
+	at, code := f.exit("a", time.Minute)
+	if n := len(f.ticks()); code != 0 || n < 1 || n > 4 {
+		t.Errorf("it ended with code %d after %d ticks", code, n)
+	}
+	f.wantOneAlarm(q, time.Second, at.UTC().Truncate(10*time.Second).Add(10*time.Second))
+}
+
+// A process that is killed under a run leaves a message that is visible, so the platform starts another one. That one
+// settles the run when the lease is over, and leaves one alarm.
+func TestKilledProcessLeavesAnAlarm(t *testing.T) {
+	t.Parallel()
+	f, q := newAlarmed(t, order{Program: serves, Schedule: "@every 30s", Takes: time.Hour}, "2s", "40s")
+	f.start("a", 0)
+	run := f.await("a run", time.Minute, started("a"))
+	f.signal("a", syscall.SIGKILL)
+	<-f.Replica("a").Gone()
+	time.Sleep(time.Second)
+	if n := visible(t, q); n < 1 || n > 2 {
+		t.Fatalf("%d messages are visible after a kill under the run of %s, want one or two", n, run.Tick)
+	}
+	f.order.Program, f.order.Takes = passes, 0
+	f.Env = append(f.Env, "SOLOIST_TICK_TIMEOUT=2m")
+	f.start("b", 0)
+	if _, code := f.exit("b", 2*time.Minute); code != 0 {
+		t.Errorf("the next process ended with code %d", code)
+	}
+	if r := f.record(); len(r.History) == 0 || r.Run.Tick.Equal(run.Tick) && r.Run.Replica == "a" {
+		t.Errorf("the run of the dead process is not settled: %+v", r)
+	}
+	if n := visible(t, q); n > 0 {
+		t.Errorf("%d messages are left", n)
+	}
+	if note := f.pending(); !note.At.After(time.Now().Add(-5 * time.Second)) {
+		t.Errorf("no alarm is pending: %+v", note)
+	}
+}
