@@ -344,8 +344,10 @@ func (l *Log) yields(job, why string) bool {
 // denied reports whether a replica says that it may not write an entry, which it
 // says until a write of it succeeds, and whether it was refused one.
 func (l *Log) denied(said *Event) bool {
+	d := l.definition(said.Replica, said.Job)
 	return strings.Contains(said.Cause, "not write it") && slices.ContainsFunc(l.of(said.Job, Request), func(e *Event) bool {
-		brief := e.Op == "claim" && e.Heard.IsZero() && e.Record != nil && e.beats() > 0 // it waits for a short time alone
+		decides := e.Op == "claim" || e.Op == "settle"
+		brief := decides && e.Heard.IsZero() && (e.beats() > 0 || d != nil && d.brief()) // it waits for a short time alone
 		return e.Replica == said.Replica && (e.Cause == string(ReadOnly) || e.Cause == string(Denied) || brief)
 	})
 }
