@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/proctest"
@@ -74,15 +76,18 @@ func (h *Host) spawn() (*worker, error) {
 }
 
 // freePort is a port that nobody listened on a moment ago, which is all that
-// the host knows too.
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// the host knows too. It is below those that systems hand out for connections (from
+// 32768 on Linux): beside other tests, one of these could have it before the handler.
+func freePort() (port string, err error) {
+	const first, last, tries = 20000, 32767, 100
+	for range tries {
+		port = strconv.Itoa(first + rand.IntN(last-first+1))
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			return port, ln.Close()
+		}
 	}
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	return port, err
+	return "", err
 }
 
 // poll asks until there is any answer. Only a connection that fails means that
