@@ -226,8 +226,12 @@ func (b *tab) order(key, reason string) {
 	b.t.Helper()
 	button := fmt.Sprintf(`#actions [data-key=%q]`, key)
 	b.await("the button "+key, fmt.Sprintf("!!document.querySelector(%q) && !document.querySelector('#actions').hidden", button))
-	b.do(chromedp.Click(button))
-	b.await("the question", `document.querySelector('#ask').open && document.querySelector('#ask-risk').innerText.length > 40`)
+	proctest.Poll(b.t, "the question "+key, time.Minute, func() bool { // a click misses if the text above grows between the look for the button and the press
+		if !eval[bool](b, `document.querySelector('#ask').open`) {
+			b.do(chromedp.Click(button))
+		}
+		return eval[bool](b, `document.querySelector('#ask').open && document.querySelector('#ask-risk').innerText.length > 40`)
+	})
 	b.do(chromedp.SendKeys(`#ask-fields [name="reason"]`, reason+kb.Enter))
 	b.await("the answer", `!document.querySelector('#ask').open`)
 	b.await("the order", has("#orders", reason))
