@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -36,16 +37,13 @@ func newAlarmed(t *testing.T, o order, lead, stay string) (*fleet, *azure.Queue)
 	return f, q
 }
 
-// pending is the alarm that is noted.
+// pending is the alarm that is noted. A busy machine takes seconds until a replica has set its first one.
 func (f *fleet) pending() (note alarm.Note) {
 	f.t.Helper()
-	d, err := f.storage.Store.(store.Documenter).ReadDocument(f.t.Context(), alarm.NoteName("e2e"), "")
-	if err == nil {
-		err = json.Unmarshal(d.Body, &note)
-	}
-	if err != nil {
-		f.t.Fatalf("the note of the alarm: %v", err)
-	}
+	proctest.Poll(f.t, "the note of an alarm", time.Minute, func() bool {
+		d, err := f.storage.Store.(store.Documenter).ReadDocument(f.t.Context(), alarm.NoteName("e2e"), "")
+		return err == nil && json.Unmarshal(d.Body, &note) == nil
+	})
 	return note
 }
 
@@ -113,9 +111,13 @@ func TestKilledProcessLeavesAnAlarm(t *testing.T) {
 	f, q := newAlarmed(t, order{Program: serves, Schedule: "@every 30s", Takes: time.Hour}, "2s", "40s")
 	f.start("a", 0)
 	run := f.await("a run", time.Minute, started("a"))
+	note := f.pending()
 	f.signal("a", syscall.SIGKILL)
 	<-f.Replica("a").Gone()
-	time.Sleep(time.Second)
+	if note.At.After(run.At.Add(lease)) {
+		t.Errorf("the alarm comes at %s, and the lease of the run ends %s after %s", note.At, lease, run.At)
+	}
+	time.Sleep(max(0, time.Until(note.At)) + time.Second) // it was set for the tick, or on a busy machine for the lease's end
 	if n := visible(t, q); n < 1 || n > 2 {
 		t.Fatalf("%d messages are visible after a kill under the run of %s, want one or two", n, run.Tick)
 	}
@@ -131,7 +133,7 @@ func TestKilledProcessLeavesAnAlarm(t *testing.T) {
 	if n := visible(t, q); n > 0 {
 		t.Errorf("%d messages are left", n)
 	}
-	if note := f.pending(); !note.At.After(time.Now().Add(-5 * time.Second)) {
+	if note = f.pending(); !note.At.After(time.Now().Add(-5 * time.Second)) {
 		t.Errorf("no alarm is pending: %+v", note)
 	}
 }
