@@ -185,7 +185,7 @@ var mutants = []mutant{
 		text: "\tif !r.job.Policy.Queues() || ", with: "\tif true || "},
 
 	// The alarm of apps that are scaled to zero.
-	{name: "the old alarm is deleted before the new one is put", file: "internal/alarm/alarm.go", zero: true,
+	{name: "the old alarm is deleted before the new one is put", file: "internal/alarm/alarm.go", pkg: alarms, story: "TestHandOverPutsNewBeforeOld",
 		text: "\tpending, err := c.set(ctx, due)\n\tif !pending {\n\t\treturn err\n\t}\n\t_, clearing := c.Clear(ctx, began)\n",
 		with: "\t_, clearing := c.Clear(ctx, began)\n\tpending, err := c.set(ctx, due)\n\tif !pending {\n\t\treturn err\n\t}\n"},
 	{name: "the alarm is for the latest of the next ticks", file: "internal/runner/wanted.go", zero: true,
@@ -553,7 +553,7 @@ var mutants = []mutant{
 		text: "\tif o.etag != e.ETag {\n", with: "\tif o.etag == \"\" {\n", other: "internal/plan/beat.go", also: [2]string{"o.etag == \"\" || o.etag != v.ETag", "o.etag == \"\""}},
 	{name: "a follower goes by a shorter beat than the record's", file: "internal/plan/beat.go",
 		text: "\tlength += length / (beatDrift - 1)\n", with: "\tlength = length * 2 / 3\n"},
-	{name: "no wait for the last beat after an operator's break", file: "internal/plan/observation.go",
+	{name: "no wait for the last beat after an operator's break", file: "internal/plan/observation.go", pkg: root, story: "TestUnlockedShortLease",
 		text: "beats && v.State != store.Expired && o.RecreatedAt.IsZero() {\n\t\treturn left\n", with: "beats && v.State != store.Expired && o.RecreatedAt.IsZero() {\n\t\treturn left * 0\n"},
 	{name: "nobody replaces a holder that sends no beat", file: "internal/plan/next.go", pkg: root, story: "TestDeadHolderOfShortLease",
 		text: " && todo && o.silent(v):", with: " && todo && o.silent(v) && false:"},
