@@ -45,9 +45,27 @@ func (s *story) fills() {
 	s.fill("a", "3", 5, -20, nil)
 }
 
+// cancelledFill is a tick of the backfill that is claimed, and an order that ends the backfill before its run begins.
+func (s *story) cancelledFill(order store.OrderKind, request string) {
+	s.backfill()
+	s.add(check.Event{What: check.Ordered, Job: "job", Op: string(order), Request: request, Sent: at(1), Time: at(1), Heard: at(1.1)})
+	s.fillClaim("a", "1", 1, -40, 1)
+	s.write("a", "finish", "1", 2, func(r *store.Record) {
+		r.Run.Status, r.Run.Finished = store.Cancelled, at(2)
+	})
+	s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(2), Note: "run ended"})
+	s.request("a", "release", "1", 2.8, 200)
+}
+
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.fills() },
+		func(s *story) { s.cancelledFill(store.OrderCancelBackfill, store.BackfillRequest(7)) },
+		func(s *story) { s.cancelledFill(store.OrderCancelBackfill, "") }, // it got no answer
+	},
+	"I16 audit": {
+		func(s *story) { s.cancelledFill(store.OrderCancelBackfill, store.BackfillRequest(6)) },
+		func(s *story) { s.cancelledFill(store.OrderPause, store.BackfillRequest(7)) },
 	},
 	"I33 in order": {
 		func(s *story) { s.backfill(); s.fill("a", "1", 1, -30, nil) }, // the first is left out

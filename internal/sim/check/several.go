@@ -189,10 +189,11 @@ func emittedBeside(l *Log, claim *Event, bad report) {
 	}
 }
 
-// cancelledWhole reports whether the backfill of a claim of several ticks was cancelled before its runs
-// were over: those that had not begun have an outcome all the same.
+// cancelledWhole reports whether the backfill of a claim was cancelled before its runs were over: those that had not begun
+// have an outcome all the same. An order without an answer may have been for any backfill.
 func (l *Log) cancelledWhole(job string, t *term) bool {
-	return t.claim.several() && slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
-		return o.Op == string(store.OrderCancelBackfill) && o.Request == t.claim.Record.Run.Request && o.Time.Before(t.gone())
+	request := t.claim.Record.Run.Request
+	return store.BackfillOf(request) != 0 && slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
+		return o.Op == string(store.OrderCancelBackfill) && (o.Request == request || o.Request == "") && o.Time.Before(t.gone())
 	})
 }
