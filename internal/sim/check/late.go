@@ -120,16 +120,19 @@ func (l *Log) lastWriteOf(e *Event) (last *Event) {
 	return last
 }
 
-// unansweredAt reports whether a write for the job of an event was given up by its replica just before the
-// event: it may have been taken, so the replica tells what another one may have told.
+// unansweredAt reports whether a write for the job of an event, or the read that follows a write which has failed, was given
+// up by its replica just before the event: it may have been taken, so the replica tells what another one may have told.
 func (l *Log) unansweredAt(e *Event) bool {
 	from := e.Time
 	if f := l.frozen(e.Replica, e.Time.Add(-doubtfulEnd), e.Time); f != nil {
-		from = f.Time
+		if from = f.Time; e.Time.Before(f.End) {
+			return true // the time of a write was up while its replica was suspended, which cannot tell whether it was sent
+		}
 	}
 	return slices.ContainsFunc(l.of(e.Job, Request), func(w *Event) bool {
 		lost := w.Heard.IsZero() || l.frozen(w.Replica, w.Sent, w.Heard) != nil // its time was up before the answer was looked at
-		return w.Replica == e.Replica && w.Record != nil && lost && !w.Sent.After(e.Time) && w.Sent.After(from.Add(-doubtfulEnd))
+		asks := w.Record != nil || w.Op == "read"                               // after a write, for what has become of it
+		return w.Replica == e.Replica && asks && lost && !w.Sent.After(e.Time) && w.Sent.After(from.Add(-doubtfulEnd))
 	})
 }
 

@@ -42,6 +42,15 @@ func (s *story) tellsTwice(again float64) {
 	s.tells("b", again, 20)
 }
 
+// toldAgain is a tick that a tells, and then b too, in no write that was answered, after it was suspended until a time.
+func (s *story) toldAgain(again, until float64) {
+	s.finishBy(20 * time.Second)
+	s.fails("1", 10)
+	s.tells("a", 31, 10)
+	s.Events = append(s.Events, &check.Event{Time: at(32), End: at(until), What: check.Freeze, Replica: "b"},
+		&check.Event{What: check.Emitted, Replica: "b", Job: "job", Time: at(again), Op: string(event.Late), Tick: at(10)})
+}
+
 // inTimeAndTold is a tick that a has run in time, and that b tells after a write without an answer; unless it is cut off,
 // it has read the entry since.
 func (s *story) inTimeAndTold(cutOff bool) {
@@ -63,6 +72,11 @@ var _ = plant(stories{
 			s.finishBy(20 * time.Second)
 			s.inTimeAndTold(true)
 		},
+		func(s *story) { s.toldAgain(33, 40) }, // the time of its write was up while it was suspended
+		func(s *story) { // it could not read what had become of its write
+			s.toldAgain(33, 32.9)
+			s.request("b", "read", "", 32.7, 0).Heard = time.Time{}
+		},
 	},
 	"I31 late": {
 		func(s *story) { s.finishBy(20 * time.Second); s.fails("1", 10); s.tells("a", 20, 10) }, // too early
@@ -73,6 +87,7 @@ var _ = plant(stories{
 			s.tells("a", 31, 10)
 			s.tells("b", 33, 10)
 		},
+		func(s *story) { s.toldAgain(33, 32.9) },
 		func(s *story) { s.tellsTwice(45) }, // in two writes that are near to each other
 		func(s *story) { s.finishBy(20 * time.Second); s.inTimeAndTold(false) },
 		func(s *story) { // it has succeeded

@@ -74,8 +74,13 @@ func (l *Log) spanUnder(p *Event) (d *Definition, from, to time.Time) {
 	}
 	repeats := p.Cause == "" && p.Note == "context canceled" || p.Cause == store.ErrLost.Error() || p.Cause == soloist.ErrStalled.Error() || p.Cause == soloist.ErrStopped.Error()
 	crash := l.crashed(p.Replica)
-	// A run that ignores the end of its context is one that was stopped if the stop comes before its return, whatever the cause was.
-	repeats = repeats || slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == p.Replica && e.Time.Before(p.End) })
+	// A run that ignores the end of its context is one that was stopped if the stop comes before its return, whatever the cause
+	// was; and one that has failed may be stopped before its next try.
+	end := p.End
+	if p.Note != "" {
+		end = t.over
+	}
+	repeats = repeats || slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == p.Replica && e.Time.Before(end) })
 	if repeats || p.Attempt > 1 || len(l.of(p.Job, Corrupted)) > 0 || l.forgot(p.Job, p.Time, l.end()) || l.frozen(p.Replica, t.sent, t.gone()) != nil || !crash.IsZero() && crash.Before(t.gone()) {
 		return nil, from, to
 	}

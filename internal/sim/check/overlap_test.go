@@ -51,6 +51,16 @@ func (s *story) overlapped(tick float64) {
 	s.last = *last
 }
 
+// stoppedBetweenTries is a run under which a tick comes due and that has failed; its replica is asked to stop at a time, and
+// the tick is run.
+func (s *story) stoppedBetweenTries(stop float64) {
+	s.overlaps(soloist.SkipOverlap, 10*time.Second)
+	s.lasting("a", "1", 10, 22, store.Failed).Note = "failed"
+	s.Events = append(s.Events, &check.Event{Time: at(stop), What: check.Stop, Replica: "a", End: at(40)})
+	s.waits("b", "2", 20, 24)
+	s.say("a", 26, check.Gone)
+}
+
 var _ = plant(stories{
 	"": {
 		func(s *story) {
@@ -64,6 +74,7 @@ var _ = plant(stories{
 			s.replaced("a", "1", 10, 20.1)
 			s.waits("a", "2", 20, 21)
 		},
+		func(s *story) { s.stoppedBetweenTries(22.05) },
 		func(s *story) { // between two tries, of which the first has taken too long
 			s.overlaps(soloist.Replace, 10*time.Second)
 			r := ran{s.replaced("a", "1", 10, 21)}
@@ -72,6 +83,7 @@ var _ = plant(stories{
 		},
 	},
 	"I30 waiting": {
+		func(s *story) { s.stoppedBetweenTries(22.7) }, // after its outcome
 		func(s *story) {
 			s.lasting("a", "1", 10, 37, store.Succeeded)
 			s.overlapped(20)
