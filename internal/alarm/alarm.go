@@ -99,7 +99,7 @@ func (c *Clock) Taken(text string) {
 // returns how many. It takes no longer than a quarter of a minute: of thousands of messages it leaves some to the next pass.
 // It leaves the messages of other apps, and says so in the log.
 func (c *Clock) Clear(ctx context.Context, began time.Time) (int, error) {
-	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), seen: map[string]bool{}}
+	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), note: c.Pending, seen: map[string]bool{}}
 	if err := s.run(ctx); err != nil {
 		return s.deleted, fmt.Errorf("the queue of alarms could not be cleared: %w", err)
 	}

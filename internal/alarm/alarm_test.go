@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -536,13 +537,46 @@ func TestMessageThatIsEarly(t *testing.T) {
 		if _, err := d.queue.Put(d.t.Context(), body, 0); err != nil {
 			t.Fatal(err)
 		}
-		for range 6 { // some minutes at a time, since the clock of the replica may be the one that is wrong
+		for _, most := range []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute} { // the clock of the replica may be the one that is wrong
 			time.Sleep(10 * time.Second)
 			d.handOver(time.Hour, time.Now())
-			if wait := time.Until(d.queue.First()); wait > 10*time.Minute || wait <= time.Minute {
-				t.Errorf("visible %s later", wait)
+			if wait, left := time.Until(d.queue.First()), time.Until(n.At); wait > min(most, left) || wait < min(most, left)-2*time.Second {
+				t.Errorf("visible %s later, want %s of the %s that are left", wait, most, left)
 			}
 			time.Sleep(time.Until(d.queue.First()))
+		}
+		if time.Since(n.At) < -2*time.Second {
+			t.Errorf("the last time it is visible %s before its time", time.Until(n.At))
+		}
+	})
+}
+
+// Of several messages that are visible early, only the first to come, and the one on which other replicas rely, wake the app
+// up before their times.
+func TestManyMessagesThatAreEarly(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.set(8*time.Hour + time.Minute)
+		n, err := d.Pending(d.t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = d.queue.Delete(d.t.Context(), n.Receipt)
+		for id, after := range map[string]int{"a": 7, "b": 5, "c": 4, "d": 6, n.ID: 8} {
+			at := d.begin.Add(time.Duration(after) * time.Hour).Format(time.RFC3339Nano)
+			body := fmt.Sprintf(`{"schema": 1, "app": "app", "id": %q, "at": %q, "tick": %q}`, id, at, at)
+			if _, err := d.queue.Put(d.t.Context(), []byte(body), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		d.handOver(9*time.Hour, time.Now())
+		var after []time.Duration
+		for _, m := range d.queue.All() {
+			after = append(after, m.Visible.Sub(d.begin).Round(time.Minute))
+		}
+		slices.Sort(after)
+		if want := []time.Duration{10 * time.Minute, 10 * time.Minute, 5 * time.Hour, 6 * time.Hour, 7 * time.Hour}; !slices.Equal(after, want) {
+			t.Errorf("they come after %s, want %s", after, want)
 		}
 	})
 }

@@ -11,8 +11,7 @@ import (
 const (
 	mostReceived = 32               // in one call; queues of Azure return no more
 	clearTime    = 15 * time.Second // the next pass clears what is left after that
-	mostPutOff   = 10 * time.Minute
-	hiding       = 5 * time.Second // a message that is not deleted is visible again after that
+	hiding       = 5 * time.Second  // a message that is not deleted is visible again after that
 )
 
 // A sweep is one call of Clear.
@@ -22,6 +21,7 @@ type sweep struct {
 	began time.Time
 	now   func() time.Time
 	log   *slog.Logger
+	note  func(context.Context) (Note, error)
 
 	seen    map[string]bool // those that are left, by their IDs
 	foreign int             // those of other apps
@@ -46,20 +46,32 @@ func (s *sweep) round(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var done, early []Receipt
+	var done []Receipt
+	var early []earlyMessage
 	for i := range got {
 		if s.isDone(&got[i]) {
 			done = append(done, got[i].Receipt)
-		} else if s.putOff(ctx, &got[i]) {
-			early = append(early, got[i].Receipt)
-		} else if !s.seen[got[i].ID] {
-			s.seen[got[i].ID], more = true, true
+		} else if e, isEarly := s.early(&got[i]); isEarly {
+			early = append(early, e)
+		} else {
+			more = s.see(got[i].ID) || more
 		}
 	}
 	deleted, err := removeAll(ctx, s.queue, done)
 	s.deleted += deleted
-	moved, unmoved := removeAll(ctx, s.queue, early)
+	put, left := s.putOff(ctx, early)
+	for _, id := range left {
+		more = s.see(id) || more
+	}
+	moved, unmoved := removeAll(ctx, s.queue, put)
 	return more || deleted+moved > 0, errors.Join(err, unmoved)
+}
+
+// see notes that a message is left, and reports whether that is new.
+func (s *sweep) see(id string) bool {
+	was := s.seen[id]
+	s.seen[id] = true
+	return !was
 }
 
 // isDone reports whether a message is to be deleted, and says in the log what is wrong with it.
@@ -82,19 +94,6 @@ func (s *sweep) isDone(got *Message) bool {
 		s.log.Warn("a message that is no alarm was in the queue of alarms, and is deleted", "text", clip(got.Body))
 	}
 	return true
-}
-
-// putOff puts a message of this app again that is visible before its time, and reports whether it did: else the platform
-// would start a replica at each look until then. Its writer's clock was fast, or the queue has repeated it. It may also be
-// our clock that is slow, so it is put off for some minutes at a time.
-func (s *sweep) putOff(ctx context.Context, got *Message) bool {
-	m, isAlarm := decodeMessage(got)
-	hidden := m.At.Sub(s.now()).Truncate(time.Second)
-	if !isAlarm || m.App != s.app || hidden <= margin {
-		return false
-	}
-	_, err := put(ctx, s.queue, m, min(hidden, mostPutOff))
-	return err == nil
 }
 
 // tell logs what only a person can put right.

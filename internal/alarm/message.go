@@ -17,12 +17,13 @@ type message struct {
 	Schema int       `json:"schema"`
 	App    string    `json:"app"`
 	ID     string    `json:"id"`
-	At     time.Time `json:"at"`   // when it becomes visible
-	Tick   time.Time `json:"tick"` // what it is for, for people
+	At     time.Time `json:"at"`              // when it becomes visible
+	Tick   time.Time `json:"tick"`            // what it is for, for people
+	PutOff int       `json:"putOff,omitzero"` // how often it was visible before its time
 }
 
 func newMessage(app string, at, tick time.Time) message {
-	return message{schema, app, rand.Text(), at.Round(0).UTC(), tick.Round(0).UTC()}
+	return message{Schema: schema, App: app, ID: rand.Text(), At: at.Round(0).UTC(), Tick: tick.Round(0).UTC()}
 }
 
 // encode returns the message as JSON.

@@ -1,0 +1,54 @@
+package alarm
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// A message that is visible before its time would have the platform start a replica at each look until then. Its writer's
+// clock was fast, or the queue has repeated it. So it is put again for its time.
+//
+// It may also be our clock that is slow. So the first to come, and the one that the note names, which other replicas rely on,
+// are put off for some minutes, and twice as long each time.
+const (
+	firstPutOff = 10 * time.Minute
+	mostPutOffs = 10 // after which the time does not grow: it is a week then
+)
+
+// An earlyMessage is a message of this app that is visible before its time.
+type earlyMessage struct {
+	message
+	queued  string // the ID by which the queue knows it
+	receipt Receipt
+	left    time.Duration // until its time, in whole seconds
+}
+
+// early reports whether a message is visible before its time.
+func (s *sweep) early(got *Message) (e earlyMessage, ok bool) {
+	m, isAlarm := decodeMessage(got)
+	e = earlyMessage{m, got.ID, got.Receipt, m.At.Sub(s.now()).Truncate(time.Second)}
+	return e, isAlarm && m.App == s.app && e.left > margin
+}
+
+// putOff puts messages again for their times. It returns those that are to be deleted, and which are left as they are.
+func (s *sweep) putOff(ctx context.Context, all []earlyMessage) (moved []Receipt, left []string) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	first := slices.MinFunc(all, func(a, b earlyMessage) int { return a.At.Compare(b.At) }).queued
+	noted, err := s.note(ctx)
+	for _, e := range all {
+		hidden := min(e.left, Longest)
+		if e.queued == first || e.ID == noted.ID || err != nil {
+			hidden = min(hidden, firstPutOff<<min(max(e.PutOff, 0), mostPutOffs))
+			e.PutOff++
+		}
+		if _, err := put(ctx, s.queue, e.message, hidden); err != nil {
+			left = append(left, e.queued)
+		} else {
+			moved = append(moved, e.receipt)
+		}
+	}
+	return moved, left
+}
