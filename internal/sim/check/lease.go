@@ -26,7 +26,9 @@ func belief(l *Log, bad report) {
 			if f == nil && begun.Before(from) { // behind a log that blocked
 				f = l.frozen(r.Replica, begun, from)
 			}
-			if f != nil && !to.After(f.End.Add(noticed)) && (f.Time.After(begun) || r.Try > 1) {
+			// It may be said to begin when the suspension has begun: what does not wait for an answer is not held up.
+			alone := f != nil && begun.Before(f.End) && !l.covered(&r, begun)
+			if f != nil && !to.After(f.End.Add(noticed)) && (f.Time.After(begun) || r.Try > 1 || alone) {
 				to = f.Time
 			}
 			if !from.Before(to) {
@@ -40,6 +42,13 @@ func belief(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// covered reports whether a run of another token had a living context at a time.
+func (l *Log) covered(r *Event, t time.Time) bool {
+	return slices.ContainsFunc(l.runs(r.Job), func(o Event) bool {
+		return o.Token != r.Token && !o.Time.After(t) && l.believed(&o).After(t)
+	})
 }
 
 // noticed is how long a replica may need to see that it was suspended.

@@ -142,6 +142,26 @@ func (s *story) run(replica string, from, to float64) *check.Event {
 		Attempt: s.last.Run.Attempt, Try: 1, Time: at(from), End: at(to)})
 }
 
+// suspendedAtBegin is a run that is said to begin at a time in which its replica is suspended, and that sees the end of its
+// lease after that. Another replica has the job by then.
+func (s *story) suspendedAtBegin(said float64) {
+	for _, d := range s.Fleet {
+		d[0].Interrupted = soloist.Rerun
+	}
+	s.hold("a", "1", 10)
+	s.freeze(11, 40)
+	begun := len(s.Events)
+	r := s.run("a", 40.0001, 40.05)
+	s.Events[begun].Time = at(said)
+	r.Cancelled, r.Cause, r.Note = at(40.03), store.ErrLost.Error(), "context canceled"
+	s.acquire("b", "2", 35)
+	s.claim("b", "2", 35.5, 10).Record.Run.Attempt = 2
+	s.last.Run.Attempt = 2
+	s.run("b", 36, 41)
+	s.finish("b", "2", 41.2, store.Succeeded)
+	s.request("b", "release", "2", 41.4, 200)
+}
+
 // tick is all of a tick that goes well, in four seconds.
 func (s *story) tick(replica, id string, tick float64) {
 	s.hold(replica, id, tick)
@@ -189,6 +209,7 @@ var _ = plant(stories{
 			s.run("b", 13, 14)
 			s.finish("b", "2", 14.5, store.Succeeded)
 		},
+		func(s *story) { s.suspendedAtBegin(11.02) },
 		func(s *story) { // a machine was suspended before it claimed: the watch of the deadline comes a second after that
 			for _, d := range s.Fleet {
 				d[0].Every = 30 * time.Second
@@ -201,10 +222,13 @@ var _ = plant(stories{
 			s.request("a", "release", "1", 42.7, 200)
 		},
 	},
-	"I1 belief": {func(s *story) {
-		s.begin("a", "1", 10, 11, 40)
-		s.begin("b", "2", 30, 31, 33)
-	}},
+	"I1 belief": {
+		func(s *story) {
+			s.begin("a", "1", 10, 11, 40)
+			s.begin("b", "2", 30, 31, 33)
+		},
+		func(s *story) { s.suspendedAtBegin(36.5) },
+	},
 	"I1 trust": {func(s *story) {
 		s.begin("a", "1", 10, 11, 22.6)
 	}},
