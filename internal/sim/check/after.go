@@ -63,16 +63,19 @@ func (l *Log) finished(r *Event, at time.Time) bool {
 	})
 }
 
-// awaited is when the service had taken the last of the outcomes that a tick of a follower waits
-// for, by those which tell the end of a run. It returns false if one of them tells none, or is not
-// known.
+// awaited is the latest that a follower may read as the end of the last of the runs that its tick waits for: when the
+// service had taken the outcome, by the clock of who wrote it. It returns false if an outcome tells no end, or is not known.
 func (l *Log) awaited(d *Definition, tick time.Time) (last time.Time, ok bool) {
 	for _, before := range d.Before() {
 		n := l.toldOf(before, tick)
 		if n == nil || n.outcome.End.IsZero() {
 			return last, false
 		}
-		last = later(last, n.write.Time)
+		told := n.write.Time.Add(time.Second)
+		if t := l.termOf(before, n.outcome.Token); t != nil {
+			told = n.write.Time.Add(t.doubtAt(n.write.Time))
+		}
+		last = later(last, told)
 	}
 	return last, true
 }

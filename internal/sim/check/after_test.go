@@ -31,6 +31,15 @@ func (s *story) runLater(tick, claim float64) {
 	s.request("b", "release", "late", claim+2, 200)
 }
 
+// startsBy has the job start within five seconds after the one before, and starts it at a time.
+func (s *story) startsBy(t float64) {
+	s.follows(false, func(s *story) { s.tick("a", "1", 10) })
+	for _, d := range s.Fleet {
+		d[1].StartingDeadline = 5 * time.Second
+	}
+	s.runLater(10, t)
+}
+
 // skip has the job skip a tick for a reason.
 func (s *story) skip(t float64, f store.Outcome) {
 	s.acquire("b", "skip", t-0.5)
@@ -49,12 +58,14 @@ func (s *story) failing(tick float64) {
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.follows(false, func(s *story) { s.tick("a", "1", 10) }); s.runLater(10, 15) },
+		func(s *story) { s.startsBy(20.2) }, // the clocks of both replicas are off by a second
 		func(s *story) { s.follows(true, func(s *story) { s.failing(10) }); s.runLater(10, 15) },
 		func(s *story) {
 			s.follows(false, func(s *story) { s.failing(10) })
 			s.skip(15, store.Outcome{Tick: at(10), Status: store.Skipped, Reason: "before failed"})
 		},
 	},
+	"I20 deadline": {func(s *story) { s.startsBy(21.5) }},
 	"I27 after": {
 		func(s *story) { s.follows(false, func(s *story) {}); s.runLater(10, 15) },
 		func(s *story) { s.follows(true, func(s *story) {}); s.runLater(10, 15) },
