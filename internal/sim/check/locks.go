@@ -279,14 +279,20 @@ func lockTurns(l *Log, bad report) {
 	}
 }
 
-// overrunsBeside reports whether a function of the same lock and replica went on in a call although its
-// context had ended, and Overrun was called for that: the replica takes nothing new then.
+// overrunsBeside reports whether a function of the same lock and replica went on in a call although its context had ended, and
+// Overrun was called for that, or it did so for the length of its lease: the replica takes nothing new then.
 func (l *Log) overrunsBeside(e *Event) bool {
-	return slices.ContainsFunc(l.of("", Overran), func(o *Event) bool {
-		return o.Replica == e.Replica && o.Lock == e.Lock && !o.Time.After(e.End) && slices.ContainsFunc(l.slotsOf(e.Lock), func(slot string) bool {
-			return slices.ContainsFunc(l.runs(slot), func(r Event) bool {
-				return r.Replica == e.Replica && r.Time.Before(o.Time) && r.End.After(later(o.Time, e.Time))
-			})
+	told := slices.DeleteFunc(slices.Clone(l.of("", Overran)), func(o *Event) bool {
+		return o.Replica != e.Replica || o.Lock != e.Lock || o.Time.After(e.End)
+	})
+	return slices.ContainsFunc(l.slotsOf(e.Lock), func(slot string) bool {
+		return slices.ContainsFunc(l.runs(slot), func(r Event) bool {
+			if r.Replica != e.Replica || !r.End.After(e.Time) {
+				return false
+			}
+			claim := l.claimOf(slot, r.Token)
+			ignores := claim != nil && !r.Cancelled.IsZero() && r.Cancelled.Add(time.Duration(claim.Record.Run.Lease)).Before(e.End)
+			return ignores || slices.ContainsFunc(told, func(o *Event) bool { return r.Time.Before(o.Time) && r.End.After(o.Time) })
 		})
 	})
 }

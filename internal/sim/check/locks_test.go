@@ -57,6 +57,20 @@ func (s *story) letGo(replica, id string, t float64, status store.Status) {
 	s.request(replica, "release", id, t+0.2, 200)
 }
 
+// ignoring is a function that goes on from 12 to 30 although its context has ended, and keeps its lease.
+func (s *story) ignoring() {
+	s.locks(1)
+	s.say("", 10, check.Healed).End = at(1000)
+	s.call("a", "do", "1", 8, 31, "").Cancelled = at(12)
+	s.last.Run.Lease = store.Seconds(lease)
+	r := s.held("a", slot0, "1", 9, 30)
+	r.Cancelled, r.Cause = at(12), "the caller goes away"
+	for t := 12.5; t < 30; t += 5 {
+		s.request("a", "renew", "1", t, 200)
+	}
+	s.letGo("a", "1", 30.2, store.Succeeded)
+}
+
 // overrun is a function that goes on from 12 to 20 although its lease is lost. Overrun is called at 12.4.
 func (s *story) overrun() {
 	s.locks(1)
@@ -82,6 +96,7 @@ func (s *story) turn(replica, job, id string, from, to float64) {
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.overrun(); s.call("a", "do", "2", 12.5, 12.6, "another goes on") },
+		func(s *story) { s.ignoring(); s.call("a", "do", "2", 27.5, 27.6, "another goes on") },
 		func(s *story) { // one after the other, and two slots side by side
 			s.locks(2)
 			s.turn("a", slot0, "1", 10, 12)
@@ -190,8 +205,9 @@ var _ = plant(stories{
 			s.say("", 10, check.Healed).End = at(1000)
 			s.call("a", "do", "1", 12, 14, "the network")
 		},
-		func(s *story) { s.overrun(); s.call("a", "do", "2", 12.1, 12.2, "another goes on") }, // nobody has called Overrun yet
-		func(s *story) { s.overrun(); s.call("a", "do", "2", 20.1, 20.2, "another goes on") }, // it has returned
+		func(s *story) { s.ignoring(); s.call("a", "do", "2", 26.5, 26.6, "another goes on") }, // it has time to return
+		func(s *story) { s.overrun(); s.call("a", "do", "2", 12.1, 12.2, "another goes on") },  // nobody has called Overrun yet
+		func(s *story) { s.overrun(); s.call("a", "do", "2", 20.1, 20.2, "another goes on") },  // it has returned
 	},
 	"I25 pace": {func(s *story) {
 		s.locks(1)
