@@ -43,13 +43,17 @@ func previous(l *Log, bad report) {
 // newestSuccess returns the newest tick of a job that had succeeded, as the service knew at a time,
 // since the entry was last deleted.
 func (l *Log) newestSuccess(job string, at time.Time) (tick time.Time) {
-	for _, r := range l.runs(job) {
-		well := r.Note == "" && !r.End.IsZero() && (r.Cause != soloist.ErrCancelled.Error() || l.succeededAllTheSame(&r))
-		if r.Request == "" && well && !l.returnedStalled(&r) && r.Tick.After(tick) && l.finished(&r, at) && !l.forgot(job, r.Time, at) {
+	for _, r := range slices.Backward(l.runs(job)) { // the newest first: of most others only the times are looked at
+		if r.Time.Before(at) && r.Tick.After(tick) && r.Request == "" && l.returnedWell(&r) && l.finished(&r, at) && !l.forgot(job, r.Time, at) {
 			tick = r.Tick
 		}
 	}
 	return tick
+}
+
+// returnedWell reports whether a run has returned nil and counts as a success.
+func (l *Log) returnedWell(r *Event) bool {
+	return r.Note == "" && !r.End.IsZero() && (r.Cause != soloist.ErrCancelled.Error() || l.succeededAllTheSame(r)) && !l.returnedStalled(r)
 }
 
 // succeededAllTheSame reports whether a run that was cancelled has returned well before its outcome was written by
