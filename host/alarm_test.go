@@ -351,3 +351,40 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// next is the next version of the program, with one job more.
+func (w *woken) next(schedule string) host.Program {
+	p := w.Program
+	p.Work = append(slices.Clone(p.Work), soloist.Job{Name: "new", Schedule: schedule, Do: w.do})
+	return p
+}
+
+// An execution of the version before is in a long run while another version is deployed. It leaves the message of wake to that
+// version, whose new job it does not know.
+func TestWakeOutlastsExecutionOfOldVersion(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken()
+		w.Work = []soloist.Work{lastingJob("long", "0 6 * * *", 10*time.Minute)}
+		run(t.Context(), w.Program, "tick")
+		time.Sleep(time.Until(w.queue.First()))
+		done := make(chan result, 1)
+		go func() { done <- run(t.Context(), w.Program, "tick") }()
+		time.Sleep(2 * time.Minute)
+		next := w.next("@hourly")
+		if got := run(t.Context(), next, "wake"); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		if got := <-done; got.code != 0 || !strings.Contains(got.err, "left to the version of the program that was deployed") {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(30 * time.Second)
+		if n := w.queue.Visible(time.Now()); n != 1 {
+			t.Fatalf("%d messages are visible, want the one of wake: %+v", n, w.queue.All())
+		}
+		if got := run(t.Context(), next, "tick"); got.code != 0 {
+			t.Errorf("got %+v", got)
+		}
+		w.wantPending(t, "06:59:00")
+	})
+}

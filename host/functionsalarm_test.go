@@ -87,6 +87,34 @@ func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
 	})
 }
 
+// An instance of the version before is up while another version is deployed. The host deletes the message of wake, so the
+// instance puts it again for that version.
+func TestAlarmFunctionLeavesWakeToNewVersion(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@daily")
+		s := open(t, w.Program)
+		s.invoke(t, "alarm", byQueue(ours))
+		run(t.Context(), w.next("@hourly"), "wake")
+		got, err := w.queue.Receive(t.Context(), 1, 10*time.Minute)
+		if err != nil || len(got) != 1 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		if code, logs := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 200 {
+			t.Errorf("got %d, %q", code, logs)
+		}
+		w.queue.Delete(t.Context(), got[0].Receipt)
+		if first := time.Until(w.queue.First()); first > time.Minute || len(w.queue.All()) != 2 {
+			t.Errorf("got the messages %+v, want one within a minute and the alarm of the version before", w.queue.All())
+		}
+		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
+		if code, _ := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 500 {
+			t.Errorf("with a message that is lost: got %d", code)
+		}
+		s.wait()
+	})
+}
+
 // An invocation that is too short to wait for the lead is called later, and once for a tick: else the host would call it
 // again and again until the tick is near.
 func TestAlarmFunctionWithShortTimeout(t *testing.T) {

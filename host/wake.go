@@ -28,7 +28,7 @@ func (c *wakeCommand) run(ctx context.Context, p *Program) int {
 		}
 		ctx, cancel := context.WithTimeout(ctx, statusTime)
 		defer cancel()
-		return c.tell(a, a.Alarm.Ring(ctx))
+		return c.tell(a, a.Alarm.Wake(ctx))
 	})
 }
 

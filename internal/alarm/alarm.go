@@ -13,7 +13,8 @@
 //  3. The note is written to name the new message, if it has not changed since it was read. If it has, another replica
 //     was at it: the note is read again, and decides which of the two messages stays.
 //  4. The message that the note named before is deleted, if it is later than the new one, or if the new one is visible.
-//  5. Clear deletes the messages that were visible before the pass began. The pass has done what they asked for.
+//  5. Clear deletes the messages that were visible before the pass began. The pass has done what they asked for. It leaves
+//     a message of Wake to the version of the program that was deployed, if this process is of the version before.
 //
 // The new message is put before any old one is deleted, and the visible message that has started a replica stays in the
 // queue while the replica works. So a replica that dies between any two calls leaves one of two things: the visible
@@ -58,7 +59,7 @@ const DefaultLead = time.Minute
 var ErrPending = errors.New("the alarm is set, but")
 
 // A Clock keeps one alarm pending for an app. Its methods may be called by many goroutines at once, and on many replicas.
-// All fields but Lead and Log are needed.
+// App, Queue, Notes and Now are needed.
 type Clock struct {
 	App   string
 	Queue Queue
@@ -66,6 +67,9 @@ type Clock struct {
 	Lead  time.Duration    // zero: DefaultLead; negative: none
 	Now   func() time.Time // the store's time, as well as it is known
 	Log   *slog.Logger     // nil: nothing is logged
+
+	Work    string    // tells the jobs of this version of the program from those of others; empty: they are not compared
+	Started time.Time // when this process started, by the clock of its machine; zero: before any message
 
 	// What was put last while the note could not be used. Nobody else knows of it, so it is there until it has come.
 	unnoted atomic.Pointer[Note]
@@ -97,9 +101,9 @@ func (c *Clock) Taken(text string) {
 
 // Clear deletes the messages that were visible before began, the beginning of a pass that has done what was due, and
 // returns how many. It takes no longer than a quarter of a minute: of thousands of messages it leaves some to the next pass.
-// It leaves the messages of other apps, and says so in the log.
+// It leaves the messages of other apps, and those of Wake that are for another version. The log says so.
 func (c *Clock) Clear(ctx context.Context, began time.Time) (int, error) {
-	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), note: c.Pending, seen: map[string]bool{}}
+	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), note: c.Pending, another: c.isForAnother, seen: map[string]bool{}}
 	if err := s.run(ctx); err != nil {
 		return s.deleted, fmt.Errorf("the queue of alarms could not be cleared: %w", err)
 	}

@@ -33,6 +33,13 @@ func (a *App) SetAlarm(ctx context.Context) error {
 	return a.unset(a.Alarm.Set(ctx, due))
 }
 
+// GiveBack leaves a message to another version of the program, which the platform has handed over and deletes itself.
+func (a *App) GiveBack(ctx context.Context, message string) error {
+	ctx, cancel := settling(ctx)
+	defer cancel()
+	return a.Alarm.GiveBack(ctx, message)
+}
+
 // unset is the error of an alarm that may not be set.
 func (a *App) unset(err error) error {
 	if err == nil || errors.Is(err, alarm.ErrPending) {
