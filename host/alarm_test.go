@@ -334,8 +334,12 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 				t.Errorf("got %+v, want %q", got, want)
 			}
 		}
+		w.queue.Name = "https://a/before"
 		run(t.Context(), w.Program, "tick")
 		status("at 2000-01-01 00:59:00Z, in 59m, for the tick of 2000-01-01 01:00:00Z\n")
+		w.queue.Name = "https://a/after"
+		status("none is set in this queue: the last one is in https://a/before\n")
+		w.queue.Name = "https://a/before"
 		if got := run(t.Context(), w.Program, "wake"); got.code != 0 || !strings.Contains(got.out, "a message is in the queue demo-alarm") || w.queue.Visible(time.Now()) != 1 {
 			t.Errorf("got %+v", got)
 		}

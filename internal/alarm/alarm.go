@@ -8,8 +8,8 @@
 // At the end of each pass over the jobs a replica does this, in this order:
 //
 //  1. It computes due: when a replica is wanted next, from the records of the jobs.
-//  2. Set reads the note, a document beside the records that says which message is pending. If that one becomes visible
-//     in time, nothing else is done. Otherwise the new message is put, invisible until due less the lead.
+//  2. Set reads the note, a document beside the records that says which message is pending, and in which queue. If that one
+//     becomes visible in time in this queue, nothing else is done. Otherwise the new message is put, invisible until due less the lead.
 //  3. The note is written to name the new message, if it has not changed since it was read. If it has, another replica
 //     was at it: the note is read again, and decides which of the two messages stays.
 //  4. The message that the note named before is deleted, if it is later than the new one, or if the new one is visible.
@@ -135,6 +135,9 @@ func (c *Clock) Pending(ctx context.Context) (Note, error) {
 	}
 	return n.Note, err
 }
+
+// Elsewhere reports whether the alarm of a note is in another queue than that of the clock.
+func (c *Clock) Elsewhere(n Note) bool { return n.Queue != "" && n.Queue != nameOf(c.Queue) }
 
 // notes returns where the note is kept.
 func (c *Clock) notes() notes { return notes{c.App, c.Notes} }

@@ -416,6 +416,40 @@ func TestAlarmWithoutNoteIsNotRepeated(t *testing.T) {
 	})
 }
 
+// An app that gets another queue has its alarm in that one from the next pass on. The message in the queue before is left.
+func TestNoteOfAnotherQueue(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.queue.Name = "https://a/before"
+		d.set(6 * time.Hour)
+		time.Sleep(time.Hour)
+		before := d.queue
+		after := &alarmtest.Queue{Name: "https://a/after"}
+		d.queue, d.Clock.Queue = after, after
+		for range 2 {
+			d.set(6 * time.Hour)
+			d.want(6*time.Hour - time.Minute)
+		}
+		if n := len(before.All()); n != 1 || fmt.Sprint(after.Counts()) != "map[put:1]" {
+			t.Errorf("%d messages are left in the queue before", n)
+		}
+	})
+}
+
+// The note of an older program does not say which queue it is about. It does not suffice once, and its message is deleted.
+func TestNoteOfOlderProgram(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.set(6 * time.Hour)
+		d.queue.Name = "https://a/queue"
+		for range 2 {
+			d.set(6 * time.Hour)
+			d.want(6*time.Hour - time.Minute)
+		}
+		if got := fmt.Sprint(d.queue.Counts()); got != "map[delete:1 put:2]" {
+			t.Errorf("calls: %s", got)
+		}
+	})
+}
+
 // slowNotes keeps notes with the delays of a network, and fails some calls.
 type slowNotes struct {
 	*local.Memory

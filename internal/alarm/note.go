@@ -21,6 +21,8 @@ type Note struct {
 	At      time.Time `json:"at"`      // when it becomes visible
 	Tick    time.Time `json:"tick"`    // what it is for
 	Receipt Receipt   `json:"receipt"` // to delete it, as long as nobody has received it
+
+	Queue string `json:"queue,omitzero"` // that it is in; empty: an older program has written the note
 }
 
 // A document is a note as it is stored.

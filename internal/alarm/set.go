@@ -38,10 +38,11 @@ func (c *Clock) set(ctx context.Context, due time.Time) (pending bool, err error
 	return true, c.note(ctx, *own, by, before)
 }
 
-// suffices reports whether the alarm is still to come, and comes in time. One that the platform has taken does not.
+// suffices reports whether the alarm is still to come, and comes in time. One that the platform has taken does not, nor does
+// one in another queue, at which the platform does not look any more.
 func (c *Clock) suffices(n Note, now, by time.Time) bool {
 	taken := c.taken.Load()
-	return n.suffices(now, by) && (taken == nil || n.ID != *taken)
+	return n.suffices(now, by) && n.Queue == nameOf(c.Queue) && (taken == nil || n.ID != *taken)
 }
 
 // put puts a message. A later one that no note names is not needed any more.
@@ -52,7 +53,7 @@ func (c *Clock) put(ctx context.Context, now time.Time, hidden time.Duration, du
 	if err != nil {
 		return nil, err
 	}
-	own := &Note{ID: m.ID, At: m.At, Tick: m.Tick, Receipt: receipt}
+	own := &Note{ID: m.ID, At: m.At, Tick: m.Tick, Receipt: receipt, Queue: nameOf(c.Queue)}
 	if later != nil {
 		c.supersede(ctx, *own, *later)
 	}
@@ -83,9 +84,10 @@ func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version
 	return notKept(err)
 }
 
-// supersede deletes the message that the note named before, if the new one does all that it would do.
+// supersede deletes the message that the note named before, if the new one does all that it would do. One in another queue
+// cannot be reached.
 func (c *Clock) supersede(ctx context.Context, own, before Note) {
-	if before.ID != "" && (!own.At.After(before.At) || !own.At.After(c.Now())) {
+	if before.ID != "" && !c.Elsewhere(before) && (!own.At.After(before.At) || !own.At.After(c.Now())) {
 		c.drop(ctx, before.Receipt)
 	}
 }

@@ -220,6 +220,8 @@ var mutants = []mutant{
 		text: "|| m.Work == c.Work {", with: "|| m.Work != \"\" {"},
 	{name: "a message of wake is left by each process with other settings", file: "internal/alarm/version.go", pkg: alarms, story: "TestWakeIsAnsweredByNewVersion",
 		text: " && started.Before(m.At.Add(rollout))", with: " && !started.IsZero()"},
+	{name: "a note is believed whose alarm is in another queue", file: "internal/alarm/set.go", pkg: alarms, story: "TestNoteOfAnotherQueue",
+		text: " && n.Queue == nameOf(c.Queue)", with: ""},
 	{name: "a pass waits for its runs", file: "host/internal/app/pass.go", pkg: programs, story: "TestLongRunHoldsUpNoOtherJob",
 		text: "\tp.rest(ctx, firstPause)\n", with: "\tp.all.Wait()\n"},
 	{name: "a simulated pass waits for its runs", file: "internal/sim/pass.go", zero: true,
