@@ -91,7 +91,7 @@ func (s *stay) since() (quiet time.Time, idle bool) {
 
 // run looks until ctx ends, or the replica is to end.
 func (s *stay) run(ctx context.Context) {
-	if err := s.app.SetAlarm(ctx); err != nil && ctx.Err() == nil {
+	if err := s.app.RenewAlarm(ctx); err != nil && ctx.Err() == nil {
 		s.app.Log.Error(format.Line(err.Error()))
 	}
 	var answered, next time.Time // the beginning of the quiet that was answered; when to look again all the same

@@ -8,8 +8,9 @@
 // At the end of each pass over the jobs a replica does this, in this order:
 //
 //  1. It computes due: when a replica is wanted next, from the records of the jobs.
-//  2. Set reads the note, a document beside the records that says which message is pending, and in which queue. If that one
-//     becomes visible in time in this queue, nothing else is done. Otherwise the new message is put, invisible until due less the lead.
+//  2. HandOver reads the note, a document beside the records that says which message is pending, and in which queue. If that one
+//     becomes visible in time in this queue, it is put again, since nobody can see whether it is still there. Otherwise the
+//     new message is put, invisible until due less the lead.
 //  3. The note is written to name the new message, if it has not changed since it was read. If it has, another replica
 //     was at it: the note is read again, and decides which of the two messages stays.
 //  4. The message that the note named before is deleted, if it is later than the new one, or if the new one is visible.
@@ -27,7 +28,7 @@
 // # What is not promised
 //
 // That a message arrives: a queue may lose one, or a person may empty it. A platform's timer, once a day, is the net under
-// it. That a start follows at once: platforms look at the queue in intervals. That there is exactly one message: replicas
+// it, and sets the alarm anew. That a start follows at once: platforms look at the queue in intervals. That there is exactly one message: replicas
 // that die, or that end their passes together, leave a few, and a later pass deletes them. That the note is complete: it
 // names a message that was put, never one that was not, but the queue may have more, and may have lost this one.
 //
@@ -79,8 +80,17 @@ type Clock struct {
 
 // Set makes sure that a message becomes visible at due less the lead, or before; at once, if that is over. A zero due is
 // never: nothing is done. An error means that no alarm may be pending, unless it is ErrPending.
+//
+// It trusts the note: a message that is in time is not put again.
 func (c *Clock) Set(ctx context.Context, due time.Time) error {
-	_, err := c.set(ctx, due)
+	_, err := c.set(ctx, due, false)
+	return err
+}
+
+// Renew is Set by a process that does not know whether the message of the note is still there. That message is put again, for its
+// time, before the old one is deleted.
+func (c *Clock) Renew(ctx context.Context, due time.Time) error {
+	_, err := c.set(ctx, due, true)
 	return err
 }
 
@@ -110,13 +120,13 @@ func (c *Clock) Clear(ctx context.Context, began time.Time) (int, error) {
 	return s.deleted, nil
 }
 
-// HandOver ends a pass that began at began: it sets the next alarm and, once that is pending, clears what the pass has
+// HandOver ends a pass that began at began: it renews the next alarm and, once that is pending, clears what the pass has
 // answered. It returns what was wrong with either.
 func (c *Clock) HandOver(ctx context.Context, due, began time.Time) error {
 	if now := c.Now(); began.After(now) { // the clock was corrected meanwhile; what is put now must not look answered
 		began = now
 	}
-	pending, err := c.set(ctx, due)
+	pending, err := c.set(ctx, due, true)
 	if !pending {
 		return err
 	}

@@ -30,7 +30,7 @@ func put(ctx context.Context, q Queue, m message, hidden time.Duration) (r Recei
 func putOnce(ctx context.Context, q Queue, m message, hidden time.Duration) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return q.Put(ctx, m.encode(), hidden)
+	return q.Put(ctx, m.encode(), max(0, hidden).Truncate(time.Second)) // queues take whole seconds
 }
 
 func receive(ctx context.Context, q Queue, most int, hide time.Duration) ([]Message, error) {

@@ -10,8 +10,8 @@ import (
 
 const noteTries = 8 // other replicas may write the note at the same time
 
-// set is Set, and also says whether an alarm is pending, or none is needed.
-func (c *Clock) set(ctx context.Context, due time.Time) (pending bool, err error) {
+// set is Set or, anew, Renew. It also says whether an alarm is pending, or none is needed.
+func (c *Clock) set(ctx context.Context, due time.Time, anew bool) (pending bool, err error) {
 	if due.IsZero() {
 		return true, nil
 	}
@@ -20,14 +20,20 @@ func (c *Clock) set(ctx context.Context, due time.Time) (pending bool, err error
 		unread = nil
 	}
 	now := c.Now()
-	hidden := max(0, min(due.Sub(now)-c.lead(), Longest))
-	by := now.Add(hidden) // the latest instant at which it has to be visible
+	by := now.Add(max(0, min(due.Sub(now)-c.lead(), Longest))) // the latest instant at which it has to be visible
 	if unread == nil && c.suffices(before.Note, now, by) {
-		return true, nil
+		if !anew {
+			return true, nil
+		}
+		by = before.At // its message is put again
 	}
 	own := c.unnoted.Swap(nil)
-	if own == nil || !c.suffices(*own, now, by) {
-		if own, err = c.put(ctx, now, hidden, due, own); err != nil {
+	known := own != nil && c.suffices(*own, now, by)
+	if known && anew {
+		by, known = own.At, false
+	}
+	if !known {
+		if own, err = c.put(ctx, by, due, own); err != nil {
 			return false, err
 		}
 	}
@@ -45,11 +51,10 @@ func (c *Clock) suffices(n Note, now, by time.Time) bool {
 	return n.suffices(now, by) && n.Queue == nameOf(c.Queue) && (taken == nil || n.ID != *taken)
 }
 
-// put puts a message. A later one that no note names is not needed any more.
-func (c *Clock) put(ctx context.Context, now time.Time, hidden time.Duration, due time.Time, later *Note) (*Note, error) {
-	hidden = hidden.Truncate(time.Second) // queues take whole seconds
-	m := newMessage(c.App, now.Add(hidden), due)
-	receipt, err := put(ctx, c.Queue, m, hidden)
+// put puts a message that is visible at an instant. A later one that no note names is not needed any more.
+func (c *Clock) put(ctx context.Context, at, due time.Time, later *Note) (*Note, error) {
+	m := newMessage(c.App, at, due)
+	receipt, err := put(ctx, c.Queue, m, at.Sub(c.Now()))
 	if err != nil {
 		return nil, err
 	}

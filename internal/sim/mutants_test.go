@@ -186,8 +186,8 @@ var mutants = []mutant{
 
 	// The alarm of apps that are scaled to zero.
 	{name: "the old alarm is deleted before the new one is put", file: "internal/alarm/alarm.go", pkg: alarms, story: "TestHandOverPutsNewBeforeOld",
-		text: "\tpending, err := c.set(ctx, due)\n\tif !pending {\n\t\treturn err\n\t}\n\t_, clearing := c.Clear(ctx, began)\n",
-		with: "\t_, clearing := c.Clear(ctx, began)\n\tpending, err := c.set(ctx, due)\n\tif !pending {\n\t\treturn err\n\t}\n"},
+		text: "\tpending, err := c.set(ctx, due, true)\n\tif !pending {\n\t\treturn err\n\t}\n\t_, clearing := c.Clear(ctx, began)\n",
+		with: "\t_, clearing := c.Clear(ctx, began)\n\tpending, err := c.set(ctx, due, true)\n\tif !pending {\n\t\treturn err\n\t}\n"},
 	{name: "the alarm is for the latest of the next ticks", file: "internal/runner/wanted.go", zero: true,
 		text: "\treturn instant.Earlier(a, b)\n", with: "\treturn instant.Later(a, b)\n"},
 	{name: "no alarm is set for an entry that cannot be read", file: "internal/runner/wanted.go", zero: true,
@@ -197,7 +197,7 @@ var mutants = []mutant{
 	{name: "an alarm is deleted that came after the pass began", file: "internal/alarm/clear.go", pkg: alarms, story: "TestHandOverPutsNewBeforeOld",
 		text: "\tif !visible.Add(margin).Before(s.began) {", with: "\tif false && visible.Before(s.began) {"},
 	{name: "an alarm is noted before it is put", file: "internal/alarm/set.go", pkg: alarms, story: "TestKilledAtAnyCallAnAlarmIsPending",
-		text: "\treceipt, err := put(ctx, c.Queue, m, hidden)\n", with: "\tbefore, _ := c.notes().read(ctx)\n\t_ = c.notes().write(ctx, Note{ID: m.ID, At: m.At, Tick: m.Tick}, before.etag)\n\treceipt, err := put(ctx, c.Queue, m, hidden)\n"},
+		text: "\treceipt, err := put(ctx, c.Queue, m, ", with: "\tbefore, _ := c.notes().read(ctx)\n\t_ = c.notes().write(ctx, Note{ID: m.ID, At: m.At, Tick: m.Tick, Queue: nameOf(c.Queue)}, before.etag)\n\treceipt, err := put(ctx, c.Queue, m, "},
 	{name: "a note is believed whose alarm has come", file: "internal/alarm/note.go", zero: true,
 		text: "n.At.After(now.Add(margin)) && ", with: "now.After(time.Time{}) && "},
 	{name: "an alarm further ahead than a queue can hide it", file: "internal/alarm/set.go", pkg: alarms, story: "TestAlarmFarAheadHops",
@@ -222,6 +222,8 @@ var mutants = []mutant{
 		text: " && started.Before(m.At.Add(rollout))", with: " && !started.IsZero()"},
 	{name: "a note is believed whose alarm is in another queue", file: "internal/alarm/set.go", pkg: alarms, story: "TestNoteOfAnotherQueue",
 		text: " && n.Queue == nameOf(c.Queue)", with: ""},
+	{name: "a hand-over believes that the message of the note is there", file: "internal/alarm/set.go", pkg: programs, story: "TestLostAlarmIsSetAgain",
+		text: "if !anew {", with: "if anew || !anew {"},
 	{name: "a pass waits for its runs", file: "host/internal/app/pass.go", pkg: programs, story: "TestLongRunHoldsUpNoOtherJob",
 		text: "\tp.rest(ctx, firstPause)\n", with: "\tp.all.Wait()\n"},
 	{name: "a simulated pass waits for its runs", file: "internal/sim/pass.go", zero: true,

@@ -23,14 +23,19 @@ func settling(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // SetAlarm makes sure that the app is woken up when it is wanted next.
-func (a *App) SetAlarm(ctx context.Context) error {
+func (a *App) SetAlarm(ctx context.Context) error { return a.alarmBy(ctx, a.Alarm.Set) }
+
+// RenewAlarm is SetAlarm at the start of a process, when the message that is noted may be gone.
+func (a *App) RenewAlarm(ctx context.Context) error { return a.alarmBy(ctx, a.Alarm.Renew) }
+
+func (a *App) alarmBy(ctx context.Context, set func(context.Context, time.Time) error) error {
 	ctx, cancel := settling(ctx)
 	defer cancel()
 	due, err := a.Scheduler.NextDue(ctx)
 	if err != nil {
 		return a.unset(err)
 	}
-	return a.unset(a.Alarm.Set(ctx, due))
+	return a.unset(set(ctx, due))
 }
 
 // GiveBack leaves a message to another version of the program, which the platform has handed over and deletes itself.
