@@ -224,6 +224,8 @@ var mutants = []mutant{
 		text: " && n.Queue == nameOf(c.Queue)", with: ""},
 	{name: "a hand-over believes that the message of the note is there", file: "internal/alarm/set.go", pkg: programs, story: "TestLostAlarmIsSetAgain",
 		text: "if !anew {", with: "if anew || !anew {"},
+	{name: "a stay ends under a run on each replica", file: "host/stay.go", pkg: programs, story: "TestStayEndsUnderNoRun",
+		text: "len(s.app.Scheduler.Health().Running) == 0", with: "idle"},
 	{name: "a pass waits for its runs", file: "host/internal/app/pass.go", pkg: programs, story: "TestLongRunHoldsUpNoOtherJob",
 		text: "\tp.rest(ctx, firstPause)\n", with: "\tp.all.Wait()\n"},
 	{name: "a simulated pass waits for its runs", file: "internal/sim/pass.go", zero: true,
