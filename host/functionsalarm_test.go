@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
+	"github.com/soloist-go/soloist/store"
 )
 
 // byQueue is the payload of a queue trigger.
@@ -162,6 +165,50 @@ func TestAlarmFunctionFails(t *testing.T) {
 		}
 		s.wait()
 	})
+}
+
+// A record that no call can mend does not have the host call again and again: the alarm is set for the next tick, and the
+// answer says what is wrong. A record that cannot be read wants a replica soon.
+func TestAlarmFunctionWithUnusableRecord(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		make    func(t *testing.T, w *woken)
+		pending time.Duration // at most
+	}{
+		{"garbage", func(t *testing.T, w *woken) {
+			if _, err := w.Store.Create(t.Context(), "demo/job-a", []byte("garbage")); err != nil {
+				t.Fatal(err)
+			}
+		}, 24 * time.Hour},
+		{"unreadable", func(_ *testing.T, w *woken) { w.Store = unreadable{w.Store.(*local.Memory)} }, time.Minute},
+	} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+		synctest.Test(t, func(t *testing.T) {
+			w := newWoken("@daily", "@daily")
+			test.make(t, w)
+			s := open(t, w.Program)
+			for _, function := range []string{"alarm", "tick"} {
+				code, logs := s.invoke(t, function, "")
+				if code != 200 || !strings.Contains(strings.Join(logs, "\n"), "job job-a: ") {
+					t.Errorf("%s, %s: got %d, %q", test.name, function, code, logs)
+				}
+				if first := w.queue.First(); first.IsZero() || time.Until(first) > test.pending {
+					t.Errorf("%s: got the messages %+v", test.name, w.queue.All())
+				}
+			}
+			s.wait()
+		})
+	}
+}
+
+// unreadable is a store in which the record of job-a cannot be read.
+type unreadable struct{ *local.Memory }
+
+func (s unreadable) Read(ctx context.Context, name string) (store.Entry, error) {
+	if strings.HasSuffix(name, "/job-a") {
+		return store.Entry{}, errors.New("503")
+	}
+	return s.Memory.Read(ctx, name)
 }
 
 // Without alarms there is no such function, and a job may have its name; with alarms it may not.

@@ -226,6 +226,8 @@ var mutants = []mutant{
 		text: "if !anew {", with: "if anew || !anew {"},
 	{name: "a stay ends under a run on each replica", file: "host/stay.go", pkg: programs, story: "TestStayEndsUnderNoRun",
 		text: "len(s.app.Scheduler.Health().Running) == 0", with: "idle"},
+	{name: "a call fails for a record that no call can mend", file: "host/internal/functions/result.go", pkg: programs, story: "TestAlarmFunctionWithUnusableRecord",
+		text: "\to.unseen = false\n\to.add(f, err)\n", with: "\to.add(f, err)\n"},
 	{name: "a pass waits for its runs", file: "host/internal/app/pass.go", pkg: programs, story: "TestLongRunHoldsUpNoOtherJob",
 		text: "\tp.rest(ctx, firstPause)\n", with: "\tp.all.Wait()\n"},
 	{name: "a simulated pass waits for its runs", file: "internal/sim/pass.go", zero: true,
