@@ -432,3 +432,46 @@ func TestLostAlarmIsSetAgain(t *testing.T) {
 		})
 	}
 }
+
+// newerNote makes a program whose note a newer one has written.
+func newerNote(t *testing.T) *woken {
+	w := newWoken("@daily")
+	if _, err := w.Store.(*local.Memory).WriteDocument(t.Context(), "demo/.alarm", "", []byte(`{"schema":2,"app":"demo","id":"x"}`)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// With a note that cannot be used the alarm is set all the same, so a stop of serve is no failure.
+func TestServeWithNewerNote(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newerNote(t)
+		stop, code := w.serve(t)
+		time.Sleep(time.Second)
+		stop()
+		if got := <-code; got != 0 {
+			t.Errorf("serve ended with code %d", got)
+		}
+		w.wantPending(t, "23:59:00")
+	})
+}
+
+// Nor does a run fail for it that an HTTP trigger has asked for. The log tells of the note.
+func TestRunByTriggerWithNewerNote(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_FAILURE=error")
+	synctest.Test(t, func(t *testing.T) {
+		w := newerNote(t)
+		s, log := logged(t, w.Program)
+		for range 3 {
+			if code, logs := s.invoke(t, "job-a", byHTTP); code != 200 {
+				t.Errorf("got %d, %q", code, logs)
+			}
+		}
+		w.wantPending(t, "23:59:00")
+		if text := log.String(); !strings.Contains(text, "update the program") || strings.Contains(text, "ERROR") {
+			t.Errorf("the log has\n%s", text)
+		}
+		s.wait()
+	})
+}
