@@ -97,7 +97,7 @@ func (c *Clock) Renew(ctx context.Context, due time.Time) error {
 // Ring puts a message that is visible at once, since something was ordered that a replica has to do.
 func (c *Clock) Ring(ctx context.Context) error {
 	now := c.Now()
-	_, err := put(ctx, c.Queue, newMessage(c.App, now, now), 0)
+	_, err := put(ctx, c.Queue, newMessage(c.App, now, now), now, c.Now)
 	return err
 }
 

@@ -348,6 +348,54 @@ func TestPutThatFails(t *testing.T) {
 	}
 }
 
+// A put that is repeated counts from the clock at each try, so that the message does not come later than its note says.
+func TestPutThatTakesLong(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.Lead = 10 * time.Second
+		slow := func(c alarmtest.Call) alarmtest.Fate {
+			time.Sleep(9 * time.Second)
+			if c.N%3 != 0 {
+				return alarmtest.Fate{Err: errors.New("503")}
+			}
+			return alarmtest.Fate{}
+		}
+		d.queue.Meet = slow
+		d.set(time.Hour)
+		n, err := d.Pending(d.t.Context())
+		if late := d.queue.First().Sub(n.At); err != nil || late > 9*time.Second { // the last call took so long
+			t.Errorf("visible %s after the note says, %v", late, err)
+		}
+		if d.queue.First().Sub(d.begin) > time.Hour {
+			t.Errorf("visible after the tick")
+		}
+	})
+}
+
+// The same for one that is put off.
+func TestPutOffThatTakesLong(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		at := d.begin.Add(8 * time.Minute).Format(time.RFC3339Nano)
+		d.queue.Add(fmt.Sprintf(`{"schema": 1, "app": "app", "id": "x", "at": %q, "tick": %q}`, at, at), d.begin, d.begin)
+		puts := 0
+		d.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
+			if c.Op != "put" {
+				return alarmtest.Fate{}
+			}
+			time.Sleep(3 * time.Second)
+			if puts++; puts < 3 {
+				return alarmtest.Fate{Err: errors.New("503")}
+			}
+			return alarmtest.Fate{}
+		}
+		if _, err := d.Clear(d.t.Context(), time.Now()); err != nil {
+			t.Error(err)
+		}
+		if got := d.queue.First().Sub(d.begin); len(d.queue.All()) != 1 || got > 8*time.Minute+3*time.Second {
+			t.Errorf("visible after %s, want 8m", got)
+		}
+	})
+}
+
 // A note that this program does not understand stays as it is, and the alarm is set all the same.
 func TestNoteThatCannotBeUsed(t *testing.T) {
 	for body, want := range map[string]string{

@@ -54,7 +54,7 @@ func (c *Clock) suffices(n Note, now, by time.Time) bool {
 // put puts a message that is visible at an instant. A later one that no note names is not needed any more.
 func (c *Clock) put(ctx context.Context, at, due time.Time, later *Note) (*Note, error) {
 	m := newMessage(c.App, at, due)
-	receipt, err := put(ctx, c.Queue, m, at.Sub(c.Now()))
+	receipt, err := put(ctx, c.Queue, m, at, c.Now)
 	if err != nil {
 		return nil, err
 	}

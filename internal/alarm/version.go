@@ -24,7 +24,7 @@ func (c *Clock) Wake(ctx context.Context) error {
 	now := c.Now()
 	m := newMessage(c.App, now, now)
 	m.Work = c.Work
-	_, err := put(ctx, c.Queue, m, 0)
+	_, err := put(ctx, c.Queue, m, now, c.Now)
 	return err
 }
 
@@ -35,7 +35,7 @@ func (c *Clock) GiveBack(ctx context.Context, text string) error {
 	if !isAlarm || m.App != c.App || !c.isForAnother(m) {
 		return nil
 	}
-	if _, err := put(ctx, c.Queue, m, again); err != nil {
+	if _, err := put(ctx, c.Queue, m, c.Now().Add(again), c.Now); err != nil {
 		return fmt.Errorf("the message of a deployment could not be left to the new version: %w", err)
 	}
 	return nil

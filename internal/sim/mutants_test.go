@@ -209,7 +209,7 @@ var mutants = []mutant{
 	{name: "old alarms are never deleted", file: "internal/alarm/alarm.go", zero: true,
 		text: "\t_, clearing := c.Clear(ctx, began)\n", with: "\tvar clearing error\n\t_ = began\n"},
 	{name: "an early message wakes the app up until its time", file: "internal/alarm/early.go", pkg: alarms, story: "TestMessageThatIsEarly",
-		text: "e.left > margin\n", with: "e.left > margin && e.left < 0\n"},
+		text: "m.At.Sub(s.now()) > margin\n", with: "m.At.Sub(s.now()) > margin && m.At.IsZero()\n"},
 	{name: "the clock of one replica puts off what others rely on", file: "internal/alarm/early.go", pkg: alarms, story: "TestManyMessagesThatAreEarly",
 		text: "e.ID == noted.ID", with: "e.ID == noted.ID+\"x\""},
 	{name: "an early message wakes the app up each ten minutes", file: "internal/alarm/early.go", pkg: alarms, story: "TestMessageThatIsEarly",
