@@ -1,7 +1,6 @@
 package functions
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -27,14 +26,6 @@ func fitLead(a *app.App, limits Limits) {
 	if most := max(0, patience(a, limits)-leadSpare); a.Alarm != nil && a.Settings.AlarmLead > most {
 		a.SetLead(most)
 	}
-}
-
-// answerAlarm does what is due. A message of wake is left to the version that was deployed before it, if that is another one.
-func (f *Handler) answerAlarm(ctx context.Context, message string) result {
-	hearMessage(f.app, message)
-	o := f.passes(ctx)
-	o.add(f, f.app.GiveBack(ctx, message))
-	return o
 }
 
 // hearMessage says so if a message is none of this app's. The jobs are looked after all the same, and the host deletes it.

@@ -65,6 +65,14 @@ func (f *Handler) wake(ctx context.Context, wake soloist.Wake) result {
 	return o
 }
 
+// answerAlarm does what is due. A message of wake is left to the version that was deployed before it, if that is another one.
+func (f *Handler) answerAlarm(ctx context.Context, message string) result {
+	hearMessage(f.app, message)
+	o := f.passes(ctx)
+	o.add(f, f.app.GiveBack(ctx, message))
+	return o
+}
+
 // passes does what is due, waits for ticks that are due within the stay, and hands over to the alarm. If the alarm cannot
 // be set, the invocation fails, and the host calls again: its message stays in the queue. Else the alarm comes as soon as a
 // further call helps, whatever kept a job from being looked after, so the host does not call again.
