@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"github.com/soloist-go/soloist/internal/instant"
 )
 
 // A message that is visible before its time would have the platform start a replica at each look until then. Its writer's
@@ -40,12 +38,12 @@ func (s *sweep) putOff(ctx context.Context, all []earlyMessage) (moved []Receipt
 	noted, err := s.note(ctx)
 	for _, e := range all {
 		now := s.now()
-		at := instant.Earlier(e.At, now.Add(Longest))
+		hidden := min(e.At.Sub(now), Longest)
 		if e.queued == first || e.ID == noted.ID || err != nil {
-			at = instant.Earlier(at, now.Add(firstPutOff<<min(max(e.PutOff, 0), mostPutOffs)))
+			hidden = min(hidden, firstPutOff<<min(max(e.PutOff, 0), mostPutOffs))
 			e.PutOff++
 		}
-		if _, err := put(ctx, s.queue, e.message, at, s.now); err != nil {
+		if _, err := put(ctx, s.queue, e.message, now.Add(hidden), s.now); err != nil {
 			left = append(left, e.queued)
 		} else {
 			moved = append(moved, e.receipt)
