@@ -196,7 +196,7 @@ var mutants = []mutant{
 		text: "\t\treturn p.byNextTick(v, v.Now.Add(p.outlasts(v)))\n", with: "\t\treturn p.Ticks.Next(v.Now.Add(time.Hour))\n"},
 	{name: "an alarm is deleted that came after the pass began", file: "internal/alarm/clear.go", pkg: alarms, story: "TestHandOverPutsNewBeforeOld",
 		text: "\tif !visible.Add(margin).Before(s.began) {", with: "\tif false && visible.Before(s.began) {"},
-	{name: "an alarm is noted before it is put", file: "internal/alarm/set.go", pkg: alarms, story: "TestKilledAtAnyCallAnAlarmIsPending",
+	{name: "an alarm is noted before it is put", file: "internal/alarm/set.go", pkg: alarms, story: "TestQueueThatIsForbidden",
 		text: "\treceipt, err := put(ctx, c.Queue, m, ", with: "\tbefore, _ := c.notes().read(ctx)\n\t_ = c.notes().write(ctx, Note{ID: m.ID, At: m.At, Tick: m.Tick, Queue: nameOf(c.Queue)}, before.etag)\n\treceipt, err := put(ctx, c.Queue, m, "},
 	{name: "a note is believed whose alarm has come", file: "internal/alarm/note.go", zero: true,
 		text: "n.At.After(now.Add(margin)) && ", with: "now.After(time.Time{}) && "},
