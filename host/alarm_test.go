@@ -50,11 +50,11 @@ func (w *woken) times() []string {
 	return slices.Clone(w.ran)
 }
 
-// wantPending wants exactly one message, which becomes visible at that time of day.
+// wantPending wants exactly one message, which becomes visible at that time of day, or within the second before.
 func (w *woken) wantPending(t *testing.T, at string) {
 	t.Helper()
 	all := w.queue.All()
-	if len(all) != 1 || all[0].Visible.UTC().Format("15:04:05") != at {
+	if len(all) != 1 || all[0].Visible.Add(time.Second-1).UTC().Format("15:04:05") != at {
 		t.Errorf("got the messages %+v, want one that is visible at %s", all, at)
 	}
 }
@@ -334,8 +334,12 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 				t.Errorf("got %+v, want %q", got, want)
 			}
 		}
+		w.queue.Name = "https://a/before"
 		run(t.Context(), w.Program, "tick")
 		status("at 2000-01-01 00:59:00Z, in 59m, for the tick of 2000-01-01 01:00:00Z\n")
+		w.queue.Name = "https://a/after"
+		status("none is set in this queue: the last one is in https://a/before\n")
+		w.queue.Name = "https://a/before"
 		if got := run(t.Context(), w.Program, "wake"); got.code != 0 || !strings.Contains(got.out, "a message is in the queue demo-alarm") || w.queue.Visible(time.Now()) != 1 {
 			t.Errorf("got %+v", got)
 		}
@@ -350,4 +354,124 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 	if got := run(t.Context(), host.Program{Work: work()}, "wake"); got.code != 2 || !strings.Contains(got.err, "set SOLOIST_ALARM=queue") {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// next is the next version of the program, with one job more.
+func (w *woken) next(schedule string) host.Program {
+	p := w.Program
+	p.Work = append(slices.Clone(p.Work), soloist.Job{Name: "new", Schedule: schedule, Do: w.do})
+	return p
+}
+
+// An execution of the version before is in a long run while another version is deployed. It leaves the message of wake to that
+// version, whose new job it does not know.
+func TestWakeOutlastsExecutionOfOldVersion(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken()
+		w.Work = []soloist.Work{lastingJob("long", "0 6 * * *", 10*time.Minute)}
+		run(t.Context(), w.Program, "tick")
+		time.Sleep(time.Until(w.queue.First()))
+		done := make(chan result, 1)
+		go func() { done <- run(t.Context(), w.Program, "tick") }()
+		time.Sleep(2 * time.Minute)
+		next := w.next("@hourly")
+		if got := run(t.Context(), next, "wake"); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		if got := <-done; got.code != 0 || !strings.Contains(got.err, "left to the version of the program that was deployed") {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(30 * time.Second)
+		if n := w.queue.Visible(time.Now()); n != 1 {
+			t.Fatalf("%d messages are visible, want the one of wake: %+v", n, w.queue.All())
+		}
+		if got := run(t.Context(), next, "tick"); got.code != 0 {
+			t.Errorf("got %+v", got)
+		}
+		w.wantPending(t, "06:59:00")
+	})
+}
+
+// empty has somebody empty the queue.
+func (w *woken) empty(t *testing.T) {
+	for _, m := range w.queue.All() {
+		w.queue.Delete(t.Context(), m.Receipt)
+	}
+}
+
+// The net, once a day, and whatever else starts the program sets the alarm again that somebody has deleted.
+func TestLostAlarmIsSetAgain(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T, w *woken){
+		"tick": func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
+		"serve, at its start": func(t *testing.T, w *woken) {
+			stop, code := w.serve(t)
+			synctest.Wait()
+			stop()
+			<-code
+		},
+		"the timer of Functions": func(t *testing.T, w *woken) {
+			s := open(t, w.Program)
+			s.invoke(t, "tick", `{"Data":{"timer":{"IsPastDue":false}}}`)
+			s.wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment(t, "SOLOIST_ALARM=queue")
+			if strings.Contains(name, "Functions") {
+				environment(t, "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWoken("@daily")
+				run(t.Context(), w.Program, "tick")
+				w.empty(t)
+				time.Sleep(3 * time.Hour)
+				start(t, w)
+				w.wantPending(t, "23:59:00")
+			})
+		})
+	}
+}
+
+// newerNote makes a program whose note a newer one has written.
+func newerNote(t *testing.T) *woken {
+	w := newWoken("@daily")
+	if _, err := w.Store.(*local.Memory).WriteDocument(t.Context(), "demo/.alarm", "", []byte(`{"schema":2,"app":"demo","id":"x"}`)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// With a note that cannot be used the alarm is set all the same, so a stop of serve is no failure.
+func TestServeWithNewerNote(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newerNote(t)
+		stop, code := w.serve(t)
+		time.Sleep(time.Second)
+		stop()
+		if got := <-code; got != 0 {
+			t.Errorf("serve ended with code %d", got)
+		}
+		w.wantPending(t, "23:59:00")
+	})
+}
+
+// Nor does a run fail for it that an HTTP trigger has asked for. The log tells of the note.
+func TestRunByTriggerWithNewerNote(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_FAILURE=error")
+	synctest.Test(t, func(t *testing.T) {
+		w := newerNote(t)
+		s, log := logged(t, w.Program)
+		for range 3 {
+			if code, logs := s.invoke(t, "job-a", byHTTP); code != 200 {
+				t.Errorf("got %d, %q", code, logs)
+			}
+		}
+		w.wantPending(t, "23:59:00")
+		if text := log.String(); !strings.Contains(text, "update the program") || strings.Contains(text, "ERROR") {
+			t.Errorf("the log has\n%s", text)
+		}
+		s.wait()
+	})
 }

@@ -31,6 +31,12 @@ func TestDoctorOfAlarm(t *testing.T) {
 			time.Sleep(59*time.Minute + 30*time.Second)
 		},
 			[]string{"warn  alarm        the last one was for 2000-01-01 00:59:00Z and is gone"}, 0},
+		{"another queue", nil, func(t *testing.T, w *woken) {
+			w.queue.Name = "https://a/before"
+			run(t.Context(), w.Program, "tick")
+			w.queue.Name = "https://a/after"
+		},
+			[]string{"FAIL  alarm        the one that was set last is in another queue, https://a/before, and a replica is wanted at 2000-01-01 01:00:00Z", "start a replica once"}, 1},
 		{"a container that ends", []string{"CONTAINER_APP_NAME=demo"}, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
 			[]string{"warn  rule         the platform starts a container of an app again", "set SOLOIST_STAY=0"}, 0},
 		{"a container that stays", []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STAY=0"}, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },

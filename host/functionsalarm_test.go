@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
+	"github.com/soloist-go/soloist/store"
 )
 
 // byQueue is the payload of a queue trigger.
@@ -87,6 +90,34 @@ func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
 	})
 }
 
+// An instance of the version before is up while another version is deployed. The host deletes the message of wake, so the
+// instance puts it again for that version.
+func TestAlarmFunctionLeavesWakeToNewVersion(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@daily")
+		s := open(t, w.Program)
+		s.invoke(t, "alarm", byQueue(ours))
+		run(t.Context(), w.next("@hourly"), "wake")
+		got, err := w.queue.Receive(t.Context(), 1, 10*time.Minute)
+		if err != nil || len(got) != 1 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		if code, logs := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 200 {
+			t.Errorf("got %d, %q", code, logs)
+		}
+		w.queue.Delete(t.Context(), got[0].Receipt)
+		if first := time.Until(w.queue.First()); first > time.Minute || len(w.queue.All()) != 2 {
+			t.Errorf("got the messages %+v, want one within a minute and the alarm of the version before", w.queue.All())
+		}
+		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
+		if code, _ := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 500 {
+			t.Errorf("with a message that is lost: got %d", code)
+		}
+		s.wait()
+	})
+}
+
 // An invocation that is too short to wait for the lead is called later, and once for a tick: else the host would call it
 // again and again until the tick is near.
 func TestAlarmFunctionWithShortTimeout(t *testing.T) {
@@ -134,6 +165,50 @@ func TestAlarmFunctionFails(t *testing.T) {
 		}
 		s.wait()
 	})
+}
+
+// A record that no call can mend does not have the host call again and again: the alarm is set for the next tick, and the
+// answer says what is wrong. A record that cannot be read wants a replica soon.
+func TestAlarmFunctionWithUnusableRecord(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		make    func(t *testing.T, w *woken)
+		pending time.Duration // at most
+	}{
+		{"garbage", func(t *testing.T, w *woken) {
+			if _, err := w.Store.Create(t.Context(), "demo/job-a", []byte("garbage")); err != nil {
+				t.Fatal(err)
+			}
+		}, 24 * time.Hour},
+		{"unreadable", func(_ *testing.T, w *woken) { w.Store = unreadable{w.Store.(*local.Memory)} }, time.Minute},
+	} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
+		synctest.Test(t, func(t *testing.T) {
+			w := newWoken("@daily", "@daily")
+			test.make(t, w)
+			s := open(t, w.Program)
+			for _, function := range []string{"alarm", "tick"} {
+				code, logs := s.invoke(t, function, "")
+				if code != 200 || !strings.Contains(strings.Join(logs, "\n"), "job job-a: ") {
+					t.Errorf("%s, %s: got %d, %q", test.name, function, code, logs)
+				}
+				if first := w.queue.First(); first.IsZero() || time.Until(first) > test.pending {
+					t.Errorf("%s: got the messages %+v", test.name, w.queue.All())
+				}
+			}
+			s.wait()
+		})
+	}
+}
+
+// unreadable is a store in which the record of job-a cannot be read.
+type unreadable struct{ *local.Memory }
+
+func (s unreadable) Read(ctx context.Context, name string) (store.Entry, error) {
+	if strings.HasSuffix(name, "/job-a") {
+		return store.Entry{}, errors.New("503")
+	}
+	return s.Memory.Read(ctx, name)
 }
 
 // Without alarms there is no such function, and a job may have its name; with alarms it may not.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,6 +211,40 @@ func TestPassWithoutAlarmEndsInTime(t *testing.T) {
 		}
 		if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
 			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// The stay does not end under a run of a job of EveryReplica, whose runs do not prolong it either.
+func TestStayEndsUnderNoRun(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=65s", "SOLOIST_GRACE=0s")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("@yearly")
+		var ended, cut atomic.Int32
+		w.Work = append(w.Work, soloist.Job{Name: "cache", Schedule: "* * * * *", EveryReplica: true, Do: func(ctx context.Context, _ *soloist.Run) error {
+			select {
+			case <-time.After(40 * time.Second):
+				ended.Add(1)
+			case <-ctx.Done():
+				cut.Add(1)
+			}
+			return ctx.Err()
+		}})
+		stop, code := w.serve(t)
+		defer stop()
+		select {
+		case got := <-code:
+			if got != 0 {
+				t.Errorf("it ended with code %d", got)
+			}
+		case <-time.After(time.Hour):
+			t.Error("it did not end")
+		}
+		if at := time.Now().UTC().Format("15:04:05"); ended.Load() != 1 || cut.Load() != 0 || at < "00:01:40" || at > "00:01:43" {
+			t.Errorf("it ended at %s: %d runs ended, %d were cut off; want one that ended at 00:01:40", at, ended.Load(), cut.Load())
+		}
+		if n := len(w.queue.All()); n != 1 {
+			t.Errorf("%d messages are left", n)
 		}
 	})
 }

@@ -91,10 +91,11 @@ func (s *stay) since() (quiet time.Time, idle bool) {
 
 // run looks until ctx ends, or the replica is to end.
 func (s *stay) run(ctx context.Context) {
-	if err := s.app.SetAlarm(ctx); err != nil && ctx.Err() == nil {
+	if err := s.app.RenewAlarm(ctx); err != nil && ctx.Err() == nil {
 		s.app.Log.Error(format.Line(err.Error()))
 	}
 	var answered, next time.Time // the beginning of the quiet that was answered; when to look again all the same
+	leaves := false              // the alarm is set, and the replica ends as soon as nothing at all runs
 	for look := time.Tick(stayPace); ; {
 		select {
 		case <-ctx.Done():
@@ -102,6 +103,14 @@ func (s *stay) run(ctx context.Context) {
 		case <-look:
 		}
 		quiet, idle := s.since()
+		if leaves = leaves && idle && quiet.Equal(answered); leaves {
+			if len(s.app.Scheduler.Health().Running) == 0 {
+				s.app.Log.Info("this replica ends: nothing runs, and nothing is due for SOLOIST_STAY", "stay", s.app.Settings.Stay)
+				s.end()
+				return
+			}
+			continue // a run of a job of EveryReplica
+		}
 		now := time.Now()
 		if !idle || now.Sub(quiet) < s.app.Settings.Stay || now.Before(next) && quiet.Equal(answered) {
 			continue
@@ -116,12 +125,7 @@ func (s *stay) run(ctx context.Context) {
 		case !done: // it is waited for here
 			next = now.Add(min(max(due.Sub(s.app.Alarm.Now()), 5*stayPace), stayAgain))
 		case s.end != nil:
-			if after, idle := s.since(); idle && after.Equal(quiet) {
-				s.app.Log.Info("this replica ends: nothing runs, and nothing is due for SOLOIST_STAY", "stay", s.app.Settings.Stay, "next", due)
-				s.end()
-				return
-			}
-			continue
+			leaves = true
 		default: // it stays
 			next = now.Add(wake(due, s.app.Alarm.Now(), s.app.Settings.Patience()))
 		}

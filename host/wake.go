@@ -28,7 +28,7 @@ func (c *wakeCommand) run(ctx context.Context, p *Program) int {
 		}
 		ctx, cancel := context.WithTimeout(ctx, statusTime)
 		defer cancel()
-		return c.tell(a, a.Alarm.Ring(ctx))
+		return c.tell(a, a.Alarm.Wake(ctx))
 	})
 }
 
@@ -59,6 +59,8 @@ func printAlarm(ctx context.Context, a *app.App) {
 		fmt.Fprintf(a.Console.Stdout, "\nalarm: %s\n", format.Line(err.Error()))
 	case note.ID == "":
 		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set yet\n")
+	case a.Alarm.Elsewhere(note):
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set in this queue: the last one is in %s\n", format.Line(note.Queue))
 	case note.At.After(now):
 		fmt.Fprintf(a.Console.Stdout, "\nalarm: at %s, %s, for the tick of %s\n", format.Stamp(note.At), format.Relative(note.At, now), format.Stamp(note.Tick))
 	default:

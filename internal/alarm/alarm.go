@@ -8,12 +8,14 @@
 // At the end of each pass over the jobs a replica does this, in this order:
 //
 //  1. It computes due: when a replica is wanted next, from the records of the jobs.
-//  2. Set reads the note, a document beside the records that says which message is pending. If that one becomes visible
-//     in time, nothing else is done. Otherwise the new message is put, invisible until due less the lead.
+//  2. HandOver reads the note, a document beside the records that says which message is pending, and in which queue. If that one
+//     becomes visible in time in this queue, it is put again, since nobody can see whether it is still there. Otherwise the
+//     new message is put, invisible until due less the lead.
 //  3. The note is written to name the new message, if it has not changed since it was read. If it has, another replica
 //     was at it: the note is read again, and decides which of the two messages stays.
 //  4. The message that the note named before is deleted, if it is later than the new one, or if the new one is visible.
-//  5. Clear deletes the messages that were visible before the pass began. The pass has done what they asked for.
+//  5. Clear deletes the messages that were visible before the pass began. The pass has done what they asked for. It leaves
+//     a message of Wake to the version of the program that was deployed, if this process is of the version before.
 //
 // The new message is put before any old one is deleted, and the visible message that has started a replica stays in the
 // queue while the replica works. So a replica that dies between any two calls leaves one of two things: the visible
@@ -26,7 +28,7 @@
 // # What is not promised
 //
 // That a message arrives: a queue may lose one, or a person may empty it. A platform's timer, once a day, is the net under
-// it. That a start follows at once: platforms look at the queue in intervals. That there is exactly one message: replicas
+// it, and sets the alarm anew. That a start follows at once: platforms look at the queue in intervals. That there is exactly one message: replicas
 // that die, or that end their passes together, leave a few, and a later pass deletes them. That the note is complete: it
 // names a message that was put, never one that was not, but the queue may have more, and may have lost this one.
 //
@@ -58,7 +60,7 @@ const DefaultLead = time.Minute
 var ErrPending = errors.New("the alarm is set, but")
 
 // A Clock keeps one alarm pending for an app. Its methods may be called by many goroutines at once, and on many replicas.
-// All fields but Lead and Log are needed.
+// App, Queue, Notes and Now are needed.
 type Clock struct {
 	App   string
 	Queue Queue
@@ -66,6 +68,9 @@ type Clock struct {
 	Lead  time.Duration    // zero: DefaultLead; negative: none
 	Now   func() time.Time // the store's time, as well as it is known
 	Log   *slog.Logger     // nil: nothing is logged
+
+	Work    string    // tells the jobs of this version of the program from those of others; empty: they are not compared
+	Started time.Time // when this process started, by the clock of its machine; zero: before any message
 
 	// What was put last while the note could not be used. Nobody else knows of it, so it is there until it has come.
 	unnoted atomic.Pointer[Note]
@@ -75,15 +80,24 @@ type Clock struct {
 
 // Set makes sure that a message becomes visible at due less the lead, or before; at once, if that is over. A zero due is
 // never: nothing is done. An error means that no alarm may be pending, unless it is ErrPending.
+//
+// It trusts the note: a message that is in time is not put again.
 func (c *Clock) Set(ctx context.Context, due time.Time) error {
-	_, err := c.set(ctx, due)
+	_, err := c.set(ctx, due, false)
+	return err
+}
+
+// Renew is Set by a process that does not know whether the message of the note is still there. That message is put again, for its
+// time, before the old one is deleted.
+func (c *Clock) Renew(ctx context.Context, due time.Time) error {
+	_, err := c.set(ctx, due, true)
 	return err
 }
 
 // Ring puts a message that is visible at once, since something was ordered that a replica has to do.
 func (c *Clock) Ring(ctx context.Context) error {
 	now := c.Now()
-	_, err := put(ctx, c.Queue, newMessage(c.App, now, now), 0)
+	_, err := put(ctx, c.Queue, newMessage(c.App, now, now), now, c.Now)
 	return err
 }
 
@@ -97,22 +111,22 @@ func (c *Clock) Taken(text string) {
 
 // Clear deletes the messages that were visible before began, the beginning of a pass that has done what was due, and
 // returns how many. It takes no longer than a quarter of a minute: of thousands of messages it leaves some to the next pass.
-// It leaves the messages of other apps, and says so in the log.
+// It leaves the messages of other apps, and those of Wake that are for another version. The log says so.
 func (c *Clock) Clear(ctx context.Context, began time.Time) (int, error) {
-	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), note: c.Pending, seen: map[string]bool{}}
+	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), note: c.Pending, another: c.isForAnother, seen: map[string]bool{}}
 	if err := s.run(ctx); err != nil {
 		return s.deleted, fmt.Errorf("the queue of alarms could not be cleared: %w", err)
 	}
 	return s.deleted, nil
 }
 
-// HandOver ends a pass that began at began: it sets the next alarm and, once that is pending, clears what the pass has
+// HandOver ends a pass that began at began: it renews the next alarm and, once that is pending, clears what the pass has
 // answered. It returns what was wrong with either.
 func (c *Clock) HandOver(ctx context.Context, due, began time.Time) error {
 	if now := c.Now(); began.After(now) { // the clock was corrected meanwhile; what is put now must not look answered
 		began = now
 	}
-	pending, err := c.set(ctx, due)
+	pending, err := c.set(ctx, due, true)
 	if !pending {
 		return err
 	}
@@ -131,6 +145,9 @@ func (c *Clock) Pending(ctx context.Context) (Note, error) {
 	}
 	return n.Note, err
 }
+
+// Elsewhere reports whether the alarm of a note is in another queue than that of the clock.
+func (c *Clock) Elsewhere(n Note) bool { return n.Queue != "" && n.Queue != nameOf(c.Queue) }
 
 // notes returns where the note is kept.
 func (c *Clock) notes() notes { return notes{c.App, c.Notes} }

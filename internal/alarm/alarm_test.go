@@ -288,7 +288,9 @@ func TestClearOfThousands(t *testing.T) {
 		if passes != 7 {
 			t.Errorf("%d passes, want 7", passes)
 		}
-		d.want(24*time.Hour - time.Minute + 100*time.Millisecond) // the call took so long
+		if late := d.queue.First().Sub(d.begin.Add(24*time.Hour - time.Minute)); len(d.queue.All()) != 1 || late < -time.Second || late > 100*time.Millisecond { // the call took so long
+			t.Errorf("got the messages %+v", d.queue.All())
+		}
 	})
 }
 
@@ -344,6 +346,54 @@ func TestPutThatFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A put that is repeated counts from the clock at each try, so that the message does not come later than its note says.
+func TestPutThatTakesLong(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.Lead = 10 * time.Second
+		slow := func(c alarmtest.Call) alarmtest.Fate {
+			time.Sleep(9 * time.Second)
+			if c.N%3 != 0 {
+				return alarmtest.Fate{Err: errors.New("503")}
+			}
+			return alarmtest.Fate{}
+		}
+		d.queue.Meet = slow
+		d.set(time.Hour)
+		n, err := d.Pending(d.t.Context())
+		if late := d.queue.First().Sub(n.At); err != nil || late > 9*time.Second { // the last call took so long
+			t.Errorf("visible %s after the note says, %v", late, err)
+		}
+		if d.queue.First().Sub(d.begin) > time.Hour {
+			t.Errorf("visible after the tick")
+		}
+	})
+}
+
+// The same for one that is put off.
+func TestPutOffThatTakesLong(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		at := d.begin.Add(8 * time.Minute).Format(time.RFC3339Nano)
+		d.queue.Add(fmt.Sprintf(`{"schema": 1, "app": "app", "id": "x", "at": %q, "tick": %q}`, at, at), d.begin, d.begin)
+		puts := 0
+		d.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
+			if c.Op != "put" {
+				return alarmtest.Fate{}
+			}
+			time.Sleep(3 * time.Second)
+			if puts++; puts < 3 {
+				return alarmtest.Fate{Err: errors.New("503")}
+			}
+			return alarmtest.Fate{}
+		}
+		if _, err := d.Clear(d.t.Context(), time.Now()); err != nil {
+			t.Error(err)
+		}
+		if got := d.queue.First().Sub(d.begin); len(d.queue.All()) != 1 || got > 8*time.Minute+3*time.Second {
+			t.Errorf("visible after %s, want 8m", got)
+		}
+	})
 }
 
 // A note that this program does not understand stays as it is, and the alarm is set all the same.
@@ -413,6 +463,82 @@ func TestAlarmWithoutNoteIsNotRepeated(t *testing.T) {
 		d.want(4*time.Hour - time.Minute)
 		d.set(3 * time.Hour)
 		d.want(3*time.Hour - time.Minute)
+	})
+}
+
+// empty has somebody empty the queue.
+func (d *desk) empty() {
+	for _, m := range d.queue.All() {
+		_ = d.queue.Delete(d.t.Context(), m.Receipt)
+	}
+}
+
+// Who hands over goes, or looks again much later, so nothing may rest on a message that somebody has deleted. It is put again for
+// its time, and the one before is deleted.
+func TestHandOverPutsAgainWhatWasLost(t *testing.T) {
+	for name, do := range map[string]func(d *desk, due time.Duration){
+		"hand-over": func(d *desk, due time.Duration) { d.handOver(due, time.Now()) },
+		"renewal": func(d *desk, due time.Duration) {
+			if err := d.Renew(d.t.Context(), d.begin.Add(due)); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			atDesk(t, func(d *desk) {
+				d.set(6 * time.Hour)
+				d.empty()
+				for range 20 {
+					time.Sleep(time.Minute + 300*time.Millisecond)
+					do(d, 6*time.Hour)
+					if n := len(d.queue.All()); n != 1 || d.begin.Add(6*time.Hour-time.Minute).Sub(d.queue.First()).Truncate(time.Second) != 0 {
+						t.Fatalf("got the messages %+v", d.queue.All())
+					}
+					n, err := d.Pending(d.t.Context())
+					if at := d.begin.Add(6*time.Hour - time.Minute); err != nil || !d.has(n) || !n.At.Equal(at) {
+						t.Fatalf("the note is %+v, %v, want one for %s", n, err, at)
+					}
+				}
+				do(d, 7*time.Hour) // somebody else has wanted a replica earlier
+				if first := d.queue.First().Sub(d.begin).Round(time.Second); len(d.queue.All()) != 1 || first > 6*time.Hour-time.Minute {
+					t.Errorf("got the messages %+v", d.queue.All())
+				}
+			})
+		})
+	}
+}
+
+// An app that gets another queue has its alarm in that one from the next pass on. The message in the queue before is left.
+func TestNoteOfAnotherQueue(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.queue.Name = "https://a/before"
+		d.set(6 * time.Hour)
+		time.Sleep(time.Hour)
+		before := d.queue
+		after := &alarmtest.Queue{Name: "https://a/after"}
+		d.queue, d.Clock.Queue = after, after
+		for range 2 {
+			d.set(6 * time.Hour)
+			d.want(6*time.Hour - time.Minute)
+		}
+		if n := len(before.All()); n != 1 || fmt.Sprint(after.Counts()) != "map[put:1]" {
+			t.Errorf("%d messages are left in the queue before", n)
+		}
+	})
+}
+
+// The note of an older program does not say which queue it is about. It does not suffice once, and its message is deleted.
+func TestNoteOfOlderProgram(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.set(6 * time.Hour)
+		d.queue.Name = "https://a/queue"
+		for range 2 {
+			d.set(6 * time.Hour)
+			d.want(6*time.Hour - time.Minute)
+		}
+		if got := fmt.Sprint(d.queue.Counts()); got != "map[delete:1 put:2]" {
+			t.Errorf("calls: %s", got)
+		}
 	})
 }
 
@@ -569,7 +695,9 @@ func TestManyMessagesThatAreEarly(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * time.Second)
-		d.handOver(9*time.Hour, time.Now())
+		if _, err := d.Clear(d.t.Context(), time.Now()); err != nil {
+			t.Error(err)
+		}
 		var after []time.Duration
 		for _, m := range d.queue.All() {
 			after = append(after, m.Visible.Sub(d.begin).Round(time.Minute))

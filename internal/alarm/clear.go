@@ -23,9 +23,12 @@ type sweep struct {
 	log   *slog.Logger
 	note  func(context.Context) (Note, error)
 
+	another func(message) bool // whether a message is for another version
+
 	seen    map[string]bool // those that are left, by their IDs
 	foreign int             // those of other apps
 	other   string          // the last of these
+	later   int             // those for another version
 	deleted int
 }
 
@@ -90,6 +93,12 @@ func (s *sweep) isDone(got *Message) bool {
 	if !visible.Add(margin).Before(s.began) {
 		return false
 	}
+	if isAlarm && s.another(m) {
+		if !s.seen[got.ID] {
+			s.later++
+		}
+		return false
+	}
 	if !isAlarm {
 		s.log.Warn("a message that is no alarm was in the queue of alarms, and is deleted", "text", clip(got.Body))
 	}
@@ -101,6 +110,9 @@ func (s *sweep) tell() {
 	if s.foreign > 0 {
 		s.log.Warn("the queue of alarms has messages of another app, which keep this one up: "+
 			"give each app a queue of its own, by SOLOIST_ALARM_QUEUE, and delete those messages if the app is gone", "messages", s.foreign, "app", clip([]byte(s.other)))
+	}
+	if s.later > 0 {
+		s.log.Info("a message of the command wake is left to the version of the program that was deployed, which has other jobs or settings", "messages", s.later)
 	}
 	if s.deleted > mostReceived {
 		s.log.Info("cleared old alarms", "messages", s.deleted)

@@ -21,14 +21,12 @@ type earlyMessage struct {
 	message
 	queued  string // the ID by which the queue knows it
 	receipt Receipt
-	left    time.Duration // until its time, in whole seconds
 }
 
 // early reports whether a message is visible before its time.
 func (s *sweep) early(got *Message) (e earlyMessage, ok bool) {
 	m, isAlarm := decodeMessage(got)
-	e = earlyMessage{m, got.ID, got.Receipt, m.At.Sub(s.now()).Truncate(time.Second)}
-	return e, isAlarm && m.App == s.app && e.left > margin
+	return earlyMessage{m, got.ID, got.Receipt}, isAlarm && m.App == s.app && m.At.Sub(s.now()) > margin
 }
 
 // putOff puts messages again for their times. It returns those that are to be deleted, and which are left as they are.
@@ -39,12 +37,13 @@ func (s *sweep) putOff(ctx context.Context, all []earlyMessage) (moved []Receipt
 	first := slices.MinFunc(all, func(a, b earlyMessage) int { return a.At.Compare(b.At) }).queued
 	noted, err := s.note(ctx)
 	for _, e := range all {
-		hidden := min(e.left, Longest)
+		now := s.now()
+		hidden := min(e.At.Sub(now), Longest)
 		if e.queued == first || e.ID == noted.ID || err != nil {
 			hidden = min(hidden, firstPutOff<<min(max(e.PutOff, 0), mostPutOffs))
 			e.PutOff++
 		}
-		if _, err := put(ctx, s.queue, e.message, hidden); err != nil {
+		if _, err := put(ctx, s.queue, e.message, now.Add(hidden), s.now); err != nil {
 			left = append(left, e.queued)
 		} else {
 			moved = append(moved, e.receipt)

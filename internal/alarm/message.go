@@ -20,6 +20,7 @@ type message struct {
 	At     time.Time `json:"at"`              // when it becomes visible
 	Tick   time.Time `json:"tick"`            // what it is for, for people
 	PutOff int       `json:"putOff,omitzero"` // how often it was visible before its time
+	Work   string    `json:"work,omitzero"`   // of Wake: the work of the version that was deployed
 }
 
 func newMessage(app string, at, tick time.Time) message {

@@ -18,9 +18,11 @@ func NoteName(app string) string { return app + "/.alarm" }
 // A Note says which alarm is pending, since a queue does not show messages that are invisible.
 type Note struct {
 	ID      string    `json:"id"`      // of the message
-	At      time.Time `json:"at"`      // when it becomes visible
+	At      time.Time `json:"at"`      // when it becomes visible, or up to a second before
 	Tick    time.Time `json:"tick"`    // what it is for
 	Receipt Receipt   `json:"receipt"` // to delete it, as long as nobody has received it
+
+	Queue string `json:"queue,omitzero"` // that it is in; empty: an older program has written the note
 }
 
 // A document is a note as it is stored.

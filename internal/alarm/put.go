@@ -15,10 +15,11 @@ const (
 	deleting = 16 // calls at once
 )
 
-// put puts a message. It tries again after a failure, since a message too many does no harm.
-func put(ctx context.Context, q Queue, m message, hidden time.Duration) (r Receipt, err error) {
+// put puts a message that is visible at an instant, by the clock of now. It tries again after a failure, since a message too
+// many does no harm.
+func put(ctx context.Context, q Queue, m message, at time.Time, now func() time.Time) (r Receipt, err error) {
 	for try := 1; ; try++ {
-		if r, err = putOnce(ctx, q, m, hidden); err == nil {
+		if r, err = putOnce(ctx, q, m, at.Sub(now())); err == nil {
 			return r, nil
 		}
 		if try == putTries || errors.Is(err, fs.ErrPermission) || !sleep(ctx, time.Duration(try)*putPause) {
@@ -30,7 +31,7 @@ func put(ctx context.Context, q Queue, m message, hidden time.Duration) (r Recei
 func putOnce(ctx context.Context, q Queue, m message, hidden time.Duration) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return q.Put(ctx, m.encode(), hidden)
+	return q.Put(ctx, m.encode(), max(0, hidden).Truncate(time.Second)) // queues take whole seconds
 }
 
 func receive(ctx context.Context, q Queue, most int, hide time.Duration) ([]Message, error) {

@@ -2,6 +2,7 @@ package alarm
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -13,7 +14,7 @@ const Longest = 6 * 24 * time.Hour
 const callTimeout = 10 * time.Second
 
 // A Queue keeps messages, each of them invisible until its time. Methods may be called by many goroutines at once. A call
-// that fails may have been applied all the same.
+// that fails may have been applied all the same. A String of it says where it is, so that two queues are told apart.
 type Queue interface {
 	// Put adds a message that becomes visible after hidden, which is zero to seven days. It never expires by itself.
 	Put(ctx context.Context, body []byte, hidden time.Duration) (Receipt, error)
@@ -24,6 +25,14 @@ type Queue interface {
 
 	// Delete removes a message. One that is gone, or that was received by somebody since the receipt was made, is no error.
 	Delete(ctx context.Context, r Receipt) error
+}
+
+// nameOf returns what a queue says of where it is. Empty: it has no String.
+func nameOf(q Queue) string {
+	if s, ok := q.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return ""
 }
 
 // A Receipt is what it takes to delete a message. It gets old when the message is received again.

@@ -10,8 +10,8 @@ import (
 
 const noteTries = 8 // other replicas may write the note at the same time
 
-// set is Set, and also says whether an alarm is pending, or none is needed.
-func (c *Clock) set(ctx context.Context, due time.Time) (pending bool, err error) {
+// set is Set or, anew, Renew. It also says whether an alarm is pending, or none is needed.
+func (c *Clock) set(ctx context.Context, due time.Time, anew bool) (pending bool, err error) {
 	if due.IsZero() {
 		return true, nil
 	}
@@ -20,14 +20,20 @@ func (c *Clock) set(ctx context.Context, due time.Time) (pending bool, err error
 		unread = nil
 	}
 	now := c.Now()
-	hidden := max(0, min(due.Sub(now)-c.lead(), Longest))
-	by := now.Add(hidden) // the latest instant at which it has to be visible
+	by := now.Add(max(0, min(due.Sub(now)-c.lead(), Longest))) // the latest instant at which it has to be visible
 	if unread == nil && c.suffices(before.Note, now, by) {
-		return true, nil
+		if !anew {
+			return true, nil
+		}
+		by = before.At // its message is put again
 	}
 	own := c.unnoted.Swap(nil)
-	if own == nil || !c.suffices(*own, now, by) {
-		if own, err = c.put(ctx, now, hidden, due, own); err != nil {
+	known := own != nil && c.suffices(*own, now, by)
+	if known && anew {
+		by, known = own.At, false
+	}
+	if !known {
+		if own, err = c.put(ctx, by, due, own); err != nil {
 			return false, err
 		}
 	}
@@ -38,21 +44,21 @@ func (c *Clock) set(ctx context.Context, due time.Time) (pending bool, err error
 	return true, c.note(ctx, *own, by, before)
 }
 
-// suffices reports whether the alarm is still to come, and comes in time. One that the platform has taken does not.
+// suffices reports whether the alarm is still to come, and comes in time. One that the platform has taken does not, nor does
+// one in another queue, at which the platform does not look any more.
 func (c *Clock) suffices(n Note, now, by time.Time) bool {
 	taken := c.taken.Load()
-	return n.suffices(now, by) && (taken == nil || n.ID != *taken)
+	return n.suffices(now, by) && n.Queue == nameOf(c.Queue) && (taken == nil || n.ID != *taken)
 }
 
-// put puts a message. A later one that no note names is not needed any more.
-func (c *Clock) put(ctx context.Context, now time.Time, hidden time.Duration, due time.Time, later *Note) (*Note, error) {
-	hidden = hidden.Truncate(time.Second) // queues take whole seconds
-	m := newMessage(c.App, now.Add(hidden), due)
-	receipt, err := put(ctx, c.Queue, m, hidden)
+// put puts a message that is visible at an instant. A later one that no note names is not needed any more.
+func (c *Clock) put(ctx context.Context, at, due time.Time, later *Note) (*Note, error) {
+	m := newMessage(c.App, at, due)
+	receipt, err := put(ctx, c.Queue, m, at, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	own := &Note{ID: m.ID, At: m.At, Tick: m.Tick, Receipt: receipt}
+	own := &Note{ID: m.ID, At: m.At, Tick: m.Tick, Receipt: receipt, Queue: nameOf(c.Queue)}
 	if later != nil {
 		c.supersede(ctx, *own, *later)
 	}
@@ -83,9 +89,10 @@ func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version
 	return notKept(err)
 }
 
-// supersede deletes the message that the note named before, if the new one does all that it would do.
+// supersede deletes the message that the note named before, if the new one does all that it would do. One in another queue
+// cannot be reached.
 func (c *Clock) supersede(ctx context.Context, own, before Note) {
-	if before.ID != "" && (!own.At.After(before.At) || !own.At.After(c.Now())) {
+	if before.ID != "" && !c.Elsewhere(before) && (!own.At.After(before.At) || !own.At.After(c.Now())) {
 		c.drop(ctx, before.Receipt)
 	}
 }

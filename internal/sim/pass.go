@@ -240,13 +240,13 @@ func (x *process) tell(op string, err error) {
 	x.platform.log.Add(e)
 }
 
-// set sees to it that an alarm is pending while the process is up.
-func (x *process) set() {
+// set sees to it that an alarm is pending while the process is up, by Set or Renew of its clock.
+func (x *process) set(by func(context.Context, time.Time) error) {
 	due, err := x.due()
 	if err == nil {
 		ctx, cancel := x.lastCalls()
 		defer cancel()
-		err = x.alarm.Set(ctx, due)
+		err = by(ctx, due)
 	}
 	x.tell("", err)
 }
@@ -260,12 +260,12 @@ func (x *process) serve() {
 			panic(err)
 		}
 	})
-	x.set()
+	x.set(x.alarm.Renew)
 	x.untilIdle()
 	x.cancel()
 	<-done
 	if !x.gone() {
-		x.set() // what has run to the end of a stop may have to be run again
+		x.set(x.alarm.Set) // what has run to the end of a stop may have to be run again
 	}
 }
 

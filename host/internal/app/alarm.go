@@ -30,7 +30,8 @@ func (a *App) openAlarm(c Config) error {
 	if err != nil {
 		return err
 	}
-	a.Alarm = &alarm.Clock{App: s.App, Queue: queue, Notes: notes, Log: a.Log,
+	_, work := a.Work()
+	a.Alarm = &alarm.Clock{App: s.App, Queue: queue, Notes: notes, Log: a.Log, Work: work, Started: time.Now(),
 		Now: func() time.Time { return a.Now().Add(-a.Skew()) }}
 	a.SetLead(s.AlarmLead)
 	return nil

@@ -23,20 +23,36 @@ func settling(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // SetAlarm makes sure that the app is woken up when it is wanted next.
-func (a *App) SetAlarm(ctx context.Context) error {
+func (a *App) SetAlarm(ctx context.Context) error { return a.alarmBy(ctx, a.Alarm.Set) }
+
+// RenewAlarm is SetAlarm at the start of a process, when the message that is noted may be gone.
+func (a *App) RenewAlarm(ctx context.Context) error { return a.alarmBy(ctx, a.Alarm.Renew) }
+
+func (a *App) alarmBy(ctx context.Context, set func(context.Context, time.Time) error) error {
 	ctx, cancel := settling(ctx)
 	defer cancel()
 	due, err := a.Scheduler.NextDue(ctx)
 	if err != nil {
 		return a.unset(err)
 	}
-	return a.unset(a.Alarm.Set(ctx, due))
+	return a.unset(set(ctx, due))
 }
 
-// unset is the error of an alarm that may not be set.
+// GiveBack leaves a message to another version of the program, which the platform has handed over and deletes itself.
+func (a *App) GiveBack(ctx context.Context, message string) error {
+	ctx, cancel := settling(ctx)
+	defer cancel()
+	return a.Alarm.GiveBack(ctx, message)
+}
+
+// unset is the error of an alarm that may not be set. If one is pending all the same, what is wrong is told, and no error.
 func (a *App) unset(err error) error {
-	if err == nil || errors.Is(err, alarm.ErrPending) {
-		return err
+	if errors.Is(err, alarm.ErrPending) {
+		a.Log.Warn(format.Line(err.Error()))
+		return nil
+	}
+	if err == nil {
+		return nil
 	}
 	return fmt.Errorf("the alarm may not be set, so the next tick may wait for the platform's timer: %w", err)
 }
@@ -191,22 +207,17 @@ func (a *App) nextDue(ctx context.Context) (time.Time, error) {
 	return a.Scheduler.NextDue(ctx)
 }
 
-// handOver leaves the next tick to the alarm, and says so. Where old messages are left, the alarm is pending all the same:
-// that is told, and no error.
+// handOver leaves the next tick to the alarm, and says so.
 func (a *App) handOver(ctx context.Context, due, began time.Time) error {
 	ctx, cancel := settling(ctx)
 	defer cancel()
-	err := a.Alarm.HandOver(ctx, due, began)
-	if errors.Is(err, alarm.ErrPending) {
-		a.Log.Warn(format.Line(err.Error()))
-		err = nil
-	}
+	err := a.unset(a.Alarm.HandOver(ctx, due, began))
 	if err == nil && due.IsZero() {
 		a.Log.Info("no tick is to come, so no alarm is set: an order wakes the app up, or the platform's timer")
 	} else if err == nil {
 		a.Log.Info("the alarm is set", "tick", due.UTC(), "lead", a.Settings.AlarmLead)
 	}
-	return a.unset(err)
+	return err
 }
 
 // HandOver leaves the next tick to the alarm, unless one is due within the patience: then it returns when, and does nothing.

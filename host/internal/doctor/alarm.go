@@ -99,6 +99,8 @@ func (d *doctor) pending(ctx context.Context, visible int) Finding {
 		return Finding{Result: passes, Text: "a message is visible: the platform starts a replica now, which sets the next one"}
 	case note.ID == "":
 		return Finding{Result: fails, Text: "none is pending, and a replica is wanted at " + format.Stamp(due), Advice: start}
+	case d.app.Alarm.Elsewhere(note):
+		return Finding{Result: fails, Text: fmt.Sprintf("the one that was set last is in another queue, %s, and a replica is wanted at %s", format.Line(note.Queue), format.Stamp(due)), Advice: start}
 	case note.At.After(now) && note.At.After(due):
 		return Finding{Result: fails, Text: fmt.Sprintf("the one that is pending comes at %s, and a replica is wanted at %s", format.Stamp(note.At), format.Stamp(due)), Advice: start}
 	case note.At.After(now):

@@ -163,8 +163,7 @@ func (f *Handler) invoke(w http.ResponseWriter, r *http.Request) {
 	case name == warmupFunction:
 		o = f.warm(ctx)
 	case name == alarmFunction, name == tickFunction && f.app.Alarm != nil:
-		hearMessage(f.app, call.message)
-		o = f.passes(ctx)
+		o = f.answerAlarm(ctx, call.message)
 	case name == tickFunction:
 		o = f.wake(ctx, soloist.Wake{Tick: call.tick})
 	case call.http:

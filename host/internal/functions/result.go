@@ -31,7 +31,8 @@ type result struct {
 // fails reports whether the platform is to see a failure. That a run failed is
 // in its record, so it depends on the setting. What kept a job from being looked
 // after is nowhere but in the log, and a retry by the platform helps there, since
-// the tick is still due. Whoever called an HTTP trigger gets the answer itself.
+// the tick is still due; see passes for calls by an alarm. Whoever called an HTTP
+// trigger gets the answer itself.
 func (o result) fails(c call, setting app.Failure) bool {
 	if c.http {
 		return (o.failed || o.unseen) && !o.busy && setting == app.FailError
@@ -64,8 +65,17 @@ func (f *Handler) wake(ctx context.Context, wake soloist.Wake) result {
 	return o
 }
 
+// answerAlarm does what is due. A message of wake is left to the version that was deployed before it, if that is another one.
+func (f *Handler) answerAlarm(ctx context.Context, message string) result {
+	hearMessage(f.app, message)
+	o := f.passes(ctx)
+	o.add(f, f.app.GiveBack(ctx, message))
+	return o
+}
+
 // passes does what is due, waits for ticks that are due within the stay, and hands over to the alarm. If the alarm cannot
-// be set, the invocation fails, and the host calls again: its message stays in the queue.
+// be set, the invocation fails, and the host calls again: its message stays in the queue. Else the alarm comes as soon as a
+// further call helps, whatever kept a job from being looked after, so the host does not call again.
 func (f *Handler) passes(ctx context.Context) (o result) {
 	var mu sync.Mutex
 	err := f.app.Passes(ctx, patience(f.app, f.limits), func() (ran bool) {
@@ -76,6 +86,7 @@ func (f *Handler) passes(ctx context.Context) (o result) {
 		o = merged(o, one)
 		return ran
 	})
+	o.unseen = false
 	o.add(f, err)
 	return o
 }

@@ -35,6 +35,7 @@ type Fate struct {
 type Queue struct {
 	Now  func() time.Time  // the service's clock; nil: time.Now
 	Meet func(c Call) Fate // decides about each call, and may wait; nil: all succeed
+	Name string            // what String returns
 
 	mu       sync.Mutex
 	calls    int
@@ -50,6 +51,9 @@ type Stored struct {
 	alarm.Message           // as the last Receive of it has returned it, or as it was put
 	Visible       time.Time // from when on it can be received
 }
+
+// String says which queue it is.
+func (q *Queue) String() string { return q.Name }
 
 // Put adds a message.
 func (q *Queue) Put(ctx context.Context, body []byte, hidden time.Duration) (r alarm.Receipt, err error) {

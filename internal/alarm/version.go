@@ -1,0 +1,52 @@
+package alarm
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A message of Wake is for the version of the program that was deployed before it was put. A process of the version before may
+// be up, which knows nothing of new jobs and schedules. It leaves the message to a process of the new version.
+//
+// The program that puts the message may have other settings than the one that is to answer it. Then their work differs in
+// the same version. So a process that has started since answers the message whatever it says; and so does any process once the message
+// is an hour old.
+const (
+	rollout  = 2 * time.Minute // for so long after the message a process of the version before may still start
+	mostLeft = time.Hour
+	again    = time.Minute // after which a message is visible that was given back
+)
+
+// Wake puts a message that is visible at once, after a deployment. A process of another version, which was up before, leaves
+// it.
+func (c *Clock) Wake(ctx context.Context) error {
+	now := c.Now()
+	m := newMessage(c.App, now, now)
+	m.Work = c.Work
+	_, err := put(ctx, c.Queue, m, now, c.Now)
+	return err
+}
+
+// GiveBack puts a message again that the platform has handed over, and is about to delete, if it is for another version of
+// the program.
+func (c *Clock) GiveBack(ctx context.Context, text string) error {
+	m, isAlarm := decodeMessage(&Message{Body: []byte(text)})
+	if !isAlarm || m.App != c.App || !c.isForAnother(m) {
+		return nil
+	}
+	if _, err := put(ctx, c.Queue, m, c.Now().Add(again), c.Now); err != nil {
+		return fmt.Errorf("the message of a deployment could not be left to the new version: %w", err)
+	}
+	return nil
+}
+
+// isForAnother reports whether a message is to be answered by a process of another version of the program.
+func (c *Clock) isForAnother(m message) bool {
+	if m.Work == "" || c.Work == "" || m.Work == c.Work {
+		return false
+	}
+	now := c.Now()
+	started := now.Add(-time.Since(c.Started))
+	return now.Before(m.At.Add(mostLeft)) && started.Before(m.At.Add(rollout))
+}

@@ -1,0 +1,76 @@
+package alarm_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/alarm"
+)
+
+// A message of wake waits for the version that was deployed: a process that was up before leaves it. One that has started
+// since answers it, since it may differ by its settings alone, and so does each after an hour, in case of a rollback.
+func TestWakeIsAnsweredByNewVersion(t *testing.T) {
+	for name, test := range map[string]struct {
+		work    string        // of the process
+		started time.Duration // after the message
+		after   time.Duration // how long after the message it clears
+		left    bool
+	}{
+		"the same version":                {"new", -time.Hour, time.Minute, false},
+		"the version before":              {"old", -time.Hour, time.Minute, true},
+		"the version before, much later":  {"old", -time.Hour, 59 * time.Minute, true},
+		"after a rollback":                {"old", -time.Hour, 61 * time.Minute, false},
+		"an execution created before":     {"old", time.Minute, 2 * time.Minute, true},
+		"other settings, started since":   {"old", 3 * time.Minute, 4 * time.Minute, false},
+		"a process that does not compare": {"", -time.Hour, time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			atDesk(t, func(d *desk) {
+				d.Work = "new"
+				time.Sleep(2 * time.Hour)
+				if err := d.Wake(d.t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				c := d.clock(time.Second)
+				c.Work, c.Started = test.work, time.Now().Add(test.started)
+				time.Sleep(test.after)
+				n, err := c.Clear(d.t.Context(), time.Now())
+				if is := len(d.queue.All()) == 1; err != nil || is != test.left || (n == 0) != test.left {
+					t.Errorf("left %t, want %t; %d deleted, %v", is, test.left, n, err)
+				}
+			})
+		})
+	}
+}
+
+// A platform deletes the message that it has handed over. What is for another version is put again, as old as it was.
+func TestWakeIsGivenBack(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.Work = "new"
+		if err := d.Wake(d.t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		old := d.clock(0)
+		old.Work, old.Started = "old", time.Now()
+		times := 0
+		for ; len(d.queue.All()) > 0 && times < 100; times++ {
+			time.Sleep(time.Until(d.queue.First()))
+			got, err := d.queue.Receive(d.t.Context(), 1, 10*time.Minute)
+			if err != nil || len(got) != 1 {
+				t.Fatalf("got %+v, %v", got, err)
+			}
+			for _, c := range []*alarm.Clock{d.Clock, old} {
+				if err := c.GiveBack(d.t.Context(), string(got[0].Body)); err != nil {
+					t.Error(err)
+				}
+			}
+			_ = d.queue.Delete(d.t.Context(), got[0].Receipt)
+			if n := len(d.queue.All()); n > 1 {
+				t.Fatalf("%d messages", n)
+			}
+		}
+		if times != 61 {
+			t.Errorf("given back for %d minutes, want an hour", times-1)
+		}
+	})
+}
