@@ -178,7 +178,7 @@ func New(r *Replica, j *Job) *Runner {
 	if !j.EveryReplica {
 		r.reads.add(r.App, r.Store, client.Jitter)
 	}
-	return newRunner(r, j, client, &source{&origin{}, st})
+	return newRunner(r, j, client, &source{origin: &origin{}, state: st})
 }
 
 // beside returns a runner of the same job for a call by hand, while this one goes on
@@ -188,7 +188,7 @@ func New(r *Replica, j *Job) *Runner {
 func (r *Runner) beside(request string) *Runner {
 	client := *r.client
 	client.Jitter = lease.NewJitter(fmt.Sprint(r.replica.Name, r.Name(), request)) // the pauses of one do not depend on the other's
-	b := newRunner(r.replica, r.job, &client, &source{&origin{request}, r.source.state})
+	b := newRunner(r.replica, r.job, &client, &source{origin: &origin{request}, state: r.source.state})
 	if r.view.before != nil {
 		b.view.before = &following{jobs: r.view.before.jobs}
 	}

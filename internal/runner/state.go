@@ -108,6 +108,7 @@ type origin struct {
 type source struct {
 	*origin
 	state *state
+	lists bool // it only lists, so its trouble says nothing about other calls
 }
 
 // An overrun is the run of one origin that goes on though its context has ended, and

@@ -129,6 +129,10 @@ var mutants = []mutant{
 		text: "func (s *Session) Left() time.Duration { return s.Until() - s.client.Clock.Elapsed() }",
 		with: "func (s *Session) Left() time.Duration {\n\treturn s.Until() - s.client.Clock.Wall().Sub(epoch0(s))\n}\n\nvar epochs sync.Map\n\nfunc epoch0(s *Session) time.Time {\n\tt, _ := epochs.LoadOrStore(s, s.client.Clock.Wall().Add(-s.client.Clock.Elapsed()))\n\treturn t.(time.Time)\n}"},
 
+	{name: "listings that fail go on in place of reads", file: "internal/spread/seat.go", pkg: root, story: "TestShardsAreHeldWhileListingsFail",
+		text: "s.group.listed() && !s.group.stale", with: "s.group.listed()"},
+	{name: "listings that fail are told nowhere", file: "internal/spread/spread.go", pkg: root, story: "TestFailingListingsAreToldOnce",
+		text: "\t\t\ts.c.Tell(err)\n", with: ""},
 	{name: "a replica at its part takes each shard that is free", file: "internal/spread/seat.go", pkg: spreads, story: "TestGroupTakesUpToItsTarget",
 		text: "\tif full && !failed {", with: "\tif g.phase == closed {"},
 	{name: "a shard that failed elsewhere stays with the replica on which it fails", file: "internal/spread/seat.go", pkg: spreads, story: "TestFailedShardIsTakenAndKept",
