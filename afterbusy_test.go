@@ -86,3 +86,22 @@ func TestFollowerOfShardsThatTakeAPeriod(t *testing.T) {
 		}
 	})
 }
+
+// Each outcome that has no end counts from when it was seen, also if others have followed while the
+// follower was busy.
+func TestFollowerStartingDeadlineOfOutcomesWithoutEnd(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		imports := importing("*/5 * * * *", time.Second)
+		imports.Paused = true
+		free := named("free", doing("", func(ctx context.Context, r *soloist.Run) error {
+			if r.Tick.Minute() == 5 {
+				return pause(ctx, 31*time.Minute)
+			}
+			return nil
+		}))
+		free.After, free.AfterAny, free.StartingDeadline, free.Missed = "import", true, 7*time.Minute, soloist.RunAll
+		c.start("a", imports, free)
+		until(39 * time.Minute)
+		c.wantOutcomes("free", "succeeded 00:05:00", "missed 00:05:00-00:25:00 past the starting deadline", "succeeded 00:30:00", "succeeded 00:35:00")
+	})
+}

@@ -244,10 +244,7 @@ func (f facts) with(found []finding, now time.Time) facts {
 		if rec == nil || plan.OlderThan(rec, f.seen[i].record) {
 			continue
 		}
-		if !k.Watermark.Equal(rec.Watermark) {
-			k.Watermark, k.Seen = rec.Watermark, now
-		}
-		k.History = slices.Clone(rec.History)
+		*k = k.Updated(rec, now)
 		f.seen[i] = sighting{found[i].etag, &store.Record{Created: rec.Created, Token: rec.Token, Watermark: rec.Watermark}}
 	}
 	f.by = plan.DecidedBy(f.known)
