@@ -134,6 +134,7 @@ type Wake struct {
 // for all their steps; Loop makes one for each, since it reports nothing.
 type call struct {
 	request string      // RunNow: the name of the request
+	begin   time.Time   // RunDue: monotonic: when it began; else zero
 	wake    wakeUp      // RunDue: what it was called for
 	claims  plan.Claims // which runs it may claim
 	bounded bool        // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs

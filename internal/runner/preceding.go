@@ -36,13 +36,20 @@ type preceding struct {
 // A following is what a runner has of the jobs before its own.
 type following struct {
 	jobs   *preceding
-	tick   time.Time   // that waits for them; zero: none does
-	unread bool        // an outage of the store was told, since one of them cannot be read
-	news   atomic.Bool // they have decided a tick, and no step has looked at it
+	tick   time.Time                 // that waits for them; zero: none does
+	unread bool                      // an outage of the store was told, since one of them cannot be read
+	left   atomic.Pointer[time.Time] // the first tick that the call which drives the runner leaves to others; nil: none has begun
 }
 
-// hasNews reports whether a tick is decided and no step has looked at it. It may be called on nil.
-func (f *following) hasNews() bool { return f != nil && f.news.Load() }
+// hasNews reports whether a tick is decided that the call which drives the runner leaves to others, or
+// does not know of. It may be called on nil, and by any goroutine.
+func (f *following) hasNews() bool {
+	if f == nil {
+		return false
+	}
+	by, left := f.jobs.get().by, f.left.Load()
+	return !by.IsZero() && (left == nil || !left.IsZero() && !left.After(by))
+}
 
 // A predecessor is a job that others follow.
 type predecessor struct {
