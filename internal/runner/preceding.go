@@ -216,11 +216,28 @@ func (b *preceding) hear(i int, rec *store.Record, settles bool, now time.Time) 
 	found := make([]finding, len(b.jobs))
 	found[i].record = rec
 	b.mu.Lock()
-	decides := b.become(b.facts.with(found, now), settles)
+	hurries := b.become(b.facts.with(found, now), settles)
+	if settles && b.waitsForOthers() { // this replica may have ended the last of them
+		b.lookAt, hurries = time.Now(), true
+	}
 	b.mu.Unlock()
-	if decides {
+	if hurries {
 		b.hurry()
 	}
+}
+
+// waitsForOthers reports whether a tick waits for predecessors, and this replica runs none of those. The
+// caller holds mu.
+func (b *preceding) waitsForOthers() bool {
+	if !b.facts.by.Before(b.tick) {
+		return false
+	}
+	for i, p := range b.jobs {
+		if b.facts.known[i].Watermark.Before(b.tick) && p.state.get().busy {
+			return false
+		}
+	}
+	return true
 }
 
 // become replaces the facts, and reports whether that decides a tick. The caller holds mu, and calls
