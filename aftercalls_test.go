@@ -72,6 +72,61 @@ func TestCallWaitsForRunOfFollower(t *testing.T) {
 	})
 }
 
+// So does one that finds the other call waiting for a slot of the group with an older tick, which it has
+// looked at since. A call that brings nothing new returns.
+func TestCallWaitsForFollowerThatWaitsForItsGroup(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		report, other := following("report", "import", 3*time.Minute), named("other", work("9 * * * *", 25*time.Minute))
+		report.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
+		r := c.replica("a", importing("*/10 * * * *", 8*time.Minute), report, other)
+		r.Groups = map[string]int{"g": 1}
+		r.tap.meet(func(op string, apply func() error) error {
+			if op == "release" && time.Now().Minute() == 28 { // the other call looks before this one gets to the follower
+				time.Sleep(7 * time.Second)
+			}
+			return apply()
+		})
+		r.wake()
+		var calls sync.WaitGroup
+		for at, job := range map[int]string{9: "other", 10: "import", 20: "import"} {
+			calls.Go(func() {
+				until(time.Duration(at) * time.Minute)
+				if _, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{job}, Tick: time.Now()}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		until(19*time.Minute + 30*time.Second)
+		got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"report"}})
+		if j := reportOf(t, got, "report"); err != nil || j.Replica != "a" || sinceMidnight() > 20*time.Minute {
+			t.Errorf("a call without news says %+v, %v, at %s", j, err, sinceMidnight())
+		}
+		calls.Wait()
+		c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00")
+	})
+}
+
+// The next tick of a follower awaits no job whose outcome for it is known, whatever a later tick awaits.
+func TestNextOfFollowerThatIsBehind(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		report := following("report", "import", 25*time.Minute)
+		report.Missed = soloist.RunAll
+		r := c.replica("a", importing("*/10 * * * *", time.Second), report)
+		r.wake()
+		var other sync.WaitGroup
+		other.Go(func() {
+			until(20 * time.Minute)
+			r.wake()
+		})
+		until(10 * time.Minute)
+		got, err := r.RunDue(c.t.Context(), soloist.Wake{})
+		if j := reportOf(t, got, "report"); err != nil || j.Awaits != "" || j.Next.Minute() != 20 {
+			t.Errorf("got %+v, %v", j, err)
+		}
+		other.Wait()
+	})
+}
+
 // A call whose time ends while it waits says so.
 func TestCallThatWaitsInVainForRunOfFollower(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -121,6 +121,37 @@ func TestShardsFollowShardsOfAnotherReplica(t *testing.T) {
 	})
 }
 
+// The replica that ends the last of the shards starts the follower at once, also if others have run the
+// rest: it reads that once more when it has none left itself.
+func TestFollowerOfShardsOfTwoReplicasStartsAtOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		const n = 4
+		imports := inShards(n, named("import", doing("*/10 * * * *", func(ctx context.Context, r *soloist.Run) error {
+			return pause(ctx, 5*time.Minute+time.Duration(r.Shard)*700*time.Millisecond)
+		})))
+		for _, name := range []string{"a", "b"} {
+			c.start(name, imports, following("report", "import", time.Second))
+		}
+		until(9 * time.Minute)
+		for range 12 {
+			time.Sleep(10 * time.Minute)
+			tick, last, by := time.Now().Truncate(10*time.Minute), ran{}, map[string]int{}
+			for _, r := range c.all() {
+				if r.Job != "report" && r.Tick.Equal(tick) {
+					if by[r.replica]++; r.end.After(last.end) {
+						last = r
+					}
+				}
+			}
+			runs := c.runsOf("report")
+			if r := runs[len(runs)-1]; !r.Tick.Equal(tick) || r.start.Sub(last.end) > 200*time.Millisecond {
+				t.Errorf("report starts for %s on %s at %s, and the last shard ended on %s at %s; runs by replica: %v", r.Tick.Format(time.TimeOnly), r.replica,
+					r.start.Format("15:04:05.000"), last.replica, last.end.Format("15:04:05.000"), by)
+			}
+		}
+	})
+}
+
 // However many shards a job has, its follower reads them at once: none is late for the others, and the
 // store does not count as out of reach.
 func TestFollowerOfManyShards(t *testing.T) {

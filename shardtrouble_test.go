@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 )
 
 // ailing is feed with a task that a function may end at once; else it goes on, with heartbeats.
@@ -179,4 +181,75 @@ func TestReplicaOnWhichAllFails(t *testing.T) {
 		c.wantHeld(8, 2*D)
 		c.wantEven(8, "a")
 	})
+}
+
+var errListing = errors.New("no listing today")
+
+// listless has the listings of a replica fail while bad is set.
+func (r *replica) listless(bad *atomic.Bool) {
+	r.meets(func(op string, apply func() error) error {
+		if op == "list" && bad.Load() {
+			return errListing
+		}
+		return apply()
+	})
+}
+
+// The shards of a dead replica are held again in time, also where listings take the place of reads and
+// fail since before its death.
+func TestShardsAreHeldWhileListingsFail(t *testing.T) {
+	for _, n := range []int{11, 12, 16} {
+		inCase(t, fmt.Sprint(n), func(_ *testing.T, c *cluster) {
+			all, bad := c.join(0, feed(n), "a", "b"), new(atomic.Bool)
+			for _, r := range all {
+				r.listless(bad)
+			}
+			until(20 * D)
+			c.wantEven(n, "a", "b")
+			bad.Store(true)
+			time.Sleep(D / 2)
+			all[0].kill()
+			time.Sleep(4 * D)
+			c.wantHeld(n, 2*D)
+			bad.Store(false)
+			time.Sleep(4 * D)
+			c.wantEven(n, "b")
+		})
+	}
+}
+
+// That shards cannot be spread is told once, and so is its end. Health has it meanwhile, and the store
+// does not count as out of reach.
+func TestFailingListingsAreToldOnce(t *testing.T) {
+	for name, begin := range map[string]time.Duration{"from the start": 0, "later": 20 * D} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var begins, ends atomic.Int64
+			var bad atomic.Bool
+			r := c.replica("a", feed(4))
+			r.Store = listingTap{r.tap}
+			r.listless(&bad)
+			r.Events = func(e event.Event) {
+				switch e.Kind {
+				case event.StoreTrouble:
+					begins.Add(1)
+				case event.StoreBack:
+					ends.Add(1)
+				}
+			}
+			bad.Store(begin == 0)
+			c.launch(r)
+			until(begin)
+			bad.Store(true)
+			time.Sleep(20 * D)
+			if h := r.Health(); begins.Load() != 1 || ends.Load() != 0 || !errors.Is(h.Broken["feed"], errListing) || h.Storage != nil {
+				t.Errorf("told %d times, its end %d times, and health is %+v", begins.Load(), ends.Load(), h)
+			}
+			bad.Store(false)
+			time.Sleep(3 * D)
+			if h := r.Health(); begins.Load() != 1 || ends.Load() != 1 || len(h.Broken) != 0 {
+				t.Errorf("after it: told %d times, its end %d times, and health is %+v", begins.Load(), ends.Load(), h)
+			}
+			c.wantHeld(4, 2*D)
+		})
+	}
 }

@@ -41,8 +41,9 @@ func (s *Scheduler) group(g *Singleton, jobs []*runner.Job) *spread.Group {
 	if s.core.spread == nil {
 		s.core.spread = spread.New(spread.Config{App: s.App, Replica: s.Replica, Store: listingStore{s.Store, lister}, Clock: s.core.replica.Clock,
 			Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "spread", s.core.replica.Created)),
-			IDs:    lease.NewJitter(fmt.Sprint(s.Replica, "member", s.core.replica.Created)), Idle: s.core.replica.Idle})
+			IDs:    lease.NewJitter(fmt.Sprint(s.Replica, "member", s.core.replica.Created)), Idle: s.core.replica.Idle, Tell: s.core.replica.Spread})
 	}
+	s.core.replica.Spreads(g.Name)
 	names := make([]string, len(jobs))
 	for i, j := range jobs {
 		names[i] = j.Name

@@ -71,7 +71,7 @@ func (s *Scheduler) StatusOf(ctx context.Context, job string) (JobStatus, error)
 type Health struct {
 	Running []string         // jobs and singletons that run here now
 	Stuck   []string         // those whose loop makes no more steps: restart the process
-	Broken  map[string]error // those that this replica cannot run, and why
+	Broken  map[string]error // those that this replica cannot run, and why; a singleton, if its shards cannot be spread over the replicas
 	Overrun map[string]error // those with a lease that go on though their context has ended, and why: restart the process
 	Skew    time.Duration    // how far the wall clock is ahead of the store's, behind if negative, as far as that is proved
 	Storage error            // why the store does not answer, also a [Once] that is bound and runs; nil: it does, as far as known

@@ -25,13 +25,14 @@ func (o outcomes) byHand(at string) outcomes {
 
 // predecessor is one that has these outcomes, up to the last of its ticks.
 func predecessor(job string, o outcomes) Predecessor {
-	b := Predecessor{Job: job, Seen: clockTime("00:01:00")}
+	b := Predecessor{Job: job}
 	for _, f := range o {
 		b.History = append([]store.Outcome{f}, b.History...)
 		if f.Request == "" {
 			b.Watermark = f.Tick
 		}
 	}
+	b.Seen = []Seen{{b.Watermark, clockTime("00:01:00")}}
 	return b
 }
 
@@ -83,6 +84,10 @@ func TestFollower(t *testing.T) {
 			told: []string{"missed 00:00:20 past the starting deadline"}},
 		"deadline from sight": {now: "00:01:30", p: Policy{StartingDeadline: 30 * time.Second, AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:10", "00:00:30", store.Missed))},
 			claims: "00:00:30", told: []string{"missed 00:00:20 a newer one was due"}},
+		"deadline from each sight": {now: "00:01:30", p: Policy{StartingDeadline: 30 * time.Second, AfterAny: true, Missed: RunAll},
+			before: []Predecessor{{Job: "a", Watermark: clockTime("00:00:50"), History: outcomes{}.until("00:00:10", "00:00:50", store.Skipped),
+				Seen: []Seen{{clockTime("00:00:30"), clockTime("00:00:59")}, {clockTime("00:00:40"), clockTime("00:01:00")}, {clockTime("00:00:50"), clockTime("00:01:10")}}}},
+			claims: "00:00:40", told: []string{"missed 00:00:10-00:00:30(2) past the starting deadline"}},
 		"skip: one lease": {p: Policy{Missed: SkipMissed, Lease: 30 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
 			told: []string{"missed 00:00:20 past the starting deadline"}},
 		"both succeeded": {before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", won)), predecessor("b", o.one("00:00:20", won))}, claims: "00:00:20"},
@@ -226,5 +231,33 @@ func TestCancelledTickOfFollowerOutlivesRunByHand(t *testing.T) {
 	v.Request, v.Before = "", a
 	if again, _ := p.Claim(v); again.Run || !slices.Equal(told(&again.Record), want) {
 		t.Errorf("the next claim settles %q, want %q", told(&again.Record), want)
+	}
+}
+
+// What was seen of outcomes without an end is kept when others follow, as many of them as may be run.
+func TestPredecessorIsUpdated(t *testing.T) {
+	b, start := Predecessor{Job: "a"}, clockTime("00:00:00")
+	for i := range maxBacklog + 5 {
+		tick := start.Add(time.Duration(i+1) * time.Minute)
+		r := &store.Record{Watermark: tick, History: outcomes{}.until("00:00:00", "00:00:10", store.Missed)}
+		r.History[0].Tick = tick
+		b = b.Updated(r, tick.Add(time.Second)).Updated(r, tick.Add(time.Hour))
+	}
+	if len(b.Seen) != maxBacklog {
+		t.Errorf("%d are kept", len(b.Seen))
+	}
+	newest := b.Watermark
+	if at, through := b.seen(newest.Add(-90 * time.Second)); !at.Equal(newest.Add(-59*time.Second)) || !through.Equal(newest.Add(-time.Minute)) {
+		t.Errorf("seen at %s, through %s", at, through)
+	}
+	before := len(b.Seen)
+	b = b.Updated(&store.Record{Watermark: newest.Add(time.Minute), History: []store.Outcome{{Tick: newest.Add(time.Minute), Status: won, End: newest.Add(2 * time.Minute)}}}, newest)
+	if len(b.Seen) != before {
+		t.Error("an outcome with an end is kept as seen")
+	}
+	anew := outcomes{}.until("00:00:00", "00:00:10", store.Missed)
+	b = b.Updated(&store.Record{Watermark: anew[0].Tick, History: anew}, newest.Add(time.Hour))
+	if at, _ := b.seen(anew[0].Tick); !at.Equal(newest.Add(time.Hour)) || len(b.Seen) != 1 {
+		t.Errorf("what an entry has that was made anew was seen at %s", at)
 	}
 }

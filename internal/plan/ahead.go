@@ -106,7 +106,7 @@ func (p *Policy) lookAgain(v View, o *Observation, tick time.Time) time.Duration
 // is expected to run.
 func (p *Policy) expected(v View, o *Observation) bool {
 	tick := o.Expected
-	if tick.IsZero() || p.Ticks.Last(v.Now).After(tick) || p.unclaimed(v.Record).After(tick) {
+	if tick.IsZero() || p.Ticks.Last(v.Now).After(tick) || p.Unclaimed(v.Record).After(tick) {
 		return false
 	}
 	r := v.Record

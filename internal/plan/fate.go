@@ -42,7 +42,8 @@ func (p *Policy) fateOf(before []Predecessor, tick time.Time) (f fate) {
 		case o.Status != store.Succeeded && !p.AfterAny:
 			f.status, f.reason = store.Skipped, b.Job+" "+string(o.Status)
 		case o.End.IsZero():
-			f.since = instant.Later(f.since, b.Seen)
+			at, through := b.seen(tick)
+			f.since, f.to = instant.Later(f.since, at), instant.Earlier(f.to, through)
 		default:
 			f.since = instant.Later(f.since, o.End)
 		}

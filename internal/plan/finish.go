@@ -131,7 +131,7 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
 	if last = p.lastSkipped(last); last.After(r.Watermark) {
 		p.pass(r, last, store.Skipped, "overlap")
 	}
-	r.Due = p.unclaimed(r)
+	r.Due = p.Unclaimed(r)
 }
 
 // lastSkipped returns up to which tick those that came due under a run are skipped at its end. The

@@ -136,12 +136,12 @@ func (p *Policy) NextTick(r *store.Record) time.Time {
 	if p.Ticks != nil && open(r) {
 		return r.Run.Tick
 	}
-	return p.unclaimed(r)
+	return p.Unclaimed(r)
 }
 
-// unclaimed returns the next tick that is neither settled nor claimed, zero if there is
+// Unclaimed returns the next tick that is neither settled nor claimed, zero if there is
 // none.
-func (p *Policy) unclaimed(r *store.Record) time.Time {
+func (p *Policy) Unclaimed(r *store.Record) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
 	}
@@ -178,7 +178,7 @@ func (p *Policy) due(r *store.Record) time.Time {
 	if r.Definition.Spec != p.Spec {
 		return r.Due
 	}
-	return p.unclaimed(r)
+	return p.Unclaimed(r)
 }
 
 // overdue reports whether a tick is due and not settled. A singleton is always due.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -12,7 +13,41 @@ type Predecessor struct {
 	Job       string
 	Watermark time.Time       // of its record; zero: the record is not known
 	History   []store.Outcome // of its record
-	Seen      time.Time       // when this watermark was first seen: the time of outcomes that have none
+	Seen      []Seen          // oldest first: the time of outcomes that have no end; never changed in place
+}
+
+// A Seen says when outcomes without an end were first seen.
+type Seen struct {
+	Through time.Time // of the ticks after the Seen before, up to here
+	At      time.Time
+}
+
+// Updated returns what is known of the predecessor by its record as it is now.
+func (b Predecessor) Updated(r *store.Record, now time.Time) Predecessor {
+	if r.Watermark.Before(b.Watermark) { // of an entry that was made anew
+		b.Watermark, b.Seen = time.Time{}, nil
+	}
+	isNew := func(o store.Outcome) bool { return o.Request == "" && o.End.IsZero() && o.Tick.After(b.Watermark) }
+	if slices.ContainsFunc(r.History, isNew) {
+		b.Seen = slices.Concat(b.Seen[max(0, len(b.Seen)+1-maxBacklog):], []Seen{{r.Watermark, now}})
+	}
+	b.Watermark, b.History = r.Watermark, slices.Clone(r.History)
+	return b
+}
+
+// PredecessorOf returns what a record tells of a job that others follow.
+func PredecessorOf(r *store.Record, now time.Time) Predecessor {
+	return Predecessor{Job: r.Job}.Updated(r, now)
+}
+
+// seen returns when the outcome of a tick was seen that has no end, and until which tick it is the same.
+func (b *Predecessor) seen(tick time.Time) (at, through time.Time) {
+	for _, s := range b.Seen {
+		if !s.Through.Before(tick) {
+			return s.At, s.Through
+		}
+	}
+	return time.Time{}, b.Watermark
 }
 
 // DecidedBy returns the instant up to which all ticks of all predecessors have outcomes.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
 )
 
 // wantedAgain is after how long a replica is wanted that cannot do anything yet: it looks again.
@@ -113,9 +112,4 @@ func (p *Policy) wantedForLate(v View) time.Time {
 		return time.Time{}
 	}
 	return v.Now.Add(wait)
-}
-
-// PredecessorOf returns what a record tells of a job that others follow.
-func PredecessorOf(r *store.Record, now time.Time) Predecessor {
-	return Predecessor{Job: r.Job, Watermark: r.Watermark, History: r.History, Seen: now}
 }

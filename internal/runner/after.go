@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
@@ -47,10 +48,7 @@ func predecessors(byName map[string]*Runner, names []string) (jobs []predecessor
 // learnFrom has the runner follow jobs.
 func (r *Runner) learnFrom(jobs *preceding) {
 	own := &following{jobs: jobs}
-	jobs.wake = append(jobs.wake, func() {
-		own.news.Store(true)
-		r.alarm.Hurry()
-	})
+	jobs.wake = append(jobs.wake, r.alarm.Hurry)
 	r.view.before = own
 }
 
@@ -64,7 +62,7 @@ func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (read
 	if b == nil {
 		return false
 	}
-	b.news.Store(false)
+	defer r.leaveTo(c)
 	v := r.decideBy(c)
 	tick, waits := p.Awaits(v)
 	if waits && b.tick.IsZero() {
@@ -77,7 +75,6 @@ func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (read
 			l.after = begin
 		}
 		b.jobs.look(ctx, l, r.client.Jitter)
-		b.news.Store(false)
 		tick, waits = p.Awaits(r.decideBy(c))
 	}
 	if b.tick = tick; !waits {
@@ -85,6 +82,18 @@ func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (read
 	}
 	facts := b.jobs.get()
 	return !waited.IsZero() && !facts.by.Before(waited) && !facts.told
+}
+
+// leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
+// decided as far as it knows, up to what it owes.
+func (r *Runner) leaveTo(c *call) {
+	if b := r.view.before; b != nil {
+		left := r.job.Policy.Unclaimed(&r.view.rec)
+		if does := instant.Earlier(b.jobs.get().by, r.owes(c)); !left.IsZero() && !left.After(does) {
+			left = r.job.Policy.Ticks.Next(does)
+		}
+		b.left.Store(&left)
+	}
 }
 
 // waitsInVain reports whether a tick waits for a job whose entry cannot be read.
@@ -119,7 +128,8 @@ func (r *Runner) awaits() string {
 	if r.view.before == nil || !r.view.known {
 		return ""
 	}
-	if tick, waits := r.job.Policy.Awaits(r.decideBy(&call{})); waits {
+	p := &r.job.Policy
+	if tick, waits := p.Awaits(r.decideBy(&call{})); waits && tick.Equal(p.NextTick(&r.view.rec)) {
 		return r.view.before.jobs.get().undecided(tick)
 	}
 	return ""
@@ -135,7 +145,7 @@ func (r *Runner) awaited(rec *store.Record, state store.LeaseState, records map[
 			before.Watermark = of.Watermark
 		}
 		v.Before = []plan.Predecessor{before}
-		if _, waits := p.Awaits(v); waits {
+		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
 			names = append(names, name)
 		}
 	}

@@ -12,7 +12,7 @@ func jobsOf(r *Replica, names ...string) (sources []*source) {
 	for _, name := range names {
 		st := &state{job: name, place: len(r.jobs.states), degradation: &r.vitals.degradation}
 		r.jobs.states = append(r.jobs.states, st)
-		sources = append(sources, &source{&origin{}, st})
+		sources = append(sources, &source{origin: &origin{}, state: st})
 	}
 	return sources
 }
@@ -34,7 +34,7 @@ func TestDegradedLooksAtNoJob(t *testing.T) {
 func TestDegradedNamesTheFirstJob(t *testing.T) {
 	r := &Replica{}
 	jobs := jobsOf(r, "a", "b", "c")
-	by := &source{&origin{byHand: "x"}, jobs[1].state}
+	by := &source{origin: &origin{byHand: "x"}, state: jobs[1].state}
 	stays := errors.New("it stays")
 	steps := []struct {
 		of    *source

@@ -25,8 +25,8 @@ type Report struct {
 // RunDue steps until nothing that was due is left to do, and returns what it did. It leaves the ticks of a
 // backfill to RunBackfilled: a follower of the job is due before them. If
 // another call, or Loop, is driving this runner, it does nothing: that one does what is
-// due. But a call may be about to end that does not know of a tick which the jobs before this one
-// have decided here: then this one follows it. A pause that an earlier call has asked for does not
+// due. But that call may not know of a tick which the jobs before this one have decided here, or may leave
+// it to others, since it came due after its begin: then this one follows it. A pause that an earlier call has asked for does not
 // bind this one.
 //
 // The orders of operators are read unless they were since began, the begin of the caller's call.
@@ -41,8 +41,7 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 	if r.frozen() {
 		r.lookedAway()
 	}
-	begin, more := time.Now(), true
-	c := &call{wake: wakeUp{wake, r.replica.Wall()}, claims: plan.NoBackfill, bounded: true}
+	c, more := &call{begin: time.Now(), wake: wakeUp{wake, r.replica.Wall()}, claims: plan.NoBackfill, bounded: true}, true
 	if r.job.EveryReplica {
 		c.wake.Tick, _ = r.namedHere(wake, c.wake.now)
 		wake = c.wake.Wake
@@ -57,7 +56,7 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 		if early := r.early(wake); !c.again && early > 0 {
 			more, wait = true, early
 		} else {
-			more = c.again || wait == 0 && (r.owed(begin, wake) || r.owesQueued(c))
+			more = c.again || wait == 0 && (r.owed(c) || r.owesQueued(c))
 		}
 		if more {
 			lease.Sleep(ctx, wait)
@@ -125,22 +124,31 @@ func (r *Runner) busyReport(ctx context.Context) Report {
 	return report
 }
 
-// owed reports whether ticks are left for this call, or runs that were ordered: those that were
-// due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
-// job whose run takes longer than its period would keep the call going for ever.
-func (r *Runner) owed(begin time.Time, wake Wake) bool {
+// owed reports whether ticks are left for this call, or runs that were ordered.
+func (r *Runner) owed(c *call) bool {
 	if r.job.EveryReplica {
 		return false
 	}
 	if r.job.Policy.Ordered(r.decideBy(&call{})) {
 		return true
 	}
-	now, next := r.now(), r.job.Policy.NextTick(&r.view.rec)
-	last := now.Add(-time.Since(begin))
-	if wake.Tick.Sub(now) <= plan.WakeSpan {
-		last = instant.Later(last, instant.Earlier(wake.Tick, now))
+	next := r.job.Policy.NextTick(&r.view.rec)
+	return !next.IsZero() && !next.After(r.owes(c))
+}
+
+// owes returns up to when the ticks are those of a call of RunDue, zero for another one: those that were
+// due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
+// job whose run takes longer than its period would keep the call going for ever.
+func (r *Runner) owes(c *call) time.Time {
+	if c.begin.IsZero() {
+		return time.Time{}
 	}
-	return !next.IsZero() && !next.After(last)
+	now := r.now()
+	last := now.Add(-time.Since(c.begin))
+	if c.wake.Tick.Sub(now) <= plan.WakeSpan {
+		last = instant.Later(last, instant.Earlier(c.wake.Tick, now))
+	}
+	return last
 }
 
 // owesQueued reports whether a tick is left for this call that has waited for its run. One that waits for

@@ -228,6 +228,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	r.emitLate(late, nil)
 	r.emitClaim(&written, append(slices.Clip(news), next.Backfilled...), next.Run)
 	r.written(s)
+	r.leaveTo(c)
 	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
 	// The definition that this replica has taken back is now in force.
 	r.rank.adopted = instant.Later(r.rank.adopted, r.rank.since)

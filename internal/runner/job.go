@@ -134,6 +134,7 @@ type Wake struct {
 // for all their steps; Loop makes one for each, since it reports nothing.
 type call struct {
 	request string      // RunNow: the name of the request
+	begin   time.Time   // RunDue: monotonic: when it began; else zero
 	wake    wakeUp      // RunDue: what it was called for
 	claims  plan.Claims // which runs it may claim
 	bounded bool        // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
@@ -178,7 +179,7 @@ func New(r *Replica, j *Job) *Runner {
 	if !j.EveryReplica {
 		r.reads.add(r.App, r.Store, client.Jitter)
 	}
-	return newRunner(r, j, client, &source{&origin{}, st})
+	return newRunner(r, j, client, &source{origin: &origin{}, state: st})
 }
 
 // beside returns a runner of the same job for a call by hand, while this one goes on
@@ -188,7 +189,7 @@ func New(r *Replica, j *Job) *Runner {
 func (r *Runner) beside(request string) *Runner {
 	client := *r.client
 	client.Jitter = lease.NewJitter(fmt.Sprint(r.replica.Name, r.Name(), request)) // the pauses of one do not depend on the other's
-	b := newRunner(r.replica, r.job, &client, &source{&origin{request}, r.source.state})
+	b := newRunner(r.replica, r.job, &client, &source{origin: &origin{request}, state: r.source.state})
 	if r.view.before != nil {
 		b.view.before = &following{jobs: r.view.before.jobs}
 	}

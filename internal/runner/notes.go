@@ -158,20 +158,20 @@ func (r *Runner) unusable(stopped bool, err error) time.Duration {
 }
 
 // written takes over what a session has written as what this replica has seen. The followers of
-// the job may wait for what it has settled.
+// the job may wait for what it has settled, or for what another replica had settled before: they do
+// not read the entry while this replica is busy with the job.
 func (r *Runner) written(s *lease.Session) {
 	through := r.view.rec.Watermark
 	r.view.rec, r.view.etag = s.Record(), s.ETag()
-	if r.view.rec.Watermark.After(through) {
-		r.precede(&r.view.rec)
-	}
+	r.precede(&r.view.rec, r.view.rec.Watermark.After(through))
 	r.weigh()
 	r.view.seen.Dated(s.ETag(), s.WrittenAt())
 }
 
-// precede tells the followers of the job what a record has settled that this replica has written.
-func (r *Runner) precede(rec *store.Record) {
-	for _, tell := range r.source.state.settled {
-		tell(rec, r.now())
+// precede tells the followers of the job what a record says that this replica has written. settles
+// says that this write has settled ticks.
+func (r *Runner) precede(rec *store.Record, settles bool) {
+	for _, tell := range r.source.state.followed {
+		tell(rec, settles, r.now())
 	}
 }

@@ -43,8 +43,9 @@ func (o *outage) begin(s *source, err error, emit func(event.Event)) {
 	}
 	t.err = err
 	o.hit[s] = t
-	// No source has had an answer since the trouble of s began.
-	if t.answers == o.answers {
+	// No source has had an answer since the trouble of s began. The renewals of a holder count only
+	// after one that has failed, so a listing that is refused would look like a store out of reach.
+	if t.answers == o.answers && !s.lists {
 		o.err = err
 	}
 }

@@ -36,13 +36,20 @@ type preceding struct {
 // A following is what a runner has of the jobs before its own.
 type following struct {
 	jobs   *preceding
-	tick   time.Time   // that waits for them; zero: none does
-	unread bool        // an outage of the store was told, since one of them cannot be read
-	news   atomic.Bool // they have decided a tick, and no step has looked at it
+	tick   time.Time                 // that waits for them; zero: none does
+	unread bool                      // an outage of the store was told, since one of them cannot be read
+	left   atomic.Pointer[time.Time] // the first tick that the call which drives the runner leaves to others; nil: none has begun
 }
 
-// hasNews reports whether a tick is decided and no step has looked at it. It may be called on nil.
-func (f *following) hasNews() bool { return f != nil && f.news.Load() }
+// hasNews reports whether a tick is decided that the call which drives the runner leaves to others, or
+// does not know of. It may be called on nil, and by any goroutine.
+func (f *following) hasNews() bool {
+	if f == nil {
+		return false
+	}
+	by, left := f.jobs.get().by, f.left.Load()
+	return !by.IsZero() && (left == nil || !left.IsZero() && !left.After(by))
+}
 
 // A predecessor is a job that others follow.
 type predecessor struct {
@@ -81,11 +88,7 @@ func newPreceding(jobs []predecessor, reads *gathering) *preceding {
 	for i, p := range jobs {
 		b.facts.seen[i].record = &store.Record{}
 		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job})
-		p.state.settled = append(p.state.settled, func(rec *store.Record, now time.Time) {
-			found := make([]finding, len(jobs))
-			found[i].record = rec
-			b.take(found, true, now)
-		})
+		p.state.followed = append(p.state.followed, func(rec *store.Record, settles bool, now time.Time) { b.hear(i, rec, settles, now) })
 	}
 	return b
 }
@@ -151,7 +154,7 @@ func (b *preceding) begin() {
 }
 
 // read reads, all at once, the predecessors that are not known to have an outcome of a tick. This
-// replica need not read what it is about to write itself.
+// replica need not read what it is about to write itself; its claim tells what has come before.
 func (b *preceding) read(ctx context.Context, l *look) {
 	before, found := b.get(), make([]finding, len(b.jobs))
 	var all sync.WaitGroup
@@ -162,7 +165,7 @@ func (b *preceding) read(ctx context.Context, l *look) {
 	}
 	all.Wait()
 	if ctx.Err() == nil { // else a failure says nothing about the store
-		b.take(found, false, l.now)
+		b.take(found, l.now)
 	}
 }
 
@@ -194,28 +197,66 @@ func (p *predecessor) find(ctx context.Context, reads *gathering, last *sighting
 	return f
 }
 
-// take takes in what was found of each predecessor, and has the followers look at it if that decides a
-// tick. told says that this replica has written it, after which a reading that was under way
-// may show what was before.
-func (b *preceding) take(found []finding, told bool, now time.Time) {
+// take takes in what a reading has found of each predecessor.
+func (b *preceding) take(found []finding, now time.Time) {
 	b.mu.Lock()
 	next := b.facts.with(found, now)
-	decides := next.by.After(b.facts.by)
-	if decides {
-		next.told = told
-	}
-	switch {
-	case !next.by.Before(b.tick): // no tick waits
-		next.trouble, next.unread = nil, nil
-	case !told:
-		next.trouble, next.unread = worst(found)
-	}
-	b.facts = next
+	next.trouble, next.unread = worst(found)
+	decides := b.become(next, false)
 	b.mu.Unlock()
 	if decides {
-		for _, wake := range b.wake {
-			wake()
+		b.hurry()
+	}
+}
+
+// hear takes in what this replica has written of a predecessor, after which a reading that was under
+// way may show what was before. settles says that this write has settled ticks, so that no other
+// replica has known of them before.
+func (b *preceding) hear(i int, rec *store.Record, settles bool, now time.Time) {
+	found := make([]finding, len(b.jobs))
+	found[i].record = rec
+	b.mu.Lock()
+	hurries := b.become(b.facts.with(found, now), settles)
+	if settles && b.waitsForOthers() { // this replica may have ended the last of them
+		b.lookAt, hurries = time.Now(), true
+	}
+	b.mu.Unlock()
+	if hurries {
+		b.hurry()
+	}
+}
+
+// waitsForOthers reports whether a tick waits for predecessors, and this replica runs none of those. The
+// caller holds mu.
+func (b *preceding) waitsForOthers() bool {
+	if !b.facts.by.Before(b.tick) {
+		return false
+	}
+	for i, p := range b.jobs {
+		if b.facts.known[i].Watermark.Before(b.tick) && p.state.get().busy {
+			return false
 		}
+	}
+	return true
+}
+
+// become replaces the facts, and reports whether that decides a tick. The caller holds mu, and calls
+// hurry without it.
+func (b *preceding) become(next facts, told bool) (decides bool) {
+	if decides = next.by.After(b.facts.by); decides {
+		next.told = told
+	}
+	if !next.by.Before(b.tick) { // no tick waits
+		next.trouble, next.unread = nil, nil
+	}
+	b.facts = next
+	return decides
+}
+
+// hurry has the followers look at what is decided.
+func (b *preceding) hurry() {
+	for _, wake := range b.wake {
+		wake()
 	}
 }
 
@@ -227,10 +268,7 @@ func (f facts) with(found []finding, now time.Time) facts {
 		if rec == nil || plan.OlderThan(rec, f.seen[i].record) {
 			continue
 		}
-		if !k.Watermark.Equal(rec.Watermark) {
-			k.Watermark, k.Seen = rec.Watermark, now
-		}
-		k.History = slices.Clone(rec.History)
+		*k = k.Updated(rec, now)
 		f.seen[i] = sighting{found[i].etag, &store.Record{Created: rec.Created, Token: rec.Token, Watermark: rec.Watermark}}
 	}
 	f.by = plan.DecidedBy(f.known)

@@ -51,7 +51,8 @@ type vitals struct {
 
 // A roster is the jobs of a replica, how much of their work it does, and what it is about to start.
 type roster struct {
-	states []*state // of all runners, in their order
+	states []*state  // of all runners, in their order, and of spread
+	spread []*source // one for each singleton whose shards are spread
 	load   load
 	starts starts
 }

@@ -252,9 +252,9 @@ type notices struct {
 	clock   *lease.Clock
 	orders  func() store.JobControl
 
-	settled func([]store.Outcome) // tells of ticks that came due under the run
-	precede func(*store.Record)   // tells the followers of the job of a stall
-	history []store.Outcome       // of the record, as far as its outcomes are told
+	settled func([]store.Outcome)     // tells of ticks that came due under the run
+	precede func(*store.Record, bool) // tells the followers of the job of a stall
+	history []store.Outcome           // of the record, as far as its outcomes are told
 }
 
 // Stopping implements [supervise.Record].
@@ -278,7 +278,7 @@ func (n *notices) Stalled(reason string) error {
 	})
 	if err == nil {
 		n.tell(stalled.History)
-		n.precede(&stalled)
+		n.precede(&stalled, true)
 	}
 	return err
 }

@@ -1,11 +1,33 @@
 package runner
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
+
+// Spreads adds a singleton whose shards are spread over the replicas to what Health tells.
+func (r *Replica) Spreads(singleton string) {
+	st := &state{job: singleton, place: len(r.jobs.states)}
+	r.jobs.states = append(r.jobs.states, st)
+	r.jobs.spread = append(r.jobs.spread, &source{origin: &origin{}, state: st, lists: true})
+}
+
+// Spread notes why the shards cannot be spread. Nil means that they can.
+func (r *Replica) Spread(err error) {
+	for _, s := range r.jobs.spread {
+		if err == nil {
+			s.state.set(func(n *snapshot) { n.storage = nil })
+			r.vitals.outage.end(s, r.Emit)
+			continue
+		}
+		err := fmt.Errorf("its shards cannot be spread over the replicas: %w", err)
+		s.state.set(func(n *snapshot) { n.storage = err })
+		r.vitals.outage.begin(s, err, r.Emit)
+	}
+}
 
 // hurried reports whether the entry is to be read now although it was to be read later.
 func (r *Runner) hurried() bool { return r.job.Seat != nil && r.job.Seat.Hurried() }

@@ -48,7 +48,7 @@ func (r *Runner) several(stop context.Context, c *call, s *lease.Session) *sever
 	for _, o := range plan.UnderWay(rec) {
 		a := r.attempt(stop, o.Tick, o.Attempt, rec.Token, rec.Run.Request, started)
 		apart := r.client.Jitter.UpTo(time.Millisecond)
-		a.Status = &overseer{r.job.Name, &source{&origin{r.source.byHand}, r.source.state}, r.replica, func() {
+		a.Status = &overseer{r.job.Name, &source{origin: &origin{r.source.byHand}, state: r.source.state}, r.replica, func() {
 			lease.Sleep(context.WithoutCancel(stop), apart) // all have waited for one log
 			started()
 		}}

@@ -23,8 +23,8 @@ type state struct {
 	job          string
 	place        int // among the jobs of the replica
 	everyReplica bool
-	degradation  *degradation                             // of the replica
-	settled      []func(rec *store.Record, now time.Time) // of jobs that follow: this replica has settled ticks
+	degradation  *degradation                                           // of the replica
+	followed     []func(rec *store.Record, settles bool, now time.Time) // by jobs: this replica has written the record
 
 	sighting atomic.Pointer[plan.Sighting] // of the last Take; nil: there was none
 
@@ -108,6 +108,7 @@ type origin struct {
 type source struct {
 	*origin
 	state *state
+	lists bool // it only lists, so its trouble says nothing about other calls
 }
 
 // An overrun is the run of one origin that goes on though its context has ended, and

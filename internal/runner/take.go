@@ -18,7 +18,7 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 		began = true
 		return do(ctx, h)
 	}
-	b := newRunner(r.replica, &job, r.client, &source{&origin{request}, r.source.state})
+	b := newRunner(r.replica, &job, r.client, &source{origin: &origin{request}, state: r.source.state})
 	c := &call{request: request, bounded: true, take: &taking{Terms: terms}}
 	if seen := r.source.state.sighting.Load(); seen != nil {
 		b.view.seen.Recall(*seen)

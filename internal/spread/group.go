@@ -41,6 +41,7 @@ type Group struct {
 	phase   phase
 	target  int      // how many shards this replica holds; meant for the phase known
 	members []member // likewise; the replicas that are up
+	stale   bool     // the last look has failed, so no look tells of a chance
 	places  []place
 }
 
@@ -106,12 +107,16 @@ func (g *Group) held() int {
 	return len(g.staying(time.Now()))
 }
 
-// blind lets the group acquire what it finds, if nothing is known of the replicas.
+// blind says that a look has failed. If nothing is known of the replicas, the group acquires what it
+// finds. All that wait for a look read their shards themselves from now on.
 func (g *Group) blind() {
 	g.mu.Lock()
 	var hurried []Holder
-	if g.phase == closed {
-		g.phase, hurried = unknown, g.hurry()
+	if g.phase == closed || !g.stale && g.listed() {
+		hurried = g.hurry()
+	}
+	if g.stale = true; g.phase == closed {
+		g.phase = unknown
 	}
 	g.mu.Unlock()
 	heed(hurried)
@@ -154,7 +159,7 @@ func (g *Group) isUp(replica string) bool {
 func (g *Group) aim(target int) (surplus []int) {
 	g.mu.Lock()
 	rose := g.phase != known || target > g.target
-	g.phase, g.target = known, target
+	g.phase, g.target, g.stale = known, target, false
 	now := time.Now()
 	staying := g.staying(now)
 	for _, i := range staying[:max(0, len(staying)-target)] {

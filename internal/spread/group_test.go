@@ -88,6 +88,31 @@ func TestBlindGroupTakesAll(t *testing.T) {
 	}
 }
 
+// Where listings take the place of reads, the shards are read while they fail.
+func TestShardsAreReadWhileLooksFail(t *testing.T) {
+	g, holders, _ := groupOf(listedFrom)
+	g.aim(0)
+	s := SeatOf(g, 0)
+	for range 2 {
+		if s.Follow(false); !s.Listed() || s.Hurried() {
+			t.Error("a shard is read while looks succeed")
+		}
+		g.blind()
+		if s.Listed() || !s.Hurried() {
+			t.Error("a shard is not read after a look has failed")
+		}
+		s.Follow(false)
+		g.blind()
+		if s.Listed() || s.Hurried() {
+			t.Error("a shard is read out of turn once more")
+		}
+		g.aim(0)
+	}
+	if n := holders[0].heeded; n != 2 {
+		t.Errorf("its holder was asked %d times, want once for each time that looks fail", n)
+	}
+}
+
 func TestGroupHandsOverItsSurplus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, holders, _ := groupOf(6)

@@ -74,8 +74,13 @@ func (s Seat) Follow(stopping bool) bool {
 	return !full
 }
 
-// Listed reports whether the shards are so many that listings take the place of reads.
-func (s Seat) Listed() bool { return s.group.listed() }
+// Listed reports whether listings take the place of reads: the shards are so many, and the last look
+// has not failed.
+func (s Seat) Listed() bool {
+	s.group.mu.Lock()
+	defer s.group.mu.Unlock()
+	return s.group.listed() && !s.group.stale
+}
 
 // Hurried reports whether there is a chance since the shard was refused or followed, once.
 func (s Seat) Hurried() bool {

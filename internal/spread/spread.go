@@ -41,6 +41,7 @@ type Config struct {
 	Jitter       *lease.Jitter
 	IDs          *lease.Jitter // of member entries; two replicas that draw the same get different ones all the same
 	Idle         func() bool   // this replica takes nothing new, so it is not to count
+	Tell         func(error)   // after each look: why it has failed; nil: it has not
 }
 
 // A Spread is the membership of this replica, and what it decides for all groups.
@@ -94,6 +95,9 @@ func (s *Spread) Run(ctx context.Context) {
 			for _, g := range s.groups {
 				g.blind()
 			}
+		}
+		if ctx.Err() == nil && !lease.Definite(err) { // Definite: another replica was first to a member entry
+			s.c.Tell(err)
 		}
 		s.pause(ctx)
 	}
