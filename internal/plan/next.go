@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -99,8 +100,13 @@ func (p *Policy) queue(v View, o *Observation) Action {
 	if p.Occupied(v.Record, o) {
 		return Action{What: Blocked, After: maxSleep, Read: true}
 	}
-	half := p.Lease / 6 / 2
+	half := cmp.Or(p.Beat, p.Lease) / 6 / 2
 	a := Action{What: Queue, After: half, Jitter: half, Read: true}
+	// The release of a lease that is handed over follows its outcome at once. If the lease is live
+	// for longer, another client has it: the reads become rarer.
+	if o.handedOver(v.Record) {
+		a.Most = max(nearEvery, o.At.Sub(o.UnchangedSince))
+	}
 	// The lease of a job with a short period is free only for a moment before a tick, now
 	// and then. The next read is in that moment.
 	if wait := p.untilLook(v, o); wait > 0 && wait < half {

@@ -18,7 +18,7 @@ type Observation struct {
 	AskedAt        time.Time // when a mark of this replica's definition was last seen in the record
 
 	BrokenAt    time.Time     // when the lease of the last run was first seen to have ended before its time; zero: it was not
-	HandoverAt  time.Time     // when the record was first seen to announce a hand-over of the run; zero: it does not
+	HandoverAt  time.Time     // when the record was first seen to announce a hand-over of its last run; zero: it did not
 	RecreatedAt time.Time     // when the entry was seen to replace a deleted one, whose holder may not know; zero: it was not
 	LastLease   time.Duration // the longest lease of a holder that this process has seen since its own last claim
 
@@ -65,12 +65,18 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Token {
 		o.brokenToken, o.BrokenAt = r.Token, o.At
 	}
-	switch {
-	case !r.Run.Stopping:
+	switch over := !r.MayRun() && o.handedToken == r.Token; {
+	case !r.Run.Stopping && !over:
 		o.handedToken, o.HandoverAt = 0, time.Time{}
 	case o.handedToken != r.Token:
 		o.handedToken, o.HandoverAt = r.Token, o.At
 	}
+}
+
+// handedOver reports whether the last run in r was seen to be handed over and has its outcome: its
+// holder is about to release the lease.
+func (o *Observation) handedOver(r *store.Record) bool {
+	return !o.HandoverAt.IsZero() && o.handedToken == r.Token && !r.MayRun()
 }
 
 // LookedAway notes that this replica did not watch for a while: the entry may have been

@@ -561,6 +561,10 @@ var mutants = []mutant{
 		text: "beats && v.State != store.Expired && o.RecreatedAt.IsZero() {\n\t\treturn left\n", with: "beats && v.State != store.Expired && o.RecreatedAt.IsZero() {\n\t\treturn left * 0\n"},
 	{name: "nobody replaces a holder that sends no beat", file: "internal/plan/next.go", pkg: root, story: "TestDeadHolderOfShortLease",
 		text: " && todo && o.silent(v):", with: " && todo && o.silent(v) && false:"},
+	{name: "who waits for a short lease asks as often as for one of the store", file: "internal/plan/next.go", pkg: claims, story: "TestNext",
+		text: "half := cmp.Or(p.Beat, p.Lease) / 6 / 2", with: "half := cmp.Or(p.Lease, p.Beat) / 6 / 2"},
+	{name: "a hand-over is forgotten between outcome and release", file: "internal/plan/observation.go", pkg: root, story: "TestHandOverIsNear",
+		text: "\tcase !r.Run.Stopping && !over:\n", with: "\tcase !r.Run.Stopping || over:\n"},
 	{name: "a claim has the beat of the one before", file: "internal/plan/claim.go",
 		text: "\tr.Beat = store.Beat{}\n", with: "\tr.Beat.Token = r.Token\n"},
 
