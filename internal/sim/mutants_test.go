@@ -565,6 +565,8 @@ var mutants = []mutant{
 		text: "half := cmp.Or(p.Beat, p.Lease) / 6 / 2", with: "half := cmp.Or(p.Lease, p.Beat) / 6 / 2"},
 	{name: "a hand-over is forgotten between outcome and release", file: "internal/plan/observation.go", pkg: root, story: "TestHandOverIsNear",
 		text: "\tcase !r.Run.Stopping && !over:\n", with: "\tcase !r.Run.Stopping || over:\n"},
+	{name: "a replica is wanted just before it can replace a holder that beats", file: "internal/plan/wanted.go", pkg: root, story: "TestReplicaIsWantedAtEndOfShortLease",
+		text: "\t\treturn beat + beat/(beatDrift-1)\n", with: "\t\treturn beat\n"},
 	{name: "a claim has the beat of the one before", file: "internal/plan/claim.go",
 		text: "\tr.Beat = store.Beat{}\n", with: "\tr.Beat.Token = r.Token\n"},
 
