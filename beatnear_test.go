@@ -46,3 +46,24 @@ func TestHandOverIsNear(t *testing.T) {
 		}
 	}
 }
+
+// After an unlock at once a status says until about when others wait: for the last beat, and not for the lease of the store.
+func TestUnlockedShortLeaseIsToldInTime(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 3 * time.Second, 9 * time.Second} {
+		inCase(t, length.String(), func(t *testing.T, c *cluster) {
+			all := c.coarsely(brief(length), "a", "b")
+			time.Sleep(time.Minute)
+			if err := all["a"].Unlock(t.Context(), "lead", true); err != nil {
+				t.Fatal(err)
+			}
+			st, err := all["a"].StatusOf(t.Context(), "lead")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			if began := c.all()[1].start; began.After(st.Waits) || st.Waits.Sub(began) > length/3+2*time.Second {
+				t.Errorf("others wait until %s, and the next run began at %s", st.Waits, began)
+			}
+		})
+	}
+}

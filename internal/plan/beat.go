@@ -21,6 +21,9 @@ import (
 // two clocks may differ by one part in so many. It is lease.Drift.
 const beatDrift = 100
 
+// silentAfter returns for how long a replica has to see one ETag until the trust in a beat of a length is over.
+func silentAfter(beat time.Duration) time.Duration { return beat + beat/(beatDrift-1) }
+
 // untilSilent returns how long it takes until the holder of the run in the view trusts its lease no
 // more, if it sends no further beat. It returns false if the run does not beat.
 func (o *Observation) untilSilent(v View) (left time.Duration, beats bool) {
@@ -28,7 +31,7 @@ func (o *Observation) untilSilent(v View) (left time.Duration, beats bool) {
 	if length == 0 {
 		return 0, false
 	}
-	length += length / (beatDrift - 1)
+	length = silentAfter(length)
 	if o.etag == "" || o.etag != v.ETag { // what was noticed is about another write
 		return length, true
 	}

@@ -181,14 +181,19 @@ func (p *Policy) untilLapse(r *store.Record, c Clock) (after, jitter time.Durati
 
 // Waits returns about when the run in r can be followed by another, if its job was unlocked
 // during the run; else zero. Replicas that are up read the entry once more, see that the
-// lease was ended, and hold off for one lease from then on.
+// lease was ended, and hold off from then on: for one lease, or until they have seen the last beat
+// for long enough.
 func (p *Policy) Waits(r *store.Record, now time.Time) time.Time {
 	if r.Run.Unlocked.At.IsZero() || !r.MayRun() {
 		return time.Time{}
 	}
-	look, lease := LookEvery, max(p.Lease, time.Duration(r.Run.Lease))
+	third, lease := time.Duration(r.Run.Lease)/3, max(p.Lease, time.Duration(r.Run.Lease))
+	if beat := r.Beats(); beat > 0 {
+		third, lease = beat/3, silentAfter(beat)
+	}
+	look := LookEvery
 	if p.urgent(r, now) {
-		look = time.Duration(r.Run.Lease)/3 + time.Second
+		look = third + time.Second
 	}
 	return r.Run.Unlocked.At.Add(look + lease)
 }

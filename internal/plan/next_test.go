@@ -135,6 +135,8 @@ func TestFollowWithoutServiceClock(t *testing.T) {
 
 func TestWaits(t *testing.T) {
 	unlocked := store.Unlocked{By: "operator", At: clockTime("00:00:30")}
+	beats := running()
+	beats.Beat = store.Beat{Token: beats.Token, Length: store.Seconds(3 * time.Second)}
 	for name, tt := range map[string]struct {
 		record store.Record
 		p      Policy
@@ -146,6 +148,8 @@ func TestWaits(t *testing.T) {
 		"nothing is due":                  {record: running(), now: "00:00:19", want: "00:01:45"},
 		"a tick is due":                   {record: running(), now: "00:00:35", want: "00:00:51"},
 		"Rerun":                           {record: running(), p: Policy{Interrupted: Rerun}, now: "00:00:19", want: "00:00:51"},
+		"a holder that beats":             {record: beats, p: Policy{Lease: 15 * time.Second}, now: "00:00:35", want: "00:00:35.030303030"},
+		"it beats, and nothing is due":    {record: beats, p: Policy{Lease: 15 * time.Second}, now: "00:00:19", want: "00:01:33.030303030"},
 		"the lease of the program longer": {record: running(), p: Policy{Lease: time.Minute}, now: "00:00:35", want: "00:01:36"},
 	} {
 		tt.p.Ticks, tt.p.Spec = every10s(t), "mine"
