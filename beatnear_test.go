@@ -1,9 +1,13 @@
 package soloist_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/store"
 )
 
 // halves has each call take d: half of it on the way there, half on the way back.
@@ -66,4 +70,116 @@ func TestUnlockedShortLeaseIsToldInTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A far store is a coarse one behind a network: before is called with each call before it is applied, after with each that
+// was. An error of theirs is the answer.
+type far struct {
+	coarse
+	before, after func(ctx context.Context, op string) error
+}
+
+func (s *far) through(ctx context.Context, op string, apply func() error) error {
+	if err := s.before(ctx, op); err != nil {
+		return err
+	}
+	err := apply()
+	if lost := s.after(ctx, op); lost != nil {
+		return lost
+	}
+	return err
+}
+
+func (s *far) Read(ctx context.Context, name string) (e store.Entry, err error) {
+	err = s.through(ctx, "read", func() (err error) { e, err = s.coarse.Read(ctx, name); return err })
+	return e, err
+}
+
+func (s *far) BreakUnchanged(ctx context.Context, name, etag string) error {
+	return s.through(ctx, "break unchanged", func() error { return s.coarse.BreakUnchanged(ctx, name, etag) })
+}
+
+func (s *far) Lease(name, id string) store.Lease { return &farLease{s.coarse.Lease(name, id), s} }
+
+type farLease struct {
+	store.Lease
+	far *far
+}
+
+func (l *farLease) Acquire(ctx context.Context, d time.Duration, etag string) (r store.Revision, err error) {
+	err = l.far.through(ctx, "acquire", func() (err error) { r, err = l.Lease.Acquire(ctx, d, etag); return err })
+	return r, err
+}
+
+// hangsOnce returns what has the first call of op after the start wait until its caller gives up.
+func hangsOnce(op string, start *atomic.Bool) func(context.Context, string) error {
+	var done atomic.Bool
+	return func(ctx context.Context, got string) error {
+		if got != op || !start.Load() || done.Swap(true) {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+func passes(context.Context, string) error { return nil }
+
+// One call of the replica that takes over whose request or answer is lost costs it a third of the lease, or half a second
+// if that is longer.
+func TestLostAnswerDelaysTakeOverLittle(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
+		for _, op := range []string{"read", "break unchanged", "acquire"} {
+			for _, applied := range []bool{false, true} {
+				inCase(t, fmt.Sprint(length, " ", op, " ", applied), func(t *testing.T, c *cluster) {
+					a := c.coarsely(brief(length), "a")["a"]
+					time.Sleep(30 * time.Second)
+					var start atomic.Bool
+					b, s := c.replica("b", brief(length)), &far{coarse{c.store}, passes, passes}
+					if applied {
+						s.after = hangsOnce(op, &start)
+					} else {
+						s.before = hangsOnce(op, &start)
+					}
+					b.tap.Store = s
+					c.launch(b)
+					time.Sleep(30*time.Second + 123*time.Millisecond)
+					a.kill()
+					killed := time.Now()
+					if op == "read" {
+						time.Sleep(length / 2)
+					}
+					start.Store(true)
+					time.Sleep(time.Minute)
+					runs := c.all()
+					if len(runs) != 2 || runs[0].end.After(runs[1].start) {
+						t.Fatalf("%d runs; the first one ended at %s", len(runs), runs[0].end)
+					}
+					look := length/3 + length/30
+					if most := length + length/99 + look + max(length/3, 500*time.Millisecond) + 100*time.Millisecond; runs[1].start.Sub(killed) > most {
+						t.Errorf("back after %s, want at most %s", runs[1].start.Sub(killed), most)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A replica whose calls take longer than the short time of a first one replaces a dead holder too.
+func TestSlowFollowerOfShortLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.coarsely(brief(time.Second), "a")["a"]
+		time.Sleep(30 * time.Second)
+		wait := func(ctx context.Context, _ string) error { return pause(ctx, 350*time.Millisecond) }
+		b := c.replica("b", brief(30*time.Second))
+		b.tap.Store = &far{coarse{c.store}, wait, wait}
+		c.launch(b)
+		time.Sleep(30 * time.Second)
+		a.kill()
+		killed := time.Now()
+		time.Sleep(time.Minute)
+		if runs := c.all(); len(runs) != 2 || runs[0].end.After(runs[1].start) || runs[1].start.Sub(killed) > 8*time.Second {
+			t.Errorf("%d runs; the last began %s after the death", len(runs), runs[len(runs)-1].start.Sub(killed))
+		}
+	})
 }

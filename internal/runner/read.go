@@ -16,7 +16,7 @@ import (
 // cannot be used is an error, and the view stays as it was: nothing may run by it, and
 // nothing may overwrite it.
 func (r *Runner) read(ctx context.Context, wake Wake) error {
-	entry, err := r.replica.reads.read(ctx, r.client)
+	entry, err := r.replica.reads.read(ctx, r.client.InHaste(&r.view.rec))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		// Only an answer gives the service's time, on which the time of our start
 		// depends. The step afterwards needs that to compare definitions.

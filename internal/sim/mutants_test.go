@@ -569,6 +569,10 @@ var mutants = []mutant{
 		text: "\t\treturn silentAfter(beat)\n", with: "\t\treturn beat\n"},
 	{name: "after an unlock a status tells the lease of the store", file: "internal/plan/next.go", pkg: claims, story: "TestWaits",
 		text: "\tif beat := r.Beats(); beat > 0 {\n\t\tthird, lease", with: "\tif beat := r.Beats(); beat < 0 {\n\t\tthird, lease"},
+	{name: "who takes over from a holder that beats waits long for a lost answer", file: "internal/lease/client.go", pkg: root, story: "TestLostAnswerDelaysTakeOverLittle",
+		text: "\treturn min(c.CallTimeout(), max(beat/3, leastHaste))\n", with: "\treturn c.CallTimeout()\n"},
+	{name: "who is far from the store never learns what a holder that beats has written", file: "internal/lease/client.go", pkg: root, story: "TestSlowFollowerOfShortLease",
+		text: "\treturn c.readWithin(ctx, c.CallTimeout())\n", with: "\treturn c.readWithin(ctx, min(max(c.Hasty, leastHaste), c.CallTimeout()))\n"},
 	{name: "a claim has the beat of the one before", file: "internal/plan/claim.go",
 		text: "\tr.Beat = store.Beat{}\n", with: "\tr.Beat.Token = r.Token\n"},
 
