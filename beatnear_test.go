@@ -183,3 +183,52 @@ func TestSlowFollowerOfShortLease(t *testing.T) {
 		}
 	})
 }
+
+// The outcome of a run whose lease another tool has ended says so, also where the run beats and a replica may have ended it:
+// if the replica that settles the run has seen that no beat was missing.
+func TestBrokenShortLeaseIsTold(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 3 * time.Second, 9 * time.Second} {
+		for after := range 4 {
+			inCase(t, fmt.Sprint(length, " ", after), func(t *testing.T, c *cluster) {
+				a := c.coarsely(brief(length), "a")["a"]
+				time.Sleep(30 * time.Second)
+				c.coarsely(brief(length), "b")
+				time.Sleep(30*time.Second + time.Duration(after)*length/12)
+				a.kill()
+				if err := c.store.Break(t.Context(), "soloist/lead", 0); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				if f := c.record("lead").History[0]; f.Reason != "unlocked" {
+					t.Errorf("%s: %s", f.Status, f.Reason)
+				}
+			})
+		}
+	}
+}
+
+// The outcome of a run whose runner died tells no unlock, also if another replica has broken its lease and died then.
+func TestDeadHolderOfShortLeaseIsNotToldAsUnlocked(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 3 * time.Second} {
+		for after := range 8 {
+			inCase(t, fmt.Sprint(length, " ", after), func(t *testing.T, c *cluster) {
+				a := c.coarsely(brief(length), "a")["a"]
+				time.Sleep(30 * time.Second)
+				others := c.coarsely(brief(length), "b", "c")
+				time.Sleep(30*time.Second + time.Duration(after)*length/24)
+				a.kill()
+				others["b"].meets(onNth("acquire", 1, func(func() error) error { others["b"].kill(); return errNetwork }))
+				others["c"].meets(fail(errNetwork))
+				time.Sleep(3 * length)
+				if e, err := c.store.Read(t.Context(), "soloist/lead"); err != nil || e.State != store.Broken {
+					t.Fatalf("the lease is %s, %v", e.State, err)
+				}
+				others["c"].meets(nil)
+				time.Sleep(time.Minute)
+				if f := c.record("lead").History[0]; f.Reason != "its runner died" {
+					t.Errorf("token %d: %s", f.Token, f.Reason)
+				}
+			})
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 // the replica's monotonic clock: they are used for how long ago something was.
 type Observation struct {
 	At       time.Time // now
+	Sent     time.Time // when the last read was sent
 	LookedAt time.Time // when the entry was last read or written here
 	Fresh    bool      // it was read for this decision
 
@@ -27,8 +28,10 @@ type Observation struct {
 
 	etag        string // that UnchangedSince is about
 	dated       dated
+	lastWrite   lastWrite
 	brokenToken int64 // of the run that BrokenAt is about
 	handedToken int64 // of the run that HandoverAt is about
+	endedToken  int64 // of the run whose lease an operator is known to have ended
 }
 
 // A dated is the service's date in the first of the answers that have shown an ETag.
@@ -60,6 +63,10 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 		o.etag, o.UnchangedSince = e.ETag, o.At
 	}
 	o.Dated(e.ETag, e.Date)
+	o.lastWrite.see(e.ETag, o.Sent)
+	if o.endedByOperator(e.State, r) {
+		o.endedToken = r.Token
+	}
 	// The lease has ended, and not by expiry, though the run may go on. The token keeps
 	// a later read from moving the instant, which HoldOff counts from.
 	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Token {
