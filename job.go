@@ -213,7 +213,8 @@ const (
 	RunAll MissedPolicy = "all"
 
 	// SkipMissed runs a tick within StartingDeadline too, but its zero StartingDeadline is
-	// one lease: a tick that is not run at its time is not run at all.
+	// one lease, and at least the shortest lease that the store takes: a tick that is not run at its
+	// time is not run at all.
 	SkipMissed MissedPolicy = "skip"
 )
 

@@ -57,3 +57,26 @@ func TestErrorTellsNoTime(t *testing.T) {
 		}
 	})
 }
+
+// A replica that follows a run which beats waits for the answer to its first call no longer than a third of the beat, half a
+// second at least, and never longer than any call may take.
+func TestHaste(t *testing.T) {
+	c := &Client{Length: 15 * time.Second}
+	for beat, want := range map[time.Duration]time.Duration{
+		0:                2500 * time.Millisecond,
+		time.Second:      500 * time.Millisecond,
+		3 * time.Second:  time.Second,
+		14 * time.Second: 2500 * time.Millisecond,
+	} {
+		rec := &store.Record{Token: 7, Beat: store.Beat{Token: 7, Length: store.Seconds(beat)}, Run: store.Run{Status: store.Running}}
+		if got := c.Haste(rec); got != want {
+			t.Errorf("a beat of %s: %s, want %s", beat, got, want)
+		}
+		if got := c.InHaste(rec).Hasty; got != want%c.CallTimeout() {
+			t.Errorf("a beat of %s: the first read has %s", beat, got)
+		}
+		if rec.Run.Status = store.Succeeded; c.Haste(rec) != c.CallTimeout() || c.InHaste(rec) != c {
+			t.Errorf("a beat of %s: in haste after the end of the run", beat)
+		}
+	}
+}

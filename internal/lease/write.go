@@ -77,7 +77,8 @@ func (s *Session) WriteUntilKnown(ctx context.Context, draft Draft, checkpoint [
 }
 
 // OutcomePatience is for how many lengths of the lease a replica that cannot write an
-// outcome goes on renewing. So a short outage of writes loses no outcome.
+// outcome goes on renewing. So a short outage of writes loses no outcome, unless the run beats: a beat
+// is a write too, so others replace a holder whose writes fail for the length of a beat.
 const OutcomePatience = 4
 
 // WriteOutcome is WriteUntilKnown for the outcome of a run that has returned. After

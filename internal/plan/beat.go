@@ -21,6 +21,9 @@ import (
 // two clocks may differ by one part in so many. It is lease.Drift.
 const beatDrift = 100
 
+// silentAfter returns for how long a replica has to see one ETag until the trust in a beat of a length is over.
+func silentAfter(beat time.Duration) time.Duration { return beat + beat/(beatDrift-1) }
+
 // untilSilent returns how long it takes until the holder of the run in the view trusts its lease no
 // more, if it sends no further beat. It returns false if the run does not beat.
 func (o *Observation) untilSilent(v View) (left time.Duration, beats bool) {
@@ -28,7 +31,7 @@ func (o *Observation) untilSilent(v View) (left time.Duration, beats bool) {
 	if length == 0 {
 		return 0, false
 	}
-	length += length / (beatDrift - 1)
+	length = silentAfter(length)
 	if o.etag == "" || o.etag != v.ETag { // what was noticed is about another write
 		return length, true
 	}
@@ -51,13 +54,46 @@ func (o *Observation) Silent(v View) bool {
 type Sighting struct {
 	etag  string
 	since time.Time
+	last  lastWrite
 }
 
 // Sighting returns what is known.
-func (o *Observation) Sighting() Sighting { return Sighting{o.etag, o.UnchangedSince} }
+func (o *Observation) Sighting() Sighting { return Sighting{o.etag, o.UnchangedSince, o.lastWrite} }
 
 // Recall goes on from a sighting.
-func (o *Observation) Recall(s Sighting) { o.etag, o.UnchangedSince = s.etag, s.since }
+func (o *Observation) Recall(s Sighting) {
+	o.etag, o.UnchangedSince, o.lastWrite = s.etag, s.since, s.last
+}
+
+// A lastWrite is after which instant the write was applied that gave the entry its ETag. It outlives
+// LookedAway: an ETag is that of one write, whatever came between two reads.
+type lastWrite struct {
+	etag  string
+	after time.Time // zero: not known
+	sent  time.Time // when the last read was sent
+}
+
+// see adds one read. If it has shown another ETag than the read before, the write came after that one was sent.
+func (w *lastWrite) see(etag string, sent time.Time) {
+	if w.etag != etag {
+		w.etag, w.after = etag, w.sent
+	}
+	w.sent = sent
+}
+
+// endedByOperator reports whether it is known that an operator has ended the lease of the run in r, or
+// lets it end. If the run beats, a replica may have broken the lease, and would have waited for its
+// beat after the last write.
+func (o *Observation) endedByOperator(s store.LeaseState, r *store.Record) bool {
+	if s == store.Breaking { // replicas break at once
+		return r.MayRun()
+	}
+	after := o.lastWrite.after
+	return s == store.Broken && !after.IsZero() && o.At.Sub(after) < r.Beats()
+}
+
+// Unlocked reports whether an operator is known to have ended the lease of the run in r.
+func (o *Observation) Unlocked(r *store.Record) bool { return o.endedToken == r.Token && r.MayRun() }
 
 // silent reports whether the holder of the run in the view, under a live lease, has sent no beat
 // for so long that its lease can be broken.

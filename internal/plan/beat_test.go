@@ -71,3 +71,45 @@ func TestSilentWithNothingToClaim(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// An operator is known to have ended the lease of a run that beats if it lets the lease end, or if no replica can have broken it yet:
+// the last write came less than a beat ago.
+func TestEndedByOperator(t *testing.T) {
+	start := time.Now()
+	r := running()
+	r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(3 * time.Second)}
+	type read struct {
+		at    time.Duration
+		etag  string
+		state store.LeaseState
+	}
+	for name, tt := range map[string]struct {
+		reads []read
+		want  bool
+	}{
+		"leased":                        {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Leased}}, false},
+		"broken just after a beat":      {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Broken}}, true},
+		"broken less than a beat after": {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Leased}, {2900 * time.Millisecond, "b", store.Broken}}, true},
+		"broken a beat after":           {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Leased}, {3 * time.Second, "b", store.Broken}}, false},
+		"read after long":               {[]read{{0, "a", store.Leased}, {time.Minute, "b", store.Broken}}, false},
+		"never read before":             {[]read{{0, "a", store.Broken}}, false},
+		"about to end":                  {[]read{{0, "a", store.Breaking}}, true},
+		"about to end, and broken":      {[]read{{0, "a", store.Breaking}, {time.Minute, "a", store.Broken}}, true},
+		"expired":                       {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Expired}}, false},
+	} {
+		o := Observation{}
+		for _, step := range tt.reads {
+			o.At, o.Sent = start.Add(step.at), start.Add(step.at)
+			o.See(entry(step.etag, step.state), &r, midnight)
+			o.LookedAway() // what this replica has looked for since does not count
+		}
+		if got := o.Unlocked(&r); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+		next := r
+		next.Token++
+		if o.Unlocked(&next) {
+			t.Errorf("%s: so is the next run", name)
+		}
+	}
+}

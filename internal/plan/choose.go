@@ -8,6 +8,7 @@ import (
 )
 
 // startingDeadline returns how late a first attempt may start; zero: as late as Missed says.
+// Lease is that of the store: a job may ask for a shorter one, which its beats keep.
 func (p *Policy) startingDeadline() time.Duration {
 	if p.StartingDeadline == 0 && p.Missed == SkipMissed {
 		return p.Lease

@@ -105,7 +105,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 			return true
 		}
 	}
-	status, reason, joint := store.Abandoned, endReason(r, v.State == store.Broken && r.Beats() == 0), ", and "
+	status, reason, joint := store.Abandoned, endReason(v), ", and "
 	if isOpen {
 		status, reason, joint = r.Run.Status, "not run again", ": "
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -99,8 +100,13 @@ func (p *Policy) queue(v View, o *Observation) Action {
 	if p.Occupied(v.Record, o) {
 		return Action{What: Blocked, After: maxSleep, Read: true}
 	}
-	half := p.Lease / 6 / 2
+	half := cmp.Or(p.Beat, p.Lease) / 6 / 2
 	a := Action{What: Queue, After: half, Jitter: half, Read: true}
+	// The release of a lease that is handed over follows its outcome at once. If the lease is live
+	// for longer, another client has it: the reads become rarer.
+	if o.handedOver(v.Record) {
+		a.Most = max(nearEvery, o.At.Sub(o.UnchangedSince))
+	}
 	// The lease of a job with a short period is free only for a moment before a tick, now
 	// and then. The next read is in that moment.
 	if wait := p.untilLook(v, o); wait > 0 && wait < half {
@@ -175,14 +181,19 @@ func (p *Policy) untilLapse(r *store.Record, c Clock) (after, jitter time.Durati
 
 // Waits returns about when the run in r can be followed by another, if its job was unlocked
 // during the run; else zero. Replicas that are up read the entry once more, see that the
-// lease was ended, and hold off for one lease from then on.
+// lease was ended, and hold off from then on: for one lease, or until they have seen the last beat
+// for long enough.
 func (p *Policy) Waits(r *store.Record, now time.Time) time.Time {
 	if r.Run.Unlocked.At.IsZero() || !r.MayRun() {
 		return time.Time{}
 	}
-	look, lease := LookEvery, max(p.Lease, time.Duration(r.Run.Lease))
+	third, lease := time.Duration(r.Run.Lease)/3, max(p.Lease, time.Duration(r.Run.Lease))
+	if beat := r.Beats(); beat > 0 {
+		third, lease = beat/3, silentAfter(beat)
+	}
+	look := LookEvery
 	if p.urgent(r, now) {
-		look = time.Duration(r.Run.Lease)/3 + time.Second
+		look = third + time.Second
 	}
 	return r.Run.Unlocked.At.Add(look + lease)
 }

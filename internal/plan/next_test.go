@@ -76,6 +76,13 @@ func TestNext(t *testing.T) {
 		}, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Most: 200 * time.Millisecond, Read: true}},
 		"does not follow closely when nothing waits": {handed, store.Leased, nil, Action{What: Follow, After: 5 * time.Second, Read: true}},
 		"queues behind a lease without a claim":      {ended(), store.Leased, later("00:00:20"), Action{What: Queue, After: 1250 * time.Millisecond, Jitter: 1250 * time.Millisecond, Read: true}},
+		"queues for a sixth of the beat":             {ended(), store.Leased, func(p *Policy, v *View, _ *Observation) { p.Beat, v.Now = 3*time.Second, clockTime("00:00:20") }, Action{What: Queue, After: 250 * time.Millisecond, Jitter: 250 * time.Millisecond, Read: true}},
+		"queues closely behind a run that is handed over": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) {
+			v.Now, o.handedToken = clockTime("00:00:20"), 5
+		}, Action{What: Queue, After: 1250 * time.Millisecond, Jitter: 1250 * time.Millisecond, Most: 100 * time.Millisecond, Read: true}},
+		"queues less closely behind one that was": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) {
+			v.Now, o.handedToken, o.UnchangedSince = clockTime("00:00:20"), 5, ago(time.Second)
+		}, Action{What: Queue, After: 1250 * time.Millisecond, Jitter: 1250 * time.Millisecond, Most: time.Second, Read: true}},
 		"tries a lease that an older read has shown": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) { v.Now, o.Fresh = clockTime("00:00:20"), false }, Action{What: Acquire, Lease: lease}},
 		"is blocked by a lease without a claim that lasts": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) {
 			v.Now, o.Occupation.Since = clockTime("00:00:20"), ago(2*lease+5*time.Second+1)
@@ -128,6 +135,8 @@ func TestFollowWithoutServiceClock(t *testing.T) {
 
 func TestWaits(t *testing.T) {
 	unlocked := store.Unlocked{By: "operator", At: clockTime("00:00:30")}
+	beats := running()
+	beats.Beat = store.Beat{Token: beats.Token, Length: store.Seconds(3 * time.Second)}
 	for name, tt := range map[string]struct {
 		record store.Record
 		p      Policy
@@ -139,6 +148,8 @@ func TestWaits(t *testing.T) {
 		"nothing is due":                  {record: running(), now: "00:00:19", want: "00:01:45"},
 		"a tick is due":                   {record: running(), now: "00:00:35", want: "00:00:51"},
 		"Rerun":                           {record: running(), p: Policy{Interrupted: Rerun}, now: "00:00:19", want: "00:00:51"},
+		"a holder that beats":             {record: beats, p: Policy{Lease: 15 * time.Second}, now: "00:00:35", want: "00:00:35.030303030"},
+		"it beats, and nothing is due":    {record: beats, p: Policy{Lease: 15 * time.Second}, now: "00:00:19", want: "00:01:33.030303030"},
 		"the lease of the program longer": {record: running(), p: Policy{Lease: time.Minute}, now: "00:00:35", want: "00:01:36"},
 	} {
 		tt.p.Ticks, tt.p.Spec = every10s(t), "mine"

@@ -11,6 +11,7 @@ import (
 // the replica's monotonic clock: they are used for how long ago something was.
 type Observation struct {
 	At       time.Time // now
+	Sent     time.Time // when the last read was sent
 	LookedAt time.Time // when the entry was last read or written here
 	Fresh    bool      // it was read for this decision
 
@@ -18,7 +19,7 @@ type Observation struct {
 	AskedAt        time.Time // when a mark of this replica's definition was last seen in the record
 
 	BrokenAt    time.Time     // when the lease of the last run was first seen to have ended before its time; zero: it was not
-	HandoverAt  time.Time     // when the record was first seen to announce a hand-over of the run; zero: it does not
+	HandoverAt  time.Time     // when the record was first seen to announce a hand-over of its last run; zero: it did not
 	RecreatedAt time.Time     // when the entry was seen to replace a deleted one, whose holder may not know; zero: it was not
 	LastLease   time.Duration // the longest lease of a holder that this process has seen since its own last claim
 
@@ -27,8 +28,10 @@ type Observation struct {
 
 	etag        string // that UnchangedSince is about
 	dated       dated
+	lastWrite   lastWrite
 	brokenToken int64 // of the run that BrokenAt is about
 	handedToken int64 // of the run that HandoverAt is about
+	endedToken  int64 // of the run whose lease an operator is known to have ended
 }
 
 // A dated is the service's date in the first of the answers that have shown an ETag.
@@ -60,17 +63,27 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 		o.etag, o.UnchangedSince = e.ETag, o.At
 	}
 	o.Dated(e.ETag, e.Date)
+	o.lastWrite.see(e.ETag, o.Sent)
+	if o.endedByOperator(e.State, r) {
+		o.endedToken = r.Token
+	}
 	// The lease has ended, and not by expiry, though the run may go on. The token keeps
 	// a later read from moving the instant, which HoldOff counts from.
 	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Token {
 		o.brokenToken, o.BrokenAt = r.Token, o.At
 	}
-	switch {
-	case !r.Run.Stopping:
+	switch over := !r.MayRun() && o.handedToken == r.Token; {
+	case !r.Run.Stopping && !over:
 		o.handedToken, o.HandoverAt = 0, time.Time{}
 	case o.handedToken != r.Token:
 		o.handedToken, o.HandoverAt = r.Token, o.At
 	}
+}
+
+// handedOver reports whether the last run in r was seen to be handed over and has its outcome: its
+// holder is about to release the lease.
+func (o *Observation) handedOver(r *store.Record) bool {
+	return !o.HandoverAt.IsZero() && o.handedToken == r.Token && !r.MayRun()
 }
 
 // LookedAway notes that this replica did not watch for a while: the entry may have been

@@ -155,13 +155,14 @@ func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (
 	return LastOutcome(r, r.Run.Status, r.Run.Error), true
 }
 
-// endReason returns why a run is over that has written no outcome. broken says that its lease
-// was broken when the entry was last seen, and by an operator: other replicas break that of a run that beats.
-func endReason(r *store.Record, broken bool) string {
+// endReason returns why the last run is over, which has written no outcome. A lease that was seen
+// broken was ended by an operator, unless the run beats: then a replica may have broken it.
+func endReason(v View) string {
+	r := v.Record
 	switch {
 	case !r.Run.Unlocked.At.IsZero():
 		return "unlocked by " + r.Run.Unlocked.By
-	case broken:
+	case v.Ended || v.State == store.Broken && r.Beats() == 0:
 		return "unlocked"
 	}
 	return "its runner died"

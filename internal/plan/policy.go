@@ -98,6 +98,7 @@ type View struct {
 	ETag   string // of Record
 	State  store.LeaseState
 	Breaks bool      // the store lets this replica replace a holder that is silent
+	Ended  bool      // an operator is known to have ended the lease of the last run; see Observation.Unlocked
 	Now    time.Time // ticks up to Now are due
 	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
 

@@ -185,7 +185,7 @@ func (p *Policy) settleDeadBackfilled(next *Claim, v View) bool {
 			case isCancelled:
 				return openFate{status: store.Cancelled, reason: CancelledBy(end), token: r.Token}
 			}
-			return openFate{status: store.Abandoned, reason: endReason(r, v.State == store.Broken && r.Beats() == 0), token: r.Token}
+			return openFate{status: store.Abandoned, reason: endReason(v), token: r.Token}
 		})...)
 		return true
 	}
@@ -198,7 +198,7 @@ func (p *Policy) settleDeadBackfilled(next *Claim, v View) bool {
 		waitAgain(&next.Record)
 		return true
 	}
-	tell(next, LastOutcome(r, store.Abandoned, endReason(r, v.State == store.Broken && r.Beats() == 0)))
+	tell(next, LastOutcome(r, store.Abandoned, endReason(v)))
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
@@ -14,9 +15,9 @@ import (
 // the call once more. Then the acquisition shows whether the lease has ended: like the call it
 // names the ETag.
 func (r *Runner) breakSilent(ctx context.Context, etag string) bool {
-	err := r.breakOnce(ctx, etag)
+	err := r.breakOnce(ctx, etag, r.client.Haste(&r.view.rec))
 	if err != nil && !lease.Definite(err) {
-		err = r.breakOnce(ctx, etag)
+		err = r.breakOnce(ctx, etag, r.client.CallTimeout())
 	}
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, fs.ErrNotExist) {
 		r.detail("the holder that seemed dead has written", err)
@@ -25,8 +26,8 @@ func (r *Runner) breakSilent(ctx context.Context, etag string) bool {
 	return true
 }
 
-func (r *Runner) breakOnce(ctx context.Context, etag string) error {
-	ctx, cancel := context.WithTimeout(ctx, r.client.CallTimeout())
+func (r *Runner) breakOnce(ctx context.Context, etag string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return r.client.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, r.client.Name, etag)
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,7 @@ import (
 // The invariants about what is said of a run that an operator has ended.
 
 // unlocked: once an unlock has ended the lease of a run, a status does not say
-// that it runs but until when others wait, which is a lease at least; and the outcome
+// that it runs but until when others wait, which is a lease at least, that of beats where it beats; and the outcome
 // of that run names who unlocked it. No other outcome does.
 func unlocked(l *Log, bad report) {
 	for _, job := range l.index.jobs {
@@ -27,12 +28,13 @@ func unlocked(l *Log, bad report) {
 			if u.Cause != "" || l.wroteBetween(job, b.Time, u.Heard) {
 				continue
 			}
-			soonest, latest := b.Time.Add(time.Duration(run.Run.Lease)-2*time.Second), b.Time.Add(time.Duration(run.Run.Lease)+longestWait)
+			lease := cmp.Or(run.Beats(), time.Duration(run.Run.Lease))
+			soonest, latest := b.Time.Add(lease-2*time.Second), b.Time.Add(lease+longestWait)
 			switch {
 			case u.Note != IsWaiting:
 				bad(u.Heard, "a status says that %s is %s, and the lease of its run, token %d, was ended at %s", job, u.Note, run.Token, TimeOfDay(b.Time))
 			case u.End.Before(soonest) || u.End.After(latest):
-				bad(u.Heard, "a status says that others wait for %s until %s, and the lease of %s was ended at %s", job, TimeOfDay(u.End), time.Duration(run.Run.Lease), TimeOfDay(b.Time))
+				bad(u.Heard, "a status says that others wait for %s until %s, and the lease of %s was ended at %s", job, TimeOfDay(u.End), lease, TimeOfDay(b.Time))
 			}
 		}
 		for _, n := range l.index.told[job] {
