@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
@@ -82,18 +81,6 @@ func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (read
 	}
 	facts := b.jobs.get()
 	return !waited.IsZero() && !facts.by.Before(waited) && !facts.told
-}
-
-// leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
-// decided as far as it knows, up to what it owes.
-func (r *Runner) leaveTo(c *call) {
-	if b := r.view.before; b != nil {
-		left := r.job.Policy.Unclaimed(&r.view.rec)
-		if does := instant.Earlier(b.jobs.get().by, r.owes(c)); !left.IsZero() && !left.After(does) {
-			left = r.job.Policy.Ticks.Next(does)
-		}
-		b.left.Store(&left)
-	}
 }
 
 // waitsInVain reports whether a tick waits for a job whose entry cannot be read.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
-	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -41,7 +40,7 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 	if r.frozen() {
 		r.lookedAway()
 	}
-	c, more := &call{begin: time.Now(), wake: wakeUp{wake, r.replica.Wall()}, claims: plan.NoBackfill, bounded: true}, true
+	c, more := &call{wake: wakeUp{wake, r.replica.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, true
 	if r.job.EveryReplica {
 		c.wake.Tick, _ = r.namedHere(wake, c.wake.now)
 		wake = c.wake.Wake
@@ -134,21 +133,6 @@ func (r *Runner) owed(c *call) bool {
 	}
 	next := r.job.Policy.NextTick(&r.view.rec)
 	return !next.IsZero() && !next.After(r.owes(c))
-}
-
-// owes returns up to when the ticks are those of a call of RunDue, zero for another one: those that were
-// due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
-// job whose run takes longer than its period would keep the call going for ever.
-func (r *Runner) owes(c *call) time.Time {
-	if c.begin.IsZero() {
-		return time.Time{}
-	}
-	now := r.now()
-	last := now.Add(-time.Since(c.begin))
-	if c.wake.Tick.Sub(now) <= plan.WakeSpan {
-		last = instant.Later(last, instant.Earlier(c.wake.Tick, now))
-	}
-	return last
 }
 
 // owesQueued reports whether a tick is left for this call that has waited for its run. One that waits for

@@ -134,7 +134,6 @@ type Wake struct {
 // for all their steps; Loop makes one for each, since it reports nothing.
 type call struct {
 	request string      // RunNow: the name of the request
-	begin   time.Time   // RunDue: monotonic: when it began; else zero
 	wake    wakeUp      // RunDue: what it was called for
 	claims  plan.Claims // which runs it may claim
 	bounded bool        // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
@@ -156,7 +155,8 @@ type call struct {
 // A wakeUp is what a call of RunDue was called for.
 type wakeUp struct {
 	Wake
-	now time.Time // of an EveryReplica job: the wall clock when the call began, for its first step
+	now   time.Time // of an EveryReplica job: the wall clock when the call began, for its first step
+	begin time.Time // monotonic: when the call began; zero: this is no call of RunDue
 }
 
 // queuesNext reports whether the call runs a tick that waits for the run which is under way.

@@ -537,7 +537,7 @@ var mutants = []mutant{
 		text: "\tr.precede(&r.view.rec, r.view.rec.Watermark.After(through))\n", with: "\tif r.view.rec.Watermark.After(through) {\n\t\tr.precede(&r.view.rec, true)\n\t}\n"},
 	{name: "a call leaves a follower to one that does not know", file: "internal/runner/turn.go", pkg: root, story: "TestCallWaitsForRunOfFollower",
 		text: "if !waits || !t.follow(ctx) {", with: "if !waits || true {"},
-	{name: "a call takes all that is decided for its own", file: "internal/runner/after.go", pkg: root, story: "TestCallWaitsForFollowerThatWaitsForItsGroup",
+	{name: "a call takes all that is decided for its own", file: "internal/runner/owes.go", pkg: root, story: "TestCallWaitsForFollowerThatWaitsForItsGroup",
 		text: "instant.Earlier(b.jobs.get().by, r.owes(c))", with: "instant.Later(b.jobs.get().by, r.owes(c))"},
 	{name: "a follower guesses what is not known", file: "internal/plan/predecessor.go", pkg: root, story: "TestFollowerOfForgottenOutcomes",
 		text: "\treturn nil, until\n", with: "\treturn &store.Outcome{Status: store.Succeeded}, until\n"},

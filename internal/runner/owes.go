@@ -1,0 +1,35 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/plan"
+)
+
+// owes returns up to when the ticks are those of a call of RunDue, zero for another one: those that were
+// due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
+// job whose run takes longer than its period would keep the call going for ever.
+func (r *Runner) owes(c *call) time.Time {
+	if c.wake.begin.IsZero() {
+		return time.Time{}
+	}
+	now := r.now()
+	last := now.Add(-time.Since(c.wake.begin))
+	if c.wake.Tick.Sub(now) <= plan.WakeSpan {
+		last = instant.Later(last, instant.Earlier(c.wake.Tick, now))
+	}
+	return last
+}
+
+// leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
+// decided as far as it knows, up to what it owes.
+func (r *Runner) leaveTo(c *call) {
+	if b := r.view.before; b != nil {
+		left := r.job.Policy.Unclaimed(&r.view.rec)
+		if does := instant.Earlier(b.jobs.get().by, r.owes(c)); !left.IsZero() && !left.After(does) {
+			left = r.job.Policy.Ticks.Next(does)
+		}
+		b.left.Store(&left)
+	}
+}
