@@ -70,15 +70,19 @@ func (o *Observation) Recall(s Sighting) {
 type lastWrite struct {
 	etag  string
 	after time.Time // zero: not known
+	read  time.Time // when the read was sent that is seen last
 	sent  time.Time // when the last read was sent
 }
 
+// Sends notes that a read is about to be sent.
+func (o *Observation) Sends(at time.Time) { o.lastWrite.sent = at }
+
 // see adds one read. If it has shown another ETag than the read before, the write came after that one was sent.
-func (w *lastWrite) see(etag string, sent time.Time) {
+func (w *lastWrite) see(etag string) {
 	if w.etag != etag {
-		w.etag, w.after = etag, w.sent
+		w.etag, w.after = etag, w.read
 	}
-	w.sent = sent
+	w.read = w.sent
 }
 
 // endedByOperator reports whether it is known that an operator has ended the lease of the run in r, or
@@ -93,13 +97,13 @@ func (o *Observation) endedByOperator(s store.LeaseState, r *store.Record) bool 
 }
 
 // Unlocked reports whether an operator is known to have ended the lease of the run in r.
-func (o *Observation) Unlocked(r *store.Record) bool { return o.endedToken == r.Token && r.MayRun() }
+func (o *Observation) Unlocked(r *store.Record) bool { return o.tokens.ended == r.Token && r.MayRun() }
 
 // silent reports whether the holder of the run in the view, under a live lease, has sent no beat
 // for so long that its lease can be broken.
 func (o *Observation) silent(v View) bool {
 	left, beats := o.untilSilent(v)
-	return v.Breaks && beats && left == 0
+	return v.Break.Able && beats && left == 0
 }
 
 // byBeat has a replica that waits for the end of the run read at each third of the beat. Once it
@@ -107,7 +111,7 @@ func (o *Observation) silent(v View) bool {
 // store refuses that if there was another beat.
 func (o *Observation) byBeat(a Action, v View) Action {
 	left, beats := o.untilSilent(v)
-	if !beats || !v.Breaks {
+	if !beats || !v.Break.Able {
 		return a
 	}
 	if third := v.Record.Beats() / 3; third < left {

@@ -30,7 +30,7 @@ func TestSilent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o Observation
-			v := View{Record: tt.record, State: store.Leased, Breaks: true}
+			v := View{Record: tt.record, State: store.Leased, Break: Break{Able: true}}
 			for i, etag := range tt.etags {
 				o.At, v.ETag = start.Add(time.Duration(i)*time.Second), etag
 				o.See(&store.Entry{Revision: store.Revision{ETag: etag}, State: store.Leased}, tt.record, o.At)
@@ -64,7 +64,7 @@ func TestBeatOutOfBounds(t *testing.T) {
 func TestSilentWithNothingToClaim(t *testing.T) {
 	start := time.Now()
 	r := &store.Record{Token: 7, Beat: store.Beat{Token: 7, Length: store.Seconds(3 * time.Second)}, Run: store.Run{Status: store.Running, Lease: store.Seconds(15 * time.Second)}}
-	o, v := Observation{At: start}, View{Record: r, ETag: "a", State: store.Leased, Breaks: true}
+	o, v := Observation{At: start}, View{Record: r, ETag: "a", State: store.Leased, Break: Break{Able: true}}
 	o.See(&store.Entry{Revision: store.Revision{ETag: "a"}, State: store.Leased}, r, start)
 	o.At = start.Add(time.Minute)
 	if a := o.byBeat(Action{What: Follow, After: 5 * time.Second, Read: true}, v); a.After != 5*time.Second || !a.Read {
@@ -99,7 +99,8 @@ func TestEndedByOperator(t *testing.T) {
 	} {
 		o := Observation{}
 		for _, step := range tt.reads {
-			o.At, o.Sent = start.Add(step.at), start.Add(step.at)
+			o.At = start.Add(step.at)
+			o.Sends(o.At)
 			o.See(entry(step.etag, step.state), &r, midnight)
 			o.LookedAway() // what this replica has looked for since does not count
 		}

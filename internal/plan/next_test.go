@@ -78,10 +78,10 @@ func TestNext(t *testing.T) {
 		"queues behind a lease without a claim":      {ended(), store.Leased, later("00:00:20"), Action{What: Queue, After: 1250 * time.Millisecond, Jitter: 1250 * time.Millisecond, Read: true}},
 		"queues for a sixth of the beat":             {ended(), store.Leased, func(p *Policy, v *View, _ *Observation) { p.Beat, v.Now = 3*time.Second, clockTime("00:00:20") }, Action{What: Queue, After: 250 * time.Millisecond, Jitter: 250 * time.Millisecond, Read: true}},
 		"queues closely behind a run that is handed over": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) {
-			v.Now, o.handedToken = clockTime("00:00:20"), 5
+			v.Now, o.tokens.handed = clockTime("00:00:20"), 5
 		}, Action{What: Queue, After: 1250 * time.Millisecond, Jitter: 1250 * time.Millisecond, Most: 100 * time.Millisecond, Read: true}},
 		"queues less closely behind one that was": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) {
-			v.Now, o.handedToken, o.UnchangedSince = clockTime("00:00:20"), 5, ago(time.Second)
+			v.Now, o.tokens.handed, o.UnchangedSince = clockTime("00:00:20"), 5, ago(time.Second)
 		}, Action{What: Queue, After: 1250 * time.Millisecond, Jitter: 1250 * time.Millisecond, Most: time.Second, Read: true}},
 		"tries a lease that an older read has shown": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) { v.Now, o.Fresh = clockTime("00:00:20"), false }, Action{What: Acquire, Lease: lease}},
 		"is blocked by a lease without a claim that lasts": {ended(), store.Leased, func(_ *Policy, v *View, o *Observation) {

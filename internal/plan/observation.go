@@ -11,7 +11,6 @@ import (
 // the replica's monotonic clock: they are used for how long ago something was.
 type Observation struct {
 	At       time.Time // now
-	Sent     time.Time // when the last read was sent
 	LookedAt time.Time // when the entry was last read or written here
 	Fresh    bool      // it was read for this decision
 
@@ -26,12 +25,17 @@ type Observation struct {
 	Occupation Occupation // the lease without a claim that the last reads have shown
 	Expected   time.Time  // the tick that another replica is expected to run, since it held the lease before it; zero: none
 
-	etag        string // that UnchangedSince is about
-	dated       dated
-	lastWrite   lastWrite
-	brokenToken int64 // of the run that BrokenAt is about
-	handedToken int64 // of the run that HandoverAt is about
-	endedToken  int64 // of the run whose lease an operator is known to have ended
+	etag      string // that UnchangedSince is about
+	dated     dated
+	lastWrite lastWrite
+	tokens    tokens
+}
+
+// tokens are those of runs that were noticed something of.
+type tokens struct {
+	broken int64 // the run that BrokenAt is about
+	handed int64 // the run that HandoverAt is about
+	ended  int64 // the run whose lease an operator is known to have ended
 }
 
 // A dated is the service's date in the first of the answers that have shown an ETag.
@@ -63,27 +67,27 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 		o.etag, o.UnchangedSince = e.ETag, o.At
 	}
 	o.Dated(e.ETag, e.Date)
-	o.lastWrite.see(e.ETag, o.Sent)
+	o.lastWrite.see(e.ETag)
 	if o.endedByOperator(e.State, r) {
-		o.endedToken = r.Token
+		o.tokens.ended = r.Token
 	}
 	// The lease has ended, and not by expiry, though the run may go on. The token keeps
 	// a later read from moving the instant, which HoldOff counts from.
-	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.brokenToken != r.Token {
-		o.brokenToken, o.BrokenAt = r.Token, o.At
+	if r.MayRun() && !e.State.Live() && e.State != store.Expired && o.tokens.broken != r.Token {
+		o.tokens.broken, o.BrokenAt = r.Token, o.At
 	}
-	switch over := !r.MayRun() && o.handedToken == r.Token; {
+	switch over := !r.MayRun() && o.tokens.handed == r.Token; {
 	case !r.Run.Stopping && !over:
-		o.handedToken, o.HandoverAt = 0, time.Time{}
-	case o.handedToken != r.Token:
-		o.handedToken, o.HandoverAt = r.Token, o.At
+		o.tokens.handed, o.HandoverAt = 0, time.Time{}
+	case o.tokens.handed != r.Token:
+		o.tokens.handed, o.HandoverAt = r.Token, o.At
 	}
 }
 
 // handedOver reports whether the last run in r was seen to be handed over and has its outcome: its
 // holder is about to release the lease.
 func (o *Observation) handedOver(r *store.Record) bool {
-	return !o.HandoverAt.IsZero() && o.handedToken == r.Token && !r.MayRun()
+	return !o.HandoverAt.IsZero() && o.tokens.handed == r.Token && !r.MayRun()
 }
 
 // LookedAway notes that this replica did not watch for a while: the entry may have been
@@ -147,7 +151,7 @@ func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
 	}
 	// The wait counts from the first read that showed the end of the lease, so that a
 	// hold-off which was cut short is not begun anew.
-	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.brokenToken == v.Record.Token {
+	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.tokens.broken == v.Record.Token {
 		return length - o.At.Sub(o.BrokenAt)
 	}
 	if o.RecreatedAt.IsZero() {

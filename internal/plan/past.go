@@ -162,7 +162,7 @@ func endReason(v View) string {
 	switch {
 	case !r.Run.Unlocked.At.IsZero():
 		return "unlocked by " + r.Run.Unlocked.By
-	case v.Ended || v.State == store.Broken && r.Beats() == 0:
+	case v.Break.ByOperator || v.State == store.Broken && r.Beats() == 0:
 		return "unlocked"
 	}
 	return "its runner died"

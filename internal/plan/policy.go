@@ -97,8 +97,7 @@ type View struct {
 	Record *store.Record
 	ETag   string // of Record
 	State  store.LeaseState
-	Breaks bool      // the store lets this replica replace a holder that is silent
-	Ended  bool      // an operator is known to have ended the lease of the last run; see Observation.Unlocked
+	Break  Break     // of the lease before its time
 	Now    time.Time // ticks up to Now are due
 	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
 
@@ -121,6 +120,12 @@ type View struct {
 	Waited store.Span
 
 	Claims Claims // which runs there may be
+}
+
+// A Break says who can end a lease before its time, and who has.
+type Break struct {
+	Able       bool // the store lets this replica replace a holder that is silent
+	ByOperator bool // an operator is known to have ended the lease of the last run; see Observation.Unlocked
 }
 
 // Claims says which runs a replica may claim now.

@@ -43,7 +43,7 @@ func (p *Policy) byNextTick(v View, at time.Time) time.Time {
 
 // outlasts returns for how long the lease of a holder that dies now goes on, before another replica can take over.
 func (p *Policy) outlasts(v View) time.Duration {
-	if beat := v.Record.Beats(); beat > 0 && v.Breaks {
+	if beat := v.Record.Beats(); beat > 0 && v.Break.Able {
 		return silentAfter(beat)
 	}
 	return max(p.Lease, time.Duration(v.Record.Run.Lease))

@@ -16,7 +16,7 @@ import (
 // cannot be used is an error, and the view stays as it was: nothing may run by it, and
 // nothing may overwrite it.
 func (r *Runner) read(ctx context.Context, wake Wake) error {
-	r.view.seen.Sent = time.Now()
+	r.view.seen.Sends(time.Now())
 	entry, err := r.replica.reads.read(ctx, r.client.InHaste(&r.view.rec))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		// Only an answer gives the service's time, on which the time of our start
@@ -134,8 +134,8 @@ func (r *Runner) decideBy(c *call) plan.View {
 	if c.slot.none {
 		v.Claims = plan.NoRun
 	}
-	_, v.Breaks = r.client.Store.(store.ConditionalBreaker)
-	v.Ended = o.Unlocked(&r.view.rec)
+	_, v.Break.Able = r.client.Store.(store.ConditionalBreaker)
+	v.Break.ByOperator = o.Unlocked(&r.view.rec)
 	if r.view.before != nil {
 		v.Before = r.view.before.jobs.get().known
 	}

@@ -96,7 +96,7 @@ func (r *Runner) wanted(all map[string]*wish, now time.Time) time.Time {
 		return p.Ticks.Next(now)
 	}
 	v := plan.View{Record: &w.rec, State: w.entry.State, ETag: w.entry.ETag, Now: now, Since: r.replica.Started(), Control: r.orders()}
-	_, v.Breaks = r.client.Store.(store.ConditionalBreaker)
+	_, v.Break.Able = r.client.Store.(store.ConditionalBreaker)
 	for _, name := range p.After {
 		before := plan.Predecessor{Job: name}
 		if b := all[name]; b.read == nil && b.bad == nil {

@@ -596,7 +596,7 @@ var mutants = []mutant{
 	{name: "who is far from the store never learns what a holder that beats has written", file: "internal/lease/client.go", pkg: root, story: "TestSlowFollowerOfShortLease",
 		text: "\treturn c.readWithin(ctx, c.CallTimeout())\n", with: "\treturn c.readWithin(ctx, min(max(c.Hasty, leastHaste), c.CallTimeout()))\n"},
 	{name: "an operator's break of a lease that beats is told as a death", file: "internal/plan/past.go", pkg: root, story: "TestBrokenShortLeaseIsTold",
-		text: "\tcase v.Ended || v.State", with: "\tcase v.State"},
+		text: "\tcase v.Break.ByOperator || v.State", with: "\tcase v.State"},
 	{name: "a replica's break of a lease that beats is told as an unlock", file: "internal/plan/beat.go", pkg: root, story: "TestDeadHolderOfShortLeaseIsNotToldAsUnlocked",
 		text: " && o.At.Sub(after) < r.Beats()", with: ""},
 	{name: "a claim has the beat of the one before", file: "internal/plan/claim.go",
