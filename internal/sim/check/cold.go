@@ -1,9 +1,12 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
 )
 
 // woken: a process that a platform starts for a job that runs everywhere runs one
@@ -25,7 +28,11 @@ func woken(l *Log, bad report) {
 			if n := len(ticks); n == 2 && d.Overlap != soloist.SkipOverlap && ticks[1].After(ticks[0]) {
 				ticks = ticks[:1] // the other has waited for it
 			}
-			switch want := w.owes(d); {
+			want := w.owes(d)
+			if len(ticks) == 1 && ticks[0].After(want) && d.Overlap == soloist.Replace && l.replacedAtOnce(w, job, want) {
+				continue
+			}
+			switch {
 			case want.IsZero() && len(ticks) == 0, len(ticks) == 0 && l.mayBePaused(job, w.End):
 			case len(ticks) == 0:
 				bad(w.End, "%s was started for %s, owes tick %s, and runs nothing", w.Replica, job, TimeOfDay(want))
@@ -34,6 +41,14 @@ func woken(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// replacedAtOnce reports whether the process told that the run of a tick was cancelled: a newer tick was due before its
+// function began.
+func (l *Log) replacedAtOnce(w *Event, job string, tick time.Time) bool {
+	return slices.ContainsFunc(l.of(job, Emitted), func(e *Event) bool {
+		return e.Replica == w.Replica && e.Op == string(event.Ended) && e.Note == string(store.Cancelled) && e.Tick.Equal(tick)
+	})
 }
 
 // owes is the tick that a process has to run. Sent is what its clock shows as it

@@ -213,7 +213,7 @@ func outcomes(l *Log, bad report) {
 			claim := l.claimOf(job, e.Token)
 			hurried := slices.ContainsFunc(l.of("", Stop), func(s *Event) bool { return s.Replica == e.Replica && s.Time.Before(e.Time) }) ||
 				slices.ContainsFunc(l.of("", Up), func(u *Event) bool { return u.Replica == e.Replica && u.Cause != "" })
-			if claim == nil || hurried || claim.Record.Run.Request != "" || l.notTaken(job, claim, e) {
+			if claim == nil || hurried || claim.Record.Run.Request != "" || l.notTaken(job, claim, e) || l.lapsedTwice(job, claim, e) {
 				continue
 			}
 			since := claim.Time
@@ -252,6 +252,28 @@ func (l *Log) notTaken(job string, claim, gaveUp *Event) bool {
 		}
 	}
 	return first != nil && gaveUp.Time.Sub(first.Sent) >= 6*length
+}
+
+// lapsedTwice reports whether the lease of the claim had expired for the second time when the replica gave the outcome
+// up. Once it has tried for four lengths of the lease it renews no more, and revives an expired lease once. The clocks of
+// replicas may be fast.
+func (l *Log) lapsedTwice(job string, claim, gaveUp *Event) bool {
+	patience := 4 * time.Duration(claim.Record.Run.Lease) * 97 / 100
+	var first, revived, refused *Event
+	for _, o := range l.of(job, Request) {
+		if o.Lease != claim.Lease || o.Replica != gaveUp.Replica || o.Time.After(gaveUp.Time) {
+			continue
+		}
+		switch finish := o.Op == "finish" && o.Record != nil && o.Record.Token == claim.Record.Token; {
+		case finish && first == nil:
+			first = o
+		case o.Op == "renew" && o.OK() && first != nil && o.Sent.Sub(first.Sent) >= patience:
+			revived = o
+		case finish && o.Code == "LeaseLost":
+			refused = o
+		}
+	}
+	return revived != nil && refused != nil && refused.Time.After(revived.Time)
 }
 
 // early: no run starts more than a second before its tick, by the service's

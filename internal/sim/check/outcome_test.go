@@ -39,3 +39,36 @@ func TestOutcomeThatIsNotTaken(t *testing.T) {
 		})
 	}
 }
+
+// Who has tried for four lengths of its lease revives it once after it has expired. The next time it gives the outcome up.
+func TestOutcomeIsGivenUpWhenLeaseLapsesTwice(t *testing.T) {
+	for name, tt := range map[string]struct {
+		renewed, refused float64
+		excused          bool
+	}{
+		"after its patience":  {80, 96, true},
+		"before that":         {40, 56, false},
+		"before it was again": {80, 79, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory()
+			s.begin("a", "1", 10, 11, 12)
+			finish := func(sent float64, status int) *check.Event {
+				e := s.request("a", "finish", "1", sent, status)
+				e.Record = &s.last
+				return e
+			}
+			finish(13, 0).Cause = "503"
+			s.request("a", "renew", "1", tt.renewed, 200)
+			finish(tt.refused, 412).Code = "LeaseLost"
+			s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(100), Note: "the outcome was refused: a replica settles this run"})
+			excused := true
+			for _, v := range check.Judge(&s.Log) {
+				excused = excused && !strings.HasPrefix(v.String(), "I3 outcome")
+			}
+			if excused != tt.excused {
+				t.Errorf("excused: %t, want %t", excused, tt.excused)
+			}
+		})
+	}
+}
