@@ -63,7 +63,7 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 			all = append(all, want{g.from.Add(soon), d.Name, "a run that was ordered"})
 		}
 		tick := d.After(g.from)
-		if _, through := l.ledger(d.Name, g.from); through.IsZero() && tick.Sub(g.from) < 2*wakeDoubt {
+		if last, _ := l.ledger(d.Name, g.from); last == nil && tick.Sub(g.from) < 2*wakeDoubt {
 			tick = tick.Add(d.Every) // a record that is made then begins after it
 		}
 		if d.Follows != "" || d.Paused || l.mayBePaused(d.Name, g.from) || l.mayBePaused(d.Name, tick) {

@@ -51,6 +51,20 @@ func (s *story) leaves(replica string, t, visible float64) {
 	s.add(check.Event{What: check.Handed, Replica: replica, Time: at(t + 9), Op: check.HandedOver})
 }
 
+// deletes has an entry be deleted under a replica c that has come for the first tick and hands over at a time, for the next one.
+func (s *story) deletes(t float64) {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	s.Fleet["c"] = s.Fleet["a"]
+	s.say("c", 3570, check.Up).Op = check.ByAlarm
+	s.add(check.Event{What: check.Deleted, Job: "job", Time: at(t - 3)})
+	s.mail("c", "2", check.MailPut, t-2, 7140)
+	s.mail("c", "1", check.MailDeleted, t-1, t-1)
+	s.add(check.Event{What: check.Handed, Replica: "c", Time: at(t), Op: check.HandedOver})
+	s.say("c", t+0.5, check.Gone)
+	s.wakes("d", 7170)
+}
+
 // busy is a replica that is up for other jobs when the tick of 3600 s comes, which it begins at a time.
 func (s *story) busy(begins float64) {
 	s.mail("a", "1", check.MailPut, 80, 1000)
@@ -100,13 +114,14 @@ var _ = plant(stories{
 		s.run("d", 3642, 3643)
 		s.finish("d", "1", 3643.5, store.Succeeded)
 		s.request("d", "release", "1", 3644, 200)
-	}, func(s *story) { s.busy(3600.5) }, func(s *story) { // a tool holds the lease of a job whose replica has died: nobody knows for how long
+	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.busy(3600.5) }, func(s *story) { // a tool holds the lease of a job whose replica has died: nobody knows for how long
 		s.dies()
 		s.add(check.Event{What: check.Leased, Job: "job", Time: at(3625), End: at(3690)})
 		s.leaves("d", 3640, 3700)
 		s.wakes("e", 3710)
 	}},
 	"I18 pending": {
+		func(s *story) { s.deletes(3575) }, // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
 		func(s *story) { // it comes after its tick
 			s.mail("a", "1", check.MailPut, 80, 3660)
