@@ -94,7 +94,7 @@ func TestServeEndsByItselfWithAnAlarm(t *testing.T) {
 // tick waits for the ticks that are due within its stay until half of its time is over, and leaves one alarm.
 func TestTickWaitsForTicksOfItsStay(t *testing.T) {
 	t.Parallel()
-	f, q := newAlarmed(t, order{Program: passes, Schedule: "@every 10s"}, "1s", "12s")
+	f, q := newAlarmed(t, order{Program: passes, Schedule: "@every 10s"}, "1s", "25s")
 	f.Env = append(f.Env, "SOLOIST_TICK_TIMEOUT=60s") // half of it is longer than a busy machine takes for the first pass, and a tick
 	f.start("a", 0)
 	at, code := f.exit("a", 2*time.Minute)
