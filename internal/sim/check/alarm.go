@@ -1,6 +1,7 @@
 package check
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
@@ -57,6 +58,9 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 			continue
 		}
 		if end, open := l.openRun(d.Name, g.from); open && !d.Paused && !l.mayBePaused(d.Name, g.from) {
+			if l.unread(h, d.Name) {
+				end = later(end, h.Time.Add(soon))
+			}
 			all = append(all, want{end, d.Name, "the run of a replica that has died"})
 		}
 		if l.orderWaits(d.Name, g) {
@@ -80,6 +84,17 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 // soon is when a replica is wanted at the latest for what is due: a minute later if an entry could not be read, or when a
 // lease ends under which nothing was claimed.
 const soon = time.Minute + 2*wakeDoubt
+
+// unread reports whether the last read of an entry had failed when a replica handed over: it has another one look in a minute.
+func (l *Log) unread(h *Event, job string) bool {
+	var last *Event
+	for _, e := range l.of(job, Request) {
+		if e.Replica == h.Replica && e.Op == "read" && e.Sent.Before(h.Time) {
+			last = e
+		}
+	}
+	return last != nil && (last.Heard.IsZero() || !last.OK() && last.Status != http.StatusNotFound)
+}
 
 // redefined reports whether a replica with another definition of a job was up between two times.
 func (l *Log) redefined(d *Definition, from, to time.Time) bool {

@@ -114,14 +114,19 @@ var _ = plant(stories{
 		s.run("d", 3642, 3643)
 		s.finish("d", "1", 3643.5, store.Succeeded)
 		s.request("d", "release", "1", 3644, 200)
-	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.busy(3600.5) }, func(s *story) { // a tool holds the lease of a job whose replica has died: nobody knows for how long
+	}, func(s *story) { s.deletes(3597) }, func(s *story) { // the entry could not be read
+		s.dies()
+		s.request("d", "read", "", 3645, 503)
+		s.leaves("d", 3640, 3700)
+		s.wakes("e", 3710)
+	}, func(s *story) { s.busy(3600.5) }, func(s *story) { // a tool holds the lease of a job whose replica has died: nobody knows for how long
 		s.dies()
 		s.add(check.Event{What: check.Leased, Job: "job", Time: at(3625), End: at(3690)})
 		s.leaves("d", 3640, 3700)
 		s.wakes("e", 3710)
 	}},
 	"I18 pending": {
-		func(s *story) { s.deletes(3575) }, // before that tick there is time to make the entry anew
+		func(s *story) { s.deletes(3575) },                // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
 		func(s *story) { // it comes after its tick
 			s.mail("a", "1", check.MailPut, 80, 3660)

@@ -127,17 +127,18 @@ func (l *Log) illSince(r *Event, d *Definition) (at time.Time, ill bool) {
 	return time.Time{}, false
 }
 
-// chatter: a run writes how far it is now and then, not at each heartbeat.
+// chatter: a run writes how far it is now and then, not at each heartbeat. Several runs under one claim write each for itself.
 func chatter(l *Log, bad report) {
-	const most, span = 10, 10 * time.Second
+	const each, span = 10, 10 * time.Second
 	for _, job := range l.index.jobs {
-		wrote := map[string][]time.Time{}
+		wrote, runs := map[string][]time.Time{}, l.runsUnder(job)
 		for _, e := range l.of(job, Request) {
 			if e.Op == "progress" {
 				wrote[e.Lease] = append(wrote[e.Lease], e.Sent)
 			}
 		}
-		for _, times := range wrote {
+		for id, times := range wrote {
+			most := each * max(1, runs[id])
 			for i := most; i < len(times); i++ {
 				if times[i].Sub(times[i-most]) < span {
 					bad(times[i], "a run of %s writes its progress %d times in %s", job, most+1, times[i].Sub(times[i-most]))
@@ -146,4 +147,16 @@ func chatter(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// runsUnder returns how many runs there are under one claim at most, by the id of its lease.
+func (l *Log) runsUnder(job string) map[string]int {
+	most, under := map[string]int{}, map[int64]int{}
+	for _, r := range l.runs(job) {
+		if claim := l.claimOf(job, r.Token); claim != nil && r.Try == 1 {
+			under[r.Token]++
+			most[claim.Lease] = max(most[claim.Lease], under[r.Token])
+		}
+	}
+	return most
 }

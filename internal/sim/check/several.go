@@ -72,7 +72,7 @@ func backfilledBeside(l *Log, bad report) {
 			if f == nil {
 				continue
 			}
-			if end := f.ended[r.Tick.UnixNano()]; end != nil && r.Time.After(end.Time) {
+			if end := f.ended[r.Tick.UnixNano()]; end != nil && r.Time.After(end.Time) && !l.thawed(&r, end.Time) {
 				bad(r.Time, "%s begins, and had its outcome at %s", r.name(), TimeOfDay(end.Time))
 			}
 		}
@@ -196,4 +196,10 @@ func (l *Log) cancelledWhole(job string, t *term) bool {
 	return store.BackfillOf(request) != 0 && slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
 		return o.Op == string(store.OrderCancelBackfill) && (o.Request == request || o.Request == "") && o.Time.Before(t.gone())
 	})
+}
+
+// thawed reports whether a run was about to begin before t, and its replica was suspended until then: see H5.
+func (l *Log) thawed(r *Event, t time.Time) bool {
+	f := l.frozen(r.Replica, t, r.Time)
+	return f != nil && f.Time.Before(t) && !r.Time.After(f.End.Add(noticed)) && !r.Cancelled.IsZero() && !r.Cancelled.After(f.End.Add(noticed))
 }

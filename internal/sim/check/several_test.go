@@ -73,6 +73,19 @@ func (s *story) besideFailure() {
 	s.request("a", "release", "1", 9.4, 200)
 }
 
+// progressBeside is a claim whose two runs both write how far they are, six times in ten seconds.
+func (s *story) progressBeside() {
+	s.twoAtOnce()
+	s.claimBeside("a", "1", 1, 1, -40, -30)
+	s.runBeside("a", 1.4, 9, -40)
+	s.runBeside("a", 1.4, 9, -30)
+	for i := range 12 {
+		s.write("a", "progress", "1", 1.5+0.6*float64(i), func(r *store.Record) { r.Run.Stopping = i%2 == 0 })
+	}
+	s.endBeside("a", "finish", "1", 9.2, -40, -30)
+	s.request("a", "release", "1", 9.4, 200)
+}
+
 // stalledBeside says that a run of the last claim has stalled.
 func (s *story) stalledBeside() {
 	s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(1.6), Note: "the run has stalled"})
@@ -107,6 +120,7 @@ func (s *story) endTold(replica string, t, tick float64) {
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.firstTwo(); s.theThird() },
+		func(s *story) { s.progressBeside() },
 		func(s *story) { s.cancelledFirst(store.OrderCancelBackfill) },
 		func(s *story) { s.emits(); s.firstTwo(); s.endTold("a", 1.9, -30); s.endTold("a", 2.6, -40) },
 		func(s *story) { s.besideFailure(); s.stalledBeside() }, // the lease that they share is given up
@@ -151,6 +165,12 @@ var _ = plant(stories{
 				r.Run.Status, r.Run.Finished, r.Backfill.Open = store.Succeeded, at(2), nil
 				r.Backfill.Counts = map[store.Status]int64{store.Succeeded: 1}
 			})
+		},
+		func(s *story) { // it begins once more, a while after a suspension
+			s.firstTwo()
+			s.freeze(2.1, 2.4)
+			r := s.runBeside("a", 5, 5.2, -30)
+			r.Cancelled, r.Cause = at(5.1), store.ErrLost.Error()
 		},
 		func(s *story) { // it begins once more
 			s.firstTwo()
