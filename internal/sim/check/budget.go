@@ -147,7 +147,7 @@ func (l *Log) spend(claim *Event, a, b time.Time, bad report) (s spending) {
 		if claim.beats() > 0 && (d.brief() || claim.beats()/6 < roundTrip) { // beats that time out are read back
 			continue
 		}
-		if n > most+2*l.outdated(job, replica, a, b) {
+		if n > most+2*l.furtherRaces(job, replica, a, b) {
 			bad(claim.Time, "tick %s of %s took %d requests of %s, of %d", TimeOfDay(claim.Record.Run.Tick), job, n, replica, most)
 		}
 	}
@@ -176,15 +176,23 @@ func (l *Log) listsJobs(replica string) bool {
 	return n >= 12
 }
 
-// outdated counts the acquisitions of a replica that were refused since the entry had changed: its
-// last look was long ago, and it looks again before the race for the tick.
-func (l *Log) outdated(job, replica string, a, b time.Time) (n int) {
+// furtherRaces counts the acquisitions of a replica that were refused, but for one that another replica was before: each
+// costs the call and another look. Where the entry had changed its last look was long ago. It may lose one race as the lead
+// begins, and one at the tick.
+func (l *Log) furtherRaces(job, replica string, a, b time.Time) (n int) {
+	lost := 0
 	for _, e := range l.of(job, Request) {
-		if e.Op == "acquire" && e.Replica == replica && e.Status == 412 && !e.Sent.Before(a) && e.Sent.Before(b) {
+		if e.Op != "acquire" || e.Replica != replica || e.Sent.Before(a) || !e.Sent.Before(b) {
+			continue
+		}
+		switch e.Status {
+		case 412:
 			n++
+		case 409:
+			lost++
 		}
 	}
-	return n
+	return n + max(0, lost-1)
 }
 
 // requests counts the requests of each replica for a job that are part of each tick.
