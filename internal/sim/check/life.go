@@ -332,13 +332,20 @@ func (l *Log) settled() time.Time {
 // yields reports whether a job is told as broken since the last definition is
 // that of an aborted deploy: it is left alone until a tick is overdue for long.
 func (l *Log) yields(job, why string) bool {
-	writes := l.writes(job)
-	if why != "broken" || len(writes) == 0 {
+	if why != "broken" {
 		return false
 	}
-	last := writes[len(writes)-1]
+	var last *Event // of the aborted deploy; nil: another definition is in force
+	for _, w := range l.writes(job) {
+		switch {
+		case l.visits(w.Replica):
+			last = w
+		case last != nil && (w.Record == nil || w.Record.Definition.Spec != last.Record.Definition.Spec): // not a question of an older replica
+			last = nil
+		}
+	}
 	d := l.latest(job)
-	return l.visits(last.Replica) && d != nil && d.Every > 0 && d.count(last.Time, l.settled().Add(-Patience)) == 0
+	return last != nil && d != nil && d.Every > 0 && d.count(last.Time, l.settled().Add(-Patience)) == 0
 }
 
 // denied reports whether a replica says that it may not write an entry, which it
