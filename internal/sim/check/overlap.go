@@ -139,7 +139,8 @@ func replacements(l *Log, bad report) {
 				bad(r.Cancelled, "%s is replaced, and its replica is to stop", r.name())
 			}
 			for _, next := range runs {
-				again := next.Tick.Equal(r.Tick) && next.Request == "" && next.Time.After(r.Cancelled)
+				// A try of an earlier claim may be late, after a suspension: see belief.
+				again := next.Tick.Equal(r.Tick) && next.Token >= r.Token && next.Request == "" && next.Time.After(r.Cancelled)
 				if again && !l.forgot(job, r.Time, next.Time) && !l.mayBePaused(job, next.Time) && !l.mayBePaused(job, r.Cancelled) && l.alike(job, d, next.Replica) && l.definition(next.Replica, job).Overlap == soloist.Replace {
 					bad(next.Time, "%s begins, and %s was replaced", next.name(), r.name())
 				}
