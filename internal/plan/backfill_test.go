@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -263,6 +264,46 @@ func TestBackfillLeavesOutWhatIsMadeUp(t *testing.T) {
 			b, _, _, err := p.PlanBackfill(&r, clockTime("00:01:05"), of, &store.Backfill{Seq: 9, Spans: tt.spans})
 			if b.Ticks != tt.want || (err == nil) != (tt.want > 0) {
 				t.Errorf("%d ticks at %v, want %d: %v", b.Ticks, b.Spans, tt.want, err)
+			}
+		})
+	}
+}
+
+// One of several runs has stalled, and the replica dies before it can tell of those beside it: they count as runs whose runner died.
+func TestBackfillBesideAStall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		interrupted Interrupted
+		deaths      int // of the tick beside, before this claim
+		control     store.JobControl
+		open        []store.OpenTick // after the next claim
+		outcome     store.Status     // of the tick beside
+		reason      string
+	}{
+		"run again, alone": {Rerun, 0, store.JobControl{}, []store.OpenTick{{Tick: clockTime("00:00:20"), Token: 8, Attempt: 2, Deaths: 1}, {Tick: clockTime("00:00:30"), Attempt: 1, Deaths: 1}}, "", ""},
+		"the fifth death":  {Rerun, 4, store.JobControl{}, []store.OpenTick{{Tick: clockTime("00:00:30"), Token: 8, Attempt: 2, Deaths: 1}}, store.Abandoned, "its runner died"},
+		"not run again":    {Abandon, 0, store.JobControl{}, nil, store.Abandoned, "its runner died"},
+		"cancelled": {Rerun, 0, store.JobControl{End: store.End{Cancel: true, Token: 7, By: "ann"}},
+			[]store.OpenTick{{Tick: clockTime("00:00:30"), Token: 8, Attempt: 2, Deaths: 1}}, store.Cancelled, "by ann"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Policy{Ticks: every10s(t), Spec: "s", Lease: 15 * time.Second, Interrupted: tt.interrupted}
+			fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: clockTime("00:00:10"), To: clockTime("00:00:30")}}, Parallel: 4}
+			r := store.Record{Token: 7, Watermark: clockTime("00:03:20"), Definition: store.Definition{Spec: "s"},
+				Run: store.Run{Request: store.BackfillRequest(9), Order: 9, Tick: clockTime("00:00:20"), Attempt: 1, Status: store.Running},
+				Backfill: store.Backfilled{Seq: 9, Through: clockTime("00:00:30"), Several: true,
+					Open: []store.OpenTick{{Tick: clockTime("00:00:20"), Token: 7, Attempt: 1, Deaths: tt.deaths}, {Tick: clockTime("00:00:30"), Token: 7, Attempt: 1}}}}
+			r = p.StallSeveral(&r, Ended{Tick: clockTime("00:00:30"), Status: store.Stalled, Reason: "quiet"})
+			tt.control.Backfill = fill
+			next, todo := p.Claim(View{Record: &r, Now: clockTime("00:03:25"), Control: tt.control})
+			if got := next.Record.Backfill.Open; !todo || !slices.Equal(got, tt.open) {
+				t.Errorf("got %+v, want %+v", got, tt.open)
+			}
+			told := store.Outcome{}
+			if len(next.Backfilled) > 0 {
+				told = next.Backfilled[0]
+			}
+			if told.Status != tt.outcome || told.Reason != tt.reason || tt.outcome != "" && told.Token != 7 {
+				t.Errorf("tells %+v", next.Backfilled)
 			}
 		})
 	}

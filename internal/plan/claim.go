@@ -81,7 +81,7 @@ func (p *Policy) claimTerm(next *Claim, v View) bool {
 func (p *Policy) settleDead(next *Claim, v View) bool {
 	r := v.Record
 	isOpen := open(r)
-	if r.Run.Status != store.Running && !isOpen {
+	if r.Run.Status != store.Running && !isOpen && !leftBeside(r) {
 		return false
 	}
 	if isBackfill(r) {
@@ -269,7 +269,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 // force, which is another one than this replica's. Then only a replica with that definition
 // can settle it.
 func (p *Policy) Undecided(r *store.Record) bool {
-	return r.Definition.Spec != p.Spec && (r.Run.Request == "" || isBackfill(r)) && (r.Run.Status == store.Running || open(r))
+	return r.Definition.Spec != p.Spec && (r.Run.Request == "" || isBackfill(r)) && (unsettled(r) || leftBeside(r))
 }
 
 // early reports whether the record is armed for a tick that is not due yet. Until then

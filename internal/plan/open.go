@@ -28,6 +28,13 @@ func underWay(r *store.Record, o *store.OpenTick) bool {
 	return r.Run.Status == store.Running && Several(r) && o.Token == r.Token
 }
 
+// leftBeside reports whether the last run is a claim of several ticks one of which has stalled, and others have no outcome. If
+// their lease is over, their runner died before it could tell of them.
+func leftBeside(r *store.Record) bool {
+	return r.Run.Status == store.Stalled && r.MayRun() && Several(r) &&
+		slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+}
+
 // takeBackSeveral has the ticks of a claim that was given up wait again. They keep its token, by which they can be
 // cancelled.
 func takeBackSeveral(r *store.Record, claim *store.Run) {

@@ -99,7 +99,7 @@ func under(r *store.Record, at time.Time) bool {
 // MayBeCancelled reports whether an order to cancel the run of the last claim may still come:
 // that run has no outcome yet.
 func MayBeCancelled(r *store.Record) bool {
-	return unsettled(r) || r.Orders.Returned != store.Returned{}
+	return unsettled(r) || leftBeside(r) || r.Orders.Returned != store.Returned{}
 }
 
 // cancelled reports whether an operator has cancelled the run of the last claim.
@@ -168,10 +168,14 @@ func (p *Policy) claimBackfill(next *Claim, v View) bool {
 // for another attempt, or has its outcome.
 func (p *Policy) settleDeadBackfilled(next *Claim, v View) bool {
 	r := v.Record
-	next.Record.Run.Deaths, next.Record.Run.Status = deaths(r), store.Abandoned
+	next.Record.Run.Deaths = deaths(r)
 	end, isCancelled := endedBy(v)
-	if isCancelled { // its runner may not have known
+	switch {
+	case leftBeside(r): // it has stalled
+	case isCancelled: // its runner may not have known
 		next.Record.Run.Status = store.Cancelled
+	default:
+		next.Record.Run.Status = store.Abandoned
 	}
 	if Several(r) {
 		again := !isCancelled && r.Definition.Spec == p.Spec && p.Interrupted == Rerun && inForce(r, v, r.Run.Order)
@@ -227,7 +231,7 @@ func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 	fill, back := &r.Backfill, r.Orders.Returned
 	f := store.Outcome{Tick: fill.Through, Request: store.BackfillRequest(fill.Seq), Status: store.Cancelled, Attempt: max(1, fill.Attempt)}
 	switch waits := fill.Attempt > 0 && b.Seq >= fill.Seq; {
-	case fill.Seq == 0 || p.Ticks == nil || unsettled(r):
+	case fill.Seq == 0 || p.Ticks == nil || unsettled(r) || leftBeside(v.Record):
 		return false
 	case len(fill.Open) > 0:
 		return p.settleLeftOpen(next, v)

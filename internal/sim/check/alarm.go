@@ -61,6 +61,9 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 			if l.unread(h, d.Name) {
 				end = later(end, h.Time.Add(soon))
 			}
+			if span := l.sawHeld(h, d.Name); span > 0 {
+				end = later(end, h.Time.Add(span))
+			}
 			all = append(all, want{end, d.Name, "the run of a replica that has died"})
 		}
 		if l.orderWaits(d.Name, g) {
@@ -94,6 +97,30 @@ func (l *Log) unread(h *Event, job string) bool {
 		}
 	}
 	return last != nil && (last.Heard.IsZero() || !last.OK() && last.Status != http.StatusNotFound)
+}
+
+// sawHeld is the length of the lease that another replica had when one that handed over had read the entry last; zero: none
+// had. It has a replica look when that would end. The holder may have let go of it since, and died.
+func (l *Log) sawHeld(h *Event, job string) time.Duration {
+	var held tenure
+	var holder string
+	var read time.Time
+	for _, e := range l.of(job, Request) {
+		if e.Replica == h.Replica && e.Op == "read" && e.OK() && !e.Heard.IsZero() && e.Heard.Before(h.Time) {
+			read = e.Time
+		}
+	}
+	for _, e := range l.of(job, Request) {
+		if e.OK() && !e.Time.After(read) {
+			if held.follow(e); e.Op == "acquire" {
+				holder = e.Replica
+			}
+		}
+	}
+	if holder == h.Replica || !held.until.After(read) {
+		return 0
+	}
+	return held.span
 }
 
 // redefined reports whether a replica with another definition of a job was up between two times.

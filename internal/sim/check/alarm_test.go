@@ -65,6 +65,20 @@ func (s *story) deletes(t float64) {
 	s.wakes("d", 7170)
 }
 
+// diesHolding has c die in its run of the first tick, and d after it had the lease of that until a time. Meanwhile e hands
+// over, for when that lease would end.
+func (s *story) diesHolding(released float64) {
+	s.dies()
+	s.Fleet["d"] = s.Fleet["a"]
+	s.say("d", 3630, check.Up).Op = check.ByAlarm
+	s.acquire("d", "2", 3640)
+	s.request("e", "read", "", 3646, 200)
+	s.leaves("e", 3641, 3664)
+	s.request("d", "release", "2", released, 200)
+	s.say("d", 3656, check.Crash)
+	s.wakes("f", 3690)
+}
+
 // busy is a replica that is up for other jobs when the tick of 3600 s comes, which it begins at a time.
 func (s *story) busy(begins float64) {
 	s.mail("a", "1", check.MailPut, 80, 1000)
@@ -124,7 +138,7 @@ var _ = plant(stories{
 		s.add(check.Event{What: check.Leased, Job: "job", Time: at(3625), End: at(3690)})
 		s.leaves("d", 3640, 3700)
 		s.wakes("e", 3710)
-	}},
+	}, func(s *story) { s.diesHolding(3653) }},
 	"I18 pending": {
 		func(s *story) { s.deletes(3575) },                // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
@@ -138,6 +152,7 @@ var _ = plant(stories{
 			s.leaves("d", 3640, 3700)
 			s.wakes("e", 3710)
 		},
+		func(s *story) { s.diesHolding(3645) }, // nobody had the lease any more
 		func(s *story) { // it is deleted while no replica is up
 			s.mail("a", "1", check.MailPut, 80, 3540)
 			s.atZero()

@@ -79,23 +79,40 @@ func attempts(l *Log, bad report) {
 			if d.Overlap == soloist.Replace && d.count(n.outcome.Tick, n.write.Time.Add(l.doubt(n.write))) > 0 {
 				continue
 			}
-			if deaths := l.deaths(job, n.outcome.Tick, n.write.Time); deaths+l.doubtful(job, n.outcome.Tick) < maxDeaths {
+			if deaths := l.deaths(job, n.outcome.Tick, n.write.Time); deaths < maxDeaths {
 				bad(n.write.Time, "%s gives tick %s of %s up (%s) after %d deaths", n.write.Replica, TimeOfDay(n.outcome.Tick), job, n.outcome.Reason, deaths)
 			}
 		}
 	}
 }
 
-// deaths is how many runs of a tick had ended otherwise than by a stop at a time.
+// deaths is how many runs of a tick had ended at a time otherwise than by a stop, or so that the log does not tell.
 func (l *Log) deaths(job string, tick, at time.Time) (n int) {
 	for _, t := range l.index.terms[job] {
 		r := t.claim.Record
-		yielded := l.stopped(t.claim) && l.askedToYield(t) && !l.ranOutOfTime(t)
+		yielded := l.stopped(t.claim) && l.askedToYield(t) && !l.ranOutOfTime(t) && !doubtful(t) && !l.lapsedBetween(t)
 		if r.Run.Tick.Equal(tick) && r.Run.Request == "" && !yielded && !t.claim.Time.After(at) {
 			n++
 		}
 	}
 	return n
+}
+
+// lapsedBetween reports whether the last try of a term ended by itself, and the trust in its lease was over before its
+// replica first sent the outcome: it waited for another try then, which the loss of the lease has ended.
+func (l *Log) lapsedBetween(t *term) bool {
+	r := t.last()
+	if r == nil || r.Cause != "" || r.Note == "" {
+		return false
+	}
+	var told time.Time
+	for e := range l.leased(t.claim) {
+		its := e.Op == "finish" && e.Record != nil && e.Record.Token == t.claim.Record.Token
+		if its && (told.IsZero() || e.Sent.Before(told)) {
+			told = e.Sent
+		}
+	}
+	return !told.IsZero() && l.lapse(t.claim, told.Add(-1)).Before(told)
 }
 
 // ranOutOfTime reports whether a call of RunDue ended with the run of a term: that costs a runner, as the next
@@ -106,13 +123,8 @@ func (l *Log) ranOutOfTime(t *term) bool {
 	})
 }
 
-// doubtful is how many runs of a tick saw their context end without a cause, as
-// they returned: the log does not tell a stop from a loss then.
-func (l *Log) doubtful(job string, tick time.Time) (n int) {
-	for _, r := range l.runs(job) {
-		if r.Tick.Equal(tick) && r.Cause == "" && r.Note == "context canceled" {
-			n++
-		}
-	}
-	return n
+// doubtful reports whether a run of a term saw its context end without a cause, as it returned: the log does not tell a
+// stop from a loss then.
+func doubtful(t *term) bool {
+	return slices.ContainsFunc(t.tries, func(r *Event) bool { return r.Cause == "" && r.Note == "context canceled" })
 }

@@ -13,7 +13,8 @@ import (
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.spent(5) },
-		func(s *story) { s.lostBetweenTries(133.5) },
+		func(s *story) { s.lostBetweenTries(133.5, 133) },
+		func(s *story) { s.startedFromZero(); s.lostBetweenTries(133.5, 144) },
 		func(s *story) { s.unwritten(138, 120) },
 		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
 		func(s *story) { s.outdatedBesideTool("another schedule") },
@@ -27,9 +28,10 @@ var _ = plant(stories{
 		func(s *story) { s.unclaimed(""); s.dropped(); s.request("a", "read", "", 14.5, 200) },
 		func(s *story) { s.unclaimed(""); s.dropped(); s.request("b", "read", "", 13, 200) },
 	},
-	"I3 span":      {(*story).longRun},
-	"I19 overlap":  {(*story).slowClaim},
-	"I15 attempts": {func(s *story) { s.spent(4) }, func(s *story) { s.lostBetweenTries(131.5) }},
+	"I3 span":     {(*story).longRun},
+	"I19 overlap": {(*story).slowClaim},
+	"I15 attempts": {func(s *story) { s.spent(4) }, func(s *story) { s.lostBetweenTries(131.5, 133) },
+		func(s *story) { s.startedFromZero(); s.lostBetweenTries(133.5, 133) }}, // before the trust in its lease is over
 	"I17 unhindered": {
 		func(s *story) { s.unwritten(100, 120) },
 		func(s *story) { s.unwritten(238, 180) }, // longer than a replica may
@@ -69,17 +71,22 @@ func (s *story) spent(attempts int) {
 }
 
 // lostBetweenTries is a tick with five attempts, whose fourth loses its lease after a try has failed.
-// Its replica is asked to hand the job over at a time; it writes the outcome of that attempt at 133.
-func (s *story) lostBetweenTries(asked float64) {
+// Its replica is asked to hand the job over at one time, and writes the outcome of that attempt at another.
+func (s *story) lostBetweenTries(asked, told float64) {
 	s.spent(5)
 	claim := s.Events[slices.IndexFunc(s.Events, func(e *check.Event) bool { return e.Op == "claim" && e.Lease == "4" })]
 	run := s.Events[slices.IndexFunc(s.Events, func(e *check.Event) bool { return e.What == check.Ran && e.Attempt == 4 })]
 	run.Cause, run.Note = "", "failed"
 	last := s.last
 	s.last = *claim.Record
-	s.write("a", "finish", "4", 133, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Abandoned, at(132.9) })
+	s.write("a", "finish", "4", told, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Abandoned, at(told-0.1) })
 	s.last = last
 	s.add(check.Event{What: check.Yield, Job: "job", Time: at(asked)})
+}
+
+// startedFromZero says that a platform has started a, which does not stay.
+func (s *story) startedFromZero() {
+	s.Events[slices.IndexFunc(s.Events, func(e *check.Event) bool { return e.What == check.Up && e.Replica == "a" })].Cause = check.AtZero
 }
 
 // unwritten is the tick at 60, whose runner may not write its outcome, and tries

@@ -73,6 +73,7 @@ func (l *Log) spanUnder(p *Event) (d *Definition, from, to time.Time) {
 		return nil, from, to
 	}
 	repeats := p.Cause == "" && p.Note == "context canceled" || p.Cause == store.ErrLost.Error() || p.Cause == soloist.ErrStalled.Error() || p.Cause == soloist.ErrStopped.Error()
+	repeats = repeats || p.Cause == "" && strings.HasPrefix(p.Note, store.ErrLost.Error()) // it returned just before its context ended
 	crash := l.crashed(p.Replica)
 	// A run that ignores the end of its context is one that was stopped if the stop comes before its return, whatever the cause
 	// was; and one that has failed may be stopped before its next try.

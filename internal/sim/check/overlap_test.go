@@ -61,6 +61,13 @@ func (s *story) stoppedBetweenTries(stop float64) {
 	s.say("a", 26, check.Gone)
 }
 
+// returnsLost is a run under which a tick comes due and that returns an error, and the tick is run.
+func (s *story) returnsLost(err string) {
+	s.lasting("a", "1", 10, 22, store.Abandoned).Note = err
+	s.Events[len(s.Events)-2].Record.History[0].Reason = store.ErrLost.Error()
+	s.waits("b", "2", 20, 24)
+}
+
 var _ = plant(stories{
 	"": {
 		func(s *story) {
@@ -75,6 +82,7 @@ var _ = plant(stories{
 			s.waits("a", "2", 20, 21)
 		},
 		func(s *story) { s.stoppedBetweenTries(22.05) },
+		func(s *story) { s.returnsLost(store.ErrLost.Error() + ": a checkpoint was not written") },
 		func(s *story) { // between two tries, of which the first has taken too long
 			s.overlaps(soloist.Replace, 10*time.Second)
 			r := ran{s.replaced("a", "1", 10, 21)}
@@ -84,6 +92,7 @@ var _ = plant(stories{
 	},
 	"I30 waiting": {
 		func(s *story) { s.stoppedBetweenTries(22.7) }, // after its outcome
+		func(s *story) { s.returnsLost("failed") },
 		func(s *story) {
 			s.lasting("a", "1", 10, 37, store.Succeeded)
 			s.overlapped(20)

@@ -94,7 +94,7 @@ func patience(l *Log, bad report) {
 					continue
 				}
 				again := slices.ContainsFunc(renewals[claim.Lease], func(next *Event) bool { return next.Sent.After(e.Sent) && !next.Sent.After(by) })
-				if !again && !l.stalledBy(claim, e.Done) {
+				if !again && !l.stalledBy(claim, by) {
 					bad(e.Done, "a renewal of %s fails at %s, there is none until %s, and %s goes on", job, TimeOfDay(e.Done), TimeOfDay(by), r.name())
 				}
 			}

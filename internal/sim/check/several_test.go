@@ -86,9 +86,9 @@ func (s *story) progressBeside() {
 	s.request("a", "release", "1", 9.4, 200)
 }
 
-// stalledBeside says that a run of the last claim has stalled.
-func (s *story) stalledBeside() {
-	s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(1.6), Note: "the run has stalled"})
+// stalledBeside says that a run of the last claim has stalled by a time.
+func (s *story) stalledBeside(t float64) {
+	s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Time: at(t), Note: "the run has stalled"})
 }
 
 // theThird is the other claim of the backfill.
@@ -123,9 +123,10 @@ var _ = plant(stories{
 		func(s *story) { s.progressBeside() },
 		func(s *story) { s.cancelledFirst(store.OrderCancelBackfill) },
 		func(s *story) { s.emits(); s.firstTwo(); s.endTold("a", 1.9, -30); s.endTold("a", 2.6, -40) },
-		func(s *story) { s.besideFailure(); s.stalledBeside() }, // the lease that they share is given up
+		func(s *story) { s.besideFailure(); s.stalledBeside(1.6) }, // the lease that they share is given up
+		func(s *story) { s.besideFailure(); s.stalledBeside(7.5) },
 	},
-	"I7a patience": {func(s *story) { s.besideFailure() }},
+	"I7a patience": {func(s *story) { s.besideFailure() }, func(s *story) { s.besideFailure(); s.stalledBeside(8.9) }},
 	"I16 audit":    {func(s *story) { s.cancelledFirst(store.OrderPause) }},
 	"I26 events": {
 		func(s *story) { s.emits(); s.firstTwo(); s.endTold("a", 2.6, -40) },
