@@ -58,7 +58,7 @@ func provablyEarly(l *Log, bad report) {
 			}
 			for _, e := range l.of(job, Request) {
 				dated := e.Lease == claim.Lease && e.Replica == r.Replica && e.OK() && e.Cause == "" && !e.Heard.IsZero() && e.Heard.Before(from)
-				if !dated {
+				if !dated || l.acquiredAgain(e) {
 					continue
 				}
 				sent := e.Sent
@@ -204,4 +204,12 @@ func (l *Log) keptUntil(w *Event) time.Time {
 // mayRun reports whether a record says that a run is under way, or about to be.
 func mayRun(r *store.Record) bool {
 	return r != nil && (r.Run.Status == store.Running || r.Run.Status == store.Stalled && r.Run.Finished.IsZero())
+}
+
+// acquiredAgain reports whether an acquisition was sent again under its id: its answer came too late for its replica, as in a
+// suspension, which knows nothing by it.
+func (l *Log) acquiredAgain(e *Event) bool {
+	return e.Op == "acquire" && slices.ContainsFunc(l.of(e.Job, Request), func(o *Event) bool {
+		return o.Op == "acquire" && o.Lease == e.Lease && o.Replica == e.Replica && o.Sent.After(e.Sent)
+	})
 }

@@ -18,6 +18,13 @@ var _ = plant(stories{
 			s.finish("a", "1", 11.2, store.Succeeded)
 			s.request("a", "release", "1", 11.4, 200)
 		},
+		func(s *story) { // the answer to its acquisition came too late, so it was sent again under its id
+			s.acquire("a", "1", 5.95)
+			s.arm("a", "1", 10, 9)
+			s.run("a", 9.6, 11)
+			s.finish("a", "1", 11.2, store.Succeeded)
+			s.request("a", "release", "1", 11.4, 200)
+		},
 		func(s *story) { // a stop, in time for the others
 			s.arm("a", "1", 10, 8.2)
 			s.stops("a", 8.4, 13.4)
