@@ -138,9 +138,10 @@ func (l *line) Do(r *http.Request) (*http.Response, error) {
 
 // begin waits for a moment, so that of the calls that a replica makes at one
 // instant one is the first, and returns the roll of this one. A call that ends
-// before does not count: whether it began, nobody can tell.
+// before does not count: whether it began, nobody can tell. The orders of operators
+// are read by one caller at a time, for all: which one that is, nobody can tell either.
 func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
-	if what, apart := ctx.Value(apart{}).(string); apart {
+	if what, apart := ctx.Value(apart{}).(string); apart && job != ofOrders {
 		op += what
 	}
 	kind, moment := job+" "+op, 100*time.Microsecond
@@ -161,6 +162,9 @@ func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
 	r.between(0, moment)
 	return r, nil
 }
+
+// ofOrders is the document of orders in the place of a job.
+const ofOrders = ".control"
 
 // open notes a request. Its body is read now, since a late one outlives the
 // call that brings it.
