@@ -216,17 +216,18 @@ func (l *Log) lostAlarm(all []*letter, t, by time.Time) bool {
 	})
 }
 
-// fewAlarms: once all faults are over, no more than two messages are in the queue for long, and what a replica has found
-// visible when it began is gone after it, or after the next ones.
+// fewAlarms: once all faults are over, no more than two messages are in the queue for long, beside those that the faults have
+// left, or what these are put off by. What a replica has found visible when it began is gone after it, or after the next ones.
 func fewAlarms(l *Log, bad report) {
 	healed := l.healed()
 	if l.Zero == nil || healed.IsZero() {
 		return
 	}
 	var pending []*letter
-	all := l.letters()
+	all, from := l.letters(), healed.Add(2*Settling)
+	most := 2 + inQueue(all, from)
 	for _, m := range all {
-		if m.put.Before(healed.Add(2 * Settling)) {
+		if m.put.Before(from) {
 			continue
 		}
 		pending = append(pending, m)
@@ -236,7 +237,7 @@ func fewAlarms(l *Log, bad report) {
 				n++
 			}
 		}
-		if n > 2 {
+		if n > most {
 			bad(m.put, "%d messages are in the queue for more than %s", n, manyFor)
 			break
 		}
@@ -247,6 +248,16 @@ func fewAlarms(l *Log, bad report) {
 			break
 		}
 	}
+}
+
+// inQueue is how many messages are in the queue at t.
+func inQueue(all []*letter, t time.Time) (n int) {
+	for _, m := range all {
+		if m.there(t) {
+			n++
+		}
+	}
+	return n
 }
 
 // manyFor is for how long more than two messages may be in the queue: a replica clears it at the end of its passes, which
@@ -335,7 +346,7 @@ func (l *Log) runsOver(job string, tick time.Time) bool {
 }
 
 // quietAtZero: once all faults are over, replicas are started about as often as ticks come due: an alarm for nothing is
-// not followed by another one.
+// not followed by another one. Each message that the faults have left may start one.
 func quietAtZero(l *Log, bad report) {
 	healed := l.healed()
 	if l.Zero == nil || healed.IsZero() {
@@ -362,8 +373,9 @@ func quietAtZero(l *Log, bad report) {
 			wakes++
 		}
 	}
-	if most := 2*len(instants) + 6; wakes > most {
-		bad(to, "replicas were started %d times since %s, and ticks came due at %d instants", wakes, TimeOfDay(from), len(instants))
+	left := inQueue(l.letters(), from)
+	if most := 2*len(instants) + left + 6; wakes > most {
+		bad(to, "replicas were started %d times since %s, %d messages were left, and ticks came due at %d instants", wakes, TimeOfDay(from), left, len(instants))
 	}
 }
 

@@ -138,7 +138,34 @@ var _ = plant(stories{
 		s.add(check.Event{What: check.Leased, Job: "job", Time: at(3625), End: at(3690)})
 		s.leaves("d", 3640, 3700)
 		s.wakes("e", 3710)
-	}, func(s *story) { s.diesHolding(3653) }},
+	}, func(s *story) { s.diesHolding(3653) }, func(s *story) { // faults have left messages, and each starts a replica once
+		for i := range 20 {
+			s.mail("a", fmt.Sprint(i), check.MailPut, 80, 1000+100*float64(i))
+		}
+		s.mail("a", "next", check.MailPut, 80, 3540)
+		s.atZero()
+		s.say("", 200, check.Healed).End = at(3800)
+		for i := range 20 {
+			c := fmt.Sprint("c", i)
+			s.wakes(c, 1000+100*float64(i))
+			s.mail(c, fmt.Sprint(i), check.MailDeleted, 1000+100*float64(i), 0)
+		}
+		s.Fleet["d"] = s.Fleet["a"]
+		s.say("d", 3570, check.Up).Op = check.ByAlarm
+		s.hold("d", "1", 3600)
+		s.run("d", 3601, 3602)
+		s.finish("d", "1", 3602.5, store.Succeeded)
+	}, func(s *story) { // faults have left messages, and they are put off
+		s.mail("a", "1", check.MailPut, 80, 3540)
+		s.atZero()
+		s.say("", 200, check.Healed).End = at(3550)
+		for i := range 4 {
+			s.mail("a", fmt.Sprint("left", i), check.MailPut, 80, 790)
+			s.mail("a", fmt.Sprint(i), check.MailPut, 800+2400*float64(i/3), 20000)
+			s.mail("a", fmt.Sprint("left", i), check.MailDeleted, 801, 0)
+		}
+		s.wakes("c", 3570)
+	}},
 	"I18 pending": {
 		func(s *story) { s.deletes(3575) },                // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put

@@ -182,7 +182,7 @@ func (l *Log) AddWith(request *Event, e Event) *Event {
 func (l *Log) Sort() {
 	slices.SortStableFunc(l.Events, func(a, b *Event) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.order, b.order), cmp.Compare(a.Replica, b.Replica),
-			cmp.Compare(a.Job, b.Job), cmp.Compare(a.What, b.What), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Call, b.Call), cmp.Compare(a.Note, b.Note))
+			cmp.Compare(a.Job, b.Job), cmp.Compare(a.What, b.What), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Call, b.Call), cmp.Compare(a.Note, b.Note), a.Tick.Compare(b.Tick))
 	})
 }
 
