@@ -21,7 +21,7 @@ func pendingAlarm(l *Log, bad report) {
 	}
 	all := l.letters()
 	for _, g := range l.downTimes() {
-		h := l.handed(g.from)
+		h := l.lastHanded(all, g.from)
 		if h == nil {
 			continue
 		}
@@ -41,6 +41,19 @@ func pendingAlarm(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// lastHanded is what was said last up to t of an alarm that is pending. A replica that dies before it has said that may have put
+// one, and deleted what was there before.
+func (l *Log) lastHanded(all []*letter, t time.Time) *Event {
+	h := l.handed(t)
+	for _, m := range all {
+		by := m.steps[0].Replica
+		if died := l.crashed(by); h != nil && m.put.After(h.Time) && !died.IsZero() && !died.After(t) {
+			h = &Event{What: Handed, Replica: by, Time: m.put}
+		}
+	}
+	return h
 }
 
 // A want is a time at which a replica has something to do.
@@ -92,11 +105,15 @@ const soon = time.Minute + 2*wakeDoubt
 func (l *Log) unread(h *Event, job string) bool {
 	var last *Event
 	for _, e := range l.of(job, Request) {
-		if e.Replica == h.Replica && e.Op == "read" && e.Sent.Before(h.Time) {
+		if e.Replica == h.Replica && e.Op == "read" && e.Sent.Before(h.Time) && !e.Heard.After(h.Time) {
 			last = e
 		}
 	}
-	return last != nil && (last.Heard.IsZero() || !last.OK() && last.Status != http.StatusNotFound)
+	if last == nil {
+		return false
+	}
+	late := last.Heard.IsZero() || l.frozen(h.Replica, last.Sent, last.Heard) != nil // its time was up before the answer was looked at
+	return late || !last.OK() && last.Status != http.StatusNotFound
 }
 
 // sawHeld is the length of the lease that another replica had when one that handed over had read the entry last; zero: none
