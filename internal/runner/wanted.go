@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
@@ -44,13 +45,15 @@ func Wanted(ctx context.Context, runners []*Runner) (next time.Time) {
 }
 
 // knowOrders reads the orders of operators, and reports whether it could. What was known before says nothing of an order
-// that has come since.
+// that has come since. If that fails it tries once more, a moment after the jobs of the same replica: one read is then
+// enough for all.
 func knowOrders(ctx context.Context, r *Replica) bool {
 	if r.Orders.Read(ctx, r.Orders.Now()) {
 		return true
 	}
-	lease.Sleep(ctx, time.Second)
-	return r.Orders.Read(ctx, r.Orders.Now())
+	again := r.Orders.Now()
+	lease.Sleep(ctx, control.Again+control.Again/10)
+	return r.Orders.Read(ctx, again)
 }
 
 // readWishes reads the entries of the jobs that have one, each by its name.
