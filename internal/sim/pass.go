@@ -260,6 +260,7 @@ func (x *process) serve() {
 			panic(err)
 		}
 	})
+	x.rest(x.ctx, odd) // of two reads of the orders at one instant, nobody could tell whether the second one has to be made
 	x.set(x.alarm.Renew)
 	x.untilIdle()
 	x.cancel()
