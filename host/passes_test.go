@@ -67,6 +67,31 @@ func TestLongRunHoldsUpNoOtherJob(t *testing.T) {
 	})
 }
 
+// A tick that is due and waits, here for the slot of a group, keeps no other one waiting.
+func TestTickThatWaitsHoldsUpNoOtherJob(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("7-57/10 * * * *")
+		w.Groups = map[string]int{"db": 1}
+		for _, name := range []string{"long", "next"} {
+			j := lastingJob(name, "0 1 * * *", 22*time.Minute)
+			j.Group, j.StartingDeadline = "db", time.Hour
+			w.Work = append(w.Work, j)
+		}
+		time.Sleep(59 * time.Minute)
+		run(t.Context(), w.Program, "tick")
+		if at := time.Now().UTC().Format("15:04"); at != "01:44" {
+			t.Errorf("ended at %s, want 01:44, when both have run", at)
+		}
+		for _, at := range w.times()[1:] { // the first one was for the beginning
+			if second := at[len(at)-2:]; second > "02" {
+				t.Errorf("ran at %q, want no tick more than two seconds late", w.times())
+				break
+			}
+		}
+	})
+}
+
 // The same in Functions.
 func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT=30m")

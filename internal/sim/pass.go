@@ -120,12 +120,13 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 		if p.gone() || idle && (err != nil || ctx.Err() != nil || over) {
 			return p.handOver(due, err, now.Add(-time.Since(p.start)))
 		}
-		if due.IsZero() {
+		switch { // only what was due before has waits grow
+		case due.IsZero():
 			wait = lookPause
-		} else if wait < pause {
+		case wait <= 0:
 			wait, pause = pause, min(2*pause, 15*time.Second)
-		} else {
-			pause = time.Second + odd
+		default:
+			wait, pause = max(wait, leastPause), time.Second+odd
 		}
 		if !idle {
 			wait = min(wait, lookPause)
@@ -135,6 +136,9 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 		}
 	}
 }
+
+// leastPause is how long a pass waits at least for a tick: the service's clock may be a little behind.
+const leastPause = 50*time.Millisecond + odd
 
 // lookPause is how often a pass is begun at least while an earlier one waits for its runs.
 const lookPause = 30*time.Second + odd

@@ -49,7 +49,7 @@ func (l *Log) lastHanded(all []*letter, t time.Time) *Event {
 	h := l.handed(t)
 	for _, m := range all {
 		by := m.steps[0].Replica
-		if died := l.crashed(by); h != nil && m.put.After(h.Time) && !died.IsZero() && !died.After(t) {
+		if died := l.crashed(by); h != nil && m.put.After(h.Time) && !m.put.After(t) && !died.IsZero() && !died.After(t) {
 			h = &Event{What: Handed, Replica: by, Time: m.put}
 		}
 	}
