@@ -234,6 +234,8 @@ var mutants = []mutant{
 		text: "\to.unseen = false\n\to.add(f, err)\n", with: "\to.add(f, err)\n"},
 	{name: "a pass waits for its runs", file: "host/internal/app/pass.go", pkg: programs, story: "TestLongRunHoldsUpNoOtherJob",
 		text: "\tp.rest(ctx, firstPause)\n", with: "\tp.all.Wait()\n"},
+	{name: "a tick that cannot be begun has others wait", file: "host/internal/app/pass.go", pkg: programs, story: "TestTickThatCannotBeginHoldsUpNoOtherJob",
+		text: "!tick.IsZero() {", with: "false && !tick.IsZero() {"},
 	{name: "a simulated pass waits for its runs", file: "internal/sim/pass.go", zero: true,
 		text: "\tp.until(ctx, time.Second+odd)\n", with: "\tp.all.Wait()\n"},
 	{name: "a process is not looked for that is killed under a run by hand", file: "host/internal/app/guard.go", pkg: programs, story: "TestRunByTriggerIsFoundAgain",

@@ -21,6 +21,7 @@ type process struct {
 	*replica
 	*platform
 	alarm  *alarm.Clock
+	defs   []check.Definition
 	serves bool // until nothing is due for the stay
 }
 
@@ -39,7 +40,7 @@ func (p *platform) begins(s *slot, name, why string) *replica {
 	one.stays = r.chance(0.3)
 	m.quit = func() { s.order("restart") }
 	p.log.Add(check.Event{What: check.Up, Replica: name, Op: why, Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: check.AtZero})
-	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m)}
+	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m), defs: defs}
 	x.serves = p.Kind == check.AsApp
 	p.Cluster.begin(one, x.live)
 	return one
@@ -128,6 +129,9 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 		default:
 			wait, pause = max(wait, leastPause), time.Second+odd
 		}
+		if tick := p.nextTick(now); !tick.IsZero() { // due may be that of another job, which cannot be begun
+			wait = min(wait, max(tick.Sub(now), leastPause))
+		}
 		if !idle {
 			wait = min(wait, lookPause)
 		}
@@ -135,6 +139,19 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 			p.begin(ctx)
 		}
 	}
+}
+
+// nextTick is the next tick of any job, by the schedules alone.
+func (x *process) nextTick(after time.Time) (next time.Time) {
+	for _, d := range x.defs {
+		if d.Every == 0 || d.EveryReplica || d.Paused || d.Follows != "" {
+			continue
+		}
+		if at := d.After(after); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
 }
 
 // leastPause is how long a pass waits at least for a tick: the service's clock may be a little behind.

@@ -73,6 +73,7 @@ const lookPause = 30 * time.Second
 type passes struct {
 	app      *App
 	pass     func() (ran bool)
+	tick     func(after time.Time) time.Time // the next one of any job, by the schedules alone; zero: none is to come
 	patience time.Duration
 	enough   time.Time // from then on ticks to come are left to the next wake-up, when nothing runs; zero: never
 
@@ -89,7 +90,7 @@ type passes struct {
 // half of the time is over that ctx has. Then it hands over to the alarm. The end of ctx ends the waiting.
 func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (ran bool)) error {
 	now := time.Now()
-	p := &passes{app: a, pass: pass, patience: patience, enough: a.enough(ctx), ended: make(chan struct{}, 1), quiet: now}
+	p := &passes{app: a, pass: pass, tick: a.ticks(), patience: patience, enough: a.enough(ctx), ended: make(chan struct{}, 1), quiet: now}
 	release := a.guard(ctx)
 	err := p.run(ctx)
 	release(err == nil)
@@ -127,9 +128,12 @@ func (p *passes) run(ctx context.Context) error {
 		if idle && p.over(ctx, due) {
 			return p.app.handOver(ctx, due, p.app.stored(p.start))
 		}
-		wait := lookPause
+		wait, now := lookPause, p.app.Alarm.Now()
 		if !due.IsZero() {
-			wait, pause = between(due.Sub(p.app.Alarm.Now()), pause)
+			wait, pause = between(due.Sub(now), pause)
+		}
+		if tick := p.tick(now); !tick.IsZero() { // due may be that of another job, which cannot be begun
+			wait = min(wait, max(tick.Sub(now), leastPause))
 		}
 		if !idle {
 			wait = min(wait, lookPause)
