@@ -347,7 +347,9 @@ func (l *Log) late(r, success *Event) bool {
 	if f == nil || !f.Time.Before(success.Time) || r.Time.After(f.End.Add(moment)) {
 		return false
 	}
-	of := func(e *Event) bool { return e.Replica == r.Replica && e.Token == r.Token && e.Time.Before(f.Time) }
+	of := func(e *Event) bool { // a backfill has several ticks under one token
+		return e.Replica == r.Replica && e.Token == r.Token && e.Tick.Equal(r.Tick) && e.Time.Before(f.Time)
+	}
 	told := slices.ContainsFunc(l.of(r.Job, Said), func(e *Event) bool { return of(e) && strings.HasPrefix(e.Note, "run started") })
 	begun := slices.ContainsFunc(l.of(r.Job, Ran), of)
 	return r.Try > 1 || told && !begun

@@ -194,7 +194,7 @@ var _ = plant(stories{
 			s.suspended(1, 140.001)
 			s.say("a", 96.9, check.Said).Note = "run started"
 			e := s.Events[len(s.Events)-1]
-			e.Job, e.Token = "job", 101
+			e.Job, e.Token, e.Tick = "job", 101, at(90)
 		},
 		// It was suspended, and the one that had succeeded was itself.
 		func(s *story) {
