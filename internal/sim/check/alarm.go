@@ -315,11 +315,22 @@ func startedByAlarm(l *Log, bad report) {
 					continue // it may be too late when the replica comes, or a newer one may be due
 				}
 				bad(tick, "tick %s of %s begins nowhere", TimeOfDay(tick), job)
-			} else if r := l.runs(job)[n]; r.Time.Sub(tick) > late {
+			} else if r := l.runs(job)[n]; r.Time.After(later(tick, l.unheard(job, tick)).Add(late)) {
 				bad(r.Time, "%s begins %s after it was due, and the platform takes %s at most", r.name(), r.Time.Sub(tick), late)
 			}
 		}
 	}
+}
+
+// unheard is when the lease ends under which a claim of a tick got no answer in the short time that it has under beats; zero:
+// each got one. Nothing runs until then.
+func (l *Log) unheard(job string, tick time.Time) (end time.Time) {
+	for _, e := range l.of(job, Request) {
+		if e.Op == "claim" && e.Record != nil && e.Record.Run.Tick.Equal(tick) && e.beats() > 0 && e.Heard.IsZero() {
+			end = e.Sent.Add(time.Duration(e.Record.Run.Lease))
+		}
+	}
+	return end
 }
 
 // newerBegins reports whether a newer tick begins in the time in which a tick is to begin, and is run in its place.

@@ -97,6 +97,26 @@ func (s *story) busy(begins float64) {
 	s.say("c", 4002, check.Gone)
 }
 
+// claimsInVain has a replica c come for the first tick, whose claim gets no answer. It runs the tick when the lease is over.
+func (s *story) claimsInVain(beats bool) {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	s.say("", 200, check.Healed).End = at(3800)
+	s.Fleet["c"] = s.Fleet["a"]
+	s.say("c", 3570, check.Up).Op = check.ByAlarm
+	s.acquire("c", "1", 3599.9)
+	e := s.claim("c", "1", 3600.01, 3600)
+	e.Status, e.Heard = 0, time.Time{}
+	if beats {
+		e.Record.Beat = store.Beat{Token: e.Record.Token, Length: store.Seconds(time.Second)}
+	}
+	s.last.Token-- // it was not applied
+	s.acquire("c", "2", 3622)
+	s.claim("c", "2", 3622.5, 3600)
+	s.run("c", 3623, 3624)
+	s.finish("c", "2", 3624.5, store.Succeeded)
+}
+
 // heals says that all faults are over, for three hours.
 func (s *story) heals() { s.say("", 200, check.Healed).End = at(3 * 3600) }
 
@@ -155,7 +175,7 @@ var _ = plant(stories{
 		s.hold("d", "1", 3600)
 		s.run("d", 3601, 3602)
 		s.finish("d", "1", 3602.5, store.Succeeded)
-	}, func(s *story) { // faults have left messages, and they are put off
+	}, func(s *story) { s.claimsInVain(true) }, func(s *story) { // faults have left messages, and they are put off
 		s.mail("a", "1", check.MailPut, 80, 3540)
 		s.atZero()
 		s.say("", 200, check.Healed).End = at(3550)
@@ -201,7 +221,8 @@ var _ = plant(stories{
 			s.atZero()
 			s.heals()
 		},
-		func(s *story) { s.busy(3640) }, // it waits for other runs
+		func(s *story) { s.busy(3640) },          // it waits for other runs
+		func(s *story) { s.claimsInVain(false) }, // the claim has its time for an answer
 	},
 	"I18 quiet": {func(s *story) {
 		s.mail("a", "1", check.MailPut, 80, 3540)
