@@ -188,10 +188,13 @@ func audit(l *Log, bad report) {
 			token := e.Record.Token
 			started := count(e.Replica, "run started", token, e.Sent)
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
-			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + count(e.Replica, "the run may not begin", token, e.Sent)
+			barred := count(e.Replica, "the run may not begin", token, e.Sent)
+			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + barred
 			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + l.givenUp(e)
 			if t := l.termOf(job, token); t != nil && (l.cancelled(job, t) || l.cancelledWhole(job, t) || l.mayBeReplaced(t)) {
 				excused += ended
+			} else {
+				barred = 0 // what was cancelled before it began has an outcome, and nothing else has
 			}
 			tries, ticks := 0, map[time.Time]bool{} // a claim may have several ticks of a backfill
 			for i := range runs {
@@ -205,7 +208,7 @@ func audit(l *Log, bad report) {
 				bad(e.Time, "%s claims %s with token %d, and does not say what of it", e.Replica, job, token)
 			case started-lost != tries:
 				bad(e.Time, "%s says %d times that the run of %s with token %d started, and it did %d times", e.Replica, started, job, token, tries)
-			case tries > 0 && ended != len(ticks), ended > len(e.ticks()):
+			case tries > 0 && (ended < len(ticks) || ended > len(ticks)+barred), ended > len(e.ticks()):
 				bad(e.Time, "%s says %d times that the run of %s with token %d ended", e.Replica, ended, job, token)
 			}
 		}

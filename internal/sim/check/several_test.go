@@ -99,6 +99,20 @@ func (s *story) theThird() {
 	s.request("b", "release", "2", 4.8, 200)
 }
 
+// cancelledBetween is a claim whose backfill is ended by an order when one of its runs has begun, and one has not.
+func (s *story) cancelledBetween(order store.OrderKind) {
+	s.twoAtOnce()
+	s.claimBeside("a", "1", 1, 1, -40, -30)
+	s.add(check.Event{What: check.Ordered, Job: "job", Op: string(order), Request: store.BackfillRequest(7), Sent: at(1.5), Time: at(1.5), Heard: at(1.6)})
+	r := s.runBeside("a", 1.4, 2, -40)
+	r.Cancelled, r.Cause, r.Note = at(1.9), "cancelled", "context canceled"
+	for _, said := range []string{"run started", "the run may not begin: not run", "run ended"} {
+		s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Token: s.last.Token, Tick: at(-30), Time: at(2.1), Note: said})
+	}
+	s.endBeside("a", "finish", "1", 2.5, -40, -30)
+	s.request("a", "release", "1", 2.8, 200)
+}
+
 // cancelledFirst is a claim whose backfill is cancelled before it runs anything. It says that the two have ended.
 func (s *story) cancelledFirst(order store.OrderKind) {
 	s.twoAtOnce()
@@ -122,12 +136,16 @@ var _ = plant(stories{
 		func(s *story) { s.firstTwo(); s.theThird() },
 		func(s *story) { s.progressBeside() },
 		func(s *story) { s.cancelledFirst(store.OrderCancelBackfill) },
+		func(s *story) { s.cancelledBetween(store.OrderCancelBackfill) },
 		func(s *story) { s.emits(); s.firstTwo(); s.endTold("a", 1.9, -30); s.endTold("a", 2.6, -40) },
 		func(s *story) { s.besideFailure(); s.stalledBeside(1.6) }, // the lease that they share is given up
 		func(s *story) { s.besideFailure(); s.stalledBeside(7.5) },
 	},
 	"I7a patience": {func(s *story) { s.besideFailure() }, func(s *story) { s.besideFailure(); s.stalledBeside(8.9) }},
-	"I16 audit":    {func(s *story) { s.cancelledFirst(store.OrderPause) }},
+	"I16 audit": {
+		func(s *story) { s.cancelledFirst(store.OrderPause) },
+		func(s *story) { s.cancelledBetween(store.OrderPause) },
+	},
 	"I26 events": {
 		func(s *story) { s.emits(); s.firstTwo(); s.endTold("a", 2.6, -40) },
 		func(s *story) {
