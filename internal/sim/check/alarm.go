@@ -311,8 +311,10 @@ func startedByAlarm(l *Log, bad report) {
 				continue
 			}
 			if n := slices.IndexFunc(l.runs(job), func(r Event) bool { return r.Tick.Equal(tick) }); n < 0 {
-				if window, limited := d.window(tick, 1); limited && window < late || l.newerBegins(d, tick, late) {
-					continue // it may be too late when the replica comes, or a newer one may be due
+				window, limited := d.window(tick, 1)
+				tooLate := limited && window < late // when the replica comes
+				if tooLate || l.newerBegins(d, tick, late) || !l.unheard(job, tick).IsZero() {
+					continue
 				}
 				bad(tick, "tick %s of %s begins nowhere", TimeOfDay(tick), job)
 			} else if r := l.runs(job)[n]; r.Time.After(later(tick, l.unheard(job, tick)).Add(late)) {
@@ -323,7 +325,7 @@ func startedByAlarm(l *Log, bad report) {
 }
 
 // unheard is when the lease ends under which a claim of a tick got no answer in the short time that it has under beats; zero:
-// each got one. Nothing runs until then.
+// each got one. Nothing runs until then, nor after it where a run is not repeated.
 func (l *Log) unheard(job string, tick time.Time) (end time.Time) {
 	for _, e := range l.of(job, Request) {
 		if e.Op == "claim" && e.Record != nil && e.Record.Run.Tick.Equal(tick) && e.beats() > 0 && e.Heard.IsZero() {

@@ -39,7 +39,7 @@ func lateTicks(l *Log, bad report) {
 			if l.inTime(d, e.Tick, e.Time) == yes && !l.cutOff(e) {
 				bad(e.Time, "%s tells of %s that tick %s is late, which has succeeded in time", e.Replica, job, TimeOfDay(e.Tick))
 			}
-			if before := l.toldBefore(told[:i], e); before != nil && !l.unansweredAt(e) {
+			if before := l.toldBefore(told[:i], e); before != nil && !l.unansweredAt(e) && !l.cutOff(e) {
 				bad(e.Time, "%s tells of %s that tick %s is late, which %s has told at %s", e.Replica, job, TimeOfDay(e.Tick), before.Replica, TimeOfDay(before.Time))
 			}
 		}
@@ -137,12 +137,13 @@ func (l *Log) unansweredAt(e *Event) bool {
 }
 
 // cutOff reports whether the last write of a replica for the job of an event was not taken, as far as it knows, and
-// no call after that was answered: it tells of what that write says, and others may have run the job since.
+// no call after that was answered which says something of the record: it tells of what that write says, and others may have
+// run the job since, and told of it.
 func (l *Log) cutOff(e *Event) bool {
 	lost := false
 	for _, w := range l.of(e.Job, Request) {
 		switch {
-		case w.Replica != e.Replica || w.Sent.After(e.Time):
+		case w.Replica != e.Replica || w.Sent.After(e.Time) || w.Op == "release":
 		case w.Record != nil:
 			lost = w.Heard.IsZero() || w.Status == 0 || w.Status >= 500
 		case w.Status > 0 && !w.Heard.IsZero() && w.Status < 500:

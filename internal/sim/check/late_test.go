@@ -77,6 +77,12 @@ var _ = plant(stories{
 			s.toldAgain(33, 32.9)
 			s.request("b", "read", "", 32.7, 0).Heard = time.Time{}
 		},
+		func(s *story) { // nor had it asked, when the answer to its release came late
+			s.toldAgain(43, 32.9)
+			w := s.request("b", "settle", "9", 25, 0)
+			w.Record, w.Heard = &store.Record{Token: 1}, time.Time{}
+			s.request("b", "release", "9", 42, 409)
+		},
 	},
 	"I31 late": {
 		func(s *story) { s.finishBy(20 * time.Second); s.fails("1", 10); s.tells("a", 20, 10) }, // too early
@@ -88,6 +94,12 @@ var _ = plant(stories{
 			s.tells("b", 33, 10)
 		},
 		func(s *story) { s.toldAgain(33, 32.9) },
+		func(s *story) { // it has read the entry since
+			s.toldAgain(43, 32.9)
+			w := s.request("b", "settle", "9", 25, 0)
+			w.Record, w.Heard = &store.Record{Token: 1}, time.Time{}
+			s.request("b", "read", "", 38, 200)
+		},
 		func(s *story) { s.tellsTwice(45) }, // in two writes that are near to each other
 		func(s *story) { s.finishBy(20 * time.Second); s.inTimeAndTold(false) },
 		func(s *story) { // it has succeeded
