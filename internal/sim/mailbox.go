@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -113,7 +114,12 @@ func (b *mailbox) find(id string) int {
 }
 
 func (b *mailbox) tell(who, op string, m *mail) {
-	b.log.Add(check.Event{What: check.Mail, Replica: who, Op: op, ID: m.id, End: m.visible})
+	e := check.Event{What: check.Mail, Replica: who, Op: op, ID: m.id, End: m.visible}
+	var says struct{ Work string }
+	if op == check.MailPut && json.Unmarshal(m.body, &says) == nil && says.Work != "" {
+		e.Note = check.ForVersion
+	}
+	b.log.Add(e)
 }
 
 // hold hides a message that the platform has taken for longer.

@@ -22,13 +22,14 @@ type process struct {
 	*platform
 	alarm  *alarm.Clock
 	defs   []check.Definition
-	serves bool // until nothing is due for the stay
+	text   string // of the message for which a function is called; empty: there is none
+	serves bool   // until nothing is due for the stay
 }
 
-// begins brings a replica up that lives until nothing is due.
-func (p *platform) begins(s *slot, name, why string) *replica {
+// begins brings a replica up that lives until nothing is due; for a message with a text, if it is a function.
+func (p *platform) begins(s *slot, name, why, text string) *replica {
 	p.version.Lock()
-	defs := p.version.now
+	defs, version := p.version.now, p.version.deploys
 	p.version.Unlock()
 	r := newRoll(p.Seed, 0, "replica", name)
 	skew := r.between(-2*time.Second, 2*time.Second)
@@ -40,21 +41,21 @@ func (p *platform) begins(s *slot, name, why string) *replica {
 	one.stays = r.chance(0.3)
 	m.quit = func() { s.order("restart") }
 	p.log.Add(check.Event{What: check.Up, Replica: name, Op: why, Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: check.AtZero})
-	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m), defs: defs}
+	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, text: text}
 	x.serves = p.Kind == check.AsApp
 	p.Cluster.begin(one, x.live)
 	return one
 }
 
-// clock is the alarm of a replica, or of an operator.
-func (p *platform) clock(s *soloist.Scheduler, m *machine) *alarm.Clock {
+// clock is the alarm of a replica of a version, or of an operator.
+func (p *platform) clock(s *soloist.Scheduler, m *machine, version int) *alarm.Clock {
 	l := &line{Network: p.net, machine: m}
 	notes, err := azure.Open(azure.Config{ConnectionString: bySignature, Transport: l})
 	if err != nil {
 		panic(err)
 	}
 	return &alarm.Clock{App: "sim", Queue: &mailLine{line: l, box: p.box, ills: p.mailIlls}, Notes: notes, Lead: p.Lead, Log: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }}
+		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }, Work: fmt.Sprint("version ", version), Started: time.Now()}
 }
 
 // live is what the process does until it ends.
@@ -63,7 +64,20 @@ func (x *process) live() {
 		x.serve()
 		return
 	}
-	x.served = x.pass() == nil && !x.gone()
+	if x.text != "" {
+		x.alarm.Taken(x.text)
+	}
+	x.served = x.pass() == nil && x.giveBack() == nil && !x.gone()
+}
+
+// giveBack leaves the message of a function to the version for which it is.
+func (x *process) giveBack() error {
+	if x.text == "" {
+		return nil
+	}
+	ctx, cancel := x.lastCalls()
+	defer cancel()
+	return x.alarm.GiveBack(ctx, x.text)
 }
 
 // longestPass is how long a platform lets a pass go on.

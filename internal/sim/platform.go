@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/check"
 )
 
@@ -142,7 +144,7 @@ func (p *platform) start(why string) {
 			if !p.pausing(max(r.between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.chance(0.03) {
 				return
 			}
-			p.occupy(s, p.begins(s, name, why))
+			p.occupy(s, p.begins(s, name, why, ""))
 			p.mu.Lock()
 			again := p.Kind == check.AsApp && p.wants > 0
 			p.mu.Unlock()
@@ -185,7 +187,7 @@ func (p *platform) invoke(m mail) bool {
 		if !p.pausing(newRoll(p.Seed, 0, "start", name).between(p.Start/4, p.Start)) {
 			return
 		}
-		r := p.begins(s, name, check.ByAlarm)
+		r := p.begins(s, name, check.ByAlarm, string(m.body))
 		stop := make(chan struct{})
 		p.wg.Go(func() { p.hold(m.id, stop) })
 		p.occupy(s, r)
@@ -253,14 +255,36 @@ func (p *platform) sleepAtTimes() {
 	}
 }
 
-// deployed starts a replica of the new version, as a platform does to see that it comes up.
+// deployed starts a replica of the new version, as a platform does to see that it comes up; or, where it does not, somebody
+// wakes the new version up.
 func (p *platform) deployed() {
+	if p.Kind != check.AsApp && newRoll(p.Seed, 0, "woken", check.TimeOfDay(time.Now())).chance(0.6) {
+		p.wake()
+		return
+	}
 	for _, s := range p.slots {
 		s.order("restart")
 	}
 	if r := newRoll(p.Seed, 0, "deployed", check.TimeOfDay(time.Now())); !r.chance(0.1) {
 		p.pausing(r.between(0, 20*time.Second))
 		p.start(check.ByDeploy)
+	}
+}
+
+// wake puts a message for the version that was deployed, until that succeeds. Replicas of the version before go on.
+func (p *platform) wake() {
+	p.version.Lock()
+	version := p.version.deploys
+	p.version.Unlock()
+	m := newMachine(check.Orderer+" "+check.TimeOfDay(time.Now()), -1, NewClock(0, 0), p.log, &traps{})
+	c := p.clock(&soloist.Scheduler{}, m, version)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		err := c.Wake(ctx)
+		cancel()
+		if err == nil || !p.pausing(30*time.Second) {
+			return
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ func (c *Cluster) ring(job string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	e := check.Event{What: check.Rung, Job: job, Replica: check.Orderer}
-	if c.platform.clock(&soloist.Scheduler{}, m).Ring(ctx) != nil {
+	if c.platform.clock(&soloist.Scheduler{}, m, 0).Ring(ctx) != nil {
 		e.Note = "failed"
 	}
 	c.log.Add(e)

@@ -188,6 +188,9 @@ func (l *Log) orderWaits(job string, g gap) bool {
 	if l.rungInVain(job, g.from) || l.forgot(job, time.Time{}, g.to) || l.forgot("", time.Time{}, g.to) || len(l.of(job, Corrupted)) > 0 {
 		return false
 	}
+	if last, _ := l.ledger(job, g.from); last != nil && l.mayBePaused(job, g.from) && last.Run.Tick.After(last.Watermark) {
+		return false // a tick has to be run again first, when the job is resumed
+	}
 	return slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
 		begun := slices.ContainsFunc(l.claimed(job), func(c *Event) bool { return c.Record.Run.Request == o.Request }) ||
 			slices.ContainsFunc(l.writes(job), func(w *Event) bool { return w.Record != nil && tellsOf(w.Record, o.Request) })

@@ -97,6 +97,44 @@ func (s *story) busy(begins float64) {
 	s.say("c", 4002, check.Gone)
 }
 
+// wakesVersion has a message for a new version come while a replica c is up, which deletes it; or another one does, that was
+// started since.
+func (s *story) wakesVersion(started bool) {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	s.wakes("c", 1000)
+	s.mail("d", "2", check.MailPut, 1004, 1004)
+	s.Events[len(s.Events)-1].Note = check.ForVersion
+	if started {
+		s.wakes("d", 1006)
+	}
+	s.mail("c", "2", check.MailDeleted, 1008, 0)
+	s.wakes("e", 3570)
+}
+
+// ordersUnderPause has somebody order a run of a job that is paused, whose last run has died; the tick of that may have to be
+// run again first. A replica d hands over after that.
+func (s *story) ordersUnderPause(again bool) {
+	s.dies()
+	s.Fleet["d"] = s.Fleet["a"]
+	s.say("d", 3640, check.Up).Op = check.ByAlarm
+	s.acquire("d", "2", 3641)
+	s.write("d", "settle", "2", 3641.5, func(r *store.Record) {
+		if r.Run.Status = store.Abandoned; !again {
+			r.Watermark = r.Run.Tick
+		}
+	})
+	s.request("d", "release", "2", 3642, 200)
+	s.order(store.OrderPause, 3643, 3643.5)
+	s.order(store.OrderRun, 3650, 3650.5).End = at(7000)
+	s.add(check.Event{What: check.Rung, Job: "job", Replica: check.Orderer, Time: at(3651)})
+	s.mail("d", "2", check.MailPut, 3660, 20000)
+	s.mail("d", "1", check.MailDeleted, 3661, 0)
+	s.add(check.Event{What: check.Handed, Replica: "d", Time: at(3662), Op: check.HandedOver})
+	s.say("d", 3663, check.Gone)
+	s.wakes("e", 6000)
+}
+
 // claimsInVain has a replica c come for the first tick, whose claim gets no answer. It runs the tick when the lease is over.
 func (s *story) claimsInVain(beats bool) {
 	s.mail("a", "1", check.MailPut, 80, 3540)
@@ -175,7 +213,7 @@ var _ = plant(stories{
 		s.hold("d", "1", 3600)
 		s.run("d", 3601, 3602)
 		s.finish("d", "1", 3602.5, store.Succeeded)
-	}, func(s *story) { s.claimsInVain(true) }, func(s *story) { // faults have left messages, and they are put off
+	}, func(s *story) { s.wakesVersion(true) }, func(s *story) { s.claimsInVain(true) }, func(s *story) { s.ordersUnderPause(true) }, func(s *story) { // faults have left messages, and they are put off
 		s.mail("a", "1", check.MailPut, 80, 3540)
 		s.atZero()
 		s.say("", 200, check.Healed).End = at(3550)
@@ -187,6 +225,7 @@ var _ = plant(stories{
 		s.wakes("c", 3570)
 	}},
 	"I18 pending": {
+		func(s *story) { s.ordersUnderPause(false) },
 		func(s *story) { s.deletes(3575) },                // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
 		func(s *story) { // it comes after its tick
@@ -207,6 +246,7 @@ var _ = plant(stories{
 			s.wakes("c", 3570)
 		},
 	},
+	"I18 version": {func(s *story) { s.wakesVersion(false) }},
 	"I18 few": {func(s *story) {
 		s.atZero()
 		s.heals()

@@ -85,6 +85,7 @@ var Invariants = []Invariant{
 	{"I18 few", fewAlarms},
 	{"I18 on time", startedByAlarm},
 	{"I18 quiet", quietAtZero},
+	{"I18 version", wokenVersion},
 	{"I19 reason", reasons},
 	{"I19 overlap", overlaps},
 	{"I30 waiting", waiting},

@@ -47,3 +47,6 @@ const (
 	MailMoved   = "moved"   // by the platform: it is visible at another time
 	MailFault   = "fault"   // a call to the queue, which Note names, meets it
 )
+
+// ForVersion is the note of a message that is put for the version of the program that was deployed.
+const ForVersion = "for a version"
