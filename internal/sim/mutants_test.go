@@ -224,8 +224,6 @@ var mutants = []mutant{
 		text: "|| m.Work == c.Work {", with: "|| m.Work != \"\" {"},
 	{name: "a simulated replica of the version before deletes the message for a new one", file: "internal/alarm/version.go", zero: true,
 		text: "|| m.Work == c.Work {", with: "|| m.Work != \"\" {"},
-	{name: "a simulated function does not leave the message to a new version", file: "internal/alarm/version.go", zero: true,
-		text: "m.App != c.App || !c.isForAnother(m) {", with: "m.App != c.App || m.App != \"\" || !c.isForAnother(m) {"},
 	{name: "a message of wake is left by each process with other settings", file: "internal/alarm/version.go", pkg: alarms, story: "TestWakeIsAnsweredByNewVersion",
 		text: " && started.Before(m.At.Add(rollout))", with: " && !started.IsZero()"},
 	{name: "a note is believed whose alarm is in another queue", file: "internal/alarm/set.go", pkg: alarms, story: "TestNoteOfAnotherQueue",

@@ -316,7 +316,9 @@ func startedByAlarm(l *Log, bad report) {
 			if n := slices.IndexFunc(l.runs(job), func(r Event) bool { return r.Tick.Equal(tick) }); n < 0 {
 				window, limited := d.window(tick, 1)
 				tooLate := limited && window < late // when the replica comes
-				if tooLate || l.newerBegins(d, tick, late) || !l.unheard(job, tick).IsZero() {
+				last, _ := l.ledger(job, tick)
+				noEntry := last == nil && len(l.of(job, Deleted)) > 0 // one that is made then begins after it
+				if tooLate || noEntry || l.newerBegins(d, tick, late) || !l.unheard(job, tick).IsZero() {
 					continue
 				}
 				bad(tick, "tick %s of %s begins nowhere", TimeOfDay(tick), job)

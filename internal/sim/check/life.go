@@ -65,13 +65,14 @@ func checkpoints(l *Log, bad report) {
 
 // storms: a replica sends a bounded number of requests for a job in a second,
 // also during an outage and right after it: ten looks at a run that is about
-// to be handed over, and what a tick takes, twice where calls fail. A replica also reads the entries of jobs that others follow.
+// to be handed over, and what a tick takes, twice where calls fail. A replica also reads the entries of jobs that others follow,
+// and writes once for each tick of a backfill that ends beside others.
 func storms(l *Log, bad report) {
 	const least, reads = 20, 8
 	for _, job := range l.index.jobs {
 		sent := map[string][]time.Time{}
 		for _, e := range l.of(job, Request) {
-			if e.Replica != Operator {
+			if e.Replica != Operator && !l.endsBeside(e) {
 				sent[e.Replica] = append(sent[e.Replica], e.Sent)
 			}
 		}
@@ -89,6 +90,15 @@ func storms(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// endsBeside reports whether a write is for the end of one of several ticks that are run beside each other.
+func (l *Log) endsBeside(e *Event) bool {
+	if e.Op != "progress" || e.Record == nil {
+		return false
+	}
+	claim := l.claimOf(e.Job, e.Record.Token)
+	return claim != nil && len(claim.ticks()) > 1
 }
 
 // shutdown: a replica that is asked to stop begins nothing new, is gone when
