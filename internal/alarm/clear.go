@@ -23,7 +23,7 @@ type sweep struct {
 	log   *slog.Logger
 	note  func(context.Context) (Note, error)
 
-	another func(message) bool // whether a message is for another version
+	another func(m message, inserted time.Time) bool // whether a message is for another version
 
 	seen    map[string]bool // those that are left, by their IDs
 	foreign int             // those of other apps
@@ -93,7 +93,7 @@ func (s *sweep) isDone(got *Message) bool {
 	if !visible.Add(margin).Before(s.began) {
 		return false
 	}
-	if isAlarm && s.another(m) {
+	if isAlarm && s.another(m, got.Inserted) {
 		if !s.seen[got.ID] {
 			s.later++
 		}

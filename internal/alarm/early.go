@@ -26,6 +26,9 @@ type earlyMessage struct {
 // early reports whether a message is visible before its time.
 func (s *sweep) early(got *Message) (e earlyMessage, ok bool) {
 	m, isAlarm := decodeMessage(got)
+	if m.Work != "" {
+		m.Put = m.taken(got.Inserted)
+	}
 	return earlyMessage{m, got.ID, got.Receipt}, isAlarm && m.App == s.app && m.At.Sub(s.now()) > margin
 }
 

@@ -21,6 +21,7 @@ type message struct {
 	Tick   time.Time `json:"tick"`            // what it is for, for people
 	PutOff int       `json:"putOff,omitzero"` // how often it was visible before its time
 	Work   string    `json:"work,omitzero"`   // of Wake: the work of the version that was deployed
+	Put    time.Time `json:"put,omitzero"`    // of a message of Wake that was put again: when the queue took it first
 }
 
 func newMessage(app string, at, tick time.Time) message {

@@ -11,7 +11,7 @@ import (
 //
 // The program that puts the message may have other settings than the one that is to answer it. Then their work differs in
 // the same version. So a process that has started since answers the message whatever it says; and so does any process once the message
-// is an hour old.
+// is an hour old. Its age is counted from when the queue took it, by the clock of the service: who deploys may have a clock that is wrong.
 const (
 	rollout  = 2 * time.Minute // for so long after the message a process of the version before may still start
 	mostLeft = time.Hour
@@ -29,24 +29,36 @@ func (c *Clock) Wake(ctx context.Context) error {
 }
 
 // GiveBack puts a message again that the platform has handed over, and is about to delete, if it is for another version of
-// the program.
-func (c *Clock) GiveBack(ctx context.Context, text string) error {
-	m, isAlarm := decodeMessage(&Message{Body: []byte(text)})
-	if !isAlarm || m.App != c.App || !c.isForAnother(m) {
+// the program. The queue took it at an instant; zero: the platform does not say when.
+func (c *Clock) GiveBack(ctx context.Context, text string, inserted time.Time) error {
+	m, isAlarm := decodeMessage(&Message{Body: []byte(text), Inserted: inserted})
+	if !isAlarm || m.App != c.App || !c.isForAnother(m, inserted) {
 		return nil
 	}
+	m.Put = m.taken(inserted)
 	if _, err := put(ctx, c.Queue, m, c.Now().Add(again), c.Now); err != nil {
 		return fmt.Errorf("the message of a deployment could not be left to the new version: %w", err)
 	}
 	return nil
 }
 
+// taken is when the queue took a message of Wake first. It took this one at an instant, zero if that is not known.
+func (m *message) taken(inserted time.Time) time.Time {
+	switch {
+	case !m.Put.IsZero():
+		return m.Put
+	case !inserted.IsZero():
+		return inserted.UTC()
+	}
+	return m.At
+}
+
 // isForAnother reports whether a message is to be answered by a process of another version of the program.
-func (c *Clock) isForAnother(m message) bool {
+func (c *Clock) isForAnother(m message, inserted time.Time) bool {
 	if m.Work == "" || c.Work == "" || m.Work == c.Work {
 		return false
 	}
-	now := c.Now()
+	now, put := c.Now(), m.taken(inserted)
 	started := now.Add(-time.Since(c.Started))
-	return now.Before(m.At.Add(mostLeft)) && started.Before(m.At.Add(rollout))
+	return now.Before(put.Add(mostLeft)) && started.Before(put.Add(rollout))
 }

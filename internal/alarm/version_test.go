@@ -1,6 +1,7 @@
 package alarm_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -43,6 +44,42 @@ func TestWakeIsAnsweredByNewVersion(t *testing.T) {
 	}
 }
 
+// Who deploys may have a clock that is wrong: what counts is when the queue took the message.
+func TestWakeByWrongClock(t *testing.T) {
+	for _, skew := range []time.Duration{-70 * time.Minute, -5 * time.Minute, 5 * time.Minute, 3 * time.Hour} {
+		for name, give := range map[string]func(*desk, *alarm.Clock) error{
+			"cleared": func(d *desk, c *alarm.Clock) error { _, err := c.Clear(d.t.Context(), time.Now()); return err },
+			"handed over": func(d *desk, c *alarm.Clock) error {
+				got, err := d.queue.Receive(d.t.Context(), 1, time.Hour)
+				if err != nil || len(got) != 1 {
+					return err
+				}
+				err = c.GiveBack(d.t.Context(), string(got[0].Body), got[0].Inserted)
+				return errors.Join(err, d.queue.Delete(d.t.Context(), got[0].Receipt))
+			},
+		} {
+			t.Run(skew.String()+" "+name, func(t *testing.T) {
+				atDesk(t, func(d *desk) {
+					time.Sleep(2 * time.Hour)
+					wrong := d.clock(skew)
+					wrong.Work = "new"
+					if err := wrong.Wake(d.t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					old := d.clock(0)
+					old.Work, old.Started = "old", time.Now().Add(-time.Minute)
+					for range 2 { // what is put again is as old as before
+						time.Sleep(11 * time.Minute)
+						if err := give(d, old); err != nil || len(d.queue.All()) != 1 {
+							t.Errorf("%d messages are left, %v", len(d.queue.All()), err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
 // A platform deletes the message that it has handed over. What is for another version is put again, as old as it was.
 func TestWakeIsGivenBack(t *testing.T) {
 	atDesk(t, func(d *desk) {
@@ -60,7 +97,7 @@ func TestWakeIsGivenBack(t *testing.T) {
 				t.Fatalf("got %+v, %v", got, err)
 			}
 			for _, c := range []*alarm.Clock{d.Clock, old} {
-				if err := c.GiveBack(d.t.Context(), string(got[0].Body)); err != nil {
+				if err := c.GiveBack(d.t.Context(), string(got[0].Body), got[0].Inserted); err != nil {
 					t.Error(err)
 				}
 			}

@@ -22,12 +22,12 @@ type process struct {
 	*platform
 	alarm  *alarm.Clock
 	defs   []check.Definition
-	text   string // of the message for which a function is called; empty: there is none
-	serves bool   // until nothing is due for the stay
+	called mail // the message for which a function is called; without an ID: there is none
+	serves bool // until nothing is due for the stay
 }
 
-// begins brings a replica up that lives until nothing is due; for a message with a text, if it is a function.
-func (p *platform) begins(s *slot, name, why, text string) *replica {
+// begins brings a replica up that lives until nothing is due; called for a message, if it is a function.
+func (p *platform) begins(s *slot, name, why string, called mail) *replica {
 	p.version.Lock()
 	defs, version := p.version.now, p.version.deploys
 	p.version.Unlock()
@@ -41,7 +41,7 @@ func (p *platform) begins(s *slot, name, why, text string) *replica {
 	one.stays = r.chance(0.3)
 	m.quit = func() { s.order("restart") }
 	p.log.Add(check.Event{What: check.Up, Replica: name, Op: why, Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: check.AtZero})
-	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, text: text}
+	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, called: called}
 	x.serves = p.Kind == check.AsApp
 	p.Cluster.begin(one, x.live)
 	return one
@@ -64,20 +64,20 @@ func (x *process) live() {
 		x.serve()
 		return
 	}
-	if x.text != "" {
-		x.alarm.Taken(x.text)
+	if x.called.id != "" {
+		x.alarm.Taken(string(x.called.body))
 	}
 	x.served = x.pass() == nil && x.giveBack() == nil && !x.gone()
 }
 
 // giveBack leaves the message of a function to the version for which it is.
 func (x *process) giveBack() error {
-	if x.text == "" {
+	if x.called.id == "" {
 		return nil
 	}
 	ctx, cancel := x.lastCalls()
 	defer cancel()
-	return x.alarm.GiveBack(ctx, x.text)
+	return x.alarm.GiveBack(ctx, string(x.called.body), x.called.inserted)
 }
 
 // longestPass is how long a platform lets a pass go on.

@@ -144,7 +144,7 @@ func (p *platform) start(why string) {
 			if !p.pausing(max(r.between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.chance(0.03) {
 				return
 			}
-			p.occupy(s, p.begins(s, name, why, ""))
+			p.occupy(s, p.begins(s, name, why, mail{}))
 			p.mu.Lock()
 			again := p.Kind == check.AsApp && p.wants > 0
 			p.mu.Unlock()
@@ -187,7 +187,7 @@ func (p *platform) invoke(m mail) bool {
 		if !p.pausing(newRoll(p.Seed, 0, "start", name).between(p.Start/4, p.Start)) {
 			return
 		}
-		r := p.begins(s, name, check.ByAlarm, string(m.body))
+		r := p.begins(s, name, check.ByAlarm, m)
 		stop := make(chan struct{})
 		p.wg.Go(func() { p.hold(m.id, stop) })
 		p.occupy(s, r)

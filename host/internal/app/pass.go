@@ -38,11 +38,12 @@ func (a *App) alarmBy(ctx context.Context, set func(context.Context, time.Time) 
 	return a.unset(set(ctx, due))
 }
 
-// GiveBack leaves a message to another version of the program, which the platform has handed over and deletes itself.
-func (a *App) GiveBack(ctx context.Context, message string) error {
+// GiveBack leaves a message to another version of the program, which the platform has handed over and deletes itself. The
+// queue took it at an instant; zero: the platform does not say when.
+func (a *App) GiveBack(ctx context.Context, message string, inserted time.Time) error {
 	ctx, cancel := settling(ctx)
 	defer cancel()
-	return a.Alarm.GiveBack(ctx, message)
+	return a.Alarm.GiveBack(ctx, message, inserted)
 }
 
 // unset is the error of an alarm that may not be set. If one is pending all the same, what is wrong is told, and no error.

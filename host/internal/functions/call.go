@@ -19,11 +19,12 @@ const maxPayload = 1 << 20
 
 // A call is what the host has sent.
 type call struct {
-	id      string    // of the invocation
-	tick    time.Time // that a timer has fired for; zero: not known
-	pastDue bool      // the timer says that it is late
-	http    bool      // somebody has called an HTTP trigger
-	message string    // of the queue of alarms; empty: none
+	id       string    // of the invocation
+	tick     time.Time // that a timer has fired for; zero: not known
+	pastDue  bool      // the timer says that it is late
+	http     bool      // somebody has called an HTTP trigger
+	message  string    // of the queue of alarms; empty: none
+	inserted time.Time // when that queue took it; zero: not known
 }
 
 // readCall reads the body of an invocation. An empty one is a plain ping. What
@@ -44,7 +45,10 @@ func readCall(w http.ResponseWriter, r *http.Request, function string) (c call, 
 	if text = bytes.TrimSpace(text); len(text) == 0 {
 		return c, http.StatusOK, nil
 	}
-	var payload struct{ Data map[string]json.RawMessage }
+	var payload struct {
+		Data     map[string]json.RawMessage
+		Metadata json.RawMessage
+	}
 	if err := json.Unmarshal(text, &payload); err != nil || text[0] != '{' {
 		return c, http.StatusBadRequest, errors.New(`the payload is not the JSON object {"Data":{...},"Metadata":{...}}`)
 	}
@@ -52,12 +56,26 @@ func readCall(w http.ResponseWriter, r *http.Request, function string) (c call, 
 		known := c.read(name, payload.Data[name])
 		switch {
 		case !known && function == alarmFunction:
-			c.message = unwrapped(payload.Data[name])
+			c.message, c.inserted = unwrapped(payload.Data[name]), insertionOf(payload.Metadata)
 		case !known:
 			return c, http.StatusBadRequest, fmt.Errorf("the binding %.80q is neither of a timer nor of HTTP: jobs have no other trigger", name)
 		}
 	}
 	return c, http.StatusOK, nil
+}
+
+// insertionOf is when a queue took the message that a call is for
+// (https://learn.microsoft.com/azure/azure-functions/functions-bindings-storage-queue-trigger#message-metadata).
+func insertionOf(metadata json.RawMessage) time.Time {
+	var m struct{ InsertionTime json.RawMessage }
+	if json.Unmarshal(metadata, &m) != nil {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, unwrapped(m.InsertionTime))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // unwrapped is a message of a queue, which comes as JSON within JSON.

@@ -163,7 +163,7 @@ func (f *Handler) invoke(w http.ResponseWriter, r *http.Request) {
 	case name == warmupFunction:
 		o = f.warm(ctx)
 	case name == alarmFunction, name == tickFunction && f.app.Alarm != nil:
-		o = f.answerAlarm(ctx, call.message)
+		o = f.answerAlarm(ctx, &call)
 	case name == tickFunction:
 		o = f.wake(ctx, soloist.Wake{Tick: call.tick})
 	case call.http:

@@ -66,10 +66,10 @@ func (f *Handler) wake(ctx context.Context, wake soloist.Wake) result {
 }
 
 // answerAlarm does what is due. A message of wake is left to the version that was deployed before it, if that is another one.
-func (f *Handler) answerAlarm(ctx context.Context, message string) result {
-	hearMessage(f.app, message)
+func (f *Handler) answerAlarm(ctx context.Context, c *call) result {
+	hearMessage(f.app, c.message)
 	o := f.passes(ctx)
-	o.add(f, f.app.GiveBack(ctx, message))
+	o.add(f, f.app.GiveBack(ctx, c.message, c.inserted))
 	return o
 }
 
