@@ -122,7 +122,7 @@ func definitionOf(j *soloist.Job) presence.Definition {
 	}
 	return presence.Definition{Schedule: text, Paused: j.Paused,
 		Other: others("on each replica", j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
-			"starting deadline", j.StartingDeadline, "missed", string(j.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
+			"starting deadline", j.StartingDeadline, "finish by", j.FinishBy, "missed", string(j.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
 }
 
