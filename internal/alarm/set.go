@@ -33,15 +33,22 @@ func (c *Clock) set(ctx context.Context, due time.Time, anew bool) (pending bool
 		by, known = own.At, false
 	}
 	if !known {
-		if own, err = c.put(ctx, by, due, own); err != nil {
+		added, err := c.put(ctx, by, due, own)
+		if err != nil {
+			c.unnoted.CompareAndSwap(nil, own)
 			return false, err
 		}
+		own = added
 	}
 	if unread != nil {
-		c.unnoted.Store(own)
-		return true, notKept(unread)
+		err = notKept(unread)
+	} else {
+		err = c.note(ctx, *own, by, before)
 	}
-	return true, c.note(ctx, *own, by, before)
+	if errors.Is(err, ErrPending) {
+		c.unnoted.Store(own)
+	}
+	return true, err
 }
 
 // suffices reports whether the alarm is still to come, and comes in time. One that the platform has taken does not, nor does
