@@ -91,6 +91,33 @@ func TestTickThatCannotBeginHoldsUpNoOtherJob(t *testing.T) {
 	})
 }
 
+// A tick that waits for a run of its job begins when that has ended, also while another job runs.
+func TestQueuedTickBesideLongRun(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue")
+	synctest.Test(t, func(t *testing.T) {
+		w, ended, queued := newWoken(), time.Time{}, 0
+		job := soloist.Job{Name: "queues", Schedule: "@every 1m", Overlap: soloist.QueueOne, Do: func(_ context.Context, run *soloist.Run) error {
+			if run.Tick.Before(ended) {
+				queued++
+				if late := time.Since(ended); late > 2*time.Second {
+					t.Errorf("the tick of %s begins %s after the run that it has waited for", run.Tick.Format("15:04:05"), late)
+				}
+			}
+			time.Sleep(61 * time.Second)
+			ended = time.Now()
+			return nil
+		}}
+		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 5*time.Minute), job)
+		time.Sleep(59 * time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), 6*time.Minute)
+		defer stop()
+		run(ctx, w.Program, "tick")
+		if queued < 3 {
+			t.Errorf("%d ticks have waited, want those of some minutes", queued)
+		}
+	})
+}
+
 // The same in Functions.
 func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT=30m")

@@ -50,3 +50,14 @@ func decodeMessage(received *Message) (m message, ok bool) {
 	}
 	return m, true
 }
+
+// taken is when the queue took a message of Wake first. It took this one at an instant, zero if that is not known.
+func (m *message) taken(inserted time.Time) time.Time {
+	switch {
+	case !m.Put.IsZero():
+		return m.Put
+	case !inserted.IsZero():
+		return inserted.UTC()
+	}
+	return m.At
+}

@@ -42,17 +42,6 @@ func (c *Clock) GiveBack(ctx context.Context, text string, inserted time.Time) e
 	return nil
 }
 
-// taken is when the queue took a message of Wake first. It took this one at an instant, zero if that is not known.
-func (m *message) taken(inserted time.Time) time.Time {
-	switch {
-	case !m.Put.IsZero():
-		return m.Put
-	case !inserted.IsZero():
-		return inserted.UTC()
-	}
-	return m.At
-}
-
 // isForAnother reports whether a message is to be answered by a process of another version of the program.
 func (c *Clock) isForAnother(m message, inserted time.Time) bool {
 	if m.Work == "" || c.Work == "" || m.Work == c.Work {

@@ -38,6 +38,7 @@ type App struct {
 	paused map[string]bool // the jobs that the settings pause
 
 	listeners listeners
+	ends      ends
 }
 
 // A Config is what a program says of itself. The environment says the rest.

@@ -28,6 +28,9 @@ func Open(c Config) (*App, error) {
 	a.Strange = append(unknown(a.Jobs()), a.Settings.idle()...)
 	a.SetLog(newLog(c, &a.Settings))
 	errs = append(errs, a.openAlarm(c))
+	if a.Alarm != nil {
+		a.Listen(a.ends.hear)
+	}
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
 	if c.Serves || c.Runs {
 		errs = append(errs, a.measure())

@@ -81,9 +81,10 @@ type passes struct {
 	all     sync.WaitGroup
 	running atomic.Int32
 	ran     atomic.Bool
-	ended   chan struct{} // one has ended since it was received last
-	start   time.Time     // of the last one
-	quiet   time.Time     // when something has run last, or the beginning
+	ended   chan struct{}   // one has ended since it was received last
+	runs    <-chan struct{} // a run has
+	start   time.Time       // of the last one
+	quiet   time.Time       // when something has run last, or the beginning
 }
 
 // Passes calls pass, which does what is due and reports whether it has run anything: at once, and for each tick that comes due
@@ -92,6 +93,9 @@ type passes struct {
 func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (ran bool)) error {
 	now := time.Now()
 	p := &passes{app: a, pass: pass, tick: a.ticks(), patience: patience, enough: a.enough(ctx), ended: make(chan struct{}, 1), quiet: now}
+	runs, stop := a.ends.listen()
+	defer stop()
+	p.runs = runs
 	release := a.guard(ctx)
 	err := p.run(ctx)
 	release(err == nil)
@@ -162,17 +166,23 @@ func (p *passes) begin(ctx context.Context) {
 	p.rest(ctx, firstPause)
 }
 
-// rest waits, and reports whether that time is over. The end of a pass ends it early, and so does that of ctx.
-func (p *passes) rest(ctx context.Context, d time.Duration) bool {
+// rest waits, and reports whether a pass is to be begun: that time is over, or a run has ended for which another tick may have
+// waited. The end of a pass ends it early, and so does that of ctx.
+func (p *passes) rest(ctx context.Context, d time.Duration) (begin bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-p.ended:
-	case <-ctx.Done():
+	for {
+		select {
+		case <-t.C:
+			return true
+		case <-p.runs:
+			t.Reset(min(d, leastPause)) // the pass that had it goes on first
+		case <-p.ended:
+			return false
+		case <-ctx.Done():
+			return false
+		}
 	}
-	return false
 }
 
 // idle reports whether all have ended that were begun. One that ends after this call ends the next rest.
