@@ -266,6 +266,23 @@ func TestPassWithoutAlarmEndsInTime(t *testing.T) {
 	})
 }
 
+// A stay that has waited for a run of a job of EveryReplica waits for a tick that is near by then, too.
+func TestStayLooksAgainAfterItHasWaited(t *testing.T) {
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=2m")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWoken("10 0 * * *")
+		cache := lastingJob("cache", "1 0 1 1 *", 8*time.Minute+50*time.Second)
+		cache.EveryReplica = true
+		w.Work = append(w.Work, cache)
+		stop, code := w.serve(t)
+		defer stop()
+		<-code
+		if at := time.Now().UTC().Format("15:04"); at != "00:12" || !slices.Contains(w.times(), "00:10:00") {
+			t.Errorf("it ended at %s, and the job ran at %q, want a run at 00:10:00", at, w.times())
+		}
+	})
+}
+
 // The stay does not end under a run of a job of EveryReplica, whose runs do not prolong it either.
 func TestStayEndsUnderNoRun(t *testing.T) {
 	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=65s", "SOLOIST_GRACE=0s")

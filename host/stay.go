@@ -95,7 +95,8 @@ func (s *stay) run(ctx context.Context) {
 		s.app.Log.Error(format.Line(err.Error()))
 	}
 	var answered, next time.Time // the beginning of the quiet that was answered; when to look again all the same
-	leaves := false              // the alarm is set, and the replica ends as soon as nothing at all runs
+	var handed time.Time         // when the alarm was set last
+	leaves := false              // since then the replica ends as soon as nothing at all runs
 	for look := time.Tick(stayPace); ; {
 		select {
 		case <-ctx.Done():
@@ -104,12 +105,15 @@ func (s *stay) run(ctx context.Context) {
 		}
 		quiet, idle := s.since()
 		if leaves = leaves && idle && quiet.Equal(answered); leaves {
-			if len(s.app.Scheduler.Health().Running) == 0 {
+			if len(s.app.Scheduler.Health().Running) > 0 {
+				continue // a run of a job of EveryReplica
+			}
+			if time.Since(handed) <= stayAgain {
 				s.app.Log.Info("this replica ends: nothing runs, and nothing is due for SOLOIST_STAY", "stay", s.app.Settings.Stay)
 				s.end()
 				return
 			}
-			continue // a run of a job of EveryReplica
+			leaves, answered = false, time.Time{} // a tick may be near by now
 		}
 		now := time.Now()
 		if !idle || now.Sub(quiet) < s.app.Settings.Stay || now.Before(next) && quiet.Equal(answered) {
@@ -125,7 +129,7 @@ func (s *stay) run(ctx context.Context) {
 		case !done: // it is waited for here
 			next = now.Add(min(max(due.Sub(s.app.Alarm.Now()), 5*stayPace), stayAgain))
 		case s.end != nil:
-			leaves = true
+			leaves, handed = true, now
 		default: // it stays
 			next = now.Add(wake(due, s.app.Alarm.Now(), s.app.Settings.Patience()))
 		}
