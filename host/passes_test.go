@@ -166,6 +166,28 @@ func TestRunByTriggerIsFoundAgain(t *testing.T) {
 	})
 }
 
+// An execution that has less time than the lead shortens that: one is enough for a tick.
+func TestLeadFitsExecution(t *testing.T) {
+	for name, settings := range map[string][]string{
+		"a short time": {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=2m"},
+		"a long lead":  {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_ALARM_LEAD=20m", "SOLOIST_STAY=30m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment(t, settings...)
+			synctest.Test(t, func(t *testing.T) {
+				w, n := newWoken("@hourly"), 0
+				for run(t.Context(), w.Program, "tick"); len(w.times()) == 0 && n < 100; n++ {
+					time.Sleep(max(0, time.Until(w.queue.First())) + time.Second)
+					run(t.Context(), w.Program, "tick")
+				}
+				if n != 1 {
+					t.Errorf("%d executions for one tick", n)
+				}
+			})
+		})
+	}
+}
+
 // An execution leaves what it has no time for to the next one: a backfill, and ticks nearer than the stay. The time that is
 // left is enough for a run.
 func TestPassesEndBeforeTheExecution(t *testing.T) {

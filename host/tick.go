@@ -24,6 +24,7 @@ func (c *tickCommand) run(ctx context.Context, p *Program) int {
 func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 	ctx, cancel := a.InTime(ctx)
 	defer cancel()
+	a.FitLead(a.Patience())
 	if err := a.Before.Run(ctx); err != nil {
 		return c.early(a, err)
 	}

@@ -37,6 +37,17 @@ func (a *App) openAlarm(c Config) error {
 	return nil
 }
 
+// leadSpare is how much longer than the lead an execution can wait: a message comes early by up to a second.
+const leadSpare = 5 * time.Second
+
+// FitLead shortens the lead to what an execution can wait for. Else each one would put a message that is visible at once,
+// until the tick is near.
+func (a *App) FitLead(patience time.Duration) {
+	if most := max(0, patience-leadSpare); a.Alarm != nil && a.Settings.AlarmLead > most {
+		a.SetLead(most)
+	}
+}
+
 // SetLead changes how long before a tick its message becomes visible. It is for the start, before the alarm is used.
 func (a *App) SetLead(lead time.Duration) {
 	a.Settings.AlarmLead = lead

@@ -17,17 +17,6 @@ func patience(a *app.App, limits Limits) time.Duration {
 	return stay
 }
 
-// leadSpare is how much longer than the lead an invocation can wait: a message comes early by up to a second.
-const leadSpare = 5 * time.Second
-
-// fitLead shortens the lead to what an invocation can wait for. Else each one would put a message that is visible at once,
-// until the tick is near.
-func fitLead(a *app.App, limits Limits) {
-	if most := max(0, patience(a, limits)-leadSpare); a.Alarm != nil && a.Settings.AlarmLead > most {
-		a.SetLead(most)
-	}
-}
-
 // hearMessage says so if a message is none of this app's. The jobs are looked after all the same, and the host deletes it.
 func hearMessage(a *app.App, text string) {
 	a.Alarm.Taken(text)

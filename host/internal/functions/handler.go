@@ -47,7 +47,7 @@ type Handler struct {
 // NewHandler is for a program that serves until life ends.
 func NewHandler(life context.Context, a *app.App, guard *web.Guard) *Handler {
 	limits, guess := LimitsOf(a)
-	fitLead(a, limits)
+	a.FitLead(patience(a, limits))
 	return &Handler{app: a, guard: guard, limits: limits, guess: guess, life: life,
 		clock: watch.NewClock(a.Log, a.Skew, func(context.Context) bool { return true })}
 }
