@@ -381,3 +381,22 @@ func TestReplicaIsWantedForClaimAhead(t *testing.T) {
 		a.stop()
 	})
 }
+
+// A replica of an older definition looks for those of the one in force, less and less often. While the job is paused it does not.
+func TestNextDueUnderAnotherDefinition(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		old := c.replica("old", work("@hourly", time.Second))
+		old.wake()
+		until(10 * time.Minute)
+		c.replica("new", work("@every 20m", time.Second)).wake()
+		old.wanted("00:20:00")
+		until(20*time.Minute + 10*time.Second)
+		old.wanted("00:20:40")
+		until(30 * time.Minute)
+		old.wanted("00:35:00")
+		until(59 * time.Minute)
+		old.wanted("01:00:00") // its own tick
+		c.order(soloist.Order{Kind: store.OrderPause}, work("@every 20m", time.Second))
+		old.wanted("never")
+	})
+}
