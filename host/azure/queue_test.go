@@ -275,6 +275,25 @@ func TestOpenQueue(t *testing.T) {
 	}
 }
 
+// A queue has one address, however a process was told it.
+func TestAddressOfQueue(t *testing.T) {
+	for _, c := range []azure.Config{
+		{ConnectionString: "DefaultEndpointsProtocol=https;AccountName=shop;AccountKey=a2V5;EndpointSuffix=core.windows.net"},
+		{ServiceURL: "https://shop.blob.core.windows.net"},
+		{ServiceURL: "https://Shop.blob.core.windows.net/"},
+		{ServiceURL: "https://shop.blob.core.windows.net:443/"},
+		{ServiceURL: "https://shop.blob.core.windows.net?sv=2020-10-02&sig=secret"},
+		{AccountName: "shop"},
+	} {
+		q, err := azure.OpenQueue(c, "shop-alarm")
+		if err != nil {
+			t.Error(err)
+		} else if got, want := q.String(), "https://shop.queue.core.windows.net/shop-alarm"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestOpenQueueRefuses(t *testing.T) {
 	const hidden = "c2hoaGhoIQ"
 	for _, test := range []struct {

@@ -28,8 +28,24 @@ func OpenQueue(c Config, name string) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare, _, _ := strings.Cut(client.URL(), "?")
-	return &Queue{client: client, name: name, url: bare, way: credentialsOf(c, client.URL(), id)}, nil
+	return &Queue{client: client, name: name, url: addressOf(client.URL()), way: credentialsOf(c, client.URL(), id)}, nil
+}
+
+// addressOf is the one address of a queue by which processes tell that they have the same, however each of them was told it.
+func addressOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		bare, _, _ := strings.Cut(text, "?")
+		return bare
+	}
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return u.Scheme + "://" + host + u.Path
 }
 
 // transport is the one that is given, or else one over the network.
