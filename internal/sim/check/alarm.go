@@ -83,8 +83,10 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 			all = append(all, want{g.from.Add(soon), d.Name, "a run that was ordered"})
 		}
 		tick := d.After(g.from)
-		if last, _ := l.ledger(d.Name, g.from); last == nil && tick.Sub(g.from) < 2*wakeDoubt {
-			tick = tick.Add(d.Every) // a record that is made then begins after it
+		last, through := l.ledger(d.Name, g.from)
+		anew := last == nil && tick.Sub(g.from) < 2*wakeDoubt // a record that is made then begins after it
+		if anew || last != nil && !tick.After(through) {      // or it was run a moment before, by a clock that is fast by so much
+			tick = tick.Add(d.Every)
 		}
 		if d.Follows != "" || d.Paused || l.mayBePaused(d.Name, g.from) || l.mayBePaused(d.Name, tick) {
 			continue

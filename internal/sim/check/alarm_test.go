@@ -97,6 +97,28 @@ func (s *story) busy(begins float64) {
 	s.say("c", 4002, check.Gone)
 }
 
+// runsMomentBefore has a replica c, whose clock is fast, run the first tick, or leave it alone, and hand over for the next one
+// before the first has come.
+func (s *story) runsMomentBefore(runs bool) {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	s.Fleet["c"] = s.Fleet["a"]
+	s.say("c", 3570, check.Up).Op = check.ByAlarm
+	s.acquire("c", "1", 3599)
+	s.claim("c", "1", 3599.1, 3600)
+	s.run("c", 3599.2, 3599.4)
+	s.finish("c", "1", 3599.5, store.Succeeded)
+	if !runs {
+		s.last.Watermark = at(0)
+		s.Events = s.Events[:len(s.Events)-4]
+	}
+	s.mail("c", "2", check.MailPut, 3599.6, 7140)
+	s.mail("c", "1", check.MailDeleted, 3599.7, 0)
+	s.add(check.Event{What: check.Handed, Replica: "c", Time: at(3599.8), Op: check.HandedOver})
+	s.say("c", 3599.9, check.Gone)
+	s.wakes("d", 7170)
+}
+
 // wakesVersion has a message for a new version come while a replica c is up, which deletes it; or another one does, that was
 // started since.
 func (s *story) wakesVersion(started bool) {
@@ -213,7 +235,7 @@ var _ = plant(stories{
 		s.hold("d", "1", 3600)
 		s.run("d", 3601, 3602)
 		s.finish("d", "1", 3602.5, store.Succeeded)
-	}, func(s *story) { s.wakesVersion(true) }, func(s *story) { s.claimsInVain(true) }, func(s *story) { s.ordersUnderPause(true) }, func(s *story) { // faults have left messages, and they are put off
+	}, func(s *story) { s.runsMomentBefore(true) }, func(s *story) { s.wakesVersion(true) }, func(s *story) { s.claimsInVain(true) }, func(s *story) { s.ordersUnderPause(true) }, func(s *story) { // faults have left messages, and they are put off
 		s.mail("a", "1", check.MailPut, 80, 3540)
 		s.atZero()
 		s.say("", 200, check.Healed).End = at(3550)
@@ -225,6 +247,7 @@ var _ = plant(stories{
 		s.wakes("c", 3570)
 	}},
 	"I18 pending": {
+		func(s *story) { s.runsMomentBefore(false) },
 		func(s *story) { s.ordersUnderPause(false) },
 		func(s *story) { s.deletes(3575) },                // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
