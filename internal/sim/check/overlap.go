@@ -69,7 +69,7 @@ const promptly = 8 * time.Second
 // not known to be written, or its tick may be repeated.
 func (l *Log) spanUnder(p *Event) (d *Definition, from, to time.Time) {
 	t := l.termOf(p.Job, p.Token)
-	if d = l.definition(p.Replica, p.Job); t == nil || d == nil || d.Every == 0 || p.Request != "" || p.End.IsZero() || t.last().Try != p.Try {
+	if d = l.definition(p.Replica, p.Job); t == nil || d == nil || d.Every == 0 || p.Request != "" || p.End.IsZero() || t.last() == nil || t.last().Try != p.Try {
 		return nil, from, to
 	}
 	repeats := p.Cause == "" && p.Note == "context canceled" || p.Cause == store.ErrLost.Error() || p.Cause == soloist.ErrStalled.Error() || p.Cause == soloist.ErrStopped.Error()

@@ -139,3 +139,11 @@ var _ = plant(stories{
 		},
 	},
 })
+
+var _ = plant(stories{
+	"I2a claim": {func(s *story) {
+		// another replica has claimed it
+		s.hold("b", "1", 10)
+		s.run("a", 11, 12)
+	}},
+})
