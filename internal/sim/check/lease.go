@@ -109,14 +109,26 @@ func trust(l *Log, bad report) {
 			if f == nil && l.begun(&r).Before(until) { // perhaps just before the claim, while it was under way, or behind a log that blocked
 				f = l.frozen(r.Replica, claim.Sent.Add(-noticed), end)
 			}
-			if f != nil && f.End.Add(noticed).After(until) {
-				until = f.End.Add(noticed)
-			}
+			until = l.thawedBy(r.Replica, f, until)
 			if end.After(until.Add(slack)) {
 				bad(end, "the context of %s lives, and its lease could be trusted until %s", r.name(), TimeOfDay(until))
 			}
 		}
 	}
+}
+
+// thawedBy is when a replica sees that the trust in a lease has ended: where its machine was suspended when that was so, a
+// second after it goes on. A suspension that comes later is no excuse. Last is the last one that may count.
+func (l *Log) thawedBy(replica string, last *Event, until time.Time) time.Time {
+	if last == nil {
+		return until
+	}
+	for _, f := range l.index.freezes[replica] {
+		if !f.Time.After(until.Add(slack)) && !f.Time.After(last.End) && f.End.Add(noticed).After(until) {
+			until = f.End.Add(noticed)
+		}
+	}
+	return until
 }
 
 // trusted is until when a lease can be trusted by what was heard until t.

@@ -329,3 +329,11 @@ func TestCheckerFindsFaultOfAnotherJob(t *testing.T) {
 		}
 	}
 }
+
+var _ = plant(stories{
+	"I1 trust": {func(s *story) {
+		// its machine is suspended long after the lease could be trusted
+		s.begin("a", "1", 10, 11, 40.5)
+		s.freeze(30, 40)
+	}},
+})
