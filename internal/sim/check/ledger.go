@@ -61,7 +61,7 @@ func claims(l *Log, bad report) {
 }
 
 // dead: a run is settled by another replica's claim only when its context has
-// ended.
+// ended, and by one of its own replica only when it has returned.
 func dead(l *Log, bad report) {
 	for _, job := range l.index.entries {
 		tries := map[int64][]*Event{}
@@ -70,6 +70,9 @@ func dead(l *Log, bad report) {
 		}
 		var last *Event
 		for _, e := range l.claimed(job) {
+			if last != nil && last.Replica == e.Replica {
+				l.wantOver(tries[last.Record.Token], e, bad)
+			}
 			if last != nil && last.Replica != e.Replica {
 				for _, r := range tries[last.Record.Token] {
 					to := l.believed(r)
@@ -82,6 +85,18 @@ func dead(l *Log, bad report) {
 				}
 			}
 			last = e
+		}
+	}
+}
+
+// wantOver checks that the runs of a replica have returned when it claims the next one. Who runs by hand does not know of them.
+func (l *Log) wantOver(runs []*Event, e *Event, bad report) {
+	if e.Record.Run.Request != "" && e.backfillOf() == 0 {
+		return
+	}
+	for _, r := range runs {
+		if r.Replica == e.Replica && (r.Request == "" || r.backfills()) && r.Time.Before(e.Sent) && (r.End.IsZero() || r.End.After(e.Sent)) {
+			bad(e.Time, "%s claims %s with token %d, and %s goes on until %s", e.Replica, e.Job, e.Record.Token, r.name(), TimeOfDay(r.End))
 		}
 	}
 }

@@ -184,3 +184,18 @@ func (s *story) longRun() {
 	})
 	s.request("a", "release", "1", 18.5, 200)
 }
+
+var _ = plant(stories{
+	"I2a dead": {func(s *story) {
+		// a replica keeps its lease, and claims the next tick beside a run that ignores its time-out
+		r := s.begin("a", "1", 10, 11, 25)
+		r.timeOut(14)
+		r.Note = "timeout"
+		s.finish("a", "1", 15, store.Failed)
+		s.request("a", "renew", "1", 15.5, 200)
+		s.claim("a", "1", 20.5, 20)
+		s.run("a", 21, 23)
+		s.finish("a", "1", 23.5, store.Succeeded)
+		s.request("a", "release", "1", 25.5, 200)
+	}},
+})
