@@ -96,3 +96,18 @@ var _ = plant(stories{
 		},
 	},
 })
+
+var _ = plant(stories{
+	"I1 belief": {func(s *story) {
+		// the entry was deleted under a run, and b knew it
+		s.backfill()
+		s.begin("a", "1", 10, 11, 20)
+		s.request("b", "read", "", 12, 200)
+		s.deleted(13)
+		s.write("b", "create", "", 13.5, func(r *store.Record) {
+			*r = store.Record{Token: 1000, Run: store.Run{Status: store.Idle, Lease: store.Seconds(lease)}, Watermark: at(10), Created: at(13.5)}
+		})
+		s.fillClaim("b", "2", 14, -40, 1)
+		s.run("b", 15, 16).Request = s.last.Run.Request
+	}},
+})

@@ -61,7 +61,7 @@ const slack = 15 * time.Millisecond
 // run a, since the entry was deleted and it had not seen it before. What is run
 // by hand knows of nothing before.
 func (l *Log) strange(job string, a, b *Event) bool {
-	byHand := b.Request != "" || b.Record != nil && b.Record.Run.Request != ""
+	byHand := b.Request != "" && !b.backfills() || b.Record != nil && b.Record.Run.Request != "" && b.backfillOf() == 0
 	for _, d := range l.of(job, Deleted) {
 		if d.Time.Before(a.Time) || d.Time.After(b.Time) {
 			continue
