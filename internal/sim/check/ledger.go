@@ -382,8 +382,11 @@ func policies(l *Log, bad report) {
 			}
 			s := start{r.Run.Tick.UnixNano(), r.Run.Request, 0}
 			before := starts[s]
-			starts[s] = append(starts[s], e)
-			if len(before) == 0 || l.forgot(job, before[0].Time, e.Time) {
+			if len(before) > 0 && l.forgot(job, before[len(before)-1].Time, e.Time) {
+				before = nil // the entry that was made then knows of none of them
+			}
+			starts[s] = append(before, e)
+			if len(before) == 0 {
 				continue
 			}
 			deaths := len(slices.DeleteFunc(slices.Clone(before), l.stopped))

@@ -457,3 +457,20 @@ func (s *story) foreign() {
 	e := s.request("operator", "create", "", 0.3, 201)
 	e.Job = check.Foreign
 }
+
+var _ = plant(stories{
+	"I15 policy": {func(s *story) {
+		// twice since the entry was deleted
+		s.tick("a", "1", 10)
+		s.deleted(15)
+		s.write("a", "create", "", 15.5, func(r *store.Record) {
+			*r = store.Record{Token: 1000, Run: store.Run{Status: store.Idle, Lease: store.Seconds(lease)}, Watermark: at(0), Created: at(15.5)}
+		})
+		s.acquire("b", "2", 20)
+		s.claim("b", "2", 20.5, 10)
+		s.run("b", 21, 0).End = time.Time{}
+		s.say("b", 22, check.Crash)
+		s.acquire("a", "3", 40)
+		s.claim("a", "3", 40.5, 10).Record.Run.Attempt = 2
+	}},
+})
