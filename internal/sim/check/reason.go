@@ -76,6 +76,9 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 	if why, about := l.contradictsBefore(d, n); about {
 		return why
 	}
+	if c := l.ran(job, n); c != nil {
+		return c.Replica + " had claimed tick " + TimeOfDay(c.Record.Run.Tick) + " of it"
+	}
 	switch {
 	case f.Token != 0:
 		return l.contradictsRun(job, d, n)
@@ -99,6 +102,20 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 		return ""
 	}
 	return "there is no such reason"
+}
+
+// ran is a claim of a tick of which an outcome says that no run was of it, nil if there is none.
+func (l *Log) ran(job string, n told) *Event {
+	if n.outcome.Token != 0 || n.outcome.Request != "" || l.spoiltBy(job, n.write.Time) {
+		return nil
+	}
+	for _, c := range l.claimed(job) {
+		tick := c.Record.Run.Tick
+		if c.Record.Run.Request == "" && tick.After(n.mark) && !tick.After(n.outcome.Tick) && c.Time.Before(n.write.Time) && !l.forgot(job, c.Time, n.write.Time) {
+			return c
+		}
+	}
+	return nil
 }
 
 func unless(true bool, text string) string {

@@ -86,3 +86,12 @@ func (s *story) misses(n, count int, atLeast bool) {
 		r.History = append([]store.Outcome{{From: at(0), Tick: at(float64(n)), Count: count, AtLeast: atLeast, Status: store.Missed, Reason: "a newer one was due"}}, r.History...)
 	})
 }
+
+var _ = plant(stories{
+	"I19 reason": {func(s *story) {
+		// a tick whose runner died is told as one that nobody had
+		s.crash()
+		s.acquire("b", "2", 120)
+		s.settle("b", "2", 120.5, store.Outcome{From: at(80), Tick: at(110), Count: 3, Status: store.Missed, Reason: "a newer one was due"})
+	}},
+})
