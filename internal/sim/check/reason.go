@@ -90,9 +90,9 @@ func (l *Log) contradicts(job string, d *Definition, n told) string {
 		// Where the schedule has changed in the pause, the range goes on after it.
 		return unless(d.Paused || l.mayBePaused(job, f.Tick) || l.mayBePaused(job, n.before.Due), "it is not paused")
 	case f.Reason == "a newer one was due":
-		return unless(d.count(f.Tick, at.Add(doubt)) > 0, "none was")
+		return unless(d.Missed != soloist.RunAll && d.count(f.Tick, at.Add(doubt)) > 0, "none was, or each has to be run")
 	case f.Reason == "too many were due":
-		return unless(d.count(f.Tick, at.Add(doubt)) >= 100, "they were not")
+		return unless(d.Missed == soloist.RunAll && d.count(f.Tick, at.Add(doubt)) >= 100, "they were not")
 	case f.Reason == "past the starting deadline":
 		window, limited := d.window(f.Tick, 1)
 		return unless(limited && !at.Before(f.Tick.Add(window-doubt)), "the window was open")

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
@@ -56,3 +57,14 @@ func TestTicksInTimes(t *testing.T) {
 		}
 	}
 }
+
+var _ = plant(stories{
+	"I19 reason": {func(s *story) {
+		// each of them has to be run
+		for _, d := range s.Fleet {
+			d[0].Missed = soloist.RunAll
+		}
+		s.acquire("a", "1", 40)
+		s.settle("a", "1", 40.5, store.Outcome{From: at(0), Tick: at(30), Count: 3, Status: store.Missed, Reason: "a newer one was due"})
+	}},
+})
