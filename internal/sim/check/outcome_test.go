@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An outcome that the store does not take, while it answers reads, is given up after six
@@ -72,3 +73,11 @@ func TestOutcomeIsGivenUpWhenLeaseLapsesTwice(t *testing.T) {
 		})
 	}
 }
+
+var _ = plant(stories{
+	"I19 reason": {func(s *story) {
+		// it has failed, and is told as one that had nothing to do
+		s.begin("a", "1", 10, 11, 12).Note = "failed"
+		s.finish("a", "1", 13, store.Skipped)
+	}},
+})

@@ -166,8 +166,10 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return "it had not returned"
 	case f.Status == store.Succeeded:
 		return unless(r.Note == "", "its last try ended so: "+r.Note)
-	case f.Status == store.Failed, f.Status == store.Skipped:
-		return unless(r.Note != "", "its last try ended well")
+	case f.Status == store.Failed:
+		return unless(r.Note != "" && !strings.Contains(r.Note, NothingToDo), "its last try ended so: "+r.Note)
+	case f.Status == store.Skipped:
+		return unless(strings.Contains(r.Note, NothingToDo), "its last try ended so: "+r.Note)
 	case f.Status == store.Stalled:
 		// Another reason may come while the write that says so is under way, and a heartbeat too.
 		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(l.silentSince(r)) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
