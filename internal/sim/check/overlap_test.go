@@ -147,3 +147,11 @@ var _ = plant(stories{
 		s.run("a", 11, 12)
 	}},
 })
+
+var _ = plant(stories{
+	"I19 reason": {func(s *story) {
+		// it has returned well, and nothing could say that it stalls
+		s.begin("a", "1", 10, 11, 12)
+		s.finish("a", "1", 13, store.Stalled)
+	}},
+})

@@ -173,7 +173,7 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	case f.Status == store.Stalled:
 		// Another reason may come while the write that says so is under way, and a heartbeat too.
 		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(l.silentSince(r)) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
-		return unless(r.Cause == stalled || r.Cause == "" || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
+		return unless(r.Cause == stalled || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
 	case f.Status == store.Cancelled:
 		return unless(r.Cause == soloist.ErrCancelled.Error() || l.cancelled(job, t), "nobody has cancelled it")
 	case f.Status == store.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
