@@ -20,7 +20,9 @@ func (l *Log) contradictsDeath(t *term, d *Definition, n told) string {
 	case strings.HasPrefix(f.Reason, "its runner died"):
 		return unless(l.disturbed(t, n.write.Time), "nothing had befallen its runner")
 	}
-	return ""
+	e := l.leftOpen(t.claim.Job, t)
+	said := e != nil && e.Record.Run.Status == n.outcome.Status
+	return unless(said || n.outcome.Status == store.Stalled && l.toldStalled(t, n.write.Time), "its own replica has not said so")
 }
 
 // broken reports whether an operator broke the lease of a term before a time.

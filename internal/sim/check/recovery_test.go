@@ -279,7 +279,7 @@ func (s *story) again(replica, id string, t float64) {
 	s.acquire(replica, id, t)
 	s.write(replica, "claim", id, t+0.5, func(r *store.Record) {
 		if r.Token, r.Run.Attempt = r.Token+1, r.Run.Attempt+1; !rerun {
-			r.History = []store.Outcome{{Tick: r.Run.Tick, Status: store.Abandoned, Token: r.Token - 1, Attempt: 1}}
+			r.History = []store.Outcome{{Tick: r.Run.Tick, Status: store.Abandoned, Reason: "its runner died", Token: r.Token - 1, Attempt: 1}}
 			r.Watermark, r.Run.Tick, r.Run.Attempt = r.Run.Tick, r.Run.Tick.Add(10*time.Second), 1
 		}
 	})

@@ -105,3 +105,15 @@ func (s *story) hands() {
 	s.write("a", "progress", "1", 13, func(r *store.Record) { r.Run.Stopping = true })
 	s.finish("a", "1", 15, store.Succeeded)
 }
+
+var _ = plant(stories{
+	"I19 reason": {func(s *story) {
+		// another replica says that it has stalled, and its own has died
+		s.crash()
+		for _, d := range s.Fleet {
+			d[0].Interrupted = soloist.Abandon
+		}
+		s.acquire("b", "2", 120)
+		s.settle("b", "2", 120.5, store.Outcome{Tick: at(90), Status: store.Stalled, Token: s.last.Token})
+	}},
+})
