@@ -116,3 +116,12 @@ var _ = plant(stories{
 		},
 	},
 })
+
+var _ = plant(stories{
+	"I19 reason": {func(s *story) {
+		// an order comes later, and gets no answer
+		s.begin("a", "1", 10, 11, 12).Note = "failed"
+		s.finish("a", "1", 13, store.Cancelled).Record.History[0].Reason = "by " + check.Orderer
+		s.order(store.OrderCancel, 300, 301).Heard = time.Time{}
+	}},
+})

@@ -201,7 +201,7 @@ func audit(l *Log, bad report) {
 			barred := count(e.Replica, "the run may not begin", token, e.Sent)
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + barred
 			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + l.givenUp(e)
-			if t := l.termOf(job, token); t != nil && (l.cancelled(job, t) || l.cancelledWhole(job, t) || l.mayBeReplaced(t)) {
+			if t := l.termOf(job, token); t != nil && (l.cancelled(job, t, l.end()) || l.cancelledWhole(job, t) || l.mayBeReplaced(t)) {
 				excused += ended
 			} else {
 				barred = 0 // what was cancelled before it began has an outcome, and nothing else has

@@ -151,14 +151,14 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return l.contradictsReplaced(t, d)
 	}
 	if n.outcome.Status == store.Cancelled && t.claim.Lease != n.write.Lease {
-		return unless(l.cancelled(job, t), "nobody has cancelled it") // its runner died and may not have known
+		return unless(l.cancelled(job, t, n.write.Time), "nobody has cancelled it") // its runner died and may not have known
 	}
 	if t.claim.Lease != n.write.Lease || t.claim.Replica != n.write.Replica {
 		return l.contradictsDeath(t, d, n)
 	}
 	r := t.last()
 	if r == nil {
-		return unless(n.outcome.Status == store.Cancelled && l.cancelled(job, t), "it did not run")
+		return unless(n.outcome.Status == store.Cancelled && l.cancelled(job, t, n.write.Time), "it did not run")
 	}
 	lost, stopped, stalled := store.ErrLost.Error(), soloist.ErrStopped.Error(), soloist.ErrStalled.Error()
 	switch f := n.outcome; {
@@ -175,7 +175,7 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(l.silentSince(r)) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
 		return unless(r.Cause == stalled || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
 	case f.Status == store.Cancelled:
-		return unless(r.Cause == soloist.ErrCancelled.Error() || l.cancelled(job, t), "nobody has cancelled it")
+		return unless(r.Cause == soloist.ErrCancelled.Error() || l.cancelled(job, t, n.write.Time), "nobody has cancelled it")
 	case f.Status == store.Abandoned && strings.HasPrefix(strings.TrimPrefix(f.Reason, "out of time, "), "stopped"):
 		return unless(r.Cause == stopped || l.askedToYield(t), "its replica was not to stop")
 	case f.Status == store.Abandoned:
@@ -214,10 +214,10 @@ func (l *Log) askedToYield(t *term) bool {
 		t.claim.Record.Run.Request != ""
 }
 
-// cancelled reports whether an operator may have cancelled the run of a term.
-func (l *Log) cancelled(job string, t *term) bool {
+// cancelled reports whether an operator may have cancelled the run of a term before a time.
+func (l *Log) cancelled(job string, t *term, by time.Time) bool {
 	return slices.ContainsFunc(l.of(job, Ordered), func(o *Event) bool {
-		return o.Op == string(store.OrderCancel) && (o.Token == t.claim.Record.Token || o.Heard.IsZero())
+		return o.Op == string(store.OrderCancel) && (o.Token == t.claim.Record.Token || o.Heard.IsZero()) && o.Time.Before(by)
 	})
 }
 
