@@ -59,3 +59,13 @@ func (s *story) changes(every time.Duration, t, from, tick float64, between ...f
 	s.run("b", t+1, t+2)
 	s.finish("b", "3", t+2.5, store.Succeeded)
 }
+
+var _ = plant(stories{
+	"I3 ledger": {func(s *story) {
+		// ticks are lost as the definition changes
+		s.tick("a", "1", 10)
+		s.last.Definition.Spec = "new"
+		s.acquire("b", "2", 50)
+		s.settle("b", "2", 50.5, store.Outcome{Tick: at(40), Status: store.Missed, Reason: "the schedule changed"})
+	}},
+})
