@@ -184,7 +184,7 @@ func settled(d, before *Definition, old, now *store.Record, bad func(string, ...
 		switch from, n := mark, d.count(mark, f.Tick); {
 		case !f.From.IsZero() && !f.From.Equal(from):
 			bad("the range after %s does not begin at the watermark %s", TimeOfDay(f.From), TimeOfDay(from))
-		case !f.From.IsZero() && f.Count > 0 && !exact(&f, n):
+		case !f.From.IsZero() && !exact(&f, n) && (f.Count > 0 || old.Definition.Spec == now.Definition.Spec):
 			bad("the range from %s to %s counts %d ticks of %d, at least: %t", TimeOfDay(f.From), TimeOfDay(f.Tick), f.Count, n, f.AtLeast)
 		case f.From.IsZero() && !f.Tick.After(mark):
 			bad("%s had its outcome when it got %s", TimeOfDay(f.Tick), f.Status)

@@ -95,3 +95,11 @@ var _ = plant(stories{
 		s.settle("b", "2", 120.5, store.Outcome{From: at(80), Tick: at(110), Count: 3, Status: store.Missed, Reason: "a newer one was due"})
 	}},
 })
+
+var _ = plant(stories{
+	"I3 ledger": {func(s *story) {
+		// a range does not say how many ticks it has
+		s.acquire("a", "1", 41)
+		s.settle("a", "1", 41.5, store.Outcome{From: at(0), Tick: at(30), Status: store.Missed, Reason: "a newer one was due"})
+	}},
+})
