@@ -226,3 +226,13 @@ func (s *story) leftToExpire(until float64) {
 	s.stops("a", 30, 34)
 	s.say("a", 31, check.Gone)
 }
+
+var _ = plant(stories{
+	"I3 ledger": {func(s *story) {
+		// an entry is made for later, so the ticks until then are nobody's
+		made := s.Events[len(s.Events)-1]
+		made.Record.Watermark = at(60)
+		s.last.Watermark = at(60)
+		s.tick("a", "1", 70)
+	}},
+})

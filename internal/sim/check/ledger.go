@@ -162,6 +162,9 @@ func ledger(l *Log, bad report) {
 			}
 			d := l.definition(e.Replica, job)
 			if last == nil || e.Op == "create" {
+				if e.Op == "create" && r.Watermark.After(e.Time.Add(madeAhead)) {
+					bad(e.Time, "%s makes the entry of %s with the watermark %s", e.Replica, job, TimeOfDay(r.Watermark))
+				}
 				last = r
 				continue
 			}
@@ -174,6 +177,10 @@ func ledger(l *Log, bad report) {
 		}
 	}
 }
+
+// madeAhead is by how much the watermark of an entry may be ahead of the time at which that is made: the service's clock shows
+// seconds, and a first token may wait for one of the next.
+const madeAhead = 4 * time.Second
 
 // settled checks what one write says of the ticks between two watermarks. It may bring another definition into force than the
 // one before.
