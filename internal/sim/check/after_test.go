@@ -96,3 +96,12 @@ var _ = plant(stories{
 		},
 	},
 })
+
+var _ = plant(stories{
+	"I20 deadline": {func(s *story) {
+		// it was too late by far when its machine was suspended
+		s.acquire("a", "1", 59)
+		s.freeze(59.9, 60.3)
+		s.claim("a", "1", 60.4, 10)
+	}},
+})

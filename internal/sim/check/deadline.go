@@ -40,8 +40,12 @@ func deadlines(l *Log, bad report) {
 				continue
 			}
 			window, limited := d.window(e.Record.Run.Tick, e.Record.Run.Attempt)
-			if !limited || l.frozen(e.Replica, t.sent.Add(-noticed), e.Time) != nil {
+			if !limited {
 				continue
+			}
+			sent := t.sent
+			if f := l.frozen(e.Replica, t.sent.Add(-noticed), e.Time); f != nil {
+				sent = earlier(sent, f.Time) // it may have decided before that
 			}
 			from, known := e.Record.Run.Tick, true
 			if d.Follows != "" {
@@ -51,7 +55,7 @@ func deadlines(l *Log, bad report) {
 				continue
 			}
 			by := from.Add(window + t.doubt())
-			if t.sent.After(by) {
+			if sent.After(by) {
 				bad(t.sent, "%s claims tick %s of %s, attempt %d, and its window ended at %s", e.Replica, TimeOfDay(e.Record.Run.Tick), job, e.Record.Run.Attempt, TimeOfDay(by))
 			} else if first := t.first(); first != nil && first.Time.After(later(t.sent, t.tick()).Add(t.doubtAt(later(t.sent, t.tick()))+5*d.Lease/6+moment)) && l.frozen(e.Replica, t.sent, first.Time) == nil {
 				bad(first.Time, "%s begins, and was claimed at %s", first.name(), TimeOfDay(t.sent))
