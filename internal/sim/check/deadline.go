@@ -82,7 +82,7 @@ func fresh(l *Log, bad report) {
 	}
 	for _, job := range l.index.jobs {
 		for _, r := range l.runs(job) {
-			if stop := asked[r.Replica]; stop != nil && r.Try == 1 && r.Request == "" && l.begun(&r).After(stop.Time.Add(moment)) && !l.promised(stop, &r) {
+			if stop := asked[r.Replica]; stop != nil && r.Try == 1 && (r.Request == "" || r.backfills()) && l.begun(&r).After(stop.Time.Add(moment)) && !l.promised(stop, &r) {
 				bad(r.Time, "%s begins, and its replica was asked to stop at %s", r.name(), TimeOfDay(stop.Time))
 			}
 		}

@@ -197,3 +197,14 @@ var _ = plant(stories{
 		},
 	},
 })
+
+var _ = plant(stories{
+	"I8 fresh": {func(s *story) {
+		// a tick of a backfill
+		s.backfill()
+		s.say("a", 0.8, check.Stop)
+		s.say("a", 5, check.Gone)
+		s.fillClaim("a", "1", 0.7, -40, 1)
+		s.run("a", 1.4, 2).Request = s.last.Run.Request
+	}},
+})
