@@ -43,3 +43,12 @@ func (s *story) wokenTooLate(policy soloist.OverlapPolicy) {
 	s.Fleet["a"][2].Overlap = policy
 	s.add(check.Event{What: check.Emitted, Replica: "a", Job: "here", Time: at(20), Op: string(event.Ended), Tick: at(10), Note: string(store.Cancelled)})
 }
+
+var _ = plant(stories{
+	"I8 shutdown": {func(s *story) {
+		// it dies long after that
+		s.say("a", 9, check.Stop)
+		s.tick("a", "1", 10)
+		s.say("a", 50, check.Crash)
+	}},
+})

@@ -121,7 +121,8 @@ func shutdown(l *Log, bad report) {
 	}
 	for _, e := range l.Events {
 		stop, end := asked[e.Replica], gone[e.Replica]
-		if stop == nil || !l.crashed(e.Replica).IsZero() {
+		crash := l.crashed(e.Replica)
+		if stop == nil || !crash.IsZero() && !e.began().Before(crash) {
 			continue
 		}
 		if e.What == Request && e.Op == "acquire" && e.Sent.After(stop.Time) {
@@ -130,7 +131,7 @@ func shutdown(l *Log, bad report) {
 		if t := e.Sent; !end.IsZero() && (t.After(end) || e.What == Ran && e.Time.After(end)) {
 			bad(e.Time, "%s is gone since %s, and there is %s of %s", e.Replica, TimeOfDay(end), e.What, e.Job)
 		}
-		if e != stop {
+		if e != stop || !crash.IsZero() {
 			continue
 		}
 		by := stop.End.Add(outcome)
