@@ -289,3 +289,13 @@ func (s *story) here(tick, from, to float64) {
 	s.everywhere()
 	s.add(check.Event{What: check.Ran, Replica: "a", Job: "here", Tick: at(tick), Attempt: 1, Try: 1, Time: at(from), End: at(to)})
 }
+
+var _ = plant(stories{
+	"I4 checkpoint": {func(s *story) {
+		// its replica dies long after that
+		s.hold("a", "1", 10)
+		s.write("a", "save", "1", 11, func(*store.Record) {}).Note = "3"
+		s.add(check.Event{What: check.Loaded, Replica: "a", Job: "job", Token: s.last.Token, Time: at(12), Note: "2"})
+		s.say("a", 100, check.Crash)
+	}},
+})

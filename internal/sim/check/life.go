@@ -56,7 +56,7 @@ func checkpoints(l *Log, bad report) {
 				kept = "0"
 			case e.Op == "save":
 				kept = e.Note
-			case e.What == Loaded && e.Note != kept && l.claimOf(job, e.Token) != nil && l.crashed(e.Replica).IsZero():
+			case e.What == Loaded && e.Note != kept && l.claimOf(job, e.Token) != nil && !l.afterCrash(e):
 				bad(e.Time, "%s of %s loads %s, and %s was saved", e.Replica, job, e.Note, kept)
 			}
 		}
