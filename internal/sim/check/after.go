@@ -29,7 +29,7 @@ func followers(l *Log, bad report) {
 				continue
 			}
 			for _, before := range d.Before() {
-				if !l.spoiltBy(before, r.Time) && !l.preceded(before, r.Tick, r.Time, d.FollowsAny) {
+				if !l.spoiltFor(before, r.Tick, r.Time) && !l.preceded(before, r.Tick, r.Time, d.FollowsAny) {
 					bad(r.Time, "%s begins, and %s has not ended for it", r.name(), before)
 				}
 			}
@@ -41,6 +41,13 @@ func followers(l *Log, bad report) {
 // time, such as an older one: then what its followers read is not what replicas wrote.
 func (l *Log) spoiltBy(job string, at time.Time) bool {
 	return slices.ContainsFunc(l.of(job, Corrupted), func(e *Event) bool { return e.Time.Before(at) })
+}
+
+// spoiltFor is spoiltBy for a tick: what an operator has put tells of no tick that comes after it was mended.
+func (l *Log) spoiltFor(job string, tick, at time.Time) bool {
+	return slices.ContainsFunc(l.of(job, Corrupted), func(e *Event) bool {
+		return e.Time.Before(at) && (e.Note == Older || !tick.After(e.End.Add(5*time.Second)))
+	})
 }
 
 // preceded reports whether the run of a job for a tick had succeeded at a time, as the service

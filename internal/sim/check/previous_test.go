@@ -44,3 +44,13 @@ var _ = plant(stories{
 		func(s *story) { s.given("1", 10, 0, 30) },
 	},
 })
+
+var _ = plant(stories{
+	"I27 after": {func(s *story) {
+		// the entry before was spoilt and mended long before the tick
+		s.follows(false, func(*story) {})
+		s.corrupted("garbage", 0.3, 0.4, nil)
+		s.Events[len(s.Events)-1].Job = "before"
+		s.runLater(10, 15)
+	}},
+})
