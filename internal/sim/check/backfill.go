@@ -165,7 +165,9 @@ func backfilledWhole(l *Log, bad report) {
 	for _, job := range l.index.jobs {
 		orders := l.of(job, Ordered)
 		for seq, o := range l.backfillOrders(job) {
-			cancelled := slices.ContainsFunc(orders, func(c *Event) bool { return c.Op == string(store.OrderCancelBackfill) && c.Time.After(o.Time) })
+			cancelled := slices.ContainsFunc(orders, func(c *Event) bool { // an order without an answer may have been for any
+				return c.Op == string(store.OrderCancelBackfill) && (c.Request == o.Request || c.Request == "") && c.Time.After(o.Time)
+			})
 			d := l.latest(job)
 			lost := l.ordersLost(o.Time).Before(l.end()) || l.forgot(job, o.Time, l.end()) || len(l.of(job, Corrupted)) > 0
 			if cancelled || lost || d == nil || d.Paused || l.mayBePaused(job, l.settled()) || o.Heard.IsZero() {

@@ -111,3 +111,13 @@ var _ = plant(stories{
 		s.run("b", 15, 16).Request = s.last.Run.Request
 	}},
 })
+
+var _ = plant(stories{
+	"I33 whole": {func(s *story) {
+		// another backfill was cancelled
+		s.backfill()
+		s.fill("a", "1", 1, -40, nil)
+		s.add(check.Event{What: check.Ordered, Job: "job", Op: string(store.OrderCancelBackfill), Request: store.BackfillRequest(8), Sent: at(3), Time: at(3), Heard: at(3.1)})
+		s.say("", 8, check.Healed).Replica = ""
+	}},
+})
