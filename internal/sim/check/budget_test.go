@@ -89,3 +89,15 @@ func (s *story) slotAwaited(until float64, looks int) {
 	s.late("a", 180, 210, 212)
 	s.tick("a", "240", 240)
 }
+
+var _ = plant(stories{
+	"I17 unhindered": {func(s *story) {
+		// a process that did not stay has gone long before that
+		s.Fleet["a"][0].Every = time.Minute
+		s.Fleet["w"] = s.Fleet["a"][1:]
+		s.say("w", 1, check.Up).Cause = "for a call"
+		s.say("w", 3, check.Gone)
+		s.acquire("a", "1", 5050)
+		s.settle("a", "1", 5050.5, store.Outcome{From: at(0), Tick: at(4980), Count: 83, Status: store.Missed, Reason: "a newer one was due"})
+	}},
+})

@@ -95,7 +95,7 @@ func (l *Log) underWay(job string, from, to time.Time) bool {
 func (l *Log) others(job string, from, to time.Time) bool {
 	for _, what := range []What{Up, Stop, Gone, Crash, Freeze, Down} {
 		if slices.ContainsFunc(l.of("", what), func(e *Event) bool {
-			return e.Time.Before(to) && (e.Time.After(from) || e.End.After(from)) || e.What == Up && e.Cause != "" && e.Time.Before(to)
+			return e.Time.Before(to) && (e.Time.After(from) || e.End.After(from) || e.What == Up && e.Cause != "" && !l.over(e, job, from))
 		}) {
 			return true
 		}
@@ -109,6 +109,16 @@ func (l *Log) others(job string, from, to time.Time) bool {
 		}
 	}
 	return false
+}
+
+// over reports whether what a replica has left behind that did not stay is over at t: it may have had another definition,
+// which the others leave in force for a while.
+func (l *Log) over(u *Event, job string, t time.Time) bool {
+	gone := l.gone(u.Replica)
+	if d := l.latest(job); u.Cause == Aborted && d != nil && !gone.IsZero() {
+		gone = later(gone, d.After(gone)).Add(Patience)
+	}
+	return !gone.IsZero() && gone.Add(unrest).Before(t)
 }
 
 // replicaHindered reports whether a fault hinders a replica.
