@@ -155,7 +155,7 @@ func (l *Log) redefined(d *Definition, from, to time.Time) bool {
 // far as the last one can know.
 func (l *Log) openRun(job string, t time.Time) (end time.Time, open bool) {
 	last, _ := l.ledger(job, t)
-	if last == nil || last.Run.Status != store.Running || last.Run.Armed || len(l.of(job, Corrupted)) > 0 {
+	if last == nil || last.Run.Status != store.Running || last.Run.Armed && last.Run.Tick.After(t) || len(l.of(job, Corrupted)) > 0 {
 		return end, false
 	}
 	claim := l.claimOf(job, last.Token)

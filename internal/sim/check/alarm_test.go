@@ -296,3 +296,19 @@ var _ = plant(stories{
 		}
 	}},
 })
+
+var _ = plant(stories{
+	"I18 pending": {func(s *story) {
+		// it had been claimed ahead, and nobody is to come before the next tick
+		s.dies()
+		s.Fleet["c"][0].ClaimAhead, s.last.Run.Armed = true, true
+		for _, e := range s.Events {
+			if e.Op == "claim" {
+				e.Record.Run.Armed = true
+			}
+		}
+		s.mail("c", "2", check.MailPut, 3602, 7140)
+		s.mail("c", "1", check.MailDeleted, 3603, 3603)
+		s.wakes("d", 7170)
+	}},
+})
