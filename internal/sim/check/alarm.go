@@ -187,7 +187,7 @@ func (l *Log) rungInVain(job string, t time.Time) bool {
 // orderWaits reports whether a run of a job was ordered before a time in which no replica is up, and has not begun by its
 // end.
 func (l *Log) orderWaits(job string, g gap) bool {
-	if l.rungInVain(job, g.from) || l.forgot(job, time.Time{}, g.to) || l.forgot("", time.Time{}, g.to) || len(l.of(job, Corrupted)) > 0 {
+	if l.forgot(job, time.Time{}, g.to) || l.forgot("", time.Time{}, g.to) || len(l.of(job, Corrupted)) > 0 {
 		return false
 	}
 	if last, _ := l.ledger(job, g.from); last != nil && l.mayBePaused(job, g.from) && last.Run.Tick.After(last.Watermark) {
@@ -197,7 +197,7 @@ func (l *Log) orderWaits(job string, g gap) bool {
 		begun := slices.ContainsFunc(l.claimed(job), func(c *Event) bool { return c.Record.Run.Request == o.Request }) ||
 			slices.ContainsFunc(l.writes(job), func(w *Event) bool { return w.Record != nil && tellsOf(w.Record, o.Request) })
 		over := !o.End.IsZero() && o.End.Before(g.from.Add(time.Minute))
-		rung := slices.ContainsFunc(l.of(job, Rung), func(e *Event) bool { return !e.Time.Before(o.Time) && !e.Time.After(g.from) })
+		rung := slices.ContainsFunc(l.of(job, Rung), func(e *Event) bool { return e.Note == "" && !e.Time.Before(o.Time) && !e.Time.After(g.from) })
 		return o.Op == string(store.OrderRun) && !o.Heard.IsZero() && o.Heard.Before(g.from) && rung && !begun && !over
 	})
 }

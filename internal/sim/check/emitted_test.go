@@ -72,3 +72,15 @@ func (s *story) stopped(t float64) {
 	s.write("a", "finish", "1", t, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Abandoned, at(t) })
 	s.request("a", "release", "1", t+0.5, 200)
 }
+
+var _ = plant(stories{
+	"I18 pending": {func(s *story) {
+		// a run was ordered, and no message is there that was put for it; one before it could not be put
+		s.mail("a", "1", check.MailPut, 80, 3540)
+		s.atZero()
+		s.add(check.Event{What: check.Rung, Job: "job", Time: at(20), Note: "refused"})
+		s.order(store.OrderRun, 50, 51)
+		s.add(check.Event{What: check.Rung, Job: "job", Time: at(52)})
+		s.wakes("c", 3570)
+	}},
+})
