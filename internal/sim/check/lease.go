@@ -256,7 +256,7 @@ func releases(l *Log, bad report) {
 					bad(e.Sent, "the lease of %s is released, and it runs until %s", r.name(), TimeOfDay(r.End))
 				}
 			}
-			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Run.Finished.IsZero() && (ahead(claim) || !l.unconfirmed(job, claim)) {
+			if e.OK() && now != nil && now.Token == claim.Record.Token && now.Run.Finished.IsZero() && (ahead(claim) || !l.unconfirmed(job, claim, e.Time)) {
 				bad(e.Time, "%s released the lease of %s, token %d, whose record says %s", e.Replica, job, now.Token, now.Run.Status)
 			}
 		}
@@ -280,15 +280,15 @@ func (l *Log) claimUnder(e *Event) (claim *Event) {
 	return claim
 }
 
-// unconfirmed reports whether the claimer ran nothing and did not know that its claim was
-// applied: it says so, or it has read the entry before the claim arrived.
-func (l *Log) unconfirmed(job string, claim *Event) bool {
+// unconfirmed reports whether the claimer ran nothing and did not know by a time that its claim was
+// applied: it says so, a minute later at most, or it has read the entry before the claim arrived.
+func (l *Log) unconfirmed(job string, claim *Event, by time.Time) bool {
 	t := l.termOf(job, claim.Record.Token)
 	if t == nil || len(t.tries) > 0 {
 		return false
 	}
 	says := func(e *Event) bool {
-		return e.Replica == claim.Replica && !e.Time.Before(claim.Sent) && strings.HasPrefix(e.Note, "the claim was not confirmed")
+		return e.Replica == claim.Replica && !e.Time.Before(claim.Sent) && !e.Time.After(by.Add(time.Minute)) && strings.HasPrefix(e.Note, "the claim was not confirmed")
 	}
 	reads := func(e *Event) bool {
 		return e.Replica == claim.Replica && e.Op == "read" && e.OK() && !e.Heard.IsZero() && e.Sent.After(claim.Sent) && e.Time.Before(claim.Time)

@@ -258,3 +258,12 @@ func (s *story) looksAsleep(slots int, from float64) {
 	s.job = slot1
 	s.request("b", "read", "", 18.2, 200)
 }
+
+var _ = plant(stories{
+	"I11 release": {func(s *story) {
+		// what it says of a claim comes long after the release, of another one
+		s.hold("a", "1", 10)
+		s.request("a", "release", "1", 13, 200)
+		s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(3000), Note: "the claim was not confirmed"})
+	}},
+})
