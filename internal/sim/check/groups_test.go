@@ -183,3 +183,11 @@ func (s *story) groupOfDead(to float64) {
 	s.say("a", 49, check.Crash)
 	s.request("b", "read", "", 100, 200)
 }
+
+var _ = plant(stories{
+	"I5 failover": {func(s *story) {
+		// nobody goes on with it at all
+		s.crash()
+		s.request("b", "read", "", 400, 200)
+	}},
+})

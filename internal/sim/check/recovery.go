@@ -20,8 +20,8 @@ type gap struct {
 }
 
 // gaps are the ones from the ends of runs that others were to go on with, as
-// ended says, to the next start.
-func (l *Log) gaps(ended func(r *Event) (time.Time, bool)) (all []gap) {
+// ended says, to the next start; with never, also to the end of the log where there is none.
+func (l *Log) gaps(ended func(r *Event) (time.Time, bool), never bool) (all []gap) {
 	for _, job := range l.index.jobs {
 		runs := l.runs(job)
 		for i := range runs {
@@ -30,6 +30,9 @@ func (l *Log) gaps(ended func(r *Event) (time.Time, bool)) (all []gap) {
 				continue
 			}
 			n := slices.IndexFunc(runs, func(o Event) bool { return o.Time.After(from) })
+			if n < 0 && never && !l.orderedAround(job, from, l.end()) {
+				all = append(all, gap{&runs[i], from, l.end()})
+			}
 			if n >= 0 && !l.orderedAround(job, from, runs[n].Time) {
 				all = append(all, gap{&runs[i], from, l.begun(&runs[n])})
 			}
@@ -65,11 +68,11 @@ func (e *Event) beat() time.Time {
 
 // Failovers are the times from the crash of a replica that ran what others go on
 // with to the next start of that.
-func (l *Log) Failovers() []time.Duration { return spans(l.gaps(l.died)) }
+func (l *Log) Failovers() []time.Duration { return spans(l.gaps(l.died, false)) }
 
 // Replacements are the times from the last heartbeat of a run that has stalled,
 // where others go on with it, to the next start.
-func (l *Log) Replacements() []time.Duration { return spans(l.gaps(l.hushed)) }
+func (l *Log) Replacements() []time.Duration { return spans(l.gaps(l.hushed, false)) }
 
 func spans(gaps []gap) (all []time.Duration) {
 	for _, g := range gaps {
@@ -84,7 +87,7 @@ func spans(gaps []gap) (all []time.Duration) {
 // else happens meanwhile. A shard of a singleton may not be acquired before another has
 // seen in a listing, a sixth of the lease later at most, that there is one replica less.
 func failover(l *Log, bad report) {
-	for _, g := range l.gaps(l.died) {
+	for _, g := range l.gaps(l.died, true) {
 		claim := l.claimOf(g.run.Job, g.run.Token)
 		if claim == nil {
 			continue
