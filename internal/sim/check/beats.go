@@ -83,7 +83,7 @@ func (l *Log) aliveAt(job string, last, broken *Event, bad report) {
 		if r.Token != last.Record.Token || !l.begun(&r).Before(broken.Time) || !end.After(broken.Time) {
 			continue
 		}
-		if f := l.frozen(r.Replica, last.Sent, end); f != nil && !end.After(f.End.Add(noticed)) {
+		if f := l.frozen(r.Replica, last.Sent, end); f != nil && !f.Time.After(broken.Time) && !end.After(f.End.Add(noticed)) {
 			continue
 		}
 		bad(broken.Time, "%s breaks the lease of %s, whose context lives until %s", broken.Replica, r.name(), TimeOfDay(end))

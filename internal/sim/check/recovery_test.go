@@ -337,3 +337,13 @@ var _ = plant(stories{
 		s.freeze(30, 40)
 	}},
 })
+
+var _ = plant(stories{
+	"I29 silence": {func(s *story) {
+		// its machine is suspended long after that
+		s.holdWithBeat("a", "1", 10)
+		s.run("a", 11, 30.5)
+		s.freeze(20, 30)
+		s.request("b", "replace", "", 15, 202)
+	}},
+})
