@@ -299,3 +299,11 @@ var _ = plant(stories{
 		s.say("a", 100, check.Crash)
 	}},
 })
+
+var _ = plant(stories{
+	"I21 overrun": {func(s *story) {
+		// its machine is suspended long after that
+		s.begin("a", "1", 10, 11, 60).timeOut(15)
+		s.freeze(50, 59)
+	}},
+})

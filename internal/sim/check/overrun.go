@@ -24,8 +24,10 @@ func overruns(l *Log, bad report) {
 			}
 			lost := l.lostAt(t)
 			by := lost.Add(length/6 + noticed)
-			if f := l.frozen(r.Replica, lost, r.End); f != nil {
-				by = f.End.Add(length/6 + noticed)
+			for _, f := range l.index.freezes[r.Replica] {
+				if f.End.After(lost) && !f.Time.After(by) { // one that comes later is no excuse
+					by = later(by, f.End.Add(length/6+noticed))
+				}
 			}
 			if lost.IsZero() || !r.End.After(by) || !l.crashed(r.Replica).IsZero() && !l.crashed(r.Replica).After(by) {
 				continue
