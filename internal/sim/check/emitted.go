@@ -114,7 +114,7 @@ func (l *Log) putBack(e *Event) bool {
 // not be in the record, or that a run has stalled, whose end may never come.
 func (l *Log) inDoubt(w written) bool {
 	e := w.write
-	if !l.crashed(e.Replica).IsZero() {
+	if c := l.crashed(e.Replica); !c.IsZero() && (e.Heard.IsZero() || c.Before(e.Heard.Add(time.Minute))) {
 		return true
 	}
 	return slices.ContainsFunc(l.of(e.Job, Emitted), func(o *Event) bool {

@@ -199,3 +199,12 @@ var _ = plant(stories{
 		s.request("a", "release", "1", 25.5, 200)
 	}},
 })
+
+var _ = plant(stories{
+	"I26 events": {func(s *story) {
+		// its replica dies long after that
+		s.emits()
+		s.tick("a", "1", 10)
+		s.say("a", 3000, check.Crash)
+	}},
+})
