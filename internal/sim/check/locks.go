@@ -149,12 +149,18 @@ func lockResults(l *Log, bad report) {
 				bad(e.End, "%s says that another holds %s, and its function was called", e.Call, name)
 			case r.Cause == store.ErrLost.Error() && r.Note == "" && e.Note != IsLost:
 				bad(e.End, "%s returns %q, and the context of its function had ended with the lease", e.Call, e.Note)
-			case r.Note == "" && e.Note == IsLost: // perhaps at the instant at which the function returned
+			case r.Note == "" && e.Note == IsLost && (lost || !r.Cancelled.IsZero() || l.disturbs(e) || l.lapsesBefore(&r, e.End)): // perhaps at the instant at which the function returned
 			case !lost && (r.Note == "") != (e.Note == ""):
 				bad(e.End, "%s returns %q, and its function %q", e.Call, e.Note, r.Note)
 			}
 		}
 	}
+}
+
+// lapsesBefore reports whether the trust in the lease of a run ended before a time.
+func (l *Log) lapsesBefore(r *Event, t time.Time) bool {
+	claim := l.claimOf(r.Job, r.Token)
+	return claim != nil && l.lapse(claim, t).Before(t.Add(slack))
 }
 
 // heldResults: TryDo says that a lock is held only if a slot was leased at some moment of the

@@ -267,3 +267,13 @@ var _ = plant(stories{
 		s.add(check.Event{What: check.Said, Replica: "a", Job: "job", Time: at(3000), Note: "the claim was not confirmed"})
 	}},
 })
+
+var _ = plant(stories{
+	"I25 told": {func(s *story) {
+		// nothing has befallen its lease
+		s.locks(1)
+		s.call("a", "do", "1", 9, 13, check.IsLost)
+		s.held("a", slot0, "1", 10, 12)
+		s.letGo("a", "1", 12.2, store.Succeeded)
+	}},
+})
