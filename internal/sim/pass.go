@@ -80,9 +80,6 @@ func (x *process) giveBack() error {
 	return x.alarm.GiveBack(ctx, string(x.called.body), x.called.inserted)
 }
 
-// longestPass is how long a platform lets a pass go on.
-const longestPass = 30 * time.Minute
-
 // passes are the passes of a process: one does not wait for the runs of another.
 type passes struct {
 	*process
@@ -100,11 +97,11 @@ type passes struct {
 // pass does what is due, and what comes to be due while something runs or within the patience, and hands over to the next
 // alarm.
 func (x *process) pass() error {
-	ctx, cancel := context.WithTimeout(x.ctx, longestPass)
+	ctx, cancel := context.WithTimeout(x.ctx, check.LongestPass)
 	defer cancel()
 	p := &passes{process: x, ended: make(chan struct{}, 1), start: time.Now(), quiet: time.Now(), roll: newRoll(x.Seed, 0, "passes", x.machine.name)}
 	release := x.alarm.Guard(ctx, guardSpan)
-	err := p.run(ctx, time.Now().Add(longestPass/2))
+	err := p.run(ctx, time.Now().Add(check.LongestPass/2))
 	p.all.Wait()
 	release(err == nil && !x.gone())
 	if failed := p.failed.Load(); failed != nil {

@@ -310,8 +310,8 @@ func startedByAlarm(l *Log, bad report) {
 		if d == nil || d.Every == 0 || d.Follows != "" || d.Group != "" || d.Paused || d.EveryReplica || job == Foreign {
 			continue
 		}
-		for tick := d.After(healed.Add(2 * Settling)); tick.Add(l.lateAt(tick)).Before(l.settled().Add(-time.Minute)); tick = tick.Add(d.Every) {
-			late := l.lateAt(tick)
+		for tick := d.After(healed.Add(2 * Settling)); tick.Add(l.lateAt(d, tick)).Before(l.settled().Add(-time.Minute)); tick = tick.Add(d.Every) {
+			late := l.lateAt(d, tick)
 			if l.mayBePaused(job, tick) || l.heldUp(job, tick) || l.lostAlarm(all, tick, tick) || l.runsOver(job, tick) {
 				continue
 			}
@@ -350,9 +350,15 @@ func (l *Log) newerBegins(d *Definition, tick time.Time, late time.Duration) boo
 }
 
 // lateAt is late for a tick. One that comes when a pass ends which does not wait any more is left to the next replica, and
-// the lead is over then. A replica that goes on has to begin it.
-func (l *Log) lateAt(tick time.Time) time.Duration {
+// the lead is over then. A replica that goes on has to begin it, unless it has too little time left for a run.
+func (l *Log) lateAt(d *Definition, tick time.Time) time.Duration {
 	z := l.Zero
+	for _, u := range l.of("", Up) {
+		left, gone := u.Time.Add(LongestPass).Sub(tick), l.gone(u.Replica)
+		if z.Kind != AsApp && left > 0 && left < max(d.Timeout, time.Minute) && gone.After(tick) && !gone.After(u.Time.Add(LongestPass+time.Minute)) {
+			return gone.Sub(tick) + z.late() + z.Poll + z.Start
+		}
+	}
 	ends := z.Kind != AsApp && slices.ContainsFunc(l.of("", Up), func(u *Event) bool {
 		gone := l.gone(u.Replica)
 		return u.Time.Before(tick.Add(passOver-max(z.Stay, z.Lead))) && gone.After(tick.Add(-z.Lead)) && gone.Before(tick.Add(z.late()))

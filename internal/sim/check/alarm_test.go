@@ -97,6 +97,22 @@ func (s *story) busy(begins float64) {
 	s.say("c", 4002, check.Gone)
 }
 
+// outOfTime has a replica c that is up since a time leave the first tick to another one.
+func (s *story) outOfTime(up float64) {
+	s.mail("a", "1", check.MailPut, 80, up-60)
+	s.atZero()
+	s.say("", 200, check.Healed).End = at(3800)
+	s.Fleet["c"], s.Fleet["d"] = s.Fleet["a"], s.Fleet["a"]
+	s.say("c", up, check.Up).Op = check.ByAlarm
+	s.mail("c", "2", check.MailPut, 3612, 3612)
+	s.say("c", 3614, check.Gone)
+	s.say("d", 3650, check.Up).Op = check.ByAlarm
+	s.acquire("d", "1", 3651)
+	s.claim("d", "1", 3651.5, 3600)
+	s.run("d", 3652, 3653)
+	s.finish("d", "1", 3653.5, store.Succeeded)
+}
+
 // runsMomentBefore has a replica c, whose clock is fast, run the first tick, or leave it alone, and hand over for the next one
 // before the first has come.
 func (s *story) runsMomentBefore(runs bool) {
@@ -235,7 +251,7 @@ var _ = plant(stories{
 		s.hold("d", "1", 3600)
 		s.run("d", 3601, 3602)
 		s.finish("d", "1", 3602.5, store.Succeeded)
-	}, func(s *story) { s.runsMomentBefore(true) }, func(s *story) { s.wakesVersion(true) }, func(s *story) { s.claimsInVain(true) }, func(s *story) { s.ordersUnderPause(true) }, func(s *story) { // faults have left messages, and they are put off
+	}, func(s *story) { s.outOfTime(1810) }, func(s *story) { s.runsMomentBefore(true) }, func(s *story) { s.wakesVersion(true) }, func(s *story) { s.claimsInVain(true) }, func(s *story) { s.ordersUnderPause(true) }, func(s *story) { // faults have left messages, and they are put off
 		s.mail("a", "1", check.MailPut, 80, 3540)
 		s.atZero()
 		s.say("", 200, check.Healed).End = at(3550)
@@ -279,6 +295,7 @@ var _ = plant(stories{
 		}
 	}},
 	"I18 on time": {
+		func(s *story) { s.outOfTime(3000) },
 		func(s *story) {
 			s.mail("a", "1", check.MailPut, 80, 3540)
 			s.atZero()
