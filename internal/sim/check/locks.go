@@ -157,10 +157,16 @@ func lockResults(l *Log, bad report) {
 	}
 }
 
-// lapsesBefore reports whether the trust in the lease of a run ended before a time.
+// lapsesBefore reports whether the trust in the lease of a run ended before a time, or somebody had done something to the lease.
 func (l *Log) lapsesBefore(r *Event, t time.Time) bool {
 	claim := l.claimOf(r.Job, r.Token)
-	return claim != nil && l.lapse(claim, t).Before(t.Add(slack))
+	if claim == nil {
+		return false
+	}
+	return l.lapse(claim, t).Before(t.Add(slack)) || slices.ContainsFunc(l.of(r.Job, Request), func(e *Event) bool {
+		byOther := e.Replica == Operator && e.Op != "read" || e.Replica == r.Replica && refused(e)
+		return byOther && e.Time.After(claim.Time) && e.Time.Before(t)
+	})
 }
 
 // heldResults: TryDo says that a lock is held only if a slot was leased at some moment of the
