@@ -185,9 +185,9 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 }
 
 // silentSince is since when the replica of a run has had no heartbeat of it. If its machine was
-// suspended just before the run made its first step, that is when the machine was suspended.
+// suspended just before the run began, or made its last step, that is when the machine was suspended.
 func (l *Log) silentSince(r *Event) time.Time {
-	if f := l.frozen(r.Replica, r.Time.Add(-moment), r.Time); r.Beat.IsZero() && f != nil {
+	if f := l.frozen(r.Replica, r.beat().Add(-moment), r.beat()); f != nil {
 		return f.Time
 	}
 	return r.beat()
