@@ -82,6 +82,7 @@ func (l *Log) spanUnder(p *Event) (d *Definition, from, to time.Time) {
 		end = t.over
 	}
 	repeats = repeats || slices.ContainsFunc(l.of("", Stop), func(e *Event) bool { return e.Replica == p.Replica && e.Time.Before(end) })
+	repeats = repeats || p.Note != "" && l.askedToYield(t) // the same if its replica was to hand over
 	if repeats || p.Attempt > 1 || len(l.of(p.Job, Corrupted)) > 0 || l.forgot(p.Job, p.Time, l.end()) || l.frozen(p.Replica, t.sent, t.gone()) != nil || !crash.IsZero() && crash.Before(t.gone()) {
 		return nil, from, to
 	}
