@@ -171,11 +171,12 @@ func (p *passes) begin(ctx context.Context) {
 func (p *passes) rest(ctx context.Context, d time.Duration) (begin bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
-	for {
+	for runs := p.runs; ; {
 		select {
 		case <-t.C:
 			return true
-		case <-p.runs:
+		case <-runs:
+			runs = nil
 			t.Reset(min(d, leastPause)) // the pass that had it goes on first
 		case <-p.ended:
 			return false
