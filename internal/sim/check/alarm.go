@@ -67,7 +67,7 @@ type want struct {
 func (l *Log) wants(h *Event, g gap) (all []want) {
 	for i := range l.Fleet[h.Replica] {
 		d := &l.Fleet[h.Replica][i]
-		if d.Every == 0 || d.EveryReplica || d.Name == Foreign || l.redefined(d, h.Time.Add(-Patience), g.from) {
+		if d.Every == 0 || d.EveryReplica || d.Name == Foreign || l.redefined(d, h.Time.Add(-Patience), g.from) || l.isSpoilt(d.Name, g.from) {
 			continue
 		}
 		if end, open := l.openRun(d.Name, g.from); open && !d.Paused && !l.mayBePaused(d.Name, g.from) {
@@ -102,6 +102,11 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 // soon is when a replica is wanted at the latest for what is due: a minute later if an entry could not be read, or when a
 // lease ends under which nothing was claimed.
 const soon = time.Minute + 2*wakeDoubt
+
+// isSpoilt reports whether the entry of a job says at a time what somebody has made of it.
+func (l *Log) isSpoilt(job string, t time.Time) bool {
+	return slices.ContainsFunc(l.of(job, Corrupted), func(c *Event) bool { return !c.Time.After(t) && (c.End.IsZero() || c.End.After(t)) })
+}
 
 // unread reports whether the last read of an entry had failed when a replica handed over: it has another one look in a minute.
 func (l *Log) unread(h *Event, job string) bool {

@@ -114,8 +114,14 @@ func (l *Log) putBack(e *Event) bool {
 // not be in the record, or that a run has stalled, whose end may never come.
 func (l *Log) inDoubt(w written) bool {
 	e := w.write
-	if c := l.crashed(e.Replica); !c.IsZero() && (e.Heard.IsZero() || c.Before(e.Heard.Add(time.Minute))) {
-		return true
+	if c := l.crashed(e.Replica); !c.IsZero() {
+		heard := e.Heard
+		if f := l.frozen(e.Replica, heard, heard.Add(moment)); f != nil {
+			heard = f.End // when the machine went on
+		}
+		if e.Heard.IsZero() || c.Before(heard.Add(time.Minute)) {
+			return true
+		}
 	}
 	return slices.ContainsFunc(l.of(e.Job, Emitted), func(o *Event) bool {
 		if o.Replica != e.Replica || o.Time.Before(e.Sent) {
