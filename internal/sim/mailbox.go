@@ -116,8 +116,8 @@ func (b *mailbox) find(id string) int {
 func (b *mailbox) tell(who, op string, m *mail) {
 	e := check.Event{What: check.Mail, Replica: who, Op: op, ID: m.id, End: m.visible}
 	var says struct{ Work string }
-	if op == check.MailPut && json.Unmarshal(m.body, &says) == nil && says.Work != "" {
-		e.Note = check.ForVersion
+	if op == check.MailPut && json.Unmarshal(m.body, &says) == nil {
+		e.Note = says.Work // the version for which it is
 	}
 	b.log.Add(e)
 }

@@ -40,7 +40,7 @@ func (p *platform) begins(s *slot, name, why string, called mail) *replica {
 	one := p.newReplica(m, defs, drawGrace(r))
 	one.stays = r.chance(0.3)
 	m.quit = func() { s.order("restart") }
-	p.log.Add(check.Event{What: check.Up, Replica: name, Op: why, Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: check.AtZero})
+	p.log.Add(check.Event{What: check.Up, Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: check.AtZero})
 	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, called: called}
 	x.serves = p.Kind == check.AsApp
 	p.Cluster.begin(one, x.live)

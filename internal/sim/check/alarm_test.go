@@ -141,8 +141,9 @@ func (s *story) wakesVersion(started bool) {
 	s.mail("a", "1", check.MailPut, 80, 3540)
 	s.atZero()
 	s.wakes("c", 1000)
+	s.request("c", "read", "", 1001, 200)
 	s.mail("d", "2", check.MailPut, 1004, 1004)
-	s.Events[len(s.Events)-1].Note = check.ForVersion
+	s.Events[len(s.Events)-1].Note = "version 2"
 	if started {
 		s.wakes("d", 1006)
 	}

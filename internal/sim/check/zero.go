@@ -50,6 +50,3 @@ const (
 
 // LongestPass is for how long a platform lets a process do what is due.
 const LongestPass = 30 * time.Minute
-
-// ForVersion is the note of a message that is put for the version of the program that was deployed.
-const ForVersion = "for a version"
