@@ -68,7 +68,7 @@ func TestCounterUnderLockLosesNothing(t *testing.T) {
 // Without the lock the same processes lose increments: the test above can fail.
 func TestCounterWithoutLockLosesIncrements(t *testing.T) {
 	t.Parallel()
-	c := newCounter(t, order{Program: counts, Increments: 200, Unlocked: true})
+	c := newCounter(t, order{Program: counts, Increments: 1_000_000, Unlocked: true}) // more than one process can do before the next begins
 	proctest.Poll(t, "an increment that is lost", time.Minute, func() bool {
 		seen := map[int]bool{}
 		for _, l := range c.read(t) {
