@@ -24,9 +24,9 @@ type counter struct {
 	reads atomic.Int64
 }
 
-func newCounter(t *testing.T) *counter {
+func newCounter(t *testing.T, server *azurite.Server) *counter {
 	t.Helper()
-	account, err := url.Parse(azurite.Shared(t).URL)
+	account, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestHundredPagesReadLikeOne(t *testing.T) {
 	reads := map[int]int64{}
 	var mu sync.Mutex
 	for _, n := range []int{0, 1, 100} {
-		c := newCounter(t)
+		c := newCounter(t, storage.Server)
 		f := fleetWith(t, asUsual, append(storage.Env(), c.setting(), fmt.Sprintf("SOLOIST_APP=pages-%d", n)))
 		url := f.start("a")
 		f.told("end") // it has all it needs from the start

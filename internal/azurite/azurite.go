@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -72,7 +73,23 @@ func Shared(t testing.TB) *Server {
 	return need(t, shared)
 }
 
-var shared = sync.OnceValues(func() (*Server, error) { return inMemory() })
+var shared = launchOnce()
+
+func launchOnce() func() (*Server, error) {
+	return sync.OnceValues(func() (*Server, error) { return inMemory() })
+}
+
+// Next is [Shared] of three servers in turn, for tests with processes that run at once: a server has one thread,
+// and while one test keeps that busy the leases of all others would expire.
+func Next(t testing.TB) *Server {
+	t.Helper()
+	return need(t, few[turn.Add(1)%int64(len(few))])
+}
+
+var (
+	few  = [3]func() (*Server, error){shared, launchOnce(), launchOnce()}
+	turn atomic.Int64
+)
 
 // inMemory launches a server whose data is in memory. The options are more of
 // Azurite's.

@@ -38,7 +38,7 @@ func newPlatform(t *testing.T, env ...string) *platform {
 		t.Skip("starts a real program and waits for its ticks: run it without -short")
 	}
 	p := &platform{T: t, storage: proctest.Azurite(t)}
-	p.queue = functions.Queue{Account: azurite.Shared(t).QueueURL, Signature: azurite.QueueSignature("rwdlacup", time.Now().Add(time.Hour)), Name: p.storage.Container}
+	p.queue = functions.Queue{Account: p.storage.Server.QueueURL, Signature: azurite.QueueSignature("rwdlacup", time.Now().Add(time.Hour)), Name: p.storage.Container}
 	env = slices.Concat(p.storage.Env(), []string{"SOLOIST_APP=test", "SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE=" + p.queue.Name, takesEnv + "=0s", proctest.As("program")}, env)
 	dir := filepath.Join(t.TempDir(), "app")
 	writer, err := proctest.Command{Program: proctest.Self(), Args: []string{"functions", dir}, Env: env}.Start()
@@ -130,11 +130,11 @@ func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
 		}
 		late = max(late, runs[0].Start.Sub(at))
 	}
-	if late > 2*time.Second {
+	if late > 10*time.Second { // until the next one it would be 20
 		t.Errorf("a tick began %s after it was due", late)
 	}
 	all := time.Since(begin)
-	if p.starts > 5 || p.up > all*3/4 {
+	if p.starts < 4 || p.starts > 8 { // one for each tick and for the timer, and more on a busy machine
 		t.Errorf("%d instances were up for %s of %s", p.starts, p.up, all)
 	}
 	t.Logf("3 ticks in %s: %d invocations on %d instances, started cold, which were up for %s (%.0f %%); the latest tick began %s after it was due",
@@ -222,7 +222,7 @@ func TestPoisonMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 0
-	proctest.Poll(t, "a poison message", 20*time.Second, func() bool {
+	proctest.Poll(t, "a poison message", patience, func() bool {
 		n, err := app.Drain(context.WithoutCancel(t.Context()), "bad", q)
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +262,7 @@ func TestAlarmThatCannotBeSetIsTriedAgain(t *testing.T) {
 		t.Fatalf("%d calls: %q", p.calls, p.console.all())
 	}
 	p.app.Host.Env = right
-	proctest.Poll(t, "the message again", 20*time.Second, func() bool { n, _ := p.queue.Peek(t.Context()); return n == 1 })
+	proctest.Poll(t, "the message again", patience, func() bool { n, _ := p.queue.Peek(t.Context()); return n == 1 })
 	p.instance(func() (err error) { p.calls, err = p.app.Drain(t.Context(), "alarm", p.queue); return err })
 	if n, _ := p.queue.Peek(t.Context()); n != 0 || p.calls != 1 {
 		t.Errorf("%d calls, %d messages are left", p.calls, n)

@@ -38,6 +38,9 @@ func (c *console) has(text string) bool {
 	return slices.ContainsFunc(c.all(), func(line string) bool { return strings.Contains(line, text) })
 }
 
+// patience is how long a test waits for what has to come, on any machine.
+const patience = 2 * time.Minute
+
 // await waits for a line.
 func (c *console) await(t *testing.T, text string) {
 	t.Helper()
@@ -46,7 +49,7 @@ func (c *console) await(t *testing.T, text string) {
 			t.Logf("%q", c.all())
 		}
 	}()
-	proctest.Poll(t, text, 20*time.Second, func() bool { return c.has(text) })
+	proctest.Poll(t, text, patience, func() bool { return c.has(text) })
 }
 
 // newHost is a host with a handler of this role, not started yet.
@@ -131,7 +134,7 @@ func TestAnswersThatHang(t *testing.T) {
 
 func wantRestart(t *testing.T, h *functions.Host, pid, errors int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if now, err := h.Await(ctx, pid); err != nil || now == pid {
 		t.Errorf("got the process %d after %d, %v", now, pid, err)

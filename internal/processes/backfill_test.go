@@ -36,7 +36,7 @@ func TestBackfillOutlivesKills(t *testing.T) {
 	for i := range 3 {
 		f.start(fmt.Sprint("replica-", i), 0)
 	}
-	f.await("the first tick", time.Minute, started(""))
+	f.await("the first tick", started(""))
 	begin := time.Now()
 	b := f.orderBackfill(*backfilled)
 	for i := range *kills {
@@ -47,7 +47,7 @@ func TestBackfillOutlivesKills(t *testing.T) {
 		<-f.Replica(victim).Gone()
 		f.start(victim, 0)
 	}
-	proctest.Poll(t, "the end of the backfill", 5*time.Minute, func() bool {
+	proctest.Poll(t, "the end of the backfill", 10*time.Minute, func() bool {
 		done := f.record().Backfill
 		return done.Done() == int64(b.Ticks)
 	})
@@ -75,10 +75,10 @@ func (f *fleet) orderBackfill(n int) store.Backfill {
 	return o.Backfill
 }
 
-// starts returns the starts of ticks of a backfill.
-func (f *fleet) starts(b store.Backfill) (all []event) {
-	for _, e := range f.Events() {
-		if e.What == "start" && !e.Tick.After(b.To) {
+// filled returns the starts of ticks of a backfill.
+func (f *fleet) filled(b store.Backfill) (all []event) {
+	for _, e := range f.starts() {
+		if !e.Tick.After(b.To) {
 			all = append(all, e)
 		}
 	}
@@ -88,20 +88,10 @@ func (f *fleet) starts(b store.Backfill) (all []event) {
 // awaitFilled waits until the n-th tick of a backfill has begun.
 func (f *fleet) awaitFilled(b store.Backfill, n int) {
 	f.t.Helper()
-	proctest.Poll(f.t, fmt.Sprint(n, " ticks of the backfill"), 5*time.Minute, func() bool {
-		all := f.starts(b)
+	proctest.Poll(f.t, fmt.Sprint(n, " ticks of the backfill"), 10*time.Minute, func() bool {
+		all := f.filled(b)
 		return slices.ContainsFunc(all, func(e event) bool { return e.Tick.Sub(b.From) >= time.Duration(min(n, b.Ticks)-1)*pace })
 	})
-}
-
-// newest returns the newest start.
-func (f *fleet) newest() (last event) {
-	for _, e := range f.Events() {
-		if e.What == "start" && e.At.After(last.At) {
-			last = e
-		}
-	}
-	return last
 }
 
 // checkFilled checks that each tick of a backfill was run in its turn, has succeeded in the record, and
@@ -133,7 +123,7 @@ func (f *fleet) checkFilled(b store.Backfill) {
 		return
 	}
 	last, token := b.From.Add(-pace), int64(0)
-	for _, e := range slices.SortedFunc(slices.Values(f.starts(b)), func(a, b event) int { return a.At.Compare(b.At) }) {
+	for _, e := range slices.SortedFunc(slices.Values(f.filled(b)), func(a, b event) int { return a.At.Compare(b.At) }) {
 		again := e.Attempt > 1 // also of an attempt that was claimed and killed before its start
 		if !e.Tick.Equal(last.Add(pace)) && !(again && e.Tick.Equal(last)) || e.Token <= token {
 			f.t.Errorf("attempt %d of %s with token %d follows %s with token %d", e.Attempt, e.Tick, e.Token, last, token)
@@ -148,7 +138,7 @@ func (f *fleet) checkBeside(b store.Backfill) {
 	f.t.Helper()
 	ticks, last := map[int64]map[int64]bool{}, map[int64]time.Time{}
 	most := 0
-	for _, e := range f.starts(b) {
+	for _, e := range f.filled(b) {
 		if ticks[e.Token] == nil {
 			ticks[e.Token] = map[int64]bool{}
 		}
@@ -184,7 +174,7 @@ func (f *fleet) checkBeside(b store.Backfill) {
 // those that came due under a lease whose holder was killed.
 func (f *fleet) checkPunctual(begin time.Time) (ticks int, late time.Duration) {
 	f.t.Helper()
-	const claiming = time.Second // on a machine that is busy
+	claiming := limit(time.Second)
 	all, seen := f.Events(), map[time.Time]bool{}
 	var killed []time.Time
 	for _, e := range all {
@@ -213,7 +203,7 @@ func (f *fleet) checkPunctual(begin time.Time) (ticks int, late time.Duration) {
 			late = max(late, e.At.Sub(e.Tick))
 		}
 	}
-	if missed := f.record().Counts[store.Missed]; missed > int64(*kills)*int64(lease/pace+2) {
+	if missed := f.record().Counts[store.Missed]; missed > int64(*kills)*int64(limit(lease)/pace+2) {
 		f.t.Errorf("%d ticks of the job were missed, with %d kills", missed, *kills)
 	}
 	if late > claiming {

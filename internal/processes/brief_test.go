@@ -87,7 +87,7 @@ func TestKilledHolderOfShortLease(t *testing.T) {
 		wanted := wantedBrief[length]
 		t.Logf("lease %s, %d rounds: median %s (wanted %s), p95 %s (wanted %s), max %s; %d changes of the holder without a kill; all: %v",
 			length, len(took), ms(median(took)), wanted[0], ms(p95(took)), wanted[1], ms(slices.Max(took)), s.runs-1-n, took)
-		if most := 12 * time.Second; slices.Max(took) > most {
+		if most := limit(12 * time.Second); slices.Max(took) > most {
 			t.Errorf("replaced after %s, want less than %s: the service's lease has %s", ms(slices.Max(took)), most, lease)
 		}
 	})
@@ -109,7 +109,7 @@ func TestFrozenHolderOfShortLease(t *testing.T) {
 			frozen := time.Now()
 			time.Sleep(2 * length)
 			f.signal(holder.replica, syscall.SIGCONT)
-			f.notebook.await(t, "the end of its context", 10*time.Second, func(n note) bool { return n.what == ends && n.token == holder.token })
+			f.notebook.await(t, "the end of its context", func(n note) bool { return n.what == ends && n.token == holder.token })
 			took = append(took, f.effectAfter(t, holder.token).at.Sub(frozen))
 		}
 		s := f.check(t)
@@ -127,29 +127,19 @@ func TestFrozenHolderOfShortLeaseIsFenced(t *testing.T) {
 		s := newSink(t)
 		f := newBriefFleet(t, length, order{Program: fenced, Sink: s.URL})
 		f.join(3)
-		holder := f.fleet.await("the first run", time.Minute, started(""))
+		f.fleet.await("the first run", started(""))
 		for range n {
 			f.somewhere()
-			holder = f.newest(holder)
+			holder := f.newest()
 			s.await(t, holder.Token, holder.At)
 			f.signal(holder.Replica, syscall.SIGSTOP)
-			next := f.have("a run elsewhere", time.Minute, func(e event) bool { return e.What == "start" && e.Token > holder.Token })
+			next := f.have("a run elsewhere", func(e event) bool { return e.What == "start" && e.Token > holder.Token })
 			s.await(t, next.Token, next.At)
 			time.Sleep(time.Until(next.At.Add(length)))
 			thawed := time.Now()
 			f.signal(holder.Replica, syscall.SIGCONT)
-			f.have("the end of the old run", 10*time.Second, func(e event) bool { return e.What == "end" && e.Token == holder.Token })
+			f.have("the end of the old run", func(e event) bool { return e.What == "end" && e.Token == holder.Token })
 			s.check(t, holder.Token, next.Token, thawed)
 		}
 	})
-}
-
-// newest returns the last start of a run.
-func (f *briefFleet) newest(last event) event {
-	for _, e := range f.Events() {
-		if e.What == "start" && e.Token > last.Token {
-			last = e
-		}
-	}
-	return last
 }

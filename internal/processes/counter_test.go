@@ -48,7 +48,7 @@ func TestCounterUnderLockLosesNothing(t *testing.T) {
 	}
 	c.await(t, *increments)
 	for i := range counters {
-		if _, code := c.fleet.exit(fmt.Sprint("c", i), 2*time.Minute); code != 0 {
+		if _, code := c.fleet.exit(fmt.Sprint("c", i)); code != 0 {
 			t.Errorf("c%d exits with %d", i, code)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCounterUnderLockLosesNothing(t *testing.T) {
 func TestCounterWithoutLockLosesIncrements(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t, order{Program: counts, Increments: 1_000_000, Unlocked: true}) // more than one process can do before the next begins
-	proctest.Poll(t, "an increment that is lost", time.Minute, func() bool {
+	proctest.Poll(t, "an increment that is lost", patience, func() bool {
 		seen := map[int]bool{}
 		for _, l := range c.read(t) {
 			if seen[l.number] {
@@ -110,8 +110,8 @@ func newCounter(t *testing.T, o order) *counter {
 // await waits until the counter has come to n.
 func (c *counter) await(t *testing.T, n int) {
 	t.Helper()
-	patience := time.Minute + time.Duration(*increments)*200*time.Millisecond
-	proctest.Poll(t, fmt.Sprint("a counter of ", n), patience, func() bool { return c.number(t) >= min(n, *increments) })
+	long := patience + time.Duration(*increments)*200*time.Millisecond
+	proctest.Poll(t, fmt.Sprint("a counter of ", n), long, func() bool { return c.number(t) >= min(n, *increments) })
 }
 
 func (c *counter) number(t *testing.T) int {

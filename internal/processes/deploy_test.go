@@ -40,19 +40,19 @@ func TestEachVersionIsPreparedOnce(t *testing.T) {
 		if round%3 == 0 {
 			f.killFirst(file)
 		}
-		proctest.Poll(t, f.order.Version+" on all its processes", 2*time.Minute, func() bool {
+		proctest.Poll(t, f.order.Version+" on all its processes", patience, func() bool {
 			return strings.Count(notes(t, file), "ready "+f.order.Version+" ") == deployed
 		})
 		for i := range deployed {
 			if old := f.Replica(fmt.Sprintf("v%d-%d", round-1, i)); old != nil {
-				if err := old.Stop(time.Minute); err != nil {
+				if err := old.Stop(patience); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 	}
-	proctest.Poll(t, "a tick of the last version", time.Minute, func() bool { return strings.Contains(notes(t, file), "tick "+f.order.Version+" ") })
-	if err := f.Stop(time.Minute); err != nil {
+	proctest.Poll(t, "a tick of the last version", patience, func() bool { return strings.Contains(notes(t, file), "tick "+f.order.Version+" ") })
+	if err := f.Stop(patience); err != nil {
 		t.Error(err)
 	}
 	checkPrepared(t, notes(t, file), n)
@@ -64,7 +64,7 @@ func TestEachVersionIsPreparedOnce(t *testing.T) {
 func (f *fleet) killFirst(file string) {
 	f.t.Helper()
 	var victim string
-	proctest.Poll(f.t, "the first to prepare "+f.order.Version, time.Minute, func() bool {
+	proctest.Poll(f.t, "the first to prepare "+f.order.Version, patience, func() bool {
 		_, rest, found := strings.Cut(notes(f.t, file), "begin "+f.order.Version+" ")
 		victim, _, _ = strings.Cut(rest, "\n")
 		return found

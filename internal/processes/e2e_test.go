@@ -30,9 +30,9 @@ func TestSixtyTicksRunOnceEach(t *testing.T) {
 			f.stopRunner()
 			for i := range jobs {
 				job := jobName(i)
-				first := f.have("the first run of "+job, time.Minute, func(e event) bool { return e.What == "start" && e.Job == job })
+				first := f.have("the first run of "+job, func(e event) bool { return e.What == "start" && e.Job == job })
 				last := first.Tick.Add((each - 1) * time.Second)
-				f.have("the last run of "+job, time.Minute, func(e event) bool { return e.What == "start" && e.Job == job && e.Tick.Equal(last) })
+				f.have("the last run of "+job, func(e event) bool { return e.What == "start" && e.Job == job && e.Tick.Equal(last) })
 				f.checkOnce(job, time.Second, first.Tick, last)
 			}
 			t.Logf("%d ticks started", len(f.ticks()))
@@ -48,14 +48,14 @@ func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 		f.start(name, time.Duration(2*i)*time.Second)
 	}
 	f.stopRunner()
-	f.await("a tick that runs twice", time.Minute, func(e event) bool { return e.What == "start" && f.ticks()[tickOf(e)] > 1 })
+	f.await("a tick that runs twice", func(e event) bool { return e.What == "start" && f.ticks()[tickOf(e)] > 1 })
 }
 
 // stopRunner stops a replica soon after it began its second run.
 func (f *fleet) stopRunner() {
 	f.t.Helper()
-	first := f.have("a run", time.Minute, started(""))
-	f.await("another run of that replica", time.Minute, started(first.Replica))
+	first := f.have("a run", started(""))
+	f.await("another run of that replica", started(first.Replica))
 	f.signal(first.Replica, syscall.SIGTERM)
 }
 
@@ -65,16 +65,15 @@ func TestKilledRunnerIsReplaced(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		f.start(name, 0)
 	}
-	f.await("the first run", time.Minute, started(""))
-	victim := f.await("another run", time.Minute, started(""))
-	f.signal(victim.Replica, syscall.SIGKILL)
+	f.await("the first run", started(""))
+	victim, _ := f.killRun()
 	killed := time.Now()
-	next := f.await("a run elsewhere", time.Minute, func(e event) bool { return started("")(e) && e.At.After(killed) })
+	next := f.await("a run elsewhere", func(e event) bool { return started("")(e) && e.At.After(victim.At) })
 	if next.Replica == victim.Replica {
 		t.Errorf("the killed replica ran on")
 	}
-	if took := next.At.Sub(killed); took > lease+2*time.Second {
-		t.Errorf("replaced after %s, want at most %s", took, lease+2*time.Second)
+	if took, most := next.At.Sub(killed), limit(lease+2*time.Second); took > most {
+		t.Errorf("replaced after %s, want at most %s", took, most)
 	} else {
 		t.Logf("replaced after %s", took.Round(time.Millisecond))
 	}
@@ -109,23 +108,28 @@ func checkTakeOver(t *testing.T, r store.Record, victim, next event) {
 
 func TestIdleSIGTERMLosesNoTick(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, order{Schedule: "@every 2s", Takes: 100 * time.Millisecond})
+	f := newFleet(t, order{Schedule: "@every 2s", Missed: soloist.RunAll, Takes: 100 * time.Millisecond})
 	up := []string{"a", "b", "c"}
 	for _, name := range up {
 		f.start(name, 0)
 	}
-	first := f.await("the first run", time.Minute, started(""))
+	first := f.await("the first run", started(""))
 	for range 2 {
-		run := f.await("a run", time.Minute, started(""))
+		run := f.await("a run", started(""))
 		i := slices.IndexFunc(up, func(name string) bool { return name != run.Replica })
 		begin := time.Now()
-		if err := f.Replica(up[i]).Stop(time.Minute); err != nil {
+		if err := f.Replica(up[i]).Stop(patience); err != nil {
 			t.Errorf("%s: %v", up[i], err)
 		}
 		t.Logf("%s stopped after %s", up[i], time.Since(begin).Round(time.Millisecond))
 		up = slices.Delete(up, i, i+1)
 	}
 	last := first.Tick.Add(20 * time.Second)
-	f.await("the last run", time.Minute, func(e event) bool { return started("")(e) && e.Tick.Equal(last) })
+	f.await("the last run", func(e event) bool { return started("")(e) && e.Tick.Equal(last) })
 	f.checkOnce("work", 2*time.Second, first.Tick, last)
+	for _, e := range f.starts() {
+		if late := e.At.Sub(e.Tick); late > limit(time.Second) {
+			t.Errorf("the tick %s was late by %s, want at most %s", e.Tick, late, limit(time.Second))
+		}
+	}
 }

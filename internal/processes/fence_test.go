@@ -53,7 +53,7 @@ func (s *sink) take(e effect) bool {
 // await waits for an effect that is accepted, after a heartbeat since then.
 func (s *sink) await(t *testing.T, token int64, since time.Time) {
 	t.Helper()
-	proctest.Poll(t, fmt.Sprintf("an effect of token %d", token), time.Minute, func() bool {
+	proctest.Poll(t, fmt.Sprintf("an effect of token %d", token), patience, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.all, func(e effect) bool { return e.Token == token && e.accepted && e.Beat.After(since) })
@@ -77,25 +77,25 @@ func freeze(t *testing.T, job bool) {
 	s := newSink(t)
 	f := newFleet(t, order{Program: fenced, Job: job, Sink: s.URL})
 	f.start("a", 0)
-	old := f.await("the first run", time.Minute, started("a"))
+	old := f.await("the first run", started("a"))
 	f.startReady("b")
 	s.await(t, old.Token, old.At.Add(lease/3)) // by then the lease was renewed
 	f.signal("a", syscall.SIGSTOP)
 	frozen := time.Now()
-	next := f.await("a run elsewhere", time.Minute, started("b"))
+	next := f.await("a run elsewhere", started("b"))
 	t.Logf("replaced after %s", next.At.Sub(frozen))
 	s.await(t, next.Token, next.At)
 	thawed := time.Now()
 	f.signal("a", syscall.SIGCONT)
-	refused := f.await("the refusal of a heartbeat", time.Minute, func(e event) bool { return e.Replica == "a" && e.What == "refused" })
-	end := f.await("the end of the old run", time.Minute, ended("a"))
+	refused := f.await("the refusal of a heartbeat", func(e event) bool { return e.Replica == "a" && e.What == "refused" })
+	end := f.await("the end of the old run", ended("a"))
 	t.Logf("cancelled %s after it went on", end.At.Sub(thawed))
 	for what, cause := range map[string]string{"the first heartbeat that failed": refused.Cause, "the context": end.Cause} {
 		if !strings.HasPrefix(cause, store.ErrLost.Error()) {
 			t.Errorf("%s said %q, want %q", what, cause, store.ErrLost)
 		}
 	}
-	f.have("the refusal of the outcome", 10*time.Second, logged("a", "the outcome was refused"))
+	f.have("the refusal of the outcome", logged("a", "the outcome was refused"))
 	if r := f.record(); r.Run.Replica != "b" || r.Token != next.Token || r.Run.Status != store.Running {
 		t.Errorf("the record tells of %s, token %d, %s", r.Run.Replica, r.Token, r.Run.Status)
 	}

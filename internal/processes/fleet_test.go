@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,8 +49,8 @@ func (f *fleet) start(name string, skew time.Duration) {
 func (f *fleet) startReady(name string) {
 	f.t.Helper()
 	f.start(name, 0)
-	url := f.have("the address of "+name, time.Minute, func(e event) bool { return e.Replica == name && e.Msg == "listening" }).URL
-	proctest.Poll(f.t, name+" as it should be", time.Minute, func() bool { return proctest.Well(url) == nil })
+	url := f.have("the address of "+name, func(e event) bool { return e.Replica == name && e.Msg == "listening" }).URL
+	proctest.Poll(f.t, name+" as it should be", patience, func() bool { return proctest.Well(url) == nil })
 }
 
 func (f *fleet) signal(name string, s os.Signal) {
@@ -60,7 +61,7 @@ func (f *fleet) signal(name string, s os.Signal) {
 }
 
 // await returns the first event from now on that ok accepts.
-func (f *fleet) await(what string, patience time.Duration, ok func(event) bool) event {
+func (f *fleet) await(what string, ok func(event) bool) event {
 	f.t.Helper()
 	e, err := f.Await(what, patience, ok)
 	if err != nil {
@@ -70,7 +71,7 @@ func (f *fleet) await(what string, patience time.Duration, ok func(event) bool) 
 }
 
 // have is await that takes an event of before, too.
-func (f *fleet) have(what string, patience time.Duration, ok func(event) bool) event {
+func (f *fleet) have(what string, ok func(event) bool) event {
 	f.t.Helper()
 	e, err := f.Have(what, patience, ok)
 	if err != nil {
@@ -80,12 +81,63 @@ func (f *fleet) have(what string, patience time.Duration, ok func(event) bool) e
 }
 
 // exit waits for the end of a process, and returns when that was.
-func (f *fleet) exit(name string, patience time.Duration) (at time.Time, code int) {
+func (f *fleet) exit(name string) (at time.Time, code int) {
 	f.t.Helper()
 	if !f.Replica(name).GoneWithin(patience) {
 		f.t.Fatalf("%s did not exit within %s", name, patience)
 	}
 	return time.Now(), f.Replica(name).Code()
+}
+
+// starts returns the starts of runs so far.
+func (f *fleet) starts() (all []event) {
+	for _, e := range f.Events() {
+		if e.What == "start" {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// endOf returns the return of a run.
+func (f *fleet) endOf(run event) (end event, ok bool) {
+	for _, e := range f.Events() {
+		if e.What == "end" && e.Token == run.Token {
+			return e, true
+		}
+	}
+	return event{}, false
+}
+
+// killRun kills the replica that begins the next run, in the middle of that run, and returns the run. A busy machine may
+// be so late that the run has returned: that replica is started again, and returned holds the run.
+func (f *fleet) killRun() (killed event, returned []event) {
+	f.t.Helper()
+	for {
+		begun := len(f.starts())
+		proctest.Poll(f.t, "a run to kill", patience, func() bool { return len(f.starts()) > begun })
+		victim := f.newest().Replica
+		f.signal(victim, syscall.SIGKILL)
+		<-f.Replica(victim).Gone()
+		killed = f.newestOf(victim)
+		if _, over := f.endOf(killed); !over {
+			return killed, returned
+		}
+		returned = append(returned, killed)
+		f.start(victim, 0)
+	}
+}
+
+// newest returns the newest start, and newestOf that of one replica.
+func (f *fleet) newest() event { return f.newestOf("") }
+
+func (f *fleet) newestOf(replica string) (last event) {
+	for _, e := range f.starts() {
+		if e.At.After(last.At) && started(replica)(e) {
+			last = e
+		}
+	}
+	return last
 }
 
 func ended(by string) func(event) bool {
@@ -111,10 +163,8 @@ func tickOf(e event) tick { return tick{e.Job, e.Tick.UnixNano()} }
 // ticks returns how often each tick was started.
 func (f *fleet) ticks() map[tick]int {
 	n := map[tick]int{}
-	for _, e := range f.Events() {
-		if e.What == "start" {
-			n[tickOf(e)]++
-		}
+	for _, e := range f.starts() {
+		n[tickOf(e)]++
 	}
 	return n
 }

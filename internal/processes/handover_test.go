@@ -23,57 +23,54 @@ func TestSIGTERMHandsOver(t *testing.T) {
 			}
 			f := newFleet(t, order{Program: leads, Rerun: rerun, Grace: 7 * time.Second})
 			f.start("a", 0)
-			run := f.await("the first run", time.Minute, started("a"))
-			took := time.Hour
-			for _, next := range []string{"b", "c", "d"} {
-				if took > time.Second { // a busy machine may be late once
-					run, took = f.handOver(run, next)
-				}
-			}
-			if took > time.Second {
-				t.Errorf("handed over within %s, and no faster before", took)
+			run := f.await("the first run", started("a"))
+			if took := f.handOver(run, "b"); took > limit(time.Second) {
+				t.Errorf("handed over within %s, want at most %s", took, limit(time.Second))
 			}
 			f.checkOneAtATime()
 		})
 	}
 }
 
-// handOver ends the replica of a run, and returns the run of the next replica and
-// how long there was none.
-func (f *fleet) handOver(old event, to string) (next event, took time.Duration) {
+// handOver ends the replica of a run, and returns how long there was none until that of the next replica.
+func (f *fleet) handOver(old event, to string) time.Duration {
 	f.t.Helper()
 	f.startReady(to)
 	f.signal(old.Replica, syscall.SIGTERM)
 	f.awaitStopping(old)
-	next = f.await("a run elsewhere", 30*time.Second, started(to))
-	end := f.have("the end of the old run", 10*time.Second, ended(old.Replica))
+	next := f.await("a run elsewhere", started(to))
+	end := f.have("the end of the old run", ended(old.Replica))
 	if end.Cause != soloist.ErrStopped.Error() {
 		f.t.Errorf("it ended for %q", end.Cause)
 	}
 	if f.order.Rerun && (!next.Tick.Equal(old.Tick) || next.Attempt != old.Attempt+1) {
 		f.t.Errorf("attempt %d of tick %s follows on attempt %d of %s", next.Attempt, next.Tick, old.Attempt, old.Tick)
 	}
-	if _, code := f.exit(old.Replica, 10*time.Second); code != 0 {
+	if _, code := f.exit(old.Replica); code != 0 {
 		f.t.Errorf("it exited with code %d", code)
 	}
-	took = next.At.Sub(end.At)
+	took := next.At.Sub(end.At)
 	f.t.Logf("handed over within %s", took.Round(time.Millisecond))
-	return next, took
+	return took
 }
 
 // awaitStopping waits until the record says that the run is to be handed over,
-// which it has to while the run goes on.
+// which it has to while the run goes on. A busy machine may read it only after that.
 func (f *fleet) awaitStopping(run event) {
 	f.t.Helper()
 	var r store.Record
-	proctest.Poll(f.t, "the record that says stopping", time.Minute, func() bool {
+	over := false
+	proctest.Poll(f.t, "the record that says stopping", patience, func() bool {
+		over = slices.ContainsFunc(f.Events(), ended(run.Replica))
 		r = f.record()
-		if slices.ContainsFunc(f.Events(), ended(run.Replica)) {
-			f.t.Fatal("the run ended before the record said that it is stopping")
-		}
-		return r.Run.Stopping
+		return r.Run.Stopping || over
 	})
-	if r.Run.Status != store.Running || r.Token != run.Token {
+	switch {
+	case over && *judge:
+		f.t.Error("the run ended before the record said that it is stopping")
+	case over:
+		f.t.Log("the run ended before the record was read")
+	case r.Run.Status != store.Running || r.Token != run.Token:
 		f.t.Errorf("what is stopping is token %d, %s", r.Token, r.Run.Status)
 	}
 }

@@ -102,7 +102,7 @@ func (b *notebook) last(t *testing.T) (n note) {
 }
 
 // await waits for the first note that ok accepts.
-func (b *notebook) await(t *testing.T, what string, patience time.Duration, ok func(note) bool) (n note) {
+func (b *notebook) await(t *testing.T, what string, ok func(note) bool) (n note) {
 	t.Helper()
 	proctest.Poll(t, what, patience, func() bool {
 		all := b.look(t)
@@ -118,7 +118,7 @@ func (b *notebook) await(t *testing.T, what string, patience time.Duration, ok f
 // effectAfter waits for the first effect under a larger token.
 func (b *notebook) effectAfter(t *testing.T, token int64) note {
 	t.Helper()
-	return b.await(t, fmt.Sprint("an effect after token ", token), time.Minute, func(n note) bool { return n.what == works && n.token > token })
+	return b.await(t, fmt.Sprint("an effect after token ", token), func(n note) bool { return n.what == works && n.token > token })
 }
 
 // A summary is what a log shows.

@@ -204,14 +204,16 @@ func (o order) run(ctx context.Context, run *soloist.Run) error {
 	return ctx.Err()
 }
 
-// beats beats for a while, and tells of its last beat.
+// beats beats for a while, and tells of its last beat right before it.
 func beats(run *soloist.Run) {
 	proctest.Tell(proctest.Of("start", run))
-	for range 4 {
+	for range 3 {
 		time.Sleep(500 * time.Millisecond)
 		run.Heartbeat("before it blocks")
 	}
+	time.Sleep(500 * time.Millisecond)
 	proctest.Tell(proctest.Of("beat", run))
+	run.Heartbeat("before it blocks")
 }
 
 func obey(ctx context.Context, run *soloist.Run) error {

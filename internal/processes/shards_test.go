@@ -120,13 +120,13 @@ func (f *shardFleet) end(n int, how syscall.Signal) {
 // part of a lease, so that what follows comes at any phase of the renewals and listings.
 func (f *shardFleet) awaitEven(after string) {
 	f.t.Helper()
-	begin, most := time.Now(), 2*lease+2*time.Second // the start of a process, and a busy machine
+	begin, most := time.Now(), limit(2*lease+2*time.Second) // and the start of a process
 	for {
 		s := readSharing(f.t, f.order.Log)
 		if s.even(f.up) {
 			break
 		}
-		if time.Since(begin) > 3*lease {
+		if time.Since(begin) > 2*most {
 			f.t.Fatalf("after %s, %s later: the shards are held so: %v, of %q", after, ms(time.Since(begin)), s.holder, f.up)
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -43,29 +43,29 @@ func TestOtherRulesUnderOneZone(t *testing.T) {
 			f := newFleet(t, order{Schedule: test.schedule, Zone: "Europe/Berlin", Takes: 50 * time.Millisecond})
 			for _, name := range []string{"a", "b"} {
 				f.start(name, 0)
-				f.have(name, time.Minute, func(e event) bool { return e.Replica == name && e.What == "ready" })
+				f.have(name, func(e event) bool { return e.Replica == name && e.What == "ready" })
 			}
-			proctest.Poll(t, "the record", time.Minute, func() bool {
+			proctest.Poll(t, "the record", patience, func() bool {
 				_, err := f.storage.Store.Read(t.Context(), "e2e/work")
 				return err == nil
 			})
 			proctest.Pause(t.Context(), 2*time.Second) // the clock of the storage shows seconds
 			if frequent {
-				f.await("a run", time.Minute, started(""))
+				f.await("a run", started(""))
 			}
 			f.useRules(test.east)
 			f.start("young", 0)
-			begin := f.have("the change", time.Minute, logged("young", "the schedule has changed")).At
+			begin := f.have("the change", logged("young", "the schedule has changed")).At
 			for _, name := range []string{"a", "b"} {
-				e := f.have("word of other rules", 2*time.Minute, logged(name, "the same text, but the rules of the time zone differ"))
+				e := f.have("word of other rules", logged(name, "the same text, but the rules of the time zone differ"))
 				took := e.At.Sub(begin)
 				t.Logf("%s said so after %s", name, ms(took))
-				if took > time.Minute+lags {
+				if took > limit(time.Minute) {
 					t.Errorf("%s said so after %s", name, took)
 				}
 			}
 			if frequent {
-				proctest.Poll(t, "runs by the other rules", time.Minute, func() bool { return f.runsOf("young") > 4 })
+				proctest.Poll(t, "runs by the other rules", patience, func() bool { return f.runsOf("young") > 4 })
 				f.checkRules()
 			}
 		})

@@ -16,8 +16,9 @@ import (
 
 // A Storage is where the replicas of one test meet.
 type Storage struct {
-	Setting   string // SOLOIST_STORAGE
-	Container string // of a blob storage
+	Setting   string          // SOLOIST_STORAGE
+	Server    *azurite.Server // of a blob storage
+	Container string          // likewise
 	Lease     time.Duration
 	Store     interface {
 		Read(context.Context, string) (store.Entry, error)
@@ -29,12 +30,13 @@ func Directory(path string) Storage {
 	return Storage{Setting: "dir:" + path, Lease: time.Second, Store: local.Dir{Path: path}}
 }
 
-// Azurite is a storage in the Azurite that all tests of this process share: in a
+// Azurite is a storage in an Azurite that some tests of this process share: in a
 // container of its own, with the shortest lease that Azure gives. The test is
 // skipped where there is none, and with -short.
 func Azurite(t testing.TB) Storage {
 	t.Helper()
-	s := Storage{Setting: azurite.Shared(t).ConnectionString(), Container: fmt.Sprintf("fleet-%d", containers.Add(1)), Lease: 15 * time.Second}
+	s := Storage{Server: azurite.Next(t), Container: fmt.Sprintf("fleet-%d", containers.Add(1)), Lease: 15 * time.Second}
+	s.Setting = s.Server.ConnectionString()
 	var err error
 	if s.Store, err = azure.Open(azure.Config{ConnectionString: s.Setting, Container: s.Container}); err != nil {
 		t.Fatal(err)
