@@ -18,9 +18,7 @@ func TestThreeInstances(t *testing.T) {
 	furtherCase(t) // of one tick over several replicas
 	t.Run("directory", func(t *testing.T) {
 		t.Parallel()
-		s := storage(t)
-		s.Lease = 5 * time.Second // nothing dies, and the run outlasts several renewals on a machine that is busy
-		threeInstances(t, s)
+		threeInstances(t, storage(t))
 	})
 	t.Run("azurite", func(t *testing.T) {
 		t.Parallel()
@@ -84,7 +82,7 @@ func TestKilledMidRun(t *testing.T) {
 			t.Parallel()
 			store := storage(t)
 			tick, schedule := soon(2 * time.Second)
-			h, c := soloistHost(t, store, schedule, takesEnv+"=2s")
+			h, c := soloistHost(t, store, schedule, takesEnv+"=5s")
 			time.Sleep(time.Until(tick))
 			over := make(chan error)
 			go func() { _, err := h.Invoke(t.Context(), test.job, timer(tick)); over <- err }()
@@ -95,7 +93,7 @@ func TestKilledMidRun(t *testing.T) {
 				t.Error("the handler is dead, and its invocation has succeeded")
 			}
 			wantRestart(t, h, pid, 1)
-			time.Sleep(2100 * time.Millisecond) // the lease
+			time.Sleep(store.Lease + 100*time.Millisecond)
 			v, _ := invoke(t, h, test.job, functions.Timer{Unwatched: true}.Payload())
 			ran, _, err := v.of(test.job)
 			if test.attempt > 0 {

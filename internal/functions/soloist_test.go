@@ -52,7 +52,7 @@ func (v told) of(name string) (ran []outcome, holder, err string) {
 // storage is a store that the programs of one test share.
 func storage(t *testing.T) proctest.Storage {
 	s := proctest.Directory(t.TempDir())
-	s.Lease = 2 * time.Second
+	s.Lease = 5 * time.Second // a busy machine renews it too
 	return s
 }
 
