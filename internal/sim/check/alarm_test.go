@@ -194,6 +194,27 @@ func (s *story) claimsInVain(beats bool) {
 	s.finish("c", "2", 3624.5, store.Succeeded)
 }
 
+// spoils has somebody spoil the entry until a time, and nothing be put for its next tick.
+func (s *story) spoils(until float64) {
+	s.corrupted("since 9999", 50, until, nil)
+	s.atZero()
+	s.wakes("c", 3570)
+}
+
+// passesOver has an entry be deleted under a replica c that has come for the first tick and does not run it.
+func (s *story) passesOver(deleted float64) {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	s.say("", 200, check.Healed).End = at(3800)
+	s.Fleet["c"] = s.Fleet["a"]
+	s.say("c", 3570, check.Up).Op = check.ByAlarm
+	s.add(check.Event{What: check.Deleted, Job: "job", Time: at(deleted)})
+	s.mail("c", "2", check.MailPut, 3620, 7140)
+	s.mail("c", "1", check.MailDeleted, 3621, 3621)
+	s.add(check.Event{What: check.Handed, Replica: "c", Time: at(3622), Op: check.HandedOver})
+	s.say("c", 3623, check.Gone)
+}
+
 // heals says that all faults are over, for three hours.
 func (s *story) heals() { s.say("", 200, check.Healed).End = at(3 * 3600) }
 
@@ -225,7 +246,7 @@ var _ = plant(stories{
 		s.run("d", 3642, 3643)
 		s.finish("d", "1", 3643.5, store.Succeeded)
 		s.request("d", "release", "1", 3644, 200)
-	}, func(s *story) { s.deletes(3597) }, func(s *story) { // the entry could not be read
+	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.spoils(9000) }, func(s *story) { s.passesOver(3597) }, func(s *story) { // the entry could not be read
 		s.dies()
 		s.request("d", "read", "", 3645, 503)
 		s.leaves("d", 3640, 3700)
@@ -266,6 +287,7 @@ var _ = plant(stories{
 	"I18 pending": {
 		func(s *story) { s.runsMomentBefore(false) },
 		func(s *story) { s.ordersUnderPause(false) },
+		func(s *story) { s.spoils(60) },                   // it was mended before
 		func(s *story) { s.deletes(3575) },                // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
 		func(s *story) { // it comes after its tick
@@ -297,6 +319,7 @@ var _ = plant(stories{
 	}},
 	"I18 on time": {
 		func(s *story) { s.outOfTime(3000) },
+		func(s *story) { s.passesOver(3612) }, // the entry was there when the tick came
 		func(s *story) {
 			s.mail("a", "1", check.MailPut, 80, 3540)
 			s.atZero()

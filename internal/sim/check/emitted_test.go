@@ -19,6 +19,7 @@ var _ = plant(stories{
 			s.tick("a", "1", 10)
 			s.say("a", 13.55, check.Crash)
 		},
+		func(s *story) { s.killedAfterSuspension(130) },
 		func(s *story) { // another replica may run the tick again, so it has no outcome yet
 			s.emits()
 			s.reruns()
@@ -27,6 +28,7 @@ var _ = plant(stories{
 		},
 	},
 	"I26 events": {
+		func(s *story) { s.killedAfterSuspension(170) },
 		func(s *story) { s.emits(); s.tick("a", "1", 10) },
 		func(s *story) { s.emits(); s.reruns(); s.stopped(13.5) },
 		func(s *story) { // twice
@@ -60,6 +62,16 @@ var _ = plant(stories{
 
 // emits makes a story one whose log has what replicas emit.
 func (s *story) emits() { s.Emits = true }
+
+// killedAfterSuspension is a tick whose replica is suspended when its outcome is written, goes on at 100, and is killed at a time
+// without having told of it.
+func (s *story) killedAfterSuspension(killed float64) {
+	s.emits()
+	s.begin("a", "1", 10, 11, 13)
+	s.finish("a", "1", 13.5, store.Succeeded)
+	s.freeze(13.551, 100)
+	s.say("a", killed, check.Crash)
+}
 
 // emit is an event about the last run.
 func (s *story) emit(replica string, t float64, kind event.Kind, status store.Status) {

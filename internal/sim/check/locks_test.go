@@ -82,6 +82,22 @@ func (s *story) overrun() {
 	s.letGo("a", "1", 20.2, store.Abandoned)
 }
 
+// returnsAsLost is a call of Do whose function returns well, and that says that the lease was lost: an operator has broken that, or a
+// request of its own was refused, or there is no reason.
+func (s *story) returnsAsLost(broken, refused bool) {
+	s.locks(1)
+	s.call("a", "do", "1", 8, 12.5, check.IsLost)
+	s.held("a", slot0, "1", 9, 12)
+	switch {
+	case broken:
+		s.request(check.Operator, "break", "", 11.9, 202)
+	case refused:
+		s.request("a", "renew", "1", 11.9, 409)
+	default:
+		s.letGo("a", "1", 12.2, store.Succeeded)
+	}
+}
+
 // turn is a call of Do that goes well.
 func (s *story) turn(replica, job, id string, from, to float64) {
 	op := "do"
@@ -106,6 +122,8 @@ var _ = plant(stories{
 			s.say("", 20, check.Healed)
 		},
 		func(s *story) { s.looksAsleep(2, 10.7) },
+		func(s *story) { s.returnsAsLost(true, false) },
+		func(s *story) { s.returnsAsLost(false, true) },
 		func(s *story) { // a call that begins when all others had their turn takes its own
 			s.locks(1)
 			s.say("", 10, check.Healed).End = at(1000)
@@ -139,6 +157,7 @@ var _ = plant(stories{
 		s.turn("a", slot1, "2", 14, 18)
 	}},
 	"I25 told": {
+		func(s *story) { s.returnsAsLost(false, false) },
 		func(s *story) { // nil, and nothing was called
 			s.locks(1)
 			s.call("a", "do", "1", 10, 11, "")

@@ -61,6 +61,15 @@ func (s *story) stoppedBetweenTries(stop float64) {
 	s.say("a", 26, check.Gone)
 }
 
+// yieldsBetweenTries is a run under which a tick comes due and that has failed; its replica is asked to step down at a time, and
+// the tick is run.
+func (s *story) yieldsBetweenTries(asked float64) {
+	s.overlaps(soloist.SkipOverlap, 10*time.Second)
+	s.lasting("a", "1", 10, 22, store.Failed).Note = "failed"
+	s.order(store.OrderStepDown, asked, asked+0.02)
+	s.waits("b", "2", 20, 24)
+}
+
 // returnsLost is a run under which a tick comes due and that returns an error, and the tick is run.
 func (s *story) returnsLost(err string) {
 	s.lasting("a", "1", 10, 22, store.Abandoned).Note = err
@@ -82,6 +91,7 @@ var _ = plant(stories{
 			s.waits("a", "2", 20, 21)
 		},
 		func(s *story) { s.stoppedBetweenTries(22.05) },
+		func(s *story) { s.yieldsBetweenTries(22.05) },
 		func(s *story) { s.returnsLost(store.ErrLost.Error() + ": a checkpoint was not written") },
 		func(s *story) { // between two tries, of which the first has taken too long
 			s.overlaps(soloist.Replace, 10*time.Second)
@@ -92,6 +102,7 @@ var _ = plant(stories{
 	},
 	"I30 waiting": {
 		func(s *story) { s.stoppedBetweenTries(22.7) }, // after its outcome
+		func(s *story) { s.yieldsBetweenTries(22.7) },
 		func(s *story) { s.returnsLost("failed") },
 		func(s *story) {
 			s.lasting("a", "1", 10, 37, store.Succeeded)

@@ -13,6 +13,7 @@ import (
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.stalls(at(31.5)) },
+		func(s *story) { s.silentUnder(13) },
 		func(s *story) { s.misses(100_000, 100_000, false) },
 		func(s *story) { s.misses(100_001, 100_000, true) },
 		// A further try was to begin while the machine was suspended. The checks of HealthCheck
@@ -47,12 +48,21 @@ var _ = plant(stories{
 			})
 		},
 	},
+	"I19 reason": {func(s *story) { s.silentUnder(17) }}, // for less than it may
 	"I3 ledger": {
 		func(s *story) { s.misses(100_001, 100_000, false) },
 		func(s *story) { s.misses(100_000, 100_000, true) },
 		func(s *story) { s.misses(7, 5, true) },
 	},
 })
+
+// silentUnder is a run that makes its last step as its machine goes on after a suspension, and is told as stalled.
+func (s *story) silentUnder(suspended float64) {
+	s.Fleet["a"][0].HeartbeatTimeout = 5 * time.Second
+	s.begin("a", "1", 10, 11, 19.6).Beat = at(19.5)
+	s.freeze(suspended, 19.5)
+	s.finish("a", "1", 19.8, store.Stalled)
+}
 
 // stalls is a run that stalls and returns at 31. A tick came due under it, so its
 // outcome, which tells end, is not the newest.
