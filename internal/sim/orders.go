@@ -115,7 +115,7 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 		return err
 	}
 	if err == nil {
-		c.ring(o.Job)
+		c.ring(context.Background(), o.Job)
 	}
 	c.log.Edit(func() {
 		if err != nil {

@@ -147,7 +147,7 @@ func (r *replica) stop() {
 func (r *replica) runNow(job, request string) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Minute)
 	defer cancel()
-	r.c.ring(job)
+	r.c.ring(ctx, job) // a replica that is asked to stop takes no more calls
 	outcome, err := r.RunNow(ctx, job, request)
 	if !r.gone() {
 		note := check.ByHand + string(outcome.Status)

@@ -178,13 +178,13 @@ func (c *Cluster) planAtZero(all []plannedFault, start time.Time) []plannedFault
 	return append(all, mailTraps(c.Seed, start, c.end)...)
 }
 
-// ring has an operator, or who asks for a run by hand, wake a cluster up that scales to zero.
-func (c *Cluster) ring(job string) {
+// ring has an operator, or who asks for a run by hand, wake a cluster up that scales to zero. The end of ctx ends that.
+func (c *Cluster) ring(ctx context.Context, job string) {
 	if c.platform == nil {
 		return
 	}
 	m := newMachine(check.Orderer+" "+check.TimeOfDay(time.Now()), -1, NewClock(0, 0), c.log, &traps{})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	e := check.Event{What: check.Rung, Job: job, Replica: check.Orderer}
 	if c.platform.clock(&soloist.Scheduler{}, m, 0).Ring(ctx) != nil {
