@@ -171,11 +171,16 @@ func ledger(l *Log, bad report) {
 			if r.Watermark.Before(last.Watermark) {
 				bad(e.Time, "%s moves the watermark of %s back from %s to %s", e.Replica, job, TimeOfDay(last.Watermark), TimeOfDay(r.Watermark))
 			} else if d != nil && d.Every > 0 {
-				settled(d, l.definitionBefore(job, e), last, r, func(format string, args ...any) { bad(e.Time, e.Replica+" writes "+job+": "+format, args...) })
+				settled(d, func() *Definition { return l.definitionBefore(job, e) }, last, r, func(format string, args ...any) { bad(e.Time, e.Replica+" writes "+job+": "+format, args...) })
 			}
 			last = r
 		}
 	}
+}
+
+// hasTicks reports whether a definition that is known has ticks after from, up to to.
+func (d *Definition) hasTicks(from, to time.Time) bool {
+	return d != nil && d.Every > 0 && d.count(from, to) > 0
 }
 
 // madeAhead is by how much the watermark of an entry may be ahead of the time at which that is made: the service's clock shows
@@ -183,8 +188,8 @@ func ledger(l *Log, bad report) {
 const madeAhead = 4 * time.Second
 
 // settled checks what one write says of the ticks between two watermarks. It may bring another definition into force than the
-// one before.
-func settled(d, before *Definition, old, now *store.Record, bad func(string, ...any)) {
+// one before, which takes a while to find.
+func settled(d *Definition, before func() *Definition, old, now *store.Record, bad func(string, ...any)) {
 	news := slices.DeleteFunc(news(old.History, now.History), func(f store.Outcome) bool { return f.Request != "" || f.Tick.IsZero() })
 	mark := old.Watermark
 	for _, f := range slices.Backward(news) {
@@ -197,7 +202,7 @@ func settled(d, before *Definition, old, now *store.Record, bad func(string, ...
 			bad("%s had its outcome when it got %s", TimeOfDay(f.Tick), f.Status)
 		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && old.Definition.Spec == now.Definition.Spec:
 			bad("ticks between %s and %s have no fate", TimeOfDay(mark), TimeOfDay(f.Tick))
-		case f.From.IsZero() && before != nil && before.Every > 0 && before.count(mark, f.Tick.Add(-1)) > 0 && d.count(mark, f.Tick.Add(-1)) > 0:
+		case f.From.IsZero() && d.count(mark, f.Tick.Add(-1)) > 0 && before().hasTicks(mark, f.Tick.Add(-1)):
 			bad("ticks between %s and %s have no fate, by either definition", TimeOfDay(mark), TimeOfDay(f.Tick))
 		}
 		if f.Tick.After(mark) {
