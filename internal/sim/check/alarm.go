@@ -50,7 +50,7 @@ func (l *Log) lastHanded(all []*letter, t time.Time) *Event {
 	for _, m := range all {
 		by := m.steps[0].Replica
 		if died := l.crashed(by); h != nil && m.put.After(h.Time) && !m.put.After(t) && !died.IsZero() && !died.After(t) {
-			h = &Event{What: Handed, Replica: by, Time: m.put}
+			h = &Event{What: Handed, Replica: by, Time: m.put, End: m.due}
 		}
 	}
 	return h
@@ -91,12 +91,23 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 		if d.Follows != "" || d.Paused || l.mayBePaused(d.Name, g.from) || l.mayBePaused(d.Name, tick) {
 			continue
 		}
-		all = append(all, want{tick, d.Name, "tick " + TimeOfDay(tick)})
+		all = append(all, want{later(tick, l.unpromised(h, d)), d.Name, "tick " + TimeOfDay(tick)})
 		if l.overdue(d, tick.Add(-d.Every), g.from) {
 			all = append(all, want{g.from.Add(soon), d.Name, "tick " + TimeOfDay(tick.Add(-d.Every)) + ", which is due,"})
 		}
 	}
 	return all
+}
+
+// unpromised is when the first message comes of a replica that has died before it said that an alarm is pending, if nobody has said
+// that who has the ticks of a definition; zero: its next tick has an alarm.
+func (l *Log) unpromised(h *Event, d *Definition) time.Time {
+	if said := l.handed(h.Time); said != nil {
+		if its := l.definition(said.Replica, d.Name); its != nil && its.sameTicks(d) {
+			return time.Time{}
+		}
+	}
+	return h.End
 }
 
 // soon is when a replica is wanted at the latest for what is due: a minute later if an entry could not be read, or when a

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/check"
@@ -215,6 +216,20 @@ func (s *story) passesOver(deleted float64) {
 	s.say("c", 3623, check.Gone)
 }
 
+// diesAtStart has a replica c that has another schedule, or not, come at a time and die at once. It has put a message that
+// comes 45 s later.
+func (s *story) diesAtStart(every time.Duration, t float64) {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	s.Fleet["c"] = slices.Clone(s.Fleet["a"])
+	s.Fleet["c"][0].Every = every
+	s.say("c", t, check.Up).Op = check.ByAlarm
+	s.mail("c", "2", check.MailPut, t+0.1, t+45.1)
+	s.mail("c", "1", check.MailDeleted, t+0.2, 0)
+	s.say("c", t+0.3, check.Crash)
+	s.wakes("d", t+80)
+}
+
 // heals says that all faults are over, for three hours.
 func (s *story) heals() { s.say("", 200, check.Healed).End = at(3 * 3600) }
 
@@ -246,7 +261,7 @@ var _ = plant(stories{
 		s.run("d", 3642, 3643)
 		s.finish("d", "1", 3643.5, store.Succeeded)
 		s.request("d", "release", "1", 3644, 200)
-	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.spoils(9000) }, func(s *story) { s.passesOver(3597) }, func(s *story) { // the entry could not be read
+	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.spoils(9000) }, func(s *story) { s.passesOver(3597) }, func(s *story) { s.diesAtStart(time.Minute, 3021) }, func(s *story) { // the entry could not be read
 		s.dies()
 		s.request("d", "read", "", 3645, 503)
 		s.leaves("d", 3640, 3700)
@@ -287,7 +302,8 @@ var _ = plant(stories{
 	"I18 pending": {
 		func(s *story) { s.runsMomentBefore(false) },
 		func(s *story) { s.ordersUnderPause(false) },
-		func(s *story) { s.spoils(60) },                   // it was mended before
+		func(s *story) { s.spoils(60) }, // it was mended before
+		func(s *story) { s.diesAtStart(time.Hour, 3570) },
 		func(s *story) { s.deletes(3575) },                // before that tick there is time to make the entry anew
 		func(s *story) { s.atZero(); s.wakes("c", 3570) }, // nothing was put
 		func(s *story) { // it comes after its tick
