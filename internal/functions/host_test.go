@@ -147,7 +147,7 @@ func wantRestart(t *testing.T, h *functions.Host, pid, errors int) {
 // A time-out kills the process, and the other invocations with it.
 func TestTimeoutTakesAll(t *testing.T) {
 	h, _ := started(t, "answers")
-	h.Timeout = time.Second
+	h.Timeout = 4 * time.Second
 	errs := make(chan error)
 	call := func() { _, err := h.Invoke(t.Context(), "sleep", nil); errs <- err }
 	go call()

@@ -82,7 +82,7 @@ func TestKilledMidRun(t *testing.T) {
 			t.Parallel()
 			store := storage(t)
 			tick, schedule := soon(2 * time.Second)
-			h, c := soloistHost(t, store, schedule, takesEnv+"=5s")
+			h, c := soloistHost(t, store, schedule, takesEnv+"=1h")
 			time.Sleep(time.Until(tick))
 			over := make(chan error)
 			go func() { _, err := h.Invoke(t.Context(), test.job, timer(tick)); over <- err }()

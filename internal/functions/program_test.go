@@ -31,9 +31,12 @@ func program() {
 	)
 }
 
-// work takes its time, and says so.
+// work takes its time, but not when it is repeated, and says so.
 func work(ctx context.Context, run *soloist.Run) error {
 	takes, _ := time.ParseDuration(os.Getenv(takesEnv))
+	if run.Attempt > 1 {
+		takes = 0
+	}
 	fmt.Println("begin", run.ID(), run.Attempt)
 	select {
 	case <-time.After(takes):

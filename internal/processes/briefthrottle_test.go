@@ -91,8 +91,8 @@ func (f *briefFleet) throttleFor(h *throttle, long time.Duration) {
 	h.shut.Store(true)
 	shut := time.Now()
 	time.Sleep(long)
-	h.shut.Store(false)
 	opened := time.Now()
+	h.shut.Store(false)
 	next := f.notebook.await(f.t, "an effect after the end", func(n note) bool { return n.what == works && n.at.After(opened) })
 	var acted time.Duration
 	for _, n := range f.all {

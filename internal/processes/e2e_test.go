@@ -51,10 +51,10 @@ func TestTicksRunTwiceWithoutTheClaim(t *testing.T) {
 	f.await("a tick that runs twice", func(e event) bool { return e.What == "start" && f.ticks()[tickOf(e)] > 1 })
 }
 
-// stopRunner stops a replica soon after it began its second run.
+// stopRunner stops a replica soon after it began another run.
 func (f *fleet) stopRunner() {
 	f.t.Helper()
-	first := f.have("a run", started(""))
+	first := f.await("a run", started(""))
 	f.await("another run of that replica", started(first.Replica))
 	f.signal(first.Replica, syscall.SIGTERM)
 }

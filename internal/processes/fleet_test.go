@@ -113,7 +113,7 @@ func (f *fleet) endOf(run event) (end event, ok bool) {
 // be so late that the run has returned: that replica is started again, and returned holds the run.
 func (f *fleet) killRun() (killed event, returned []event) {
 	f.t.Helper()
-	for {
+	for range 5 {
 		begun := len(f.starts())
 		proctest.Poll(f.t, "a run to kill", patience, func() bool { return len(f.starts()) > begun })
 		victim := f.newest().Replica
@@ -126,6 +126,8 @@ func (f *fleet) killRun() (killed event, returned []event) {
 		returned = append(returned, killed)
 		f.start(victim, 0)
 	}
+	f.t.Fatal("each run had returned when its replica was gone")
+	return killed, returned
 }
 
 // newest returns the newest start, and newestOf that of one replica.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,6 +169,10 @@ func (f *overlapFleet) check(follows func(f *overlapFleet, old, next event)) {
 	if queued == 0 {
 		f.t.Error("no tick came due while another one ran")
 	}
+	skipped := slices.ContainsFunc(slices.Collect(maps.Values(f.settled)), func(o store.Outcome) bool { return o.Status == store.Skipped })
+	if !skipped && f.order.Overlap == soloist.QueueOne {
+		f.t.Error("no tick was skipped")
+	}
 	last := runs[len(runs)-1].Tick
 	for at := runs[0].Tick; at.Before(last); at = at.Add(often) {
 		if _, ok := f.settled[at.UnixNano()]; !ok {
@@ -184,14 +189,14 @@ func (f *overlapFleet) checkOutcome(at time.Time, want store.Status, reason stri
 	}
 }
 
-// checkBetween checks the outcomes of the ticks between two runs: they were skipped when the first one ended, but for
-// the newest of them, if another one came due before it was claimed, and those that came due meanwhile.
+// checkBetween checks the outcomes of the ticks between two runs. Those up to the end of the first one are skipped. If a newer one came
+// due before the one that waited was claimed, that and all after it are missed.
 func (f *overlapFleet) checkBetween(old, next event) {
 	f.t.Helper()
 	end, _ := f.endOf(old)
 	waited := false
 	for at := old.Tick.Add(often); at.Before(next.Tick); at = at.Add(often) {
-		newest := at.After(end.At.Add(-2 * often)) // the clock of the storage shows seconds
+		newest := at.After(end.At.Add(-5 * often)) // the clock of the storage shows seconds, and a busy machine has late answers
 		if waited = waited || newest && f.settled[at.UnixNano()].Status == store.Missed; waited {
 			f.checkOutcome(at, store.Missed, "a newer one was due")
 			continue
@@ -206,7 +211,7 @@ func (f *overlapFleet) checkQueued(old, next event) {
 	f.checkOutcome(old.Tick, store.Succeeded, "")
 	f.checkBetween(old, next)
 	end, _ := f.endOf(old)
-	if !next.Tick.After(end.At.Add(-2 * often)) { // the clock of the storage shows seconds
+	if !next.Tick.After(end.At.Add(-5 * often)) {
 		f.t.Errorf("the tick %s is run at %s, and newer ones were due", next.Tick, next.At)
 	}
 }

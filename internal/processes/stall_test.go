@@ -26,7 +26,10 @@ func TestStalledRunIsReplaced(t *testing.T) {
 		if next.At.Before(end.At) {
 			t.Errorf("two runs at once for %s", end.At.Sub(next.At))
 		}
-		f.checkReplaced(last, next, o.HeartbeatTimeout+windUp+3*time.Second) // less than a follower's slowest look, a third of the lease
+		f.checkReplaced(last, next, o.HeartbeatTimeout+windUp+3*time.Second)
+		if took := next.At.Sub(end.At); took > limit(time.Second) { // an expiry takes longer
+			t.Errorf("it began %s after the end of the one that stalled, want at most %s", took, limit(time.Second))
+		}
 		if h := f.record().History; !o.Rerun && (len(h) == 0 || h[0].Status != store.Stalled) {
 			t.Errorf("the record tells %+v", h)
 		}
