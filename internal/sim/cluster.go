@@ -157,6 +157,7 @@ func newCluster(cfg Config) *Cluster {
 	c.net.faults, c.net.calm, c.traps.end = c.NetworkFaults, c.end, c.end
 	if cfg.Zero {
 		c.log.Zero = drawZero(cfg.Seed)
+		c.log.Zero.Most = c.Replicas
 		c.platform = newPlatform(c)
 	}
 	return c

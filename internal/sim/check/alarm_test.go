@@ -12,7 +12,7 @@ import (
 // atZero has a platform scale the cluster to zero: the job is hourly, b ends at once, and a at 100 s, after it has said
 // that an alarm is pending.
 func (s *story) atZero() {
-	s.Zero = &check.Zero{Kind: check.AsJob, Poll: 30 * time.Second, Start: 10 * time.Second, Lead: time.Minute, Stay: 2 * time.Minute, Net: 24 * time.Hour}
+	s.Zero = &check.Zero{Kind: check.AsJob, Most: 2, Poll: 30 * time.Second, Start: 10 * time.Second, Lead: time.Minute, Stay: 2 * time.Minute, Net: 24 * time.Hour}
 	for _, of := range s.Fleet {
 		of[0].Every = time.Hour
 	}
@@ -230,6 +230,25 @@ func (s *story) diesAtStart(every time.Duration, t float64) {
 	s.wakes("d", t+80)
 }
 
+// waitsForRoom has so many executions go on from before a deployment of another schedule until after one of its ticks. A replica d of
+// that comes after them.
+func (s *story) waitsForRoom(executions int) {
+	s.mail("a", "1", check.MailPut, 80, 7140)
+	s.atZero()
+	s.say("", 200, check.Healed).End = at(3900)
+	next := slices.Clone(s.Fleet["a"])
+	s.Fleet["a"][0].Every = 2 * time.Hour
+	for i := range executions {
+		c := fmt.Sprint("c", i)
+		s.Fleet[c] = s.Fleet["a"]
+		s.say(c, 1000, check.Up).Op = check.ByAlarm
+		s.say(c, 3700, check.Gone)
+	}
+	s.Fleet["d"] = next
+	s.say("d", 3720, check.Up).Op = check.ByAlarm
+	s.say("d", 3800, check.Gone)
+}
+
 // heals says that all faults are over, for three hours.
 func (s *story) heals() { s.say("", 200, check.Healed).End = at(3 * 3600) }
 
@@ -261,7 +280,7 @@ var _ = plant(stories{
 		s.run("d", 3642, 3643)
 		s.finish("d", "1", 3643.5, store.Succeeded)
 		s.request("d", "release", "1", 3644, 200)
-	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.spoils(9000) }, func(s *story) { s.passesOver(3597) }, func(s *story) { s.diesAtStart(time.Minute, 3021) }, func(s *story) { // the entry could not be read
+	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.spoils(9000) }, func(s *story) { s.passesOver(3597) }, func(s *story) { s.diesAtStart(time.Minute, 3021) }, func(s *story) { s.waitsForRoom(2) }, func(s *story) { // the entry could not be read
 		s.dies()
 		s.request("d", "read", "", 3645, 503)
 		s.leaves("d", 3640, 3700)
@@ -335,6 +354,7 @@ var _ = plant(stories{
 	}},
 	"I18 on time": {
 		func(s *story) { s.outOfTime(3000) },
+		func(s *story) { s.waitsForRoom(1) },
 		func(s *story) { s.passesOver(3612) }, // the entry was there when the tick came
 		func(s *story) {
 			s.mail("a", "1", check.MailPut, 80, 3540)

@@ -22,7 +22,7 @@ func startedByAlarm(l *Log, bad report) {
 		}
 		for tick := d.After(healed.Add(2 * Settling)); tick.Add(l.lateAt(d, tick)).Before(l.settled().Add(-time.Minute)); tick = tick.Add(d.Every) {
 			late := l.lateAt(d, tick)
-			if l.mayBePaused(job, tick) || l.heldUp(job, tick) || l.lostAlarm(all, tick, tick) || l.runsOver(job, tick) {
+			if l.mayBePaused(job, tick) || l.heldUp(job, tick) || l.lostAlarm(all, tick, tick) || l.runsOver(job, tick) || l.crowdedOut(d, tick) {
 				continue
 			}
 			if n := slices.IndexFunc(l.runs(job), func(r Event) bool { return r.Tick.Equal(tick) }); n < 0 {
@@ -39,6 +39,24 @@ func startedByAlarm(l *Log, bad report) {
 			}
 		}
 	}
+}
+
+// crowdedOut reports whether no replica had come that has the ticks of a definition, and the platform had no room for one until
+// shortly before a tick: as many others were up as it runs.
+func (l *Log) crowdedOut(d *Definition, tick time.Time) bool {
+	others, at := 0, tick.Add(-l.Zero.Poll-l.Zero.Start)
+	for _, u := range l.of("", Up) {
+		if u.Time.After(tick) {
+			break
+		}
+		if its := l.definition(u.Replica, d.Name); its != nil && its.sameTicks(d) {
+			return false
+		}
+		if gone := l.gone(u.Replica); u.Time.Before(at) && (gone.IsZero() || gone.After(at)) {
+			others++
+		}
+	}
+	return others >= l.Zero.Most
 }
 
 // unheard is when the lease ends under which a claim of a tick got no answer in the short time that it has under beats; zero:
