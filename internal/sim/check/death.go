@@ -100,11 +100,11 @@ func (l *Log) deaths(job string, tick, at time.Time) (n int) {
 	return n
 }
 
-// lapsedBetween reports whether the last try of a term ended by itself, and the trust in its lease was over before its
+// lapsedBetween reports whether the last try of a term ended by itself or took too long, and the trust in its lease was over before its
 // replica first sent the outcome: it waited for another try then, which the loss of the lease has ended.
 func (l *Log) lapsedBetween(t *term) bool {
 	r := t.last()
-	if r == nil || r.Cause != "" || r.Note == "" {
+	if r == nil || r.Cause != "" && r.Cause != soloist.ErrTimeout.Error() || r.Note == "" {
 		return false
 	}
 	var told time.Time

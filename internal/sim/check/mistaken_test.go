@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
@@ -14,6 +15,7 @@ var _ = plant(stories{
 	"": {
 		func(s *story) { s.spent(5) },
 		func(s *story) { s.lostBetweenTries(133.5, 133) },
+		func(s *story) { s.lostBetweenTries(133.5, 144).Cause = soloist.ErrTimeout.Error() }, // which was too long
 		func(s *story) { s.startedFromZero(); s.lostBetweenTries(133.5, 144) },
 		func(s *story) { s.unwritten(138, 120) },
 		func(s *story) { s.twoTools(""); s.request("a", "read", "", 890, 200) },
@@ -72,7 +74,7 @@ func (s *story) spent(attempts int) {
 
 // lostBetweenTries is a tick with five attempts, whose fourth loses its lease after a try has failed.
 // Its replica is asked to hand the job over at one time, and writes the outcome of that attempt at another.
-func (s *story) lostBetweenTries(asked, told float64) {
+func (s *story) lostBetweenTries(asked, told float64) *check.Event {
 	s.spent(5)
 	claim := s.Events[slices.IndexFunc(s.Events, func(e *check.Event) bool { return e.Op == "claim" && e.Lease == "4" })]
 	run := s.Events[slices.IndexFunc(s.Events, func(e *check.Event) bool { return e.What == check.Ran && e.Attempt == 4 })]
@@ -82,6 +84,7 @@ func (s *story) lostBetweenTries(asked, told float64) {
 	s.write("a", "finish", "4", told, func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Abandoned, at(told-0.1) })
 	s.last = last
 	s.add(check.Event{What: check.Yield, Job: "job", Time: at(asked)})
+	return run
 }
 
 // startedFromZero says that a platform has started a, which does not stay.

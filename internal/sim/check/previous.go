@@ -11,8 +11,8 @@ import (
 
 // previous: each run is given the newest tick whose run had returned well, and whose outcome the
 // service had taken, before it was claimed; and the tick after its own by the schedule of its replica.
-// Runs by hand are given it and do not count. One of a backfill is given the tick before its own. Once an operator has changed the entry, the record may
-// say less or more.
+// Runs by hand are given it and do not count. One of a backfill is given the tick before its own, which the log does not
+// know if a calendar leaves out the days before. Once an operator has changed the entry, the record may say less or more.
 func previous(l *Log, bad report) {
 	if !l.Around {
 		return
@@ -26,11 +26,12 @@ func previous(l *Log, bad report) {
 			if d == nil || d.Every == 0 || claim == nil || l.spoiltBy(job, r.Time) {
 				continue
 			}
-			want := l.newestSuccess(job, claim.Time)
+			want, unknown := l.newestSuccess(job, claim.Time), false
 			if r.backfills() {
 				want = d.Last(r.Tick.Add(-1))
+				unknown = want.IsZero() && d.Limits.From.IsZero() && r.Previous.Before(d.times()[0].From)
 			}
-			if !r.Previous.Equal(want) {
+			if !r.Previous.Equal(want) && !unknown {
 				bad(r.Time, "%s is given %s as the last tick that succeeded, or the one before that of a backfill, and that was %s", r.name(), TimeOfDay(r.Previous), TimeOfDay(want))
 			}
 			if want := d.After(r.Tick); !r.Next.Equal(want) && !(r.Next.IsZero() && want.Equal(forever)) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -21,8 +22,26 @@ func (s *story) given(id string, tick, previous, next float64) {
 	}
 }
 
+// filledFirst is a tick of a backfill before which the story has none: the day before is left out by the calendar of the job, or the
+// job begins with that tick. The tick before that is given as the one of another time.
+func (s *story) filledFirst(previous float64, begins bool) {
+	s.Around = true
+	s.Fleet["a"][0].Bound(at(-40), time.Time{})
+	if begins {
+		s.Fleet["a"][0].Limits.From = at(-40)
+	}
+	s.backfill()
+	s.fill("a", "1", 1, -40, nil)
+	for _, e := range s.Events {
+		if e.What == check.Ran {
+			e.Previous, e.Next = at(previous), at(-30)
+		}
+	}
+}
+
 var _ = plant(stories{
 	"": {
+		func(s *story) { s.filledFirst(-24*3600-50, false) },
 		func(s *story) { s.given("1", 10, 0, 20); s.given("2", 20, 10, 30) },
 		func(s *story) { // one that has stalled has not succeeded
 			s.given("1", 10, 0, 20)
@@ -39,6 +58,8 @@ var _ = plant(stories{
 		},
 	},
 	"I32 previous": {
+		func(s *story) { s.filledFirst(-24*3600-50, true) },
+		func(s *story) { s.filledFirst(-30, false) },
 		func(s *story) { s.given("1", 10, 0, 20); s.given("2", 20, 0, 30) },
 		func(s *story) { s.given("1", 10, 0, 20); s.given("2", 20, 20, 30) },
 		func(s *story) { s.given("1", 10, 0, 30) },
