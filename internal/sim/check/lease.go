@@ -242,17 +242,19 @@ func identities(l *Log, bad report) {
 func releases(l *Log, bad report) {
 	for _, job := range l.index.entries {
 		var now *store.Record
-		runs := l.runs(job)
 		for _, e := range l.of(job, Request) {
 			if e.Writes() && e.OK() {
 				now = e.Record
 			}
-			claim := l.claimUnder(e)
-			if e.Op != "release" || claim == nil || claim.Replica != e.Replica {
+			if e.Op != "release" {
 				continue
 			}
-			for _, r := range runs {
-				if r.Token == claim.Record.Token && r.Replica == e.Replica && !r.Time.After(e.Sent) && (r.End.IsZero() || r.End.After(e.Sent)) {
+			claim := l.claimUnder(e)
+			if claim == nil || claim.Replica != e.Replica {
+				continue
+			}
+			for _, r := range l.termOf(job, claim.Record.Token).tries {
+				if !r.Time.After(e.Sent) && (r.End.IsZero() || r.End.After(e.Sent)) {
 					bad(e.Sent, "the lease of %s is released, and it runs until %s", r.name(), TimeOfDay(r.End))
 				}
 			}
@@ -271,13 +273,13 @@ func (l *Log) writesBetween(a, b *Event) bool {
 }
 
 // claimUnder is the last claim under the lease of a request before it, nil if there is none.
-func (l *Log) claimUnder(e *Event) (claim *Event) {
-	for _, c := range l.claimed(e.Job) {
-		if c.Lease == e.Lease && !c.Time.After(e.Time) {
-			claim = c
+func (l *Log) claimUnder(e *Event) *Event {
+	for _, c := range slices.Backward(between(l.claimed(e.Job), time.Time{}, e.Time.Add(1))) {
+		if c.Lease == e.Lease {
+			return c
 		}
 	}
-	return claim
+	return nil
 }
 
 // unconfirmed reports whether the claimer ran nothing and did not know by a time that its claim was

@@ -183,10 +183,16 @@ func (l *Log) asked(replica string, t time.Time) bool {
 // started, or why not; and its end.
 func audit(l *Log, bad report) {
 	for _, job := range l.index.jobs {
-		said, runs := l.of(job, Said), l.runs(job)
+		said := map[int64][]*Event{} // by token; 0: of any
+		for _, e := range l.of(job, Said) {
+			said[0] = append(said[0], e)
+			if e.Token != 0 {
+				said[e.Token] = append(said[e.Token], e)
+			}
+		}
 		count := func(replica, text string, token int64, from time.Time) (n int) {
-			for _, e := range said {
-				if e.Replica == replica && strings.HasPrefix(e.Note, text) && (e.Token == token || token == 0) && !e.Time.Before(from) {
+			for _, e := range between(said[token], from, forever) {
+				if e.Replica == replica && strings.HasPrefix(e.Note, text) {
 					n++
 				}
 			}
@@ -201,18 +207,17 @@ func audit(l *Log, bad report) {
 			ended := count(e.Replica, "run ended", token, e.Sent) + count(e.Replica, "the outcome was ", token, e.Sent) // refused, or not confirmed
 			barred := count(e.Replica, "the run may not begin", token, e.Sent)
 			lost := count(e.Replica, "the lease was lost before the run began", token, e.Sent) + barred
-			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + l.givenUp(e)
-			if t := l.termOf(job, token); t != nil && (l.cancelled(job, t, l.end()) || l.cancelledWhole(job, t) || l.mayBeReplaced(t)) {
+			excused := count(e.Replica, "the claim was not confirmed", 0, e.Sent) + givenUp(said[token], e)
+			t := l.termOf(job, token)
+			if l.cancelled(job, t, l.end()) || l.cancelledWhole(job, t) || l.mayBeReplaced(t) {
 				excused += ended
 			} else {
 				barred = 0 // what was cancelled before it began has an outcome, and nothing else has
 			}
 			tries, ticks := 0, map[time.Time]bool{} // a claim may have several ticks of a backfill
-			for i := range runs {
-				if runs[i].Token == token && runs[i].Replica == e.Replica {
-					tries++
-					ticks[runs[i].Tick] = true
-				}
+			for _, r := range t.tries {
+				tries++
+				ticks[r.Tick] = true
 			}
 			switch {
 			case started == 0 && excused == 0:
@@ -227,9 +232,9 @@ func audit(l *Log, bad report) {
 }
 
 // givenUp is how often a replica says that it has given a claim up before the run began.
-func (l *Log) givenUp(claim *Event) (n int) {
-	for _, e := range l.of(claim.Job, Said) {
-		if e.Replica == claim.Replica && e.Token == claim.Record.Token && !e.Time.Before(claim.Sent) && !strings.HasPrefix(e.Note, "the lease was lost") && strings.Contains(e.Note, " before the run began") {
+func givenUp(said []*Event, claim *Event) (n int) {
+	for _, e := range between(said, claim.Sent, forever) {
+		if e.Replica == claim.Replica && !strings.HasPrefix(e.Note, "the lease was lost") && strings.Contains(e.Note, " before the run began") {
 			n++
 		}
 	}

@@ -26,10 +26,13 @@ func previous(l *Log, bad report) {
 			if d == nil || d.Every == 0 || claim == nil || l.spoiltBy(job, r.Time) {
 				continue
 			}
-			want, unknown := l.newestSuccess(job, claim.Time), false
+			var want time.Time
+			unknown := false
 			if r.backfills() {
 				want = d.Last(r.Tick.Add(-1))
 				unknown = want.IsZero() && d.Limits.From.IsZero() && r.Previous.Before(d.times()[0].From)
+			} else {
+				want = l.newestSuccess(job, claim.Time)
 			}
 			if !r.Previous.Equal(want) && !unknown {
 				bad(r.Time, "%s is given %s as the last tick that succeeded, or the one before that of a backfill, and that was %s", r.name(), TimeOfDay(r.Previous), TimeOfDay(want))

@@ -42,7 +42,7 @@ func (l *Log) firstSent(claim *Event, then time.Time) (first *Event) {
 	unclear := slices.ContainsFunc(l.under(claim), func(e *Event) bool {
 		return e.Sent.Before(then) && (!e.OK() || e.Cause != "" || e.Heard.IsZero())
 	})
-	for _, e := range l.of(claim.Job, Request) {
+	for _, e := range between(l.of(claim.Job, Request), then, forever) {
 		reads := unclear && e.Op == "read" && e.Replica == claim.Replica && e.Sent.Before(then.Add(longestHeld))
 		finishes := e.Op == "finish" && e.Lease == claim.Lease && e.Record != nil && e.Record.Token == claim.Record.Token
 		if (reads || finishes) && !e.Sent.Before(then) && (first == nil || e.Sent.Before(first.Sent)) { // one may be applied late
