@@ -231,7 +231,7 @@ func audit(l *Log, bad report) {
 	}
 }
 
-// givenUp is how often a replica says that it has given a claim up before the run began.
+// givenUp is how often a replica says, among what is said of its token, that it has given a claim up before the run began.
 func givenUp(said []*Event, claim *Event) (n int) {
 	for _, e := range between(said, claim.Sent, forever) {
 		if e.Replica == claim.Replica && !strings.HasPrefix(e.Note, "the lease was lost") && strings.Contains(e.Note, " before the run began") {
