@@ -249,6 +249,14 @@ func (s *story) waitsForRoom(executions int) {
 	s.say("d", 3800, check.Gone)
 }
 
+// makesContainer has the container be made, which takes so long.
+func (s *story) makesContainer(took float64) {
+	s.mail("a", "1", check.MailPut, 80, 3540)
+	s.atZero()
+	e := s.request("a", "container", "", 70, 201)
+	e.Job, e.Done = "", at(69.95+took)
+}
+
 // heals says that all faults are over, for three hours.
 func (s *story) heals() { s.say("", 200, check.Healed).End = at(3 * 3600) }
 
@@ -280,7 +288,7 @@ var _ = plant(stories{
 		s.run("d", 3642, 3643)
 		s.finish("d", "1", 3643.5, store.Succeeded)
 		s.request("d", "release", "1", 3644, 200)
-	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.spoils(9000) }, func(s *story) { s.passesOver(3597) }, func(s *story) { s.diesAtStart(time.Minute, 3021) }, func(s *story) { s.waitsForRoom(2) }, func(s *story) { // the entry could not be read
+	}, func(s *story) { s.deletes(3597) }, func(s *story) { s.spoils(9000) }, func(s *story) { s.passesOver(3597) }, func(s *story) { s.diesAtStart(time.Minute, 3021) }, func(s *story) { s.waitsForRoom(2) }, func(s *story) { s.makesContainer(9.9) }, func(s *story) { // the entry could not be read
 		s.dies()
 		s.request("d", "read", "", 3645, 503)
 		s.leaves("d", 3640, 3700)
@@ -343,6 +351,7 @@ var _ = plant(stories{
 			s.wakes("c", 3570)
 		},
 	},
+	"I7a bounded": {func(s *story) { s.makesContainer(10.1) }},
 	"I18 version": {func(s *story) { s.wakesVersion(false) }},
 	"I18 few": {func(s *story) {
 		s.atZero()

@@ -25,9 +25,11 @@ func (l *Log) patienceOf(e *Event) time.Duration {
 	case e.Op == "token":
 		return time.Minute
 	case e.Job == AlarmNote:
-		return 10 * time.Second
+		return noteTime
 	case e.OfDocument():
 		return 3 * time.Second
+	case e.Op == "container" && l.Zero != nil: // perhaps for the note of the alarm
+		return max(l.longestLease(e.Replica)/3, noteTime)
 	case e.Op == "container":
 		return l.longestLease(e.Replica) / 3
 	case d == nil:
@@ -40,6 +42,9 @@ func (l *Log) patienceOf(e *Event) time.Duration {
 		return d.Lease / 6
 	}
 }
+
+// noteTime is how long a call for the note of the alarm may take.
+const noteTime = 10 * time.Second
 
 // longestFollower is the longest lease of a replica's jobs that follow another one: they read its
 // entry too.

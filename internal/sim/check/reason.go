@@ -184,13 +184,21 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 	return "there is no such status"
 }
 
-// silentSince is since when the replica of a run has had no heartbeat of it. If its machine was
-// suspended just before the run began, or made its last step, that is when the machine was suspended.
+// silentSince is since when the replica of a run has had no heartbeat of it. If its machine was suspended just before the run began,
+// that is when the machine was suspended. If that was just before its last step, the replica may have seen the silence before that
+// step: it lasts since the last effect before the suspension then.
 func (l *Log) silentSince(r *Event) time.Time {
-	if f := l.frozen(r.Replica, r.beat().Add(-moment), r.beat()); f != nil {
-		return f.Time
+	f := l.frozen(r.Replica, r.beat().Add(-noticed), r.beat())
+	if f == nil {
+		return r.beat()
 	}
-	return r.beat()
+	since := earlier(f.Time, r.Time)
+	for _, e := range between(l.of(r.Job, Effect), since, f.Time) {
+		if e.Token == r.Token {
+			since = e.Time
+		}
+	}
+	return since
 }
 
 // toldStalled reports whether the replica of a term sent, before then, that its run has

@@ -13,7 +13,8 @@ import (
 var _ = plant(stories{
 	"": {
 		func(s *story) { s.stalls(at(31.5)) },
-		func(s *story) { s.silentUnder(13) },
+		func(s *story) { s.silentUnder(12, 18) },
+		func(s *story) { s.silentUnder(12, 18.1) },
 		func(s *story) { s.misses(100_000, 100_000, false) },
 		func(s *story) { s.misses(100_001, 100_000, true) },
 		// A further try was to begin while the machine was suspended. The checks of HealthCheck
@@ -48,7 +49,10 @@ var _ = plant(stories{
 			})
 		},
 	},
-	"I19 reason": {func(s *story) { s.silentUnder(17) }}, // for less than it may
+	"I19 reason": {
+		func(s *story) { s.silentUnder(16, 18) },   // for less than it may
+		func(s *story) { s.silentUnder(12, 19.2) }, // by then the replica had noticed it
+	},
 	"I3 ledger": {
 		func(s *story) { s.misses(100_001, 100_000, false) },
 		func(s *story) { s.misses(100_000, 100_000, true) },
@@ -56,12 +60,13 @@ var _ = plant(stories{
 	},
 })
 
-// silentUnder is a run that makes its last step as its machine goes on after a suspension, and is told as stalled.
-func (s *story) silentUnder(suspended float64) {
+// silentUnder is a run that makes a step before its machine is suspended, its last one after that went on at 18, and is told as stalled.
+func (s *story) silentUnder(suspended, step float64) {
 	s.Fleet["a"][0].HeartbeatTimeout = 5 * time.Second
-	s.begin("a", "1", 10, 11, 19.6).Beat = at(19.5)
-	s.freeze(suspended, 19.5)
-	s.finish("a", "1", 19.8, store.Stalled)
+	s.begin("a", "1", 10, 11, step+0.1).Beat = at(step)
+	s.effect(s.last.Token, suspended-0.1, "accepted")
+	s.freeze(suspended, 18)
+	s.finish("a", "1", step+0.3, store.Stalled)
 }
 
 // stalls is a run that stalls and returns at 31. A tick came due under it, so its

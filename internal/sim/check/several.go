@@ -183,10 +183,27 @@ func emittedBeside(l *Log, claim *Event, bad report) {
 			bad(told[1].Time, "the end of %s of %s, token %d, is told twice", TimeOfDay(o.Tick), claim.Job, o.Token)
 		case len(told) == 1 && end == nil && !l.putBack(told[0]):
 			bad(told[0].Time, "an event says what is not written: the end of %s of %s, token %d", TimeOfDay(o.Tick), claim.Job, o.Token)
-		case len(told) == 0 && end != nil && l.hasRun(claim.Job, o) && !l.inDoubt(written{write: end}) && !l.putBack(end):
+		case len(told) == 0 && end != nil && l.hasRun(claim.Job, o) && !l.inDoubt(written{write: end}) && !l.putBack(end) && !l.leftToNext(claim, o.Tick, end):
 			bad(end.Time, "the event is missing: the end of %s of %s, token %d", TimeOfDay(o.Tick), claim.Job, o.Token)
 		}
 	}
+}
+
+// leftToNext reports whether the write for the end of a run of a claim had failed, so that another one has its outcome, and the replica
+// has died before it wrote a further end: it tells that end with the next one.
+func (l *Log) leftToNext(claim *Event, tick time.Time, wrote *Event) bool {
+	var returned time.Time
+	for _, r := range l.termOf(claim.Job, claim.Record.Token).tries {
+		if r.Tick.Equal(tick) {
+			returned = r.End
+		}
+	}
+	var failed, finished bool
+	for e := range l.leased(claim) {
+		failed = failed || e.Op == "progress" && !e.OK() && e.Sent.After(returned) && e.Sent.Before(wrote.Sent)
+		finished = finished || e.Op == "finish" && e.OK()
+	}
+	return failed && !finished && !l.crashed(claim.Replica).IsZero()
 }
 
 // cancelledWhole reports whether the backfill of a claim was cancelled before its runs were over: those that had not begun

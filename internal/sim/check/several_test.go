@@ -125,6 +125,24 @@ func (s *story) cancelledFirst(order store.OrderKind) {
 	s.request("a", "release", "1", 2.8, 200)
 }
 
+// diesBeside is a claim of two, of which one returns and is written with how far the other one is, as the write for its end has failed,
+// or has not. Their replica dies long after that.
+func (s *story) diesBeside(failed bool) {
+	s.emits()
+	s.twoAtOnce()
+	s.claimBeside("a", "1", 1, 1, -40, -30)
+	s.runBeside("a", 1.4, 1.6, -30)
+	if failed {
+		s.request("a", "progress", "1", 1.7, 503)
+	}
+	s.endBeside("a", "progress", "1", 1.8, -30)
+	s.runBeside("a", 1.4, 90, -40)
+	for t := 6.0; t < 90; t += 5 {
+		s.request("a", "renew", "1", t, 200)
+	}
+	s.say("a", 90, check.Crash)
+}
+
 // endTold tells that a tick of the last claim has ended.
 func (s *story) endTold(replica string, t, tick float64) {
 	s.emit(replica, t, event.Ended, store.Succeeded)
@@ -135,6 +153,7 @@ var _ = plant(stories{
 	"": {
 		func(s *story) { s.firstTwo(); s.theThird() },
 		func(s *story) { s.progressBeside() },
+		func(s *story) { s.diesBeside(true) },
 		func(s *story) { s.cancelledFirst(store.OrderCancelBackfill) },
 		func(s *story) { s.cancelledBetween(store.OrderCancelBackfill) },
 		func(s *story) { s.emits(); s.firstTwo(); s.endTold("a", 1.9, -30); s.endTold("a", 2.6, -40) },
@@ -148,6 +167,7 @@ var _ = plant(stories{
 	},
 	"I26 events": {
 		func(s *story) { s.emits(); s.firstTwo(); s.endTold("a", 2.6, -40) },
+		func(s *story) { s.diesBeside(false) },
 		func(s *story) {
 			s.emits()
 			s.firstTwo()
