@@ -172,7 +172,11 @@ func (l *Log) contradictsRun(job string, d *Definition, n told) string {
 		return unless(strings.Contains(r.Note, NothingToDo), "its last try ended so: "+r.Note)
 	case f.Status == store.Stalled:
 		// Another reason may come while the write that says so is under way, and a heartbeat too.
-		quiet := d.HeartbeatTimeout > 0 && (l.believed(r).Sub(l.silentSince(r)) >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
+		silent, sent := l.believed(r).Sub(l.silentSince(r)), n.write.Sent
+		if r.beat().After(sent) { // it was silent before that
+			silent = max(silent, sent.Sub(l.stepBefore(r, sent)))
+		}
+		quiet := d.HeartbeatTimeout > 0 && (silent >= d.HeartbeatTimeout*9/10 || l.toldStalled(t, r.Cancelled))
 		return unless(r.Cause == stalled || quiet || d.Pulse != NoPulse, "its context ended so: "+r.Cause)
 	case f.Status == store.Cancelled:
 		return unless(r.Cause == soloist.ErrCancelled.Error() || l.cancelled(job, t, n.write.Time), "nobody has cancelled it")
@@ -192,13 +196,18 @@ func (l *Log) silentSince(r *Event) time.Time {
 	if f == nil {
 		return r.beat()
 	}
-	since := earlier(f.Time, r.Time)
-	for _, e := range between(l.of(r.Job, Effect), since, f.Time) {
+	return l.stepBefore(r, f.Time)
+}
+
+// stepBefore is the last effect of a run before t, or its begin.
+func (l *Log) stepBefore(r *Event, t time.Time) time.Time {
+	step := earlier(t, r.Time)
+	for _, e := range between(l.of(r.Job, Effect), step, t) {
 		if e.Token == r.Token {
-			since = e.Time
+			step = e.Time
 		}
 	}
-	return since
+	return step
 }
 
 // toldStalled reports whether the replica of a term sent, before then, that its run has

@@ -15,6 +15,7 @@ var _ = plant(stories{
 		func(s *story) { s.stalls(at(31.5)) },
 		func(s *story) { s.silentUnder(12, 18) },
 		func(s *story) { s.silentUnder(12, 18.1) },
+		func(s *story) { s.stepsWhileTold(11.2) },
 		func(s *story) { s.misses(100_000, 100_000, false) },
 		func(s *story) { s.misses(100_001, 100_000, true) },
 		// A further try was to begin while the machine was suspended. The checks of HealthCheck
@@ -51,6 +52,7 @@ var _ = plant(stories{
 	},
 	"I19 reason": {
 		func(s *story) { s.silentUnder(16, 18) },   // for less than it may
+		func(s *story) { s.stepsWhileTold(16) },    // likewise
 		func(s *story) { s.silentUnder(12, 19.2) }, // by then the replica had noticed it
 	},
 	"I3 ledger": {
@@ -67,6 +69,17 @@ func (s *story) silentUnder(suspended, step float64) {
 	s.effect(s.last.Token, suspended-0.1, "accepted")
 	s.freeze(suspended, 18)
 	s.finish("a", "1", step+0.3, store.Stalled)
+}
+
+// stepsWhileTold is a run that has an effect at a time, is told as stalled at 19.5 and makes its last step after that, before its context
+// ends.
+func (s *story) stepsWhileTold(effect float64) {
+	s.Fleet["a"][0].HeartbeatTimeout = 5 * time.Second
+	s.begin("a", "1", 10, 11, 20).Beat = at(19.8)
+	s.effect(s.last.Token, effect, "accepted")
+	s.request("a", "renew", "1", 15, 200)
+	s.finish("a", "1", 19.5, store.Stalled)
+	s.Events[len(s.Events)-1].Op = "progress"
 }
 
 // stalls is a run that stalls and returns at 31. A tick came due under it, so its
