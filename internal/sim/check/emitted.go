@@ -124,15 +124,16 @@ func (l *Log) inDoubt(w written) bool {
 		}
 	}
 	return slices.ContainsFunc(l.of(e.Job, Emitted), func(o *Event) bool {
-		if o.Replica != e.Replica || o.Time.Before(e.Sent) {
+		if o.Replica != e.Replica {
 			return false
 		}
+		later := !o.Time.Before(e.Sent)
 		switch event.Kind(o.Op) {
 		case event.NotClaimed:
-			return e.Op == "claim" || e.Op == "settle"
+			return later && (e.Op == "claim" || e.Op == "settle")
 		case event.Unrecorded:
-			return o.Token == e.Record.Token
-		case event.Stalled:
+			return later && o.Token == e.Record.Token
+		case event.Stalled: // of a machine that is suspended meanwhile, the write may come after the event
 			return o.Token == e.Record.Token && !l.ended(o)
 		}
 		return false

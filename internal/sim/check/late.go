@@ -255,6 +255,9 @@ func (l *Log) onPurpose(job string, tick time.Time) bool {
 func (l *Log) lateInDoubt(job string, tick time.Time) bool {
 	for _, w := range l.writes(job) {
 		if w.Record != nil && !w.Record.Past.Judged.Before(tick) {
+			if f := l.frozen(w.Replica, w.Sent, w.Heard.Add(moment)); f != nil && f.End.After(w.Sent.Add(l.patienceOf(w))) {
+				return true // the time of its call was up before it saw the answer
+			}
 			c, by := l.crashed(w.Replica), w.Heard.Add(time.Second)
 			if f := l.frozen(w.Replica, w.Sent, by); f != nil {
 				by = f.End.Add(time.Second)
