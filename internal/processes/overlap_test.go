@@ -189,8 +189,8 @@ func (f *overlapFleet) checkOutcome(at time.Time, want store.Status, reason stri
 	}
 }
 
-// checkBetween checks the outcomes of the ticks between two runs. Those up to the end of the first one are skipped. If a newer one came
-// due before the one that waited was claimed, that and all after it are missed.
+// checkBetween checks the outcomes of the ticks between two runs. Those up to the end of the first one are skipped, but for the newest,
+// which waits. If another one comes due before that is claimed, the one that waited is missed, and so are all between.
 func (f *overlapFleet) checkBetween(old, next event) {
 	f.t.Helper()
 	end, _ := f.endOf(old)

@@ -99,8 +99,8 @@ func (l *Log) wants(h *Event, g gap) (all []want) {
 	return all
 }
 
-// unpromised is when the first message comes of a replica that has died before it said that an alarm is pending, if nobody has said
-// that who has the ticks of a definition; zero: its next tick has an alarm.
+// unpromised returns when the message of h comes, if that is of a replica that died before it handed over, and no replica with the
+// ticks of d has handed over before. Nobody has promised an alarm for those ticks then. Zero: somebody has.
 func (l *Log) unpromised(h *Event, d *Definition) time.Time {
 	if said := l.handed(h.Time); said != nil {
 		if its := l.definition(said.Replica, d.Name); its != nil && its.sameTicks(d) {

@@ -133,7 +133,7 @@ func (l *Log) inDoubt(w written) bool {
 			return later && (e.Op == "claim" || e.Op == "settle")
 		case event.Unrecorded:
 			return later && o.Token == e.Record.Token
-		case event.Stalled: // of a machine that is suspended meanwhile, the write may come after the event
+		case event.Stalled: // a suspension may put the write off until after the event
 			return o.Token == e.Record.Token && !l.ended(o)
 		}
 		return false

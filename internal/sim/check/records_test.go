@@ -62,7 +62,7 @@ var _ = plant(stories{
 	},
 })
 
-// silentUnder is a run that makes a step before its machine is suspended, its last one after that went on at 18, and is told as stalled.
+// silentUnder is a run that is told as stalled. Its machine is suspended from a time until 18, and it makes its last step after that.
 func (s *story) silentUnder(suspended, step float64) {
 	s.Fleet["a"][0].HeartbeatTimeout = 5 * time.Second
 	s.begin("a", "1", 10, 11, step+0.1).Beat = at(step)
@@ -71,8 +71,8 @@ func (s *story) silentUnder(suspended, step float64) {
 	s.finish("a", "1", step+0.3, store.Stalled)
 }
 
-// stepsWhileTold is a run that has an effect at a time, is told as stalled at 19.5 and makes its last step after that, before its context
-// ends.
+// stepsWhileTold is a run that is told as stalled at 19.5. It had an effect at a time before, and makes its last step at 19.8, before
+// its context ends.
 func (s *story) stepsWhileTold(effect float64) {
 	s.Fleet["a"][0].HeartbeatTimeout = 5 * time.Second
 	s.begin("a", "1", 10, 11, 20).Beat = at(19.8)

@@ -189,8 +189,8 @@ func emittedBeside(l *Log, claim *Event, bad report) {
 	}
 }
 
-// leftToNext reports whether the write for the end of a run of a claim had failed, so that another one has its outcome, and the replica
-// has died before it wrote a further end: it tells that end with the next one.
+// leftToNext reports whether nobody may have told the end of one of the runs of a claim: the write for it had failed, so another write
+// has its outcome. A replica tells it with the next end then, and this one has died before.
 func (l *Log) leftToNext(claim *Event, tick time.Time, wrote *Event) bool {
 	var returned time.Time
 	for _, r := range l.termOf(claim.Job, claim.Record.Token).tries {
