@@ -31,6 +31,7 @@ type Config struct {
 	NetworkFaults []NetworkFault     // nil: as the seed says
 	NoFaultPlan   bool               // no crashes, operators, deploys, suspensions
 	Zero          bool               // replicas are started by alarms, and end by themselves
+	Single        bool               // once all is well, one thing at a time goes wrong
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
 	// [Blob], each replica with the client library and host/azure over it.
@@ -98,6 +99,9 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 	c.log.Add(check.Event{What: check.Healed, End: time.Now().Add(rest)})
 	time.Sleep(rest)
 	c.examine()
+	if c.Single {
+		c.singles()
+	}
 	close(c.over)
 	c.wg.Wait()
 	c.net.late.Wait()

@@ -64,7 +64,7 @@ func TestSeeds(t *testing.T) {
 			t.Run(fmt.Sprint(s), func(t *testing.T) {
 				t.Parallel()
 				l, tally := simulate(t, sim.Config{Seed: s, Length: *length})
-				judge(t, s, l)
+				holds(t, s, l)
 				mu.Lock()
 				defer mu.Unlock()
 				total.Add(tally)
@@ -98,8 +98,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// judge tells what is wrong with a log, and how to have it again.
-func judge(t *testing.T, s uint64, l *check.Log) {
+// holds tells what is wrong with a log, and how to have it again.
+func holds(t *testing.T, s uint64, l *check.Log) {
 	t.Helper()
 	bad := check.Judge(l)
 	for i, v := range bad {

@@ -1,0 +1,59 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/judge"
+)
+
+var both = flag.Bool("both", false, "judge by both checkers")
+
+// TestBoth judges each seed by both checkers, and tells what each says: for comparison.
+func TestBoth(t *testing.T) {
+	if !*both {
+		t.Skip()
+	}
+	var simulated, full, short, requests atomic.Int64
+	var mu sync.Mutex
+	t.Run("seed", func(t *testing.T) {
+		for s := *from; s < *from+uint64(*seeds); s++ {
+			t.Run(fmt.Sprint(s), func(t *testing.T) {
+				t.Parallel()
+				begin := time.Now()
+				l, tally := simulate(t, sim.Config{Seed: s, Length: *length})
+				simulated.Add(int64(time.Since(begin)))
+				requests.Add(int64(tally.Requests))
+				begin = time.Now()
+				b := judge.Judge(l)
+				short.Add(int64(time.Since(begin)))
+				begin = time.Now()
+				a := check.Judge(l)
+				full.Add(int64(time.Since(begin)))
+				mu.Lock()
+				defer mu.Unlock()
+				say(s, "FULL", a)
+				say(s, "LEAN", b)
+			})
+		}
+	})
+	fmt.Printf("TIMES simulate %s, full %s, lean %s, %d requests\n", time.Duration(simulated.Load()), time.Duration(full.Load()), time.Duration(short.Load()), requests.Load())
+}
+
+func say(s uint64, who string, all []check.Violation) {
+	seen := map[string]int{}
+	for _, v := range all {
+		if seen[v.Invariant]++; seen[v.Invariant] <= 2 {
+			fmt.Printf("%s %d [%s] %s\n", who, s, v.Invariant, v)
+		}
+	}
+	for k, n := range seen {
+		fmt.Printf("SUM %s %d %s %d\n", who, s, k, n)
+	}
+}
