@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // a's acquisition is applied, and a does not hear of it. It repeats it under
@@ -53,13 +53,13 @@ func TestThreeAcquiresAtOneInstant(t *testing.T) {
 		c.deliver()
 		s.until("01:00:05")
 		var got []string
-		for _, e := range s.events(check.Request, "") {
+		for _, e := range s.events(trace.Request, "") {
 			if e.Op == "acquire" {
 				got = append(got, fmt.Sprint(e.Status, e.Code))
 			}
 		}
 		s.same("answers", got, []string{"201", "409LeaseAlreadyPresent", "409LeaseAlreadyPresent"})
-		if n := len(s.events(check.Ran, "")); n != 1 {
+		if n := len(s.events(trace.Ran, "")); n != 1 {
 			s.Errorf("%d runs", n)
 		}
 	})

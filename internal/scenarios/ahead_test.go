@@ -7,7 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -34,7 +34,7 @@ func (s *story) arms(job sim.Work) *sim.Replica {
 // began demands that the last run began between two times.
 func (s *story) began(from, to string) {
 	s.Helper()
-	runs := s.events(check.Ran, "")
+	runs := s.events(trace.Ran, "")
 	if at := runs[len(runs)-1].Time.UTC().Format("15:04:05.000"); at < from || at > to {
 		s.Errorf("the run began at %s, want from %s to %s", at, from, to)
 	}
@@ -111,13 +111,13 @@ func TestPauseOfAnArmedRun(t *testing.T) {
 	runScenario(t, func(s *story) {
 		s.script.TakeOrders()
 		a := s.arms(hourly(takes(time.Second)))
-		if err := a.Order(soloist.Order{Kind: store.OrderPause, Job: "job", By: check.Orderer}); err != nil {
+		if err := a.Order(soloist.Order{Kind: store.OrderPause, Job: "job", By: trace.Orderer}); err != nil {
 			s.Fatal(err)
 		}
 		s.until("02:30:00")
 		s.ran("a 01:00:00")
 		s.answers("a's take back", "200")
-		if err := a.Order(soloist.Order{Kind: store.OrderResume, Job: "job", By: check.Orderer}); err != nil {
+		if err := a.Order(soloist.Order{Kind: store.OrderResume, Job: "job", By: trace.Orderer}); err != nil {
 			s.Fatal(err)
 		}
 		s.until("03:00:10")
@@ -130,13 +130,13 @@ func TestRunByHandBeforeAnArmedRun(t *testing.T) {
 	runScenario(t, func(s *story) {
 		s.script.TakeOrders()
 		a := s.arms(hourly(takes(100 * time.Millisecond)))
-		if err := a.Order(soloist.Order{Kind: store.OrderRun, Job: "job", Request: "please", By: check.Orderer}); err != nil {
+		if err := a.Order(soloist.Order{Kind: store.OrderRun, Job: "job", Request: "please", By: trace.Orderer}); err != nil {
 			s.Fatal(err)
 		}
 		s.until("02:00:20")
 		s.answers("a's take back", "200")
 		requests := map[string]int{}
-		for _, r := range s.events(check.Ran, "") {
+		for _, r := range s.events(trace.Ran, "") {
 			if requests[r.Request]++; r.Request == "" {
 				requests[r.Tick.UTC().Format(time.TimeOnly)]++
 			}
@@ -154,7 +154,7 @@ func TestBreakOfAnArmedRun(t *testing.T) {
 		s.arms(rerun(takes(time.Minute)))
 		s.script.Operate("break now", "job")
 		s.until("02:01:30")
-		runs := s.events(check.Ran, "")
+		runs := s.events(trace.Ran, "")
 		if len(runs) != 3 || runs[1].Replica != "a" || runs[1].End.After(runs[2].Time) {
 			s.Errorf("the runs are %v", runs)
 		}
@@ -187,7 +187,7 @@ func TestSuspensionOverAnArmedTick(t *testing.T) {
 			s.until("02:30:00")
 			s.ran("a 01:00:00", "a 02:00:00")
 			s.answers("a's take back", "412 LeaseLost", "200") // after a renewal
-			if runs := s.events(check.Ran, ""); runs[1].Token <= armed {
+			if runs := s.events(trace.Ran, ""); runs[1].Token <= armed {
 				s.Errorf("the claim with token %d is run", armed)
 			}
 		})

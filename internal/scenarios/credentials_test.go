@@ -17,7 +17,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // refusals of a request for who sent it, and what the error has to say.
@@ -76,8 +76,8 @@ func TestCredentialsThatWereNeverGood(t *testing.T) {
 						w.Errorf("%s: reached what refuses", name)
 					}
 				}
-				applied := func(e check.Event) bool { return e.Status != 0 }
-				if runs := w.runs(); len(runs) > 0 || slices.ContainsFunc(w.events(check.Request, ""), applied) {
+				applied := func(e trace.Event) bool { return e.Status != 0 }
+				if runs := w.runs(); len(runs) > 0 || slices.ContainsFunc(w.events(trace.Request, ""), applied) {
 					w.Errorf("%d runs, or a request was applied", len(runs))
 				}
 				over := time.Now()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -61,5 +61,5 @@ func (w *world) succeeded(ticks int, late time.Duration) {
 
 // struck reports whether a request of that kind had no answer.
 func (w *world) struck(op string) bool {
-	return slices.ContainsFunc(w.events(check.Request, ""), func(e check.Event) bool { return e.Op == op && !e.Done.IsZero() && e.Heard.IsZero() })
+	return slices.ContainsFunc(w.events(trace.Request, ""), func(e trace.Event) bool { return e.Op == op && !e.Done.IsZero() && e.Heard.IsZero() })
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A network takes a request to the service and its answer back, or does something
@@ -112,7 +112,7 @@ func fail(err error) network {
 
 // hang is a connection whose other end is gone.
 func hang(ctx context.Context, p *sim.RPC) (*http.Response, error) {
-	p.Meets(string(check.Drop))
+	p.Meets(string(trace.Drop))
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // stop has a replica asked to stop. It returns a channel that is closed when it
@@ -141,7 +141,7 @@ func TestShutdownWithARenewalInFlight(t *testing.T) {
 
 // stopped is when a replica had stopped.
 func (s *story) stopped(name string) time.Time {
-	for _, e := range s.events(check.Gone, name) {
+	for _, e := range s.events(trace.Gone, name) {
 		return e.Time
 	}
 	return time.Now()

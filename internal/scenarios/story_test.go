@@ -22,6 +22,7 @@ import (
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -101,7 +102,7 @@ func (s *story) end() {
 // hourly is the job of most stories, which is due at 01:00:00. Rerun gives a
 // tick whose runner died to another.
 func hourly(act func(context.Context, *sim.RunContext) error) sim.Work {
-	return sim.Work{Definition: check.Definition{Name: "job", Every: time.Hour, Schedule: "@hourly", Lease: D}, Act: act}
+	return sim.Work{Definition: trace.Definition{Name: "job", Every: time.Hour, Schedule: "@hourly", Lease: D}, Act: act}
 }
 
 func rerun(act func(context.Context, *sim.RunContext) error) sim.Work {
@@ -164,7 +165,7 @@ func (s *story) until(clock string) {
 func (s *story) ran(want ...string) {
 	s.Helper()
 	var got []string
-	for _, e := range s.events(check.Ran, "") {
+	for _, e := range s.events(trace.Ran, "") {
 		run := e.Replica + " " + e.Tick.UTC().Format(time.TimeOnly)
 		if e.Attempt > 1 {
 			run += fmt.Sprintf("/%d", e.Attempt)
@@ -218,7 +219,7 @@ func (s *story) answers(of string, want ...string) {
 	s.Helper()
 	replica, op, _ := strings.Cut(of, "'s ")
 	var got []string
-	for _, e := range s.events(check.Request, replica) {
+	for _, e := range s.events(trace.Request, replica) {
 		switch {
 		case e.Op != op:
 		case e.Status == 0:
@@ -234,7 +235,7 @@ func (s *story) answers(of string, want ...string) {
 func (s *story) effects(want ...string) {
 	s.Helper()
 	var got []string
-	for _, e := range s.events(check.Effect, "") {
+	for _, e := range s.events(trace.Effect, "") {
 		got = append(got, e.Replica+" "+e.Note)
 	}
 	s.same("effects", got, want)
@@ -244,7 +245,7 @@ func (s *story) effects(want ...string) {
 func (s *story) says(replica, line string) {
 	s.Helper()
 	n := 0
-	for _, e := range s.events(check.Said, replica) {
+	for _, e := range s.events(trace.Said, replica) {
 		if strings.HasPrefix(e.Note, line) {
 			n++
 		}
@@ -255,8 +256,8 @@ func (s *story) says(replica, line string) {
 }
 
 // events are those of one kind, and of one replica if it is named.
-func (s *story) events(what check.What, replica string) []check.Event {
-	return slices.DeleteFunc(s.script.Events(), func(e check.Event) bool {
+func (s *story) events(what trace.What, replica string) []trace.Event {
+	return slices.DeleteFunc(s.script.Events(), func(e trace.Event) bool {
 		return e.What != what || replica != "" && e.Replica != replica
 	})
 }

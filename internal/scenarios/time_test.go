@@ -8,7 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // a's wall clock is ahead by two seconds, and a, which ran the tick before, acquires ahead
@@ -24,7 +24,7 @@ func TestTickClaimedEarlyByAFastClock(t *testing.T) {
 		s.ran("a 01:00:00", "a 02:00:00")
 		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00")
 		s.answers("b's acquire")
-		for _, e := range s.events(check.Ran, "a")[1:] {
+		for _, e := range s.events(trace.Ran, "a")[1:] {
 			if early := e.Tick.Sub(e.Time); early < 100*time.Millisecond || early > time.Second {
 				s.Errorf("it began %s early", early)
 			}
@@ -53,7 +53,7 @@ func TestSlowClockAfterAShortJob(t *testing.T) {
 		s.play(sim.Part{Name: "a", Work: quick})
 		s.play(sim.Part{Name: "b", Work: quick, Skew: -4 * time.Second})
 		s.until("03:00:30")
-		if got := len(s.events(check.Ran, "")); got != 3 {
+		if got := len(s.events(trace.Ran, "")); got != 3 {
 			s.Errorf("%d runs", got)
 		}
 		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00")
@@ -133,18 +133,18 @@ func TestFiftyReplicasSameTickNoJitter(t *testing.T) {
 			synctest.Wait() // the service takes one after the other
 		}
 		s.until("01:00:50") // after a minute each replica looks once more, for marks
-		if got := len(s.events(check.Ran, "")); got != 1 {
+		if got := len(s.events(trace.Ran, "")); got != 1 {
 			s.Errorf("%d runs", got)
 		}
 		s.outcomes("succeeded 01:00:00")
 		counts := map[string]int{}
-		for _, e := range s.events(check.Request, "") {
+		for _, e := range s.events(trace.Request, "") {
 			if e.Sent.After(s.midnight.Add(time.Hour - 2*time.Second)) {
 				counts[e.Replica]++
 			}
 		}
 		for name, n := range counts {
-			if won := len(s.events(check.Ran, name)) > 0; won && n != 5 || !won && n != 4 {
+			if won := len(s.events(trace.Ran, name)) > 0; won && n != 5 || !won && n != 4 {
 				s.Errorf("%s sends %d requests", name, n)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // Secrets, easily recognised. The key is base64, of "do-not-tell-anybody!".
@@ -105,7 +105,7 @@ func fewer[T any](t *testing.T, all ...T) []T {
 func (w *world) start(names ...string) { w.startWith(nil, names...) }
 
 func (w *world) startWith(other []sim.Work, names ...string) {
-	work := sim.Work{Definition: check.Definition{Name: "work", Every: w.job.every, Schedule: "@every " + w.job.every.String(), Lease: D, Interrupted: w.job.interrupted},
+	work := sim.Work{Definition: trace.Definition{Name: "work", Every: w.job.every, Schedule: "@every " + w.job.every.String(), Lease: D, Interrupted: w.job.interrupted},
 		Act: func(ctx context.Context, run *sim.RunContext) error { return run.Sleep(ctx, w.job.takes) }}
 	for _, name := range names {
 		w.play(sim.Part{Name: name, Work: append([]sim.Work{work}, other...)})
@@ -131,10 +131,10 @@ func (w *world) sometimes(share float64, f network) network {
 	}
 }
 
-func (w *world) runs() []check.Event { return w.events(check.Ran, "") }
+func (w *world) runs() []trace.Event { return w.events(trace.Ran, "") }
 
 // running waits for a run.
-func (w *world) running() check.Event {
+func (w *world) running() trace.Event {
 	w.Helper()
 	for range 600 {
 		if runs := w.runs(); len(runs) > 0 && runs[len(runs)-1].End.IsZero() {
@@ -143,13 +143,13 @@ func (w *world) running() check.Event {
 		time.Sleep(time.Second)
 	}
 	w.Fatal("nothing runs")
-	return check.Event{}
+	return trace.Event{}
 }
 
 // lost reports whether a run has ended since its lease was lost.
-func (w *world) lost(run check.Event) bool {
+func (w *world) lost(run trace.Event) bool {
 	runs := w.runs()
-	run = runs[slices.IndexFunc(runs, func(r check.Event) bool { return r.Token == run.Token })]
+	run = runs[slices.IndexFunc(runs, func(r trace.Event) bool { return r.Token == run.Token })]
 	return cause(run.Cause+run.Note) == "lost"
 }
 
@@ -159,7 +159,7 @@ func (w *world) wellAfter(over time.Time) {
 	w.Helper()
 	time.Sleep(time.Until(over.Add(soon + w.job.every + w.job.takes)))
 	runs := w.runs()
-	good := func(r check.Event) bool {
+	good := func(r trace.Event) bool {
 		return r.Time.After(over) && !r.End.IsZero() && r.Cause == "" && r.Note == ""
 	}
 	if i := slices.IndexFunc(runs, good); i < 0 {
@@ -180,7 +180,7 @@ const soon = D + 10*time.Second + 2*time.Second
 
 // sent is when a replica sent requests from one time to another.
 func (w *world) sent(replica string, from, to time.Time) (all []time.Time) {
-	for _, e := range w.events(check.Request, replica) {
+	for _, e := range w.events(trace.Request, replica) {
 		if !e.Sent.Before(from) && !e.Sent.After(to) {
 			all = append(all, e.Sent)
 		}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // withFollowers adds jobs that follow others, in half of the seeds: one, a chain, or one that
 // follows two.
-func withFollowers(all []check.Definition, seed uint64) []check.Definition {
+func withFollowers(all []trace.Definition, seed uint64) []trace.Definition {
 	r := newRoll(seed, 0, "after")
 	if !r.chance(0.5) {
 		return all
@@ -29,17 +29,17 @@ func withFollowers(all []check.Definition, seed uint64) []check.Definition {
 	return all
 }
 
-func follower(name, after string, r *roll) check.Definition {
-	return check.Definition{Name: name, Follows: after, FollowsAny: r.chance(0.25), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+func follower(name, after string, r *roll) trace.Definition {
+	return trace.Definition{Name: name, Follows: after, FollowsAny: r.chance(0.25), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
 		StartingDeadline: pick(r, 0, 0, 5*time.Second, 10*time.Minute), Missed: pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
 		Interrupted: pick(r, soloist.Abandon, soloist.Abandon, soloist.Rerun), Paused: r.chance(0.03),
 		Least: 20 * time.Millisecond, Most: pick(r, time.Second, 10*time.Second, 100*time.Second),
-		Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Nothing, check.Deaf, check.Exits}}
+		Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing, trace.Deaf, trace.Exits}}
 }
 
 // follow gives each follower the ticks of the jobs before it. One that would follow what has no
 // ticks, or two of different schedules, has a schedule of its own.
-func follow(all []check.Definition) {
+func follow(all []trace.Definition) {
 	for i := range all {
 		d := &all[i]
 		if d.Follows == "" {
@@ -48,7 +48,7 @@ func follow(all []check.Definition) {
 		d.Every = 0
 		unlimited(d)
 		for name := range strings.SplitSeq(d.Follows, ", ") {
-			n := slices.IndexFunc(all[:i], func(o check.Definition) bool { return o.Name == name })
+			n := slices.IndexFunc(all[:i], func(o trace.Definition) bool { return o.Name == name })
 			if n < 0 || all[n].Every == 0 || all[n].EveryReplica || d.Every > 0 && all[n].Schedule != d.Schedule {
 				d.Follows, d.FollowsAny, d.Every, d.Schedule, d.Open = "", false, 3*time.Minute, "@every 3m", nil
 				break
@@ -59,12 +59,12 @@ func follow(all []check.Definition) {
 }
 
 // lineage returns a job and those that it follows, the job first.
-func lineage(all []check.Definition, d check.Definition) (jobs []check.Definition) {
-	jobs = []check.Definition{d}
+func lineage(all []trace.Definition, d trace.Definition) (jobs []trace.Definition) {
+	jobs = []trace.Definition{d}
 	for _, name := range d.Before() {
-		if n := slices.IndexFunc(all, func(o check.Definition) bool { return o.Name == name }); n >= 0 {
+		if n := slices.IndexFunc(all, func(o trace.Definition) bool { return o.Name == name }); n >= 0 {
 			for _, o := range lineage(all, all[n]) {
-				if !slices.ContainsFunc(jobs, func(j check.Definition) bool { return j.Name == o.Name }) {
+				if !slices.ContainsFunc(jobs, func(j trace.Definition) bool { return j.Name == o.Name }) {
 					jobs = append(jobs, o)
 				}
 			}

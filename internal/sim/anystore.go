@@ -6,7 +6,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -21,7 +21,7 @@ type client struct {
 // An errand is what a call asks of the store. It may be run when nobody waits
 // for it any more, so it keeps none of its caller's bytes.
 type errand struct {
-	check.Event               // as it is logged
+	trace.Event               // as it is logged
 	etag               string // that it names
 	record, checkpoint []byte // that it brings
 	do                 func(context.Context, *result)
@@ -42,12 +42,12 @@ func (c *client) Create(ctx context.Context, name string, record []byte) (store.
 }
 
 func creation(backend store.Store, name string, record []byte) errand {
-	return errand{Event: check.Event{Op: "create", Job: path.Base(name), Record: decode(string(record))}, record: record,
+	return errand{Event: trace.Event{Op: "create", Job: path.Base(name), Record: decode(string(record))}, record: record,
 		do: func(ctx context.Context, got *result) { got.Entry, got.err = backend.Create(ctx, name, record) }}
 }
 
 func (c *client) Read(ctx context.Context, name string) (store.Entry, error) {
-	got := c.send(ctx, errand{Event: check.Event{Op: "read", Job: path.Base(name)},
+	got := c.send(ctx, errand{Event: trace.Event{Op: "read", Job: path.Base(name)},
 		do: func(ctx context.Context, got *result) { got.Entry, got.err = c.store.Read(ctx, name) }})
 	return got.Entry, got.err
 }
@@ -77,24 +77,24 @@ func (h *handle) call(ctx context.Context, x errand, do func(context.Context) (s
 }
 
 func (h *handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return h.call(ctx, errand{Event: check.Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (store.Revision, error) {
+	return h.call(ctx, errand{Event: trace.Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (store.Revision, error) {
 		return h.lease.Acquire(ctx, d, etag)
 	})
 }
 
 func (h *handle) Renew(ctx context.Context) (store.Revision, error) {
-	return h.call(ctx, errand{Event: check.Event{Op: "renew"}}, h.lease.Renew)
+	return h.call(ctx, errand{Event: trace.Event{Op: "renew"}}, h.lease.Renew)
 }
 
 func (h *handle) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	record = bytes.Clone(record)
-	x := errand{Event: check.Event{Lease: h.id, Record: h.records.record(string(record))}, etag: etag, record: record}
+	x := errand{Event: trace.Event{Lease: h.id, Record: h.records.record(string(record))}, etag: etag, record: record}
 	x.Op = h.classifier.part(&x.Event)
 	return h.call(ctx, x, func(ctx context.Context) (store.Revision, error) { return h.lease.Write(ctx, etag, record) })
 }
 
 func (h *handle) Release(ctx context.Context) error {
-	_, err := h.call(ctx, errand{Event: check.Event{Op: "release"}}, func(ctx context.Context) (store.Revision, error) {
+	_, err := h.call(ctx, errand{Event: trace.Event{Op: "release"}}, func(ctx context.Context) (store.Revision, error) {
 		return store.Revision{}, h.lease.Release(ctx)
 	})
 	return err
@@ -108,7 +108,7 @@ type keeper struct {
 
 func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
-	x := errand{Event: check.Event{Op: "save", Record: k.records.record(string(record)), Note: brief(string(checkpoint))},
+	x := errand{Event: trace.Event{Op: "save", Record: k.records.record(string(record)), Note: brief(string(checkpoint))},
 		etag: etag, record: record, checkpoint: checkpoint}
 	return k.call(ctx, x, func(ctx context.Context) (store.Revision, error) {
 		return k.inner.Save(ctx, etag, record, checkpoint)
@@ -116,7 +116,7 @@ func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byt
 }
 
 func (k *keeper) Load(ctx context.Context, etag string) ([]byte, error) {
-	got := k.send(ctx, errand{Event: check.Event{Op: "load", Job: k.job, Lease: k.id, Match: etag != ""}, etag: etag,
+	got := k.send(ctx, errand{Event: trace.Event{Op: "load", Job: k.job, Lease: k.id, Match: etag != ""}, etag: etag,
 		do: func(ctx context.Context, got *result) { got.checkpoint, got.err = k.inner.Load(ctx, etag) }})
 	return got.checkpoint, got.err
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -33,7 +33,7 @@ type kept struct {
 
 // judge returns what is wrong with the result of a call, which has just been
 // applied, and lets it have its effect.
-func (r *contractChecker) judge(e *check.Event, x errand, got result, now time.Time) []string {
+func (r *contractChecker) judge(e *trace.Event, x errand, got result, now time.Time) []string {
 	if r.entries == nil {
 		r.entries = map[string]*kept{}
 	}
@@ -52,12 +52,12 @@ func (r *contractChecker) judge(e *check.Event, x errand, got result, now time.T
 		wrong = k.judgeEntry(e, x, got, now)
 	}
 	if d := got.Date; !d.IsZero() && (d.After(now.Add(rounding)) || d.Before(now.Add(-time.Second))) {
-		wrong = append(wrong, fmt.Sprintf("it tells the Date %s at %s", check.TimeOfDay(d), check.TimeOfDay(now)))
+		wrong = append(wrong, fmt.Sprintf("it tells the Date %s at %s", trace.TimeOfDay(d), trace.TimeOfDay(now)))
 	}
 	return wrong
 }
 
-func (k *kept) judgeEntry(e *check.Event, x errand, got result, now time.Time) (wrong []string) {
+func (k *kept) judgeEntry(e *trace.Event, x errand, got result, now time.Time) (wrong []string) {
 	if want := k.outcomes(e, x.etag, now); !slices.ContainsFunc(want, func(err error) bool { return same(got.err, err) }) {
 		wrong = append(wrong, fmt.Sprintf("it answers %v, want %v", got.err, want))
 	}
@@ -95,7 +95,7 @@ func (k *kept) state(now time.Time) store.LeaseState {
 }
 
 // outcomes are the errors that a call may come to; of more than one, nil is none.
-func (k *kept) outcomes(e *check.Event, etag string, now time.Time) (all []error) {
+func (k *kept) outcomes(e *trace.Event, etag string, now time.Time) (all []error) {
 	for _, state := range k.states(now) {
 		errs := k.refusals(e, etag, state)
 		if len(errs) == 0 {
@@ -111,7 +111,7 @@ func (k *kept) outcomes(e *check.Event, etag string, now time.Time) (all []error
 }
 
 // refusals are the errors that fit a call in a state; none: it has to succeed.
-func (k *kept) refusals(e *check.Event, etag string, state store.LeaseState) (all []error) {
+func (k *kept) refusals(e *trace.Event, etag string, state store.LeaseState) (all []error) {
 	is := func(wrong bool, err error) {
 		if wrong {
 			all = append(all, err)
@@ -146,7 +146,7 @@ func (k *kept) refusals(e *check.Event, etag string, state store.LeaseState) (al
 }
 
 // tells returns what is wrong with a success.
-func (k *kept) tells(e *check.Event, x errand, got result, now time.Time) (wrong []string) {
+func (k *kept) tells(e *trace.Event, x errand, got result, now time.Time) (wrong []string) {
 	is := func(ok bool, format string, args ...any) {
 		if !ok {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
@@ -171,7 +171,7 @@ func (k *kept) tells(e *check.Event, x errand, got result, now time.Time) (wrong
 }
 
 // follow lets a call that the store has granted have its effect.
-func (k *kept) follow(e *check.Event, x errand, got result, now time.Time) {
+func (k *kept) follow(e *trace.Event, x errand, got result, now time.Time) {
 	switch e.Op {
 	case "create":
 		*k = kept{there: true, etags: k.etags}

@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -164,12 +165,12 @@ func fast() func() time.Time {
 
 // troubled simulates a network over which calls of old holders come, also some
 // with the ETag in force, and returns what is wrong. Not each seed has such a call.
-func troubled(t *testing.T, seed uint64, backend store.Store) (bad []check.Violation) {
+func troubled(t *testing.T, seed uint64, backend store.Store) (bad []trace.Violation) {
 	far := time.Now().Add(1e5 * time.Hour)
 	synctest.Test(t, func(*testing.T) {
 		l, _ := sim.Simulate(sim.Config{Seed: seed, Length: 5 * time.Minute, Store: backend, NetworkFaults: []sim.NetworkFault{
-			{To: far, Slot: -1, Share: 0.1, Fault: check.Late},
-			{To: far, Slot: -1, Share: 0.3, Fault: check.Slow},
+			{To: far, Slot: -1, Share: 0.1, Fault: trace.Late},
+			{To: far, Slot: -1, Share: 0.3, Fault: trace.Slow},
 			{To: far, Slot: -1, Share: 0.05},
 		}})
 		bad = check.Judge(l)
@@ -209,7 +210,7 @@ func TestContractChecker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			told := false
-			var bad []check.Violation
+			var bad []trace.Violation
 			for _, seed := range []uint64{7, 10} {
 				for _, v := range troubled(t, seed, one.store()) {
 					told = told || v.Invariant == "I0 contract" && strings.Contains(v.Text, one.says)

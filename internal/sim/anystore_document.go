@@ -8,7 +8,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,7 +19,7 @@ type documenter struct {
 }
 
 func (d *documenter) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	got := d.send(ctx, errand{Event: check.Event{Op: "read document", Job: path.Base(name), Match: etag != ""}, etag: etag,
+	got := d.send(ctx, errand{Event: trace.Event{Op: "read document", Job: path.Base(name), Match: etag != ""}, etag: etag,
 		do: func(ctx context.Context, got *result) {
 			doc, err := d.inner.ReadDocument(ctx, name, etag)
 			got.Revision, got.checkpoint, got.err = doc.Revision, doc.Body, err
@@ -29,7 +29,7 @@ func (d *documenter) ReadDocument(ctx context.Context, name, etag string) (store
 
 func (d *documenter) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
 	body = bytes.Clone(body)
-	got := d.send(ctx, errand{Event: check.Event{Op: "write document", Job: path.Base(name), Match: etag != ""}, etag: etag, checkpoint: body,
+	got := d.send(ctx, errand{Event: trace.Event{Op: "write document", Job: path.Base(name), Match: etag != ""}, etag: etag, checkpoint: body,
 		do: func(ctx context.Context, got *result) {
 			got.Revision, got.err = d.inner.WriteDocument(ctx, name, etag, body)
 		}})
@@ -38,7 +38,7 @@ func (d *documenter) WriteDocument(ctx context.Context, name, etag string, body 
 
 // judgeDocument is [contractChecker.judge] for a document, which k keeps like an entry
 // that has nothing but a checkpoint.
-func (k *kept) judgeDocument(e *check.Event, x errand, got result) (wrong []string) {
+func (k *kept) judgeDocument(e *trace.Event, x errand, got result) (wrong []string) {
 	var want error
 	switch write := e.Op == "write document"; {
 	case write && x.etag != k.etag: // the empty one, if there is none

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -42,11 +42,11 @@ func TestContractCheckerOfDocuments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := new(contractChecker)
-			e := &check.Event{Op: write, Job: ".control"}
+			e := &trace.Event{Op: write, Job: ".control"}
 			if k := one.kept; k != nil {
 				c.judge(e, errand{checkpoint: k.Body}, result{Entry: store.Entry{Revision: k.Revision}}, time.Time{})
 			}
-			e = &check.Event{Op: one.op, Job: ".control"}
+			e = &trace.Event{Op: one.op, Job: ".control"}
 			got := result{Entry: store.Entry{Revision: store.Revision{ETag: one.got}}, checkpoint: []byte(one.body), err: one.err}
 			wrong := strings.Join(c.judge(e, errand{etag: one.etag, checkpoint: []byte("second")}, got, time.Time{}), "; ")
 			if (wrong == "") != (one.says == "") || !strings.Contains(wrong, one.says) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -26,7 +26,7 @@ func (c *client) List(ctx context.Context, app string, f func(name string, e sto
 	if !ok {
 		return errors.ErrUnsupported
 	}
-	got := c.send(ctx, errand{Event: check.Event{Op: "list"}, do: func(ctx context.Context, got *result) {
+	got := c.send(ctx, errand{Event: trace.Event{Op: "list"}, do: func(ctx context.Context, got *result) {
 		got.err = lister.List(ctx, app, func(name string, e store.Entry) bool {
 			got.listed = append(got.listed, listed{path.Base(name), e})
 			return true
@@ -55,7 +55,7 @@ func (r *contractChecker) judgeList(got result, now time.Time) (wrong []string) 
 	for _, one := range got.listed {
 		jobs = append(jobs, one.job)
 		if k := r.entries[one.job]; k != nil && k.there {
-			for _, text := range k.tells(&check.Event{Op: "read"}, errand{}, result{Entry: one.entry}, now) {
+			for _, text := range k.tells(&trace.Event{Op: "read"}, errand{}, result{Entry: one.entry}, now) {
 				wrong = append(wrong, one.job+": "+text)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"path"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -39,7 +39,7 @@ type breaker struct {
 }
 
 func (b *breaker) BreakUnchanged(ctx context.Context, name, etag string) error {
-	x := errand{Event: check.Event{Op: "break", Job: path.Base(name), Match: true}, etag: etag,
+	x := errand{Event: trace.Event{Op: "break", Job: path.Base(name), Match: true}, etag: etag,
 		do: func(ctx context.Context, got *result) { got.err = b.inner.BreakUnchanged(ctx, name, etag) }}
 	return b.client.send(ctx, x).err
 }

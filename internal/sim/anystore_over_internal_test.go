@@ -12,7 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -25,12 +25,12 @@ type operated struct {
 }
 
 func (o operated) Break(ctx context.Context, name string, period time.Duration) error {
-	return o.client.send(ctx, errand{Event: check.Event{Op: "break", Job: path.Base(name), Span: period},
+	return o.client.send(ctx, errand{Event: trace.Event{Op: "break", Job: path.Base(name), Span: period},
 		do: func(ctx context.Context, got *result) { got.err = o.azure.Break(ctx, name, period) }}).err
 }
 
 func (o operated) Delete(ctx context.Context, name string) error {
-	return o.client.send(ctx, errand{Event: check.Event{Op: "delete", Job: path.Base(name)},
+	return o.client.send(ctx, errand{Event: trace.Event{Op: "delete", Job: path.Base(name)},
 		do: func(ctx context.Context, got *result) { got.err = o.azure.Delete(ctx, name) }}).err
 }
 
@@ -47,7 +47,7 @@ func TestStoreOverALine(t *testing.T) {
 			net.late.Wait()
 			test, rest, _ := strings.Cut(strings.TrimPrefix(t.Name(), "TestStoreOverALine/"), "/")
 			for _, e := range log.Events {
-				if e.What == check.Broke && slices.Contains(judged, test) && rest != "no-etag" {
+				if e.What == trace.Broke && slices.Contains(judged, test) && rest != "no-etag" {
 					t.Error(e.Note)
 				}
 			}
@@ -110,25 +110,25 @@ func TestContractCheckerOfBreaks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, c := time.Now(), new(contractChecker)
-			tell := func(e check.Event, etag, next string, err error) string {
-				e.What, e.Job, e.Match = check.Request, "work", etag != ""
+			tell := func(e trace.Event, etag, next string, err error) string {
+				e.What, e.Job, e.Match = trace.Request, "work", etag != ""
 				got := result{Entry: store.Entry{Revision: store.Revision{ETag: next}, State: store.Available}, err: err}
 				return strings.Join(c.judge(&e, errand{etag: etag}, got, now), "; ")
 			}
-			tell(check.Event{Op: "create"}, "", "one", nil)
-			tell(check.Event{Op: "acquire", Lease: "id", Span: time.Minute}, "one", "one", nil)
+			tell(trace.Event{Op: "create"}, "", "one", nil)
+			tell(trace.Event{Op: "acquire", Lease: "id", Span: time.Minute}, "one", "one", nil)
 			switch one.op {
 			case "release":
-				tell(check.Event{Op: "release", Lease: "id"}, "", "", nil)
+				tell(trace.Event{Op: "release", Lease: "id"}, "", "", nil)
 			case "break":
-				tell(check.Event{Op: "break"}, "", "", nil)
+				tell(trace.Event{Op: "break"}, "", "", nil)
 			}
-			wrong := tell(check.Event{Op: "break"}, one.etag, "", one.err)
+			wrong := tell(trace.Event{Op: "break"}, one.etag, "", one.err)
 			if (wrong == "") != (one.says == "") || !strings.Contains(wrong, one.says) {
 				t.Errorf("got %q, want %q", wrong, one.says)
 			}
 			now = now.Add(time.Second) // more than the store may round
-			late := tell(check.Event{Op: "write", Lease: "id"}, "one", "two", nil)
+			late := tell(trace.Event{Op: "write", Lease: "id"}, "one", "two", nil)
 			if ended := one.err == nil || one.op != "acquire"; (late != "") != ended {
 				t.Errorf("a write after it: got %q, want it to be wrong: %t", late, ended)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -57,7 +58,7 @@ func overBlob(t *testing.T) store.Store {
 // stores differ in nothing that shows.
 func TestStoresDoNotDiffer(t *testing.T) {
 	t.Parallel()
-	var first *check.Log
+	var first *trace.Log
 	for _, open := range []func(*testing.T) store.Store{
 		func(*testing.T) store.Store { return new(local.Memory) },
 		func(*testing.T) store.Store { return new(local.Memory) },

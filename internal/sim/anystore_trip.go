@@ -8,19 +8,19 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
 // serve has the store do what an event asks for. One call at a time, so that
 // the order of the log is that of the store.
-func (n *Network) serve(e *check.Event, x errand) (got result) {
+func (n *Network) serve(e *trace.Event, x errand) (got result) {
 	n.log.Apply(e, func() (int, string) {
 		x.do(context.Background(), &got)
 		now := time.Now()
 		for _, wrong := range n.contract.judge(e, x, got, now) {
 			note := fmt.Sprintf("%s of %s by %s: %s", e.Op, e.Job, e.Replica, wrong)
-			n.log.Events = append(n.log.Events, &check.Event{What: check.Broke, Time: now, Replica: e.Replica, Job: e.Job, Note: note})
+			n.log.Events = append(n.log.Events, &trace.Event{What: trace.Broke, Time: now, Replica: e.Replica, Job: e.Job, Note: note})
 		}
 		return verdict(got.err)
 	})
@@ -97,7 +97,7 @@ func (c *client) leave(ctx context.Context, x errand) (*trip, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.What, x.Replica, x.Sent, x.Time = check.Request, c.machine.name, time.Now(), time.Now()
+	x.What, x.Replica, x.Sent, x.Time = trace.Request, c.machine.name, time.Now(), time.Now()
 	return &trip{&call{line: c.line, Event: c.log.Add(x.Event), roll: r}, x}, nil
 }
 
@@ -106,27 +106,27 @@ func (t *trip) travel(ctx context.Context) (result, error) {
 	there, back := t.roll.latency(), t.roll.latency()
 	fault := t.fault(t.machine.slot, t.Event, t.roll)
 	t.count(fault)
-	if fault != check.None {
+	if fault != trace.None {
 		t.log.Edit(func() { t.Cause = string(fault) })
 	}
 	broken := fmt.Errorf("the network: %s", fault)
-	if fault == check.Denied || fault == check.ReadOnly {
+	if fault == trace.Denied || fault == trace.ReadOnly {
 		broken = fs.ErrPermission
 	}
 	switch fault {
-	case check.Drop:
+	case trace.Drop:
 		return result{}, hang(ctx)
-	case check.Refuse:
+	case trace.Refuse:
 		return result{}, errors.Join(pause(ctx, there), broken)
-	case check.Late:
+	case trace.Late:
 		t.deliver(t.roll.between(0, 3*longest))
 		return result{}, hang(ctx)
-	case check.Throttle, check.Internal, check.Busy, check.Denied, check.ReadOnly:
+	case trace.Throttle, trace.Internal, trace.Busy, trace.Denied, trace.ReadOnly:
 		return result{}, errors.Join(pause(ctx, there+back), broken)
-	case check.Page:
+	case trace.Page:
 		_, now := t.roll.stranger()
 		return dated(now), errors.Join(pause(ctx, there+back), broken)
-	case check.Slow:
+	case trace.Slow:
 		there += t.roll.between(0, longest)
 		back += t.roll.between(0, longest)
 	}
@@ -135,11 +135,11 @@ func (t *trip) travel(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	switch fault {
-	case check.DropReply:
+	case trace.DropReply:
 		return result{}, hang(ctx)
-	case check.Reset:
+	case trace.Reset:
 		return result{}, broken
-	case check.Applied500, check.CutOff:
+	case trace.Applied500, trace.CutOff:
 		return result{}, errors.Join(t.wait(ctx, back), broken)
 	}
 	return a, t.wait(ctx, back)

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"time"
 )
 
@@ -20,12 +20,12 @@ func (c *Cluster) liveBefore() {
 	one.stop()
 	days := pick(r, 12, 11, 14)
 	gap := time.Duration(days)*24*time.Hour + r.between(0, time.Hour)
-	c.log.Add(check.Event{What: check.Down, End: time.Now().Add(gap)})
+	c.log.Add(trace.Event{What: trace.Down, End: time.Now().Add(gap)})
 	time.Sleep(gap)
 }
 
 // pickJob returns the definition with a name alone.
-func pickJob(all []check.Definition, name string) []check.Definition {
+func pickJob(all []trace.Definition, name string) []trace.Definition {
 	for i := range all {
 		if all[i].Name == name {
 			return all[i : i+1 : i+1]

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
 	"github.com/soloist-go/soloist/internal/sim/judge"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 var both = flag.Bool("both", false, "judge by both checkers")
@@ -46,7 +47,7 @@ func TestBoth(t *testing.T) {
 	fmt.Printf("TIMES simulate %s, full %s, lean %s, %d requests\n", time.Duration(simulated.Load()), time.Duration(full.Load()), time.Duration(short.Load()), requests.Load())
 }
 
-func say(s uint64, who string, all []check.Violation) {
+func say(s uint64, who string, all []trace.Violation) {
 	seen := map[string]int{}
 	for _, v := range all {
 		if seen[v.Invariant]++; seen[v.Invariant] <= 2 {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -21,8 +21,8 @@ type classifier struct {
 }
 
 // event is what a request says of itself.
-func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
-	e := check.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
+func (t *classifier) event(r *blobtest.Request, records *reader) trace.Event {
+	e := trace.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
 	switch document := strings.HasPrefix(e.Job, "."); r.Op {
 	case "": // not for the service: a fetch of a token
 		e.Op, e.Job = "token", ""
@@ -59,7 +59,7 @@ func (t *classifier) event(r *blobtest.Request, records *reader) check.Event {
 }
 
 // write tells what a write is for.
-func (t *classifier) write(e *check.Event, r *blobtest.Request) string {
+func (t *classifier) write(e *trace.Event, r *blobtest.Request) string {
 	switch {
 	case r.Header["if-none-match"] == "*":
 		return "create"
@@ -75,7 +75,7 @@ func (t *classifier) write(e *check.Event, r *blobtest.Request) string {
 }
 
 // part tells what a write of nothing but a record is for.
-func (t *classifier) part(e *check.Event) string {
+func (t *classifier) part(e *trace.Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {

@@ -3,7 +3,7 @@
 // [Simulate] runs real schedulers, over the real store and client library, to one
 // [blobtest.Blob]: with clocks that are wrong, a network that loses, delays and
 // refuses, machines that crash and are suspended, operators and deploys. All of it
-// follows from a seed. It leaves a [check.Log], which package check judges.
+// follows from a seed. It leaves a [trace.Log], which package check judges.
 // [Config.Store] puts any other store in the place of all that is below the
 // schedulers; its answers are then held to the contract of stores, too.
 package sim
@@ -17,7 +17,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -27,7 +27,7 @@ type Config struct {
 	Seed          uint64             // of all that is decided by chance
 	Replicas      int                // zero: 3
 	Length        time.Duration      // of the time with faults; zero: two hours. It begins at some time of an hour
-	Program       []check.Definition // its first version; nil: that of the seed
+	Program       []trace.Definition // its first version; nil: that of the seed
 	NetworkFaults []NetworkFault     // nil: as the seed says
 	NoFaultPlan   bool               // no crashes, operators, deploys, suspensions
 	Zero          bool               // replicas are started by alarms, and end by themselves
@@ -41,7 +41,7 @@ type Config struct {
 // A Cluster is some replicas of a program over one simulated service.
 type Cluster struct {
 	Config
-	log   *check.Log
+	log   *trace.Log
 	net   *Network
 	sink  sink
 	traps traps
@@ -59,7 +59,7 @@ type Cluster struct {
 	wg         sync.WaitGroup // whatever was started
 	version    struct {
 		sync.Mutex
-		now      []check.Definition
+		now      []trace.Definition
 		requests int
 		visitors int
 		deploys  int
@@ -76,7 +76,7 @@ type Tally struct {
 }
 
 // Simulate runs a cluster to its end and returns what happened.
-func Simulate(cfg Config) (*check.Log, Tally) {
+func Simulate(cfg Config) (*trace.Log, Tally) {
 	c := newCluster(cfg)
 	if c.foreign() {
 		c.plantForeign()
@@ -96,7 +96,7 @@ func Simulate(cfg Config) (*check.Log, Tally) {
 	c.traps.disarm()
 	close(c.healed)
 	rest := c.settling()
-	c.log.Add(check.Event{What: check.Healed, End: time.Now().Add(rest)})
+	c.log.Add(trace.Event{What: trace.Healed, End: time.Now().Add(rest)})
 	time.Sleep(rest)
 	c.examine()
 	if c.Single {
@@ -167,8 +167,8 @@ func newCluster(cfg Config) *Cluster {
 	return c
 }
 
-func newLog() *check.Log {
-	return &check.Log{Fleet: map[string][]check.Definition{}, Drift: map[string]int64{}, Emits: true, Around: true, Locks: map[string]check.Lock{}, Onces: map[string]check.Once{}}
+func newLog() *trace.Log {
+	return &trace.Log{Fleet: map[string][]trace.Definition{}, Drift: map[string]int64{}, Emits: true, Around: true, Locks: map[string]trace.Lock{}, Onces: map[string]trace.Once{}}
 }
 
 // store is what a machine has of the one that all share.
@@ -256,7 +256,7 @@ func (c *Cluster) carryOut(d plannedFault) {
 	case d.what == "break now" || d.what == "break" || d.what == "delete" || d.what == "delete container":
 		c.operate(d)
 	case d.what == "spoil":
-		if c.Store == nil && d.job != check.Foreign {
+		if c.Store == nil && d.job != trace.Foreign {
 			c.wg.Go(func() { c.corrupt(d) })
 		}
 	case d.what == sweeps:
@@ -277,7 +277,7 @@ func (c *Cluster) carryOut(d plannedFault) {
 		r.crash("any time")
 	case d.what == "step":
 		r.Step(d.d)
-		c.log.Add(check.Event{What: check.Stepped, Replica: r.machine.name})
+		c.log.Add(trace.Event{What: trace.Stepped, Replica: r.machine.name})
 	case d.what == "freeze":
 		r.suspend(min(d.d, time.Until(c.end)), "any time")
 	case d.what == "run now":
@@ -285,7 +285,7 @@ func (c *Cluster) carryOut(d plannedFault) {
 		r.byHand.Go(func() { r.runNow(d.job, request) })
 		c.wg.Go(func() { c.askAgain(d, request) })
 	case d.what == "step down":
-		c.log.Add(check.Event{What: check.Yield, Job: d.job})
+		c.log.Add(trace.Event{What: trace.Yield, Job: d.job})
 		for _, s := range c.slots {
 			if r := s.now(); r != nil && !r.gone() {
 				c.wg.Go(func() { r.stepDown(d.job) })
@@ -309,13 +309,13 @@ func (c *Cluster) edit() *roll {
 	defer c.version.Unlock()
 	var n int // of replicas so far
 	c.log.Edit(func() { n = len(c.log.Fleet) })
-	r := newRoll(c.Seed, n, "deploy", check.TimeOfDay(time.Now()))
+	r := newRoll(c.Seed, n, "deploy", trace.TimeOfDay(time.Now()))
 	before := c.version.now
 	c.version.now = next(before, r)
 	if c.platform != nil {
-		c.version.now = anew(before, c.version.now, newRoll(c.Seed, n, "anew", check.TimeOfDay(time.Now())))
+		c.version.now = anew(before, c.version.now, newRoll(c.Seed, n, "anew", trace.TimeOfDay(time.Now())))
 	}
-	redate(c.version.now, newRoll(c.Seed, n, "closed", check.TimeOfDay(time.Now())))
+	redate(c.version.now, newRoll(c.Seed, n, "closed", trace.TimeOfDay(time.Now())))
 	c.version.deploys++
 	return r
 }
@@ -346,13 +346,13 @@ func (c *Cluster) examine() {
 		}
 		h := r.Health()
 		for job, err := range h.Broken {
-			c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Note: "health: broken", Cause: unsure.Replace(err.Error())})
+			c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Note: "health: broken", Cause: unsure.Replace(err.Error())})
 		}
 		for job := range h.Overrun {
-			c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Note: "health: overrun"})
+			c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Note: "health: overrun"})
 		}
 		for _, job := range h.Stuck {
-			c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Note: "health: stuck"})
+			c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Note: "health: stuck"})
 		}
 	}
 }
@@ -376,31 +376,31 @@ func (c *Cluster) tally() Tally {
 	}
 	for _, e := range c.log.Events {
 		switch e.What {
-		case check.Request:
+		case trace.Request:
 			t.Requests++
 			if e.Op == "claim" && e.OK() {
 				t.Ticks++
 			}
-			if e.Replica == check.Operator && e.Job != "" {
+			if e.Replica == trace.Operator && e.Job != "" {
 				t.Faults["operator's "+e.Op]++
 			}
-		case check.Deleted:
+		case trace.Deleted:
 			if e.Job == "" {
 				t.Faults["container deleted"]++
 			}
-		case check.Corrupted:
+		case trace.Corrupted:
 			t.Faults["entry spoilt: "+e.Note]++
-		case check.Swept:
+		case trace.Swept:
 			t.Faults["unused lock removed"]++
-		case check.Again:
+		case trace.Again:
 			t.Faults["by hand: an order that has left the record"]++
-		case check.Ordered:
+		case trace.Ordered:
 			t.Faults["ordered: "+e.Op]++
-		case check.Unlocked:
+		case trace.Unlocked:
 			t.Faults["unlocked, and then "+e.Note]++
-		case check.Fared:
+		case trace.Fared:
 			t.Faults["health of a spoilt entry: "+e.Note]++
-		case check.Freeze, check.Crash, check.Overran, check.Leased, check.Down, check.Blocked, check.Woken:
+		case trace.Freeze, trace.Crash, trace.Overran, trace.Leased, trace.Down, trace.Blocked, trace.Woken:
 			t.Faults[string(e.What)]++
 		}
 	}

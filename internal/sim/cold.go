@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // wakeCold has a platform start a process for each tick of the job that runs
@@ -16,12 +16,12 @@ func (c *Cluster) wakeCold(d plannedFault) {
 	c.version.Lock()
 	defs := slices.Clone(c.version.now)
 	c.version.Unlock()
-	i := slices.IndexFunc(defs, func(d check.Definition) bool { return d.EveryReplica })
+	i := slices.IndexFunc(defs, func(d trace.Definition) bool { return d.EveryReplica })
 	if i < 0 {
 		return
 	}
 	defs[i].Paused = false
-	r := newRoll(c.Seed, 0, "cold", check.TimeOfDay(d.at))
+	r := newRoll(c.Seed, 0, "cold", trace.TimeOfDay(d.at))
 	var all []time.Time
 	for tick := defs[i].After(d.at); tick.Before(d.at.Add(d.d)) && tick.Before(c.end); tick = tick.Add(defs[i].Every) {
 		all = append(all, tick)
@@ -36,7 +36,7 @@ func (c *Cluster) wakeCold(d plannedFault) {
 }
 
 // wake is one process, which a platform starts for a tick that it names, or not.
-func (c *Cluster) wake(name string, defs []check.Definition, here *check.Definition, tick time.Time) {
+func (c *Cluster) wake(name string, defs []trace.Definition, here *trace.Definition, tick time.Time) {
 	r := newRoll(c.Seed, 0, "wake", name)
 	skew := pick(r, 0, r.between(-20*time.Second, 20*time.Second), r.between(-time.Hour, time.Hour))
 	m := newMachine(name, c.Replicas, NewClock(skew, int64(r.below(19_001))-9500), c.log, &traps{end: c.end})
@@ -47,7 +47,7 @@ func (c *Cluster) wake(name string, defs []check.Definition, here *check.Definit
 	}
 	ctx, cancel := context.WithTimeout(one.ctx, 5*time.Minute)
 	defer cancel()
-	e := c.log.Add(check.Event{What: check.Woken, Replica: name, Job: here.Name, Tick: wake.Tick, Sent: m.Now()})
+	e := c.log.Add(trace.Event{What: trace.Woken, Replica: name, Job: here.Name, Tick: wake.Tick, Sent: m.Now()})
 	_, err := one.RunDue(ctx, wake)
 	c.log.Edit(func() {
 		if e.End = time.Now(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,7 +19,7 @@ import (
 // program's, one that is ahead of time, in one of its instants or in several, one
 // with a lease that no store takes, or with the largest token that there is, or a
 // version of the same that there was before.
-var corruptions = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, check.Older}
+var corruptions = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, trace.Older}
 
 // Corruptions is what operators do of that, as a [Tally] counts it.
 func Corruptions() (all []string) {
@@ -48,10 +48,10 @@ func (c *Cluster) corrupt(d plannedFault) {
 		return
 	}
 	defer c.corrupting.Delete(d.job)
-	r := newRoll(c.Seed, 0, "spoil", d.job, check.TimeOfDay(d.at))
+	r := newRoll(c.Seed, 0, "spoil", d.job, trace.TimeOfDay(d.at))
 	kind := corruptions[r.below(len(corruptions))]
 	before, _ := c.entry(d.job)
-	if kind == check.Older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
+	if kind == trace.Older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
 		return
 	}
 	var text string
@@ -62,13 +62,13 @@ func (c *Cluster) corrupt(d plannedFault) {
 	if e == nil {
 		return
 	}
-	s := c.log.AddWith(e, check.Event{What: check.Corrupted, Job: d.job, Note: kind, Record: e.Record})
+	s := c.log.AddWith(e, trace.Event{What: trace.Corrupted, Job: d.job, Note: kind, Record: e.Record})
 	if !c.idle(r.between(10*time.Second, 5*time.Minute)) {
 		time.Sleep(r.between(0, time.Second)) // all are at it now, one after the other
 	}
 	c.askHealth(d.job)
 	c.log.Edit(func() { s.End = time.Now() })
-	if kind == check.Older || r.chance(0.5) {
+	if kind == trace.Older || r.chance(0.5) {
 		c.operate(plannedFault{what: "delete", job: d.job})
 	} else {
 		c.overwrite(d.job, func(now string) string {
@@ -87,9 +87,9 @@ func (c *Cluster) askHealth(job string) {
 		if r == nil || r.gone() || r.ended() {
 			continue
 		}
-		e := check.Event{What: check.Fared, Replica: r.machine.name, Job: job, Note: check.IsWell}
+		e := trace.Event{What: trace.Fared, Replica: r.machine.name, Job: job, Note: trace.IsWell}
 		if r.Health().Broken[job] != nil {
-			e.Note = check.IsBroken
+			e.Note = trace.IsBroken
 		}
 		c.log.Add(e)
 	}
@@ -134,7 +134,7 @@ func corrupted(kind, now, before string) string {
 		r.Token = math.MaxInt64 / 2
 	case endless:
 		r.Run.Lease = store.Seconds(24 * time.Hour)
-	case check.Older:
+	case trace.Older:
 		if now == before {
 			return ""
 		}
@@ -162,7 +162,7 @@ func (c *Cluster) entry(job string) (record, etag string) {
 
 // overwrite ends the lease of a job's entry and changes its record. It returns
 // the one before, and the request, nil if nothing came of it.
-func (c *Cluster) overwrite(job string, change func(now string) string) (before string, done *check.Event) {
+func (c *Cluster) overwrite(job string, change func(now string) string) (before string, done *trace.Event) {
 	for range 5 { // others may be first
 		now, etag := c.entry(job)
 		text := change(now)
@@ -187,14 +187,14 @@ func (c *Cluster) deleteContainer() {
 	if e := c.request("DELETE", "", "?restype=container"); !e.OK() {
 		return
 	}
-	c.log.Add(check.Event{What: check.Deleted, Note: "container"})
+	c.log.Add(trace.Event{What: trace.Deleted, Note: "container"})
 	names := append(entries(c.locks), slotsOfGroup(c.Program)...)
 	for _, d := range c.Program {
 		names = append(names, d.Name)
 	}
 	c.log.Edit(func() { names = append(names, slices.Sorted(maps.Keys(c.log.Onces))...) })
 	for _, name := range names {
-		c.log.Add(check.Event{What: check.Request, Replica: check.Operator, Job: name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
-		c.log.Add(check.Event{What: check.Deleted, Job: name})
+		c.log.Add(trace.Event{What: trace.Request, Replica: trace.Operator, Job: name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
+		c.log.Add(trace.Event{What: trace.Deleted, Job: name})
 	}
 }

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"time"
 )
 
@@ -19,7 +19,7 @@ type plannedFault struct {
 func networkFaults(seed uint64, start, end time.Time, slots int) (all []NetworkFault) {
 	r := newRoll(seed, 0, "weather")
 	if only := quiet(seed); only == readOnly {
-		return []NetworkFault{{From: start, To: end, Slot: r.below(slots), Fault: check.ReadOnly, Share: 1}}
+		return []NetworkFault{{From: start, To: end, Slot: r.below(slots), Fault: trace.ReadOnly, Share: 1}}
 	} else if only != "" {
 		return nil
 	}
@@ -31,20 +31,20 @@ func networkFaults(seed uint64, start, end time.Time, slots int) (all []NetworkF
 		d := r.between(time.Second, 90*time.Second)
 		switch r.below(9) {
 		case 0: // it does not get through
-			s.Fault = check.Drop
+			s.Fault = trace.Drop
 		case 1: // it gets through, and nothing comes back
-			s.Fault = check.DropReply
+			s.Fault = trace.DropReply
 		case 2:
-			s.Fault = check.Refuse
+			s.Fault = trace.Refuse
 		case 3:
-			s.Fault, s.Share = check.Slow, r.share()
+			s.Fault, s.Share = trace.Slow, r.share()
 		case 4:
-			s.Fault, s.Slot, d = check.Busy, -1, time.Second+r.around(2*time.Minute)
+			s.Fault, s.Slot, d = trace.Busy, -1, time.Second+r.around(2*time.Minute)
 			s.Share = 0.05 + r.share()*0.95
 		case 5:
-			s.Fault, s.Share = check.Late, r.share()
+			s.Fault, s.Share = trace.Late, r.share()
 		case 6: // it may read and lease, but not write
-			if s.Fault, d = check.ReadOnly, d+r.around(3*time.Minute); r.chance(0.1) {
+			if s.Fault, d = trace.ReadOnly, d+r.around(3*time.Minute); r.chance(0.1) {
 				d = end.Sub(t)
 			}
 		default:
@@ -65,7 +65,7 @@ func networkFaults(seed uint64, start, end time.Time, slots int) (all []NetworkF
 func pages(seed uint64, start, end time.Time, slots int) (all []NetworkFault) {
 	r := newRoll(seed, 0, "pages")
 	for t := start.Add(r.around(20 * time.Minute)); t.Before(end); t = t.Add(r.around(30 * time.Minute)) {
-		s := NetworkFault{From: t, To: t.Add(r.between(time.Second, 3*time.Minute)), Slot: r.below(slots), Fault: check.Page, Share: 1}
+		s := NetworkFault{From: t, To: t.Add(r.between(time.Second, 3*time.Minute)), Slot: r.below(slots), Fault: trace.Page, Share: 1}
 		if r.chance(0.3) { // the answers of some addresses only
 			s.Share = r.share()
 		}
@@ -75,7 +75,7 @@ func pages(seed uint64, start, end time.Time, slots int) (all []NetworkFault) {
 }
 
 // faultPlan is what befalls the cluster of a seed.
-func faultPlan(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []plannedFault) {
+func faultPlan(seed uint64, start, end time.Time, slots int, jobs []trace.Definition) (all []plannedFault) {
 	if quiet(seed) != "" {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // notDrawn are the fields that are the same in each seed, or that no seed can
@@ -45,7 +45,7 @@ func fieldsOf(values map[string]map[string]bool, kind string, v reflect.Value) {
 // Each field that a program can set is drawn by the seeds, or is said not to be.
 func TestEachFieldIsDrawnOrListed(t *testing.T) {
 	values := map[string]map[string]bool{}
-	c := &Cluster{log: &check.Log{}}
+	c := &Cluster{log: &trace.Log{}}
 	m := newMachine("r", 0, NewClock(0, 0), c.log, &traps{})
 	for seed := uint64(1); seed <= 100; seed++ {
 		program := Program(seed)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // aGroup is the group of the seeds that have one.
@@ -13,12 +13,12 @@ const aGroup = "heavy work"
 
 // drawGroup puts two to four jobs into a group, in a third of all seeds. Its dice are its own, so the
 // jobs of a seed are what they are without it.
-func drawGroup(all []check.Definition, seed uint64) {
+func drawGroup(all []trace.Definition, seed uint64) {
 	r := newRoll(seed, 0, "groups")
 	some := r.chance(0.55) // of those that have jobs for it
-	var fit []*check.Definition
+	var fit []*trace.Definition
 	for i := range all {
-		if d := &all[i]; d.Every > 0 && !d.EveryReplica && !d.ClaimAhead && d.Name != check.Foreign {
+		if d := &all[i]; d.Every > 0 && !d.EveryReplica && !d.ClaimAhead && d.Name != trace.Foreign {
 			fit = append(fit, d)
 		}
 	}
@@ -35,7 +35,7 @@ func drawGroup(all []check.Definition, seed uint64) {
 
 // nextGroup is the group of a later version of a program: as many of its jobs, and perhaps another limit.
 // It leaves the dice as they are.
-func nextGroup(all []check.Definition, dice *roll) {
+func nextGroup(all []trace.Definition, dice *roll) {
 	r := newRoll(uint64(*dice), 0, "groups")
 	slots := pick(r, 1, 2, mostSlots)
 	if r.chance(0.5) {
@@ -49,7 +49,7 @@ func nextGroup(all []check.Definition, dice *roll) {
 }
 
 // groupsOf are the limits of the groups of some jobs.
-func groupsOf(defs []check.Definition) map[string]int {
+func groupsOf(defs []trace.Definition) map[string]int {
 	all := map[string]int{}
 	for i := range defs {
 		if d := &defs[i]; d.Group != "" {
@@ -64,7 +64,7 @@ func groupsOf(defs []check.Definition) map[string]int {
 const ofGroup = "group "
 
 // groupFaults is what befalls the slots of the group of a seed alone.
-func groupFaults(seed uint64, start, end time.Time, jobs []check.Definition) []plannedFault {
+func groupFaults(seed uint64, start, end time.Time, jobs []trace.Definition) []plannedFault {
 	names := slotsOfGroup(jobs)
 	return slotFaults(seed, start, end, names[:min(len(names), groupsOf(jobs)[aGroup])], "group faults", ofGroup)
 }
@@ -73,7 +73,7 @@ func groupFaults(seed uint64, start, end time.Time, jobs []check.Definition) []p
 const mostSlots = 3
 
 // slotsOfGroup are the entries of the slots that the group of some jobs may have.
-func slotsOfGroup(jobs []check.Definition) (names []string) {
+func slotsOfGroup(jobs []trace.Definition) (names []string) {
 	if len(groupsOf(jobs)) == 0 {
 		return nil
 	}

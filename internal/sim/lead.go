@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -15,7 +15,7 @@ const inLead = "in the lead"
 
 // drawAhead draws which jobs claim their ticks ahead, and how often the most frequent job is
 // due: more often than its lease is acquired before a tick, in some seeds.
-func drawAhead(all []check.Definition, seed uint64) {
+func drawAhead(all []trace.Definition, seed uint64) {
 	r := newRoll(seed, 0, "ahead")
 	if d := &all[0]; r.chance(0.4) {
 		d.Every = pick(r, time.Second, 2*time.Second, 5*time.Second, 5*time.Second)
@@ -25,7 +25,7 @@ func drawAhead(all []check.Definition, seed uint64) {
 		}
 	}
 	for i := range all {
-		if d := &all[i]; d.Every > 0 && !d.EveryReplica && d.Name != check.Foreign {
+		if d := &all[i]; d.Every > 0 && !d.EveryReplica && d.Name != trace.Foreign {
 			d.ClaimAhead = r.chance(0.6)
 		}
 	}
@@ -35,14 +35,14 @@ func drawAhead(all []check.Definition, seed uint64) {
 var leadDeeds = []string{"restart", "restart", "restart", "step down", "pause", "resume", "run", "run now", "unlock", "break now", "break", "freeze", "freeze", "crash", "crash", "delete", "step", "lost", "lost", "lost and restart", "lost and restart"}
 
 // deedsInLead is the plan of a seed for the last seconds before ticks, in half of the seeds.
-func deedsInLead(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []plannedFault) {
+func deedsInLead(seed uint64, start, end time.Time, slots int, jobs []trace.Definition) (all []plannedFault) {
 	r := newRoll(seed, 0, inLead)
 	if quiet(seed) != "" || !r.chance(0.6) {
 		return nil
 	}
 	for t := start.Add(r.around(time.Minute)); t.Before(end); t = t.Add(r.around(90 * time.Second)) {
 		d := &jobs[r.below(len(jobs))]
-		if d.Every == 0 || d.EveryReplica || d.Name == check.Foreign || d.Every > 5*time.Minute && r.chance(0.5) {
+		if d.Every == 0 || d.EveryReplica || d.Name == trace.Foreign || d.Every > 5*time.Minute && r.chance(0.5) {
 			d = &jobs[0]
 		}
 		at := d.After(t.Add(3 * time.Second)).Add(r.between(-2500*time.Millisecond, 500*time.Millisecond))
@@ -65,7 +65,7 @@ func (c *Cluster) befallInLead(d plannedFault) {
 	case "lost", "lost and restart":
 		now := time.Now()
 		c.net.add(NetworkFault{From: now, To: now.Add(r.between(200*time.Millisecond, 4*time.Second)), Slot: d.slot, Job: d.job, Share: 1,
-			Fault: pick(r, check.DropReply, check.DropReply, check.Drop, check.Late, check.Slow, check.Reset, check.Applied500, check.None)})
+			Fault: pick(r, trace.DropReply, trace.DropReply, trace.Drop, trace.Late, trace.Slow, trace.Reset, trace.Applied500, trace.None)})
 		if deed == "lost" {
 			return
 		}
@@ -98,7 +98,7 @@ func (c *Cluster) befallInLead(d plannedFault) {
 
 // orderInLead gives an order of a kind.
 func (c *Cluster) orderInLead(d plannedFault, kind string, r *roll) {
-	o := soloist.Order{Kind: store.OrderKind(kind), Job: d.job, By: check.Orderer, Reason: "as drawn"}
+	o := soloist.Order{Kind: store.OrderKind(kind), Job: d.job, By: trace.Orderer, Reason: "as drawn"}
 	switch o.Kind {
 	case store.OrderPause:
 		o.Until = time.Now().Add(r.between(10*time.Second, 40*time.Second))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/calendar"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // west is a zone whose midnight is within many simulations, which begin in the first hour of UTC.
@@ -25,7 +25,7 @@ const far = "2060-01-01"
 var farOff = time.Date(2060, 1, 1, 1, 0, 0, 0, time.UTC)
 
 // limitTicks draws bounds and days of the ticks of some jobs. Whatever has other ticks in another version has none.
-func limitTicks(all []check.Definition, seed uint64) {
+func limitTicks(all []trace.Definition, seed uint64) {
 	r := newRoll(seed, 0, "limits")
 	begin := turn.Add(-time.Hour).Add(newRoll(seed, 0, "start").between(0, time.Hour))
 	for i := range all {
@@ -57,7 +57,7 @@ func limitTicks(all []check.Definition, seed uint64) {
 
 // limitDays gives a job no ticks on one of the days. Its ticks are the same on each day, so that those that
 // move from there to the other day meet others; those of a date alone meet none.
-func limitDays(d *check.Definition, days int) {
+func limitDays(d *trace.Definition, days int) {
 	day := 24 * time.Hour
 	d.Zone = west
 	dated := func(date string) {
@@ -72,17 +72,17 @@ func limitDays(d *check.Definition, days int) {
 		d.Bound(turn, never)
 	case 2, 3:
 		l.Except, l.Shift = after, []soloist.Shift{"", soloist.ShiftPrevious}[days-2]
-		d.Open = []check.Time{{Before: turn}, {From: turn.Add(day)}}
+		d.Open = []trace.Time{{Before: turn}, {From: turn.Add(day)}}
 	case 4:
 		l.Only = before + " " + far
-		d.Open = []check.Time{{From: turn.Add(-day), Before: turn}, {From: farOff, Before: farOff.Add(day)}}
+		d.Open = []trace.Time{{From: turn.Add(-day), Before: turn}, {From: farOff, Before: farOff.Add(day)}}
 	case 5:
 		l.Only = after + " " + far
-		d.Open = []check.Time{{From: turn, Before: turn.Add(day)}, {From: farOff, Before: farOff.Add(day)}}
+		d.Open = []trace.Time{{From: turn, Before: turn.Add(day)}, {From: farOff, Before: farOff.Add(day)}}
 	case 6:
 		if dated(" 1 1 *"); strings.HasSuffix(d.Schedule, " 1 1 *") {
 			l.Except, l.Shift = before, soloist.ShiftNext
-			d.Open = []check.Time{{From: turn, Before: turn.Add(day)}, {From: turn.AddDate(1, 0, -1), Before: turn.AddDate(1, 0, 0)}} // the next ones
+			d.Open = []trace.Time{{From: turn, Before: turn.Add(day)}, {From: turn.AddDate(1, 0, -1), Before: turn.AddDate(1, 0, 0)}} // the next ones
 		}
 	default:
 		d.Zone = ""
@@ -90,12 +90,12 @@ func limitDays(d *check.Definition, days int) {
 }
 
 // limited reports whether a program has such a job.
-func limited(all []check.Definition) bool {
-	return slices.ContainsFunc(all, func(d check.Definition) bool { return d.Limits != check.Limits{} })
+func limited(all []trace.Definition) bool {
+	return slices.ContainsFunc(all, func(d trace.Definition) bool { return d.Limits != trace.Limits{} })
 }
 
 // limits gives a job what limits its ticks.
-func limits(j *soloist.Job, d *check.Definition) {
+func limits(j *soloist.Job, d *trace.Definition) {
 	if d.Follows != "" { // it has the ticks of another job
 		return
 	}
@@ -110,4 +110,4 @@ func limits(j *soloist.Job, d *check.Definition) {
 }
 
 // unlimited has a job its ticks always.
-func unlimited(d *check.Definition) { d.Zone, d.Open, d.Limits = "", nil, check.Limits{} }
+func unlimited(d *trace.Definition) { d.Zone, d.Open, d.Limits = "", nil, trace.Limits{} }

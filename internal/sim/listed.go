@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // looks is an upheaval that changes nothing: a program that runs nothing, such as the
@@ -21,7 +21,7 @@ const fewest = 15
 // look asks for the status of all jobs, which is read by one listing, and notes what it
 // says of each.
 func (c *Cluster) look(d plannedFault) {
-	s := c.onlooker(d.slot, check.TimeOfDay(d.at))
+	s := c.onlooker(d.slot, trace.TimeOfDay(d.at))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	asked := time.Now()
@@ -34,7 +34,7 @@ func (c *Cluster) look(d plannedFault) {
 		if st.Err != nil || st.EveryReplica || i >= len(all)-fewest && st.Lease == "" {
 			continue
 		}
-		e := check.Event{What: check.Listed, Replica: check.Operator, Job: st.Name, Sent: asked, Time: time.Now(), Heard: time.Now()}
+		e := trace.Event{What: trace.Listed, Replica: trace.Operator, Job: st.Name, Sent: asked, Time: time.Now(), Heard: time.Now()}
 		if st.Lease != "" {
 			e.Record = &st.Record
 		}
@@ -48,7 +48,7 @@ func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
 	c.version.Lock()
 	defs := c.version.now
 	c.version.Unlock()
-	m := newMachine(check.Operator, slot, NewClock(0, 0), c.log, &traps{})
+	m := newMachine(trace.Operator, slot, NewClock(0, 0), c.log, &traps{})
 	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	c.addTo(s, m, defs)
 	for i := range fewest {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/entry"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -92,7 +92,7 @@ func pointOf(job, point string) string {
 		return ofGroup + point
 	case n.Kind == entry.Member:
 		return ofMember + point
-	case check.IsSlot(job):
+	case trace.IsSlot(job):
 		return ofLock + point
 	}
 	return point
@@ -123,7 +123,7 @@ func (r *replica) useLocks() {
 // overranLock is overran for a lock.
 func (r *replica) overranLock(lock string, cause error) {
 	if !r.gone() {
-		e := r.log.Add(check.Event{What: check.Overran, Replica: r.machine.name, Lock: lock, Note: why(cause)})
+		e := r.log.Add(trace.Event{What: trace.Overran, Replica: r.machine.name, Lock: lock, Note: why(cause)})
 		r.endAfterOverrun(lock, e)
 	}
 }
@@ -178,17 +178,17 @@ func (u *lockUser) call(r *roll, id string) {
 	defer cancel()
 	w := newLockWork(u.c, u.machine, u.plan.longest, u.plan.lease, r)
 	w.effects = u.plan.slots == 1
-	u.c.called(ctx, u.machine, check.Event{Op: op, Lock: u.plan.name, Call: id}, func() error {
+	u.c.called(ctx, u.machine, trace.Event{Op: op, Lock: u.plan.name, Call: id}, func() error {
 		return by(ctx, func(ctx context.Context, run *soloist.Run) error {
-			return w.do(ctx, run, check.Event{Lock: u.plan.name, Call: id})
+			return w.do(ctx, run, trace.Event{Lock: u.plan.name, Call: id})
 		})
 	})
 }
 
 // called makes one call for a lock, or for what is done once, and notes what came of it. Of a
 // replica that is gone, nothing is heard.
-func (c *Cluster) called(ctx context.Context, m *machine, e check.Event, call func() error) error {
-	e.What, e.Replica = check.Called, m.name
+func (c *Cluster) called(ctx context.Context, m *machine, e trace.Event, call func() error) error {
+	e.What, e.Replica = trace.Called, m.name
 	noted := c.log.Add(e)
 	stop := context.AfterFunc(ctx, func() {
 		c.log.Edit(func() {
@@ -217,9 +217,9 @@ func returned(err error) string {
 	case err == nil:
 		return ""
 	case errors.Is(err, store.ErrHeld):
-		return check.IsHeld
+		return trace.IsHeld
 	case errors.Is(err, store.ErrLost):
-		return check.IsLost
+		return trace.IsLost
 	}
 	return unsure.Replace(err.Error())
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A lockWork is what one function does while it holds a lock, or does once: how long, and how it
@@ -18,13 +18,13 @@ type lockWork struct {
 	lease    time.Duration
 	takes    time.Duration
 	roll     *roll
-	behavior check.Behavior
+	behavior trace.Behavior
 	effects  bool // it writes to a resource that fences
 }
 
 // lockBehaviors are drawn from. After all faults each function is fine.
-var lockBehaviors = []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine,
-	check.Fails, check.Panics, check.Exits, check.Deaf, check.Nothing}
+var lockBehaviors = []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine,
+	trace.Fails, trace.Panics, trace.Exits, trace.Deaf, trace.Nothing}
 
 func newLockWork(c *Cluster, m *machine, longest, lease time.Duration, r *roll) *lockWork {
 	w := &lockWork{c: c, m: m, lease: lease, takes: r.between(time.Millisecond, longest), roll: r, behavior: pick(r, lockBehaviors...)}
@@ -35,37 +35,37 @@ func newLockWork(c *Cluster, m *machine, longest, lease time.Duration, r *roll) 
 }
 
 // do is the function. E says what it is called for.
-func (w *lockWork) do(ctx context.Context, run *soloist.Run, e check.Event) error {
+func (w *lockWork) do(ctx context.Context, run *soloist.Run, e trace.Event) error {
 	if !w.m.sleep(ctx, 0, w.roll) {
 		return errGone
 	}
 	if w.c.calm() {
-		w.behavior, w.takes = check.Fine, min(w.takes, time.Second)
+		w.behavior, w.takes = trace.Fine, min(w.takes, time.Second)
 	}
-	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID = check.Ran, w.m.name, run.Token, run.Attempt, run.Try, run.ID()
+	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID = trace.Ran, w.m.name, run.Token, run.Attempt, run.Try, run.ID()
 	return w.c.observed(ctx, w.m, w.c.log.Add(e), func() error { return w.behave(ctx, run, e) })
 }
 
-func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e check.Event) error {
+func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e trace.Event) error {
 	w.effect(run, e)
 	defer time.AfterFunc(w.roll.between(0, w.takes), func() { w.m.at(ofLock + "running") }).Stop()
 	err := w.labour(ctx, run, w.takes)
-	if err != nil && w.behavior == check.Deaf {
+	if err != nil && w.behavior == trace.Deaf {
 		_ = w.labour(context.Background(), run, w.roll.between(0, 2*w.lease))
 	}
 	w.effect(run, e)
 	switch {
 	case w.m.gone():
 		return errGone
-	case w.behavior == check.Fails:
+	case w.behavior == trace.Fails:
 		return errors.New("failed")
-	case w.behavior == check.Nothing:
+	case w.behavior == trace.Nothing:
 		return soloist.Skip("nothing to do")
-	case w.behavior == check.Panics:
+	case w.behavior == trace.Panics:
 		panic("out of order")
-	case w.behavior == check.Exits:
+	case w.behavior == trace.Exits:
 		runtime.Goexit()
-	case w.behavior == check.Deaf:
+	case w.behavior == trace.Deaf:
 		return nil
 	}
 	return err
@@ -87,8 +87,8 @@ func (w *lockWork) labour(ctx context.Context, run *soloist.Run, takes time.Dura
 }
 
 // effect writes to the resource of the lock.
-func (w *lockWork) effect(run *soloist.Run, e check.Event) {
+func (w *lockWork) effect(run *soloist.Run, e trace.Event) {
 	if w.effects && w.m.sleep(context.Background(), 0, w.roll) {
-		w.c.effect(w.m, check.Event{Lock: e.Lock, Call: e.Call, Token: run.Token}, w.roll)
+		w.c.effect(w.m, trace.Event{Lock: e.Lock, Call: e.Call, Token: run.Token}, w.roll)
 	}
 }

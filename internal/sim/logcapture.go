@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A logCapture is the handler of what a replica logs: each line is an event.
@@ -29,7 +29,7 @@ func (m *machine) emitted(e event.Event) {
 	switch e.Kind {
 	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed, event.Late:
 		if !m.gone() {
-			m.log.Add(check.Event{What: check.Emitted, Replica: m.name, Job: e.Job, Op: string(e.Kind), Token: e.Run.Token, Tick: e.Run.Tick, Request: e.Run.Request,
+			m.log.Add(trace.Event{What: trace.Emitted, Replica: m.name, Job: e.Job, Op: string(e.Kind), Token: e.Run.Token, Tick: e.Run.Tick, Request: e.Run.Request,
 				Attempt: e.Run.Attempt, Note: string(e.Outcome.Status)})
 		}
 	}
@@ -52,7 +52,7 @@ func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 	if h.gone() && rec.Time.Before(time.Now()) {
 		return nil
 	}
-	e := check.Event{Time: rec.Time, What: check.Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
+	e := trace.Event{Time: rec.Time, What: trace.Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
 	rec.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "token":
@@ -60,7 +60,7 @@ func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 		case "wait": // in a hold-off
 			time.AfterFunc(a.Value.Duration()/3, func() { h.at(h.area + "hold-off") })
 		case "tick", "after":
-			if text := a.Value.String(); strings.HasPrefix(text, check.NoTick) {
+			if text := a.Value.String(); strings.HasPrefix(text, trace.NoTick) {
 				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
 			}
 		case "reason", "outcome", "error":
@@ -82,7 +82,7 @@ func (h *logCapture) block(message string) {
 		return
 	}
 	now := time.Now()
-	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), check.TimeOfDay(now))
+	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), trace.TimeOfDay(now))
 	wait := time.Duration(0)
 	if message == "run started" && r.chance(0.01) {
 		wait = r.between(0, 20*time.Second)
@@ -91,7 +91,7 @@ func (h *logCapture) block(message string) {
 		wait = to.Sub(now)
 	}
 	if wait = min(wait, h.end.Sub(now)); wait > 0 {
-		e := h.log.Add(check.Event{What: check.Blocked, Replica: h.name, Job: h.job, Token: h.token})
+		e := h.log.Add(trace.Event{What: trace.Blocked, Replica: h.name, Job: h.job, Token: h.token})
 		h.sleep(context.Background(), wait, r)
 		h.log.Edit(func() { e.End = time.Now() })
 	}

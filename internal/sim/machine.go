@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"log/slog"
 	"slices"
 	"sync"
@@ -16,7 +16,7 @@ type machine struct {
 	*Clock
 	name string
 	slot int
-	log  *check.Log
+	log  *trace.Log
 	trap *traps
 
 	mu    sync.Mutex
@@ -29,7 +29,7 @@ type machine struct {
 	acts  map[string]Act // by job: what a run does instead of what its definition says
 }
 
-func newMachine(name string, slot int, c *Clock, l *check.Log, t *traps) *machine {
+func newMachine(name string, slot int, c *Clock, l *trace.Log, t *traps) *machine {
 	return &machine{Clock: c, name: name, slot: slot, log: l, trap: t, calls: map[string]int{}, dead: make(chan struct{}), halt: func() {}}
 }
 
@@ -40,7 +40,7 @@ func (m *machine) crash(at string) {
 	if m.gone() {
 		return
 	}
-	m.log.Add(check.Event{What: check.Crash, Replica: m.name, Note: at})
+	m.log.Add(trace.Event{What: trace.Crash, Replica: m.name, Note: at})
 	close(m.dead)
 	m.halt()
 }
@@ -124,7 +124,7 @@ func (m *machine) at(point string) {
 // suspend freezes the machine for d.
 func (m *machine) suspend(d time.Duration, at string) {
 	if !m.gone() && m.Freeze(d) {
-		m.log.Add(check.Event{What: check.Freeze, Replica: m.name, End: time.Now().Add(d), Note: at})
+		m.log.Add(trace.Event{What: trace.Freeze, Replica: m.name, End: time.Now().Add(d), Note: at})
 	}
 }
 

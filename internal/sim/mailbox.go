@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A mailbox is the queue of alarms. What becomes of each message is in the log.
 type mailbox struct {
-	log   *check.Log
+	log   *trace.Log
 	whole bool // it tells the time of a message in whole seconds
 
 	mu  sync.Mutex
@@ -38,7 +38,7 @@ func (b *mailbox) put(from string, body []byte, hidden time.Duration) mail {
 	b.n++
 	m := &mail{id: fmt.Sprint("m", b.n), body: body, inserted: time.Now(), visible: time.Now().Add(hidden)}
 	b.all = append(b.all, m)
-	b.tell(from, check.MailPut, m)
+	b.tell(from, trace.MailPut, m)
 	return *m
 }
 
@@ -50,7 +50,7 @@ func (b *mailbox) take(from string, most int, hide time.Duration) (some []mail) 
 		if len(some) < most && !m.visible.After(time.Now()) {
 			m.pops++
 			m.visible = time.Now().Add(hide)
-			b.tell(from, check.MailTaken, m)
+			b.tell(from, trace.MailTaken, m)
 			some = append(some, *m)
 		}
 	}
@@ -62,7 +62,7 @@ func (b *mailbox) drop(from, id, pop string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := b.find(id); i >= 0 && b.all[i].pop() == pop {
-		b.tell(from, check.MailDeleted, b.all[i])
+		b.tell(from, trace.MailDeleted, b.all[i])
 		b.all = slices.Delete(b.all, i, i+1)
 	}
 }
@@ -72,7 +72,7 @@ func (b *mailbox) lose(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := b.find(id); i >= 0 {
-		b.tell(check.Platform, check.MailLost, b.all[i])
+		b.tell(trace.Platform, trace.MailLost, b.all[i])
 		b.all = slices.Delete(b.all, i, i+1)
 	}
 }
@@ -83,7 +83,7 @@ func (b *mailbox) show(id string, at time.Time) {
 	defer b.mu.Unlock()
 	if i := b.find(id); i >= 0 {
 		b.all[i].visible = at
-		b.tell(check.Platform, check.MailMoved, b.all[i])
+		b.tell(trace.Platform, trace.MailMoved, b.all[i])
 	}
 }
 
@@ -114,9 +114,9 @@ func (b *mailbox) find(id string) int {
 }
 
 func (b *mailbox) tell(who, op string, m *mail) {
-	e := check.Event{What: check.Mail, Replica: who, Op: op, ID: m.id, End: m.visible}
+	e := trace.Event{What: trace.Mail, Replica: who, Op: op, ID: m.id, End: m.visible}
 	var says struct{ Work string }
-	if op == check.MailPut && json.Unmarshal(m.body, &says) == nil {
+	if op == trace.MailPut && json.Unmarshal(m.body, &says) == nil {
 		e.Note = says.Work // the version for which it is
 	}
 	b.log.Add(e)
@@ -128,6 +128,6 @@ func (b *mailbox) hold(id string, d time.Duration) {
 	defer b.mu.Unlock()
 	if i := b.find(id); i >= 0 {
 		b.all[i].visible = time.Now().Add(d)
-		b.tell(check.Platform, check.MailTaken, b.all[i])
+		b.tell(trace.Platform, trace.MailTaken, b.all[i])
 	}
 }

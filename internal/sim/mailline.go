@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/alarm"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A mailLine is one replica's way to the queue of alarms.
@@ -92,21 +92,21 @@ func (l *mailLine) way(ctx context.Context, r *roll, op string, apply func()) er
 	fault := l.ill(r)
 	l.count(fault)
 	broken := fmt.Errorf("the network: %s", fault)
-	if fault != check.None {
-		l.log.Add(check.Event{What: check.Mail, Replica: l.machine.name, Op: check.MailFault, Cause: string(fault), Note: op})
+	if fault != trace.None {
+		l.log.Add(trace.Event{What: trace.Mail, Replica: l.machine.name, Op: trace.MailFault, Cause: string(fault), Note: op})
 	}
 	switch fault {
-	case check.Drop:
+	case trace.Drop:
 		return hang(ctx)
-	case check.Denied:
+	case trace.Denied:
 		broken = fs.ErrPermission
 		fallthrough
-	case check.Refuse, check.Throttle, check.Internal, check.Busy, check.Page, check.ReadOnly:
+	case trace.Refuse, trace.Throttle, trace.Internal, trace.Busy, trace.Page, trace.ReadOnly:
 		return errors.Join(pause(ctx, there), broken)
-	case check.Late:
+	case trace.Late:
 		l.later(r.between(0, 3*longest), apply)
 		return hang(ctx)
-	case check.Slow:
+	case trace.Slow:
 		there += r.between(0, mailPatience/2)
 	}
 	sent := time.Now()
@@ -117,9 +117,9 @@ func (l *mailLine) way(ctx context.Context, r *roll, op string, apply func()) er
 	apply()
 	l.machine.at(op + " applied")
 	switch fault {
-	case check.DropReply:
+	case trace.DropReply:
 		return hang(ctx)
-	case check.Reset, check.Applied500, check.CutOff:
+	case trace.Reset, trace.Applied500, trace.CutOff:
 		return errors.Join(pause(ctx, back), broken)
 	}
 	return pause(ctx, back)
@@ -136,20 +136,20 @@ func (l *mailLine) later(d time.Duration, apply func()) {
 }
 
 // ill is what a call meets.
-func (l *mailLine) ill(r *roll) check.Fault {
+func (l *mailLine) ill(r *roll) trace.Fault {
 	now := time.Now()
 	if !now.Before(l.calm) {
-		return check.None
+		return trace.None
 	}
 	for _, f := range l.ills {
 		if !now.Before(f.From) && now.Before(f.To) && (f.Slot < 0 || f.Slot == l.machine.slot) && r.chance(f.Share) {
-			if f.Fault != check.None {
+			if f.Fault != trace.None {
 				return f.Fault
 			}
 			return ills[r.below(len(ills))]
 		}
 	}
-	return check.None
+	return trace.None
 }
 
 // MailPoints are the points of calls to the queue of alarms, and to its note, at which a simulation crashes a machine.

@@ -8,13 +8,14 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A replica with a dozen jobs or more reads their entries by listings, under the faults of a seed.
 func TestJobsThatAreListed(t *testing.T) {
-	var program []check.Definition
+	var program []trace.Definition
 	for i := range 14 {
-		d := check.Definition{Name: fmt.Sprintf("job-%d", i), Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Least: time.Second, Most: 20 * time.Second}
+		d := trace.Definition{Name: fmt.Sprintf("job-%d", i), Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Least: time.Second, Most: 20 * time.Second}
 		if i%3 == 0 {
 			d.Interrupted = soloist.Rerun
 		}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"io"
 	"net"
 	"net/http"
@@ -23,7 +23,7 @@ import (
 type Network struct {
 	seed     uint64
 	blob     *blobtest.Blob
-	log      *check.Log
+	log      *trace.Log
 	records  reader
 	faults   []NetworkFault
 	contract contractChecker                                      // of [Config.Store]
@@ -32,62 +32,62 @@ type Network struct {
 
 	late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
-	met  map[check.Fault]int
+	met  map[trace.Fault]int
 	more []NetworkFault // beside faults: what was not planned
 }
 
 // ills are the faults that a request may meet by itself. Whoever is denied has
 // a reason for longer.
-var ills = []check.Fault{check.Drop, check.DropReply, check.Late, check.Refuse, check.Reset, check.Throttle, check.Internal, check.Applied500, check.Busy, check.Slow, check.CutOff}
+var ills = []trace.Fault{trace.Drop, trace.DropReply, trace.Late, trace.Refuse, trace.Reset, trace.Throttle, trace.Internal, trace.Applied500, trace.Busy, trace.Slow, trace.CutOff}
 
 // A NetworkFault is a time in which a share of all requests meets a fault.
 type NetworkFault struct {
 	From, To time.Time
 	Slot     int         // whose; negative: everybody's
 	Job      string      // about which; empty: any
-	Fault    check.Fault // empty: any
+	Fault    trace.Fault // empty: any
 	Share    float64
 }
 
 // hits reports whether a request from a slot can meet the fault.
-func (s *NetworkFault) hits(slot int, e *check.Event) bool {
-	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != check.ReadOnly || e.Writes())
+func (s *NetworkFault) hits(slot int, e *trace.Event) bool {
+	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != trace.ReadOnly || e.Writes())
 }
 
 // fault is what one request meets.
-func (n *Network) fault(slot int, e *check.Event, r *roll) check.Fault {
+func (n *Network) fault(slot int, e *trace.Event, r *roll) trace.Fault {
 	now := time.Now()
 	if !now.Before(n.calm) {
-		return check.None
+		return trace.None
 	}
 	n.mu.Lock()
 	more := n.more
 	n.mu.Unlock()
 	for _, s := range slices.Concat(n.faults, more) {
 		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
-			if s.Fault != check.None {
+			if s.Fault != trace.None {
 				return s.Fault
 			}
 			return ills[r.below(len(ills))]
 		}
 	}
-	return check.None
+	return trace.None
 }
 
-func (n *Network) count(f check.Fault) {
-	if f == check.None {
+func (n *Network) count(f trace.Fault) {
+	if f == trace.None {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.met == nil {
-		n.met = map[check.Fault]int{}
+		n.met = map[trace.Fault]int{}
 	}
 	n.met[f]++
 }
 
 // apply has the service do what the request of an event asks for.
-func (n *Network) apply(e *check.Event, r *blobtest.Request) (resp *http.Response) {
+func (n *Network) apply(e *trace.Event, r *blobtest.Request) (resp *http.Response) {
 	n.log.Apply(e, func() (int, string) {
 		resp = n.blob.Serve(r)
 		return resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
@@ -106,7 +106,7 @@ type line struct {
 // A call is one request on a line.
 type call struct {
 	*line
-	*check.Event
+	*trace.Event
 	request *blobtest.Request
 	roll    *roll
 }
@@ -147,7 +147,7 @@ func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
 	kind, moment := job+" "+op, 100*time.Microsecond
 	among := []string{l.machine.name, job, op}
 	if l.machine.Frozen() > 0 {
-		among = append(among, check.TimeOfDay(time.Now())) // others of its kind may wait with it
+		among = append(among, trace.TimeOfDay(time.Now())) // others of its kind may wait with it
 	}
 	if err := l.machine.awake(ctx); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (l *line) open(r *http.Request) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.What, e.Replica, e.Sent, e.Time = check.Request, l.machine.name, time.Now(), time.Now()
+	e.What, e.Replica, e.Sent, e.Time = trace.Request, l.machine.name, time.Now(), time.Now()
 	if !e.OfDocument() { // each order has a random id
 		e.Note = brief(string(req.Body))
 	}
@@ -193,23 +193,23 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 	there, back := c.roll.latency(), c.roll.latency()
 	fault := c.fault(c.machine.slot, c.Event, c.roll)
 	c.count(fault)
-	if fault != check.None {
+	if fault != trace.None {
 		c.log.Edit(func() { c.Cause = string(fault) })
 	}
 	switch fault {
-	case check.Drop:
+	case trace.Drop:
 		return nil, hang(ctx)
-	case check.Refuse:
+	case trace.Refuse:
 		return nil, errors.Join(pause(ctx, there), syscall.ECONNREFUSED)
-	case check.Late:
+	case trace.Late:
 		c.deliver(c.roll.between(0, 3*longest))
 		return nil, hang(ctx)
-	case check.Throttle, check.Internal, check.Busy, check.Denied, check.ReadOnly:
+	case trace.Throttle, trace.Internal, trace.Busy, trace.Denied, trace.ReadOnly:
 		return c.refuse(ctx, fault, there+back)
-	case check.Page:
+	case trace.Page:
 		which, now := c.roll.stranger()
 		return blobtest.ByStranger(c.request.HTTP, now, which), pause(ctx, there+back)
-	case check.Slow:
+	case trace.Slow:
 		there += c.roll.between(0, longest)
 		back += c.roll.between(0, longest)
 	}
@@ -218,13 +218,13 @@ func (c *call) travel(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	switch fault {
-	case check.DropReply:
+	case trace.DropReply:
 		return nil, hang(ctx)
-	case check.Reset:
+	case trace.Reset:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
-	case check.Applied500:
+	case trace.Applied500:
 		resp = blobtest.Refusal(c.request.HTTP, time.Now(), http.StatusInternalServerError, "OperationTimedOut")
-	case check.CutOff:
+	case trace.CutOff:
 		if c.request.HTTP.Method != http.MethodHead {
 			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(" ")), brokenBody{}))
 		}
@@ -281,14 +281,14 @@ func (c *call) deliver(d time.Duration) {
 }
 
 // refuse answers in the service's stead.
-func (c *call) refuse(ctx context.Context, f check.Fault, d time.Duration) (*http.Response, error) {
+func (c *call) refuse(ctx context.Context, f trace.Fault, d time.Duration) (*http.Response, error) {
 	if err := pause(ctx, d); err != nil {
 		return nil, err
 	}
-	status := map[check.Fault]int{check.Throttle: http.StatusTooManyRequests, check.Internal: http.StatusInternalServerError, check.Busy: http.StatusServiceUnavailable, check.Denied: http.StatusForbidden, check.ReadOnly: http.StatusForbidden}[f]
-	code := map[check.Fault]string{check.Throttle: "ServerBusy", check.Internal: "InternalError", check.Busy: "ServerBusy", check.Denied: "AuthorizationPermissionMismatch", check.ReadOnly: "AuthorizationPermissionMismatch"}[f]
+	status := map[trace.Fault]int{trace.Throttle: http.StatusTooManyRequests, trace.Internal: http.StatusInternalServerError, trace.Busy: http.StatusServiceUnavailable, trace.Denied: http.StatusForbidden, trace.ReadOnly: http.StatusForbidden}[f]
+	code := map[trace.Fault]string{trace.Throttle: "ServerBusy", trace.Internal: "InternalError", trace.Busy: "ServerBusy", trace.Denied: "AuthorizationPermissionMismatch", trace.ReadOnly: "AuthorizationPermissionMismatch"}[f]
 	resp := blobtest.Refusal(c.request.HTTP, time.Now(), status, code)
-	if c.roll.chance(0.5) && (f == check.Throttle || f == check.Busy) {
+	if c.roll.chance(0.5) && (f == trace.Throttle || f == trace.Busy) {
 		resp.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
 	}
 	return resp, nil

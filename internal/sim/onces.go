@@ -7,7 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/entry"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A oncePlan is what the replicas of a seed do once for each version of the program.
@@ -50,18 +50,18 @@ func (r *replica) doOnce(p oncePlan, key string) {
 		Do: func(ctx context.Context, run *soloist.Run) error {
 			w := newLockWork(r.c, r.machine, p.longest, p.lease, newRoll(r.c.Seed, int(run.Token), "once work", id))
 			w.effects = true
-			return w.do(ctx, run, check.Event{Job: name, Call: fmt.Sprint(id, "/", ask)})
+			return w.do(ctx, run, trace.Event{Job: name, Call: fmt.Sprint(id, "/", ask)})
 		}}
 	r.Bind(o)
 	r.c.log.Edit(func() {
-		r.c.log.Onces[name] = check.Once{Lease: max(p.lease, fence), MaxTries: p.retry.MaxTries, Backoff: p.retry.Backoff}
+		r.c.log.Onces[name] = trace.Once{Lease: max(p.lease, fence), MaxTries: p.retry.MaxTries, Backoff: p.retry.Backoff}
 	})
 	for ask = 1; r.ctx.Err() == nil; ask++ {
 		dice = newRoll(r.c.Seed, ask, "once call", id)
 		if !r.machine.sleep(r.ctx, dice.between(0, time.Second), dice) || r.ctx.Err() != nil {
 			return
 		}
-		last, err := r.c.calm(), r.askOnce(o, check.Event{Op: "once", Job: name, Call: fmt.Sprint(id, "/", ask)}, dice)
+		last, err := r.c.calm(), r.askOnce(o, trace.Event{Op: "once", Job: name, Call: fmt.Sprint(id, "/", ask)}, dice)
 		if last {
 			return
 		}
@@ -78,7 +78,7 @@ func (r *replica) doOnce(p oncePlan, key string) {
 }
 
 // askOnce makes one call of Run. Some do not wait for long.
-func (r *replica) askOnce(o *soloist.Once, e check.Event, dice *roll) error {
+func (r *replica) askOnce(o *soloist.Once, e trace.Event, dice *roll) error {
 	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if dice.chance(0.2) && !r.c.calm() {
 		ctx, cancel = context.WithTimeout(r.ctx, dice.between(10*time.Millisecond, time.Minute))

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,18 +27,18 @@ func (c *Cluster) operate(d plannedFault) {
 			c.deleteContainer()
 		}
 	case "delete":
-		if d.job == check.Foreign {
+		if d.job == trace.Foreign {
 			return
 		}
 		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
 		if e := c.request("DELETE", d.job, ""); e.OK() {
-			c.log.Add(check.Event{What: check.Deleted, Job: d.job})
+			c.log.Add(trace.Event{What: trace.Deleted, Job: d.job})
 		}
 	}
 }
 
 // request is one of the operator.
-func (c *Cluster) request(method, job, query string, headers ...string) *check.Event {
+func (c *Cluster) request(method, job, query string, headers ...string) *trace.Event {
 	url := boxURL
 	if job != "" {
 		url += "/sim/" + job
@@ -56,7 +56,7 @@ func (c *Cluster) request(method, job, query string, headers ...string) *check.E
 		panic(err)
 	}
 	e := new(classifier).event(req, &c.net.records)
-	e.What, e.Replica, e.Sent, e.Time = check.Request, check.Operator, time.Now(), time.Now()
+	e.What, e.Replica, e.Sent, e.Time = trace.Request, trace.Operator, time.Now(), time.Now()
 	if e.Writes() {
 		e.Op = "write"
 	}
@@ -68,7 +68,7 @@ func (c *Cluster) request(method, job, query string, headers ...string) *check.E
 // foreign reports whether the entry of a newer program is there. It would not
 // be again after a deletion of the container.
 func (c *Cluster) foreign() bool {
-	return c.Seed%20 == 0 && slices.ContainsFunc(c.Program, func(d check.Definition) bool { return d.Name == check.Foreign })
+	return c.Seed%20 == 0 && slices.ContainsFunc(c.Program, func(d trace.Definition) bool { return d.Name == trace.Foreign })
 }
 
 // plantForeign makes an entry of a newer program.
@@ -78,7 +78,7 @@ func (c *Cluster) plantForeign() {
 		return
 	}
 	c.request("PUT", "", "?restype=container")
-	c.request("PUT", check.Foreign, "", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: "+foreignRecord)
+	c.request("PUT", trace.Foreign, "", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: "+foreignRecord)
 }
 
 const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","run":{"status":"idle"}}`

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,7 +19,7 @@ var orderKinds = []store.OrderKind{store.OrderPause, store.OrderPause, store.Ord
 	store.OrderRun, store.OrderCancel, store.OrderCancel, store.OrderStepDown}
 
 // orderPlan is what the operators of a seed order, and when.
-func orderPlan(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []plannedFault) {
+func orderPlan(seed uint64, start, end time.Time, slots int, jobs []trace.Definition) (all []plannedFault) {
 	r := newRoll(seed, 0, "orders")
 	for t := start.Add(r.around(2 * time.Minute)); t.Before(end); t = t.Add(r.around(3 * time.Minute)) {
 		all = append(all, plannedFault{at: t, what: orders, slot: r.below(slots), job: jobs[r.below(len(jobs))].Name})
@@ -30,8 +30,8 @@ func orderPlan(seed uint64, start, end time.Time, slots int, jobs []check.Defini
 // giveOrder draws an order and gives it: at a desk, or on a replica, whose calls may fail. One
 // that ends a run comes while the job runs.
 func (c *Cluster) giveOrder(d plannedFault) {
-	r := newRoll(c.Seed, 0, orders, d.job, check.TimeOfDay(d.at))
-	o := soloist.Order{Kind: pick(r, orderKinds...), Job: d.job, By: check.Orderer, Reason: "as drawn"}
+	r := newRoll(c.Seed, 0, orders, d.job, trace.TimeOfDay(d.at))
+	o := soloist.Order{Kind: pick(r, orderKinds...), Job: d.job, By: trace.Orderer, Reason: "as drawn"}
 	switch o.Kind {
 	case store.OrderPause:
 		if r.chance(0.3) {
@@ -90,7 +90,7 @@ func (c *Cluster) askForServed(d plannedFault, request string) {
 		asked := make(chan struct{})
 		r.byHand.Go(func() {
 			defer close(asked)
-			c.log.Add(check.Event{What: check.Again, Replica: r.machine.name, Job: d.job, Request: request})
+			c.log.Add(trace.Event{What: trace.Again, Replica: r.machine.name, Job: d.job, Request: request})
 			r.runNow(d.job, request)
 		})
 		<-asked
@@ -109,7 +109,7 @@ func (c *Cluster) shows(job, request string) bool {
 func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Order, gone func() bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	e := c.log.Add(check.Event{What: check.Ordered, Replica: s.Replica, Job: o.Job, Op: string(o.Kind), Request: o.Request, End: o.Until, Sent: time.Now()})
+	e := c.log.Add(trace.Event{What: trace.Ordered, Replica: s.Replica, Job: o.Job, Op: string(o.Kind), Request: o.Request, End: o.Until, Sent: time.Now()})
 	written, err := s.Order(ctx, o)
 	if gone() {
 		return err
@@ -146,8 +146,8 @@ func (c *Cluster) resumeAll() {
 	defs := c.version.now
 	c.version.Unlock()
 	for _, d := range defs {
-		if s := c.desk(d.Name, newRoll(c.Seed, 0, "resume all", d.Name)); s != nil && d.Name != check.Foreign {
-			o := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: check.Orderer}
+		if s := c.desk(d.Name, newRoll(c.Seed, 0, "resume all", d.Name)); s != nil && d.Name != trace.Foreign {
+			o := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: trace.Orderer}
 			for tries := 0; c.note(context.Background(), s, o, func() bool { return false }) != nil && tries < 40; tries++ {
 				time.Sleep(5 * time.Second)
 			}

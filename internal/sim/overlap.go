@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // drawOverlap draws what becomes of the ticks that come due under a run, for some jobs of most seeds, and has
 // the runs of such a job take longer than its period at times. Its dice are its own, so the jobs of a seed are
 // otherwise what they are without it.
-func drawOverlap(all []check.Definition, seed uint64) {
+func drawOverlap(all []trace.Definition, seed uint64) {
 	r := newRoll(seed, 0, "overlap")
 	if !r.chance(0.7) {
 		return
@@ -28,7 +28,7 @@ func drawOverlap(all []check.Definition, seed uint64) {
 }
 
 // nextOverlap is what becomes of such ticks under a later version of a program. It leaves the dice as they are.
-func nextOverlap(all []check.Definition, dice *roll) {
+func nextOverlap(all []trace.Definition, dice *roll) {
 	r := newRoll(uint64(*dice), 0, "overlap")
 	for i := range all {
 		another, policy := r.chance(0.1), pick(r, soloist.SkipOverlap, soloist.QueueOne, soloist.Replace)
@@ -39,7 +39,7 @@ func nextOverlap(all []check.Definition, dice *roll) {
 }
 
 // mayOverlap reports whether a job may have a policy.
-func mayOverlap(d *check.Definition, policy soloist.OverlapPolicy) bool {
+func mayOverlap(d *trace.Definition, policy soloist.OverlapPolicy) bool {
 	waitsInVain := policy == soloist.QueueOne && d.Missed == soloist.SkipMissed && d.StartingDeadline == 0
-	return d.Every > 0 && d.Follows == "" && d.Name != check.Foreign && d.Missed != soloist.RunAll && !waitsInVain
+	return d.Every > 0 && d.Follows == "" && d.Name != trace.Foreign && d.Missed != soloist.RunAll && !waitsInVain
 }

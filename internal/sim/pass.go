@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/alarm"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A process is a replica that ends by itself when an alarm is pending for what comes next.
@@ -21,7 +21,7 @@ type process struct {
 	*replica
 	*platform
 	alarm  *alarm.Clock
-	defs   []check.Definition
+	defs   []trace.Definition
 	called mail // the message for which a function is called; without an ID: there is none
 	serves bool // until nothing is due for the stay
 }
@@ -40,9 +40,9 @@ func (p *platform) begins(s *slot, name, why string, called mail) *replica {
 	one := p.newReplica(m, defs, drawGrace(r))
 	one.stays = r.chance(0.3)
 	m.quit = func() { s.order("restart") }
-	p.log.Add(check.Event{What: check.Up, Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: check.AtZero})
+	p.log.Add(trace.Event{What: trace.Up, Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: trace.AtZero})
 	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, called: called}
-	x.serves = p.Kind == check.AsApp
+	x.serves = p.Kind == trace.AsApp
 	p.Cluster.begin(one, x.live)
 	return one
 }
@@ -97,11 +97,11 @@ type passes struct {
 // pass does what is due, and what comes to be due while something runs or within the patience, and hands over to the next
 // alarm.
 func (x *process) pass() error {
-	ctx, cancel := context.WithTimeout(x.ctx, check.LongestPass)
+	ctx, cancel := context.WithTimeout(x.ctx, trace.LongestPass)
 	defer cancel()
 	p := &passes{process: x, ended: make(chan struct{}, 1), start: time.Now(), quiet: time.Now(), roll: newRoll(x.Seed, 0, "passes", x.machine.name)}
 	release := x.alarm.Guard(ctx, guardSpan)
-	err := p.run(ctx, time.Now().Add(check.LongestPass/2))
+	err := p.run(ctx, time.Now().Add(trace.LongestPass/2))
 	p.all.Wait()
 	release(err == nil && !x.gone())
 	if failed := p.failed.Load(); failed != nil {
@@ -253,7 +253,7 @@ func (x *process) handOver(due time.Time, unknown error, began time.Time) error 
 	if err == nil {
 		err = x.alarm.HandOver(ctx, due, began)
 	}
-	x.tell(check.HandedOver, err)
+	x.tell(trace.HandedOver, err)
 	if errors.Is(err, alarm.ErrPending) {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (x *process) tell(op string, err error) {
 	if x.gone() {
 		return
 	}
-	e := check.Event{What: check.Handed, Op: op, Replica: x.machine.name}
+	e := trace.Event{What: trace.Handed, Op: op, Replica: x.machine.name}
 	if err != nil && !errors.Is(err, alarm.ErrPending) {
 		e.Note = "failed"
 	}

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A platform starts replicas when a message is visible in the queue of alarms, and ends those that are idle. It is what
 // keeps a cluster up that scales to zero.
 type platform struct {
 	*Cluster
-	*check.Zero
+	*trace.Zero
 	box      *mailbox
 	mailIlls []NetworkFault
 	others   []string // messages of another app
@@ -40,7 +40,7 @@ func (p *platform) live() {
 	p.wg.Go(p.troubleMail)
 	p.wg.Go(p.sleepAtTimes)
 	p.wg.Go(p.netDaily)
-	p.start(check.ByDeploy)
+	p.start(trace.ByDeploy)
 	r := newRoll(p.Seed, 0, "polls")
 	for p.pausing(r.between(p.Poll*8/10, p.Poll)) {
 		p.mu.Lock()
@@ -56,14 +56,14 @@ func (p *platform) live() {
 func (p *platform) look() {
 	n := min(len(p.box.seen()), len(p.slots))
 	switch p.Kind {
-	case check.AsJob:
+	case trace.AsJob:
 		for range n - p.busy() {
-			p.start(check.ByAlarm)
+			p.start(trace.ByAlarm)
 		}
-	case check.AsApp:
+	case trace.AsApp:
 		p.scale(n)
-	case check.AsFunctions:
-		for _, m := range p.box.take(check.Platform, len(p.slots), p.Hold) {
+	case trace.AsFunctions:
+		for _, m := range p.box.take(trace.Platform, len(p.slots), p.Hold) {
 			if !p.invoke(m) {
 				p.box.show(m.id, time.Now())
 			}
@@ -85,14 +85,14 @@ func (p *platform) scale(n int) {
 	}
 	p.mu.Unlock()
 	for range n - p.busy() {
-		p.start(check.ByAlarm)
+		p.start(trace.ByAlarm)
 	}
 	if !idle {
 		return
 	}
 	for i, s := range p.slots {
 		r := s.now()
-		if r != nil && !p.calm() && newRoll(p.Seed, i, "scaled in", check.TimeOfDay(time.Now())).chance(0.15) {
+		if r != nil && !p.calm() && newRoll(p.Seed, i, "scaled in", trace.TimeOfDay(time.Now())).chance(0.15) {
 			r.crash("scaled in")
 		} else {
 			s.order("restart")
@@ -146,12 +146,12 @@ func (p *platform) start(why string) {
 			}
 			p.occupy(s, p.begins(s, name, why, mail{}))
 			p.mu.Lock()
-			again := p.Kind == check.AsApp && p.wants > 0
+			again := p.Kind == trace.AsApp && p.wants > 0
 			p.mu.Unlock()
 			if !again || !p.pausing(min(5*time.Minute, 10*time.Second<<min(try, 5))) {
 				return
 			}
-			why = check.ByRestart
+			why = trace.ByRestart
 		}
 	})
 }
@@ -187,7 +187,7 @@ func (p *platform) invoke(m mail) bool {
 		if !p.pausing(newRoll(p.Seed, 0, "start", name).between(p.Start/4, p.Start)) {
 			return
 		}
-		r := p.begins(s, name, check.ByAlarm, m)
+		r := p.begins(s, name, trace.ByAlarm, m)
 		stop := make(chan struct{})
 		p.wg.Go(func() { p.hold(m.id, stop) })
 		p.occupy(s, r)
@@ -195,7 +195,7 @@ func (p *platform) invoke(m mail) bool {
 		switch {
 		case r.gone(): // the message is visible again when the time has passed for which it is hidden
 		case r.served:
-			p.box.drop(check.Platform, m.id, m.pop())
+			p.box.drop(trace.Platform, m.id, m.pop())
 		case m.pops >= mostPops && !p.calm():
 			p.box.lose(m.id)
 		default:
@@ -233,13 +233,13 @@ func (p *platform) netDaily() {
 		case <-p.over:
 			return
 		}
-		p.log.Add(check.Event{What: check.Netted})
+		p.log.Add(trace.Event{What: trace.Netted})
 		p.mu.Lock()
-		if p.Kind == check.AsApp { // a rule of the clock keeps one up for a while
+		if p.Kind == trace.AsApp { // a rule of the clock keeps one up for a while
 			p.wants, p.seen = max(1, p.wants), time.Now()
 		}
 		p.mu.Unlock()
-		p.start(check.ByNet)
+		p.start(trace.ByNet)
 	}
 }
 
@@ -251,23 +251,23 @@ func (p *platform) sleepAtTimes() {
 		p.mu.Lock()
 		p.asleep = time.Now().Add(d)
 		p.mu.Unlock()
-		p.log.Add(check.Event{What: check.Asleep, End: time.Now().Add(d)})
+		p.log.Add(trace.Event{What: trace.Asleep, End: time.Now().Add(d)})
 	}
 }
 
 // deployed starts a replica of the new version, as a platform does to see that it comes up; or, where it does not, somebody
 // wakes the new version up.
 func (p *platform) deployed() {
-	if p.Kind != check.AsApp && newRoll(p.Seed, 0, "woken", check.TimeOfDay(time.Now())).chance(0.6) {
+	if p.Kind != trace.AsApp && newRoll(p.Seed, 0, "woken", trace.TimeOfDay(time.Now())).chance(0.6) {
 		p.wake()
 		return
 	}
 	for _, s := range p.slots {
 		s.order("restart")
 	}
-	if r := newRoll(p.Seed, 0, "deployed", check.TimeOfDay(time.Now())); !r.chance(0.1) {
+	if r := newRoll(p.Seed, 0, "deployed", trace.TimeOfDay(time.Now())); !r.chance(0.1) {
 		p.pausing(r.between(0, 20*time.Second))
-		p.start(check.ByDeploy)
+		p.start(trace.ByDeploy)
 	}
 }
 
@@ -276,7 +276,7 @@ func (p *platform) wake() {
 	p.version.Lock()
 	version := p.version.deploys
 	p.version.Unlock()
-	m := newMachine(check.Orderer+" "+check.TimeOfDay(time.Now()), -1, NewClock(0, 0), p.log, &traps{})
+	m := newMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, NewClock(0, 0), p.log, &traps{})
 	c := p.clock(&soloist.Scheduler{}, m, version)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -6,23 +6,23 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // Program is the first version of what the replicas of a seed do: a job of each
 // pace and a singleton; in every tenth seed, one of each other kind too.
-func Program(seed uint64) []check.Definition {
-	all := []check.Definition{
+func Program(seed uint64) []trace.Definition {
+	all := []trace.Definition{
 		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
-			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fine, check.Fails, check.Panics}},
+			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Panics}},
 		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
+			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
 		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
 		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed,
-			Least: time.Minute, Most: 10 * time.Minute, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Deaf}},
+			Least: time.Minute, Most: 10 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Deaf}},
 		{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second,
-			Least: time.Minute, Most: time.Hour, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Hasty, check.Hangs, check.Deaf, check.Silent}},
+			Least: time.Minute, Most: time.Hour, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Hasty, trace.Hangs, trace.Deaf, trace.Silent}},
 	}
 	if seed%10 == 0 {
 		all = append(all, others()...)
@@ -41,24 +41,24 @@ func Program(seed uint64) []check.Definition {
 	return all
 }
 
-func others() []check.Definition {
-	return []check.Definition{
+func others() []trace.Definition {
+	return []trace.Definition{
 		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fails, check.Later, check.Forever, check.Silent, check.Deaf, check.Nothing, check.Exits}},
+			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
 		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
-			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fails, check.Silent, check.Panics, check.Deaf}},
+			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Silent, trace.Panics, trace.Deaf}},
 		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
-			Least: 10 * time.Second, Most: 5 * time.Minute, Behaviors: []check.Behavior{check.Fine, check.Fine, check.Fine, check.Fine, check.Hangs, check.Deaf, check.Fails}},
-		{Name: check.Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
+			Least: 10 * time.Second, Most: 5 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Hangs, trace.Deaf, trace.Fails}},
+		{Name: trace.Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
 	}
 }
 
 // next is a later version of a program: leases change, one schedule, and when a tick is claimed.
-func next(old []check.Definition, r *roll) []check.Definition {
+func next(old []trace.Definition, r *roll) []trace.Definition {
 	v := slices.Clone(old)
 	for i := range v {
 		d := &v[i]
-		if d.Name == check.Foreign {
+		if d.Name == trace.Foreign {
 			continue
 		}
 		if r.chance(0.4) && !d.EveryReplica {
@@ -82,7 +82,7 @@ func next(old []check.Definition, r *roll) []check.Definition {
 }
 
 // addTo gives a scheduler the jobs and singletons of some definitions, each whole once.
-func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []check.Definition) {
+func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []trace.Definition) {
 	wholes := map[string]bool{}
 	for i := range defs {
 		d := &defs[i]
@@ -97,7 +97,7 @@ func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []check.Definitio
 	}
 }
 
-func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
+func (c *Cluster) job(m *machine, d *trace.Definition) soloist.Job {
 	text := d.Schedule
 	if d.Follows != "" {
 		text = ""
@@ -109,7 +109,7 @@ func (c *Cluster) job(m *machine, d *check.Definition) soloist.Job {
 	return j
 }
 
-func (c *Cluster) singleton(m *machine, d *check.Definition) soloist.Singleton {
+func (c *Cluster) singleton(m *machine, d *trace.Definition) soloist.Singleton {
 	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: c.leaseOf(d), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A replica is a scheduler on a machine.
@@ -33,7 +33,7 @@ func (s *slot) start(name string) *replica {
 }
 
 // startWith brings a replica up. A visitor has a reason why it does not stay.
-func (s *slot) startWith(name string, defs []check.Definition, visitor string) *replica {
+func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *replica {
 	c := s.Cluster
 	r := newRoll(c.Seed, 0, "replica", name)
 	skew := r.between(-2*time.Second, 2*time.Second)
@@ -44,7 +44,7 @@ func (s *slot) startWith(name string, defs []check.Definition, visitor string) *
 	grace := drawGrace(r)
 	one := c.newReplica(m, defs, grace)
 	one.stays = r.chance(0.3)
-	up := check.Event{What: check.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
+	up := trace.Event{What: trace.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
 	m.quit = func() { s.order("restart") }
 	onWakeUps := s.index == 0 && r.chance(0.2) && !c.calm()
 	if onWakeUps {
@@ -69,7 +69,7 @@ func (s *slot) startWith(name string, defs []check.Definition, visitor string) *
 func drawGrace(r *roll) time.Duration { return pick(r, 0, 5*time.Second+odd, 25*time.Second+odd) }
 
 // newReplica makes a replica that does not run yet.
-func (c *Cluster) newReplica(m *machine, defs []check.Definition, grace time.Duration) *replica {
+func (c *Cluster) newReplica(m *machine, defs []trace.Definition, grace time.Duration) *replica {
 	one := &replica{machine: m, c: c, done: make(chan struct{})}
 	var handler slog.Handler = &logCapture{machine: m, seed: c.Seed, calm: func() bool { return c.NoFaultPlan || c.calm() }, up: time.Now(), end: c.end}
 	if m.logs != nil {
@@ -93,7 +93,7 @@ func (c *Cluster) begin(one *replica, run func()) {
 		run()
 		one.byHand.Wait()
 		if !one.gone() {
-			c.log.Add(check.Event{What: check.Gone, Replica: one.name})
+			c.log.Add(trace.Event{What: trace.Gone, Replica: one.name})
 		}
 	})
 }
@@ -103,12 +103,12 @@ func (r *replica) overran(job string, cause error) {
 	if r.gone() {
 		return
 	}
-	r.endAfterOverrun(job, r.log.Add(check.Event{What: check.Overran, Replica: r.machine.name, Job: job, Note: why(cause)}))
+	r.endAfterOverrun(job, r.log.Add(trace.Event{What: trace.Overran, Replica: r.machine.name, Job: job, Note: why(cause)}))
 }
 
 // endAfterOverrun ends the process of a replica soon, unless it stays.
-func (r *replica) endAfterOverrun(job string, e *check.Event) {
-	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, check.TimeOfDay(e.Time)).between(0, 3*time.Second)
+func (r *replica) endAfterOverrun(job string, e *trace.Event) {
+	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, trace.TimeOfDay(e.Time)).between(0, 3*time.Second)
 	if !r.stays && time.Now().Add(after).Before(r.c.end) {
 		time.AfterFunc(after, func() { r.crash("overrun") })
 	}
@@ -136,7 +136,7 @@ func (r *replica) wakeUps(roll *roll) {
 
 // stop asks the replica to stop and waits until it has, or has crashed.
 func (r *replica) stop() {
-	r.c.log.Add(check.Event{What: check.Stop, Replica: r.name, End: time.Now().Add(r.Grace)})
+	r.c.log.Add(trace.Event{What: trace.Stop, Replica: r.name, End: time.Now().Add(r.Grace)})
 	r.cancel()
 	select {
 	case <-r.done:
@@ -150,11 +150,11 @@ func (r *replica) runNow(job, request string) {
 	r.c.ring(ctx, job) // a replica that is asked to stop takes no more calls
 	outcome, err := r.RunNow(ctx, job, request)
 	if !r.gone() {
-		note := check.ByHand + string(outcome.Status)
+		note := trace.ByHand + string(outcome.Status)
 		if err != nil {
-			note = check.ByHand + "refused"
+			note = trace.ByHand + "refused"
 		}
-		r.c.log.Add(check.Event{What: check.Said, Replica: r.name, Job: job, Request: request, Note: note})
+		r.c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Request: request, Note: note})
 	}
 }
 

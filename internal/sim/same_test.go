@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 var often = flag.Bool("often", false, "have TestSeedIsRepeatable simulate each seed up to ten times, or for longer, and TestStores twice as many seeds")
@@ -32,7 +32,7 @@ func TestSeedIsRepeatable(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			t.Parallel()
-			var first *check.Log
+			var first *trace.Log
 			for n := range one.times {
 				l, _ := simulate(t, sim.Config{Seed: s, Length: one.length})
 				if first == nil {

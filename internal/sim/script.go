@@ -14,7 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A Script is a cluster that nothing befalls but what a test says: no
@@ -36,7 +36,7 @@ type Act func(context.Context, *RunContext) error
 
 // A Work is a job or singleton in a story.
 type Work struct {
-	check.Definition
+	trace.Definition
 	Act Act // nil: what the definition says
 }
 
@@ -76,7 +76,7 @@ func (s *Script) Start(p Part) *Replica {
 	defer s.starting.Unlock()
 	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, p.Drift), s.c.log, &traps{end: s.c.end})
 	m.acts, m.azure, m.logs = map[string]Act{}, p.Azure, p.Logs
-	var defs []check.Definition
+	var defs []trace.Definition
 	for _, w := range p.Work {
 		defs, m.acts[w.Name] = append(defs, w.Definition), w.Act
 	}
@@ -84,7 +84,7 @@ func (s *Script) Start(p Part) *Replica {
 	r := s.c.newReplica(m, defs, p.Grace)
 	r.stays = true
 	s.c.slots = append(s.c.slots, &slot{Cluster: s.c, index: m.slot, current: r})
-	s.c.log.Add(check.Event{What: check.Up, Replica: p.Name})
+	s.c.log.Add(trace.Event{What: trace.Up, Replica: p.Name})
 	s.c.begin(r, func() {
 		if err := r.Run(r.ctx); err != nil {
 			panic(err)
@@ -93,9 +93,9 @@ func (s *Script) Start(p Part) *Replica {
 	return &Replica{r}
 }
 
-// Watch has w get each request as [check.Log] says, before any replica starts. There
+// Watch has w get each request as [trace.Log] says, before any replica starts. There
 // is nothing to judge then.
-func (s *Script) Watch(w func(*check.Event)) { s.c.log.Watch = w }
+func (s *Script) Watch(w func(*trace.Event)) { s.c.log.Watch = w }
 
 // Operate has an operator do "break", "break now" or "delete" to a job's entry.
 func (s *Script) Operate(what, job string) { s.c.operate(plannedFault{what: what, job: job}) }
@@ -104,7 +104,7 @@ func (s *Script) Operate(what, job string) { s.c.operate(plannedFault{what: what
 func (s *Script) TakeOrders() { s.c.ordered = true }
 
 // Events returns what happened so far, in the order of time.
-func (s *Script) Events() (all []check.Event) {
+func (s *Script) Events() (all []trace.Event) {
 	s.c.log.Edit(func() {
 		s.c.log.Sort()
 		for _, e := range s.c.log.Events {
@@ -117,11 +117,11 @@ func (s *Script) Events() (all []check.Event) {
 // End gives the replicas that are up, if any, the time to settle what is due,
 // stops all, and returns the log. Where the checker does not know when ticks are
 // due, it cannot ask for that.
-func (s *Script) End() *check.Log {
+func (s *Script) End() *trace.Log {
 	up := slices.DeleteFunc(slices.Clone(s.c.slots), func(s *slot) bool { return s.current.gone() || s.current.ended() })
 	if s.c.slots, up = up, s.c.slots; len(s.c.slots) > 0 && s.c.countable() {
-		s.c.log.Add(check.Event{What: check.Healed})
-		time.Sleep(check.Settling)
+		s.c.log.Add(trace.Event{What: trace.Healed})
+		time.Sleep(trace.Settling)
 		s.c.examine()
 	}
 	for _, s := range up {
@@ -138,7 +138,7 @@ func (s *Script) End() *check.Log {
 // countable reports whether the ticks of all jobs are multiples of Every.
 func (c *Cluster) countable() bool {
 	for _, defs := range c.log.Fleet {
-		if slices.ContainsFunc(defs, func(d check.Definition) bool { return d.Every == 0 && d.Schedule != "" }) {
+		if slices.ContainsFunc(defs, func(d trace.Definition) bool { return d.Every == 0 && d.Schedule != "" }) {
 			return false
 		}
 	}
@@ -244,7 +244,7 @@ func (p *RPC) ApplyAfter(d time.Duration) { p.c.deliver(d) }
 
 // Garble gives the answer another body. The request goes on while that is read.
 func (p *RPC) Garble(resp *http.Response, length int64, body io.Reader) *http.Response {
-	p.Meets(string(check.CutOff))
+	p.Meets(string(trace.CutOff))
 	resp.Body.Close()
 	resp.Body, resp.ContentLength = &garbled{body, p.c}, length
 	resp.Header.Set("Content-Length", strconv.FormatInt(length, 10))

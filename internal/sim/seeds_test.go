@@ -16,6 +16,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 var (
@@ -43,7 +44,7 @@ func unlessShort[T any](full, short T) T {
 }
 
 // simulate runs a cluster in a bubble of its own.
-func simulate(t *testing.T, c sim.Config) (l *check.Log, tally sim.Tally) {
+func simulate(t *testing.T, c sim.Config) (l *trace.Log, tally sim.Tally) {
 	synctest.Test(t, func(*testing.T) { l, tally = sim.Simulate(c) })
 	return l, tally
 }
@@ -99,7 +100,7 @@ func TestSeeds(t *testing.T) {
 }
 
 // holds tells what is wrong with a log, and how to have it again.
-func holds(t *testing.T, s uint64, l *check.Log) {
+func holds(t *testing.T, s uint64, l *trace.Log) {
 	t.Helper()
 	bad := check.Judge(l)
 	for i, v := range bad {

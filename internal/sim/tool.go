@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"strconv"
 	"time"
 )
@@ -15,7 +15,7 @@ const tool = "tool"
 // gets it. The lease is infinite, or finite and renewed. It then is released,
 // runs out, or is broken by an operator.
 func (c *Cluster) holdByTool(d plannedFault) {
-	r := newRoll(c.Seed, 0, tool, d.job, check.TimeOfDay(d.at))
+	r := newRoll(c.Seed, 0, tool, d.job, trace.TimeOfDay(d.at))
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(r.next()), r.next()>>16)
 	span := pick(r, blobtest.Forever, 15*time.Second, time.Minute)
 	acquire := []string{"x-ms-lease-action: acquire", "x-ms-proposed-lease-id: " + id, "x-ms-lease-duration: " + strconv.Itoa(int(span/time.Second))}
@@ -24,7 +24,7 @@ func (c *Cluster) holdByTool(d plannedFault) {
 			return
 		}
 	}
-	e := c.log.Add(check.Event{What: check.Leased, Job: d.job})
+	e := c.log.Add(trace.Event{What: trace.Leased, Job: d.job})
 	c.keepByTool(d.job, id, span, time.Now().Add(d.d))
 	if c.calm() {
 		time.Sleep(r.between(0, time.Second)) // all tools stop now, one after the other

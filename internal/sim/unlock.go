@@ -11,7 +11,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -26,7 +26,7 @@ func (c *Cluster) unlock(d plannedFault) {
 		return
 	}
 	defer c.corrupting.Delete(d.job)
-	r := newRoll(c.Seed, 0, unlocks, d.job, check.TimeOfDay(d.at))
+	r := newRoll(c.Seed, 0, unlocks, d.job, trace.TimeOfDay(d.at))
 	if !c.untilItRuns(d.job, r) {
 		return
 	}
@@ -37,12 +37,12 @@ func (c *Cluster) unlock(d plannedFault) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	now := r.chance(0.8)
-	e := c.log.Add(check.Event{What: check.Unlocked, Replica: check.Unlocker, Job: d.job})
+	e := c.log.Add(trace.Event{What: trace.Unlocked, Replica: trace.Unlocker, Job: d.job})
 	err := s.Unlock(ctx, d.job, now)
 	asked := time.Now()
 	all, invalid := s.Status(ctx)
 	c.log.Edit(func() {
-		e.Sent, e.Heard, e.Note = asked, time.Now(), check.IsUnknown
+		e.Sent, e.Heard, e.Note = asked, time.Now(), trace.IsUnknown
 		if !now {
 			e.Span = -1
 		}
@@ -56,16 +56,16 @@ func (c *Cluster) unlock(d plannedFault) {
 }
 
 // tellStatus notes what a status says.
-func tellStatus(e *check.Event, st *soloist.JobStatus) {
+func tellStatus(e *trace.Event, st *soloist.JobStatus) {
 	r := &st.Record
 	switch {
 	case st.Err != nil || st.Lease == "":
 	case r.Run.Status != store.Running && !(r.Run.Status == store.Stalled && r.Run.Finished.IsZero()):
-		e.Note = check.IsOver
+		e.Note = trace.IsOver
 	case !st.Waits.IsZero():
-		e.Note, e.Token, e.End = check.IsWaiting, r.Token, st.Waits
+		e.Note, e.Token, e.End = trace.IsWaiting, r.Token, st.Waits
 	default:
-		e.Note, e.Token = check.IsRunning, r.Token
+		e.Note, e.Token = trace.IsRunning, r.Token
 	}
 }
 
@@ -91,14 +91,14 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	c.version.Lock()
 	defs := c.version.now
 	c.version.Unlock()
-	n := slices.IndexFunc(defs, func(d check.Definition) bool { return d.Name == job })
+	n := slices.IndexFunc(defs, func(d trace.Definition) bool { return d.Name == job })
 	if n < 0 {
 		return nil
 	}
-	m := newMachine(check.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
+	m := newMachine(trace.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
 	backend := c.overHands(r, defs[n].Shards > 0)
 	some := lineage(defs, defs[n])
-	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: check.Unlocker, Groups: groupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: trace.Unlocker, Groups: groupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	c.addTo(s, m, some)
 	return s
 }
@@ -127,14 +127,14 @@ func (h *hands) Do(r *http.Request) (*http.Response, error) {
 		return nil, failed(r, err)
 	}
 	e := h.classifier.event(req, &h.net.records)
-	e.What, e.Replica, e.Sent, e.Time = check.Request, check.Operator, time.Now(), time.Now()
+	e.What, e.Replica, e.Sent, e.Time = trace.Request, trace.Operator, time.Now(), time.Now()
 	if e.Writes() {
 		e.Op = "write"
 	}
 	one := h.log.Add(e)
 	roll := h.roll
 	if h.shards { // several of them are read at one instant
-		roll = newRoll(uint64(*h.roll), 0, e.Job, e.Op, check.TimeOfDay(e.Sent))
+		roll = newRoll(uint64(*h.roll), 0, e.Job, e.Op, trace.TimeOfDay(e.Sent))
 	}
 	if err := pause(r.Context(), roll.latency()); err != nil {
 		return nil, failed(r, err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // Upheavals are what befalls a whole cluster or its operation, beside the
@@ -37,7 +37,7 @@ func quiet(seed uint64) string {
 }
 
 // upheavals is the plan of a seed's upheavals.
-func upheavals(seed uint64, start, end time.Time, slots int, jobs []check.Definition) (all []plannedFault) {
+func upheavals(seed uint64, start, end time.Time, slots int, jobs []trace.Definition) (all []plannedFault) {
 	r, only := newRoll(seed, 0, "upheavals"), quiet(seed)
 	every := func(what string, mean time.Duration, f func(d *plannedFault)) {
 		if only != "" && only != what || only == "" && r.chance(0.4) {
@@ -97,11 +97,11 @@ func (c *Cluster) upheaval(d plannedFault) bool {
 		c.wg.Go(func() { c.look(d) })
 	case d.what == chase:
 		c.wg.Go(func() { c.chase(d.job) })
-	case d.what == toolLeases && c.Store == nil && d.job != check.Foreign:
+	case d.what == toolLeases && c.Store == nil && d.job != trace.Foreign:
 		c.wg.Go(func() { c.holdByTool(d) })
-	case d.what == deleteTwice && c.Store == nil && d.job != check.Foreign:
+	case d.what == deleteTwice && c.Store == nil && d.job != trace.Foreign:
 		c.wg.Go(func() { c.deleteTwice(d) })
-	case d.what == unlocks && c.Store == nil && d.job != check.Foreign:
+	case d.what == unlocks && c.Store == nil && d.job != trace.Foreign:
 		c.wg.Go(func() { c.unlock(d) })
 	default:
 		return d.what == toolLeases || d.what == deleteTwice || d.what == unlocks
@@ -115,9 +115,9 @@ func (c *Cluster) goDown(d plannedFault) {
 	c.version.Lock()
 	c.version.down = until
 	c.version.Unlock()
-	c.log.Add(check.Event{What: check.Down, End: until})
+	c.log.Add(trace.Event{What: trace.Down, End: until})
 	for i, s := range c.slots {
-		if newRoll(c.Seed, i, downtime, check.TimeOfDay(d.at)).chance(0.5) {
+		if newRoll(c.Seed, i, downtime, trace.TimeOfDay(d.at)).chance(0.5) {
 			s.order("restart")
 		} else if r := s.now(); r != nil {
 			r.crash(downtime)
@@ -136,15 +136,15 @@ func (c *Cluster) downUntil() time.Time {
 }
 
 // visit has the nth replica of an aborted deploy up for a while.
-func (c *Cluster) visit(d plannedFault, n int, defs []check.Definition) {
+func (c *Cluster) visit(d plannedFault, n int, defs []trace.Definition) {
 	r := newRoll(c.Seed, n, "visitor")
 	redefine(defs, d.job, r)
 	follow(defs)
 	keepWhole(defs, d.job)
 	s := &slot{Cluster: c, index: c.Replicas + n}
-	one := s.startWith(fmt.Sprintf("v%d.1", n), defs, check.Aborted)
+	one := s.startWith(fmt.Sprintf("v%d.1", n), defs, trace.Aborted)
 	if c.idle(d.d); r.chance(0.5) {
-		one.crash(check.Aborted)
+		one.crash(trace.Aborted)
 	} else {
 		one.stop()
 	}
@@ -152,10 +152,10 @@ func (c *Cluster) visit(d plannedFault, n int, defs []check.Definition) {
 
 // redefine gives a job another schedule, or makes a singleton of it, or a job of
 // a singleton.
-func redefine(defs []check.Definition, job string, r *roll) {
+func redefine(defs []trace.Definition, job string, r *roll) {
 	for i := range defs {
 		d := &defs[i]
-		if d.Name != job || d.Name == check.Foreign || d.EveryReplica {
+		if d.Name != job || d.Name == trace.Foreign || d.EveryReplica {
 			continue
 		}
 		d.Follows, d.FollowsAny = "", false
@@ -208,20 +208,20 @@ func (c *Cluster) settling() time.Duration {
 	c.log.Edit(func() {
 		var at time.Time
 		for _, e := range c.log.Events {
-			if e.What == check.Up && e.Time.After(at) && e.Time.Before(c.end) {
+			if e.What == trace.Up && e.Time.After(at) && e.Time.Before(c.end) {
 				at, youngest = e.Time, e.Cause
 			}
 		}
 	})
-	rest := check.Settling
+	rest := trace.Settling
 	if c.platform != nil {
 		rest += newRoll(c.Seed, 0, "calm at zero").between(2*time.Hour, 8*time.Hour)
 	}
-	if youngest == check.Aborted {
-		rest += check.Patience
+	if youngest == trace.Aborted {
+		rest += trace.Patience
 	}
-	if slices.ContainsFunc(c.Program, func(d check.Definition) bool { return d.Spread() }) {
-		rest += check.Spreading
+	if slices.ContainsFunc(c.Program, func(d trace.Definition) bool { return d.Spread() }) {
+		rest += trace.Spreading
 	}
 	return rest
 }

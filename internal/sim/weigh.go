@@ -2,7 +2,7 @@ package sim
 
 import (
 	"context"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"runtime"
 	"slices"
 	"strconv"
@@ -24,12 +24,12 @@ func (w *worker) hurry(ctx context.Context) {
 func (s *RunContext) Weigh(saves int) {
 	l := s.w.c.log
 	l.Edit(func() {
-		l.Events = slices.DeleteFunc(l.Events, func(e *check.Event) bool { return e.What != check.Weighed && e.What != check.Up })
+		l.Events = slices.DeleteFunc(l.Events, func(e *trace.Event) bool { return e.What != trace.Weighed && e.What != trace.Up })
 		l.Events = slices.Clone(l.Events)
 	})
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	l.Add(check.Event{What: check.Weighed, Replica: s.w.machine.name, Job: s.w.Name, Token: s.Token, Saves: saves, Size: int64(m.HeapAlloc)})
+	l.Add(trace.Event{What: trace.Weighed, Replica: s.w.machine.name, Job: s.w.Name, Token: s.Token, Saves: saves, Size: int64(m.HeapAlloc)})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A leader that saves ten times a second keeps no more after 9,000 saves than
@@ -19,11 +20,11 @@ func TestMemoryDoesNotGrowWithSaves(t *testing.T) {
 	}
 	for name, every := range map[string]int{"all answers come": 0, "some answers are lost": 50} {
 		t.Run(name, func(t *testing.T) {
-			var l *check.Log
+			var l *trace.Log
 			synctest.Test(t, func(*testing.T) { l = weighLeader(every) })
 			weighed := 0
 			for _, e := range l.Events {
-				if e.What == check.Weighed {
+				if e.What == trace.Weighed {
 					weighed++
 				}
 			}
@@ -41,7 +42,7 @@ func TestMemoryDoesNotGrowWithSaves(t *testing.T) {
 
 // weighLeader has one leader save, and loses the answer to each so many of its
 // requests that save; zero: to none.
-func weighLeader(every int) *check.Log {
+func weighLeader(every int) *trace.Log {
 	script, requests := sim.NewScript(), 0
 	script.Direct = func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
 		resp, err := p.There(ctx)
@@ -54,7 +55,7 @@ func weighLeader(every int) *check.Log {
 		}
 		return p.Back(ctx, resp)
 	}
-	script.Start(sim.Part{Name: "a", Work: []sim.Work{{Definition: check.Definition{Name: "leader", Lease: 30 * time.Second}, Act: saveOften}}})
+	script.Start(sim.Part{Name: "a", Work: []sim.Work{{Definition: trace.Definition{Name: "leader", Lease: 30 * time.Second}, Act: saveOften}}})
 	time.Sleep(2 * time.Hour)
 	return script.End()
 }

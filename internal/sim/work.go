@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -40,20 +40,20 @@ func (s *sink) take(job string, token int64) bool {
 // A worker is one run of one job on one machine.
 type worker struct {
 	*machine
-	*check.Definition
+	*trace.Definition
 	c        *Cluster
 	run      *soloist.Run
 	roll     *roll
 	rough    bool // it began before the cluster was healed
-	event    *check.Event
-	behavior check.Behavior
+	event    *trace.Event
+	behavior trace.Behavior
 }
 
 // noReturn is the note of a run that panicked or ended its goroutine.
 const noReturn = "did not return"
 
 // do is what a job does.
-func (c *Cluster) do(m *machine, whole *check.Definition) func(context.Context, *soloist.Run) error {
+func (c *Cluster) do(m *machine, whole *trace.Definition) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
 		d := shardOf(whole, run)
 		which := fmt.Sprint(run.Token)
@@ -68,7 +68,7 @@ func (c *Cluster) do(m *machine, whole *check.Definition) func(context.Context, 
 		if run.Backfill != 0 {
 			request = store.BackfillRequest(run.Backfill)
 		}
-		e := c.log.Add(check.Event{What: check.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
+		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
 			Request: request, Attempt: run.Attempt, Try: run.Try})
 		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
 		return c.observed(ctx, m, e, func() error { return w.behave(ctx) })
@@ -76,7 +76,7 @@ func (c *Cluster) do(m *machine, whole *check.Definition) func(context.Context, 
 }
 
 // observed calls what a run does, and notes in its event how that ended, and its context.
-func (c *Cluster) observed(ctx context.Context, m *machine, e *check.Event, behave func() error) error {
+func (c *Cluster) observed(ctx context.Context, m *machine, e *trace.Event, behave func() error) error {
 	stop := context.AfterFunc(ctx, func() {
 		c.log.Edit(func() {
 			if e.End.IsZero() {
@@ -126,7 +126,7 @@ func (w *worker) behave(ctx context.Context) error {
 		return act(ctx, &RunContext{w.run, w})
 	}
 	takes := w.roll.between(w.Least, w.Most)
-	w.behavior = check.Fine
+	w.behavior = trace.Fine
 	if len(w.Behaviors) > 0 && w.rough {
 		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
 	}
@@ -139,38 +139,38 @@ func (w *worker) behave(ctx context.Context) error {
 		return w.count(ctx, takes)
 	}
 	switch w.behavior {
-	case check.Hangs:
+	case trace.Hangs:
 		takes = time.Hour
-	case check.Stubborn:
+	case trace.Stubborn:
 		takes = 2*w.Timeout + time.Minute
-	case check.Silent:
+	case trace.Silent:
 		w.sleep(ctx, 3*w.HeartbeatTimeout)
 		return ctx.Err()
-	case check.Hasty:
+	case trace.Hasty:
 		w.hurry(ctx)
-	case check.Nothing:
+	case trace.Nothing:
 		return soloist.Skip("nothing to do")
 	}
 	err := w.labour(ctx, takes)
 	if err == nil && w.roll.chance(0.3) {
 		err = w.run.Check(ctx)
 	}
-	if err != nil && w.behavior == check.Deaf {
+	if err != nil && w.behavior == trace.Deaf {
 		w.goOn(w.roll.between(0, 2*w.Lease))
-	} else if err != nil && w.behavior == check.Stubborn {
+	} else if err != nil && w.behavior == trace.Stubborn {
 		w.goOn(w.roll.between(w.Lease, 3*time.Minute))
 	}
 	w.effect()
 	switch w.behavior {
-	case check.Fails:
+	case trace.Fails:
 		return errors.New("failed")
-	case check.Forever:
+	case trace.Forever:
 		return soloist.Permanent(errors.New("failed for good"))
-	case check.Later:
+	case trace.Later:
 		return soloist.RetryAfter(errors.New("throttled"), w.roll.between(0, w.Lease))
-	case check.Panics:
+	case trace.Panics:
 		panic("out of order")
-	case check.Exits:
+	case trace.Exits:
 		runtime.Goexit()
 	}
 	return err
@@ -189,7 +189,7 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 	if w.HeartbeatTimeout > 0 {
 		step = w.HeartbeatTimeout / 3
 	}
-	if w.HeartbeatTimeout > 0 && w.behavior == check.Tardy {
+	if w.HeartbeatTimeout > 0 && w.behavior == trace.Tardy {
 		step = w.HeartbeatTimeout * 4 / 5
 	}
 	for end := time.Now().Add(takes); w.goesOn(end); {
@@ -232,12 +232,12 @@ func (w *worker) effect() {
 	if w.EveryReplica || !w.sleep(context.Background(), 0) {
 		return
 	}
-	w.c.effect(w.machine, check.Event{Job: w.Name, Token: w.run.Token, Tick: w.run.Tick}, w.roll)
+	w.c.effect(w.machine, trace.Event{Job: w.Name, Token: w.run.Token, Tick: w.run.Tick}, w.roll)
 }
 
 // effect writes to the resource of a job, or of a lock.
-func (c *Cluster) effect(m *machine, what check.Event, r *roll) {
-	what.What, what.Replica, what.Sent = check.Effect, m.name, time.Now()
+func (c *Cluster) effect(m *machine, what trace.Event, r *roll) {
+	what.What, what.Replica, what.Sent = trace.Effect, m.name, time.Now()
 	e := c.log.Add(what)
 	time.Sleep(r.latency())
 	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
@@ -262,7 +262,7 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 	if err := w.run.Load(ctx, &kept); err != nil {
 		return err
 	}
-	w.c.log.Add(check.Event{What: check.Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
+	w.c.log.Add(trace.Event{What: trace.Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
 	w.saveTooMuch(ctx)
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
 		if err := w.labour(ctx, min(w.roll.between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
@@ -283,7 +283,7 @@ func (w *worker) saveTooMuch(ctx context.Context) {
 		return
 	}
 	if w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint)) == nil {
-		w.c.log.Add(check.Event{What: check.Said, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: check.TookTooMuch})
+		w.c.log.Add(trace.Event{What: trace.Said, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: trace.TookTooMuch})
 	}
 }
 

@@ -8,24 +8,24 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // drawZero draws the platform of a seed that scales to zero.
-func drawZero(seed uint64) *check.Zero {
+func drawZero(seed uint64) *trace.Zero {
 	r := newRoll(seed, 0, "zero")
-	z := &check.Zero{Kind: pick(r, check.AsJob, check.AsApp, check.AsFunctions), Poll: pick(r, 30*time.Second, 30*time.Second, 10*time.Second, time.Minute),
+	z := &trace.Zero{Kind: pick(r, trace.AsJob, trace.AsApp, trace.AsFunctions), Poll: pick(r, 30*time.Second, 30*time.Second, 10*time.Second, time.Minute),
 		Start: pick(r, time.Second, 10*time.Second, 25*time.Second, 90*time.Second), Lead: pick(r, time.Minute, time.Minute, 20*time.Second, 3*time.Minute),
 		Net: pick(r, 24*time.Hour, 24*time.Hour, 6*time.Hour, time.Hour), CoolDown: pick(r, 5*time.Minute, 5*time.Minute, 30*time.Second, 15*time.Minute), Hold: 10 * time.Minute}
 	z.Stay = max(z.Lead, pick(r, 20*time.Second, 2*time.Minute, 2*time.Minute, 10*time.Minute))
-	if z.Kind == check.AsApp && r.chance(0.2) {
+	if z.Kind == trace.AsApp && r.chance(0.2) {
 		z.Stay = 0 // it does not end by itself
 	}
 	return z
 }
 
 // rarely gives the jobs of a program schedules by which most of them are due hours apart.
-func rarely(all []check.Definition, r *roll) []check.Definition {
+func rarely(all []trace.Definition, r *roll) []trace.Definition {
 	key := uint64(*r)
 	for i := range all {
 		d := &all[i]
@@ -56,26 +56,26 @@ func rarely(all []check.Definition, r *roll) []check.Definition {
 
 // zeroProgram is the first version of what the replicas of a seed do that scales to zero.
 // Alarms are for jobs, so it has no singletons.
-func zeroProgram(seed uint64) []check.Definition {
+func zeroProgram(seed uint64) []trace.Definition {
 	r := newRoll(seed, 0, "program at zero")
 	alone, kept := 0, 2+r.below(4)
-	all := slices.DeleteFunc(Program(seed), func(d check.Definition) bool {
+	all := slices.DeleteFunc(Program(seed), func(d trace.Definition) bool {
 		if d.Every > 0 && d.Follows == "" && d.Shards == 0 && !d.EveryReplica {
 			alone++
 		}
-		return d.Every == 0 && d.Follows == "" || d.Name == check.Foreign || alone > kept && d.Shards == 0 && !d.EveryReplica
+		return d.Every == 0 && d.Follows == "" || d.Name == trace.Foreign || alone > kept && d.Shards == 0 && !d.EveryReplica
 	})
 	return rarely(all, r)
 }
 
 // anew draws other schedules for some versions of a program that scales to zero. The rest leave them as they are.
-func anew(before, next []check.Definition, r *roll) []check.Definition {
+func anew(before, next []trace.Definition, r *roll) []trace.Definition {
 	if r.chance(0.5) {
 		return rarely(next, r)
 	}
 	for i := range next {
 		unlimited(&next[i])
-		n := slices.IndexFunc(before, func(d check.Definition) bool { return d.Name == next[i].Name })
+		n := slices.IndexFunc(before, func(d trace.Definition) bool { return d.Name == next[i].Name })
 		if n >= 0 {
 			next[i].Every, next[i].Schedule = before[n].Every, before[n].Schedule
 		}
@@ -98,7 +98,7 @@ func mailFaults(seed uint64, start, end time.Time, slots int) (all []NetworkFaul
 	r := newRoll(seed, 0, "mail faults")
 	for t := start.Add(r.around(20 * time.Minute)); t.Before(end); t = t.Add(r.around(40 * time.Minute)) {
 		f := NetworkFault{From: t, To: t.Add(r.around(10 * time.Minute)), Slot: r.below(slots), Share: r.share()}
-		f.Fault = pick(r, check.None, check.None, check.None, check.Drop, check.DropReply, check.Denied, check.Late, check.Slow)
+		f.Fault = pick(r, trace.None, trace.None, trace.None, trace.Drop, trace.DropReply, trace.Denied, trace.Late, trace.Slow)
 		if r.chance(0.5) {
 			f.Slot = -1
 		}
@@ -120,12 +120,12 @@ func (p *platform) troubleMail() {
 		late := r.around(10 * time.Minute)
 		switch {
 		case what == garbageMail:
-			p.box.put(check.Platform, []byte(pick(r, "", "hello", "{", "null", "\xff\xfe", `{"schema":99,"app":"sim"}`)), 0)
+			p.box.put(trace.Platform, []byte(pick(r, "", "hello", "{", "null", "\xff\xfe", `{"schema":99,"app":"sim"}`)), 0)
 		case what == othersMail:
-			p.others = append(p.others, p.box.put(check.Platform, p.letter("other", late), 0).id)
+			p.others = append(p.others, p.box.put(trace.Platform, p.letter("other", late), 0).id)
 		case what == floodMail:
 			for range 1 + r.below(150) {
-				p.box.put(check.Platform, p.letter("sim", -late), 0)
+				p.box.put(trace.Platform, p.letter("sim", -late), 0)
 			}
 		case !ok:
 		case what == losesMail:
@@ -133,7 +133,7 @@ func (p *platform) troubleMail() {
 		case what == delaysMail && m.visible.After(time.Now()):
 			p.box.show(m.id, m.visible.Add(late))
 		case what == repeatsMail:
-			again := p.box.put(check.Platform, m.body, max(0, time.Until(m.visible)+late))
+			again := p.box.put(trace.Platform, m.body, max(0, time.Until(m.visible)+late))
 			if slices.Contains(p.others, m.id) {
 				p.others = append(p.others, again.id)
 			}
@@ -183,10 +183,10 @@ func (c *Cluster) ring(ctx context.Context, job string) {
 	if c.platform == nil {
 		return
 	}
-	m := newMachine(check.Orderer+" "+check.TimeOfDay(time.Now()), -1, NewClock(0, 0), c.log, &traps{})
+	m := newMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, NewClock(0, 0), c.log, &traps{})
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	e := check.Event{What: check.Rung, Job: job, Replica: check.Orderer}
+	e := trace.Event{What: trace.Rung, Job: job, Replica: trace.Orderer}
 	if c.platform.clock(&soloist.Scheduler{}, m, 0).Ring(ctx) != nil {
 		e.Note = "failed"
 	}

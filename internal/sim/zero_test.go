@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // TestSeedsAtZero simulates clusters that a platform scales to zero: it starts a replica when a message is visible in the
@@ -44,7 +44,7 @@ func TestSeedAtZeroIsRepeatable(t *testing.T) {
 	for _, s := range []uint64{1, 2, 3, 4, 5} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			t.Parallel()
-			var first *check.Log
+			var first *trace.Log
 			for range 2 {
 				l, _ := simulate(t, sim.Config{Seed: s, Length: 3 * time.Hour, Zero: true})
 				if first == nil {

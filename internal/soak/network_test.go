@@ -7,12 +7,12 @@ import (
 	"syscall"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // watch counts what the service was asked for, and tells the ledger of each record
 // that it takes, in the order in which it takes them.
-func (c *cluster) watch(e *check.Event) {
+func (c *cluster) watch(e *trace.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked[e.Job] == nil {

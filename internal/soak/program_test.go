@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 var (
@@ -40,7 +40,7 @@ func clock(hour, minute int) func(time.Time) bool {
 
 // A task is a job of the program, what its schedule means, and what it does.
 type task struct {
-	check.Definition
+	trace.Definition
 	rule rule
 	do   func(*work) error
 }
@@ -49,21 +49,21 @@ type task struct {
 // time than a year.
 func program(long bool) []task {
 	all := []task{
-		{check.Definition{Name: "report", Timeout: time.Hour}, nightly, (*work).report},
-		{check.Definition{Name: "sync", Missed: soloist.SkipMissed, StartingDeadline: 10 * time.Minute, HeartbeatTimeout: time.Minute}, onTheHour, (*work).sync},
-		{check.Definition{Name: "poll", Missed: soloist.RunAll, MaxTries: 2, Backoff: 4 * time.Second}, everyFive, (*work).poll},
-		{check.Definition{Name: "weekly", StartingDeadline: 12 * time.Hour}, mondays, (*work).plain},
-		{check.Definition{Name: "month-end", Missed: soloist.RunAll}, monthEnds, (*work).plain},
-		{check.Definition{Name: "leap-day"}, leapDay, (*work).plain},
-		{check.Definition{Name: "billing", Interrupted: soloist.Rerun, Missed: soloist.RunAll}, afterMidnight, (*work).billing},
-		{check.Definition{Name: "import", Interrupted: soloist.Rerun}, everySixHours, (*work).load},
-		{check.Definition{Name: "slow", Lease: time.Minute}, atNight, (*work).slow},
-		{check.Definition{Name: "legacy"}, atQuarterTo, (*work).plain},
-		{check.Definition{Name: "seasonal"}, atTwenty, (*work).plain},
-		{check.Definition{Name: "cache", EveryReplica: true}, everyQuarter, (*work).refresh},
+		{trace.Definition{Name: "report", Timeout: time.Hour}, nightly, (*work).report},
+		{trace.Definition{Name: "sync", Missed: soloist.SkipMissed, StartingDeadline: 10 * time.Minute, HeartbeatTimeout: time.Minute}, onTheHour, (*work).sync},
+		{trace.Definition{Name: "poll", Missed: soloist.RunAll, MaxTries: 2, Backoff: 4 * time.Second}, everyFive, (*work).poll},
+		{trace.Definition{Name: "weekly", StartingDeadline: 12 * time.Hour}, mondays, (*work).plain},
+		{trace.Definition{Name: "month-end", Missed: soloist.RunAll}, monthEnds, (*work).plain},
+		{trace.Definition{Name: "leap-day"}, leapDay, (*work).plain},
+		{trace.Definition{Name: "billing", Interrupted: soloist.Rerun, Missed: soloist.RunAll}, afterMidnight, (*work).billing},
+		{trace.Definition{Name: "import", Interrupted: soloist.Rerun}, everySixHours, (*work).load},
+		{trace.Definition{Name: "slow", Lease: time.Minute}, atNight, (*work).slow},
+		{trace.Definition{Name: "legacy"}, atQuarterTo, (*work).plain},
+		{trace.Definition{Name: "seasonal"}, atTwenty, (*work).plain},
+		{trace.Definition{Name: "cache", EveryReplica: true}, everyQuarter, (*work).refresh},
 	}
 	if long {
-		all = append(all, task{check.Definition{Name: "feed"}, everyMinute, (*work).feed})
+		all = append(all, task{trace.Definition{Name: "feed"}, everyMinute, (*work).feed})
 	}
 	return all
 }
@@ -78,14 +78,14 @@ type change struct {
 var changes = []change{
 	{"sync at half past the hour", edit("sync", func(t *task) { t.rule = atHalfPast })},
 	{"audit is new", func(all []task) []task {
-		return append(all, task{check.Definition{Name: "audit"}, inTheMorning, (*work).audit})
+		return append(all, task{trace.Definition{Name: "audit"}, inTheMorning, (*work).audit})
 	}},
 	{"poll is paused", edit("poll", func(t *task) { t.Paused = true })},
 	{"poll goes on", edit("poll", func(t *task) { t.Paused = false })},
 	{"seasonal is removed", remove("seasonal")},
 	{removal, remove("legacy")},
 	{"seasonal is back", func(all []task) []task {
-		return append(all, task{check.Definition{Name: "seasonal"}, atTwenty, (*work).plain})
+		return append(all, task{trace.Definition{Name: "seasonal"}, atTwenty, (*work).plain})
 	}},
 	{"sync at the hour", edit("sync", func(t *task) { t.rule = onTheHour })},
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A replica is one of the simulation, in a slot.
@@ -37,7 +37,7 @@ func (s *slot) start(name string) *replica {
 		part.Work = append(part.Work, r.work(t))
 	}
 	if s.led {
-		part.Work = append(part.Work, sim.Work{Definition: check.Definition{Name: leader, Lease: leaderLease}, Act: r.lead})
+		part.Work = append(part.Work, sim.Work{Definition: trace.Definition{Name: leader, Lease: leaderLease}, Act: r.lead})
 	}
 	s.programs[name] = calendars
 	s.cluster.mu.Unlock()

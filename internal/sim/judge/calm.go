@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,25 +19,25 @@ const (
 )
 
 func (w *world) healed() time.Time {
-	for _, e := range w.of[check.Healed] {
+	for _, e := range w.of[trace.Healed] {
 		return e.Time
 	}
 	return time.Time{}
 }
 
 func (w *world) settled() time.Time {
-	for _, e := range w.of[check.Healed] {
-		if e.End.After(e.Time.Add(check.Settling)) {
+	for _, e := range w.of[trace.Healed] {
+		if e.End.After(e.Time.Add(trace.Settling)) {
 			return e.End
 		}
 	}
-	return w.healed().Add(check.Settling)
+	return w.healed().Add(trace.Settling)
 }
 
 // latest is the definition of a job on the replica that came up last, to stay.
-func (w *world) latest(job string) (d *check.Definition) {
-	for _, u := range w.of[check.Up] {
-		if one := w.definition(u.Replica, job); one != nil && u.Cause != check.Aborted {
+func (w *world) latest(job string) (d *trace.Definition) {
+	for _, u := range w.of[trace.Up] {
+		if one := w.definition(u.Replica, job); one != nil && u.Cause != trace.Aborted {
 			d = one
 		}
 	}
@@ -46,8 +46,8 @@ func (w *world) latest(job string) (d *check.Definition) {
 
 // aborted is when the last replica of an aborted deploy came up.
 func (w *world) aborted() (last time.Time) {
-	for _, u := range w.of[check.Up] {
-		if u.Cause == check.Aborted {
+	for _, u := range w.of[trace.Up] {
+		if u.Cause == trace.Aborted {
 			last = u.Time
 		}
 	}
@@ -61,11 +61,11 @@ func (w *world) calm() {
 	}
 	from := healed.Add(rests)
 	if a := w.aborted(); !a.IsZero() { // others respect it for a while
-		from = later(from, a.Add(check.Patience+time.Minute))
+		from = later(from, a.Add(trace.Patience+time.Minute))
 	}
 	for _, name := range w.names {
 		e, d := w.entries[name], w.latest(name)
-		if d == nil || d.EveryReplica || check.IsSlot(name) || name == check.Foreign {
+		if d == nil || d.EveryReplica || trace.IsSlot(name) || name == trace.Foreign {
 			continue
 		}
 		last := e.last()
@@ -83,7 +83,7 @@ func (w *world) calm() {
 		}
 		busy := d.Missed == soloist.RunAll && len(e.runs) > 0 && e.runs[len(e.runs)-1].Time.After(settled.Add(-time.Minute))
 		if last == nil || d.After(last.Watermark).Before(healed) && !busy {
-			w.bad("L1 settled", settled, "ticks of %s up to %s have no outcome", name, check.TimeOfDay(healed))
+			w.bad("L1 settled", settled, "ticks of %s up to %s have no outcome", name, trace.TimeOfDay(healed))
 			continue
 		}
 		if d.Follows == "" && d.Group == "" && !d.Paused {
@@ -94,8 +94,8 @@ func (w *world) calm() {
 	w.waiters(healed, settled)
 	w.ordered(settled)
 	w.spread(settled)
-	for _, s := range w.of[check.Said] {
-		if why, ok := strings.CutPrefix(s.Note, "health: "); ok && s.Job != check.Foreign && w.aborted().IsZero() && !strings.Contains(s.Cause, "not write it") {
+	for _, s := range w.of[trace.Said] {
+		if why, ok := strings.CutPrefix(s.Note, "health: "); ok && s.Job != trace.Foreign && w.aborted().IsZero() && !strings.Contains(s.Cause, "not write it") {
 			w.bad("L6 health", s.Time, "%s says that %s is %s (%s)", s.Replica, s.Job, why, s.Cause)
 		}
 	}
@@ -120,7 +120,7 @@ func (w *world) pausedItself(job string) bool {
 }
 
 // inTime: each tick starts within some seconds, unless its job was running then; none is missed.
-func (w *world) inTime(e *entryLog, d *check.Definition, from, to time.Time) {
+func (w *world) inTime(e *entryLog, d *trace.Definition, from, to time.Time) {
 	for tick := d.After(from); tick.Add(starts + time.Second).Before(to); tick = d.After(tick) {
 		by, under, started := tick.Add(starts), false, false
 		for _, r := range e.runs {
@@ -130,13 +130,13 @@ func (w *world) inTime(e *entryLog, d *check.Definition, from, to time.Time) {
 			started = started || its && r.Request == "" && !r.Time.After(by)
 		}
 		if !started && (!under || d.Overlap == soloist.Replace) {
-			w.bad("L1 in time", by, "tick %s of %s does not start, and it does not run", check.TimeOfDay(tick), e.name)
+			w.bad("L1 in time", by, "tick %s of %s does not start, and it does not run", trace.TimeOfDay(tick), e.name)
 		}
 	}
 }
 
 // cheap: a tick costs few requests on average.
-func (w *world) cheap(e *entryLog, d *check.Definition, from, to time.Time) {
+func (w *world) cheap(e *entryLog, d *trace.Definition, from, to time.Time) {
 	ticks := 0
 	for tick := d.After(from); tick.Before(to.Add(-starts)); tick = d.After(tick) {
 		ticks++
@@ -146,7 +146,7 @@ func (w *world) cheap(e *entryLog, d *check.Definition, from, to time.Time) {
 	}
 	n, took := 0, time.Duration(0)
 	for _, q := range e.requests {
-		if q.Sent.After(from) && q.Sent.Before(to.Add(-starts)) && q.Op != "renew" && q.Op != "save" && q.Op != "load" && q.Op != "progress" && q.Replica != check.Operator {
+		if q.Sent.After(from) && q.Sent.Before(to.Add(-starts)) && q.Op != "renew" && q.Op != "save" && q.Op != "load" && q.Op != "progress" && q.Replica != trace.Operator {
 			n++
 		}
 	}
@@ -164,8 +164,8 @@ func (w *world) cheap(e *entryLog, d *check.Definition, from, to time.Time) {
 }
 
 // upAt are the replicas that are up to stay.
-func (w *world) upAt(at time.Time) (all []*check.Event) {
-	for _, u := range w.of[check.Up] {
+func (w *world) upAt(at time.Time) (all []*trace.Event) {
+	for _, u := range w.of[trace.Up] {
 		if g := w.gone(u.Replica); !u.Time.After(at) && (g.IsZero() || g.After(at)) && u.Cause == "" {
 			all = append(all, u)
 		}
@@ -175,7 +175,7 @@ func (w *world) upAt(at time.Time) (all []*check.Event) {
 
 // waiters: who waits for a lock, or for what is done once, is served.
 func (w *world) waiters(healed, settled time.Time) {
-	for _, c := range w.of[check.Called] {
+	for _, c := range w.of[trace.Called] {
 		if g := w.gone(c.Replica); !c.End.IsZero() && c.End.Before(healed) || !g.IsZero() && g.Before(settled.Add(-time.Second)) || c.Time.After(settled.Add(-30*time.Second)) {
 			continue
 		}
@@ -185,21 +185,21 @@ func (w *world) waiters(healed, settled time.Time) {
 		}
 		by := later(healed, c.Time).Add(3*lease + 30*time.Second)
 		if by.Before(settled) && (c.End.IsZero() || c.End.After(by)) {
-			w.bad("L3 served", by, "%s waits since %s, and goes on until %s", c.Call, check.TimeOfDay(c.Time), check.TimeOfDay(c.End))
+			w.bad("L3 served", by, "%s waits since %s, and goes on until %s", c.Call, trace.TimeOfDay(c.Time), trace.TimeOfDay(c.End))
 		}
 	}
 }
 
 // ordered: what was ordered has its outcome, and each tick of a backfill.
 func (w *world) ordered(settled time.Time) {
-	for _, o := range w.of[check.Ordered] {
+	for _, o := range w.of[trace.Ordered] {
 		e, d := w.entries[o.Job], w.latest(o.Job)
-		if e == nil || d == nil || d.Every == 0 || o.Heard.IsZero() || len(e.epochs) > 0 || w.pausedItself(o.Job) || slices.ContainsFunc(w.of[check.Deleted], func(d *check.Event) bool { return d.Job == "" }) {
+		if e == nil || d == nil || d.Every == 0 || o.Heard.IsZero() || len(e.epochs) > 0 || w.pausedItself(o.Job) || slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" }) {
 			continue
 		}
 		switch o.Op {
 		case string(store.OrderRun):
-			if o.End.Before(settled) && !slices.ContainsFunc(e.writes, func(q *check.Event) bool {
+			if o.End.Before(settled) && !slices.ContainsFunc(e.writes, func(q *trace.Event) bool {
 				return q.Record != nil && slices.ContainsFunc(q.Record.History, func(f store.Outcome) bool { return f.Request == o.Request })
 			}) {
 				w.bad("L4 orders", o.Time, "%s of %s has no outcome", o.Request, o.Job)
@@ -211,8 +211,8 @@ func (w *world) ordered(settled time.Time) {
 }
 
 // backfill: each tick of a backfill has one outcome, and none has begun that is not one of them.
-func (w *world) backfill(o *check.Event, e *entryLog, d *check.Definition) {
-	cancelled := slices.ContainsFunc(w.of[check.Ordered], func(c *check.Event) bool {
+func (w *world) backfill(o *trace.Event, e *entryLog, d *trace.Definition) {
+	cancelled := slices.ContainsFunc(w.of[trace.Ordered], func(c *trace.Event) bool {
 		return c.Job == o.Job && c.Op == string(store.OrderCancelBackfill) && c.Time.After(o.Time)
 	})
 	constant := true

@@ -14,7 +14,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/entry"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -35,13 +35,13 @@ type term struct {
 
 // A claim is a write that was taken and brings a new token.
 type claim struct {
-	*check.Event
+	*trace.Event
 	epoch, void int
 	back        time.Time // it was taken back; zero: it was not
 }
 
 type run struct {
-	check.Event
+	trace.Event
 	claim *claim
 	live  []span
 }
@@ -49,45 +49,45 @@ type run struct {
 // An entry is what the service has seen of one job, singleton, slot or key.
 type entryLog struct {
 	name     string
-	requests []*check.Event
+	requests []*trace.Event
 	runs     []*run
 	claims   []*claim
 	terms    []*term
-	writes   []*check.Event // taken
+	writes   []*trace.Event // taken
 	epochs   []time.Time    // when each began
 	told     []told
 }
 
 type told struct {
-	write *check.Event
+	write *trace.Event
 	mark  time.Time
 	store.Outcome
 }
 
 type world struct {
-	*check.Log
+	*trace.Log
 	entries map[string]*entryLog
 	names   []string
 	frozen  map[string][]span
 	crashed map[string]time.Time
-	of      map[check.What][]*check.Event
-	spoilt  map[string][]*check.Event
-	all     []check.Violation
+	of      map[trace.What][]*trace.Event
+	spoilt  map[string][]*trace.Event
+	all     []trace.Violation
 }
 
 func (w *world) bad(rule string, at time.Time, format string, args ...any) {
-	w.all = append(w.all, check.Violation{Invariant: rule, Time: at, Text: fmt.Sprintf(format, args...)})
+	w.all = append(w.all, trace.Violation{Invariant: rule, Time: at, Text: fmt.Sprintf(format, args...)})
 }
 
 // Judge returns what must not be.
-func Judge(l *check.Log) []check.Violation {
-	w := &world{Log: l, entries: map[string]*entryLog{}, frozen: map[string][]span{}, crashed: map[string]time.Time{}, of: map[check.What][]*check.Event{}, spoilt: map[string][]*check.Event{}}
+func Judge(l *trace.Log) []trace.Violation {
+	w := &world{Log: l, entries: map[string]*entryLog{}, frozen: map[string][]span{}, crashed: map[string]time.Time{}, of: map[trace.What][]*trace.Event{}, spoilt: map[string][]*trace.Event{}}
 	w.index()
 	for _, name := range w.names {
 		e := w.entries[name]
 		w.protocol(e)
 		w.begun(e)
-		if !check.IsSlot(name) {
+		if !trace.IsSlot(name) {
 			w.ledger(e)
 			w.facts(e)
 			w.checkpoints(e)
@@ -118,13 +118,13 @@ func (w *world) index() {
 	for _, e := range w.Events {
 		w.of[e.What] = append(w.of[e.What], e)
 		switch e.What {
-		case check.Crash:
+		case trace.Crash:
 			w.crashed[e.Replica] = e.Time
-		case check.Freeze:
+		case trace.Freeze:
 			w.frozen[e.Replica] = append(w.frozen[e.Replica], span{e.Time, e.End.Add(noticed)})
-		case check.Corrupted:
+		case trace.Corrupted:
 			w.spoilt[e.Job] = append(w.spoilt[e.Job], e)
-		case check.Request:
+		case trace.Request:
 			if e.Job != "" && !e.OfDocument() && !strings.HasPrefix(e.Job, ".") {
 				get(e.Job).requests = append(get(e.Job).requests, e)
 			}
@@ -135,7 +135,7 @@ func (w *world) index() {
 		w.follow(w.entries[name])
 	}
 	// A function that holds a lock does not say which slot it has: its ID does.
-	for _, e := range w.of[check.Ran] {
+	for _, e := range w.of[trace.Ran] {
 		name := e.Job
 		if e.Lock != "" {
 			name = slot(e)
@@ -164,7 +164,7 @@ func (w *world) index() {
 }
 
 // slot is the entry of a function that holds a lock.
-func slot(e *check.Event) string {
+func slot(e *trace.Event) string {
 	n := 0
 	if _, number, found := strings.Cut(e.ID[strings.LastIndexByte(e.ID, '@')+1:], "/"); found {
 		fmt.Sscan(number, &n)
@@ -251,7 +251,7 @@ func (w *world) follow(e *entryLog) {
 			}
 		}
 		deleted := q.Op == "delete"
-		if deleted || q.Writes() && q.Replica == check.Operator && edits[q.Time] {
+		if deleted || q.Writes() && q.Replica == trace.Operator && edits[q.Time] {
 			e.epochs = append(e.epochs, q.Time)
 			last = nil
 			if !deleted {
@@ -263,7 +263,7 @@ func (w *world) follow(e *entryLog) {
 		}
 		e.writes = append(e.writes, q)
 		if r := q.Record; r != nil {
-			if q.Replica != check.Operator && q.Op != "create" && r.Run.Status == store.Running && (last == nil || r.Token != last.Token) {
+			if q.Replica != trace.Operator && q.Op != "create" && r.Run.Status == store.Running && (last == nil || r.Token != last.Token) {
 				e.claims = append(e.claims, &claim{Event: q, epoch: len(e.epochs)})
 			}
 			if q.Op == "take back" {
@@ -290,12 +290,12 @@ func (w *world) protocol(e *entryLog) {
 	owner, used := map[string]string{}, map[string]time.Time{}
 	exists, i := false, 0
 	var now *store.Record
-	var spoilt *check.Event
-	held := func(q *check.Event) bool {
+	var spoilt *trace.Event
+	held := func(q *trace.Event) bool {
 		return slices.ContainsFunc(e.terms, func(t *term) bool { return t.id == q.Lease && !q.Time.Before(t.from) && !q.Time.After(t.to) })
 	}
 	for _, q := range e.requests {
-		mine := q.Replica != check.Operator
+		mine := q.Replica != trace.Operator
 		if q.Lease != "" && mine {
 			if o := owner[q.Lease]; o != "" && o != q.Replica {
 				w.bad("S2 lease", q.Time, "%s uses the lease id of %s for %s", q.Replica, o, e.name)
@@ -343,7 +343,7 @@ func (w *world) protocol(e *entryLog) {
 		case q.Writes() && (q.Lease == "" || !q.Match || !held(q)):
 			w.bad("S2 lease", q.Time, "%s writes %s (%s) and does not hold its lease, or names no version", q.Replica, e.name, q.Op)
 		}
-		if mine && spoilt != nil && spoilt.Note != check.Older && q.Writes() && q.Time.After(spoilt.Time) {
+		if mine && spoilt != nil && spoilt.Note != trace.Older && q.Writes() && q.Time.After(spoilt.Time) {
 			w.bad("S9 closed", q.Time, "%s writes %s, whose entry is spoilt: %s", q.Replica, e.name, spoilt.Note)
 		}
 	}
@@ -373,7 +373,7 @@ func (w *world) begun(e *entryLog) {
 			w.bad("S3 claim", r.Time, "%s begins %s with token %d and has taken the claim back", r.Replica, e.name, r.Token)
 		case tried[key]:
 			w.bad("S3 claim", r.Time, "%s begins %s with token %d again", r.Replica, e.name, r.Token)
-		case !check.IsSlot(e.name) && !c.Record.Backfill.Several && (!c.Record.Run.Tick.Equal(r.Tick) && r.Request == "" || c.Record.Run.Attempt != r.Attempt):
+		case !trace.IsSlot(e.name) && !c.Record.Backfill.Several && (!c.Record.Run.Tick.Equal(r.Tick) && r.Request == "" || c.Record.Run.Attempt != r.Attempt):
 			w.bad("S3 claim", r.Time, "%s begins %s with token %d for another tick or attempt than it has claimed", r.Replica, e.name, r.Token)
 		default:
 			w.early(e, r)
@@ -384,7 +384,7 @@ func (w *world) begun(e *entryLog) {
 
 // voided reports whether an operator put an older version back between two times.
 func (w *world) voided(e *entryLog, a, b time.Time) bool {
-	return slices.ContainsFunc(w.spoilt[e.name], func(c *check.Event) bool { return !c.Time.After(b) && !c.End.Before(a) })
+	return slices.ContainsFunc(w.spoilt[e.name], func(c *trace.Event) bool { return !c.Time.After(b) && !c.End.Before(a) })
 }
 
 func (w *world) early(e *entryLog, r *run) {
@@ -480,7 +480,7 @@ func (w *world) several() {
 			runs = w.untilLost(lost[group], runs)
 		}
 		w.exclusive("group "+group, runs, func(at time.Time) (most int) {
-			for _, u := range w.of[check.Up] {
+			for _, u := range w.of[trace.Up] {
 				if d := w.groupOf(u.Replica, group); !u.Time.After(at) && (w.gone(u.Replica).IsZero() || w.gone(u.Replica).After(at)) {
 					most = max(most, d)
 				}
@@ -517,13 +517,13 @@ func (w *world) groupOf(replica, group string) int {
 
 // stops: a replica that is asked to stop begins nothing that was due before, and nothing at all once its grace is over.
 func (w *world) stops() {
-	for _, stop := range w.of[check.Stop] {
+	for _, stop := range w.of[trace.Stop] {
 		for _, name := range w.names {
 			for _, r := range w.entries[name].runs {
 				after := r.Replica == stop.Replica && r.Time.After(stop.Time.Add(slack)) && r.Try == 1 && r.Lock == "" && (r.Request == "" || store.BackfillOf(r.Request) != 0)
 				due := r.Tick.IsZero() || r.Tick.Before(stop.Time.Add(-4*time.Second)) || r.Time.After(stop.End.Add(slack))
-				if after && due && !check.IsSlot(name) && !w.sleeps(r.Replica, stop.Time, r.Time) && !w.muted(r.Replica, r.Time) {
-					w.bad("S11 stop", r.Time, "%s begins %s, and was asked to stop at %s", r.Replica, name, check.TimeOfDay(stop.Time))
+				if after && due && !trace.IsSlot(name) && !w.sleeps(r.Replica, stop.Time, r.Time) && !w.muted(r.Replica, r.Time) {
+					w.bad("S11 stop", r.Time, "%s begins %s, and was asked to stop at %s", r.Replica, name, trace.TimeOfDay(stop.Time))
 				}
 			}
 		}
@@ -532,7 +532,7 @@ func (w *world) stops() {
 
 // muted reports whether the log of a replica takes no line at a time, or just before: a run is said to begin before it does.
 func (w *world) muted(replica string, t time.Time) bool {
-	return slices.ContainsFunc(w.of[check.Blocked], func(b *check.Event) bool {
+	return slices.ContainsFunc(w.of[trace.Blocked], func(b *trace.Event) bool {
 		return b.Replica == replica && b.Time.Before(t) && b.End.Add(slack).After(t)
 	})
 }
@@ -542,7 +542,7 @@ func (w *world) gone(replica string) time.Time {
 	if c := w.crashed[replica]; !c.IsZero() {
 		return c
 	}
-	for _, e := range w.of[check.Gone] {
+	for _, e := range w.of[trace.Gone] {
 		if e.Replica == replica {
 			return e.Time
 		}
@@ -550,7 +550,7 @@ func (w *world) gone(replica string) time.Time {
 	return time.Time{}
 }
 
-func (w *world) definition(replica, job string) *check.Definition {
+func (w *world) definition(replica, job string) *trace.Definition {
 	for i, d := range w.Fleet[replica] {
 		if d.Name == job {
 			return &w.Fleet[replica][i]
@@ -559,6 +559,6 @@ func (w *world) definition(replica, job string) *check.Definition {
 	return nil
 }
 
-func (w *world) isForeign(name string) bool { return name == check.Foreign }
+func (w *world) isForeign(name string) bool { return name == trace.Foreign }
 
 var _ = soloist.Rerun

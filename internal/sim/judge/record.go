@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -26,8 +26,8 @@ func (w *world) ledger(e *entryLog) {
 				next++
 			}
 		}
-		if r == nil || q.Replica == check.Operator || last == nil {
-			if r == nil && q.Replica != check.Operator {
+		if r == nil || q.Replica == trace.Operator || last == nil {
+			if r == nil && q.Replica != trace.Operator {
 				w.bad("S5 ledger", q.Time, "%s leaves no record of %s", q.Replica, e.name)
 			}
 			last = r
@@ -51,7 +51,7 @@ func (w *world) ledger(e *entryLog) {
 	}
 }
 
-func (w *world) claims(e *entryLog, c, before *claim, last *store.Record, claimed map[[2]int64]bool, d *check.Definition) {
+func (w *world) claims(e *entryLog, c, before *claim, last *store.Record, claimed map[[2]int64]bool, d *trace.Definition) {
 	run := &c.Record.Run
 	if run.Request != "" || run.Tick.IsZero() || d == nil || d.Every == 0 {
 		return
@@ -59,25 +59,25 @@ func (w *world) claims(e *entryLog, c, before *claim, last *store.Record, claime
 	key := [2]int64{run.Tick.UnixNano(), int64(run.Attempt)}
 	switch {
 	case claimed[key]:
-		w.bad("S4 attempt", c.Time, "%s claims tick %s of %s, attempt %d, again", c.Replica, check.TimeOfDay(run.Tick), e.name, run.Attempt)
+		w.bad("S4 attempt", c.Time, "%s claims tick %s of %s, attempt %d, again", c.Replica, trace.TimeOfDay(run.Tick), e.name, run.Attempt)
 	case run.Attempt > 1 && (!last.Run.Tick.Equal(run.Tick) || last.Run.Attempt != run.Attempt-1 || before != nil && before.Lease == c.Lease):
-		w.bad("S4 attempt", c.Time, "%s claims tick %s of %s, attempt %d, after another", c.Replica, check.TimeOfDay(run.Tick), e.name, run.Attempt)
+		w.bad("S4 attempt", c.Time, "%s claims tick %s of %s, attempt %d, after another", c.Replica, trace.TimeOfDay(run.Tick), e.name, run.Attempt)
 	case run.Attempt > 1 && d.Interrupted != soloist.Rerun:
-		w.bad("S4 attempt", c.Time, "%s claims tick %s of %s again, which has no Rerun", c.Replica, check.TimeOfDay(run.Tick), e.name)
+		w.bad("S4 attempt", c.Time, "%s claims tick %s of %s again, which has no Rerun", c.Replica, trace.TimeOfDay(run.Tick), e.name)
 	case before != nil && before.Record.Run.Request == "" && run.Tick.Before(before.Record.Run.Tick):
-		w.bad("S4 order", c.Time, "%s claims tick %s of %s after a later one", c.Replica, check.TimeOfDay(run.Tick), e.name)
+		w.bad("S4 order", c.Time, "%s claims tick %s of %s after a later one", c.Replica, trace.TimeOfDay(run.Tick), e.name)
 	case !run.Tick.After(last.Watermark):
-		w.bad("S5 ledger", c.Time, "%s claims tick %s of %s, which has its outcome", c.Replica, check.TimeOfDay(run.Tick), e.name)
+		w.bad("S5 ledger", c.Time, "%s claims tick %s of %s, which has its outcome", c.Replica, trace.TimeOfDay(run.Tick), e.name)
 	case run.Attempt == 1 && !d.Last(run.Tick).Equal(run.Tick):
-		w.bad("S5 ledger", c.Time, "%s claims %s, which is no tick of %s", c.Replica, check.TimeOfDay(run.Tick), e.name)
+		w.bad("S5 ledger", c.Time, "%s claims %s, which is no tick of %s", c.Replica, trace.TimeOfDay(run.Tick), e.name)
 	case run.Attempt == 1 && c.Record.Definition.Spec == last.Definition.Spec && !d.After(c.Record.Watermark).Equal(run.Tick):
-		w.bad("S5 ledger", c.Time, "%s claims tick %s of %s and leaves out the ticks after %s", c.Replica, check.TimeOfDay(run.Tick), e.name, check.TimeOfDay(c.Record.Watermark))
+		w.bad("S5 ledger", c.Time, "%s claims tick %s of %s and leaves out the ticks after %s", c.Replica, trace.TimeOfDay(run.Tick), e.name, trace.TimeOfDay(c.Record.Watermark))
 	}
 	claimed[key] = true
 }
 
 // settles judges what one write says of the ticks between two watermarks.
-func (w *world) settles(e *entryLog, q *check.Event, last *store.Record, d *check.Definition) {
+func (w *world) settles(e *entryLog, q *trace.Event, last *store.Record, d *trace.Definition) {
 	r, mark, same := q.Record, last.Watermark, last.Definition.Spec == q.Record.Definition.Spec
 	fresh := news(last.History, r.History)
 	for _, f := range slices.Backward(fresh) {
@@ -87,11 +87,11 @@ func (w *world) settles(e *entryLog, q *check.Event, last *store.Record, d *chec
 		}
 		switch {
 		case f.From.IsZero() && !f.Tick.After(mark), !f.From.IsZero() && !f.From.Equal(mark):
-			w.bad("S5 ledger", q.Time, "%s writes an outcome of %s of %s again, or leaves some out: from %s, after %s", q.Replica, check.TimeOfDay(f.Tick), e.name, check.TimeOfDay(f.From), check.TimeOfDay(mark))
+			w.bad("S5 ledger", q.Time, "%s writes an outcome of %s of %s again, or leaves some out: from %s, after %s", q.Replica, trace.TimeOfDay(f.Tick), e.name, trace.TimeOfDay(f.From), trace.TimeOfDay(mark))
 		case f.From.IsZero() && same && !d.After(mark).Equal(f.Tick):
-			w.bad("S5 ledger", q.Time, "%s writes an outcome of %s of %s and none of ticks after %s", q.Replica, check.TimeOfDay(f.Tick), e.name, check.TimeOfDay(mark))
+			w.bad("S5 ledger", q.Time, "%s writes an outcome of %s of %s and none of ticks after %s", q.Replica, trace.TimeOfDay(f.Tick), e.name, trace.TimeOfDay(mark))
 		case f.Token == 0 && same && f.Status != store.Abandoned && !d.Last(f.Tick).Equal(f.Tick):
-			w.bad("S5 ledger", q.Time, "%s writes an outcome of %s, which is no tick of %s", q.Replica, check.TimeOfDay(f.Tick), e.name)
+			w.bad("S5 ledger", q.Time, "%s writes an outcome of %s, which is no tick of %s", q.Replica, trace.TimeOfDay(f.Tick), e.name)
 		case !f.From.IsZero() && same && f.Count > 0:
 			n := 0
 			for tick := d.After(mark); !tick.After(f.Tick) && n <= 100_000; tick = d.After(tick) {
@@ -106,7 +106,7 @@ func (w *world) settles(e *entryLog, q *check.Event, last *store.Record, d *chec
 		}
 	}
 	if !mark.Equal(r.Watermark) {
-		w.bad("S5 ledger", q.Time, "%s moves the watermark of %s from %s to %s, and its outcomes reach to %s", q.Replica, e.name, check.TimeOfDay(last.Watermark), check.TimeOfDay(r.Watermark), check.TimeOfDay(mark))
+		w.bad("S5 ledger", q.Time, "%s moves the watermark of %s from %s to %s, and its outcomes reach to %s", q.Replica, e.name, trace.TimeOfDay(last.Watermark), trace.TimeOfDay(r.Watermark), trace.TimeOfDay(mark))
 	}
 }
 
@@ -126,7 +126,7 @@ func news(old, now []store.Outcome) []store.Outcome {
 // facts: an outcome says what happened: succeeded, failed and skipped of a run that returned so before; missed or skipped of a tick
 // of which no run was claimed. A tick that has succeeded does not begin again.
 func (w *world) facts(e *entryLog) {
-	done := map[int64]*check.Event{}
+	done := map[int64]*trace.Event{}
 	for _, t := range e.told {
 		d := w.definition(t.write.Replica, e.name)
 		if d == nil || d.Every == 0 || t.Request != "" {
@@ -137,7 +137,7 @@ func (w *world) facts(e *entryLog) {
 			for _, c := range e.claims {
 				tick := c.Record.Run.Tick
 				if c.back.IsZero() && c.epoch == epoch && c.Record.Run.Request == "" && c.Time.Before(t.write.Time) && tick.After(t.mark) && !tick.After(t.Tick) {
-					w.bad("S5 facts", t.write.Time, "%s writes that tick %s of %s is %s, and it was claimed", t.write.Replica, check.TimeOfDay(tick), e.name, t.Status)
+					w.bad("S5 facts", t.write.Time, "%s writes that tick %s of %s is %s, and it was claimed", t.write.Replica, trace.TimeOfDay(tick), e.name, t.Status)
 				}
 			}
 			continue
@@ -154,16 +154,16 @@ func (w *world) facts(e *entryLog) {
 			ok = end != nil && end.Note == ""
 			done[t.Tick.UnixNano()] = t.write
 		case store.Failed:
-			ok = end != nil && end.Note != "" && !strings.Contains(end.Note, check.NothingToDo)
+			ok = end != nil && end.Note != "" && !strings.Contains(end.Note, trace.NothingToDo)
 		case store.Skipped:
-			ok = end != nil && strings.Contains(end.Note, check.NothingToDo)
+			ok = end != nil && strings.Contains(end.Note, trace.NothingToDo)
 		case store.Stalled: // no function that has returned well, by itself, before its context ended
 			ok = !slices.ContainsFunc(e.runs, func(r *run) bool {
-				return r.Token == t.Token && r.Note == "" && r.Cause == "" && !r.End.IsZero() && !w.sleeps(r.Replica, r.Time, r.End) && d.Pulse == check.NoPulse && d.HeartbeatTimeout == 0
+				return r.Token == t.Token && r.Note == "" && r.Cause == "" && !r.End.IsZero() && !w.sleeps(r.Replica, r.Time, r.End) && d.Pulse == trace.NoPulse && d.HeartbeatTimeout == 0
 			})
 		}
 		if !ok {
-			w.bad("S5 facts", t.write.Time, "%s writes that tick %s of %s has %s, and that is not so", t.write.Replica, check.TimeOfDay(t.Tick), e.name, t.Status)
+			w.bad("S5 facts", t.write.Time, "%s writes that tick %s of %s has %s, and that is not so", t.write.Replica, trace.TimeOfDay(t.Tick), e.name, t.Status)
 		}
 	}
 	w.around(e)
@@ -171,7 +171,7 @@ func (w *world) facts(e *entryLog) {
 	for _, r := range e.runs {
 		s := done[r.Tick.UnixNano()]
 		if s != nil && r.Request == "" && r.Time.After(s.Time) && e.epoch(r.Time) == e.epoch(s.Time) && r.claim != nil && r.claim.epoch == e.epoch(s.Time) && !w.sleeps(r.Replica, s.Time, r.Time) {
-			w.bad("S4 once", r.Time, "%s begins tick %s of %s, which has succeeded", r.Replica, check.TimeOfDay(r.Tick), e.name)
+			w.bad("S4 once", r.Time, "%s begins tick %s of %s, which has succeeded", r.Replica, trace.TimeOfDay(r.Tick), e.name)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (w *world) facts(e *entryLog) {
 // checkpoints: a run loads what was saved last; a resource that fences takes what a run sends while its context lives.
 func (w *world) checkpoints(e *entryLog) {
 	kept, i := "0", 0
-	for _, l := range w.of[check.Loaded] {
+	for _, l := range w.of[trace.Loaded] {
 		if l.Job != e.name {
 			continue
 		}
@@ -195,7 +195,7 @@ func (w *world) checkpoints(e *entryLog) {
 			w.bad("S7 checkpoint", l.Time, "%s loads %s of %s, and %s was saved", l.Replica, l.Note, e.name, kept)
 		}
 	}
-	for _, f := range w.of[check.Effect] {
+	for _, f := range w.of[trace.Effect] {
 		if f.Job != e.name || f.Note != "refused" || len(w.spoilt[e.name]) > 0 {
 			continue
 		}
@@ -223,12 +223,12 @@ func (w *world) around(e *entryLog) {
 			}
 			if t.Token == r.Token && t.Status == store.Succeeded && t.write.Lease == r.claim.Lease && r.Note == "" && !r.End.IsZero() && !w.sleeps(r.Replica, r.claim.Sent.Add(-10*time.Second), t.write.Time) {
 				if doubt := w.doubt(e, r); t.End.Sub(r.End).Abs() > doubt {
-					w.bad("S5 facts", t.write.Time, "%s writes that tick %s of %s ended at %s, and it did at %s", r.Replica, check.TimeOfDay(r.Tick), e.name, check.TimeOfDay(t.End), check.TimeOfDay(r.End))
+					w.bad("S5 facts", t.write.Time, "%s writes that tick %s of %s ended at %s, and it did at %s", r.Replica, trace.TimeOfDay(r.Tick), e.name, trace.TimeOfDay(t.End), trace.TimeOfDay(r.End))
 				}
 			}
 		}
 		if !r.Previous.Equal(newest) {
-			w.bad("S12 previous", r.Time, "%s is given %s as the last success before %s of %s, and that was %s", r.Replica, check.TimeOfDay(r.Previous), check.TimeOfDay(r.Tick), e.name, check.TimeOfDay(newest))
+			w.bad("S12 previous", r.Time, "%s is given %s as the last success before %s of %s, and that was %s", r.Replica, trace.TimeOfDay(r.Previous), trace.TimeOfDay(r.Tick), e.name, trace.TimeOfDay(newest))
 		}
 	}
 }
@@ -258,11 +258,11 @@ func (w *world) causes(e *entryLog) {
 		case soloist.ErrReplaced.Error():
 			ok = d.Overlap == soloist.Replace && !d.After(r.Tick).After(r.Cancelled.Add(w.doubt(e, r)))
 		case soloist.ErrCancelled.Error():
-			ok = slices.ContainsFunc(w.of[check.Ordered], func(o *check.Event) bool {
+			ok = slices.ContainsFunc(w.of[trace.Ordered], func(o *trace.Event) bool {
 				return o.Job == e.name && strings.HasPrefix(o.Op, string(store.OrderCancel)) && o.Time.Before(r.Cancelled)
 			})
 		case soloist.ErrStalled.Error():
-			ok = d.Pulse != check.NoPulse || d.HeartbeatTimeout > 0
+			ok = d.Pulse != trace.NoPulse || d.HeartbeatTimeout > 0
 		}
 		if !ok {
 			w.bad("S13 cause", r.Cancelled, "the context of %s, token %d of %s, ends (%s), and nothing of the kind has happened", r.Replica, r.Token, e.name, r.Cause)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // Phase 3: a settled cluster meets one thing at a time. Nothing else happens, so bounds need no excuses.
@@ -23,7 +23,7 @@ func (w *world) single() {
 			continue
 		}
 		for _, name := range w.names { // a while later all is as before
-			if its := w.latest(name); its != nil && its.Every > 0 && !its.EveryReplica && !its.Paused && its.Follows == "" && its.Group == "" && !w.pausedItself(name) && name != check.Foreign {
+			if its := w.latest(name); its != nil && its.Every > 0 && !its.EveryReplica && !its.Paused && its.Follows == "" && its.Group == "" && !w.pausedItself(name) && name != trace.Foreign {
 				w.inTime(w.entries[name], its, s.Time.Add(recovers), s.Time.Add(restful))
 			}
 		}
@@ -44,13 +44,13 @@ func (w *world) single() {
 			continue
 		}
 		if !slices.ContainsFunc(e.runs, func(o *run) bool { return o.Token > r.Token && o.Time.Before(by) }) {
-			w.bad("P3 failover", by, "%s of %s meets a %s at %s, and nobody goes on with %s", s.Replica, e.name, s.Note, check.TimeOfDay(s.Time), e.name)
+			w.bad("P3 failover", by, "%s of %s meets a %s at %s, and nobody goes on with %s", s.Replica, e.name, s.Note, trace.TimeOfDay(s.Time), e.name)
 		}
 	}
 }
 
 // leaves: a replica that is stopped and gone has left no lease that is live.
-func (w *world) leaves(s *check.Event) {
+func (w *world) leaves(s *trace.Event) {
 	gone := w.gone(s.Replica)
 	if gone.IsZero() {
 		return
@@ -58,7 +58,7 @@ func (w *world) leaves(s *check.Event) {
 	for _, name := range w.names {
 		e := w.entries[name]
 		for _, t := range e.terms {
-			mine := slices.ContainsFunc(e.requests, func(q *check.Event) bool { return q.Op == "acquire" && q.Lease == t.id && q.Replica == s.Replica })
+			mine := slices.ContainsFunc(e.requests, func(q *trace.Event) bool { return q.Op == "acquire" && q.Lease == t.id && q.Replica == s.Replica })
 			if mine && t.to.After(gone.Add(slack)) && t.from.Before(gone) {
 				w.bad("P3 let go", gone, "%s is gone, and has left the lease of %s", s.Replica, name)
 			}

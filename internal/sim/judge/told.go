@@ -8,7 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/entry"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -31,7 +31,7 @@ func (w *world) callers() {
 			}
 		}
 	}
-	for _, c := range w.of[check.Called] {
+	for _, c := range w.of[trace.Called] {
 		if c.End.IsZero() {
 			continue
 		}
@@ -45,21 +45,21 @@ func (w *world) callers() {
 			w.bad("S8 told", c.End, "%s returns %q after %d calls of its function", c.Call, c.Note, len(all))
 		case len(all) == 1 && (all[0].End.IsZero() || all[0].End.After(c.End)):
 			w.bad("S8 told", c.End, "%s returns under its function", c.Call)
-		case len(all) == 1 && (c.Note == check.IsHeld || c.Note == "" && (all[0].Note != "" || all[0].Cause == store.ErrLost.Error())):
+		case len(all) == 1 && (c.Note == trace.IsHeld || c.Note == "" && (all[0].Note != "" || all[0].Cause == store.ErrLost.Error())):
 			w.bad("S8 told", c.End, "%s returns %q, and its function %q", c.Call, c.Note, all[0].Note)
-		case c.Note == check.IsHeld && c.Op == "do" && c.Cancelled.IsZero():
+		case c.Note == trace.IsHeld && c.Op == "do" && c.Cancelled.IsZero():
 			w.bad("S8 told", c.End, "%s says that %s is held before its context has ended", c.Call, c.Lock)
-		case c.Note == check.IsHeld && c.Op == "try" && c.Cancelled.IsZero() && !w.busy(c):
+		case c.Note == trace.IsHeld && c.Op == "try" && c.Cancelled.IsZero() && !w.busy(c):
 			w.bad("S8 told", c.End, "%s says that %s is held, and it was free", c.Call, c.Lock)
 		}
 	}
-	for _, s := range w.of[check.Said] {
-		status, ok := strings.CutPrefix(s.Note, check.ByHand)
+	for _, s := range w.of[trace.Said] {
+		status, ok := strings.CutPrefix(s.Note, trace.ByHand)
 		e := w.entries[s.Job]
 		if d := w.definition(s.Replica, s.Job); !ok || e == nil || d == nil || d.EveryReplica || status == "refused" || status == string(store.Running) {
 			continue
 		}
-		if !slices.ContainsFunc(e.requests, func(q *check.Event) bool {
+		if !slices.ContainsFunc(e.requests, func(q *trace.Event) bool {
 			r := q.Record
 			return q.Writes() && q.OK() && r != nil && !q.Time.After(s.Time) && (r.Run.Request == s.Request && r.Run.Status == store.Status(status) ||
 				slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == s.Request && f.Status == store.Status(status) }))
@@ -71,31 +71,31 @@ func (w *world) callers() {
 
 // busy reports whether a slot of a lock was leased at some moment of a call, another call of the replica was under way, or a request
 // of the call met a fault.
-func (w *world) busy(c *check.Event) bool {
+func (w *world) busy(c *trace.Event) bool {
 	for i := range w.Locks[c.Lock].Slots {
 		e := w.entries[entry.OfSlot(entry.Lock, i, c.Lock)]
 		if e == nil {
 			continue
 		}
 		if slices.ContainsFunc(e.terms, func(t *term) bool { return t.from.Before(c.End) && t.to.After(c.Time) }) ||
-			slices.ContainsFunc(e.requests, func(q *check.Event) bool {
+			slices.ContainsFunc(e.requests, func(q *trace.Event) bool {
 				return q.Replica == c.Replica && (q.Cause != "" || q.Heard.IsZero()) && !q.Sent.Before(c.Time) && !q.Sent.After(c.End)
 			}) {
 			return true
 		}
 	}
-	return w.sleeps(c.Replica, c.Time, c.End) || slices.ContainsFunc(w.of[check.Called], func(o *check.Event) bool {
+	return w.sleeps(c.Replica, c.Time, c.End) || slices.ContainsFunc(w.of[trace.Called], func(o *trace.Event) bool {
 		return o != c && o.Lock == c.Lock && o.Replica == c.Replica && !o.Time.After(c.End) && (o.End.IsZero() || !o.End.Before(c.Time))
 	})
 }
 
-func (w *world) once(c *check.Event) {
+func (w *world) once(c *trace.Event) {
 	e := w.entries[c.Job]
 	if e == nil {
 		return
 	}
 	well := func(r *run) bool {
-		return !r.End.IsZero() && (r.Note == "" || strings.Contains(r.Note, check.NothingToDo))
+		return !r.End.IsZero() && (r.Note == "" || strings.Contains(r.Note, trace.NothingToDo))
 	}
 	if c.Note == "" && !slices.ContainsFunc(e.runs, func(r *run) bool { return well(r) && !r.End.After(c.End) }) {
 		w.bad("S8 told", c.End, "%s returns nil, and nobody has done %s", c.Call, c.Job)
@@ -125,9 +125,9 @@ const binds = 8*time.Second + 100*time.Millisecond
 // orders: nothing of a paused job begins; a run that was ordered begins once; none is cancelled for which nobody has ordered that.
 func (w *world) orders() {
 	lost := func(from, to time.Time) bool {
-		return slices.ContainsFunc(w.of[check.Deleted], func(d *check.Event) bool { return d.Job == "" && d.Time.After(from) && !d.Time.After(to) })
+		return slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" && d.Time.After(from) && !d.Time.After(to) })
 	}
-	for _, o := range w.of[check.Ordered] {
+	for _, o := range w.of[trace.Ordered] {
 		e := w.entries[o.Job]
 		if e == nil {
 			continue
@@ -137,11 +137,11 @@ func (w *world) orders() {
 			switch {
 			case o.Op == string(store.OrderPause) && r.Try == 1 && (r.Request == "" || store.BackfillOf(r.Request) != 0):
 				from := o.Heard.Add(binds)
-				over := !o.End.IsZero() && r.Time.After(o.End.Add(-3*time.Second)) || slices.ContainsFunc(w.of[check.Ordered], func(p *check.Event) bool {
+				over := !o.End.IsZero() && r.Time.After(o.End.Add(-3*time.Second)) || slices.ContainsFunc(w.of[trace.Ordered], func(p *trace.Event) bool {
 					return p != o && p.Job == o.Job && (p.Heard.IsZero() || !p.Heard.Before(o.Time)) && p.Time.Before(r.Time) && (p.Op == string(store.OrderResume) || p.Op == string(store.OrderPause) && !p.End.IsZero())
 				})
 				if !o.Heard.IsZero() && r.Time.After(from) && !over && !lost(o.Time, r.Time) && !w.sleeps(r.Replica, o.Heard, r.Time) {
-					w.bad("S9 orders", r.Time, "%s begins %s, which is paused since %s", r.Replica, o.Job, check.TimeOfDay(o.Heard))
+					w.bad("S9 orders", r.Time, "%s begins %s, which is paused since %s", r.Replica, o.Job, trace.TimeOfDay(o.Heard))
 				}
 			case o.Op == string(store.OrderRun) && r.Request == o.Request && r.Try == 1 && !lost(o.Time, r.Time) && e.epoch(o.Time) == e.epoch(r.Time):
 				if begun++; begun > 1 {
@@ -165,7 +165,7 @@ func (w *world) followers() {
 				if e == nil || len(w.spoilt[before]) > 0 {
 					continue
 				}
-				if !slices.ContainsFunc(e.writes, func(q *check.Event) bool {
+				if !slices.ContainsFunc(e.writes, func(q *trace.Event) bool {
 					if q.Record == nil || !q.Time.Before(r.Time) {
 						return false
 					}
@@ -176,7 +176,7 @@ func (w *world) followers() {
 						return p.Request == "" && p.Tick.Equal(r.Tick) && p.Token == q.Record.Token && p.Note == "" && !p.End.IsZero() && p.End.Before(q.Time)
 					})
 				}) {
-					w.bad("S10 after", r.Time, "%s begins tick %s of %s, and %s has not ended for it", r.Replica, check.TimeOfDay(r.Tick), name, before)
+					w.bad("S10 after", r.Time, "%s begins tick %s of %s, and %s has not ended for it", r.Replica, trace.TimeOfDay(r.Tick), name, before)
 				}
 			}
 		}
@@ -185,9 +185,9 @@ func (w *world) followers() {
 
 // statuses: a status says what a record said while it was read.
 func (w *world) statuses() {
-	for _, s := range w.of[check.Listed] {
+	for _, s := range w.of[trace.Listed] {
 		e := w.entries[s.Job]
-		if e == nil || e.epoch(s.Heard) > 0 || slices.ContainsFunc(w.of[check.Deleted], func(d *check.Event) bool { return d.Job == "" && d.Time.Before(s.Heard) }) {
+		if e == nil || e.epoch(s.Heard) > 0 || slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" && d.Time.Before(s.Heard) }) {
 			continue
 		}
 		said, there := s.Record == nil, false
@@ -201,7 +201,7 @@ func (w *world) statuses() {
 			said = said || q.Record != nil && q.Record.Writer == s.Record.Writer
 		}
 		if !said || there {
-			w.bad("S8 told", s.Heard, "a status says of %s what its record did not say from %s on", s.Job, check.TimeOfDay(s.Sent))
+			w.bad("S8 told", s.Heard, "a status says of %s what its record did not say from %s on", s.Job, trace.TimeOfDay(s.Sent))
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (w *world) events() {
 	key := func(replica, job string, kind event.Kind, tick time.Time, token int64) string {
 		return fmt.Sprint(replica, job, kind, tick.UnixNano(), token)
 	}
-	for _, e := range w.of[check.Emitted] {
+	for _, e := range w.of[trace.Emitted] {
 		on := w.entries[e.Job]
 		kind := event.Kind(e.Op)
 		if d := w.definition(e.Replica, e.Job); kind != event.Ended && kind != event.Settled || on == nil || d == nil || d.EveryReplica || len(w.spoilt[e.Job]) > 0 || e.Request != "" {
@@ -224,14 +224,14 @@ func (w *world) events() {
 		}
 		k := key(e.Replica, e.Job, kind, e.Tick, e.Token)
 		if count[k]++; count[k] > 1 {
-			w.bad("S8 events", e.Time, "%s tells what became of tick %s of %s again", e.Replica, check.TimeOfDay(e.Tick), e.Job)
+			w.bad("S8 events", e.Time, "%s tells what became of tick %s of %s again", e.Replica, trace.TimeOfDay(e.Tick), e.Job)
 		}
-		if !slices.ContainsFunc(on.writes, func(q *check.Event) bool {
+		if !slices.ContainsFunc(on.writes, func(q *trace.Event) bool {
 			r := q.Record
 			return r != nil && q.Replica == e.Replica && !q.Time.After(e.Time) && (r.Token == e.Token && e.Token != 0 && string(r.Run.Status) == e.Note ||
 				slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Tick.Equal(e.Tick) && string(f.Status) == e.Note }))
 		}) {
-			w.bad("S8 events", e.Time, "%s tells that tick %s of %s has %s, which it has not written", e.Replica, check.TimeOfDay(e.Tick), e.Job, e.Note)
+			w.bad("S8 events", e.Time, "%s tells that tick %s of %s has %s, which it has not written", e.Replica, trace.TimeOfDay(e.Tick), e.Job, e.Note)
 		}
 	}
 	for _, name := range w.names {
@@ -240,7 +240,7 @@ func (w *world) events() {
 				continue
 			}
 			if g := w.gone(t.write.Replica); count[key(t.write.Replica, name, event.Ended, t.Tick, t.Token)]+count[key(t.write.Replica, name, event.Settled, t.Tick, t.Token)] == 0 && (g.IsZero() || g.After(t.write.Time.Add(time.Minute))) {
-				w.bad("S8 events", t.write.Time, "%s does not tell that tick %s of %s has %s", t.write.Replica, check.TimeOfDay(t.Tick), name, t.Status)
+				w.bad("S8 events", t.write.Time, "%s does not tell that tick %s of %s has %s", t.write.Replica, trace.TimeOfDay(t.Tick), name, t.Status)
 			}
 		}
 	}
