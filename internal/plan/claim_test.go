@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -171,43 +170,6 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 			next, _ := tt.p.Claim(View{Record: &tt.r, Now: clockTime("00:00:31"), Since: mine, Request: tt.request})
 			if got := next.Record.Definition.Since; !next.Run || !got.Equal(want) {
 				t.Errorf("%s, since %s: claims %t, since %s, want %s", name, written.Format("15:04"), next.Run, got.Format("15:04"), want.Format("15:04"))
-			}
-		}
-	}
-}
-
-// Whatever happens in whatever order, each tick up to the watermark is counted
-// under one outcome, and the watermark never moves back.
-func TestEachTickHasOneFate(t *testing.T) {
-	for seed := range uint64(100) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		p := Policy{Ticks: every10s(t), Lease: 15 * time.Second,
-			Missed:           []Missed{RunLatest, RunAll, SkipMissed}[rnd.IntN(3)],
-			Interrupted:      []Interrupted{Abandon, Rerun}[rnd.IntN(2)],
-			StartingDeadline: []time.Duration{0, 0, 25 * time.Second}[rnd.IntN(3)]}
-		r := store.Record{Created: midnight, Watermark: midnight, Run: store.Run{Status: store.Idle}}
-		now := midnight
-		for step := range 200 {
-			now = now.Add(time.Duration(rnd.ExpFloat64() * float64(20*time.Second)))
-			p.Paused = rnd.IntN(10) == 0
-			before := r.Watermark
-			if next, todo := p.Claim(View{Record: &r, Now: now}); todo {
-				r = next.Record
-				if next.Run && rnd.IntN(4) > 0 { // else the runner dies
-					now = now.Add(time.Duration(rnd.ExpFloat64() * float64(9*time.Second)))
-					status := []store.Status{store.Succeeded, store.Failed, store.Abandoned, store.Skipped}[rnd.IntN(4)]
-					r = p.Finish(&r, status, "reason", now, now, nil)
-				}
-			}
-			if r.Watermark.Before(before) {
-				t.Fatalf("seed %d, step %d: the watermark moved from %s to %s", seed, step, before, r.Watermark)
-			}
-			var counted int64
-			for _, n := range r.Counts {
-				counted += n
-			}
-			if want := int64(p.Ticks.Count(midnight, r.Watermark, maxCount)); counted != want {
-				t.Fatalf("seed %d, step %d: %d outcomes for %d ticks up to %s: %q", seed, step, counted, want, r.Watermark, told(&r))
 			}
 		}
 	}

@@ -144,7 +144,10 @@ func CancelledBy(e store.End) string {
 func (p *Policy) claimBackfill(next *Claim, v View) bool {
 	r := &next.Record
 	tick, attempt := p.nextBackfilled(r, v)
-	if tick.IsZero() || next.Run || v.Claims != AnyRun || unsettled(r) || p.Paused || p.PausedAt(v) {
+	if tick.IsZero() || next.Run || v.Claims != AnyRun || unsettled(r) || p.Paused || p.PausedAt(v) || selfPaused(r, v.Control) {
+		return false
+	}
+	if !p.Follows() && p.Ticks.Last(v.Now).After(r.Watermark) { // one that is due comes first
 		return false
 	}
 	was, seq := r.Backfill, v.Control.Backfill.Seq
@@ -237,7 +240,6 @@ func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 		return p.settleLeftOpen(next, v)
 	case back.Order == fill.Seq && cancelled(v):
 		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(v.Control.End), r.Token
-		r.Orders.Returned = store.Returned{}
 	case waits && b.Seq > fill.Seq:
 		f.Reason = "another backfill was ordered"
 	case waits && !b.On():
@@ -248,6 +250,9 @@ func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 		return false
 	}
 	fill.Through, fill.Attempt, fill.Deaths = f.Tick, 0, 0
+	if back.Order == fill.Seq { // an order to cancel that claim would settle its tick again
+		r.Orders.Returned = store.Returned{}
+	}
 	tell(next, f)
 	return true
 }
@@ -273,7 +278,8 @@ func (p *Policy) settleLeftOpen(next *Claim, v View) (changed bool) {
 		}
 		return openFate{again: true}
 	})
-	if changed = len(r.Backfill.Open) < n; changed && back {
+	waits := slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+	if changed = len(r.Backfill.Open) < n; changed && !waits && r.Orders.Returned.Order == seq {
 		r.Orders.Returned = store.Returned{}
 	}
 	next.Backfilled = append(next.Backfilled, told...)
