@@ -41,6 +41,10 @@ func (w *world) sleeps(v View) {
 	if _, todo := w.p.Claim(v); todo != (a.What == Acquire) {
 		w.fail("there is something to do: %t, and a replica does %+v", todo, a)
 	}
+	near := w.p.NextTick(&w.rec).Sub(w.now) <= 2*w.p.Lead() // the claim of that tick tells
+	if a.What == Wait && w.p.UntilTell(&w.rec, w.now, v.Control) <= 0 && !w.rec.MayRun() && !w.paused() && !near {
+		w.fail("a tick is late, and a replica does %+v", a)
+	}
 	wanted := w.p.Wanted(v)
 	if wanted.IsZero() {
 		wanted = w.now.Add(30 * 24 * time.Hour)
@@ -86,6 +90,9 @@ func (w *world) idle(v View) {
 	}
 	if newest := w.newest(); newest.After(w.rec.Watermark) && !w.paused() {
 		w.fail("%s is due, and there is nothing to do", newest)
+	}
+	if !w.rec.Orders.Paused.At.IsZero() && !within(w.now.Add(1), w.selfs) {
+		w.fail("the job was resumed, the record says that it is paused, and there is nothing to do")
 	}
 	for _, o := range w.asked {
 		if w.waits(o) && !unsettled(&w.rec) {
