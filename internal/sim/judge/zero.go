@@ -1,0 +1,172 @@
+package judge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/trace"
+)
+
+// Progress of a cluster that a platform scales to zero: it starts a replica when a message is visible in the queue of alarms.
+
+// A letter is a message of the queue, as its own log tells.
+type letter struct {
+	put, visible time.Time // as it was put
+	gone         time.Time // deleted or lost; zero: it is still there
+	lost, moved  bool      // by the platform
+	waits        time.Time // until then, when it was lost
+}
+
+func (m *letter) there(t time.Time) bool {
+	return !m.put.After(t) && (m.gone.IsZero() || m.gone.After(t))
+}
+
+// letters are all messages that there ever were.
+func (w *world) letters() (all []*letter) {
+	known := map[string]*letter{}
+	for _, e := range w.of[trace.Mail] {
+		m := known[e.ID]
+		switch {
+		case e.Op == trace.MailPut:
+			known[e.ID] = &letter{put: e.Time, visible: e.End, waits: e.End, moved: e.Replica == trace.Platform}
+			all = append(all, known[e.ID])
+		case m == nil:
+		case e.Op == trace.MailDeleted || e.Op == trace.MailLost:
+			m.gone, m.lost = e.Time, e.Op == trace.MailLost
+		default:
+			m.waits, m.moved = e.End, e.Replica == trace.Platform
+		}
+	}
+	return all
+}
+
+// late is how long after a tick a run begins at most: the platform looks, starts a replica, and perhaps another one after it,
+// when the first one's pass was about to end. It starts one that has ended by itself again later and later.
+func late(z *trace.Zero) time.Duration {
+	d := 2*(z.Poll+z.Start) + 25*time.Second
+	if z.Kind == trace.AsApp && z.Stay > 0 {
+		d += 5 * time.Minute
+	}
+	return d
+}
+
+// wakes: a wake-up is pending at or before the next thing to do. So each tick begins as soon as the platform can start a replica
+// for it, unless its job runs already. It is judged from when a replica has handed over that knows its schedule, after all
+// faults and after the last message that the platform has lost would have been visible.
+func wakes(w *world, bad report) {
+	if w.Zero == nil || w.healed().IsZero() {
+		return
+	}
+	from := w.healed().Add(2 * trace.Settling)
+	for _, m := range w.letters() {
+		if m.lost {
+			from = later(from, later(m.gone, m.waits).Add(time.Minute))
+		}
+	}
+	for _, t := range w.tasks() {
+		if t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
+			if known := w.handedOver(t.Definition, from); !known.IsZero() {
+				begins(t, known, w.settled().Add(-time.Minute), late(w.Zero), bad)
+			}
+		}
+	}
+}
+
+// handedOver is when a replica with the ticks of a definition said first after a time that an alarm is pending, zero if none did.
+func (w *world) handedOver(d *trace.Definition, from time.Time) time.Time {
+	for _, h := range w.of[trace.Handed] {
+		its := w.definition(h.Replica, d.Name)
+		if h.Note == "" && h.Time.After(from) && its != nil && its.Schedule == d.Schedule && its.Every == d.Every && its.Closed == d.Closed && its.Limits == d.Limits {
+			return h.Time
+		}
+	}
+	return time.Time{}
+}
+
+// fewMessages: once all faults are over, no more than two messages are in the queue for longer than a pass, besides those that
+// the faults have left. One that is visible is gone after the passes of three replicas.
+func fewMessages(w *world, bad report) {
+	if w.Zero == nil || w.healed().IsZero() {
+		return
+	}
+	all, from, longest := w.letters(), w.healed().Add(2*trace.Settling), trace.LongestPass+5*time.Minute
+	most := 2 + inQueue(all, from)
+	for i, m := range all {
+		n := 0
+		for _, o := range all[:i] {
+			if o.put.After(from) && o.there(m.put) && m.put.Sub(o.put) > longest {
+				n++
+			}
+		}
+		if m.put.After(from) && n > most {
+			bad(m.put, "%d messages are in the queue for more than %s", n, longest)
+			break
+		}
+	}
+	for _, m := range all {
+		if n := w.passesOver(m, later(m.visible, w.healed())); n > 3 {
+			bad(later(m.visible, w.healed()), "a message is visible, and %d replicas have handed over since then", n)
+			break
+		}
+	}
+}
+
+func inQueue(all []*letter, t time.Time) (n int) {
+	for _, m := range all {
+		if m.there(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// passesOver is how many replicas came up after t and handed over while a message was in the queue.
+func (w *world) passesOver(m *letter, t time.Time) (n int) {
+	if m.moved || !m.gone.IsZero() && !m.gone.After(t) {
+		return 0
+	}
+	for _, h := range w.of[trace.Handed] {
+		if h.Note == "" && h.Op == trace.HandedOver && m.there(h.Time) && slices.ContainsFunc(w.of[trace.Up], func(u *trace.Event) bool {
+			return u.Replica == h.Replica && u.Time.After(t.Add(10*time.Second))
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
+// fewStarts: once all faults are over, replicas are started about as often as ticks are due: an alarm for nothing is not followed
+// by another one. Each message that the faults have left may start one.
+func fewStarts(w *world, bad report) {
+	if w.Zero == nil || w.healed().IsZero() {
+		return
+	}
+	from, to := w.healed().Add(2*trace.Settling), w.settled()
+	due := map[int64]bool{}
+	for _, t := range w.tasks() {
+		if t.Every == 0 || t.Follows != "" {
+			continue
+		}
+		for tick := t.After(from.Add(-time.Hour)); tick.Before(to); tick = t.After(tick) {
+			due[tick.Unix()] = true
+			if t.FinishBy > 0 {
+				due[tick.Add(t.FinishBy).Unix()] = true // it may be late then
+			}
+		}
+	}
+	n, up := 0, time.Time{} // up: until when a replica is
+	for _, u := range w.of[trace.Up] {
+		if u.Time.After(up) && u.Time.After(from) && u.Time.Before(to) && u.Op == trace.ByAlarm {
+			n++
+		}
+		gone := w.gone(u.Replica)
+		if gone.IsZero() {
+			gone = to
+		}
+		up = later(up, gone)
+	}
+	left := inQueue(w.letters(), from)
+	if most := 2*len(due) + left + 6; n > most {
+		bad(to, "replicas were started %d times since %s; %d messages were left, and ticks were due at %d instants", n, clock(from), left, len(due))
+	}
+}
