@@ -61,7 +61,7 @@ type task struct {
 
 // tasks are those whose progress is judged; none before all faults are over, or if they never are.
 func (w *world) tasks() (all []task) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		if d := w.latest(e.name); !w.healed().IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
 			all = append(all, task{e, d})
 		}
@@ -183,22 +183,19 @@ func spread(w *world, bad report) {
 		}
 		if held[t.Whole] == nil {
 			held[t.Whole] = map[string]int{}
-			for _, u := range w.upAt(at) {
-				held[t.Whole][u.Replica] = 0
-			}
 		}
 		for _, r := range t.runs {
-			if slices.ContainsFunc(r.live, func(s span) bool { return !s.from.After(at) && s.to.After(at) }) {
+			if r.alive(at) {
 				held[t.Whole][r.Replica]++
 			}
 		}
 	}
 	for whole, n := range held {
-		most, least := 0, 1<<30
-		for _, n := range n {
-			most, least = max(most, n), min(least, n)
+		var counts []int
+		for _, u := range w.upAt(at) {
+			counts = append(counts, n[u.Replica])
 		}
-		if most-least > 1 && len(n) > 1 {
+		if len(counts) > 1 && slices.Max(counts)-slices.Min(counts) > 1 {
 			bad(at, "the shards of %s are held so: %v", whole, n)
 		}
 	}
@@ -225,46 +222,31 @@ func health(w *world, bad report) {
 	}
 }
 
-// budget: a tick costs few requests in the mean, of all replicas together.
+// budget: a tick costs few requests in the mean, of all replicas together. Those of a run that goes on do not count.
 func budget(w *world, bad report) {
-	if w.Zero != nil {
-		return
-	}
 	from, to := w.calm(), w.settled().Add(-starts)
+	replicas := len(w.upAt(to))
 	for _, t := range w.tasks() {
-		if t.Every == 0 || t.Beat > 0 || t.Follows != "" || t.Group != "" || w.pausedItself(t.name) {
+		if w.Zero != nil || t.Every == 0 || t.Beat > 0 || t.Follows != "" || t.Group != "" || w.pausedItself(t.name) {
 			continue
 		}
-		ticks, replicas := 0, len(w.upAt(w.settled().Add(-time.Second)))
+		ticks, n, took := 0, 0, time.Duration(0)
 		for tick := t.After(from); tick.Before(to); tick = t.After(tick) {
 			ticks++
 		}
-		n, most := t.asked(from, to), ticks*(7+4*replicas)+replicas*(int(t.took(from)/(t.Lease/3))+4)
-		if ticks >= 6 && n > most {
+		for _, q := range t.requests {
+			ofRun := q.Op == "renew" || q.Op == "save" || q.Op == "load" || q.Op == "progress"
+			if q.Sent.After(from) && q.Sent.Before(to) && !ofRun && q.Replica != trace.Operator {
+				n++
+			}
+		}
+		for _, r := range t.runs {
+			if len(r.live) > 0 && r.Time.After(from) {
+				took += r.live[len(r.live)-1].to.Sub(r.Time)
+			}
+		}
+		if most := ticks*(7+4*replicas) + replicas*(int(took/(t.Lease/3))+4); ticks >= 6 && n > most {
 			bad(to, "%d ticks of %s took %d requests of %d replicas, at most %d", ticks, t.name, n, replicas, most)
 		}
 	}
-}
-
-// asked is how many requests replicas sent for an entry, less those of a run that goes on.
-func (e *entryLog) asked(from, to time.Time) (n int) {
-	for _, q := range e.requests {
-		ofRun := q.Op == "renew" || q.Op == "save" || q.Op == "load" || q.Op == "progress"
-		if q.Sent.After(from) && q.Sent.Before(to) && !ofRun && q.Replica != trace.Operator {
-			n++
-		}
-	}
-	return n
-}
-
-// took is how long the runs took that began after a time.
-func (e *entryLog) took(from time.Time) (d time.Duration) {
-	for _, r := range e.runs {
-		for _, s := range r.live {
-			if s.from.After(from) {
-				d += s.to.Sub(s.from)
-			}
-		}
-	}
-	return d
 }

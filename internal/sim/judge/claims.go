@@ -68,7 +68,7 @@ func tokens(w *world, bad report) {
 // attempts: a tick is claimed once for each attempt, without gaps, in the order of ticks; a further attempt needs Rerun, and
 // another lease than the one before.
 func attempts(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		claimed := map[[3]int64]bool{}
 		var before *claim // in the same epoch
 		for _, c := range e.claims {
@@ -111,7 +111,7 @@ func wrongAttempt(c, before *claim, last *store.Record, d *trace.Definition) str
 
 // early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet.
 func early(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		for _, r := range w.scheduled(e) {
 			if r.Try != 1 || !r.Time.Before(r.Tick) {
 				continue

@@ -35,6 +35,11 @@ type run struct {
 // returned reports whether the function has returned with success, or found nothing to do.
 func (r *run) returned() bool { return r.Result == trace.Well || r.Result == trace.Skipped }
 
+// alive reports whether the context of a run lives at a time.
+func (r *run) alive(t time.Time) bool {
+	return slices.ContainsFunc(r.live, func(s span) bool { return !s.from.After(t) && s.to.After(t) })
+}
+
 // An outcome is what a write says of a tick or of a range of ticks.
 type outcome struct {
 	store.Outcome
@@ -55,19 +60,14 @@ type entryLog struct {
 	runs     []*run
 	of       map[trace.What][]*trace.Event
 
-	marks []mark
-	find  lookup
+	find lookup
 }
-
-// A mark is a watermark that was higher than all before it.
-type mark struct{ at, through time.Time }
 
 // A lookup finds what belongs to a token, a lease or a tick.
 type lookup struct {
 	claims   map[int64][]*claim // by token
 	runs     map[int64][]*run
-	finishes map[int64][]*trace.Event
-	ticks    map[int64][]*run          // by tick
+	outcomes map[int64][]outcome       // by tick
 	requests map[string][]*trace.Event // by lease
 	terms    map[string][]*term
 	under    map[string][]*run // by the lease of their claim
@@ -75,8 +75,7 @@ type lookup struct {
 
 func newEntryLog(name string) *entryLog {
 	return &entryLog{name: name, before: map[*trace.Event]*store.Record{}, of: map[trace.What][]*trace.Event{}, find: lookup{
-		map[int64][]*claim{}, map[int64][]*run{}, map[int64][]*trace.Event{}, map[int64][]*run{},
-		map[string][]*trace.Event{}, map[string][]*term{}, map[string][]*run{}}}
+		map[int64][]*claim{}, map[int64][]*run{}, map[int64][]outcome{}, map[string][]*trace.Event{}, map[string][]*term{}, map[string][]*run{}}}
 }
 
 // follow goes through the requests as the service applied them.
@@ -129,14 +128,8 @@ func (e *entryLog) followLease(q *trace.Event) {
 func (e *entryLog) followWrite(q *trace.Event, last *store.Record) {
 	e.writes, e.before[q] = append(e.writes, q), last
 	r := q.Record
-	if n := len(e.marks); r != nil && (n == 0 || r.Watermark.After(e.marks[n-1].through)) {
-		e.marks = append(e.marks, mark{q.Time, r.Watermark})
-	}
 	if r == nil || q.Replica == trace.Operator || q.Op == "create" {
 		return
-	}
-	if q.Op == "finish" {
-		e.find.finishes[r.Token] = append(e.find.finishes[r.Token], q)
 	}
 	if r.Run.Status == store.Running && (last == nil || r.Token != last.Token) {
 		c := &claim{Event: q, epoch: len(e.epochs)}
@@ -154,7 +147,8 @@ func (e *entryLog) followWrite(q *trace.Event, last *store.Record) {
 	}
 	mark := last.Watermark
 	for _, f := range slices.Backward(news(last.History, r.History)) {
-		e.outcomes = append(e.outcomes, outcome{f, q, mark})
+		o, tick := outcome{f, q, mark}, f.Tick.UnixNano()
+		e.outcomes, e.find.outcomes[tick] = append(e.outcomes, o), append(e.find.outcomes[tick], o)
 		if f.Request == "" {
 			mark = later(mark, f.Tick)
 		}
@@ -185,7 +179,6 @@ func (e *entryLog) addRun(r *run) {
 		e.find.under[r.claim.Lease] = append(e.find.under[r.claim.Lease], r)
 	}
 	e.runs, e.find.runs[r.Token] = append(e.runs, r), append(e.find.runs[r.Token], r)
-	e.find.ticks[r.Tick.UnixNano()] = append(e.find.ticks[r.Tick.UnixNano()], r)
 }
 
 // epoch is which one of the entry a time is in.

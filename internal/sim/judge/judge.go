@@ -11,7 +11,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/trace"
@@ -73,12 +72,4 @@ func Judge(l *trace.Log) []trace.Violation {
 	}
 	w.single()
 	return w.all
-}
-
-// Properties are the names of all that a log is judged by.
-func Properties() (names []string) {
-	for _, p := range properties {
-		names = append(names, p.name)
-	}
-	return slices.Clip(names)
 }

@@ -14,7 +14,7 @@ const mostCounted = 100_000
 // ledger: the watermark never goes back. Each tick that it passes has one outcome, or is one of a counted range, and is a tick of
 // the definition. A claim is of the first tick after the watermark, or of one that was claimed before.
 func ledger(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		w.settledTicks(e, bad)
 		for _, c := range e.claims {
 			run, last, d := &c.Record.Run, e.before[c.Event], w.definition(c.Replica, e.name)
@@ -95,9 +95,9 @@ func wrongOutcome(f outcome, d *trace.Definition, same bool) string {
 }
 
 // facts: an outcome is what happened. A tick has succeeded, failed or been skipped only as its function returned before that was
-// written, with the end that it had; and was missed or skipped without a run only if none was claimed.
+// written, and was missed or skipped without a run only if none was claimed.
 func facts(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		byTick := slices.Clone(e.claims)
 		slices.SortStableFunc(byTick, func(a, b *claim) int { return a.Record.Run.Tick.Compare(b.Record.Run.Tick) })
 		for _, o := range e.outcomes {
@@ -111,12 +111,8 @@ func facts(w *world, bad report) {
 				}
 				continue
 			}
-			r := e.ended(o)
-			if !happened(o, r) {
+			if !happened(o, e.ended(o)) {
 				bad(o.write.Time, "%s writes that tick %s of %s has %s, and that is not so", o.write.Replica, clock(o.Tick), e.name, o.Status)
-			} else if o.Status == store.Succeeded && w.Around && len(e.epochs) == 0 && o.write.Lease == r.claim.Lease && !w.sleeps(r.Replica, r.claim.Sent.Add(-10*time.Second), o.write.Time) &&
-				o.End.Sub(r.End).Abs() > w.doubt(e, r) {
-				bad(o.write.Time, "%s writes that tick %s of %s ended at %s, and it did at %s", o.write.Replica, clock(r.Tick), e.name, clock(o.End), clock(r.End))
 			}
 		}
 	}
@@ -160,49 +156,21 @@ func happened(o outcome, r *run) bool {
 	return true
 }
 
-// doubt is by how much the clock of who runs may be wrong: the second that dates leave out, the way of the answer to its
-// acquisition, and the drift since.
-func (w *world) doubt(e *entryLog, r *run) time.Duration {
-	d := time.Minute
-	for _, q := range e.find.requests[r.claim.Lease] {
-		if q.Op == "acquire" && q.OK() && !q.Heard.IsZero() && !q.Heard.After(r.claim.Sent) {
-			d = time.Second + q.Heard.Sub(q.Sent) + r.End.Sub(q.Sent)/50 + slack
-		}
-	}
-	return d
-}
-
-// once: what has succeeded does not begin again: a tick once its success is written, the work of a key once that was done.
+// once: what has succeeded does not begin again: a tick once its success is written, the work of a key once it is done.
 func once(w *world, bad report) {
-	type success struct {
-		epoch int
-		tick  int64
-	}
 	for _, name := range w.names {
-		e, done := w.entries[name], map[success]*trace.Event{}
-		succeeds := func(q *trace.Event, tick time.Time) {
-			if key := (success{e.epoch(q.Time), tick.UnixNano()}); done[key] == nil {
-				done[key] = q
-			}
-		}
-		for _, o := range e.outcomes {
-			if o.Status == store.Succeeded && o.Request == "" && !o.Tick.IsZero() {
-				succeeds(o.write, o.Tick)
-			}
-		}
+		e := w.entries[name]
 		_, isKey := w.Onces[name]
-		for _, q := range e.writes {
-			if isKey && q.Op == "finish" && q.Record != nil && slices.ContainsFunc(e.find.runs[q.Record.Token], func(r *run) bool { return r.returned() && e.inEpoch(r, q.Time) }) {
-				succeeds(q, time.Time{})
-			}
-		}
 		for _, r := range e.runs {
-			if r.claim == nil || !e.inEpoch(r, r.Time) || r.Request != "" && !isKey {
+			if r.claim == nil || !isKey && (r.Tick.IsZero() || r.Request != "") {
 				continue
 			}
-			q := done[success{r.claim.epoch, r.Tick.UnixNano()}]
-			if q != nil && r.Time.After(q.Time) && !w.sleeps(r.Replica, q.Time, r.Time) {
-				bad(r.Time, "%s begins tick %s of %s, which has succeeded", r.Replica, clock(r.Tick), name)
+			for _, o := range e.find.outcomes[r.Tick.UnixNano()] {
+				done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
+				if done && r.Time.After(o.write.Time) && e.epoch(o.write.Time) == e.epoch(r.Time) && e.inEpoch(r, r.Time) && !w.sleeps(r.Replica, o.write.Time, r.Time) {
+					bad(r.Time, "%s begins tick %s of %s, which has succeeded", r.Replica, clock(r.Tick), name)
+					break
+				}
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func livesOf(runs []*run) (all []life) {
 	return all
 }
 
-// exclusive: of the runs of a job, or of a slot, only those of one token have a living context at a time. A lock has no more
-// holders than slots, and a group no more runs than the limit in force, whichever slots they hold.
+// exclusive: of the runs of a job, or of a slot of a lock, only those of one token have a living context at a time. A group has
+// no more runs than the limit in force, whichever slots they hold.
 func exclusive(w *world, bad report) {
 	for _, name := range w.names {
 		e := w.entries[name]
@@ -34,20 +34,9 @@ func exclusive(w *world, bad report) {
 		}
 		crowded(name, livesOf(e.runs), alone, func(time.Time) int { return 1 }, bad)
 	}
-	same := func(a, b *run) bool { return a == b }
-	for name, lock := range w.Locks {
-		var holders []life
-		for i := range lock.Slots {
-			if e := w.entries[entry.OfSlot(entry.Lock, i, name)]; e != nil {
-				holders = append(holders, untilLost(e.epochs, livesOf(e.runs))...)
-			}
-		}
-		slices.SortStableFunc(holders, func(a, b life) int { return a.from.Compare(b.from) })
-		crowded("lock "+name, holders, same, func(time.Time) int { return lock.Slots }, bad)
-	}
 	for group, runs := range w.groups() {
-		all := untilLost(w.groupEpochs(group), livesOf(runs))
-		crowded("group "+group, all, same, func(at time.Time) int { return w.limit(group, at) }, bad)
+		same := func(a, b *run) bool { return a == b }
+		crowded("group "+group, w.untilLost(group, livesOf(runs)), same, func(at time.Time) int { return w.limit(group, at) }, bad)
 	}
 }
 
@@ -69,36 +58,28 @@ func crowded(name string, all []life, apart func(a, b *run) bool, limit func(tim
 	}
 }
 
-// untilLost leaves out lives in whose time, or shortly before whose claim, an entry was deleted: nothing shows the slot as
-// taken then.
-func untilLost(epochs []time.Time, all []life) []life {
-	return slices.DeleteFunc(all, func(x life) bool {
-		from := x.from
-		if x.run.claim != nil {
-			from = x.run.claim.Sent.Add(-10 * time.Second)
+// untilLost leaves out lives in whose time, or shortly before whose claim, an entry of a slot of the group was deleted: nothing
+// shows the slot as taken then.
+func (w *world) untilLost(group string, all []life) []life {
+	var lost []time.Time
+	for _, name := range w.names {
+		if n, _ := entry.Parse(name); n.Kind == entry.Group && n.Name == group {
+			lost = append(lost, w.entries[name].epochs...)
 		}
-		return slices.ContainsFunc(epochs, func(t time.Time) bool { return t.After(from) && !t.After(x.to) })
+	}
+	return slices.DeleteFunc(all, func(x life) bool {
+		return slices.ContainsFunc(lost, func(t time.Time) bool { return t.After(x.from.Add(-20*time.Second)) && !t.After(x.to) })
 	})
 }
 
 // groups are the runs of each group of jobs.
 func (w *world) groups() map[string][]*run {
 	all := map[string][]*run{}
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		for _, r := range e.runs {
 			if d := w.definition(r.Replica, e.name); d != nil && d.Group != "" {
 				all[d.Group] = append(all[d.Group], r)
 			}
-		}
-	}
-	return all
-}
-
-// groupEpochs are the times at which an entry of a slot of a group was deleted.
-func (w *world) groupEpochs(group string) (all []time.Time) {
-	for _, name := range w.names {
-		if n, _ := entry.Parse(name); n.Kind == entry.Group && n.Name == group {
-			all = append(all, w.entries[name].epochs...)
 		}
 	}
 	return all

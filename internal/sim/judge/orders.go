@@ -84,26 +84,22 @@ func (w *world) filled(o *trace.Event, e *entryLog, d *trace.Definition, bad rep
 	if cancelled || seq == 0 || last == nil || d.After(d.After(last.Watermark)).Before(w.settled()) || w.changed(d) {
 		return
 	}
-	want := 0
+	want := int64(0)
 	for _, s := range o.Spans {
 		for tick := d.After(s.From); !tick.After(s.To); tick = d.After(tick) {
 			want++
 		}
 	}
-	began, done := map[time.Time]bool{}, 0
-	for _, r := range e.runs {
-		if r.Request == o.Request {
-			began[r.Tick] = true
+	for _, q := range slices.Backward(e.writes) {
+		if q.Record == nil || q.Record.Backfill.Seq != seq {
+			continue
 		}
-	}
-	for _, q := range e.writes {
-		if q.Record != nil && q.Record.Backfill.Seq == seq {
-			done = int(q.Record.Backfill.Done())
+		if done := q.Record.Backfill.Done(); done != want {
+			bad(w.settled(), "%s of %s has %d ticks, and %d have an outcome", o.Request, o.Job, want, done)
 		}
+		return
 	}
-	if len(began) > want || done != want {
-		bad(w.settled(), "%s of %s has %d ticks, %d began, and %d have an outcome", o.Request, o.Job, want, len(began), done)
-	}
+	bad(w.settled(), "%s of %s has not begun", o.Request, o.Job)
 }
 
 // changed reports whether a replica had other ticks for a job, or had it paused.

@@ -11,7 +11,7 @@ import (
 
 // checkpoints: a run loads what was saved last; nothing, if the entry was made anew.
 func checkpoints(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		kept, next := "0", 0
 		for _, l := range e.of[trace.Loaded] {
 			for ; next < len(e.writes) && !e.writes[next].Time.After(l.Time); next++ {
@@ -33,8 +33,8 @@ func checkpoints(w *world, bad report) {
 // fences: a resource that compares tokens takes what a run sends while its context lives, and nothing of an older token than it
 // has taken before.
 func fences(w *world, bad report) {
-	for _, e := range w.jobs() {
-		var most int64
+	for _, name := range w.names {
+		e, most := w.entries[name], int64(0)
 		for _, f := range e.of[trace.Effect] {
 			if len(e.of[trace.Corrupted]) > 0 {
 				break
@@ -62,7 +62,7 @@ func (e *entryLog) lived(f *trace.Event) bool {
 
 // previous: a run is given the newest tick whose success was written before it was claimed.
 func previous(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		if len(e.epochs) > 0 || !w.Around {
 			continue
 		}
@@ -86,7 +86,7 @@ func previous(w *world, bad report) {
 // causes: the context of a run ends only for what has happened: it is replaced when a newer tick is due, cancelled when that was
 // ordered, stalled if its job has a limit to its silence.
 func causes(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		for _, r := range e.runs {
 			d := w.definition(r.Replica, e.name)
 			if d == nil || r.Cancelled.IsZero() || r.claim == nil {
@@ -111,10 +111,22 @@ func causes(w *world, bad report) {
 	}
 }
 
+// doubt is by how much the clock of who runs may be wrong: the second that dates leave out, the way of the answer to its
+// acquisition, and the drift since.
+func (w *world) doubt(e *entryLog, r *run) time.Duration {
+	d := time.Minute
+	for _, q := range e.find.requests[r.claim.Lease] {
+		if q.Op == "acquire" && q.OK() && !q.Heard.IsZero() && !q.Heard.After(r.claim.Sent) {
+			d = time.Second + q.Heard.Sub(q.Sent) + r.End.Sub(q.Sent)/50 + slack
+		}
+	}
+	return d
+}
+
 // followers: a run of a follower begins only when the service had taken that each job before it has returned well for its tick;
 // under AfterAny, that the tick has an outcome.
 func followers(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		for _, r := range w.scheduled(e) {
 			d := w.definition(r.Replica, e.name)
 			for _, name := range d.Before() {
@@ -132,22 +144,26 @@ func followers(w *world, bad report) {
 
 // passedBy reports whether the watermark had passed the tick of a run of another job when that began.
 func (e *entryLog) passedBy(r *run) bool {
-	n, found := slices.BinarySearchFunc(e.marks, r.Tick, func(m mark, tick time.Time) int { return m.through.Compare(tick) })
-	return (found || n < len(e.marks)) && e.marks[n].at.Before(r.Time)
+	for _, q := range slices.Backward(e.writes[:after(e.writes, r.Time.Add(-1), timeOf)]) {
+		if q.Record != nil {
+			return !q.Record.Watermark.Before(r.Tick)
+		}
+	}
+	return false
 }
 
 // succeededBy reports whether a success of the tick of a run of another job was written when that began.
 func (e *entryLog) succeededBy(r *run) bool {
-	return slices.ContainsFunc(e.find.ticks[r.Tick.UnixNano()], func(p *run) bool {
-		return p.Request == "" && p.Result == trace.Well && slices.ContainsFunc(e.find.finishes[p.Token], func(q *trace.Event) bool { return q.Time.Before(r.Time) && p.End.Before(q.Time) })
+	return slices.ContainsFunc(e.find.outcomes[r.Tick.UnixNano()], func(o outcome) bool {
+		return o.Request == "" && o.Status == store.Succeeded && o.write.Time.Before(r.Time)
 	})
 }
 
 // stops: a replica that is asked to stop begins nothing that was due before, and nothing at all once its grace is over.
 func stops(w *world, bad report) {
-	for _, e := range w.jobs() {
+	for _, e := range w.jobs {
 		for _, r := range e.runs {
-			stop := w.stopped[r.Replica]
+			stop := w.stopping[r.Replica]
 			if stop == nil || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || r.Request != "" && store.BackfillOf(r.Request) == 0 {
 				continue
 			}

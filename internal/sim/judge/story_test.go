@@ -1,4 +1,4 @@
-package judge_test
+package judge
 
 import (
 	"net/http"

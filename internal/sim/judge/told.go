@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -80,30 +79,7 @@ func (w *world) lockTold(c *trace.Event, runs []*run, bad report) {
 		bad(c.End, "%s returns nil, and has not called its function", c.Call)
 	case c.Result == trace.Held && c.Op == "do" && c.Cancelled.IsZero():
 		bad(c.End, "%s says that %s is held before its context has ended", c.Call, c.Lock)
-	case c.Result == trace.Held && c.Op == "try" && c.Cancelled.IsZero() && !w.busy(c):
-		bad(c.End, "%s says that %s is held, and it was free", c.Call, c.Lock)
 	}
-}
-
-// busy reports whether a slot of a lock was leased at some moment of a call, another call of the replica was under way, or a
-// request of the call met a fault.
-func (w *world) busy(c *trace.Event) bool {
-	for i := range w.Locks[c.Lock].Slots {
-		e := w.entries[entry.OfSlot(entry.Lock, i, c.Lock)]
-		if e == nil {
-			continue
-		}
-		leased := slices.ContainsFunc(e.terms, func(t *term) bool { return t.from.Before(c.End) && t.to.After(c.Time) })
-		fault := slices.ContainsFunc(e.requests, func(q *trace.Event) bool {
-			return q.Replica == c.Replica && (q.Cause != "" || q.Heard.IsZero()) && !q.Sent.Before(c.Time) && !q.Sent.After(c.End)
-		})
-		if leased || fault {
-			return true
-		}
-	}
-	return w.sleeps(c.Replica, c.Time, c.End) || slices.ContainsFunc(w.of[trace.Called], func(o *trace.Event) bool {
-		return o != c && o.Lock == c.Lock && o.Replica == c.Replica && !o.Time.After(c.End) && (o.End.IsZero() || !o.End.Before(c.Time))
-	})
 }
 
 func (w *world) onceTold(c *trace.Event, bad report) {
@@ -132,68 +108,30 @@ func statuses(w *world, bad report) {
 	}
 }
 
-// A telling is what an event says of an outcome.
-type telling struct {
-	replica, job string
-	tick, token  int64
-	status       string
-}
-
-// events: what a replica emits of an outcome it has written before, and it emits it once. Once all faults are over it emits each.
+// events: what a replica emits of an outcome it has written before, and it emits it once.
 func events(w *world, bad report) {
-	if !w.Emits {
-		return
+	type telling struct {
+		replica, job, status string
+		tick, token          int64
 	}
-	wrote, count := w.written(), map[telling]int{}
+	written, emitted := map[telling]time.Time{}, map[telling]bool{}
+	for _, e := range w.jobs {
+		for _, o := range slices.Backward(e.outcomes) {
+			written[telling{o.write.Replica, e.name, string(o.Status), o.Tick.UnixNano(), o.Token}] = o.write.Time
+		}
+	}
 	for _, e := range w.of[trace.Emitted] {
 		on, kind, d := w.entries[e.Job], event.Kind(e.Op), w.definition(e.Replica, e.Job)
 		if kind != event.Ended && kind != event.Settled || on == nil || d == nil || d.EveryReplica || len(on.of[trace.Corrupted]) > 0 || e.Request != "" {
 			continue
 		}
-		key := telling{e.Replica, e.Job, e.Tick.UnixNano(), e.Token, e.Op}
-		if count[key]++; count[key] > 1 {
-			bad(e.Time, "%s emits twice what became of tick %s of %s", e.Replica, clock(e.Tick), e.Job)
-		}
-		byTick, byToken := wrote[telling{e.Replica, e.Job, e.Tick.UnixNano(), 0, e.Note}], wrote[telling{e.Replica, e.Job, 0, e.Token, e.Note}]
-		if (byTick.IsZero() || byTick.After(e.Time)) && (byToken.IsZero() || byToken.After(e.Time)) {
+		key := telling{e.Replica, e.Job, e.Note, e.Tick.UnixNano(), e.Token}
+		if at := written[key]; at.IsZero() || at.After(e.Time) {
 			bad(e.Time, "%s emits that tick %s of %s has %s, which it has not written", e.Replica, clock(e.Tick), e.Job, e.Note)
 		}
-	}
-	healed := w.healed()
-	for _, e := range w.jobs() {
-		for _, o := range e.outcomes {
-			d, gone := w.definition(o.write.Replica, e.name), w.gone(o.write.Replica)
-			if healed.IsZero() || o.write.Time.Before(healed.Add(time.Minute)) || o.Request != "" || d == nil || d.Every == 0 || len(e.of[trace.Corrupted]) > 0 || !gone.IsZero() && gone.Before(o.write.Time.Add(time.Minute)) {
-				continue
-			}
-			key := telling{o.write.Replica, e.name, o.Tick.UnixNano(), o.Token, string(event.Ended)}
-			settled := key
-			settled.status = string(event.Settled)
-			if count[key]+count[settled] == 0 {
-				bad(o.write.Time, "%s does not emit that tick %s of %s has %s", o.write.Replica, clock(o.Tick), e.name, o.Status)
-			}
+		if emitted[key] {
+			bad(e.Time, "%s emits twice that tick %s of %s has %s", e.Replica, clock(e.Tick), e.Job, e.Note)
 		}
+		emitted[key] = true
 	}
-}
-
-// written are the times at which each replica first wrote a status: of a tick in a history, or of a token.
-func (w *world) written() map[telling]time.Time {
-	all := map[telling]time.Time{}
-	first := func(key telling, t time.Time) {
-		if all[key].IsZero() {
-			all[key] = t
-		}
-	}
-	for _, e := range w.jobs() {
-		for _, q := range e.writes {
-			if q.Record == nil {
-				continue
-			}
-			first(telling{q.Replica, e.name, 0, q.Record.Token, string(q.Record.Run.Status)}, q.Time)
-			for _, f := range q.Record.History {
-				first(telling{q.Replica, e.name, f.Tick.UnixNano(), 0, string(f.Status)}, q.Time)
-			}
-		}
-	}
-	return all
 }

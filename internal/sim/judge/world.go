@@ -19,42 +19,40 @@ const (
 // A world is an index of a log.
 type world struct {
 	*trace.Log
-	entries map[string]*entryLog
-	names   []string // of the entries
-	of      map[trace.What][]*trace.Event
-	frozen  map[string][]span // by replica, each with the time until that is noticed
-	crashed map[string]time.Time
-	left    map[string]time.Time    // when a replica was killed or had stopped
-	stopped map[string]*trace.Event // when it was asked to
-	all     []trace.Violation
+	entries  map[string]*entryLog
+	names    []string    // of the entries
+	jobs     []*entryLog // those that are of no lock, group or key
+	of       map[trace.What][]*trace.Event
+	frozen   map[string][]span // by replica, each with the time until that is noticed
+	crashed  map[string]time.Time
+	left     map[string]time.Time    // when a replica was killed or had stopped
+	stopping map[string]*trace.Event // when it was asked to
+	all      []trace.Violation
 }
 
 func newWorld(l *trace.Log) *world {
 	w := &world{Log: l, entries: map[string]*entryLog{}, of: map[trace.What][]*trace.Event{}, frozen: map[string][]span{},
-		crashed: map[string]time.Time{}, left: map[string]time.Time{}, stopped: map[string]*trace.Event{}}
+		crashed: map[string]time.Time{}, left: map[string]time.Time{}, stopping: map[string]*trace.Event{}}
 	slices.SortStableFunc(l.Events, func(a, b *trace.Event) int { return a.Time.Compare(b.Time) })
 	for _, e := range l.Events {
 		w.of[e.What] = append(w.of[e.What], e)
 		switch e.What {
 		case trace.Crash:
 			w.crashed[e.Replica] = e.Time
-			w.goes(e)
+			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
 		case trace.Gone:
-			w.goes(e)
+			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
 		case trace.Stop:
-			w.stopped[e.Replica] = e
+			w.stopping[e.Replica] = e
 		case trace.Freeze:
 			w.frozen[e.Replica] = append(w.frozen[e.Replica], span{e.Time, e.End.Add(noticed)})
 		case trace.Request:
-			if isEntry(e) {
-				on := w.entry(e.Job)
-				on.requests = append(on.requests, e)
-			}
+			w.addRequest(e)
 		}
 	}
 	for _, what := range []trace.What{trace.Corrupted, trace.Loaded, trace.Effect} {
 		for _, e := range w.of[what] {
-			if on := w.entries[e.Job]; on != nil {
+			if on := w.entries[nameOf(e)]; on != nil {
 				on.of[what] = append(on.of[what], e)
 			}
 		}
@@ -62,38 +60,31 @@ func newWorld(l *trace.Log) *world {
 	slices.Sort(w.names)
 	for _, name := range w.names {
 		w.entries[name].follow()
+		if !trace.IsSlot(name) {
+			w.jobs = append(w.jobs, w.entries[name])
+		}
 	}
 	w.addRuns()
 	return w
 }
 
-// isEntry reports whether a request is about a job, a singleton, a slot or a key, and not about a document or a list.
-func isEntry(e *trace.Event) bool {
-	return e.Job != "" && !e.OfDocument() && !strings.HasPrefix(e.Job, ".")
-}
-
-func (w *world) entry(name string) *entryLog {
-	if w.entries[name] == nil {
-		w.entries[name] = newEntryLog(name)
-		w.names = append(w.names, name)
+// addRequest keeps a request about a job, a singleton, a slot or a key, and none about a document or a list.
+func (w *world) addRequest(e *trace.Event) {
+	if e.Job == "" || e.OfDocument() || strings.HasPrefix(e.Job, ".") {
+		return
 	}
-	return w.entries[name]
-}
-
-func (w *world) goes(e *trace.Event) {
-	if w.left[e.Replica].IsZero() {
-		w.left[e.Replica] = e.Time
+	if w.entries[e.Job] == nil {
+		w.entries[e.Job] = newEntryLog(e.Job)
+		w.names = append(w.names, e.Job)
 	}
+	w.entries[e.Job].requests = append(w.entries[e.Job].requests, e)
 }
 
 // addRuns finds the calls of functions. What a replica goes on with in our memory after its crash does not count.
 func (w *world) addRuns() {
 	for _, e := range w.of[trace.Ran] {
-		name, r := e.Job, &run{Event: *e}
-		if e.Lock != "" {
-			name = entry.OfSlot(entry.Lock, e.Slot, e.Lock)
-		}
-		on, c := w.entries[name], w.crashed[e.Replica]
+		name, r, c := nameOf(e), &run{Event: *e}, w.crashed[e.Replica]
+		on := w.entries[name]
 		if d := w.definition(e.Replica, name); d != nil && d.EveryReplica || on == nil || !c.IsZero() && e.Time.After(c) {
 			continue
 		}
@@ -106,6 +97,14 @@ func (w *world) addRuns() {
 		r.live = w.lives(r)
 		on.addRun(r)
 	}
+}
+
+// nameOf is the entry that a run or its effect is about.
+func nameOf(e *trace.Event) string {
+	if e.Lock != "" {
+		return entry.OfSlot(entry.Lock, e.Slot, e.Lock)
+	}
+	return e.Job
 }
 
 // lives returns when the context of a run lives, less the suspensions of its machine.
@@ -173,16 +172,6 @@ func (w *world) containerLost(from, to time.Time) bool {
 	return slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" && d.Time.After(from) && !d.Time.After(to) })
 }
 
-// jobs are the entries that are of no lock, group or key.
-func (w *world) jobs() (all []*entryLog) {
-	for _, name := range w.names {
-		if !trace.IsSlot(name) {
-			all = append(all, w.entries[name])
-		}
-	}
-	return all
-}
-
 // scheduled are the runs of ticks: of a replica that has a schedule for the job, and not on demand or of a backfill.
 func (w *world) scheduled(e *entryLog) (all []*run) {
 	for _, r := range e.runs {
@@ -191,6 +180,14 @@ func (w *world) scheduled(e *entryLog) (all []*run) {
 		}
 	}
 	return all
+}
+
+// first is the first of two times, of which a may be zero.
+func first(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func later(a, b time.Time) time.Time {

@@ -11,10 +11,8 @@ import (
 
 // A letter is a message of the queue, as its own log tells.
 type letter struct {
-	put, visible time.Time // as it was put
-	gone         time.Time // deleted or lost; zero: it is still there
-	lost, moved  bool      // by the platform
-	waits        time.Time // until then, when it was lost
+	put, visible, gone time.Time // gone: deleted or lost; zero: it is still there
+	lost               bool      // by the platform
 }
 
 func (m *letter) there(t time.Time) bool {
@@ -28,13 +26,13 @@ func (w *world) letters() (all []*letter) {
 		m := known[e.ID]
 		switch {
 		case e.Op == trace.MailPut:
-			known[e.ID] = &letter{put: e.Time, visible: e.End, waits: e.End, moved: e.Replica == trace.Platform}
+			known[e.ID] = &letter{put: e.Time, visible: e.End}
 			all = append(all, known[e.ID])
 		case m == nil:
 		case e.Op == trace.MailDeleted || e.Op == trace.MailLost:
 			m.gone, m.lost = e.Time, e.Op == trace.MailLost
 		default:
-			m.waits, m.moved = e.End, e.Replica == trace.Platform
+			m.visible = e.End
 		}
 	}
 	return all
@@ -60,7 +58,7 @@ func wakes(w *world, bad report) {
 	from := w.healed().Add(2 * trace.Settling)
 	for _, m := range w.letters() {
 		if m.lost {
-			from = later(from, later(m.gone, m.waits).Add(time.Minute))
+			from = later(from, later(m.gone, m.visible).Add(time.Minute))
 		}
 	}
 	for _, t := range w.tasks() {
@@ -83,52 +81,24 @@ func (w *world) handedOver(d *trace.Definition, from time.Time) time.Time {
 	return time.Time{}
 }
 
-// fewMessages: once all faults are over, no more than two messages are in the queue for longer than a pass, besides those that
-// the faults have left. One that is visible is gone after the passes of three replicas.
+// fewMessages: in the end no more than two messages are in the queue for longer than a pass, besides those that the faults have
+// left.
 func fewMessages(w *world, bad report) {
 	if w.Zero == nil || w.healed().IsZero() {
 		return
 	}
-	all, from, longest := w.letters(), w.healed().Add(2*trace.Settling), trace.LongestPass+5*time.Minute
-	most := 2 + inQueue(all, from)
-	for i, m := range all {
-		n := 0
-		for _, o := range all[:i] {
-			if o.put.After(from) && o.there(m.put) && m.put.Sub(o.put) > longest {
-				n++
-			}
-		}
-		if m.put.After(from) && n > most {
-			bad(m.put, "%d messages are in the queue for more than %s", n, longest)
-			break
-		}
-	}
-	for _, m := range all {
-		if n := w.passesOver(m, later(m.visible, w.healed())); n > 3 {
-			bad(later(m.visible, w.healed()), "a message is visible, and %d replicas have handed over since then", n)
-			break
-		}
+	all, from, to := w.letters(), w.healed().Add(2*trace.Settling), w.settled()
+	old := slices.DeleteFunc(slices.Clone(all), func(m *letter) bool {
+		return m.put.Before(from) || m.put.After(to.Add(-trace.LongestPass-5*time.Minute))
+	})
+	if n, most := inQueue(old, to), 2+inQueue(all, from); n > most {
+		bad(to, "%d messages are in the queue, at most %d", n, most)
 	}
 }
 
 func inQueue(all []*letter, t time.Time) (n int) {
 	for _, m := range all {
 		if m.there(t) {
-			n++
-		}
-	}
-	return n
-}
-
-// passesOver is how many replicas came up after t and handed over while a message was in the queue.
-func (w *world) passesOver(m *letter, t time.Time) (n int) {
-	if m.moved || !m.gone.IsZero() && !m.gone.After(t) {
-		return 0
-	}
-	for _, h := range w.of[trace.Handed] {
-		if h.Note == "" && h.Op == trace.HandedOver && m.there(h.Time) && slices.ContainsFunc(w.of[trace.Up], func(u *trace.Event) bool {
-			return u.Replica == h.Replica && u.Time.After(t.Add(10*time.Second))
-		}) {
 			n++
 		}
 	}
