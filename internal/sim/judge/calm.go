@@ -16,57 +16,22 @@ const (
 	starts = 10 * time.Second // from a tick to its start
 )
 
-// healed is when all faults were over, zero if the log does not say that.
-func (w *world) healed() time.Time {
-	for _, e := range w.of[trace.Healed] {
-		return e.Time
-	}
-	return time.Time{}
-}
-
-// settled is when everything that was due has its outcome.
-func (w *world) settled() time.Time {
-	for _, e := range w.of[trace.Healed] {
-		if e.End.After(e.Time.Add(trace.Settling)) {
-			return e.End
-		}
-	}
-	return w.healed().Add(trace.Settling)
-}
-
-// aborted is when the last replica of an aborted deploy came up. The others respect its definition for a while.
-func (w *world) aborted() (last time.Time) {
+// findCalm finds when all faults were over, from when on progress is judged, and when everything due has its outcome. A log in
+// which nothing heals has no tasks. Others respect the definition of an aborted deploy for a while.
+func (w *world) findCalm() {
 	for _, u := range w.of[trace.Up] {
 		if u.Cause == trace.Aborted {
-			last = u.Time
+			w.aborted, w.calm = true, u.Time.Add(trace.Patience+time.Minute)
 		}
 	}
-	return last
-}
-
-// calm is from when on a healed cluster is judged.
-func (w *world) calm() time.Time {
-	from := w.healed().Add(rests)
-	if a := w.aborted(); !a.IsZero() {
-		from = later(from, a.Add(trace.Patience+time.Minute))
+	for _, e := range w.of[trace.Healed] {
+		w.healed, w.calm, w.settled = e.Time, later(w.calm, e.Time.Add(rests)), later(e.End, e.Time.Add(trace.Settling))
 	}
-	return from
-}
-
-// A task is a job or singleton of the last version of the program.
-type task struct {
-	*entryLog
-	*trace.Definition
-}
-
-// tasks are those whose progress is judged; none before all faults are over, or if they never are.
-func (w *world) tasks() (all []task) {
 	for _, e := range w.jobs {
-		if d := w.latest(e.name); !w.healed().IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
-			all = append(all, task{e, d})
+		if d := w.latest(e.name); !w.healed.IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
+			w.tasks = append(w.tasks, task{e, d})
 		}
 	}
-	return all
 }
 
 // upAt are the replicas that are up to stay.
@@ -91,14 +56,14 @@ func (w *world) pausedItself(job string) bool {
 
 // settled: each tick that came due while faults went on has its outcome, unless the job is still busy with one after the other.
 func settled(w *world, bad report) {
-	for _, t := range w.tasks() {
+	for _, t := range w.tasks {
 		if t.Every == 0 || w.pausedItself(t.name) {
 			continue
 		}
 		last := t.last()
-		busy := t.Missed == soloist.RunAll && len(t.runs) > 0 && t.runs[len(t.runs)-1].Time.After(w.settled().Add(-time.Minute))
-		if last == nil || t.After(last.Watermark).Before(w.healed()) && !busy {
-			bad(w.settled(), "ticks of %s up to %s have no outcome", t.name, clock(w.healed()))
+		busy := t.Missed == soloist.RunAll && len(t.runs) > 0 && t.runs[len(t.runs)-1].Time.After(w.settled.Add(-time.Minute))
+		if last == nil || t.After(last.Watermark).Before(w.healed) && !busy {
+			bad(w.settled, "ticks of %s up to %s have no outcome", t.name, clock(w.healed))
 		}
 	}
 }
@@ -108,9 +73,9 @@ func inTime(w *world, bad report) {
 	if w.Zero != nil {
 		return
 	}
-	for _, t := range w.tasks() {
+	for _, t := range w.tasks {
 		if t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
-			begins(t, w.calm(), w.settled(), starts, bad)
+			begins(t, w.calm, w.settled, starts, bad)
 		}
 	}
 }
@@ -145,8 +110,8 @@ func (w *world) inTime(e *entryLog, d *trace.Definition, from, to time.Time) {
 
 // singletons: each singleton runs.
 func singletons(w *world, bad report) {
-	for _, t := range w.tasks() {
-		to := w.settled()
+	for _, t := range w.tasks {
+		to := w.settled
 		alive := slices.ContainsFunc(t.runs, func(r *run) bool {
 			return slices.ContainsFunc(r.live, func(s span) bool { return s.from.Before(to) && s.to.After(to.Add(-time.Minute)) })
 		})
@@ -158,7 +123,7 @@ func singletons(w *world, bad report) {
 
 // waiters: who waits for a lock, or for what is done once, is served.
 func waiters(w *world, bad report) {
-	healed, settled := w.healed(), w.settled()
+	healed, settled := w.healed, w.settled
 	if healed.IsZero() {
 		return
 	}
@@ -175,9 +140,9 @@ func waiters(w *world, bad report) {
 
 // spread: no replica holds two more shards of a singleton than another.
 func spread(w *world, bad report) {
-	at := w.settled().Add(-time.Second)
+	at := w.settled.Add(-time.Second)
 	held := map[string]map[string]int{} // of each whole, by replica
-	for _, t := range w.tasks() {
+	for _, t := range w.tasks {
 		if !t.Spread() || t.Backoff > time.Minute || t.Beat > 0 {
 			continue
 		}
@@ -204,7 +169,7 @@ func spread(w *world, bad report) {
 // health: once all faults are over, Health says nothing of a job. A replica whose last write of an entry was refused says so
 // until one is taken.
 func health(w *world, bad report) {
-	if !w.aborted().IsZero() {
+	if w.aborted {
 		return // its definition is in force still
 	}
 	for _, h := range w.of[trace.Health] {
@@ -224,9 +189,9 @@ func health(w *world, bad report) {
 
 // budget: a tick costs few requests in the mean, of all replicas together. Those of a run that goes on do not count.
 func budget(w *world, bad report) {
-	from, to := w.calm(), w.settled().Add(-starts)
+	from, to := w.calm, w.settled.Add(-starts)
 	replicas := len(w.upAt(to))
-	for _, t := range w.tasks() {
+	for _, t := range w.tasks {
 		if w.Zero != nil || t.Every == 0 || t.Beat > 0 || t.Follows != "" || t.Group != "" || w.pausedItself(t.name) {
 			continue
 		}

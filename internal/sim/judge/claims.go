@@ -11,28 +11,25 @@ import (
 // claims: each call of a function belongs to a claim that its replica wrote before, that was not taken back, and that is of its
 // tick and attempt. A claim begins each of its tries once.
 func claims(w *world, bad report) {
-	type call struct {
-		token        int64
-		try, attempt int
-		tick         int64
-		replica      string
+	type try struct {
+		claim *claim
+		n     int
+		tick  int64 // a claim of a backfill may have several
 	}
-	for _, name := range w.names {
-		e, tried := w.entries[name], map[call]bool{}
-		for _, r := range e.runs {
-			key := call{r.Token, r.Try, r.Attempt, r.Tick.UnixNano(), r.Replica}
-			switch c := r.claim; {
-			case c == nil:
-				bad(r.Time, "%s begins %s with token %d, which it has not claimed", r.Replica, name, r.Token)
-			case !c.back.IsZero() && c.back.Before(r.Time):
-				bad(r.Time, "%s begins %s with token %d, whose claim it has taken back", r.Replica, name, r.Token)
-			case tried[key]:
-				bad(r.Time, "%s begins try %d of %s with token %d again", r.Replica, r.Try, name, r.Token)
-			case !trace.IsSlot(name) && !c.Record.Backfill.Several && (c.Record.Run.Attempt != r.Attempt || r.Request == "" && !c.Record.Run.Tick.Equal(r.Tick)):
-				bad(r.Time, "%s begins %s with token %d for another tick or attempt than it has claimed", r.Replica, name, r.Token)
-			}
-			tried[key] = true
+	tried := map[try]bool{}
+	for e, r := range w.runs() {
+		key := try{r.claim, r.Try, r.Tick.UnixNano()}
+		switch c := r.claim; {
+		case c == nil:
+			bad(r.Time, "%s begins %s with token %d, which it has not claimed", r.Replica, e.name, r.Token)
+		case !c.back.IsZero() && c.back.Before(r.Time):
+			bad(r.Time, "%s begins %s with token %d, whose claim it has taken back", r.Replica, e.name, r.Token)
+		case tried[key]:
+			bad(r.Time, "%s begins try %d of %s with token %d again", r.Replica, r.Try, e.name, r.Token)
+		case !trace.IsSlot(e.name) && !c.Record.Backfill.Several && (c.Record.Run.Attempt != r.Attempt || r.Request == "" && !c.Record.Run.Tick.Equal(r.Tick)):
+			bad(r.Time, "%s begins %s with token %d for another tick or attempt than it has claimed", r.Replica, e.name, r.Token)
 		}
+		tried[key] = true
 	}
 }
 
@@ -69,58 +66,52 @@ func tokens(w *world, bad report) {
 // another lease than the one before.
 func attempts(w *world, bad report) {
 	for _, e := range w.jobs {
-		claimed := map[[3]int64]bool{}
-		var before *claim // in the same epoch
+		var before *claim // of a tick
 		for _, c := range e.claims {
-			if !c.back.IsZero() {
+			run, last, d := &c.Record.Run, e.before[c.Event], w.definition(c.Replica, e.name)
+			if !c.back.IsZero() || d == nil || d.Every == 0 || run.Request != "" || run.Tick.IsZero() {
 				continue
 			}
 			if before != nil && before.epoch != c.epoch {
 				before = nil
 			}
-			run, last := &c.Record.Run, e.before[c.Event]
-			if d := w.definition(c.Replica, e.name); last != nil && d != nil && d.Every > 0 && run.Request == "" && !run.Tick.IsZero() {
-				key := [3]int64{int64(c.epoch), run.Tick.UnixNano(), int64(run.Attempt)}
-				if why := wrongAttempt(c, before, last, d); why != "" {
-					bad(c.Time, "%s claims tick %s of %s, attempt %d, %s", c.Replica, clock(run.Tick), e.name, run.Attempt, why)
-				} else if claimed[key] {
-					bad(c.Time, "%s claims tick %s of %s, attempt %d, again", c.Replica, clock(run.Tick), e.name, run.Attempt)
-				}
-				claimed[key] = true
+			if why := wrongAttempt(run, c, before, last, d); why != "" {
+				bad(c.Time, "%s claims tick %s of %s, attempt %d, %s", c.Replica, clock(run.Tick), e.name, run.Attempt, why)
 			}
 			before = c
 		}
 	}
 }
 
-// wrongAttempt is what is wrong with an attempt, empty if it follows what was before.
-func wrongAttempt(c, before *claim, last *store.Record, d *trace.Definition) string {
-	run := &c.Record.Run
+// wrongAttempt is what is wrong with an attempt, empty if it follows the claim of a tick before, and what the record said.
+func wrongAttempt(run *store.Run, c, before *claim, last *store.Record, d *trace.Definition) string {
 	switch {
+	case last == nil:
 	case run.Attempt > 1 && (!last.Run.Tick.Equal(run.Tick) || last.Run.Attempt != run.Attempt-1):
 		return "which is not the next one"
-	case run.Attempt > 1 && before != nil && before.Lease == c.Lease:
-		return "under the lease of the one before"
 	case run.Attempt > 1 && d.Interrupted != soloist.Rerun:
 		return "which has no Rerun"
-	case before != nil && before.Record.Run.Request == "" && run.Tick.Before(before.Record.Run.Tick):
+	case before == nil:
+	case run.Attempt > 1 && before.Lease == c.Lease:
+		return "under the lease of the one before"
+	case run.Tick.Before(before.Record.Run.Tick):
 		return "after a later tick"
+	case run.Attempt == 1 && run.Tick.Equal(before.Record.Run.Tick):
+		return "again"
 	}
 	return ""
 }
 
 // early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet.
 func early(w *world, bad report) {
-	for _, e := range w.jobs {
-		for _, r := range w.scheduled(e) {
-			if r.Try != 1 || !r.Time.Before(r.Tick) {
-				continue
-			}
-			for _, q := range e.find.requests[r.claim.Lease] {
-				if w.proves(q, r) {
-					bad(r.Time, "%s begins tick %s of %s %s before it is due, as the answer to its %s proves", r.Replica, clock(r.Tick), e.name, r.Tick.Sub(r.Time), q.Op)
-					break
-				}
+	for e, r := range w.runs() {
+		if r.Try != 1 || !r.Time.Before(r.Tick) || !w.isTick(e, r) {
+			continue
+		}
+		for _, q := range e.find.requests[r.claim.Lease] {
+			if w.proves(q, r) {
+				bad(r.Time, "%s begins tick %s of %s %s before it is due, as the answer to its %s proves", r.Replica, clock(r.Tick), e.name, r.Tick.Sub(r.Time), q.Op)
+				break
 			}
 		}
 	}

@@ -158,19 +158,16 @@ func happened(o outcome, r *run) bool {
 
 // once: what has succeeded does not begin again: a tick once its success is written, the work of a key once it is done.
 func once(w *world, bad report) {
-	for _, name := range w.names {
-		e := w.entries[name]
-		_, isKey := w.Onces[name]
-		for _, r := range e.runs {
-			if r.claim == nil || !isKey && (r.Tick.IsZero() || r.Request != "") {
-				continue
-			}
-			for _, o := range e.find.outcomes[r.Tick.UnixNano()] {
-				done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
-				if done && r.Time.After(o.write.Time) && e.epoch(o.write.Time) == e.epoch(r.Time) && e.inEpoch(r, r.Time) && !w.sleeps(r.Replica, o.write.Time, r.Time) {
-					bad(r.Time, "%s begins tick %s of %s, which has succeeded", r.Replica, clock(r.Tick), name)
-					break
-				}
+	for e, r := range w.runs() {
+		_, isKey := w.Onces[e.name]
+		if r.claim == nil || !isKey && (r.Tick.IsZero() || r.Request != "") {
+			continue
+		}
+		for _, o := range e.find.outcomes[r.Tick.UnixNano()] {
+			done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
+			if done && r.Time.After(o.write.Time) && e.epoch(o.write.Time) == e.epoch(r.Time) && e.inEpoch(r, r.Time) && !w.sleeps(r.Replica, o.write.Time, r.Time) {
+				bad(r.Time, "%s begins tick %s of %s, which has succeeded", r.Replica, clock(r.Tick), e.name)
+				break
 			}
 		}
 	}

@@ -99,18 +99,16 @@ func (w *world) limit(group string, at time.Time) (most int) {
 
 // covered: a context lives only while the service has its lease given to its claim, unless an operator has ended that.
 func covered(w *world, bad report) {
-	for _, name := range w.names {
-		for _, r := range w.entries[name].runs {
-			if r.claim == nil || len(r.live) == 0 {
-				continue
-			}
-			all := w.entries[name].find.terms[r.claim.Lease]
-			if len(all) == 0 || all[len(all)-1].forced {
-				continue
-			}
-			if to, end := all[len(all)-1].to, r.live[len(r.live)-1].to; end.After(to) {
-				bad(to, "the lease of %s for %s ends, and the context of its run with token %d lives for %s more", r.Replica, name, r.Token, end.Sub(to))
-			}
+	for e, r := range w.runs() {
+		if r.claim == nil || len(r.live) == 0 {
+			continue
+		}
+		all := e.find.terms[r.claim.Lease]
+		if len(all) == 0 || all[len(all)-1].forced {
+			continue
+		}
+		if to, end := all[len(all)-1].to, r.live[len(r.live)-1].to; end.After(to) {
+			bad(to, "the lease of %s for %s ends, and the context of its run with token %d lives for %s more", r.Replica, e.name, r.Token, end.Sub(to))
 		}
 	}
 }

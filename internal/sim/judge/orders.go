@@ -55,7 +55,7 @@ func (w *world) obeyPause(pause *trace.Event, e *entryLog, bad report) {
 
 // ordered: once all faults are over, each run that was ordered has its outcome, and each tick of a backfill.
 func ordered(w *world, bad report) {
-	if w.healed().IsZero() {
+	if w.healed.IsZero() {
 		return
 	}
 	for _, o := range w.of[trace.Ordered] {
@@ -65,7 +65,7 @@ func ordered(w *world, bad report) {
 		}
 		switch o.Op {
 		case string(store.OrderRun):
-			if o.End.Before(w.settled()) && !slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Request == o.Request }) {
+			if o.End.Before(w.settled) && !slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Request == o.Request }) {
 				bad(o.Time, "%s of %s has no outcome", o.Request, o.Job)
 			}
 		case string(store.OrderBackfill):
@@ -81,7 +81,7 @@ func (w *world) filled(o *trace.Event, e *entryLog, d *trace.Definition, bad rep
 	cancelled := slices.ContainsFunc(w.of[trace.Ordered], func(c *trace.Event) bool {
 		return c.Job == o.Job && c.Op == string(store.OrderCancelBackfill) && c.Time.After(o.Time)
 	})
-	if cancelled || seq == 0 || last == nil || d.After(d.After(last.Watermark)).Before(w.settled()) || w.changed(d) {
+	if cancelled || seq == 0 || last == nil || d.After(d.After(last.Watermark)).Before(w.settled) || w.changed(d) {
 		return
 	}
 	want := int64(0)
@@ -95,11 +95,11 @@ func (w *world) filled(o *trace.Event, e *entryLog, d *trace.Definition, bad rep
 			continue
 		}
 		if done := q.Record.Backfill.Done(); done != want {
-			bad(w.settled(), "%s of %s has %d ticks, and %d have an outcome", o.Request, o.Job, want, done)
+			bad(w.settled, "%s of %s has %d ticks, and %d have an outcome", o.Request, o.Job, want, done)
 		}
 		return
 	}
-	bad(w.settled(), "%s of %s has not begun", o.Request, o.Job)
+	bad(w.settled, "%s of %s has not begun", o.Request, o.Job)
 }
 
 // changed reports whether a replica had other ticks for a job, or had it paused.

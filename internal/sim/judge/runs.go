@@ -66,7 +66,7 @@ func previous(w *world, bad report) {
 		if len(e.epochs) > 0 || !w.Around {
 			continue
 		}
-		runs := w.scheduled(e)
+		runs := slices.DeleteFunc(slices.Clone(e.runs), func(r *run) bool { return !w.isTick(e, r) })
 		slices.SortStableFunc(runs, func(a, b *run) int { return a.claim.Time.Compare(b.claim.Time) })
 		var newest time.Time
 		next := 0
@@ -86,27 +86,25 @@ func previous(w *world, bad report) {
 // causes: the context of a run ends only for what has happened: it is replaced when a newer tick is due, cancelled when that was
 // ordered, stalled if its job has a limit to its silence.
 func causes(w *world, bad report) {
-	for _, e := range w.jobs {
-		for _, r := range e.runs {
-			d := w.definition(r.Replica, e.name)
-			if d == nil || r.Cancelled.IsZero() || r.claim == nil {
-				continue
-			}
-			ok := true
-			switch r.Why {
-			case trace.Replaced:
-				ok = d.Overlap == soloist.Replace && !d.After(r.Tick).After(r.Cancelled.Add(w.doubt(e, r)))
-			case trace.Cancelled:
-				ok = slices.ContainsFunc(w.of[trace.Ordered], func(o *trace.Event) bool {
-					kind := store.OrderKind(o.Op)
-					return o.Job == e.name && (kind == store.OrderCancel || kind == store.OrderCancelBackfill) && o.Time.Before(r.Cancelled)
-				})
-			case trace.Stalled:
-				ok = d.Pulse != trace.NoPulse || d.HeartbeatTimeout > 0
-			}
-			if !ok {
-				bad(r.Cancelled, "the context of %s, token %d of %s, ends as %s, and nothing of the kind has happened", r.Replica, r.Token, e.name, r.Why)
-			}
+	for e, r := range w.runs() {
+		d := w.definition(r.Replica, e.name)
+		if d == nil || r.Cancelled.IsZero() || r.claim == nil {
+			continue
+		}
+		ok := true
+		switch r.Why {
+		case trace.Replaced:
+			ok = d.Overlap == soloist.Replace && !d.After(r.Tick).After(r.Cancelled.Add(w.doubt(e, r)))
+		case trace.Cancelled:
+			ok = slices.ContainsFunc(w.of[trace.Ordered], func(o *trace.Event) bool {
+				kind := store.OrderKind(o.Op)
+				return o.Job == e.name && (kind == store.OrderCancel || kind == store.OrderCancelBackfill) && o.Time.Before(r.Cancelled)
+			})
+		case trace.Stalled:
+			ok = d.Pulse != trace.NoPulse || d.HeartbeatTimeout > 0
+		}
+		if !ok {
+			bad(r.Cancelled, "the context of %s, token %d of %s, ends as %s, and nothing of the kind has happened", r.Replica, r.Token, e.name, r.Why)
 		}
 	}
 }
@@ -126,17 +124,18 @@ func (w *world) doubt(e *entryLog, r *run) time.Duration {
 // followers: a run of a follower begins only when the service had taken that each job before it has returned well for its tick;
 // under AfterAny, that the tick has an outcome.
 func followers(w *world, bad report) {
-	for _, e := range w.jobs {
-		for _, r := range w.scheduled(e) {
-			d := w.definition(r.Replica, e.name)
-			for _, name := range d.Before() {
-				before := w.entries[name]
-				if before == nil || len(before.of[trace.Corrupted]) > 0 {
-					continue
-				}
-				if d.FollowsAny && !before.passedBy(r) || !d.FollowsAny && !before.succeededBy(r) {
-					bad(r.Time, "%s begins tick %s of %s, and %s has not ended for it", r.Replica, clock(r.Tick), e.name, name)
-				}
+	for e, r := range w.runs() {
+		if !w.isTick(e, r) {
+			continue
+		}
+		d := w.definition(r.Replica, e.name)
+		for _, name := range d.Before() {
+			before := w.entries[name]
+			if before == nil || len(before.of[trace.Corrupted]) > 0 {
+				continue
+			}
+			if d.FollowsAny && !before.passedBy(r) || !d.FollowsAny && !before.succeededBy(r) {
+				bad(r.Time, "%s begins tick %s of %s, and %s has not ended for it", r.Replica, clock(r.Tick), e.name, name)
 			}
 		}
 	}
@@ -161,16 +160,14 @@ func (e *entryLog) succeededBy(r *run) bool {
 
 // stops: a replica that is asked to stop begins nothing that was due before, and nothing at all once its grace is over.
 func stops(w *world, bad report) {
-	for _, e := range w.jobs {
-		for _, r := range e.runs {
-			stop := w.stopping[r.Replica]
-			if stop == nil || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || r.Request != "" && store.BackfillOf(r.Request) == 0 {
-				continue
-			}
-			due := r.Tick.IsZero() || r.Tick.Before(stop.Time.Add(-4*time.Second)) || r.Time.After(stop.End.Add(slack))
-			if due && !w.sleeps(r.Replica, stop.Time, r.Time) && !w.muted(r.Replica, r.Time) {
-				bad(r.Time, "%s begins %s, and was asked to stop at %s", r.Replica, e.name, clock(stop.Time))
-			}
+	for e, r := range w.runs() {
+		stop := w.stopping[r.Replica]
+		if stop == nil || trace.IsSlot(e.name) || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || r.Request != "" && store.BackfillOf(r.Request) == 0 {
+			continue
+		}
+		due := r.Tick.IsZero() || r.Tick.Before(stop.Time.Add(-4*time.Second)) || r.Time.After(stop.End.Add(slack))
+		if due && !w.sleeps(r.Replica, stop.Time, r.Time) && !w.muted(r.Replica, r.Time) {
+			bad(r.Time, "%s begins %s, and was asked to stop at %s", r.Replica, e.name, clock(stop.Time))
 		}
 	}
 }

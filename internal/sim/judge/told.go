@@ -116,6 +116,11 @@ func events(w *world, bad report) {
 	}
 	written, emitted := map[telling]time.Time{}, map[telling]bool{}
 	for _, e := range w.jobs {
+		for _, q := range slices.Backward(e.writes) {
+			if r := q.Record; r != nil { // what is repeated by another replica has no outcome
+				written[telling{q.Replica, e.name, string(r.Run.Status), r.Run.Tick.UnixNano(), r.Token}] = q.Time
+			}
+		}
 		for _, o := range slices.Backward(e.outcomes) {
 			written[telling{o.write.Replica, e.name, string(o.Status), o.Tick.UnixNano(), o.Token}] = o.write.Time
 		}

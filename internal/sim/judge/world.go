@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,16 @@ type world struct {
 	left     map[string]time.Time    // when a replica was killed or had stopped
 	stopping map[string]*trace.Event // when it was asked to
 	all      []trace.Violation
+
+	healed, calm, settled time.Time // zero if faults go on to the end
+	aborted               bool      // a deploy was
+	tasks                 []task    // whose progress is judged
+}
+
+// A task is a job or singleton of the last version of the program.
+type task struct {
+	*entryLog
+	*trace.Definition
 }
 
 func newWorld(l *trace.Log) *world {
@@ -65,6 +76,7 @@ func newWorld(l *trace.Log) *world {
 		}
 	}
 	w.addRuns()
+	w.findCalm()
 	return w
 }
 
@@ -172,14 +184,23 @@ func (w *world) containerLost(from, to time.Time) bool {
 	return slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" && d.Time.After(from) && !d.Time.After(to) })
 }
 
-// scheduled are the runs of ticks: of a replica that has a schedule for the job, and not on demand or of a backfill.
-func (w *world) scheduled(e *entryLog) (all []*run) {
-	for _, r := range e.runs {
-		if d := w.definition(r.Replica, e.name); d != nil && d.Every > 0 && r.Request == "" && r.claim != nil {
-			all = append(all, r)
+// runs goes through all runs of functions, of each entry in turn.
+func (w *world) runs() iter.Seq2[*entryLog, *run] {
+	return func(yield func(*entryLog, *run) bool) {
+		for _, name := range w.names {
+			for _, r := range w.entries[name].runs {
+				if !yield(w.entries[name], r) {
+					return
+				}
+			}
 		}
 	}
-	return all
+}
+
+// isTick reports whether a run is of a tick of its job, and neither on demand nor of a backfill.
+func (w *world) isTick(e *entryLog, r *run) bool {
+	d := w.definition(r.Replica, e.name)
+	return d != nil && d.Every > 0 && r.Request == "" && r.claim != nil
 }
 
 // first is the first of two times, of which a may be zero.

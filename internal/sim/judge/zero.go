@@ -52,19 +52,19 @@ func late(z *trace.Zero) time.Duration {
 // for it, unless its job runs already. It is judged from when a replica has handed over that knows its schedule, after all
 // faults and after the last message that the platform has lost would have been visible.
 func wakes(w *world, bad report) {
-	if w.Zero == nil || w.healed().IsZero() {
+	if w.Zero == nil || w.healed.IsZero() {
 		return
 	}
-	from := w.healed().Add(2 * trace.Settling)
+	from := w.healed.Add(2 * trace.Settling)
 	for _, m := range w.letters() {
 		if m.lost {
 			from = later(from, later(m.gone, m.visible).Add(time.Minute))
 		}
 	}
-	for _, t := range w.tasks() {
+	for _, t := range w.tasks {
 		if t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
 			if known := w.handedOver(t.Definition, from); !known.IsZero() {
-				begins(t, known, w.settled().Add(-time.Minute), late(w.Zero), bad)
+				begins(t, known, w.settled.Add(-time.Minute), late(w.Zero), bad)
 			}
 		}
 	}
@@ -84,10 +84,10 @@ func (w *world) handedOver(d *trace.Definition, from time.Time) time.Time {
 // fewMessages: in the end no more than two messages are in the queue for longer than a pass, besides those that the faults have
 // left.
 func fewMessages(w *world, bad report) {
-	if w.Zero == nil || w.healed().IsZero() {
+	if w.Zero == nil || w.healed.IsZero() {
 		return
 	}
-	all, from, to := w.letters(), w.healed().Add(2*trace.Settling), w.settled()
+	all, from, to := w.letters(), w.healed.Add(2*trace.Settling), w.settled
 	old := slices.DeleteFunc(slices.Clone(all), func(m *letter) bool {
 		return m.put.Before(from) || m.put.After(to.Add(-trace.LongestPass-5*time.Minute))
 	})
@@ -108,12 +108,12 @@ func inQueue(all []*letter, t time.Time) (n int) {
 // fewStarts: once all faults are over, replicas are started about as often as ticks are due: an alarm for nothing is not followed
 // by another one. Each message that the faults have left may start one.
 func fewStarts(w *world, bad report) {
-	if w.Zero == nil || w.healed().IsZero() {
+	if w.Zero == nil || w.healed.IsZero() {
 		return
 	}
-	from, to := w.healed().Add(2*trace.Settling), w.settled()
+	from, to := w.healed.Add(2*trace.Settling), w.settled
 	due := map[int64]bool{}
-	for _, t := range w.tasks() {
+	for _, t := range w.tasks {
 		if t.Every == 0 || t.Follows != "" {
 			continue
 		}
