@@ -12,7 +12,7 @@ import (
 // A letter is a message of the queue, as its own log tells.
 type letter struct {
 	put, visible, gone time.Time // gone: deleted or lost; zero: it is still there
-	lost               bool      // by the platform
+	lost               bool      // by the platform, or moved to another time
 }
 
 func (m *letter) there(t time.Time) bool {
@@ -30,7 +30,9 @@ func (w *world) letters() (all []*letter) {
 			all = append(all, known[e.ID])
 		case m == nil:
 		case e.Op == trace.MailDeleted || e.Op == trace.MailLost:
-			m.gone, m.lost = e.Time, e.Op == trace.MailLost
+			m.gone, m.lost = e.Time, m.lost || e.Op == trace.MailLost
+		case e.Replica == trace.Platform:
+			m.lost = true
 		default:
 			m.visible = e.End
 		}
@@ -50,31 +52,30 @@ func late(z *trace.Zero) time.Duration {
 
 // wakes: a wake-up is pending at or before the next thing to do. So each tick begins as soon as the platform can start a replica
 // for it, unless its job runs already. It is judged from when a replica has handed over that knows its schedule, after all
-// faults and after the last message that the platform has lost would have been visible.
+// faults, until an alarm would come that the platform has lost.
 func wakes(w *world, bad report) {
-	if w.Zero == nil || w.healed.IsZero() {
-		return
-	}
-	from := w.healed.Add(2 * trace.Settling)
+	from, to := w.calm.Add(2*trace.Settling), w.settled.Add(-time.Minute)
 	for _, m := range w.letters() {
-		if m.lost {
-			from = later(from, later(m.gone, m.visible).Add(time.Minute))
+		if past := later(m.gone, m.visible).Add(time.Minute); m.lost && past.Before(from.Add(time.Hour)) {
+			from = later(from, past)
+		} else if m.lost {
+			to = first(to, m.visible)
 		}
 	}
 	for _, t := range w.tasks {
-		if t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
-			if known := w.handedOver(t.Definition, from); !known.IsZero() {
-				begins(t, known, w.settled.Add(-time.Minute), late(w.Zero), bad)
+		if w.Zero != nil && t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
+			if known := w.handedOver(t.Definition); !known.IsZero() {
+				begins(t, later(known, from), to, late(w.Zero), bad)
 			}
 		}
 	}
 }
 
-// handedOver is when a replica with the ticks of a definition said first after a time that an alarm is pending, zero if none did.
-func (w *world) handedOver(d *trace.Definition, from time.Time) time.Time {
+// handedOver is when a replica with the ticks of a definition first said that an alarm is pending, zero if none did.
+func (w *world) handedOver(d *trace.Definition) time.Time {
 	for _, h := range w.of[trace.Handed] {
 		its := w.definition(h.Replica, d.Name)
-		if h.Note == "" && h.Time.After(from) && its != nil && its.Schedule == d.Schedule && its.Every == d.Every && its.Closed == d.Closed && its.Limits == d.Limits {
+		if h.Note == "" && its != nil && its.Schedule == d.Schedule && its.Every == d.Every && its.Closed == d.Closed && its.Limits == d.Limits {
 			return h.Time
 		}
 	}
@@ -87,7 +88,7 @@ func fewMessages(w *world, bad report) {
 	if w.Zero == nil || w.healed.IsZero() {
 		return
 	}
-	all, from, to := w.letters(), w.healed.Add(2*trace.Settling), w.settled
+	all, from, to := w.letters(), w.calm.Add(2*trace.Settling), w.settled
 	old := slices.DeleteFunc(slices.Clone(all), func(m *letter) bool {
 		return m.put.Before(from) || m.put.After(to.Add(-trace.LongestPass-5*time.Minute))
 	})
@@ -111,7 +112,7 @@ func fewStarts(w *world, bad report) {
 	if w.Zero == nil || w.healed.IsZero() {
 		return
 	}
-	from, to := w.healed.Add(2*trace.Settling), w.settled
+	from, to := w.calm.Add(2*trace.Settling), w.settled
 	due := map[int64]bool{}
 	for _, t := range w.tasks {
 		if t.Every == 0 || t.Follows != "" {
