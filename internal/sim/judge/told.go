@@ -116,13 +116,15 @@ func events(w *world, bad report) {
 	}
 	written, emitted := map[telling]time.Time{}, map[telling]bool{}
 	for _, e := range w.jobs {
-		for _, q := range slices.Backward(e.writes) {
-			if r := q.Record; r != nil { // what is repeated by another replica has no outcome
-				written[telling{q.Replica, e.name, string(r.Run.Status), r.Run.Tick.UnixNano(), r.Token}] = q.Time
+		for _, q := range e.writes {
+			if r := q.Record; r != nil { // what another replica repeats has no outcome
+				key := telling{q.Replica, e.name, string(r.Run.Status), r.Run.Tick.UnixNano(), r.Token}
+				written[key] = first(written[key], q.Time)
 			}
 		}
-		for _, o := range slices.Backward(e.outcomes) {
-			written[telling{o.write.Replica, e.name, string(o.Status), o.Tick.UnixNano(), o.Token}] = o.write.Time
+		for _, o := range e.outcomes {
+			key := telling{o.write.Replica, e.name, string(o.Status), o.Tick.UnixNano(), o.Token}
+			written[key] = first(written[key], o.write.Time)
 		}
 	}
 	for _, e := range w.of[trace.Emitted] {
@@ -134,8 +136,8 @@ func events(w *world, bad report) {
 		if at := written[key]; at.IsZero() || at.After(e.Time) {
 			bad(e.Time, "%s emits that tick %s of %s has %s, which it has not written", e.Replica, clock(e.Tick), e.Job, e.Note)
 		}
-		if emitted[key] {
-			bad(e.Time, "%s emits twice that tick %s of %s has %s", e.Replica, clock(e.Tick), e.Job, e.Note)
+		if key.status = e.Op; emitted[key] {
+			bad(e.Time, "%s emits twice what became of tick %s of %s", e.Replica, clock(e.Tick), e.Job)
 		}
 		emitted[key] = true
 	}
