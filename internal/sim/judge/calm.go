@@ -7,6 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/store"
 )
 
 // What has to come, and how soon, is judged only once nothing goes wrong any more.
@@ -128,10 +129,11 @@ func waiters(w *world, bad report) {
 		return
 	}
 	for _, c := range w.of[trace.Called] {
-		if o := w.Onces[c.Job]; o.Backoff > time.Second || o.MaxTries > 0 {
-			continue
+		o, e := w.Onces[c.Job], w.entries[c.Job]
+		if o.Backoff > time.Second || o.MaxTries > 0 || e != nil && slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Status == store.Failed }) {
+			continue // what has failed is tried again after a pause, up to five minutes
 		}
-		gone, by := w.gone(c.Replica), later(healed, c.Time).Add(3*cmp.Or(w.Locks[c.Lock].Lease, w.Onces[c.Job].Lease)+30*time.Second)
+		gone, by := w.gone(c.Replica), later(healed, c.Time).Add(3*cmp.Or(w.Locks[c.Lock].Lease, o.Lease)+30*time.Second)
 		if by.Before(settled) && (c.End.IsZero() || c.End.After(by)) && (gone.IsZero() || gone.After(settled)) {
 			bad(by, "%s waits since %s, and goes on until %s", c.Call, clock(c.Time), clock(c.End))
 		}
