@@ -126,7 +126,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/runner":      {"event", "store", "internal/control", "internal/instant", "internal/lease", "internal/ontime", "internal/plan", "internal/supervise"},
 		"internal/safefile":    {},
 		"internal/schedule":    {"internal/near"},
-		"internal/sim":         {".", "calendar", "internal/alarm", "internal/alarm/alarmtest", "event", "store", "host/azure", "internal/blobtest", "internal/entry", "internal/sim/trace"},
+		"internal/sim":         {".", "calendar", "internal/alarm", "internal/alarm/alarmtest", "event", "store", "host/azure", "internal/blobtest", "internal/entry", "internal/sim/trace", "internal/supervise"},
 		"internal/sim/check":   {".", "event", "store", "internal/entry"},
 		"internal/sim/judge":   {".", "event", "store", "internal/entry", "internal/sim/trace"},
 		"internal/sim/trace":   {"internal/sim/check"},

@@ -14,7 +14,10 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-var both = flag.Bool("both", false, "judge by both checkers")
+var (
+	both   = flag.Bool("both", false, "judge by both checkers")
+	scaled = flag.Bool("zero", false, "compare them on clusters that scale to zero")
+)
 
 // TestBoth judges each seed by both checkers, and tells what each says: for comparison.
 func TestBoth(t *testing.T) {
@@ -28,7 +31,11 @@ func TestBoth(t *testing.T) {
 			t.Run(fmt.Sprint(s), func(t *testing.T) {
 				t.Parallel()
 				begin := time.Now()
-				l, tally := simulate(t, sim.Config{Seed: s, Length: *length})
+				c := sim.Config{Seed: s, Length: *length, Zero: *scaled}
+				if c.Zero {
+					c.Length *= 18
+				}
+				l, tally := simulate(t, c)
 				simulated.Add(int64(time.Since(begin)))
 				requests.Add(int64(tally.Requests))
 				begin = time.Now()

@@ -203,7 +203,7 @@ func (c *Cluster) called(ctx context.Context, m *machine, e trace.Event, call fu
 		return err
 	}
 	c.log.Edit(func() {
-		noted.End, noted.Note = time.Now(), returned(err)
+		noted.End, noted.Note, noted.Result = time.Now(), returned(err), kindOf(err)
 		if ctx.Err() != nil && noted.Cancelled.IsZero() {
 			noted.Cancelled = noted.End
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -42,8 +44,16 @@ func (w *lockWork) do(ctx context.Context, run *soloist.Run, e trace.Event) erro
 	if w.c.calm() {
 		w.behavior, w.takes = trace.Fine, min(w.takes, time.Second)
 	}
-	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID = trace.Ran, w.m.name, run.Token, run.Attempt, run.Try, run.ID()
+	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID, e.Slot = trace.Ran, w.m.name, run.Token, run.Attempt, run.Try, run.ID(), slotIn(run.ID())
 	return w.c.observed(ctx, w.m, w.c.log.Add(e), func() error { return w.behave(ctx, run, e) })
+}
+
+// slotIn is the slot of a lock that the ID of a run names. That of the first names none.
+func slotIn(id string) (n int) {
+	if _, number, found := strings.Cut(id[strings.LastIndexByte(id, '@')+1:], "/"); found {
+		n, _ = strconv.Atoi(number)
+	}
+	return n
 }
 
 func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e trace.Event) error {

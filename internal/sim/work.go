@@ -14,6 +14,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -80,7 +81,7 @@ func (c *Cluster) observed(ctx context.Context, m *machine, e *trace.Event, beha
 	stop := context.AfterFunc(ctx, func() {
 		c.log.Edit(func() {
 			if e.End.IsZero() {
-				e.Cancelled, e.Cause = time.Now(), cause(ctx)
+				e.Cancelled, e.Cause, e.Why = time.Now(), cause(ctx), kindOf(context.Cause(ctx))
 			}
 		})
 	})
@@ -89,19 +90,44 @@ func (c *Cluster) observed(ctx context.Context, m *machine, e *trace.Event, beha
 		stop()
 		c.log.Edit(func() {
 			if !returned {
-				e.Note = noReturn
+				e.Note, e.Result = noReturn, trace.Failed
 			}
 			if e.End = time.Now(); e.End.Equal(e.Cancelled) { // which came first, nobody can tell
-				e.Cancelled, e.Cause = time.Time{}, ""
+				e.Cancelled, e.Cause, e.Why = time.Time{}, "", ""
 			}
 		})
 	}()
 	err := behave()
 	returned = true
-	if err != nil && !m.gone() {
-		c.log.Edit(func() { e.Note = err.Error() })
+	if !m.gone() {
+		c.log.Edit(func() {
+			if e.Result = kindOf(err); err != nil {
+				e.Note = err.Error()
+			}
+		})
 	}
 	return err
+}
+
+// kindOf is what an error says of a run or a call.
+func kindOf(err error) trace.Result {
+	kinds := []struct {
+		err  error
+		kind trace.Result
+	}{{store.ErrHeld, trace.Held}, {store.ErrLost, trace.Lost}, {soloist.ErrStalled, trace.Stalled}, {soloist.ErrTimeout, trace.TimedOut},
+		{soloist.ErrCancelled, trace.Cancelled}, {soloist.ErrReplaced, trace.Replaced}, {soloist.ErrStopped, trace.Stopped}}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return k.kind
+		}
+	}
+	switch {
+	case err == nil:
+		return trace.Well
+	case supervise.Skips(err):
+		return trace.Skipped
+	}
+	return trace.Failed
 }
 
 func cause(ctx context.Context) string { return why(context.Cause(ctx)) }
@@ -242,8 +268,8 @@ func (c *Cluster) effect(m *machine, what trace.Event, r *roll) {
 	time.Sleep(r.latency())
 	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
 	c.log.Edit(func() {
-		if e.Time, e.Note = time.Now(), "accepted"; !ok {
-			e.Note = "refused"
+		if e.Time, e.Note, e.Result = time.Now(), "accepted", trace.Well; !ok {
+			e.Note, e.Result = "refused", trace.Refused
 		}
 	})
 	m.sleep(context.Background(), r.latency(), r)

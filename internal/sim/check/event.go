@@ -30,6 +30,8 @@ const (
 	Effect    What = "effect"   // what a run wrote to a resource that fences, sent at Sent
 	Loaded    What = "loaded"   // a checkpoint, read at Time by a run
 	Said      What = "said"     // a line of a replica's log
+	Answered  What = "answered" // RunNow has returned Result for a Request
+	Health    What = "health"   // of a replica: Op says what is wrong with Job
 	Emitted   What = "emitted"  // an event of a replica: Op is its kind, Note the status of its outcome
 	Asked     What = "asked"    // a call of HealthCheck, from Time to End
 	Down      What = "down"     // all replicas are, until End
@@ -88,8 +90,11 @@ type Event struct {
 	Beat      time.Time // its last heartbeat; zero: its start
 	Cancelled time.Time // zero: its context did not end before it returned
 	End       time.Time // zero: it has not returned
+	Result    Result    // what it has returned; also of a call, and of a run on demand
 	Cause     string    // of the end of its context
+	Why       Result    // the same as a kind
 	Lock      string    // that it holds, or that is called; empty: it is a run of Job
+	Slot      int       // of Lock
 	ID        string    // that the function of a lock is told
 	Call      string    // which call of Do, TryDo or Once.Run it belongs to
 
@@ -101,6 +106,24 @@ type Event struct {
 
 	Note string
 }
+
+// A Result is how a run or a call ended, or why a context did. Of RunNow it is the status of the outcome.
+type Result string
+
+// Results. A run or call that has not returned has none.
+const (
+	Well      Result = "well"
+	Failed    Result = "failed" // with another error, by a panic, or without a return
+	Skipped   Result = "skipped"
+	Held      Result = "held"
+	Lost      Result = "lost"
+	Refused   Result = "refused"
+	Stalled   Result = "stalled"
+	TimedOut  Result = "timed out"
+	Cancelled Result = "cancelled"
+	Replaced  Result = "replaced"
+	Stopped   Result = "stopped"
+)
 
 // OK reports whether the service did what a request asked for.
 func (e *Event) OK() bool { return e.What == Request && e.Status >= 200 && e.Status < 300 }

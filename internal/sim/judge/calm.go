@@ -3,7 +3,6 @@ package judge
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -15,101 +14,38 @@ import (
 
 const (
 	rests  = 2 * time.Minute  // until a healed cluster has left behind what befell it
-	starts = 10 * time.Second // from a tick to a start
+	starts = 10 * time.Second // from a tick to its start
 )
 
-func (w *world) healed() time.Time {
-	for _, e := range w.of[trace.Healed] {
-		return e.Time
-	}
-	return time.Time{}
-}
-
-func (w *world) settled() time.Time {
-	for _, e := range w.of[trace.Healed] {
-		if e.End.After(e.Time.Add(trace.Settling)) {
-			return e.End
-		}
-	}
-	return w.healed().Add(trace.Settling)
-}
-
-// latest is the definition of a job on the replica that came up last, to stay.
-func (w *world) latest(job string) (d *trace.Definition) {
-	for _, u := range w.of[trace.Up] {
-		if one := w.definition(u.Replica, job); one != nil && u.Cause != trace.Aborted {
-			d = one
-		}
-	}
-	return d
-}
-
-// aborted is when the last replica of an aborted deploy came up.
-func (w *world) aborted() (last time.Time) {
+// findCalm finds when all faults were over, from when on progress is judged, and when everything due has its outcome. A log in
+// which nothing heals has no tasks. Others respect the definition of an aborted deploy for a while.
+func (w *world) findCalm() {
 	for _, u := range w.of[trace.Up] {
 		if u.Cause == trace.Aborted {
-			last = u.Time
+			w.aborted, w.calm = true, u.Time.Add(trace.Patience+time.Minute)
 		}
 	}
-	return last
-}
-
-func (w *world) calm() {
-	healed, settled := w.healed(), w.settled()
-	if healed.IsZero() || w.Zero != nil {
-		return
+	for _, e := range w.of[trace.Healed] {
+		w.healed, w.calm, w.settled = e.Time, later(w.calm, e.Time.Add(rests)), later(e.End, e.Time.Add(trace.Settling))
 	}
-	from := healed.Add(rests)
-	if a := w.aborted(); !a.IsZero() { // others respect it for a while
-		from = later(from, a.Add(trace.Patience+time.Minute))
-	}
-	for _, name := range w.names {
-		e, d := w.entries[name], w.latest(name)
-		if d == nil || d.EveryReplica || trace.IsSlot(name) || name == trace.Foreign {
-			continue
-		}
-		last := e.last()
-		if d.Every == 0 {
-			alive := slices.ContainsFunc(e.runs, func(r *run) bool {
-				return slices.ContainsFunc(r.live, func(s span) bool { return s.from.Before(settled) && s.to.After(settled.Add(-time.Minute)) })
-			})
-			if !alive && cmp.Or(d.Backoff, 5*time.Second) <= time.Minute {
-				w.bad("L2 runs", settled, "%s does not run", name)
-			}
-			continue
-		}
-		if w.pausedItself(name) {
-			continue
-		}
-		busy := d.Missed == soloist.RunAll && len(e.runs) > 0 && e.runs[len(e.runs)-1].Time.After(settled.Add(-time.Minute))
-		if last == nil || d.After(last.Watermark).Before(healed) && !busy {
-			w.bad("L1 settled", settled, "ticks of %s up to %s have no outcome", name, trace.TimeOfDay(healed))
-			continue
-		}
-		if d.Follows == "" && d.Group == "" && !d.Paused {
-			w.inTime(e, d, from, settled)
-		}
-		w.cheap(e, d, from, settled)
-	}
-	w.waiters(healed, settled)
-	w.ordered(settled)
-	w.spread(settled)
-	for _, s := range w.of[trace.Said] {
-		if why, ok := strings.CutPrefix(s.Note, "health: "); ok && s.Job != trace.Foreign && w.aborted().IsZero() && !strings.Contains(s.Cause, "not write it") {
-			w.bad("L6 health", s.Time, "%s says that %s is %s (%s)", s.Replica, s.Job, why, s.Cause)
+	for _, e := range w.jobs {
+		if d := w.latest(e.name); !w.healed.IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
+			w.tasks = append(w.tasks, task{e, d})
 		}
 	}
 }
 
-func (e *entryLog) last() (r *store.Record) {
-	for _, q := range slices.Backward(e.writes) {
-		if q.Record != nil {
-			return q.Record
+// upAt are the replicas that are up to stay.
+func (w *world) upAt(at time.Time) (all []*trace.Event) {
+	for _, u := range w.of[trace.Up] {
+		if u.Cause == "" && w.isUp(u, at) {
+			all = append(all, u)
 		}
 	}
-	return nil
+	return all
 }
 
+// pausedItself reports whether a job, or one that it follows, is paused by its record in the end.
 func (w *world) pausedItself(job string) bool {
 	d, e := w.latest(job), w.entries[job]
 	if e == nil || d == nil {
@@ -119,172 +55,165 @@ func (w *world) pausedItself(job string) bool {
 	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
 }
 
-// inTime: each tick starts within some seconds, unless its job was running then; none is missed.
-func (w *world) inTime(e *entryLog, d *trace.Definition, from, to time.Time) {
-	for tick := d.After(from); tick.Add(starts + time.Second).Before(to); tick = d.After(tick) {
-		by, under, started := tick.Add(starts), false, false
-		for _, r := range e.runs {
-			other := r.claim != nil && !r.Tick.Equal(tick) && r.claim.Time.Before(tick.Add(time.Second))
-			under = under || other && (r.End.IsZero() || r.End.After(tick.Add(-3*time.Second)))
-			its := r.Tick.Equal(tick) || d.Overlap == soloist.Replace && r.Tick.After(tick)
-			started = started || its && r.Request == "" && !r.Time.After(by)
+// settled: each tick that came due while faults went on has its outcome, unless the job is still busy with one after the other.
+func settled(w *world, bad report) {
+	for _, t := range w.tasks {
+		if t.Every == 0 || w.pausedItself(t.name) {
+			continue
 		}
-		if !started && (!under || d.Overlap == soloist.Replace) {
-			w.bad("L1 in time", by, "tick %s of %s does not start, and it does not run", trace.TimeOfDay(tick), e.name)
+		last := t.last()
+		busy := t.Missed == soloist.RunAll && len(t.runs) > 0 && t.runs[len(t.runs)-1].Time.After(w.settled.Add(-time.Minute))
+		if last == nil || t.After(last.Watermark).Before(w.healed) && !busy {
+			bad(w.settled, "ticks of %s up to %s have no outcome", t.name, clock(w.healed))
 		}
 	}
 }
 
-// cheap: a tick costs few requests on average.
-func (w *world) cheap(e *entryLog, d *trace.Definition, from, to time.Time) {
-	ticks := 0
-	for tick := d.After(from); tick.Before(to.Add(-starts)); tick = d.After(tick) {
-		ticks++
-	}
-	if ticks < 6 || d.Beat > 0 || d.Follows != "" || d.Group != "" {
+// inTime: each tick begins within ten seconds, unless its job runs when it is due.
+func inTime(w *world, bad report) {
+	if w.Zero != nil {
 		return
 	}
-	n, took := 0, time.Duration(0)
-	for _, q := range e.requests {
-		if q.Sent.After(from) && q.Sent.Before(to.Add(-starts)) && q.Op != "renew" && q.Op != "save" && q.Op != "load" && q.Op != "progress" && q.Replica != trace.Operator {
-			n++
+	for _, t := range w.tasks {
+		if t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
+			begins(t, w.calm, w.settled, starts, bad)
 		}
-	}
-	for _, r := range e.runs {
-		for _, s := range r.live {
-			if s.from.After(from) {
-				took += s.to.Sub(s.from)
-			}
-		}
-	}
-	replicas := len(w.upAt(to.Add(-time.Second)))
-	if most := ticks*(7+4*replicas) + replicas*(int(took/(d.Lease/3))+4); n > most {
-		w.bad("L7 budget", to, "%d ticks of %s took %d requests of %d replicas, at most %d", ticks, e.name, n, replicas, most)
 	}
 }
 
-// upAt are the replicas that are up to stay.
-func (w *world) upAt(at time.Time) (all []*trace.Event) {
-	for _, u := range w.of[trace.Up] {
-		if g := w.gone(u.Replica); !u.Time.After(at) && (g.IsZero() || g.After(at)) && u.Cause == "" {
-			all = append(all, u)
+// begins judges the ticks between two times: each begins soon, or a newer one in its place, or its job runs already.
+func begins(t task, from, to time.Time, soon time.Duration, bad report) {
+	for tick := t.After(from); tick.Add(soon + time.Second).Before(to); tick = t.After(tick) {
+		by, under, started := tick.Add(soon), false, false
+		first := after(t.runs, tick.Add(-3*time.Second), func(r *run) time.Time { return r.Time })
+		for _, r := range t.runs[max(0, first-1):] {
+			claimed := r.Time
+			if r.claim != nil {
+				claimed = r.claim.Time
+			}
+			if r.Time.After(by) && claimed.After(tick.Add(time.Second)) {
+				break
+			}
+			newer := r.Tick.After(tick) && (t.Overlap == soloist.Replace || t.Every < soon && t.Missed != soloist.RunAll)
+			started = started || r.Request == "" && (r.Tick.Equal(tick) || newer) && !r.Time.After(by)
+			under = under || !r.Tick.Equal(tick) && claimed.Before(tick.Add(time.Second)) && (r.End.IsZero() || r.End.After(tick.Add(-3*time.Second)))
+		}
+		if !started && (!under || t.Overlap == soloist.Replace) {
+			bad(by, "tick %s of %s does not begin, and the job does not run", clock(tick), t.name)
 		}
 	}
-	return all
+}
+
+// inTime is what single.go needs of it.
+func (w *world) inTime(e *entryLog, d *trace.Definition, from, to time.Time) {
+	begins(task{e, d}, from, to, starts, func(at time.Time, format string, args ...any) { w.bad("P1 in time", at, format, args...) })
+}
+
+// singletons: each singleton runs.
+func singletons(w *world, bad report) {
+	for _, t := range w.tasks {
+		to := w.settled
+		alive := slices.ContainsFunc(t.runs, func(r *run) bool {
+			return slices.ContainsFunc(r.live, func(s span) bool { return s.from.Before(to) && s.to.After(to.Add(-time.Minute)) })
+		})
+		if t.Every == 0 && !alive && cmp.Or(t.Backoff, 5*time.Second) <= time.Minute {
+			bad(to, "%s does not run", t.name)
+		}
+	}
 }
 
 // waiters: who waits for a lock, or for what is done once, is served.
-func (w *world) waiters(healed, settled time.Time) {
-	for _, c := range w.of[trace.Called] {
-		if g := w.gone(c.Replica); !c.End.IsZero() && c.End.Before(healed) || !g.IsZero() && g.Before(settled.Add(-time.Second)) || c.Time.After(settled.Add(-30*time.Second)) {
-			continue
-		}
-		lease := cmp.Or(w.Locks[c.Lock].Lease, w.Onces[c.Job].Lease)
-		if o, ok := w.Onces[c.Job]; ok && (o.Backoff > time.Second || o.MaxTries > 0) {
-			continue
-		}
-		by := later(healed, c.Time).Add(3*lease + 30*time.Second)
-		if by.Before(settled) && (c.End.IsZero() || c.End.After(by)) {
-			w.bad("L3 served", by, "%s waits since %s, and goes on until %s", c.Call, trace.TimeOfDay(c.Time), trace.TimeOfDay(c.End))
-		}
-	}
-}
-
-// ordered: what was ordered has its outcome, and each tick of a backfill.
-func (w *world) ordered(settled time.Time) {
-	for _, o := range w.of[trace.Ordered] {
-		e, d := w.entries[o.Job], w.latest(o.Job)
-		if e == nil || d == nil || d.Every == 0 || o.Heard.IsZero() || len(e.epochs) > 0 || w.pausedItself(o.Job) || slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" }) {
-			continue
-		}
-		switch o.Op {
-		case string(store.OrderRun):
-			if o.End.Before(settled) && !slices.ContainsFunc(e.writes, func(q *trace.Event) bool {
-				return q.Record != nil && slices.ContainsFunc(q.Record.History, func(f store.Outcome) bool { return f.Request == o.Request })
-			}) {
-				w.bad("L4 orders", o.Time, "%s of %s has no outcome", o.Request, o.Job)
-			}
-		case string(store.OrderBackfill):
-			w.backfill(o, e, d)
-		}
-	}
-}
-
-// backfill: each tick of a backfill has one outcome, and none has begun that is not one of them.
-func (w *world) backfill(o *trace.Event, e *entryLog, d *trace.Definition) {
-	cancelled := slices.ContainsFunc(w.of[trace.Ordered], func(c *trace.Event) bool {
-		return c.Job == o.Job && c.Op == string(store.OrderCancelBackfill) && c.Time.After(o.Time)
-	})
-	constant := true
-	for replica := range w.Fleet {
-		if its := w.definition(replica, o.Job); its != nil && (its.Every != d.Every || its.Limits != d.Limits || its.Paused) {
-			constant = false
-		}
-	}
-	seq := store.BackfillOf(o.Request)
-	if cancelled || !constant || seq == 0 {
+func waiters(w *world, bad report) {
+	healed, settled := w.healed, w.settled
+	if healed.IsZero() {
 		return
 	}
-	var want, got []time.Time
-	for _, s := range o.Spans {
-		for tick := d.After(s.From); !tick.After(s.To); tick = d.After(tick) {
-			want = append(want, tick)
+	for _, c := range w.of[trace.Called] {
+		o, e := w.Onces[c.Job], w.entries[c.Job]
+		if o.Backoff > time.Second || o.MaxTries > 0 || e != nil && slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Status == store.Failed }) {
+			continue // what has failed is tried again after a pause, up to five minutes
 		}
-	}
-	var done int64
-	for _, r := range e.runs {
-		if r.Request == o.Request && r.Try == 1 && !slices.ContainsFunc(got, r.Tick.Equal) {
-			got = append(got, r.Tick)
+		gone, by := w.gone(c.Replica), later(healed, c.Time).Add(3*cmp.Or(w.Locks[c.Lock].Lease, o.Lease)+30*time.Second)
+		if by.Before(settled) && (c.End.IsZero() || c.End.After(by)) && (gone.IsZero() || gone.After(settled)) {
+			bad(by, "%s waits since %s, and goes on until %s", c.Call, clock(c.Time), clock(c.End))
 		}
-	}
-	for _, q := range e.writes {
-		if q.Record != nil && q.Record.Backfill.Seq == seq {
-			done = q.Record.Backfill.Done()
-		}
-	}
-	if last := e.last(); last == nil || d.After(d.After(last.Watermark)).Before(w.settled()) {
-		return // it is always behind
-	}
-	if len(got) > len(want) || done != int64(len(want)) {
-		w.bad("L4 orders", w.settled(), "%s of %s has %d ticks, %d began, and %d have an outcome", o.Request, o.Job, len(want), len(got), done)
 	}
 }
 
-// spread: no replica holds two more shards than another.
-func (w *world) spread(settled time.Time) {
-	wholes := map[string]map[string]int{}
-	at := settled.Add(-time.Second)
-	for _, name := range w.names {
-		d := w.latest(name)
-		if d == nil || !d.Spread() || d.Backoff > time.Minute || d.Beat > 0 {
+// spread: no replica holds two more shards of a singleton than another.
+func spread(w *world, bad report) {
+	at := w.settled.Add(-time.Second)
+	held := map[string]map[string]int{} // of each whole, by replica
+	for _, t := range w.tasks {
+		if !t.Spread() || t.Backoff > time.Minute || t.Beat > 0 {
 			continue
 		}
-		if wholes[d.Whole] == nil {
-			wholes[d.Whole] = map[string]int{}
-			for _, u := range w.upAt(at) {
-				wholes[d.Whole][u.Replica] = 0
-			}
+		if held[t.Whole] == nil {
+			held[t.Whole] = map[string]int{}
 		}
-		for _, r := range w.entries[name].runs {
-			if slices.ContainsFunc(r.live, func(s span) bool { return !s.from.After(at) && s.to.After(at) }) {
-				wholes[d.Whole][r.Replica]++
+		for _, r := range t.runs {
+			if r.alive(at) {
+				held[t.Whole][r.Replica]++
 			}
 		}
 	}
-	for whole, held := range wholes {
-		most, least := 0, 1<<30
-		for _, n := range held {
-			most, least = max(most, n), min(least, n)
+	for whole, n := range held {
+		var counts []int
+		for _, u := range w.upAt(at) {
+			counts = append(counts, n[u.Replica])
 		}
-		if most-least > 1 && len(held) > 1 {
-			w.bad("L5 spread", at, "the shards of %s are held so: %v", whole, held)
+		if len(counts) > 1 && slices.Max(counts)-slices.Min(counts) > 1 {
+			bad(at, "the shards of %s are held so: %v", whole, n)
 		}
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// health: once all faults are over, Health says nothing of a job. A replica whose last write of an entry was refused says so
+// until one is taken.
+func health(w *world, bad report) {
+	if w.aborted {
+		return // its definition is in force still
 	}
-	return b
+	for _, h := range w.of[trace.Health] {
+		refused := false
+		if e := w.entries[h.Job]; e != nil {
+			for _, q := range e.requests {
+				if q.Replica == h.Replica && q.Writes() {
+					refused = !q.OK() || q.Heard.IsZero()
+				}
+			}
+		}
+		if h.Job != trace.Foreign && !(refused && h.Op == "broken") {
+			bad(h.Time, "%s says that %s is %s", h.Replica, h.Job, h.Op)
+		}
+	}
+}
+
+// budget: a tick costs few requests in the mean, of all replicas together. Those of a run that goes on do not count.
+func budget(w *world, bad report) {
+	from, to := w.calm, w.settled.Add(-starts)
+	replicas := len(w.upAt(to))
+	for _, t := range w.tasks {
+		if w.Zero != nil || t.Every == 0 || t.Beat > 0 || t.Follows != "" || t.Group != "" || w.pausedItself(t.name) {
+			continue
+		}
+		ticks, n, took := 0, 0, time.Duration(0)
+		for tick := t.After(from); tick.Before(to); tick = t.After(tick) {
+			ticks++
+		}
+		for _, q := range t.requests {
+			ofRun := q.Op == "renew" || q.Op == "save" || q.Op == "load" || q.Op == "progress"
+			if q.Sent.After(from) && q.Sent.Before(to) && !ofRun && q.Replica != trace.Operator {
+				n++
+			}
+		}
+		for _, r := range t.runs {
+			if len(r.live) > 0 && r.Time.After(from) {
+				took += r.live[len(r.live)-1].to.Sub(r.Time)
+			}
+		}
+		if most := ticks*(7+4*replicas) + replicas*(int(took/(t.Lease/3))+4); ticks >= 6 && n > most {
+			bad(to, "%d ticks of %s took %d requests of %d replicas, at most %d", ticks, t.name, n, replicas, most)
+		}
+	}
 }

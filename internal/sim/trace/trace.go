@@ -17,6 +17,7 @@ type (
 	Log        = check.Log
 	Once       = check.Once
 	Pulse      = check.Pulse
+	Result     = check.Result
 	Time       = check.Time
 	Violation  = check.Violation
 	What       = check.What
@@ -27,6 +28,7 @@ const (
 	Aborted     = check.Aborted
 	Again       = check.Again
 	AlarmNote   = check.AlarmNote
+	Answered    = check.Answered
 	Applied500  = check.Applied500
 	AsApp       = check.AsApp
 	AsFunctions = check.AsFunctions
@@ -43,6 +45,7 @@ const (
 	ByNet       = check.ByNet
 	ByRestart   = check.ByRestart
 	Called      = check.Called
+	Cancelled   = check.Cancelled
 	Corrupted   = check.Corrupted
 	Crash       = check.Crash
 	CutOff      = check.CutOff
@@ -56,6 +59,7 @@ const (
 	Emitted     = check.Emitted
 	Erratic     = check.Erratic
 	Exits       = check.Exits
+	Failed      = check.Failed
 	Fails       = check.Fails
 	Fared       = check.Fared
 	Fine        = check.Fine
@@ -70,6 +74,8 @@ const (
 	Hangs       = check.Hangs
 	Hasty       = check.Hasty
 	Healed      = check.Healed
+	Health      = check.Health
+	Held        = check.Held
 	Internal    = check.Internal
 	IsBroken    = check.IsBroken
 	IsHeld      = check.IsHeld
@@ -85,6 +91,7 @@ const (
 	Listed      = check.Listed
 	Loaded      = check.Loaded
 	LongestPass = check.LongestPass
+	Lost        = check.Lost
 	Mail        = check.Mail
 	MailDeleted = check.MailDeleted
 	MailFault   = check.MailFault
@@ -110,27 +117,34 @@ const (
 	Ran         = check.Ran
 	ReadOnly    = check.ReadOnly
 	Refuse      = check.Refuse
+	Refused     = check.Refused
+	Replaced    = check.Replaced
 	Request     = check.Request
 	Reset       = check.Reset
 	Rung        = check.Rung
 	Said        = check.Said
 	Settling    = check.Settling
 	Silent      = check.Silent
+	Skipped     = check.Skipped
 	Slow        = check.Slow
 	Spreading   = check.Spreading
+	Stalled     = check.Stalled
 	Steady      = check.Steady
 	Stepped     = check.Stepped
 	Stop        = check.Stop
+	Stopped     = check.Stopped
 	Stubborn    = check.Stubborn
 	Swept       = check.Swept
 	Tardy       = check.Tardy
 	Throttle    = check.Throttle
+	TimedOut    = check.TimedOut
 	TookTooMuch = check.TookTooMuch
 	Unlocked    = check.Unlocked
 	Unlocker    = check.Unlocker
 	Up          = check.Up
 	Weak        = check.Weak
 	Weighed     = check.Weighed
+	Well        = check.Well
 	Woken       = check.Woken
 	Yield       = check.Yield
 )

@@ -1,0 +1,114 @@
+package judge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/sim/trace"
+)
+
+// A life is a time in which the context of a run lives.
+type life struct {
+	span
+	run *run
+}
+
+func livesOf(runs []*run) (all []life) {
+	for _, r := range runs {
+		for _, s := range r.live {
+			all = append(all, life{s, r})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b life) int { return a.from.Compare(b.from) })
+	return all
+}
+
+// exclusive: of the runs of a job, or of a slot of a lock, only those of one token have a living context at a time. A group has
+// no more runs than the limit in force, whichever slots they hold.
+func exclusive(w *world, bad report) {
+	for _, name := range w.names {
+		e := w.entries[name]
+		alone := func(a, b *run) bool {
+			return a.Token == b.Token || a.claim == nil || b.claim == nil || a.claim.epoch != b.claim.epoch
+		}
+		crowded(name, livesOf(e.runs), alone, func(time.Time) int { return 1 }, bad)
+	}
+	for group, runs := range w.groups() {
+		same := func(a, b *run) bool { return a == b }
+		crowded("group "+group, w.untilLost(group, livesOf(runs)), same, func(at time.Time) int { return w.limit(group, at) }, bad)
+	}
+}
+
+// crowded reports each life that begins while as many others as are allowed go on, but for those that do not count for it.
+func crowded(name string, all []life, apart func(a, b *run) bool, limit func(time.Time) int, bad report) {
+	var now []life
+	for _, x := range all {
+		now = slices.DeleteFunc(now, func(o life) bool { return !o.to.After(x.from) })
+		others := 0
+		for _, o := range now {
+			if !apart(o.run, x.run) {
+				others++
+			}
+		}
+		if others > 0 && others >= limit(x.from) {
+			bad(x.from, "%s with token %d of %s lives while %d others do, the first until %s", x.run.Replica, x.run.Token, name, others, clock(now[0].to))
+		}
+		now = append(now, x)
+	}
+}
+
+// untilLost leaves out lives in whose time, or shortly before whose claim, an entry of a slot of the group was deleted: nothing
+// shows the slot as taken then.
+func (w *world) untilLost(group string, all []life) []life {
+	var lost []time.Time
+	for _, name := range w.names {
+		if n, _ := entry.Parse(name); n.Kind == entry.Group && n.Name == group {
+			lost = append(lost, w.entries[name].epochs...)
+		}
+	}
+	return slices.DeleteFunc(all, func(x life) bool {
+		return slices.ContainsFunc(lost, func(t time.Time) bool { return t.After(x.from.Add(-20*time.Second)) && !t.After(x.to) })
+	})
+}
+
+// groups are the runs of each group of jobs.
+func (w *world) groups() map[string][]*run {
+	all := map[string][]*run{}
+	for _, e := range w.jobs {
+		for _, r := range e.runs {
+			if d := w.definition(r.Replica, e.name); d != nil && d.Group != "" {
+				all[d.Group] = append(all[d.Group], r)
+			}
+		}
+	}
+	return all
+}
+
+// limit is the largest limit of a group that a replica has which is up.
+func (w *world) limit(group string, at time.Time) (most int) {
+	for _, u := range w.of[trace.Up] {
+		for _, d := range w.Fleet[u.Replica] {
+			if d.Group == group && d.Slots > most && w.isUp(u, at) {
+				most = d.Slots
+			}
+		}
+	}
+	return most
+}
+
+// covered: a context lives only while the service has its lease given to its claim, unless an operator has ended that.
+func covered(w *world, bad report) {
+	for e, r := range w.runs() {
+		if r.claim == nil || len(r.live) == 0 {
+			continue
+		}
+		all := e.find.terms[r.claim.Lease]
+		if len(all) == 0 || all[len(all)-1].forced {
+			continue
+		}
+		if to, end := all[len(all)-1].to, r.live[len(r.live)-1].to; end.After(to) {
+			bad(to, "the lease of %s for %s ends, and the context of its run with token %d lives for %s more", r.Replica, e.name, r.Token, end.Sub(to))
+		}
+	}
+}

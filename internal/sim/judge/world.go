@@ -1,0 +1,229 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/sim/trace"
+)
+
+const (
+	slack   = 15 * time.Millisecond // timers go by true time, and clocks do not
+	noticed = time.Second + slack   // until a machine sees that it was suspended
+)
+
+// A world is an index of a log.
+type world struct {
+	*trace.Log
+	entries  map[string]*entryLog
+	names    []string    // of the entries
+	jobs     []*entryLog // those that are of no lock, group or key
+	of       map[trace.What][]*trace.Event
+	frozen   map[string][]span // by replica, each with the time until that is noticed
+	crashed  map[string]time.Time
+	left     map[string]time.Time    // when a replica was killed or had stopped
+	stopping map[string]*trace.Event // when it was asked to
+	all      []trace.Violation
+
+	healed, calm, settled time.Time // zero if faults go on to the end
+	aborted               bool      // a deploy was
+	tasks                 []task    // whose progress is judged
+}
+
+// A task is a job or singleton of the last version of the program.
+type task struct {
+	*entryLog
+	*trace.Definition
+}
+
+func newWorld(l *trace.Log) *world {
+	w := &world{Log: l, entries: map[string]*entryLog{}, of: map[trace.What][]*trace.Event{}, frozen: map[string][]span{},
+		crashed: map[string]time.Time{}, left: map[string]time.Time{}, stopping: map[string]*trace.Event{}}
+	slices.SortStableFunc(l.Events, func(a, b *trace.Event) int { return a.Time.Compare(b.Time) })
+	for _, e := range l.Events {
+		w.of[e.What] = append(w.of[e.What], e)
+		switch e.What {
+		case trace.Crash:
+			w.crashed[e.Replica] = e.Time
+			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
+		case trace.Gone:
+			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
+		case trace.Stop:
+			w.stopping[e.Replica] = e
+		case trace.Freeze:
+			w.frozen[e.Replica] = append(w.frozen[e.Replica], span{e.Time, e.End.Add(noticed)})
+		case trace.Request:
+			w.addRequest(e)
+		}
+	}
+	for _, what := range []trace.What{trace.Corrupted, trace.Loaded, trace.Effect} {
+		for _, e := range w.of[what] {
+			if on := w.entries[nameOf(e)]; on != nil {
+				on.of[what] = append(on.of[what], e)
+			}
+		}
+	}
+	slices.Sort(w.names)
+	for _, name := range w.names {
+		w.entries[name].follow()
+		if !trace.IsSlot(name) {
+			w.jobs = append(w.jobs, w.entries[name])
+		}
+	}
+	w.addRuns()
+	w.findCalm()
+	return w
+}
+
+// addRequest keeps a request about a job, a singleton, a slot or a key, and none about a document or a list.
+func (w *world) addRequest(e *trace.Event) {
+	if e.Job == "" || e.OfDocument() || strings.HasPrefix(e.Job, ".") {
+		return
+	}
+	if w.entries[e.Job] == nil {
+		w.entries[e.Job] = newEntryLog(e.Job)
+		w.names = append(w.names, e.Job)
+	}
+	w.entries[e.Job].requests = append(w.entries[e.Job].requests, e)
+}
+
+// addRuns finds the calls of functions. What a replica goes on with in our memory after its crash does not count.
+func (w *world) addRuns() {
+	for _, e := range w.of[trace.Ran] {
+		name, r, c := nameOf(e), &run{Event: *e}, w.crashed[e.Replica]
+		on := w.entries[name]
+		if d := w.definition(e.Replica, name); d != nil && d.EveryReplica || on == nil || !c.IsZero() && e.Time.After(c) {
+			continue
+		}
+		if !c.IsZero() && (r.End.IsZero() || r.End.After(c)) {
+			r.End, r.Result = c, ""
+		}
+		if !c.IsZero() && r.Cancelled.After(c) {
+			r.Cancelled, r.Why = time.Time{}, ""
+		}
+		r.live = w.lives(r)
+		on.addRun(r)
+	}
+}
+
+// nameOf is the entry that a run or its effect is about.
+func nameOf(e *trace.Event) string {
+	if e.Lock != "" {
+		return entry.OfSlot(entry.Lock, e.Slot, e.Lock)
+	}
+	return e.Job
+}
+
+// lives returns when the context of a run lives, less the suspensions of its machine.
+func (w *world) lives(r *run) (all []span) {
+	life := span{r.Time, r.End}
+	if life.to.IsZero() || !r.Cancelled.IsZero() && r.Cancelled.Before(life.to) {
+		life.to = r.Cancelled
+	}
+	if life.to.IsZero() {
+		life.to = w.end()
+	}
+	for _, f := range w.frozen[r.Replica] {
+		if f.from.Before(life.to) && f.to.After(life.from) {
+			all = append(all, span{life.from, f.from})
+			life.from = f.to
+		}
+	}
+	return slices.DeleteFunc(append(all, life), func(s span) bool { return !s.from.Before(s.to) })
+}
+
+// bad is for single.go.
+func (w *world) bad(rule string, at time.Time, format string, args ...any) {
+	w.all = append(w.all, trace.Violation{Invariant: rule, Time: at, Text: fmt.Sprintf(format, args...)})
+}
+
+// end is the time of the last event.
+func (w *world) end() time.Time { return w.Events[len(w.Events)-1].Time }
+
+// sleeps reports whether a machine was suspended at some moment of a time.
+func (w *world) sleeps(replica string, from, to time.Time) bool {
+	return slices.ContainsFunc(w.frozen[replica], func(f span) bool { return !f.from.After(to) && !f.to.Before(from) })
+}
+
+// gone is when a replica was killed or had stopped, zero if it was not.
+func (w *world) gone(replica string) time.Time { return w.left[replica] }
+
+// isUp reports whether a replica that came up is still there at a time.
+func (w *world) isUp(u *trace.Event, at time.Time) bool {
+	gone := w.gone(u.Replica)
+	return !u.Time.After(at) && (gone.IsZero() || gone.After(at))
+}
+
+// definition is what a replica has of a job, nil for nothing.
+func (w *world) definition(replica, job string) *trace.Definition {
+	for i, d := range w.Fleet[replica] {
+		if d.Name == job {
+			return &w.Fleet[replica][i]
+		}
+	}
+	return nil
+}
+
+// latest is the definition of a job on the replica that came up last, to stay.
+func (w *world) latest(job string) (d *trace.Definition) {
+	for _, u := range w.of[trace.Up] {
+		if one := w.definition(u.Replica, job); one != nil && u.Cause != trace.Aborted {
+			d = one
+		}
+	}
+	return d
+}
+
+// containerLost reports whether an operator deleted all entries, and all orders, between two times.
+func (w *world) containerLost(from, to time.Time) bool {
+	return slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" && d.Time.After(from) && !d.Time.After(to) })
+}
+
+// runs goes through all runs of functions, of each entry in turn.
+func (w *world) runs() iter.Seq2[*entryLog, *run] {
+	return func(yield func(*entryLog, *run) bool) {
+		for _, name := range w.names {
+			for _, r := range w.entries[name].runs {
+				if !yield(w.entries[name], r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isTick reports whether a run is of a tick of its job, and neither on demand nor of a backfill.
+func (w *world) isTick(e *entryLog, r *run) bool {
+	d := w.definition(r.Replica, e.name)
+	return d != nil && d.Every > 0 && r.Request == "" && r.claim != nil
+}
+
+// first is the first of two times, of which a may be zero.
+func first(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// after is the index of the first of the events that comes after a time.
+func after[T any](all []T, t time.Time, of func(T) time.Time) int {
+	n, _ := slices.BinarySearchFunc(all, t, func(x T, t time.Time) int { return cmp.Or(of(x).Compare(t), -1) })
+	return n
+}
+
+func timeOf(e *trace.Event) time.Time { return e.Time }
+
+func clock(t time.Time) string { return trace.TimeOfDay(t) }

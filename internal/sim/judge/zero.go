@@ -1,0 +1,143 @@
+package judge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/trace"
+)
+
+// Progress of a cluster that a platform scales to zero: it starts a replica when a message is visible in the queue of alarms.
+
+// A letter is a message of the queue, as its own log tells.
+type letter struct {
+	put, visible, gone time.Time // gone: deleted or lost; zero: it is still there
+	lost               bool      // by the platform, or moved to another time
+}
+
+func (m *letter) there(t time.Time) bool {
+	return !m.put.After(t) && (m.gone.IsZero() || m.gone.After(t))
+}
+
+// letters are all messages that there ever were.
+func (w *world) letters() (all []*letter) {
+	known := map[string]*letter{}
+	for _, e := range w.of[trace.Mail] {
+		m := known[e.ID]
+		switch {
+		case e.Op == trace.MailPut:
+			known[e.ID] = &letter{put: e.Time, visible: e.End}
+			all = append(all, known[e.ID])
+		case m == nil:
+		case e.Op == trace.MailDeleted || e.Op == trace.MailLost:
+			m.gone, m.lost = e.Time, m.lost || e.Op == trace.MailLost
+		case e.Replica == trace.Platform:
+			m.lost = true
+		default:
+			m.visible = e.End
+		}
+	}
+	return all
+}
+
+// late is how long after a tick a run begins at most: the platform looks, starts a replica, and perhaps another one after it,
+// when the first one's pass was about to end. It starts one that has ended by itself again later and later.
+func late(z *trace.Zero) time.Duration {
+	d := 2*(z.Poll+z.Start) + 25*time.Second
+	if z.Kind == trace.AsApp && z.Stay > 0 {
+		d += 5 * time.Minute
+	}
+	return d
+}
+
+// wakes: a wake-up is pending at or before the next thing to do. So each tick begins as soon as the platform can start a replica
+// for it, unless its job runs already. It is judged from when a replica has handed over that knows its schedule, after all
+// faults, until an alarm would come that the platform has lost.
+func wakes(w *world, bad report) {
+	from, to := w.calm.Add(2*trace.Settling), w.settled.Add(-time.Minute)
+	for _, m := range w.letters() {
+		if past := later(m.gone, m.visible).Add(time.Minute); m.lost && past.Before(from.Add(time.Hour)) {
+			from = later(from, past)
+		} else if m.lost {
+			to = first(to, m.visible)
+		}
+	}
+	for _, t := range w.tasks {
+		if w.Zero != nil && t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
+			if known := w.handedOver(t.Definition); !known.IsZero() {
+				begins(t, later(known, from), to, late(w.Zero), bad)
+			}
+		}
+	}
+}
+
+// handedOver is when a replica with the ticks of a definition first said that an alarm is pending, zero if none did.
+func (w *world) handedOver(d *trace.Definition) time.Time {
+	for _, h := range w.of[trace.Handed] {
+		its := w.definition(h.Replica, d.Name)
+		if h.Note == "" && its != nil && its.Schedule == d.Schedule && its.Every == d.Every && its.Closed == d.Closed && its.Limits == d.Limits {
+			return h.Time
+		}
+	}
+	return time.Time{}
+}
+
+// fewMessages: in the end no more than two messages are in the queue for longer than a pass, besides those that the faults have
+// left.
+func fewMessages(w *world, bad report) {
+	if w.Zero == nil || w.healed.IsZero() {
+		return
+	}
+	all, from, to := w.letters(), w.calm.Add(2*trace.Settling), w.settled
+	old := slices.DeleteFunc(slices.Clone(all), func(m *letter) bool {
+		return m.put.Before(from) || m.put.After(to.Add(-trace.LongestPass-5*time.Minute))
+	})
+	if n, most := inQueue(old, to), 2+inQueue(all, from); n > most {
+		bad(to, "%d messages are in the queue, at most %d", n, most)
+	}
+}
+
+func inQueue(all []*letter, t time.Time) (n int) {
+	for _, m := range all {
+		if m.there(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// fewStarts: once all faults are over, replicas are started about as often as ticks are due: an alarm for nothing is not followed
+// by another one. Each message that the faults have left may start one.
+func fewStarts(w *world, bad report) {
+	if w.Zero == nil || w.healed.IsZero() {
+		return
+	}
+	from, to := w.calm.Add(2*trace.Settling), w.settled
+	due := map[int64]bool{}
+	for _, t := range w.tasks {
+		if t.Every == 0 || t.Follows != "" {
+			continue
+		}
+		for tick := t.After(from.Add(-time.Hour)); tick.Before(to); tick = t.After(tick) {
+			due[tick.Unix()] = true
+			if t.FinishBy > 0 {
+				due[tick.Add(t.FinishBy).Unix()] = true // it may be late then
+			}
+		}
+	}
+	n, up := 0, time.Time{} // up: until when a replica is
+	for _, u := range w.of[trace.Up] {
+		if u.Time.After(up) && u.Time.After(from) && u.Time.Before(to) && u.Op == trace.ByAlarm {
+			n++
+		}
+		gone := w.gone(u.Replica)
+		if gone.IsZero() {
+			gone = to
+		}
+		up = later(up, gone)
+	}
+	left := inQueue(w.letters(), from)
+	if most := 2*len(due) + left + 6; n > most {
+		bad(to, "replicas were started %d times since %s; %d messages were left, and ticks were due at %d instants", n, clock(from), left, len(due))
+	}
+}
