@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -68,6 +70,56 @@ func TestAppendedRecordIsThatOfPackageJSON(t *testing.T) {
 		if !ok || string(got) != want {
 			t.Fatalf("got  %s, %t\nwant %s", got, ok, want)
 		}
+	}
+}
+
+// What is appended is read as package json reads it. What is read of anything else is what package
+// json reads, too.
+func TestReadRecordIsThatOfPackageJSON(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	read := 0
+	compare := func(b []byte, must bool) {
+		var got Record
+		version, ok := got.readJSON(b)
+		if !ok {
+			if must {
+				t.Fatalf("not read: %s", b)
+			}
+			return
+		}
+		read++
+		type plain Record
+		var want struct {
+			Schema int
+			plain
+		}
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&want); err != nil || version != want.Schema || d.InputOffset() != int64(len(b)) || !reflect.DeepEqual(got, Record(want.plain)) {
+			t.Fatalf("%s\ngot  %+v\nwant %+v, %v", b, got, want, err)
+		}
+	}
+	const bytesOfInterest = `{}[],:"\0123456789-+.eEtnfalse `
+	for range 500 {
+		var r Record
+		fill(reflect.ValueOf(&r).Elem(), random)
+		b, _ := r.appendJSON(nil)
+		compare(b, true)
+		for range 30 {
+			c := slices.Clone(b)
+			switch i := random.IntN(len(c)); random.IntN(3) {
+			case 0:
+				c = slices.Delete(c, i, min(len(c), i+1+random.IntN(8)))
+			case 1:
+				c[i] = bytesOfInterest[random.IntN(len(bytesOfInterest))]
+			default:
+				c = slices.Insert(c, i, bytesOfInterest[random.IntN(len(bytesOfInterest))])
+			}
+			compare(c, false)
+		}
+	}
+	if read < 2000 {
+		t.Errorf("only %d were read", read)
 	}
 }
 

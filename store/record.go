@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -245,15 +244,15 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 	if len(b) == 0 {
 		return r, errors.New("the entry has no record: something else made it")
 	}
+	if version, ok := r.readJSON(b); ok { // nearly always
+		return r, r.check(version, app, job)
+	}
+	r = Record{}
 	type plain Record // without its methods
 	p := struct {
 		Schema int `json:"schema"`
 		*plain
 	}{plain: (*plain)(&r)}
-	if strict(b, &p) { // nearly always: there are no unknown fields to keep
-		return r, r.check(p.Schema, app, job)
-	}
-	r, p.Schema = Record{}, 0
 	if err := json.Unmarshal(b, &r.unknown); err != nil {
 		return r, fmt.Errorf("the record is not JSON: %w", err)
 	}
@@ -266,13 +265,6 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 		return slices.ContainsFunc(knownFields, func(known string) bool { return strings.EqualFold(known, name) })
 	})
 	return r, r.check(p.Schema, app, job)
-}
-
-// strict decodes b into v and reports whether v has a field for everything in b.
-func strict(b []byte, v any) bool {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	return d.Decode(v) == nil && d.InputOffset() == int64(len(b))
 }
 
 // check returns why the record must not be used, nil if it may.

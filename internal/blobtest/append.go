@@ -11,7 +11,7 @@ import (
 const MaxBlocks = 50_000
 
 // append does Append Block, with the condition on the position.
-func (b *Blob) append(r *Request, o *object) answer {
+func (b *Blob) append(r *Request, o *object) Answer {
 	position, at := r.Header["x-ms-blob-condition-appendpos"], int64(len(o.body))
 	switch {
 	case o.kind != "AppendBlob":
@@ -27,17 +27,17 @@ func (b *Blob) append(r *Request, o *object) answer {
 	o.blocks++
 	b.touch(r, o)
 	a := accept(http.StatusCreated).of(o)
-	a.header.Set("X-Ms-Blob-Append-Offset", strconv.FormatInt(at, 10))
-	a.header.Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(o.blocks))
+	a.Header.Set("X-Ms-Blob-Append-Offset", strconv.FormatInt(at, 10))
+	a.Header.Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(o.blocks))
 	return a
 }
 
 // part cuts the content to a range, "bytes=FIRST-LAST" or "bytes=FIRST-".
-func (a *answer) part(text string) (code string) {
+func (a *Answer) part(text string) (code string) {
 	if text == "" {
 		return ""
 	}
-	size := len(a.body)
+	size := len(a.Body)
 	first, last := 0, size-1
 	n, _ := fmt.Sscanf(text, "bytes=%d-%d", &first, &last)
 	switch {
@@ -47,7 +47,7 @@ func (a *answer) part(text string) (code string) {
 		return "InvalidRange"
 	}
 	last = min(last, size-1)
-	a.body, a.status = a.body[first:last+1], http.StatusPartialContent
-	a.header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
+	a.Body, a.Status = a.Body[first:last+1], http.StatusPartialContent
+	a.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
 	return ""
 }

@@ -63,12 +63,22 @@ type object struct {
 
 // A Request is an HTTP request as the service sees it.
 type Request struct {
-	HTTP            *http.Request
-	Op              string // as in [Op]
+	HTTP            *http.Request // nil: it did not come by HTTP
+	Op              string        // as in [Op]
 	now             time.Time
 	Header          map[string]string // by names in lower case: on the wire case means nothing
 	container, Blob string
 	Body            []byte
+}
+
+// NewRequest is a request that comes by no HTTP: op as in [Op], headers as pairs of a name in lower case and a value. A
+// listing has the prefix of the names in the place of a blob.
+func NewRequest(op, container, blob string, body []byte, headers ...string) *Request {
+	r := &Request{Op: op, container: container, Blob: blob, Body: body, Header: make(map[string]string, len(headers)/2)}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header[headers[i]] = headers[i+1]
+	}
+	return r
 }
 
 // deletion is how long the name of a deleted container is refused
@@ -106,7 +116,10 @@ func Handler(do func(*http.Request) (*http.Response, error)) http.HandlerFunc {
 }
 
 // Serve applies one request, also if its caller has given up.
-func (b *Blob) Serve(r *Request) *http.Response {
+func (b *Blob) Serve(r *Request) *http.Response { return b.Answer(r).Response(r.HTTP) }
+
+// Answer is Serve without HTTP.
+func (b *Blob) Answer(r *Request) Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.now = time.Now()
@@ -115,11 +128,12 @@ func (b *Blob) Serve(r *Request) *http.Response {
 	}
 	a := b.apply(r)
 	b.requests++
+	a.Date, a.n = r.now, b.requests
 	b.tell(Op{
 		Time: r.now, Op: r.Op, Blob: r.container + "/" + r.Blob,
-		Lease: r.LeaseID(), ETag: a.header.Get("Etag"), Status: a.status, Code: a.code,
+		Lease: r.LeaseID(), ETag: a.Header.Get("Etag"), Status: a.Status, Code: a.Code,
 	})
-	return a.response(r.HTTP, r.now, b.requests)
+	return a
 }
 
 func (b *Blob) tell(op Op) {
@@ -207,7 +221,7 @@ func (r *Request) operation() string {
 // unmodelled are headers that would change what a request means.
 var unmodelled = []string{"if-modified-since", "if-unmodified-since", "range", "x-ms-if-tags", "x-ms-copy-source"}
 
-func (b *Blob) apply(r *Request) answer {
+func (b *Blob) apply(r *Request) Answer {
 	for _, name := range unmodelled {
 		if r.Header[name] != "" {
 			return refuse("UnsupportedHeader")
@@ -229,7 +243,7 @@ func (b *Blob) apply(r *Request) answer {
 	return refuse("NotImplemented")
 }
 
-func (b *Blob) createContainer(r *Request) answer {
+func (b *Blob) createContainer(r *Request) Answer {
 	if c := b.containers[r.container]; c != nil && c.gone.IsZero() {
 		return refuse("ContainerAlreadyExists")
 	} else if c != nil && r.now.Before(c.gone.Add(deletion)) {
@@ -243,7 +257,7 @@ func (b *Blob) createContainer(r *Request) answer {
 }
 
 // deleteContainer succeeds whatever leases its blobs are under.
-func (b *Blob) deleteContainer(r *Request) answer {
+func (b *Blob) deleteContainer(r *Request) Answer {
 	c := b.containers[r.container]
 	if c == nil || !c.gone.IsZero() {
 		return refuse("ContainerNotFound")
@@ -268,7 +282,7 @@ func (b *Blob) find(r *Request) (*container, *object) {
 // onBlob does what the state of a lease allows or forbids. The lease is judged
 // before the conditions: an If-None-Match on a leased blob ends in
 // LeaseIdMissing (https://github.com/Azure/Azurite/issues/2637).
-func (b *Blob) onBlob(r *Request) answer {
+func (b *Blob) onBlob(r *Request) Answer {
 	c, o := b.find(r)
 	switch {
 	case c == nil:
@@ -306,7 +320,7 @@ func (b *Blob) onBlob(r *Request) answer {
 }
 
 // put makes or replaces a blob, its metadata included, under the lease it has.
-func (b *Blob) put(r *Request, c *container, o *object) answer {
+func (b *Blob) put(r *Request, c *container, o *object) Answer {
 	switch r.Header["x-ms-blob-type"] {
 	case "":
 		return refuse("MissingRequiredHeader")
@@ -333,7 +347,7 @@ func (b *Blob) put(r *Request, c *container, o *object) answer {
 }
 
 // setMetadata keeps the content.
-func (b *Blob) setMetadata(r *Request, o *object) answer {
+func (b *Blob) setMetadata(r *Request, o *object) Answer {
 	meta, code := r.metadata()
 	if code != "" {
 		return refuse(code)
@@ -351,18 +365,18 @@ func (b *Blob) touch(r *Request, o *object) {
 	o.lease.written()
 }
 
-func read(r *Request, o *object) answer {
+func read(r *Request, o *object) Answer {
 	a := accept(http.StatusOK).of(o)
-	a.body = o.body
+	a.Body = o.body
 	if code := a.part(r.Header["x-ms-range"]); code != "" {
 		return refuse(code)
 	}
-	a.header.Set("Content-Type", o.mediaType)
-	a.header.Set("X-Ms-Blob-Type", o.kind)
-	a.header.Set("X-Ms-Creation-Time", o.created.UTC().Format(http.TimeFormat))
-	o.lease.describe(a.header)
+	a.Header.Set("Content-Type", o.mediaType)
+	a.Header.Set("X-Ms-Blob-Type", o.kind)
+	a.Header.Set("X-Ms-Creation-Time", o.created.UTC().Format(http.TimeFormat))
+	o.lease.describe(a.Header)
 	for name, value := range o.meta {
-		a.header.Set("X-Ms-Meta-"+name, value)
+		a.Header.Set("X-Ms-Meta-"+name, value)
 	}
 	return a
 }

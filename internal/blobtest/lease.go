@@ -161,7 +161,7 @@ func (l *lease) describe(h http.Header) {
 
 // onLease does the Lease Blob operation. Its headers are judged first, then
 // its conditions, then the state of the lease.
-func (b *Blob) onLease(r *Request) answer {
+func (b *Blob) onLease(r *Request) Answer {
 	if code := r.leaseHeaders(); code != "" {
 		return refuse(code)
 	}
@@ -203,9 +203,9 @@ func (b *Blob) onLease(r *Request) answer {
 	a := accept(status).of(o)
 	if r.Op == "break" {
 		whole := (left + time.Second - 1) / time.Second
-		a.header.Set("X-Ms-Lease-Time", strconv.Itoa(int(whole)))
+		a.Header.Set("X-Ms-Lease-Time", strconv.Itoa(int(whole)))
 	} else if o.lease.id != "" {
-		a.header.Set("X-Ms-Lease-Id", o.lease.id)
+		a.Header.Set("X-Ms-Lease-Id", o.lease.id)
 	}
 	return a
 }

@@ -59,10 +59,13 @@ func (m metadataXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 }
 
 // list does List Blobs with prefix, delimiter, marker, maxresults and include=metadata.
-func (b *Blob) list(r *Request) answer {
+func (b *Blob) list(r *Request) Answer {
 	c, _ := b.find(r)
 	if c == nil {
 		return refuse("ContainerNotFound")
+	}
+	if r.HTTP == nil {
+		return c.entries(r)
 	}
 	query := r.HTTP.URL.Query()
 	most, err := strconv.Atoi(query.Get("maxresults"))
@@ -102,7 +105,7 @@ func cut(name, prefix, delimiter string) (whole string, deeper bool) {
 // listed tells of a blob what a page tells. ETags have no quotation marks there.
 func (o *object) listed(r *Request, name string, metadata bool) listed {
 	o.lease.settle(r.now)
-	h := read(r, o).header
+	h := read(r, o).Header
 	l := listed{Name: name}
 	p := &l.Properties
 	p.CreationTime, p.LastModified, p.Etag = h.Get("X-Ms-Creation-Time"), h.Get("Last-Modified"), strings.Trim(o.etag, `"`)
@@ -115,14 +118,39 @@ func (o *object) listed(r *Request, name string, metadata bool) listed {
 	return l
 }
 
-func (p *page) answer() answer {
+func (p *page) answer() Answer {
 	a := accept(http.StatusOK)
-	a.header.Set("Content-Type", "application/xml")
+	a.Header.Set("Content-Type", "application/xml")
+	a.page = p
+	return a
+}
+
+func (p *page) text() []byte {
 	var text bytes.Buffer
 	text.WriteString("\ufeff" + xml.Header)
 	if err := xml.NewEncoder(&text).Encode(p); err != nil {
 		panic(err) // names and values are those of headers and paths
 	}
-	a.body = text.Bytes()
+	return text.Bytes()
+}
+
+// An Entry is a blob in a listing that comes by no HTTP: an answer to a read of it.
+type Entry struct {
+	Name string
+	Answer
+}
+
+// entries has all blobs directly below the prefix, which ends with a slash.
+func (c *container) entries(r *Request) Answer {
+	a := accept(http.StatusOK)
+	for _, name := range slices.Sorted(maps.Keys(c.blobs)) {
+		if rest, ok := strings.CutPrefix(name, r.Blob); ok && !strings.Contains(rest, "/") {
+			o := c.blobs[name]
+			o.lease.settle(r.now)
+			one := read(r, o)
+			one.Date = r.now
+			a.Entries = append(a.Entries, Entry{name, one})
+		}
+	}
 	return a
 }

@@ -44,50 +44,63 @@ var statuses = map[string]int{
 	"NotImplemented":                     http.StatusNotImplemented,
 }
 
-type answer struct {
-	status int
-	code   string
-	header http.Header
-	body   []byte
+// An Answer is what the service, or what stands in its place, says to a request. It needs no HTTP.
+type Answer struct {
+	Status  int
+	Code    string // the service's error code; empty on success
+	Header  http.Header
+	Body    []byte
+	Date    time.Time // by the clock of who answers
+	Entries []Entry   // of a listing without a delimiter in the part of a page, in place of the body
+
+	n        int  // which request it was
+	Stranger bool // it is not the service's
+	page     *page
 }
 
-func accept(status int) answer { return answer{status: status, header: http.Header{}} }
+func accept(status int) Answer { return Answer{Status: status, Header: http.Header{}} }
 
-func refuse(code string) answer {
-	a := answer{status: statuses[code], code: code, header: http.Header{}}
+func refuse(code string) Answer {
+	a := Answer{Status: statuses[code], Code: code, Header: http.Header{}}
 	if code == "NotModified" {
-		a.code = "ConditionNotMet"
+		a.Code = "ConditionNotMet"
 	}
 	return a
 }
 
 // of adds what every answer about a blob tells.
-func (a answer) of(o *object) answer {
-	a.header.Set("Etag", o.etag)
-	a.header.Set("Last-Modified", o.modified.UTC().Format(http.TimeFormat))
+func (a Answer) of(o *object) Answer {
+	a.Header.Set("Etag", o.etag)
+	a.Header.Set("Last-Modified", o.modified.UTC().Format(http.TimeFormat))
 	return a
 }
 
-func (a answer) response(r *http.Request, now time.Time, n int) *http.Response {
-	h := a.header
-	h.Set("Date", now.UTC().Format(http.TimeFormat)) // HTTP dates have whole seconds
-	h.Set("Server", "soloist/sim")
-	h.Set("X-Ms-Request-Id", invented(n))
-	h.Set("X-Ms-Version", version(r))
-	if a.code != "" {
-		h.Set("X-Ms-Error-Code", a.code)
+// Response is the answer to an HTTP request.
+func (a Answer) Response(r *http.Request) *http.Response {
+	h := a.Header
+	h.Set("Date", a.Date.UTC().Format(http.TimeFormat)) // HTTP dates have whole seconds
+	if a.page != nil {
+		a.Body = a.page.text()
+	}
+	if !a.Stranger {
+		h.Set("Server", "soloist/sim")
+		h.Set("X-Ms-Request-Id", invented(a.n))
+		h.Set("X-Ms-Version", version(r))
+	}
+	if a.Code != "" {
+		h.Set("X-Ms-Error-Code", a.Code)
 		h.Set("Content-Type", "application/xml")
-		a.body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>The simulated service refused.\nRequestId:%s\nTime:%s</Message></Error>",
-			a.code, invented(n), now.UTC().Format(time.RFC3339Nano))
+		a.Body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>The simulated service refused.\nRequestId:%s\nTime:%s</Message></Error>",
+			a.Code, invented(a.n), a.Date.UTC().Format(time.RFC3339Nano))
 	}
-	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	resp := &http.Response{
-		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
+		Status: strconv.Itoa(a.Status) + " " + http.StatusText(a.Status), StatusCode: a.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, ContentLength: int64(len(a.body)), Request: r,
-		Body: io.NopCloser(bytes.NewReader(a.body)),
+		Header: h, ContentLength: int64(len(a.Body)), Request: r,
+		Body: io.NopCloser(bytes.NewReader(a.Body)),
 	}
-	if r.Method == http.MethodHead || a.status == http.StatusNotModified {
+	if r.Method == http.MethodHead || a.Status == http.StatusNotModified {
 		resp.Body = http.NoBody
 	}
 	return resp
@@ -104,12 +117,17 @@ func version(r *http.Request) string {
 	return ""
 }
 
-// Refusal is the answer of a service that refuses a request without having
+// Refused is the answer of a service that refuses a request without having
 // applied it: for faults put around [Blob].
-func Refusal(r *http.Request, now time.Time, status int, code string) *http.Response {
+func Refused(now time.Time, status int, code string) Answer {
 	a := refuse(code)
-	a.status = status
-	return a.response(r, now, 0)
+	a.Status, a.Date = status, now
+	return a
+}
+
+// Refusal is the response that [Refused] comes to.
+func Refusal(r *http.Request, now time.Time, status int, code string) *http.Response {
+	return Refused(now, status, code).Response(r)
 }
 
 // strangers are the answers of what stands in the place of the service. A web
@@ -129,21 +147,15 @@ var strangers = []struct {
 // Strangers is how many answers [ByStranger] has.
 var Strangers = len(strangers)
 
-// ByStranger answers as what stands in the place of the service, whose clock shows
+// ByStranger is the answer of what stands in the place of the service, whose clock shows
 // now. Each n below [Strangers] is another answer.
-func ByStranger(r *http.Request, now time.Time, n int) *http.Response {
+func ByStranger(now time.Time, n int) Answer {
 	s := strangers[n]
-	h := http.Header{"Content-Type": {s.kind}, "Server": {"nginx"},
-		"Date": {now.UTC().Format(http.TimeFormat)}, "Content-Length": {strconv.Itoa(len(s.body))}}
+	a := Answer{Status: s.status, Header: http.Header{"Content-Type": {s.kind}, "Server": {"nginx"}}, Body: []byte(s.body), Date: now, Stranger: true}
 	if s.etag != "" {
-		h.Set("ETag", s.etag)
+		a.Header.Set("Etag", s.etag)
 	}
-	resp := &http.Response{Status: strconv.Itoa(s.status) + " " + http.StatusText(s.status), StatusCode: s.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, ContentLength: int64(len(s.body)), Request: r, Body: io.NopCloser(strings.NewReader(s.body))}
-	if r.Method == http.MethodHead {
-		resp.Body = http.NoBody
-	}
-	return resp
+	return a
 }
 
 // conditions evaluates If-Match and If-None-Match on a blob, nil when there is

@@ -12,9 +12,8 @@ import (
 
 const (
 	// gatherFor is how long a read waits for others of the same moment. As long as they keep
-	// coming it waits on, up to gatherMost. It is no round time, so that the wait does not
-	// end at the very instant at which others begin.
-	gatherFor  = 9973 * time.Microsecond
+	// coming it waits on, up to gatherMost.
+	gatherFor  = 10 * time.Millisecond
 	gatherMost = 300 * time.Millisecond
 
 	// listAgain is how long each entry is read by itself after a listing that has failed, for

@@ -8,15 +8,14 @@ import (
 
 const (
 	// startsCheck is how often it is looked whether runs still start. A claim that gets no answer
-	// keeps outcomes for that long, and startsMost is for how long they are kept in all. Neither
-	// is a round time: in the simulation nothing else begins at that very instant.
-	startsCheck = 49_973 * time.Microsecond
-	startsMost  = 999_973 * time.Microsecond
+	// keeps outcomes for that long, and startsMost is for how long they are kept in all.
+	startsCheck = 50 * time.Millisecond
+	startsMost  = time.Second
 
 	// Once all runs of this replica have started, those of others may have not: they share the
 	// store, and perhaps the machine. They take about as long as these did.
-	startsShortest = 4_973 * time.Microsecond
-	startsLongest  = 24_973 * time.Microsecond
+	startsShortest = 5 * time.Millisecond
+	startsLongest  = 25 * time.Millisecond
 )
 
 // Starts are the runs of a replica that are about to start. Outcomes wait for them: at a tick of

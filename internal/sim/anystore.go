@@ -1,122 +1,158 @@
 package sim
 
 import (
-	"bytes"
 	"context"
-	"path"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A client is what a replica has of [Config.Store]: calls of that, over a line.
-// It sends nothing by itself and knows nothing of the store, so what is
-// simulated is any.
-type client struct {
-	*line
-	store store.Store
+// An anyStore makes a service of [Config.Store], so that the same clients and the same network
+// are over it. An operator can do with it what the store has a method for.
+type anyStore struct{ store.Store }
+
+// deleter is a store in which an operator can delete an entry that nobody holds.
+type deleter interface {
+	Delete(ctx context.Context, name string) error
 }
 
-// An errand is what a call asks of the store. It may be run when nobody waits
-// for it any more, so it keeps none of its caller's bytes.
-type errand struct {
-	trace.Event               // as it is logged
-	etag               string // that it names
-	record, checkpoint []byte // that it brings
-	do                 func(context.Context, *result)
-}
-
-type result struct {
-	store.Entry
-	checkpoint []byte
-	listed     []listed
-	err        error
-}
-
-func (c *client) Limits() (shortest, longest time.Duration) { return c.store.Limits() }
-
-func (c *client) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	got := c.send(ctx, creation(c.store, name, bytes.Clone(record)))
-	return got.Entry, got.err
-}
-
-func creation(backend store.Store, name string, record []byte) errand {
-	return errand{Event: trace.Event{Op: "create", Job: path.Base(name), Record: decode(string(record))}, record: record,
-		do: func(ctx context.Context, got *result) { got.Entry, got.err = backend.Create(ctx, name, record) }}
-}
-
-func (c *client) Read(ctx context.Context, name string) (store.Entry, error) {
-	got := c.send(ctx, errand{Event: trace.Event{Op: "read", Job: path.Base(name)},
-		do: func(ctx context.Context, got *result) { got.Entry, got.err = c.store.Read(ctx, name) }})
-	return got.Entry, got.err
-}
-
-// Lease returns a [store.Checkpointer] if that of the store is one.
-func (c *client) Lease(name, id string) store.Lease {
-	h := &handle{c, c.store.Lease(name, id), path.Base(name), id}
-	if inner, ok := h.lease.(store.Checkpointer); ok {
-		return &keeper{h, inner}
+// Answer implements service.
+func (s anyStore) Answer(r *blobtest.Request) blobtest.Answer {
+	ctx := context.Background()
+	document := strings.Contains(r.Blob, "/.") && (r.Op == "get" || r.Op == "put" && r.Header[metaKey] == "")
+	switch {
+	case r.Op == "list":
+		return s.list(ctx, strings.TrimSuffix(r.Blob, "/"))
+	case r.Op == "create container":
+		return answered(store.Entry{}, nil)
+	case document:
+		return s.onDocument(ctx, r)
+	case r.LeaseID() != "":
+		return s.onLease(ctx, r)
 	}
-	return h
+	return s.onEntry(ctx, r)
 }
 
-// A handle is a lease over a line.
-type handle struct {
-	*client
-	lease   store.Lease
-	job, id string
-}
-
-// call sends what a stamp answers.
-func (h *handle) call(ctx context.Context, x errand, do func(context.Context) (store.Revision, error)) (store.Revision, error) {
-	x.Job, x.Lease, x.Match = h.job, h.id, x.etag != ""
-	x.do = func(ctx context.Context, got *result) { got.Revision, got.err = do(ctx) }
-	got := h.send(ctx, x)
-	return got.Revision, got.err
-}
-
-func (h *handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return h.call(ctx, errand{Event: trace.Event{Op: "acquire", Span: d}, etag: etag}, func(ctx context.Context) (store.Revision, error) {
-		return h.lease.Acquire(ctx, d, etag)
+func (s anyStore) list(ctx context.Context, app string) blobtest.Answer {
+	lister, ok := s.Store.(store.Lister)
+	if !ok {
+		return answered(store.Entry{}, errors.ErrUnsupported)
+	}
+	var all []blobtest.Entry
+	err := lister.List(ctx, app, func(name string, e store.Entry) bool {
+		all = append(all, blobtest.Entry{Name: name, Answer: answered(e, nil)})
+		return true
 	})
+	a := answered(store.Entry{}, err)
+	a.Entries = all
+	return a
 }
 
-func (h *handle) Renew(ctx context.Context) (store.Revision, error) {
-	return h.call(ctx, errand{Event: trace.Event{Op: "renew"}}, h.lease.Renew)
+func (s anyStore) onDocument(ctx context.Context, r *blobtest.Request) blobtest.Answer {
+	keeper, ok := s.Store.(store.Documenter)
+	switch {
+	case !ok:
+		return answered(store.Entry{}, errors.ErrUnsupported)
+	case r.Op == "get":
+		d, err := keeper.ReadDocument(ctx, r.Blob, r.Header[noneMatch])
+		a := answered(store.Entry{Revision: d.Revision}, err)
+		a.Body = d.Body
+		return a
+	}
+	rev, err := keeper.WriteDocument(ctx, r.Blob, r.Header[ifMatch], r.Body)
+	return answered(store.Entry{Revision: rev}, err)
 }
 
-func (h *handle) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	record = bytes.Clone(record)
-	x := errand{Event: trace.Event{Lease: h.id, Record: h.records.record(string(record))}, etag: etag, record: record}
-	x.Op = h.classifier.part(&x.Event)
-	return h.call(ctx, x, func(ctx context.Context) (store.Revision, error) { return h.lease.Write(ctx, etag, record) })
+// onLease does what names the id of a lease.
+func (s anyStore) onLease(ctx context.Context, r *blobtest.Request) blobtest.Answer {
+	l, etag, record := s.Store.Lease(r.Blob, r.LeaseID()), r.Header[ifMatch], []byte(r.Header[metaKey])
+	keeper, keeps := l.(store.Checkpointer)
+	var e store.Entry
+	var body []byte
+	err := errors.ErrUnsupported
+	switch {
+	case r.Op == "acquire":
+		seconds, _ := strconv.Atoi(r.Header["x-ms-lease-duration"])
+		e.Revision, err = l.Acquire(ctx, time.Duration(seconds)*time.Second, etag)
+	case r.Op == "renew":
+		e.Revision, err = l.Renew(ctx)
+	case r.Op == "release":
+		err = l.Release(ctx)
+	case r.Op == "metadata":
+		e.Revision, err = l.Write(ctx, etag, record)
+	case r.Op == "put" && keeps:
+		e.Revision, err = keeper.Save(ctx, etag, record, r.Body)
+	case r.Op == "get" && keeps:
+		body, err = keeper.Load(ctx, etag)
+	}
+	a := answered(e, err)
+	a.Body = body
+	return a
 }
 
-func (h *handle) Release(ctx context.Context) error {
-	_, err := h.call(ctx, errand{Event: trace.Event{Op: "release"}}, func(ctx context.Context) (store.Revision, error) {
-		return store.Revision{}, h.lease.Release(ctx)
-	})
-	return err
+// onEntry does what needs no lease.
+func (s anyStore) onEntry(ctx context.Context, r *blobtest.Request) blobtest.Answer {
+	breaker, breaks := s.Store.(store.LeaseBreaker)
+	conditional, _ := s.Store.(store.ConditionalBreaker)
+	remover, removes := s.Store.(store.Remover)
+	deleter, deletes := s.Store.(deleter)
+	var e store.Entry
+	err := errors.ErrUnsupported
+	switch etag := r.Header[ifMatch]; {
+	case r.Op == "head":
+		e, err = s.Store.Read(ctx, r.Blob)
+	case r.Op == "put":
+		e, err = s.Store.Create(ctx, r.Blob, []byte(r.Header[metaKey]))
+	case r.Op == "break" && etag != "" && conditional != nil:
+		err = conditional.BreakUnchanged(ctx, r.Blob, etag)
+	case r.Op == "break" && etag == "" && breaks:
+		period := -time.Second
+		if seconds, none := strconv.Atoi(r.Header["x-ms-lease-break-period"]); none == nil {
+			period = time.Duration(seconds) * time.Second
+		}
+		err = breaker.Break(ctx, r.Blob, period)
+	case r.Op == "delete" && etag != "" && removes:
+		err = remover.Remove(ctx, r.Blob, etag)
+	case r.Op == "delete" && etag == "" && deletes:
+		err = deleter.Delete(ctx, r.Blob)
+	}
+	return answered(e, err)
 }
 
-// A keeper is a handle on an entry that has a checkpoint.
-type keeper struct {
-	*handle
-	inner store.Checkpointer
+// codes are the answers of the service that a client takes for the errors of the contract.
+var codes = []struct {
+	err    error
+	status int
+	code   string
+}{
+	{fs.ErrExist, http.StatusConflict, "BlobAlreadyExists"},
+	{fs.ErrNotExist, http.StatusNotFound, "BlobNotFound"},
+	{store.ErrHeld, http.StatusConflict, "LeaseAlreadyPresent"},
+	{store.ErrChanged, http.StatusPreconditionFailed, "ConditionNotMet"},
+	{store.ErrLost, http.StatusConflict, "LeaseLost"},
+	{store.ErrUnchanged, http.StatusNotModified, "ConditionNotMet"},
 }
 
-func (k *keeper) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	record, checkpoint = bytes.Clone(record), bytes.Clone(checkpoint)
-	x := errand{Event: trace.Event{Op: "save", Record: k.records.record(string(record)), Note: brief(string(checkpoint))},
-		etag: etag, record: record, checkpoint: checkpoint}
-	return k.call(ctx, x, func(ctx context.Context) (store.Revision, error) {
-		return k.inner.Save(ctx, etag, record, checkpoint)
-	})
-}
-
-func (k *keeper) Load(ctx context.Context, etag string) ([]byte, error) {
-	got := k.send(ctx, errand{Event: trace.Event{Op: "load", Job: k.job, Lease: k.id, Match: etag != ""}, etag: etag,
-		do: func(ctx context.Context, got *result) { got.checkpoint, got.err = k.inner.Load(ctx, etag) }})
-	return got.checkpoint, got.err
+// answered is the answer of a service for that of a store.
+func answered(e store.Entry, err error) blobtest.Answer {
+	a := blobtest.Answer{Status: http.StatusOK, Header: http.Header{}, Date: e.Date}
+	a.Header.Set("Etag", e.ETag)
+	a.Header.Set("X-Ms-Lease-State", string(e.State))
+	a.Header.Set("X-Ms-Meta-Record", string(e.Record))
+	if err == nil {
+		return a
+	}
+	a.Status, a.Code = http.StatusInternalServerError, err.Error()
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			a.Status, a.Code = c.status, c.code
+		}
+	}
+	return a
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"path"
 	"reflect"
 	"strconv"
@@ -21,7 +22,7 @@ type classifier struct {
 }
 
 // event is what a request says of itself.
-func (t *classifier) event(r *blobtest.Request, records *reader) trace.Event {
+func (t *classifier) event(r *blobtest.Request) trace.Event {
 	e := trace.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
 	switch document := strings.HasPrefix(e.Job, "."); r.Op {
 	case "": // not for the service: a fetch of a token
@@ -52,7 +53,7 @@ func (t *classifier) event(r *blobtest.Request, records *reader) trace.Event {
 			e.Op = "write document"
 			break
 		}
-		e.Record = records.record(r.Header["x-ms-meta-record"])
+		e.Record = decode(r.Header[metaKey])
 		e.Op = t.write(&e, r)
 	}
 	return e
@@ -119,4 +120,13 @@ func tellsBefore(rec, claim *store.Record) bool {
 		return !rec.Run.Tick.Equal(claim.Run.Tick) || rec.Run.Attempt != claim.Run.Attempt
 	}
 	return !rec.Run.Claimed.Equal(claim.Run.Claimed)
+}
+
+// decode is what encoding/json makes of a record, nil if it makes nothing.
+func decode(text string) *store.Record {
+	rec := new(store.Record)
+	if json.Unmarshal([]byte(text), rec) != nil {
+		return nil
+	}
+	return rec
 }

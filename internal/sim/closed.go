@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/calendar"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -35,10 +34,5 @@ func closed(d *trace.Definition) []soloist.Calendar {
 	if d.Closed == "" || d.Follows != "" {
 		return nil
 	}
-	return []soloist.Calendar{edition{calendar.Dates("closed", d.Closed)}}
+	return []soloist.Calendar{dates("closed", d.Closed)}
 }
-
-// An edition has the name that all editions have.
-type edition struct{ calendar.Calendar }
-
-func (edition) Name() string { return "closed" }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -149,15 +150,11 @@ func corrupted(kind, now, before string) string {
 
 // entry is the record of a job and its ETag, as they are.
 func (c *Cluster) entry(job string) (record, etag string) {
-	r, err := http.NewRequest("HEAD", boxURL+"/sim/"+job, nil)
-	if err != nil {
-		panic(err)
-	}
-	resp, err := c.net.blob.Do(r)
-	if err != nil || resp.StatusCode != http.StatusOK {
+	a := c.net.service.Answer(blobtest.NewRequest("head", box, "sim/"+job, nil))
+	if a.Status != http.StatusOK {
 		return "", ""
 	}
-	return resp.Header.Get("x-ms-meta-record"), resp.Header.Get("ETag")
+	return a.Header.Get("X-Ms-Meta-Record"), a.Header.Get("Etag")
 }
 
 // overwrite ends the lease of a job's entry and changes its record. It returns
@@ -169,12 +166,12 @@ func (c *Cluster) overwrite(job string, change func(now string) string) (before 
 		if etag == "" || text == "" {
 			return "", nil
 		}
-		c.request("PUT", job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
-		headers := []string{"If-Match: " + etag, "x-ms-meta-record: " + text}
+		c.breakNow(job)
+		headers := []string{ifMatch, etag, metaKey, text}
 		if text == none {
-			headers = headers[:1]
+			headers = headers[:2]
 		}
-		if e := c.request("PUT", job, "?comp=metadata", headers...); e.OK() {
+		if e := c.request("metadata", job, headers...); e.OK() {
 			return now, e
 		}
 	}
@@ -184,7 +181,7 @@ func (c *Cluster) overwrite(job string, change func(now string) string) (before 
 // deleteContainer deletes the entries of all jobs with it. Its name is refused
 // for half a minute.
 func (c *Cluster) deleteContainer() {
-	if e := c.request("DELETE", "", "?restype=container"); !e.OK() {
+	if e := c.request("delete container", ""); !e.OK() {
 		return
 	}
 	c.log.Add(trace.Event{What: trace.Deleted, Note: "container"})

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -102,12 +103,23 @@ func limits(j *soloist.Job, d *trace.Definition) {
 	l := &d.Limits
 	j.From, j.Until, j.Shift = l.From, l.Until, l.Shift
 	if l.Except != "" {
-		j.Except = append(j.Except, calendar.Dates("except", l.Except))
+		j.Except = append(j.Except, dates("except", l.Except))
 	}
 	if l.Only != "" {
-		j.Only = append(j.Only, calendar.Dates("only", strings.Fields(l.Only)...))
+		j.Only = append(j.Only, dates("only", l.Only))
 	}
 }
+
+// dates is a calendar of days. It is the same one each time: a program asks a new calendar for each day of a century.
+func dates(name, days string) soloist.Calendar {
+	c, ok := calendars.Load(name + " " + days)
+	if !ok {
+		c, _ = calendars.LoadOrStore(name+" "+days, calendar.Dates(name, strings.Fields(days)...))
+	}
+	return c.(soloist.Calendar)
+}
+
+var calendars sync.Map
 
 // unlimited has a job its ticks always.
 func unlimited(d *trace.Definition) { d.Zone, d.Open, d.Limits = "", nil, trace.Limits{} }

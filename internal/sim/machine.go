@@ -20,7 +20,6 @@ type machine struct {
 	trap *traps
 
 	mu    sync.Mutex
-	calls map[string]int
 	dead  chan struct{}  // closed: it is gone
 	halt  func()         // lets what is left of it unwind
 	quit  func()         // asks it to stop; nil: nobody can
@@ -30,7 +29,7 @@ type machine struct {
 }
 
 func newMachine(name string, slot int, c *Clock, l *trace.Log, t *traps) *machine {
-	return &machine{Clock: c, name: name, slot: slot, log: l, trap: t, calls: map[string]int{}, dead: make(chan struct{}), halt: func() {}}
+	return &machine{Clock: c, name: name, slot: slot, log: l, trap: t, dead: make(chan struct{}), halt: func() {}}
 }
 
 // crash ends it, as kill -9 does.
@@ -90,21 +89,6 @@ func (m *machine) sleep(ctx context.Context, d time.Duration, r *roll) bool {
 		m.rest(context.Background(), d+r.between(0, time.Millisecond))
 	}
 	return !m.gone()
-}
-
-// count is how many calls of a kind there were.
-func (m *machine) count(kind string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.calls[kind]
-}
-
-// nth counts calls of a kind.
-func (m *machine) nth(kind string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.calls[kind]++
-	return m.calls[kind]
 }
 
 // at says that the machine has come to a point at which it could crash, or be

@@ -1,68 +1,57 @@
 package sim
 
 import (
+	"slices"
+	"time"
+
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"net/http"
-	"slices"
-	"strings"
-	"time"
 )
-
-const boxURL = "https://sim.blob.core.windows.net/soloist"
 
 // operate ends leases and deletes entries.
 func (c *Cluster) operate(d plannedFault) {
-	if c.Store != nil {
-		c.operateOn(c.Store, d)
-		return
-	}
 	switch d.what {
 	case "break":
-		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break")
+		c.request("break", d.job)
 	case "break now":
-		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
+		c.breakNow(d.job)
 	case "delete container":
-		if !c.foreign() {
+		if c.Store == nil && !c.foreign() {
 			c.deleteContainer()
 		}
 	case "delete":
 		if d.job == trace.Foreign {
 			return
 		}
-		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: break", "x-ms-lease-break-period: 0")
-		if e := c.request("DELETE", d.job, ""); e.OK() {
+		c.breakNow(d.job)
+		if e := c.request("delete", d.job); e.OK() {
 			c.log.Add(trace.Event{What: trace.Deleted, Job: d.job})
 		}
 	}
 }
 
-// request is one of the operator.
-func (c *Cluster) request(method, job, query string, headers ...string) *trace.Event {
-	url := boxURL
+func (c *Cluster) breakNow(job string) { c.request("break", job, "x-ms-lease-break-period", "0") }
+
+// request has an operator do something at once: an operator has no network. Its headers are pairs
+// of a name and a value.
+func (c *Cluster) request(op, job string, headers ...string) *trace.Event {
 	if job != "" {
-		url += "/sim/" + job
+		job = "sim/" + job
 	}
-	r, err := http.NewRequest(method, url+query, nil)
-	if err != nil {
-		panic(err)
-	}
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		r.Header.Set(name, value)
-	}
-	req, err := blobtest.Parse(r)
-	if err != nil {
-		panic(err)
-	}
-	e := new(classifier).event(req, &c.net.records)
+	r := blobtest.NewRequest(op, box, job, nil, headers...)
+	e := c.log.Add(c.byOperator(new(classifier), r))
+	c.net.apply(e, r)
+	return e
+}
+
+// byOperator is the event of an operator's request.
+func (c *Cluster) byOperator(t *classifier, r *blobtest.Request) trace.Event {
+	e := t.event(r)
 	e.What, e.Replica, e.Sent, e.Time = trace.Request, trace.Operator, time.Now(), time.Now()
 	if e.Writes() {
 		e.Op = "write"
 	}
-	one := c.log.Add(e)
-	c.net.apply(one, req)
-	return one
+	return e
 }
 
 // foreign reports whether the entry of a newer program is there. It would not
@@ -73,12 +62,8 @@ func (c *Cluster) foreign() bool {
 
 // plantForeign makes an entry of a newer program.
 func (c *Cluster) plantForeign() {
-	if c.Store != nil {
-		c.plantForeignIn(c.Store)
-		return
-	}
-	c.request("PUT", "", "?restype=container")
-	c.request("PUT", trace.Foreign, "", "x-ms-blob-type: BlockBlob", "x-ms-meta-record: "+foreignRecord)
+	c.request("create container", "")
+	c.request("put", trace.Foreign, noneMatch, "*", blobType, blockBlob, metaKey, foreignRecord)
 }
 
 const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","run":{"status":"idle"}}`

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -50,11 +49,7 @@ func (p *platform) begins(s *slot, name, why string, called mail) *replica {
 // clock is the alarm of a replica of a version, or of an operator.
 func (p *platform) clock(s *soloist.Scheduler, m *machine, version int) *alarm.Clock {
 	l := &line{Network: p.net, machine: m}
-	notes, err := azure.Open(azure.Config{ConnectionString: bySignature, Transport: l})
-	if err != nil {
-		panic(err)
-	}
-	return &alarm.Clock{App: "sim", Queue: &mailLine{line: l, box: p.box, ills: p.mailIlls}, Notes: notes, Lead: p.Lead, Log: slog.New(slog.DiscardHandler),
+	return &alarm.Clock{App: "sim", Queue: &mailLine{line: l, box: p.box, ills: p.mailIlls}, Notes: p.whole(l), Lead: p.Lead, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }, Work: fmt.Sprint("version ", version), Started: time.Now()}
 }
 

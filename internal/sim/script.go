@@ -57,9 +57,9 @@ type Replica struct{ r *replica }
 // NewScript makes a script without a replica.
 func NewScript() *Script {
 	s := &Script{There: Leg, Back: Leg}
-	c := &Cluster{log: newLog(),
+	c := &Cluster{log: newLog(), piped: true,
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
-	c.net = &Network{blob: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
+	c.net = &Network{service: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
 	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
 		if s.Direct == nil {
 			return (&RPC{one, s}).Go(ctx)
@@ -228,7 +228,13 @@ func (p *RPC) Go(ctx context.Context) (*http.Response, error) {
 
 // There brings the request to the service, also if its caller gives up
 // meanwhile.
-func (p *RPC) There(ctx context.Context) (*http.Response, error) { return p.c.reach(ctx, p.s.There) }
+func (p *RPC) There(ctx context.Context) (*http.Response, error) {
+	a, err := p.c.reach(ctx, p.s.There)
+	if err != nil {
+		return nil, err
+	}
+	return a.Response(p.HTTP()), nil
+}
 
 // Back brings the answer back.
 func (p *RPC) Back(ctx context.Context, resp *http.Response) (*http.Response, error) {
@@ -237,7 +243,7 @@ func (p *RPC) Back(ctx context.Context, resp *http.Response) (*http.Response, er
 
 // Apply has the service do what the request asks for at this instant, whether
 // anybody waits or not.
-func (p *RPC) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.request) }
+func (p *RPC) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.request).Response(p.HTTP()) }
 
 // ApplyAfter is Apply after d.
 func (p *RPC) ApplyAfter(d time.Duration) { p.c.deliver(d) }

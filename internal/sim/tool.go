@@ -18,8 +18,8 @@ func (c *Cluster) holdByTool(d plannedFault) {
 	r := newRoll(c.Seed, 0, tool, d.job, trace.TimeOfDay(d.at))
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(r.next()), r.next()>>16)
 	span := pick(r, blobtest.Forever, 15*time.Second, time.Minute)
-	acquire := []string{"x-ms-lease-action: acquire", "x-ms-proposed-lease-id: " + id, "x-ms-lease-duration: " + strconv.Itoa(int(span/time.Second))}
-	for tries := 0; !c.request("PUT", d.job, "?comp=lease", acquire...).OK(); tries++ {
+	acquire := []string{"x-ms-proposed-lease-id", id, "x-ms-lease-duration", strconv.Itoa(int(span / time.Second))}
+	for tries := 0; !c.request("acquire", d.job, acquire...).OK(); tries++ {
 		if tries == 30 || !c.idle(r.between(time.Second, 5*time.Second)) {
 			return
 		}
@@ -33,7 +33,7 @@ func (c *Cluster) holdByTool(d plannedFault) {
 	case span == blobtest.Forever && r.chance(0.5):
 		c.operate(plannedFault{what: "break now", job: d.job})
 	case span == blobtest.Forever || r.chance(0.5) || c.calm():
-		c.request("PUT", d.job, "?comp=lease", "x-ms-lease-action: release", "x-ms-lease-id: "+id)
+		c.request("release", d.job, leaseID, id)
 	default:
 		c.idle(span)
 	}
@@ -50,7 +50,7 @@ func (c *Cluster) keepByTool(job, id string, span time.Duration, end time.Time) 
 		if !c.idle(step) {
 			return
 		}
-		if span != blobtest.Forever && !c.request("PUT", job, "?comp=lease", "x-ms-lease-action: renew", "x-ms-lease-id: "+id).OK() {
+		if span != blobtest.Forever && !c.request("renew", job, leaseID, id).OK() {
 			return
 		}
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
@@ -104,12 +102,8 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 }
 
 // overHands is what an operator has of the store.
-func (c *Cluster) overHands(r *roll, shards bool) *azure.Store {
-	backend, err := azure.Open(azure.Config{ConnectionString: bySignature, Transport: &hands{Cluster: c, roll: r, shards: shards}})
-	if err != nil {
-		panic(err)
-	}
-	return backend
+func (c *Cluster) overHands(r *roll, shards bool) client {
+	return c.client((&hands{Cluster: c, roll: r, shards: shards}).send)
 }
 
 // hands are an operator's way to the service, on which nothing goes wrong.
@@ -120,29 +114,19 @@ type hands struct {
 	classifier classifier
 }
 
-// Do makes it a transport.
-func (h *hands) Do(r *http.Request) (*http.Response, error) {
-	req, err := blobtest.Parse(r)
-	if err != nil {
-		return nil, failed(r, err)
-	}
-	e := h.classifier.event(req, &h.net.records)
-	e.What, e.Replica, e.Sent, e.Time = trace.Request, trace.Operator, time.Now(), time.Now()
-	if e.Writes() {
-		e.Op = "write"
-	}
-	one := h.log.Add(e)
+func (h *hands) send(ctx context.Context, r *blobtest.Request) (reply, error) {
+	one := h.log.Add(h.byOperator(&h.classifier, r))
 	roll := h.roll
 	if h.shards { // several of them are read at one instant
-		roll = newRoll(uint64(*h.roll), 0, e.Job, e.Op, trace.TimeOfDay(e.Sent))
+		roll = newRoll(uint64(*h.roll), 0, one.Job, one.Op, trace.TimeOfDay(one.Sent))
 	}
-	if err := pause(r.Context(), roll.latency()); err != nil {
-		return nil, failed(r, err)
+	if err := pause(ctx, roll.latency()); err != nil {
+		return reply{}, err
 	}
-	resp := h.net.apply(one, req)
-	if err := pause(r.Context(), roll.latency()); err != nil {
-		return nil, failed(r, err)
+	a := h.net.apply(one, r)
+	if err := pause(ctx, roll.latency()); err != nil {
+		return reply{}, err
 	}
 	h.log.Edit(func() { one.Heard = time.Now() })
-	return resp, nil
+	return reply{Answer: a}, nil
 }

@@ -235,6 +235,25 @@ func (l *Log) Hash() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
+// Structure is the same for logs that differ in their texts alone: in lines and reasons that are worded
+// otherwise.
+func (l *Log) Structure() string {
+	bare := make([]*Event, 0, len(l.Events))
+	for _, e := range l.Events {
+		if e.What != Emitted {
+			one := *e
+			one.Note, one.Cause = "", ""
+			bare = append(bare, &one)
+		}
+	}
+	var text strings.Builder
+	l.writeAll(&text, bare)
+	lines := strings.Split(text.String(), "\n")
+	slices.Sort(lines) // events of one instant are in the order of their texts
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
 func (e *Event) line(lease int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %-8s %-8s %s", TimeOfDay(e.Time), e.Replica, e.Job, e.What)

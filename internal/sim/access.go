@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/store"
+)
+
+// serviceOf is the service of a cluster over [Config.Store].
+func serviceOf(s store.Store) service {
+	if s == nil {
+		return &blobtest.Blob{Tell: func(blobtest.Op) {}}
+	}
+	return anyStore{s}
+}
+
+func keepsDocuments(s store.Store) bool {
+	_, ok := s.(store.Documenter)
+	return s == nil || ok
+}
+
+// client is a store whose requests go by send.
+func (c *Cluster) client(send sender) client {
+	one := client{send, 15 * time.Second, time.Minute}
+	if c.Store != nil {
+		one.shortest, one.longest = c.Store.Limits()
+	}
+	return one
+}
+
+// whole is what a machine has of the store that all share, with documents.
+func (c *Cluster) whole(l *line) wholeStore {
+	if !c.piped {
+		return c.client(l.send)
+	}
+	config := l.machine.azure
+	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {
+		config.ConnectionString = bySignature
+	}
+	backend, err := azure.Open(config)
+	if err != nil {
+		panic(err)
+	}
+	return backend
+}
+
+const bySignature = "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none"
+
+// A wholeStore is all that a replica can make use of.
+type wholeStore interface {
+	store.Store
+	store.LeaseBreaker
+	store.ConditionalBreaker
+	store.Lister
+	store.Documenter
+}
+
+// store is whole without what the replicas of this cluster do not have: documents where there are no orders of operators,
+// breaks under a condition where [Config.Store] has none.
+func (c *Cluster) store(m *machine) store.Store {
+	s := c.whole(&line{Network: c.net, machine: m})
+	_, breaks := c.Store.(store.ConditionalBreaker)
+	switch breaks = breaks || c.Store == nil; {
+	case c.ordered && breaks:
+		return s
+	case c.ordered:
+		return struct {
+			store.Store
+			store.LeaseBreaker
+			store.Lister
+			store.Documenter
+		}{s, s, s, s}
+	case breaks:
+		return struct {
+			store.Store
+			store.LeaseBreaker
+			store.ConditionalBreaker
+			store.Lister
+		}{s, s, s, s}
+	}
+	return struct {
+		store.Store
+		store.LeaseBreaker
+		store.Lister
+	}{s, s, s}
+}
