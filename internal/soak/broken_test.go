@@ -1,0 +1,93 @@
+package soak_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// TestLedgerNotices writes records with one mistake each, around the night in which the clocks go back.
+func TestLedgerNotices(t *testing.T) {
+	zone := load(t, "Europe/Berlin")
+	from := time.Date(2028, 10, 27, 0, 0, 0, 0, zone)
+	c := nightly.write(from.AddDate(0, 0, -2), from.AddDate(0, 0, 7), zone)
+	tick := func(day int) time.Time {
+		if day == 2 { // the first of the two times
+			return time.Date(2028, 10, 29, 0, 30, 0, 0, time.UTC)
+		}
+		return time.Date(2028, 10, 27+day, 2, 30, 0, 0, zone)
+	}
+	ran := func(day int) store.Outcome { return store.Outcome{Tick: tick(day), Status: store.Succeeded} }
+	missed := func(after, last, n int) store.Outcome {
+		return store.Outcome{From: tick(after), Tick: tick(last), Count: n, Status: store.Missed}
+	}
+	for _, one := range []struct {
+		name     string
+		want     string // of the complaint; empty: there is none
+		outcomes []store.Outcome
+		mark     int   // the day of the last watermark; 0: that of the last outcome
+		extra    int64 // successes that the record counts and has not had
+	}{
+		{"all is well", "", []store.Outcome{ran(0), missed(0, 3, 3), ran(4)}, 0, 0},
+		{"a tick has no outcome", "has no outcome", []store.Outcome{ran(0), ran(1), ran(3), ran(4)}, 0, 0},
+		{"the night of the change has none", "2 ticks are missed", []store.Outcome{ran(0), ran(1), missed(1, 4, 2)}, 0, 0},
+		{"a tick has two", "is succeeded and failed", []store.Outcome{ran(0), ran(1), ran(2), {Tick: tick(2), Status: store.Failed, Token: 7}, ran(3), ran(4)}, 0, 0},
+		{"a tick has the same twice", "is succeeded and succeeded", []store.Outcome{ran(0), ran(1), ran(2), ran(2), ran(3), ran(4)}, 0, 0},
+		{"the second of two times", "is no tick", []store.Outcome{ran(0), ran(1), ran(2), {Tick: tick(2).Add(time.Hour), Status: store.Succeeded}, ran(3), ran(4)}, 0, 0},
+		{"a range has one too many", "4 ticks are missed", []store.Outcome{ran(0), missed(0, 3, 4), ran(4)}, 0, 0},
+		{"the watermark moves back", "moves back", []store.Outcome{ran(0), ran(1), ran(2), ran(3), ran(4)}, 2, 0},
+		{"the record counts another", "counts 6 ticks succeeded, and has had 5", []store.Outcome{ran(0), ran(1), ran(2), ran(3), ran(4)}, 0, 1},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			var all []string
+			a := &account{job: "report", bad: func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}
+			r := store.Record{Watermark: from, Counts: map[store.Status]int64{}}
+			a.write(&r, c)
+			for i, f := range one.outcomes {
+				r.Counts[f.Status] += max(1, int64(f.Count))
+				r.Watermark, r.History = f.Tick, append([]store.Outcome{f}, r.History...)
+				if one.mark > 0 && i == len(one.outcomes)-1 {
+					r.Watermark = tick(one.mark)
+				}
+				a.write(&r, c)
+			}
+			r.Counts[store.Succeeded] += one.extra
+			sum := a.sum(from.AddDate(0, 0, 5))
+			if got := strings.Join(all, "\n"); one.want != "" && !strings.Contains(got, one.want) || one.want == "" && got != "" {
+				t.Errorf("the ledger says %q, want %q", got, one.want)
+			}
+			if one.want == "" && (sum["succeeded"] != 2 || sum["missed"] != 3) {
+				t.Errorf("the sum is %v", sum)
+			}
+		})
+	}
+}
+
+// TestChapters changes a schedule: up to the change ticks of the old one are due, and then those of the new one.
+func TestChapters(t *testing.T) {
+	from := time.Date(2028, 5, 1, 0, 0, 0, 0, time.UTC)
+	to := from.Add(6 * time.Hour)
+	at := func(hour, minute int) time.Time { return from.Add(time.Duration(hour*60+minute) * time.Minute) }
+	a := &account{job: "sync", bad: t.Errorf}
+	r := store.Record{Definition: store.Definition{Spec: "old"}, Watermark: at(0, -10), Counts: map[store.Status]int64{}}
+	enter := func(spec string, rule rule, f store.Outcome) {
+		if r.Definition.Spec, r.Watermark = spec, f.Tick; f.Reason != changed {
+			r.Counts[f.Status]++
+		}
+		r.History = append([]store.Outcome{f}, r.History...)
+		a.write(&r, rule.write(from.Add(-time.Hour), to.Add(time.Hour), time.UTC))
+	}
+	a.write(&r, onTheHour.write(from.Add(-time.Hour), to.Add(time.Hour), time.UTC))
+	enter("old", onTheHour, store.Outcome{Tick: at(0, 0), Status: store.Succeeded})
+	enter("old", onTheHour, store.Outcome{Tick: at(1, 0), Status: store.Succeeded})
+	enter("new", atHalfPast, store.Outcome{From: at(1, 0), Tick: at(3, 10).Add(7), Status: store.Missed, Reason: changed})
+	for hour := 3; hour < 6; hour++ {
+		enter("new", atHalfPast, store.Outcome{Tick: at(hour, 30), Status: store.Failed})
+	}
+	if s := a.sum(to); s["missed "+changed] != 2 || s["succeeded"] != 2 || s["failed"] != 3 {
+		t.Errorf("the sum is %v", s)
+	}
+}
