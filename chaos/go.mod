@@ -7,7 +7,6 @@ require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/rs/zerolog v1.33.0
 	github.com/soloist-go/soloist v0.0.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (
